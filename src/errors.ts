@@ -1,0 +1,77 @@
+/** Kinds of failure and the exit code of each; `help exit-codes` prints this table. */
+export const exitCodes = {
+  ok: [0, "Done; nothing to do; already so; a run that partial-succeeded (with a notice)"],
+  failure: [1, "Server error after all repeats, an answer that makes no sense, or a bug of ours"],
+  usage: [2, "A flag, argument, value, profile or config file is wrong; nothing was sent"],
+  "not-found": [3, "404, or a name nobody has"],
+  auth: [4, "No key, a refused key, forbidden, or the wrong kind of key"],
+  refused: [5, "The server says no to this request, or a name is ambiguous"],
+  unsupported: [6, "Wrong application type, an operation this server lacks, a wrong base URL"],
+  limited: [7, "Rate, quota or plan limit"],
+  paused: [8, "The run waits for a person"],
+  "remote-failed": [9, "The command worked, the remote work failed or was stopped"],
+  partial: [10, "Some items of a bulk command failed"],
+  network: [11, "DNS, refused connection, TLS, proxy, reset or time-out"],
+  deadline: [12, "--timeout passed while waiting; the remote work may go on"],
+  cut: [13, "A followed stream ended without a confirmed end"],
+  gate: [14, "Differences with --exit-code, or a threshold or expectation not met"],
+  hangup: [129, "Interrupted by SIGHUP"],
+  interrupted: [130, "Interrupted by Ctrl-C"],
+  terminated: [143, "Interrupted by SIGTERM"],
+} as const satisfies Record<string, readonly [number, string]>;
+
+/** Everything that can end a command except success. */
+export type FailureKind = Exclude<keyof typeof exitCodes, "ok">;
+
+/** What an error may tell beside its message. */
+export interface FailureDetails {
+  /** One concrete thing to do next. */
+  readonly hint?: string | undefined;
+  readonly cause?: unknown;
+  /** Stable word for programs; the kind where nothing finer exists. */
+  readonly code?: string | undefined;
+  /** Is the same command worth repeating as it is? */
+  readonly retryable?: boolean | undefined;
+  /** More for programs: candidates of an ambiguous name, failed fields. Must be JSON. */
+  readonly details?: unknown;
+  /** Was anything changed on the server? Said to people and programs. */
+  readonly changed?: "nothing" | "unknown" | "yes" | undefined;
+}
+
+/** A failure that the program understands; anything else that is thrown is a bug. */
+export class CliError extends Error {
+  readonly kind: FailureKind;
+  readonly told: FailureDetails;
+
+  constructor(kind: FailureKind, message: string, told: FailureDetails = {}) {
+    super(message, told.cause === undefined ? undefined : { cause: told.cause });
+    this.kind = kind;
+    this.told = told;
+  }
+
+  get exit(): number {
+    return exitCodes[this.kind][0];
+  }
+}
+
+/** What the server said when it refused. */
+export interface Refusal {
+  readonly status: number;
+  /** The server's own code, where the body has one. */
+  readonly serverCode?: string | undefined;
+  readonly method: string;
+  readonly path: string;
+  /** X-Version header; absent when a proxy answered. */
+  readonly version?: string | undefined;
+  readonly requestId?: string | undefined;
+}
+
+/** A refusal by the server (or by something between), with what it said. */
+export class ApiError extends CliError {
+  readonly refusal: Refusal;
+
+  constructor(kind: FailureKind, message: string, refusal: Refusal, told: FailureDetails = {}) {
+    super(kind, message, told);
+    this.refusal = refusal;
+  }
+}

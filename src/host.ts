@@ -1,0 +1,85 @@
+import type { Dispatcher } from "undici";
+
+/** Where text goes: standard output or standard error. */
+export interface Output {
+  /** Resolves when the text is with the operating system; awaiting it is the backpressure. */
+  write(text: string | Uint8Array): Promise<void>;
+  readonly isTTY: boolean;
+  /** Width in columns; Infinity when not a terminal. */
+  readonly columns: number;
+  /** True once the reader has gone away (`| head`); further writes do nothing. */
+  readonly closed: boolean;
+}
+
+/** What the network must know before the first connection. */
+export interface ConnectionSettings {
+  /** ms until a connection must stand. */
+  readonly connectTimeout: number;
+  /** PEM file of a further certificate authority. */
+  readonly caFile?: string | undefined;
+}
+
+/** The few things the programs do with files; paths are the operating system's. */
+export interface Files {
+  /** Throws the system's error (`code: "ENOENT"`). */
+  read(path: string): Promise<Uint8Array>;
+  /** Streamed when sent, length known, nothing read yet. */
+  blob(path: string): Promise<Blob>;
+  /** null when there is nothing. */
+  stat(path: string): Promise<{ size: number; isDirectory: boolean; mode: number } | null>;
+  /** Names in a folder, sorted. */
+  list(path: string): Promise<string[]>;
+  /** Whole or not at all: written beside, flushed, renamed. */
+  writeAtomic(path: string, text: string | Uint8Array, mode?: number): Promise<void>;
+  /** Adds to the end and flushes to disk. */
+  append(path: string, text: string): Promise<void>;
+  makeFolder(path: string, mode?: number): Promise<void>;
+  remove(path: string): Promise<void>;
+}
+
+/** A program that was started. */
+export interface Child {
+  /** Exit code; 128 + signal number when a signal ended it. */
+  readonly exit: Promise<number>;
+  /** What it wrote to standard output, when asked to collect; empty otherwise. */
+  readonly output: Promise<string>;
+  kill(signal: NodeJS.Signals): void;
+}
+
+/** Everything the programs may touch outside themselves. `main.ts` builds the real one, tests theirs. */
+export interface Host {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Name and version of Node, platform: `v20.19.0 linux-x64`. */
+  readonly platform: string;
+  readonly cwd: string;
+  readonly stdin: { readonly isTTY: boolean; bytes(): AsyncIterable<Uint8Array> };
+  readonly stdout: Output;
+  readonly stderr: Output;
+  readonly folders: {
+    readonly config: string;
+    readonly state: string;
+    readonly data: string;
+    readonly cache: string;
+  };
+  readonly files: Files;
+  /** Aborted by a signal; `reason` is its name: SIGINT, SIGTERM or SIGHUP. */
+  readonly signal: AbortSignal;
+  now(): Date;
+  /** Resolves after `ms`, or rejects when `signal` (or the host's own) is aborted. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+  /** 0 ≤ x < 1, for jitter. */
+  random(): number;
+  dispatcher(settings: ConnectionSettings): Promise<Dispatcher>;
+  /** Runs a program. `collect` keeps its standard output, otherwise it shares ours. */
+  spawn(
+    command: string,
+    args: readonly string[],
+    options: {
+      readonly env: Readonly<Record<string, string | undefined>>;
+      readonly collect?: boolean;
+      readonly shell?: boolean;
+    },
+  ): Child;
+  /** Asks on the terminal; `hidden` shows nothing of what is typed. */
+  ask(question: string, options?: { readonly hidden?: boolean }): Promise<string>;
+}

@@ -1,0 +1,284 @@
+/**
+ * What a row of the operation table may say, and the types that follow from it. This is the only
+ * file with type-level work: everything else reads rows as plain data.
+ */
+
+/** Things that have a name and an id; a parameter of kind `ref` takes either. */
+export type Noun = "kb" | "document" | "tag" | "field";
+
+/** Where a value goes: `data` is the JSON part of a multipart form, `local` is never sent. */
+export type Place = "path" | "query" | "body" | "data" | "form" | "local";
+
+/** What a JSON value must look like as far as the server refuses others; unknown fields pass. */
+export type Shape =
+  | { readonly kind: "any" | "flag" | "number"; readonly required?: true }
+  | {
+      readonly kind: "integer";
+      readonly required?: true;
+      readonly range?: readonly [number, number];
+    }
+  | { readonly kind: "text"; readonly required?: true; readonly choices?: readonly string[] }
+  | {
+      readonly kind: "list";
+      readonly required?: true;
+      readonly of: Shape;
+      readonly length?: readonly [number, number];
+    }
+  | {
+      readonly kind: "object";
+      readonly required?: true;
+      readonly fields?: Readonly<Record<string, Shape>>;
+    };
+
+/** What every parameter may say beside its place and kind. */
+export interface Limits {
+  readonly required?: true;
+  /** The flag repeats and the value is an array; a positional that is `many` takes several words. */
+  readonly many?: true;
+  /** Smallest and largest number of characters of a text, or of items where `many`. */
+  readonly length?: readonly [number, number];
+  readonly range?: readonly [number, number];
+  /** Name of the flag, without dashes, where the wire name makes a poor one. */
+  readonly flag?: string;
+  /** Word of the positional in `command`, where it is neither the wire name nor the noun. */
+  readonly word?: string;
+  /** One letter that stands for the flag. */
+  readonly short?: string;
+  /** Fills an absent value from the object that a `ref` was resolved to: `kb.doc_form` (server §9). */
+  readonly from?: string;
+  /** What the server takes when the value is absent: said in help, never sent. */
+  readonly server?: string;
+  /** What a JSON value must look like. */
+  readonly shape?: Shape;
+  /** The text may also come from a file: adds a flag `--<name>-file PATH`, `-` for standard input. */
+  readonly orFile?: true;
+}
+
+export interface Param extends Limits {
+  readonly in: Place;
+  readonly kind:
+    | "text"
+    | "uuid"
+    | "integer"
+    | "number"
+    | "flag"
+    | "choice"
+    | "time"
+    | "json"
+    | "file"
+    | "duration"
+    | "ref";
+  readonly help: string;
+  readonly choices?: readonly string[];
+  readonly noun?: Noun;
+}
+
+export type Params = Readonly<Record<string, Param>>;
+
+type Made<P extends Place, K extends Param["kind"], L, X = unknown> = {
+  readonly in: P;
+  readonly kind: K;
+  readonly help: string;
+} & X &
+  NoInfer<L>;
+
+// `const L` keeps `required: true` a literal; without NoInfer in `Made` a bare call would infer L
+// from the place it is used in and lose the choices.
+function at<P extends Place>(place: P) {
+  const make =
+    <K extends Param["kind"]>(kind: K) =>
+    <const L extends Limits = Record<never, never>>(help: string, limits?: L): Made<P, K, L> =>
+      ({ in: place, kind, help, ...limits }) as Made<P, K, L>;
+  return {
+    text: make("text"),
+    uuid: make("uuid"),
+    integer: make("integer"),
+    number: make("number"),
+    flag: make("flag"),
+    time: make("time"),
+    json: make("json"),
+    file: make("file"),
+    duration: make("duration"),
+    choice: <const C extends readonly string[], const L extends Limits = Record<never, never>>(
+      choices: C,
+      help: string,
+      limits?: L,
+    ) =>
+      ({ in: place, kind: "choice", choices, help, ...limits }) as Made<
+        P,
+        "choice",
+        L,
+        { readonly choices: C }
+      >,
+    ref: <const L extends Limits = Record<never, never>>(noun: Noun, help: string, limits?: L) =>
+      ({ in: place, kind: "ref", noun, help, ...limits }) as Made<
+        P,
+        "ref",
+        L,
+        { readonly noun: Noun }
+      >,
+  };
+}
+
+/** Parameters by place: `body.text("Name", { length: [1, 40], required })`. */
+export const path = at("path");
+export const query = at("query");
+export const body = at("body");
+export const data = at("data");
+export const form = at("form");
+export const local = at("local");
+
+/** A column of a table: a path into the row (`data_source_info.size`), or a label and a cell. */
+export type Column<T = never> = string | readonly [label: string, cell: (row: T) => unknown];
+
+/**
+ * What an operation answers. `rows` is the path of the rows inside the answer, "" for the answer
+ * itself. A page is asked for by `page` and `limit`, a cursor by the id of the last row.
+ */
+export type Returns<T = unknown> =
+  | { readonly kind: "record"; readonly at?: string; readonly columns: readonly Column<T>[] }
+  | { readonly kind: "list"; readonly rows: string; readonly columns: readonly Column<T>[] }
+  | {
+      readonly kind: "page";
+      readonly rows: string;
+      readonly columns: readonly Column<T>[];
+      /** Largest page the server gives. */
+      readonly cap: number;
+    }
+  | {
+      readonly kind: "cursor";
+      readonly rows: string;
+      readonly columns: readonly Column<T>[];
+      /** Query parameter that takes the id of the last row. */
+      readonly after: string;
+      readonly cap: number;
+    }
+  | { readonly kind: "events" }
+  | { readonly kind: "file" }
+  | { readonly kind: "nothing" };
+
+declare const answer: unique symbol;
+/** `Returns` that remembers the type of its row. The field exists for the compiler alone. */
+export type Typed<R extends Returns<never>, T> = R & { readonly [answer]?: T };
+
+type Kind<K extends Returns["kind"]> = Extract<Returns<never>, { kind: K }>;
+
+/** One object; `columns` are the lines of its sheet. */
+export const record = <T>(...columns: Column<T>[]): Typed<Kind<"record">, T> =>
+  ({ kind: "record", columns }) as unknown as Typed<Kind<"record">, T>;
+
+/** A full list in one answer; `rows` is the path of the array, "" when the answer is the array. */
+export const list = <T>(rows: string, ...columns: Column<T>[]): Typed<Kind<"list">, T> =>
+  ({ kind: "list", rows, columns }) as unknown as Typed<Kind<"list">, T>;
+
+/** A list in numbered pages of at most 100 rows under `data`. */
+export const page = <T>(...columns: Column<T>[]): Typed<Kind<"page">, T> =>
+  ({ kind: "page", rows: "data", cap: 100, columns }) as unknown as Typed<Kind<"page">, T>;
+
+/** A list that goes on after the id of the last row, sent as the parameter `after`. */
+export const cursor = <T>(after: string, ...columns: Column<T>[]): Typed<Kind<"cursor">, T> =>
+  ({ kind: "cursor", rows: "data", cap: 100, after, columns }) as unknown as Typed<
+    Kind<"cursor">,
+    T
+  >;
+
+export const events = { kind: "events" } as const;
+export const file = { kind: "file" } as const;
+export const nothing = { kind: "nothing" } as const;
+
+/**
+ * May a request be repeated after a failure that leaves open whether the server did it?
+ * `safe` reads; `idempotent` ends in the same state; `upsert` replaces by name; `never` could
+ * double the work (server §20).
+ */
+export type Retry = "safe" | "idempotent" | "upsert" | "never";
+
+export interface Operation<P extends Params = Params, R extends Returns<never> = Returns<never>> {
+  /** operationId of the API. */
+  readonly id: string;
+  /** Words and positionals as typed; absent when only a task uses the row. */
+  readonly command?: string;
+  readonly summary: string;
+  /** Which key opens it. */
+  readonly key: "dataset" | "app";
+  readonly route: `${"GET" | "POST" | "PUT" | "PATCH" | "DELETE"} /${string}`;
+  readonly params: P;
+  readonly returns: R;
+  readonly retry?: Retry;
+  /** Status that a repeat answers when the first try had done it. */
+  readonly done?: number;
+  /** Constant fields of the body. */
+  readonly fixed?: Readonly<Record<string, string>>;
+  /** Seconds of silence allowed, where more than the usual 30. */
+  readonly idle?: number;
+  /** Server version that has it. */
+  readonly since?: string;
+  readonly destructive?: true;
+  readonly examples?: readonly string[];
+}
+
+/** A row as the engine reads it. */
+export type AnyOperation = Operation<Params, Returns<never>>;
+
+/** Declares a row; only the types happen here. */
+export const operation = <const P extends Params, R extends Returns<never>>(
+  row: Operation<P, R>,
+): Operation<P, R> => row;
+
+/** How may the row be repeated: what it says, else by its method. */
+export function retryOf(row: AnyOperation): Retry {
+  if (row.retry) return row.retry;
+  const method = row.route.slice(0, row.route.indexOf(" "));
+  return method === "GET" ? "safe" : method === "POST" ? "never" : "idempotent";
+}
+
+/** Method and path of a row: `POST /datasets` → `["POST", "/datasets"]`. */
+export function methodAndPath(row: { readonly route: string }): [method: string, path: string] {
+  const blank = row.route.indexOf(" ");
+  return [row.route.slice(0, blank), row.route.slice(blank + 1)];
+}
+
+/** A local file that becomes one part of a form: where it lies and the name it is sent under. */
+export interface FileInput {
+  readonly path: string;
+  readonly name: string;
+}
+
+type Scalar<P extends Param> = P extends { readonly choices: readonly (infer C)[] }
+  ? C
+  : P["kind"] extends "integer" | "number" | "duration"
+    ? number
+    : P["kind"] extends "flag"
+      ? boolean
+      : P["kind"] extends "json"
+        ? unknown
+        : P["kind"] extends "file"
+          ? FileInput
+          : string;
+type Value<P extends Param> = P extends { readonly many: true } ? readonly Scalar<P>[] : Scalar<P>;
+type Needed<P extends Param> = P extends { readonly in: "path" } | { readonly required: true }
+  ? true
+  : false;
+
+/** What a row or task takes, by wire name: checked values, names already turned into ids. */
+export type Input<P extends Params> = {
+  readonly [K in keyof P as Needed<P[K]> extends true ? K : never]: Value<P[K]>;
+} & {
+  readonly [K in keyof P as Needed<P[K]> extends true ? never : K]?: Value<P[K]> | undefined;
+};
+
+/** Type of one row of a list, or of the whole record. */
+export type Row<R> = R extends { readonly [answer]?: infer T } ? T : unknown;
+
+/** What a call of the row gives: a record, the rows of one page, or nothing. */
+export type Answer<O> =
+  O extends Operation<Params, infer R>
+    ? R extends { readonly kind: "record" }
+      ? Row<R>
+      : R extends { readonly kind: "page" | "list" | "cursor" }
+        ? readonly Row<R>[]
+        : unknown
+    : never;
+
+/** Type of what goes into a row. */
+export type InputOf<O> = O extends { readonly params: infer P extends Params } ? Input<P> : never;

@@ -1,0 +1,99 @@
+import { body, data, form, path, query } from "./operation.ts";
+
+/** `{ required }` in a parameter's limits. */
+export const required = true as const;
+
+/** Knowledge base, by name or id. */
+export const dataset_id = path.ref("kb", "Knowledge base, name or id");
+
+/** Document of that knowledge base, by name or id. */
+export const document_id = path.ref("document", "Document, name or id", { word: "doc" });
+
+/** Run of a workflow, from `wf run` or `wf logs` (`workflow_run.id`, not the log's own id). */
+export const workflow_run_id = path.uuid("Run id", { word: "run" });
+
+/**
+ * The end user. Never typed per command: `--user`, `KB_USER`, the profile's or the fixed `kb-wf`
+ * fill it (server §2), so rows only say where it goes.
+ */
+export const userInBody = body.text("End user the request is made for", { from: "user" });
+export const userInQuery = query.text("End user the request is made for", { from: "user" });
+export const userInForm = form.text("End user the request is made for", { from: "user" });
+
+/** The file of a multipart form. */
+export const file = form.file("Path of the file, - for standard input", { required });
+
+/** Kinds of chunking (server §7). */
+export const docForms = ["text_model", "hierarchical_model", "qa_model"] as const;
+export const techniques = ["high_quality", "economy"] as const;
+
+const modelShape = {
+  kind: "object",
+  fields: {
+    reranking_provider_name: { kind: "text" },
+    reranking_model_name: { kind: "text" },
+  },
+} as const;
+
+/** Search settings: four fields the server insists on, the rest optional (server §6). */
+export const retrievalShape = {
+  kind: "object",
+  fields: {
+    search_method: {
+      kind: "text",
+      required,
+      choices: ["keyword_search", "semantic_search", "full_text_search", "hybrid_search"],
+    },
+    reranking_enable: { kind: "flag", required },
+    reranking_mode: { kind: "text", choices: ["reranking_model", "weighted_score"] },
+    reranking_model: modelShape,
+    top_k: { kind: "integer", required },
+    score_threshold_enabled: { kind: "flag", required },
+    score_threshold: { kind: "number" },
+    weights: { kind: "object" },
+    metadata_filtering_conditions: { kind: "object" },
+  },
+} as const;
+
+const segmentation = {
+  kind: "object",
+  required,
+  fields: {
+    separator: { kind: "text" },
+    // Outside these bounds the call is taken and the document fails later (server §6).
+    max_tokens: { kind: "integer", required, range: [50, 4000] },
+    chunk_overlap: { kind: "integer" },
+  },
+} as const;
+
+/** How a document is cut into chunks (server §6). */
+export const processRuleShape = {
+  kind: "object",
+  fields: {
+    mode: { kind: "text", required, choices: ["automatic", "custom", "hierarchical"] },
+    rules: {
+      kind: "object",
+      fields: {
+        pre_processing_rules: {
+          kind: "list",
+          required,
+          of: {
+            kind: "object",
+            fields: { id: { kind: "text", required }, enabled: { kind: "flag", required } },
+          },
+        },
+        segmentation,
+        parent_mode: { kind: "text", choices: ["full-doc", "paragraph"] },
+        subchunk_segmentation: { kind: "object" },
+      },
+    },
+  },
+} as const;
+
+export const retrieval_model = body.json("Search settings, JSON", { shape: retrievalShape });
+export const process_rule = body.json("How the text is cut into chunks, JSON", {
+  shape: processRuleShape,
+});
+export const process_rule_data = data.json("How the text is cut into chunks, JSON", {
+  shape: processRuleShape,
+});
