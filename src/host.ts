@@ -30,7 +30,11 @@ export interface Files {
   /** Names in a folder, sorted. */
   list(path: string): Promise<string[]>;
   /** Whole or not at all: written beside, flushed, renamed. */
-  writeAtomic(path: string, text: string | Uint8Array, mode?: number): Promise<void>;
+  writeAtomic(
+    path: string,
+    content: string | Uint8Array | AsyncIterable<Uint8Array>,
+    mode?: number,
+  ): Promise<void>;
   /** Adds to the end and flushes to disk. */
   append(path: string, text: string): Promise<void>;
   makeFolder(path: string, mode?: number): Promise<void>;
@@ -52,6 +56,15 @@ export interface Host {
   /** Name and version of Node, platform: `v20.19.0 linux-x64`. */
   readonly platform: string;
   readonly cwd: string;
+  /** Folder of the `kb` and `wf` that run, so that commands started by us find them. */
+  readonly binFolder: string | undefined;
+  /** Between folders in PATH. */
+  readonly pathSeparator: string;
+  /** This process and others, for lock files. */
+  readonly process: {
+    readonly pid: number;
+    isAlive(pid: number): boolean;
+  };
   readonly stdin: { readonly isTTY: boolean; bytes(): AsyncIterable<Uint8Array> };
   readonly stdout: Output;
   readonly stderr: Output;

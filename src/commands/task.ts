@@ -1,3 +1,8 @@
+import type { HttpAnswer } from "../api/client.ts";
+import type { ServerEvent } from "../api/events.ts";
+import type { HttpRequest } from "../api/request.ts";
+import type { TargetFlags } from "../config/settings.ts";
+import type { CliError, FailureKind } from "../errors.ts";
 import type { Host } from "../host.ts";
 import type {
   Answer,
@@ -9,21 +14,19 @@ import type {
   Row,
 } from "../operations/operation.ts";
 
-/** One event of a stream: its kind, the server's own text, and that text parsed. */
-export interface ServerEvent {
-  /** `node_started`, `workflow_finished`, …; our own kinds start with an underscore. */
-  readonly event: string;
-  /** The JSON text as the server sent it, without `data: `. */
-  readonly raw: string;
-  readonly data: Readonly<Record<string, unknown>>;
-}
-
 /** What may be said for one call beside its input. */
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
   /** Replaces the row's repeats, e.g. 0 inside a loop that repeats by itself. */
   readonly retries?: number;
 }
+
+/** Sends a request that no row describes; the URL is a path below the base URL. */
+export type Raw = (
+  request: HttpRequest,
+  kind: "dataset" | "app",
+  options: { readonly headers?: Readonly<Record<string, string>> },
+) => Promise<HttpAnswer>;
 
 /** What a task works with: the server, typed by the table, and the world. */
 export interface Context {
@@ -42,22 +45,34 @@ export interface Context {
     input: InputOf<O>,
     options?: CallOptions,
   ): Promise<AsyncIterable<ServerEvent>>;
+  readonly raw: Raw;
   /** One line on standard error; silent with --quiet. */
   notice(text: string): Promise<void>;
   /** One line on standard error with -v (1), -vv (2) or -vvv (3). */
   trace(level: 1 | 2 | 3, text: string): Promise<void>;
+  /** Asks before something is destroyed; throws when the answer is no or nobody can be asked. */
+  confirm(question: string): Promise<void>;
   /** What the line asked for, as far as tasks may care. */
   readonly asked: {
+    /** Writes are shown instead of sent: the first one ends the command. */
     readonly dryRun: boolean;
     readonly yes: boolean;
     readonly quiet: boolean;
-    /** ms, from --timeout. */
-    readonly timeout: number | undefined;
+    /** Output format, undefined where none was named; `json` with --jq. */
+    readonly format: string | undefined;
+    /** May questions be asked? */
+    readonly input: boolean;
+    readonly verbosity: number;
     /** `kb` or `wf`. */
     readonly program: string;
+    readonly flags: TargetFlags;
   };
+  /** Aborted by an interrupt or when --timeout has passed. */
+  readonly signal: AbortSignal;
+  /** The error for an aborted `signal`. */
+  interrupted(): CliError;
   /** The end user that requests are made for. */
-  readonly user: string;
+  user(): Promise<string>;
 }
 
 /** A command that needs more than one request, or none. What it yields is printed as `returns` says. */
@@ -70,6 +85,8 @@ export interface Task<P extends Params = Params> {
   readonly key?: "dataset" | "app";
   readonly params: P;
   readonly returns: Returns<never>;
+  /** What it yields instead, where flags or the output format change that. */
+  readonly output?: (input: Input<P>, format: string | undefined) => Returns<never> | undefined;
   /** The operations it may send. */
   readonly sends: readonly AnyOperation[];
   /** The one row it stands for: `help --json` and the reference show method and path. */
@@ -77,6 +94,8 @@ export interface Task<P extends Params = Params> {
   /** Reads only, writes, or destroys (asks before). */
   readonly effect: "reads" | "writes" | "destroys";
   readonly examples: readonly string[];
+  /** Exit codes it can give beside those of every request. */
+  readonly exits?: readonly FailureKind[];
   /** Brings the code when the command is used. */
   readonly load: () => Promise<{
     run(input: Input<P>, context: Context): AsyncIterable<unknown>;

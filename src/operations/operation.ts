@@ -66,6 +66,7 @@ export interface Param extends Limits {
     | "time"
     | "json"
     | "file"
+    | "content"
     | "duration"
     | "ref";
   readonly help: string;
@@ -98,6 +99,8 @@ function at<P extends Place>(place: P) {
     time: make("time"),
     json: make("json"),
     file: make("file"),
+    /** Text of a file whose path is typed; `-` is standard input. */
+    content: make("content"),
     duration: make("duration"),
     choice: <const C extends readonly string[], const L extends Limits = Record<never, never>>(
       choices: C,
@@ -131,30 +134,49 @@ export const local = at("local");
 /** A column of a table: a path into the row (`data_source_info.size`), or a label and a cell. */
 export type Column<T = never> = string | readonly [label: string, cell: (row: T) => unknown];
 
+/** Stands between columns: those after it are shown with `-o wide` only. */
+export const more = "…";
+
+/** Column of a Unix time in seconds, which tables show as local time; null stays empty. */
+export const time = <K extends string>(label: string, field: K) =>
+  [
+    label,
+    (row: { readonly [P in K]?: number | null }) =>
+      typeof row[field] === "number" ? new Date(row[field] * 1000) : null,
+  ] as const;
+
+/** How an answer is laid out for people, and where its id is. */
+interface Layout<T> {
+  readonly columns: readonly Column<T>[];
+  /** Path of what `-o name` prints; `id` when absent. */
+  readonly name?: string;
+}
+
 /**
  * What an operation answers. `rows` is the path of the rows inside the answer, "" for the answer
- * itself. A page is asked for by `page` and `limit`, a cursor by the id of the last row.
+ * itself. A page is asked for by `page` and `limit`, a cursor by the id of the last row: the
+ * engine adds these parameters, rows do not declare them.
  */
 export type Returns<T = unknown> =
-  | { readonly kind: "record"; readonly at?: string; readonly columns: readonly Column<T>[] }
-  | { readonly kind: "list"; readonly rows: string; readonly columns: readonly Column<T>[] }
-  | {
+  | ({ readonly kind: "record" } & Layout<T>)
+  | ({ readonly kind: "list"; readonly rows: string } & Layout<T>)
+  | ({
       readonly kind: "page";
       readonly rows: string;
-      readonly columns: readonly Column<T>[];
       /** Largest page the server gives. */
       readonly cap: number;
-    }
-  | {
+    } & Layout<T>)
+  | ({
       readonly kind: "cursor";
       readonly rows: string;
-      readonly columns: readonly Column<T>[];
       /** Query parameter that takes the id of the last row. */
       readonly after: string;
       readonly cap: number;
-    }
+    } & Layout<T>)
   | { readonly kind: "events" }
   | { readonly kind: "file" }
+  /** Any JSON values or texts, printed as they are. */
+  | { readonly kind: "json" }
   | { readonly kind: "nothing" };
 
 declare const answer: unique symbol;
@@ -181,6 +203,9 @@ export const cursor = <T>(after: string, ...columns: Column<T>[]): Typed<Kind<"c
     Kind<"cursor">,
     T
   >;
+
+/** The same answer with another path for `-o name`. */
+export const named = <R>(path: string, returns: R): R => ({ ...returns, name: path });
 
 export const events = { kind: "events" } as const;
 export const file = { kind: "file" } as const;

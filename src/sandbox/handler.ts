@@ -15,6 +15,10 @@ export interface Call {
   readonly version: string;
   /** Origin the client used: `http://127.0.0.1:8080`. */
   readonly origin: string;
+  /** The query as sent: `page`, `limit` and cursors are here. */
+  readonly query: URLSearchParams;
+  /** File parts of a multipart form, by field name. */
+  readonly files: ReadonlyMap<string, UploadedFile>;
   /** The JSON body as sent, fields the row does not know included. */
   readonly body: unknown;
   /** Aborted when the client has gone away. */

@@ -1,0 +1,52 @@
+import { CliError } from "../errors.ts";
+import type { Returns } from "../operations/operation.ts";
+import { textOf } from "./client.ts";
+import type { HttpAnswer } from "./client.ts";
+
+/** What an answer holds, read as its row says: JSON, nothing, or the bytes still to be read. */
+export type Read = (answer: HttpAnswer) => Promise<unknown>;
+
+/** How to read the answer of a row: streams and files are handed out unread. */
+export function readerFor(returns: Returns<never>): Read {
+  if (returns.kind === "events") return eventStream;
+  if (returns.kind === "file") return (answer) => Promise.resolve(answer.body);
+  if (returns.kind === "nothing") return drained;
+  return json;
+}
+
+const typeOf = ({ headers }: HttpAnswer) => headers["content-type"] ?? "";
+
+async function json(answer: HttpAnswer): Promise<unknown> {
+  const text = await textOf(answer.body);
+  if (answer.already) return {};
+  if (typeOf(answer).includes("html") || text.trimStart().startsWith("<")) throw webPage();
+  try {
+    return JSON.parse(text) as unknown;
+  } catch (cause) {
+    throw new CliError("failure", "the answer is not whole JSON", {
+      cause,
+      hint: "repeat the command; if it stays, a proxy may change the answers",
+    });
+  }
+}
+
+/** 204, or 200 with the body `204` on servers before 1.13.0 (server §19). */
+async function drained(answer: HttpAnswer): Promise<undefined> {
+  const text = await textOf(answer.body);
+  if (typeOf(answer).includes("html") && text.trimStart().startsWith("<")) throw webPage();
+}
+
+async function eventStream(answer: HttpAnswer): Promise<unknown> {
+  if (typeOf(answer).includes("text/event-stream")) return answer.body;
+  const text = await textOf(answer.body);
+  if (text.trimStart().startsWith("<")) throw webPage();
+  throw new CliError("failure", "the server answered without an event stream", {
+    hint: `its answer starts with: ${text.slice(0, 200)}`,
+  });
+}
+
+const webPage = () =>
+  new CliError("unsupported", "this is not the API: the answer is a web page", {
+    changed: "nothing",
+    hint: "check the base URL: it ends in /v1, as in https://example.com/v1",
+  });

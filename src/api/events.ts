@@ -1,0 +1,54 @@
+import { createParser } from "eventsource-parser";
+import type { EventSourceMessage } from "eventsource-parser";
+import { CliError } from "../errors.ts";
+
+/** One event of a stream: its kind, the server's own text, and that text parsed. */
+export interface ServerEvent {
+  /** `node_started`, `workflow_finished`, …; our own kinds start with an underscore. */
+  readonly event: string;
+  /** The JSON text as the server sent it, without `data: `. */
+  readonly raw: string;
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+/** Largest event that is kept while its end is awaited, in characters: beyond, the stream is no event stream. */
+const largestEvent = 64 * 1024 * 1024;
+
+/**
+ * Events in a stream of bytes, as they become whole. Pings carry no data and never become events
+ * (server §15.2). Throws `failure` for data that is not a JSON object.
+ */
+export async function* eventsIn(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<ServerEvent> {
+  const arrived: EventSourceMessage[] = [];
+  const parser = createParser({ onEvent: (message) => arrived.push(message) });
+  const decoder = new TextDecoder();
+  let pending = 0;
+  for await (const chunk of bytes) {
+    const text = decoder.decode(chunk, { stream: true });
+    parser.feed(text);
+    pending = arrived.length > 0 ? 0 : pending + text.length;
+    if (pending > largestEvent) {
+      throw new CliError("failure", "the stream holds an event of more than 64 MiB");
+    }
+    for (const message of arrived.splice(0)) yield read(message);
+  }
+}
+
+function read(message: EventSourceMessage): ServerEvent {
+  try {
+    const data: unknown = JSON.parse(message.data);
+    if (typeof data === "object" && data !== null && !Array.isArray(data)) {
+      const fields = data as Record<string, unknown>; // checked in the line above
+      const event = typeof fields["event"] === "string" ? fields["event"] : "message";
+      // Data of several lines is one JSON text with blanks in it; a line of ours is one event.
+      const raw = message.data.includes("\n") ? message.data.replaceAll("\n", " ") : message.data;
+      return { event, raw, data: fields };
+    }
+  } catch {
+    // falls through to the same refusal
+  }
+  throw new CliError("failure", "the stream holds an event that is not JSON", {
+    details: { start: message.data.slice(0, 200) },
+    hint: `it starts with: ${message.data.slice(0, 200)}`,
+  });
+}

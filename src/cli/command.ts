@@ -1,0 +1,97 @@
+import { methodAndPath, retryOf } from "../operations/operation.ts";
+import type { AnyOperation, Param, Params, Returns } from "../operations/operation.ts";
+import type { Task } from "../commands/task.ts";
+
+/** A positional argument: the word shown in usage and the parameter it fills. */
+export interface Positional {
+  readonly word: string;
+  readonly name: string;
+  readonly variadic: boolean;
+  readonly optional: boolean;
+}
+
+/** What can be typed: a row or a task, seen the same way by parsing, help and completion. */
+export interface Command {
+  /** Program and words: `["kb", "tag", "rename"]`. */
+  readonly words: readonly string[];
+  readonly positionals: readonly Positional[];
+  readonly summary: string;
+  readonly about?: string | undefined;
+  readonly key?: "dataset" | "app" | undefined;
+  readonly params: Params;
+  readonly returns: Returns<never>;
+  readonly effect: "reads" | "writes" | "destroys";
+  /** Operations it may send; the first is the one it stands for. */
+  readonly sends: readonly AnyOperation[];
+  readonly examples: readonly string[];
+  readonly row?: AnyOperation | undefined;
+  readonly task?: Task | undefined;
+}
+
+/** Reads the `command` text of a row or task: `kb doc delete <kb> <doc...>`, `[x]` is optional. */
+export function commandOf(spec: AnyOperation | Task): Command {
+  const task = "load" in spec ? spec : undefined;
+  const row = "load" in spec ? undefined : spec;
+  const tokens = (spec.command ?? "").split(" ");
+  const isWord = (token: string) => !/^[<[]/.test(token);
+  const wraps = task?.wraps;
+  const params = spec.params;
+  return {
+    words: tokens.filter(isWord),
+    positionals: tokens.filter((token) => !isWord(token)).map((token) => positional(token, params)),
+    summary: spec.summary,
+    about: task?.about,
+    key: spec.key,
+    params,
+    returns: spec.returns,
+    effect: task?.effect ?? effectOf(spec as AnyOperation), // no task, so it is the row
+    sends: row ? [row] : [...new Set([...(wraps ? [wraps] : []), ...(task?.sends ?? [])])],
+    examples: spec.examples ?? [],
+    row,
+    task,
+  };
+}
+
+function positional(token: string, params: Params): Positional {
+  const word = token.replace(/[<>[\].]/g, "");
+  const found = Object.entries(params).find(
+    ([name, param]) => name === word || param.word === word || (!param.word && param.noun === word),
+  );
+  if (!found) throw new Error(`no parameter for <${word}>`);
+  return {
+    word,
+    name: found[0],
+    variadic: token.includes("..."),
+    optional: token.startsWith("["),
+  };
+}
+
+const effectOf = (row: AnyOperation): Command["effect"] =>
+  row.destructive ? "destroys" : retryOf(row) === "safe" ? "reads" : "writes";
+
+/** Flag of a parameter, without dashes: `--name` or the wire name with hyphens. */
+export const flagOf = (name: string, param: Param): string =>
+  param.flag ?? name.replace(/_+|\./g, "-");
+
+/** Parameters given by flag: all that no positional fills and that are not filled by themselves. */
+export const flagged = (command: Command): [name: string, param: Param][] =>
+  Object.entries(command.params).filter(
+    ([name, param]) =>
+      param.from !== "user" && !command.positionals.some((positional) => positional.name === name),
+  );
+
+/** Does it read a list, so that `--limit`, `--all` and `--page` make sense? */
+export const isList = (returns: Returns<never>): boolean =>
+  returns.kind === "page" || returns.kind === "list" || returns.kind === "cursor";
+
+/** Does one of its operations take an end user? */
+export const takesUser = (command: Command): boolean =>
+  [command, ...command.sends].some(({ params }) =>
+    Object.values(params).some((param) => param.from === "user"),
+  );
+
+/** Method and path of the operation it stands for, if it is one. */
+export function routeOf(command: Command): string | undefined {
+  const row = command.row ?? command.task?.wraps;
+  return row && methodAndPath(row).join(" ");
+}

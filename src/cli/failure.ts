@@ -1,0 +1,88 @@
+import { ApiError, CliError, exitCodes } from "../errors.ts";
+import { isObject } from "../json.ts";
+
+/** How errors are to be shown. */
+export interface Telling {
+  readonly json: boolean;
+  readonly color: boolean;
+  /** -vvv shows stacks. */
+  readonly verbosity: number;
+  /** Makes text of servers safe to show. */
+  readonly visible: (text: string) => string;
+}
+
+/** Anything thrown, as a failure of ours; what is not one is a bug. */
+export const asFailure = (error: unknown): CliError =>
+  error instanceof CliError
+    ? error
+    : new CliError(
+        "failure",
+        `a bug of ours: ${error instanceof Error ? error.message : String(error)}`,
+        {
+          code: "bug",
+          cause: error,
+          hint: "please report it with the output of -vvv",
+        },
+      );
+
+/** The text for standard error: three lines for people, one JSON line for programs. */
+export function told(error: CliError, telling: Telling): string {
+  return telling.json ? `${JSON.stringify(asJson(error))}\n` : asText(error, telling);
+}
+
+function asJson(error: CliError): unknown {
+  const { hint, code, retryable, details, changed } = error.told;
+  const refusal = error instanceof ApiError ? error.refusal : undefined;
+  return {
+    error: {
+      code: code ?? error.kind,
+      message: error.message,
+      hint: hint ?? null,
+      exit: error.exit,
+      http_status: refusal?.status ?? null,
+      server_code: refusal?.serverCode ?? null,
+      retryable: retryable ?? false,
+      method: refusal?.method ?? null,
+      path: refusal?.path ?? null,
+      request_id: refusal?.requestId ?? null,
+      details: details ?? null,
+      changed: changed ?? null,
+    },
+  };
+}
+
+const changes = {
+  nothing: "nothing was changed",
+  unknown: "unknown whether it was applied",
+  yes: "something was changed",
+} as const;
+
+function asText(error: CliError, { color, verbosity, visible }: Telling): string {
+  const { hint, changed, details, cause } = error.told;
+  const red = (text: string) => (color ? `\u001b[31m${text}\u001b[39m` : text);
+  const lines = [`${red("error:")} ${visible(error.message)}`];
+  lines.push(...candidateLines(details).map(visible));
+  if (changed !== undefined && error instanceof ApiError && changed !== "nothing")
+    lines.push(changes[changed]);
+  else if (changed === "unknown" && !(hint ?? "").includes(changes.unknown))
+    lines.push(changes.unknown);
+  if (hint !== undefined) lines.push(`hint: ${visible(hint)}`);
+  if (verbosity >= 3) {
+    const stack = cause instanceof Error ? cause.stack : error.stack;
+    if (stack !== undefined) lines.push(visible(stack));
+  }
+  return `${lines.join("\n")}\n`;
+}
+
+/** A table of what an ambiguous name could mean. */
+function candidateLines(details: unknown): string[] {
+  const candidates = isObject(details) ? details["candidates"] : undefined;
+  if (!Array.isArray(candidates)) return [];
+  return candidates
+    .filter(isObject)
+    .map((candidate) => `  ${Object.values(candidate).map(String).join("  ")}`);
+}
+
+/** Name of an exit code, for traces. */
+export const exitName = (code: number): string =>
+  Object.entries(exitCodes).find(([, [value]]) => value === code)?.[0] ?? String(code);

@@ -1,0 +1,209 @@
+import { isList, takesUser } from "./command.ts";
+import type { Command } from "./command.ts";
+
+/** A flag that many commands share. */
+export interface GlobalFlag {
+  /** As commander reads it: `-o, --output <format>`. */
+  readonly flags: string;
+  readonly help: string;
+  readonly group: "Request" | "Output" | "Connection" | "Other";
+  /** Commands that take it; every one when absent. */
+  readonly only?: (command: Command) => boolean;
+  readonly repeats?: true;
+}
+
+const writes = ({ effect }: Command) => effect !== "reads";
+const sendsAny = ({ key }: Command) => key !== undefined;
+const prints = ({ returns }: Command) => returns.kind !== "nothing" && returns.kind !== "file";
+const lists = ({ returns }: Command) => isList(returns);
+const bodied = ({ row }: Command) =>
+  Object.values(row?.params ?? {}).some((param) => param.in === "body" || param.in === "data");
+const creates = ({ words, effect }: Command) => words.at(-1) === "create" && effect === "writes";
+
+/** Every shared flag, in the order of the help page. */
+export const globalFlags: readonly GlobalFlag[] = [
+  {
+    flags: "-L, --limit <rows>",
+    help: "Show at most that many rows in all",
+    group: "Request",
+    only: lists,
+  },
+  { flags: "--all", help: "Read every page", group: "Request", only: lists },
+  { flags: "--page <number>", help: "Show one page, from 1", group: "Request", only: lists },
+  {
+    flags: "--body <json>",
+    help: "Further fields of the body: JSON, @file or -",
+    group: "Request",
+    only: bodied,
+  },
+  {
+    flags: "--body-set <path=value>",
+    help: "One further field of the body; value is JSON or text",
+    group: "Request",
+    only: bodied,
+    repeats: true,
+  },
+  {
+    flags: "--user <name>",
+    help: "End user the request is made for",
+    group: "Request",
+    only: takesUser,
+  },
+  {
+    flags: "--if-not-exists",
+    help: "Take the one that is there already instead of failing",
+    group: "Request",
+    only: creates,
+  },
+  {
+    flags: "--if-exists",
+    help: "Succeed when it is gone already",
+    group: "Request",
+    only: ({ effect }) => effect === "destroys",
+  },
+  {
+    flags: "-n, --dry-run",
+    help: "Show the request that would be sent and send nothing",
+    group: "Request",
+    only: (command) => writes(command) && sendsAny(command),
+  },
+  {
+    flags: "--curl",
+    help: "Show the request as a curl command and send nothing",
+    group: "Request",
+    only: (command) => writes(command) && sendsAny(command),
+  },
+  {
+    flags: "-y, --yes",
+    help: "Answer questions with yes",
+    group: "Request",
+    only: ({ effect }) => effect === "destroys",
+  },
+  {
+    flags: "--read-only",
+    help: "Refuse to change anything",
+    group: "Request",
+    only: (command) => writes(command) && sendsAny(command),
+  },
+  {
+    flags: "--timeout <duration>",
+    help: "Give up after this time: 30s, 5m, 2h",
+    group: "Request",
+    only: sendsAny,
+  },
+  {
+    flags: "-o, --output <format>",
+    help: "grid, wide, tsv, csv, md, json, jsonl, yaml or name",
+    group: "Output",
+    only: prints,
+  },
+  { flags: "--json", help: "Same as -o json", group: "Output", only: prints },
+  {
+    flags: "--jq <filter>",
+    help: "Filter the JSON with a jq expression; strings come out raw",
+    group: "Output",
+    only: prints,
+  },
+  {
+    flags: "--columns <paths>",
+    help: "Columns to show, by comma; help lists them",
+    group: "Output",
+    only: prints,
+  },
+  { flags: "--no-headers", help: "Leave out the header row", group: "Output", only: prints },
+  { flags: "--sort <column>", help: "Sort the rows shown", group: "Output", only: lists },
+  { flags: "--reverse", help: "Turn the order of the rows shown", group: "Output", only: lists },
+  { flags: "--utc", help: "Show times in UTC", group: "Output", only: prints },
+  { flags: "--relative", help: "Show times as distances: 3m ago", group: "Output", only: prints },
+  {
+    flags: "--output-file <path>",
+    help: "Write the answer to a file",
+    group: "Output",
+    only: ({ returns }) => returns.kind === "file",
+  },
+  { flags: "--color <when>", help: "always, never or auto", group: "Output" },
+  { flags: "-q, --quiet", help: "No progress and no notices", group: "Output" },
+  {
+    flags: "-v, --verbose",
+    help: "Show what is resolved and repeated; -vv requests, -vvv stacks",
+    group: "Output",
+    repeats: true,
+  },
+  { flags: "-p, --profile <name>", help: "Stored profile to use", group: "Connection" },
+  {
+    flags: "--app <name>",
+    help: "Application of the profile",
+    group: "Connection",
+    only: ({ key }) => key !== "dataset",
+  },
+  { flags: "--base-url <url>", help: "Address of the API, with /v1", group: "Connection" },
+  {
+    flags: "--retries <number>",
+    help: "Repeats after the first try, 3 when absent, 0 is off",
+    group: "Connection",
+    only: sendsAny,
+  },
+  {
+    flags: "--connect-timeout <duration>",
+    help: "Until a connection stands, 10s when absent",
+    group: "Connection",
+    only: sendsAny,
+  },
+  {
+    flags: "--idle-timeout <duration>",
+    help: "Without a byte from the server, 30s when absent",
+    group: "Connection",
+    only: sendsAny,
+  },
+  {
+    flags: "--ca-file <path>",
+    help: "Further certificate authority, PEM",
+    group: "Connection",
+    only: sendsAny,
+  },
+  { flags: "--insecure-http", help: "Allow http beyond this machine", group: "Connection" },
+  { flags: "--no-input", help: "Never ask", group: "Other" },
+];
+
+/** The shared flags a command takes. */
+export const globalsOf = (command: Command): readonly GlobalFlag[] =>
+  globalFlags.filter(({ only }) => only?.(command) ?? true);
+
+/** What was given for the shared flags, by long name in camel case. */
+export interface Globals {
+  readonly limit?: string;
+  readonly all?: boolean;
+  readonly page?: string;
+  readonly body?: string;
+  readonly bodySet?: readonly string[];
+  readonly user?: string;
+  readonly ifNotExists?: boolean;
+  readonly ifExists?: boolean;
+  readonly dryRun?: boolean;
+  readonly curl?: boolean;
+  readonly yes?: boolean;
+  readonly readOnly?: boolean;
+  readonly timeout?: string;
+  readonly output?: string;
+  readonly json?: boolean;
+  readonly jq?: string;
+  readonly columns?: string;
+  readonly headers?: boolean;
+  readonly sort?: string;
+  readonly reverse?: boolean;
+  readonly utc?: boolean;
+  readonly relative?: boolean;
+  readonly outputFile?: string;
+  readonly color?: string;
+  readonly quiet?: boolean;
+  readonly verbose?: readonly unknown[];
+  readonly profile?: string;
+  readonly app?: string;
+  readonly baseUrl?: string;
+  readonly retries?: string;
+  readonly connectTimeout?: string;
+  readonly idleTimeout?: string;
+  readonly caFile?: string;
+  readonly insecureHttp?: boolean;
+  readonly input?: boolean;
+}

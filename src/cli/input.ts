@@ -1,0 +1,178 @@
+import type { Values } from "../api/request.ts";
+import { CliError } from "../errors.ts";
+import type { Host } from "../host.ts";
+import { isObject, setAt } from "../json.ts";
+import type { FileInput, Noun, Param } from "../operations/operation.ts";
+import { flagOf } from "./command.ts";
+import type { Command } from "./command.ts";
+import type { Globals } from "./globals.ts";
+import { fromObject, objectOf, resolve } from "./names.ts";
+import type { Lookup, Resolved } from "./names.ts";
+import type { Typed } from "./program.ts";
+import { checked, wrong } from "./values.ts";
+import type { Sources } from "./values.ts";
+
+/** How a person knows a parameter: `<name>` or `--description`. */
+export function labelOf(command: Command, name: string, param: Param): string {
+  const positional = command.positionals.find((candidate) => candidate.name === name);
+  return positional ? `<${positional.word}>` : `--${flagOf(name, param)}`;
+}
+
+/** The files and standard input behind values; standard input is read once. */
+export function sourcesOf(host: Host): Sources {
+  let stdinTaken = false;
+  const takeStdin = () => {
+    if (stdinTaken) throw new CliError("usage", "standard input (-) can be used once only");
+    stdinTaken = true;
+  };
+  const unreadable = (path: string, error: unknown) =>
+    new CliError("usage", `${JSON.stringify(path)} cannot be read: ${reasonOf(error)}`, {
+      changed: "nothing",
+    });
+  return {
+    now: () => host.now(),
+    async text(path) {
+      let bytes: Uint8Array;
+      if (path === "-") {
+        takeStdin();
+        bytes = await allOf(host.stdin.bytes());
+      } else {
+        bytes = await host.files.read(path).catch((error: unknown) => {
+          throw unreadable(path, error);
+        });
+      }
+      try {
+        return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+      } catch {
+        throw new CliError("usage", `${JSON.stringify(path)} is not UTF-8 text`, {
+          changed: "nothing",
+          hint: "convert it, or upload it as a file",
+        });
+      }
+    },
+    async file(path): Promise<FileInput> {
+      if (path === "-") {
+        takeStdin();
+        return { path, name: "stdin.txt" };
+      }
+      const found = await host.files.stat(path).catch((error: unknown) => {
+        throw unreadable(path, error);
+      });
+      if (!found) throw unreadable(path, new Error("there is no such file"));
+      if (found.isDirectory) throw unreadable(path, new Error("it is a folder"));
+      const name = path.split(/[/\\]/).at(-1) ?? path;
+      return { path, name };
+    },
+  };
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  ENOENT: "there is no such file",
+  EACCES: "permission denied",
+  EISDIR: "it is a folder",
+};
+
+const reasonOf = (error: unknown): string => {
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  return reasons[code] ?? (error instanceof Error ? error.message : String(error));
+};
+
+async function allOf(chunks: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+  const pieces: Uint8Array[] = [];
+  for await (const chunk of chunks) pieces.push(chunk);
+  return Buffer.concat(pieces);
+}
+
+/** Every value of a line checked; names are still names. Throws usage; nothing was sent. */
+export async function checkedInput(
+  command: Command,
+  typed: Readonly<Record<string, Typed>>,
+  sources: Sources,
+): Promise<Values> {
+  const input: Record<string, unknown> = {};
+  for (const [name, param] of Object.entries(command.params)) {
+    const label = labelOf(command, name, param);
+    const value = typed[name];
+    if (value !== undefined) {
+      const repeats = Array.isArray(value) && !param.many;
+      input[name] = repeats
+        ? await Promise.all(
+            (value as readonly string[]).map((item) => checked(label, param, item, sources)),
+          )
+        : await checked(label, param, value, sources);
+    } else if (param.required && param.from === undefined && param.shape?.kind !== "object") {
+      const file = param.orFile ? ` or ${label}-file` : "";
+      throw new CliError("usage", `${label}${file} is required`, {
+        changed: "nothing",
+        hint: `\`${command.words.join(" ")} --help\` shows every flag`,
+      });
+    }
+  }
+  return input;
+}
+
+/** Further fields of the body from --body and --body-set. */
+export async function extraBody(globals: Globals, sources: Sources): Promise<Values | undefined> {
+  if (globals.body === undefined && globals.bodySet === undefined) return undefined;
+  const body: Record<string, unknown> = {};
+  if (globals.body !== undefined) {
+    const param: Param = { in: "body", kind: "json", help: "", shape: { kind: "object" } };
+    const value = await checked("--body", param, globals.body, sources);
+    if (isObject(value)) Object.assign(body, value);
+  }
+  for (const assignment of globals.bodySet ?? []) {
+    const at = assignment.indexOf("=");
+    if (at < 1) throw wrong("--body-set", assignment, "is no path=value");
+    setAt(body, assignment.slice(0, at), jsonOrText(assignment.slice(at + 1)));
+  }
+  return body;
+}
+
+/** A value that may be JSON; what is not is text. */
+export function jsonOrText(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return text;
+  }
+}
+
+/**
+ * Names turned into ids, and absent values filled from the objects behind them (`from`). A
+ * positional that repeats the request stays a list.
+ */
+export async function resolvedInput(
+  command: Command,
+  input: Values,
+  lookup: Lookup,
+): Promise<Values> {
+  const known: Record<string, unknown> = { ...input };
+  const behind = new Map<Noun, Resolved>();
+  for (const [name, param] of Object.entries(command.params)) {
+    const value = input[name];
+    if (param.kind !== "ref" || param.noun === undefined || value === undefined) continue;
+    const resolveOne = async (text: unknown) => {
+      const resolved = await resolve(param.noun as Noun, String(text), known, lookup);
+      behind.set(param.noun as Noun, resolved);
+      return resolved.id;
+    };
+    if (Array.isArray(value)) {
+      const ids: string[] = [];
+      for (const item of value) ids.push(await resolveOne(item));
+      known[name] = ids;
+    } else known[name] = await resolveOne(value);
+  }
+  for (const [name, param] of Object.entries(command.params)) {
+    if (param.from === undefined || param.from === "user" || known[name] !== undefined) continue;
+    const noun = param.from.slice(0, param.from.indexOf(".")) as Noun; // rows name a noun there
+    const resolved = behind.get(noun);
+    if (!resolved) continue;
+    const object = await objectOf(noun, resolved, known, lookup);
+    behind.set(noun, { ...resolved, object });
+    const value = fromObject(param.from, object);
+    if (value === undefined || value === null) continue;
+    known[name] = value;
+    await lookup.trace(1, `${name} ${JSON.stringify(value)} (from the ${noun})`);
+  }
+  return known;
+}

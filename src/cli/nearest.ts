@@ -1,0 +1,12 @@
+import { closestMatch } from "leven";
+
+/** The word most like `typed`, for "did you mean"; undefined when none is near. */
+export function nearest(typed: string, words: readonly string[]): string | undefined {
+  if (typed.length > 2) {
+    const longer = words.find((word) => word.startsWith(typed));
+    if (longer !== undefined) return longer;
+  }
+  return closestMatch(typed, [...words], {
+    maxDistance: Math.max(1, Math.floor(typed.length * 0.4)),
+  });
+}

@@ -1,0 +1,125 @@
+import { CliError } from "../errors.ts";
+import type { Host } from "../host.ts";
+import type { ConnectionSettings } from "../host.ts";
+import { formats } from "../render/formats.ts";
+import type { Style } from "../render/render.ts";
+import type { Globals } from "./globals.ts";
+import { nearest } from "./nearest.ts";
+import { durationValue, wrong } from "./values.ts";
+
+/** The shared flags, checked, with the environment behind them. */
+export interface Options {
+  readonly globals: Globals;
+  readonly quiet: boolean;
+  /** 0 to 3. */
+  readonly verbosity: number;
+  /** May questions be asked? */
+  readonly input: boolean;
+  readonly retries: number;
+  /** ms; the whole command. */
+  readonly timeout: number | undefined;
+  /** ms without a byte; absent: what the row says. */
+  readonly idleTimeout: number | undefined;
+  readonly connection: ConnectionSettings;
+}
+
+const on = (value: string | undefined): boolean =>
+  value !== undefined && value !== "" && value !== "0" && value !== "false";
+
+/** Checks the shared flags. Throws usage. */
+export function optionsFor(globals: Globals, host: Host): Options {
+  const env = (name: string): string | undefined => host.env[name] || undefined;
+  const debug = Number(env("KB_DEBUG") ?? 0);
+  const timeout = globals.timeout ?? env("KB_TIMEOUT");
+  return {
+    globals,
+    quiet: globals.quiet ?? false,
+    verbosity: Math.max(
+      globals.verbose?.length ?? 0,
+      Number.isFinite(debug) ? debug : on(env("KB_DEBUG")) ? 1 : 0,
+    ),
+    input:
+      globals.input !== false &&
+      !on(env("KB_NO_INPUT")) &&
+      !on(env("CI")) &&
+      host.stdin.isTTY &&
+      host.stderr.isTTY,
+    retries: count(
+      globals.retries === undefined ? "KB_RETRIES" : "--retries",
+      globals.retries ?? env("KB_RETRIES") ?? "3",
+      0,
+      100,
+    ),
+    timeout:
+      timeout === undefined
+        ? undefined
+        : durationValue(globals.timeout === undefined ? "KB_TIMEOUT" : "--timeout", timeout),
+    idleTimeout:
+      globals.idleTimeout === undefined
+        ? undefined
+        : durationValue("--idle-timeout", globals.idleTimeout),
+    connection: {
+      connectTimeout: durationValue("--connect-timeout", globals.connectTimeout ?? "10s"),
+      caFile: globals.caFile,
+    },
+  };
+}
+
+/** A whole number between two. Throws usage. */
+export function count(label: string, text: string, least: number, most: number): number {
+  const value = Number(text);
+  if (!/^\d+$/.test(text) || value < least || value > most) {
+    throw wrong(label, text, `is not a whole number from ${least} to ${most}`);
+  }
+  return value;
+}
+
+/** Is colour wanted on this stream? Flag, NO_COLOR, FORCE_COLOR, TERM, then the terminal itself. */
+export function wantsColor(
+  globals: Globals,
+  host: Host,
+  stream: { readonly isTTY: boolean },
+): boolean {
+  if (globals.color === "always") return true;
+  if (globals.color === "never") return false;
+  if (globals.color !== undefined && globals.color !== "auto") {
+    throw wrong("--color", globals.color, "is not one of always, never, auto");
+  }
+  if (host.env["NO_COLOR"]) return false;
+  if (on(host.env["FORCE_COLOR"]) || on(host.env["CLICOLOR_FORCE"])) return true;
+  if (host.env["TERM"] === "dumb") return false;
+  return stream.isTTY;
+}
+
+/** How the answer is to be printed. `output` is the format the settings name. Throws usage. */
+export function styleFor(globals: Globals, host: Host, output: string | undefined): Style {
+  const format = globals.json ? "json" : (globals.output ?? output);
+  const known = formats.find((candidate) => candidate === format);
+  if (format !== undefined && known === undefined) {
+    const near = nearest(format, formats);
+    throw new CliError(
+      "usage",
+      `--output ${JSON.stringify(format)} is not one of ${formats.join(", ")}`,
+      {
+        changed: "nothing",
+        hint: near === undefined ? undefined : `did you mean ${near}?`,
+      },
+    );
+  }
+  const zone = host.env["TZ"] || undefined;
+  return {
+    format: known,
+    ...(globals.columns !== undefined && {
+      columns: globals.columns.split(",").map((part) => part.trim()),
+    }),
+    headers: globals.headers ?? true,
+    ...(globals.sort !== undefined && { sort: globals.sort }),
+    reverse: globals.reverse ?? false,
+    ...(globals.jq !== undefined && { jq: globals.jq }),
+    times: globals.relative ? "relative" : globals.utc ? "utc" : "local",
+    ...(zone !== undefined && { timeZone: zone }),
+    color: wantsColor(globals, host, host.stdout),
+    accessible: on(host.env["KB_ACCESSIBLE"]),
+    now: () => host.now(),
+  };
+}

@@ -1,0 +1,222 @@
+import { Command as Commander, CommanderError, Option } from "commander";
+import { CliError } from "../errors.ts";
+import type { Param } from "../operations/operation.ts";
+import { flagOf, flagged } from "./command.ts";
+import type { Command } from "./command.ts";
+import { globalFlags, globalsOf } from "./globals.ts";
+import type { GlobalFlag, Globals } from "./globals.ts";
+import { helpFor, usageOf } from "./help.ts";
+import { nearest } from "./nearest.ts";
+
+/** A value as typed: a word, several, yes or no, or the path of a file that holds the text. */
+export type Typed = string | readonly string[] | boolean | { readonly file: string };
+
+/** What a command line asks for, not yet checked. */
+export type Parsed =
+  | {
+      readonly kind: "run";
+      readonly command: Command;
+      /** By parameter name. */
+      readonly typed: Readonly<Record<string, Typed>>;
+      readonly globals: Globals;
+    }
+  | { readonly kind: "help"; readonly text: string }
+  | { readonly kind: "version" };
+
+/**
+ * Reads a command line (`["kb", "create", "Handbook"]`) by the commands of its program. Commander
+ * only parses: nothing runs here. Throws usage with the nearest valid word.
+ */
+export function parse(argv: readonly string[], commands: readonly Command[]): Parsed {
+  const [program = "kb", ...words] = argv;
+  let result: Parsed | undefined;
+  let shown = "";
+  const root = new Commander(program)
+    .exitOverride()
+    .configureOutput({ writeOut: (text) => (shown += text), writeErr: () => {} })
+    .enablePositionalOptions()
+    .helpCommand(false)
+    .helpOption("-h, --help", "Show help")
+    .version("", "-V, --version");
+  // Shared flags stand before the subcommand, too: `kb -p staging list`.
+  for (const flag of globalFlags) root.addOption(optionOf(flag));
+
+  const groups = new Map<string, Commander>([["", root]]);
+  const prepared = new Map<Commander, () => void>();
+  const prepare = (_: Commander, child: Commander) => prepared.get(child)?.();
+  const group = (path: readonly string[]): Commander => {
+    const key = path.join(" ");
+    const known = groups.get(key);
+    if (known) return known;
+    const parent = group(path.slice(0, -1));
+    const made = parent.command(path.at(-1) ?? "");
+    made.hook("preSubcommand", prepare);
+    asGroup(made, path);
+    prepared.set(made, () => {
+      for (const flag of globalFlags) made.addOption(optionOf(flag));
+    });
+    groups.set(key, made);
+    return made;
+  };
+  const asGroup = (commander: Commander, path: readonly string[]) => {
+    const text = () => helpFor(program, path, commands);
+    commander.helpInformation = text;
+    commander.argument("[words...]").action(([word]: readonly string[]) => {
+      if (word !== undefined) throw unknownWord(commander, program, [...path, word]);
+      result = { kind: "help", text: text() };
+    });
+  };
+  asGroup(root, []);
+  root.hook("preSubcommand", prepare);
+
+  for (const command of commands) {
+    const leaf = group(command.words.slice(1, -1)).command(command.words.at(-1) ?? "");
+    const alias = aliases[command.words.at(-1) ?? ""];
+    if (alias) leaf.alias(alias);
+    // Options are made only for the command that is used: making all takes longer than the rest.
+    prepared.set(leaf, () => {
+      leaf.helpInformation = () => helpFor(program, command.words.slice(1), commands);
+      describe(leaf, command);
+      leaf.action(() => {
+        const given = optionsGiven(leaf);
+        result = { kind: "run", command, typed: typedFor(command, leaf, given), globals: given };
+      });
+    });
+  }
+
+  try {
+    root.parse([...words], { from: "user" });
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    if (error.code === "commander.helpDisplayed" || error.code === "commander.help") {
+      return { kind: "help", text: shown };
+    }
+    if (error.code === "commander.version") return { kind: "version" };
+    throw usageError(error, words, commands, program);
+  }
+  if (!result) return { kind: "help", text: helpFor(program, [], commands) };
+  return result;
+}
+
+const aliases: Readonly<Record<string, string>> = { list: "ls", delete: "rm" };
+
+/** Options given to a command and its groups; the one nearest to the command wins. */
+function optionsGiven(leaf: Commander): Globals & Record<string, unknown> {
+  const levels: Commander[] = [];
+  for (let at: Commander | null = leaf; at; at = at.parent) levels.unshift(at);
+  const verbose = levels.flatMap(
+    (level) => (level.opts()["verbose"] as unknown[] | undefined) ?? [],
+  );
+  return Object.assign({}, ...levels.map((level) => level.opts()), { verbose });
+}
+
+function optionOf({ flags, help, repeats }: GlobalFlag): Option {
+  const option = new Option(flags, help);
+  return repeats ? repeating(option) : option;
+}
+
+/** Every use adds to a list. */
+const repeating = (option: Option) =>
+  option.isBoolean()
+    ? option
+        .preset(true)
+        .argParser((_: unknown, before: unknown[] | undefined) => [...(before ?? []), true])
+    : option.argParser((value: string, before: string[] | undefined) => [...(before ?? []), value]);
+
+function describe(leaf: Commander, command: Command): void {
+  const own = new Set<string>();
+  for (const { word, optional, variadic } of command.positionals) {
+    const inner = variadic ? `${word}...` : word;
+    leaf.argument(optional ? `[${inner}]` : `<${inner}>`);
+  }
+  for (const [name, param] of flagged(command)) {
+    for (const option of paramOptions(name, param)) {
+      leaf.addOption(option);
+      own.add(option.long ?? "");
+    }
+  }
+  for (const flag of globalsOf(command)) {
+    const option = optionOf(flag);
+    if (!own.has(option.long ?? "")) leaf.addOption(option);
+  }
+}
+
+function paramOptions(name: string, param: Param): Option[] {
+  const flag = flagOf(name, param);
+  const short = param.short === undefined ? "" : `-${param.short}, `;
+  if (param.kind === "flag") {
+    const yes = new Option(`${short}--${flag}`, param.help);
+    return param.in === "local" ? [yes] : [yes, new Option(`--no-${flag}`)];
+  }
+  const option = new Option(`${short}--${flag} <${placeholder(param)}>`, param.help);
+  if (param.many) repeating(option);
+  if (!param.orFile) return [option];
+  return [
+    option,
+    new Option(`--${flag}-file <path>`, `${param.help}, from a file; - is standard input`),
+  ];
+}
+
+/** What stands for the value in usage lines. */
+export const placeholder = (param: Param): string => param.word ?? param.noun ?? param.kind;
+
+const camel = (flag: string) => flag.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
+
+function typedFor(
+  command: Command,
+  leaf: Commander,
+  given: Readonly<Record<string, unknown>>,
+): Record<string, Typed> {
+  const typed: Record<string, Typed> = {};
+  command.positionals.forEach(({ name }, index) => {
+    const value = leaf.processedArgs[index] as Typed | undefined; // commander types them as any
+    if (value !== undefined && !(Array.isArray(value) && value.length === 0)) typed[name] = value;
+  });
+  for (const [name, param] of flagged(command)) {
+    const flag = flagOf(name, param);
+    const value = given[camel(flag)] as Typed | undefined; // written by the options made above
+    if (value !== undefined) typed[name] = value;
+    const file = param.orFile ? given[camel(`${flag}-file`)] : undefined;
+    if (file === undefined) continue;
+    if (value !== undefined) {
+      throw new CliError("usage", `give either --${flag} or --${flag}-file, not both`);
+    }
+    typed[name] = { file: String(file) };
+  }
+  return typed;
+}
+
+function unknownWord(commander: Commander, program: string, path: readonly string[]): CliError {
+  const names = commander.commands.map((child) => child.name());
+  const near = nearest(path.at(-1) ?? "", names);
+  const group = [program, ...path.slice(0, -1)].join(" ");
+  return new CliError("usage", `"${path.at(-1)}" is no command of ${group}`, {
+    hint: near ? `did you mean \`${group} ${near}\`?` : `\`${group} --help\` lists the commands`,
+  });
+}
+
+/** Commander's refusal in our words: what is wrong, the nearest word, the usage. */
+function usageError(
+  error: CommanderError,
+  words: readonly string[],
+  commands: readonly Command[],
+  program: string,
+): CliError {
+  const [first = "", ...rest] = error.message.replace(/^error: /, "").split("\n");
+  const suggestion = /\(Did you mean (?:one of )?(.*)\?\)/.exec(rest.join("\n"))?.[1];
+  const command = commands
+    .filter((candidate) =>
+      candidate.words
+        .slice(1)
+        .every((word, index) => words.filter((w) => !w.startsWith("-"))[index] === word),
+    )
+    .sort((a, b) => b.words.length - a.words.length)[0];
+  const usage = command ? usageOf(command) : `${program} --help`;
+  return new CliError("usage", first, {
+    hint: suggestion
+      ? `did you mean ${suggestion}?`
+      : command
+        ? `usage: ${usage}`
+        : `try \`${usage}\``,
+  });
+}

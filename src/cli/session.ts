@@ -1,0 +1,276 @@
+import { readerFor } from "../api/answer.ts";
+import { interrupted, send } from "../api/client.ts";
+import type { Sending, World } from "../api/client.ts";
+import { eventsIn } from "../api/events.ts";
+import type { ServerEvent } from "../api/events.ts";
+import { noProgress, pageOf, rowsOf } from "../api/pages.ts";
+import type { Page, Progress, Wanted } from "../api/pages.ts";
+import { requestFor } from "../api/request.ts";
+import type { HttpRequest, Values } from "../api/request.ts";
+import type { CallOptions, Context, Raw } from "../commands/task.ts";
+import { masked, settingsFor, targetOf } from "../config/settings.ts";
+import type { Settings, TargetFlags } from "../config/settings.ts";
+import { CliError } from "../errors.ts";
+import type { Host } from "../host.ts";
+import { isObject, valueAt } from "../json.ts";
+import { retryOf } from "../operations/operation.ts";
+import type { AnyOperation, Returns } from "../operations/operation.ts";
+import type { Command } from "./command.ts";
+import { isList } from "./command.ts";
+import { curlText, dryRunText } from "./dry-run.ts";
+import type { Options } from "./options.ts";
+
+/** Ends a command after its request was shown instead of sent. No failure. */
+export class Shown extends Error {}
+
+/** ms without a byte, where a row says nothing (server §20). */
+const usualIdle = 30_000;
+
+/** What a command works with: settings, and requests typed by the table. */
+export interface Session {
+  readonly context: Context;
+  readonly settings: () => Promise<Settings>;
+  /** One request; paging and further body fields come from the engine. */
+  call(row: AnyOperation, input: Values, options?: CallOptions & Adding): Promise<unknown>;
+  /** Rows of a list, as many as wanted. */
+  rows(
+    row: AnyOperation,
+    input: Values,
+    wanted: Wanted,
+    progress?: Progress,
+  ): AsyncIterable<unknown>;
+  open(
+    row: AnyOperation,
+    input: Values,
+    options?: CallOptions,
+  ): Promise<AsyncIterable<ServerEvent>>;
+  /** Ends waiting for the deadline. */
+  close(): void;
+}
+
+interface Adding {
+  readonly paging?: Readonly<Record<string, string>>;
+  readonly extra?: Values | undefined;
+}
+
+/** Makes the session of one command line. Nothing is read or sent before it is needed. */
+export function openSession(command: Command, options: Options, host: Host): Session {
+  const { globals } = options;
+  const flags: TargetFlags = {
+    profile: globals.profile,
+    baseUrl: globals.baseUrl,
+    app: globals.app,
+    user: globals.user,
+    output: globals.output,
+    readOnly: globals.readOnly,
+    insecureHttp: globals.insecureHttp,
+  };
+  let found: Promise<Settings> | undefined;
+  const settings = () => (found ??= settingsFor(flags, host, { key: command.key }));
+
+  const ended = new AbortController();
+  const late = new AbortController();
+  if (options.timeout !== undefined) {
+    host
+      .sleep(options.timeout, ended.signal)
+      .then(() => late.abort(deadline(options.timeout ?? 0)))
+      .catch(() => {}); // the command ended first
+  }
+  const signal = AbortSignal.any([host.signal, late.signal]);
+
+  const trace = async (level: 1 | 2 | 3, text: string) => {
+    if (options.verbosity >= level) await host.stderr.write(`${text}\n`);
+  };
+  const world: World = {
+    dispatcher: () => host.dispatcher(options.connection),
+    sleep: (ms, until) => host.sleep(ms, until),
+    random: () => host.random(),
+    blob: (file) => blobOf(file.path, host),
+    trace,
+  };
+
+  const sendingFor = (
+    row: AnyOperation,
+    input: Values,
+    key: string,
+    asked: CallOptions,
+  ): Sending => ({
+    key,
+    row,
+    // A file that is to be a second one of its name would be there twice (server §9.1).
+    retry: retryOf(row) === "upsert" && input["duplicate"] === false ? "never" : retryOf(row),
+    retries: asked.retries ?? options.retries,
+    idle: options.idleTimeout ?? (row.idle === undefined ? usualIdle : row.idle * 1000),
+    signal: asked.signal ? AbortSignal.any([signal, asked.signal]) : signal,
+  });
+
+  /** True when a write was shown instead, because that was asked for; refuses it where writes are. */
+  const guardWrite = async (request: HttpRequest, kind: "dataset" | "app", key: string) => {
+    if (globals.dryRun || globals.curl) {
+      const text = globals.curl
+        ? curlText(request, kind)
+        : await dryRunText(request, masked(key), world);
+      await host.stdout.write(text);
+      return true;
+    }
+    const readOnly = (await settings()).readOnly;
+    if (readOnly.value) {
+      throw new CliError(
+        "usage",
+        `this would change something, and ${readOnly.source} allows reading only`,
+        {
+          code: "read-only",
+          changed: "nothing",
+        },
+      );
+    }
+  };
+
+  const withUser = async (row: AnyOperation, input: Values): Promise<Values> => {
+    const name = Object.keys(row.params).find((param) => row.params[param]?.from === "user");
+    if (name === undefined || input[name] !== undefined) return input;
+    const { value, source } = (await settings()).user;
+    await trace(1, `end user ${value} (${source})`);
+    return { ...input, [name]: value };
+  };
+
+  const ask = async (
+    row: AnyOperation,
+    given: Values,
+    asked: CallOptions & Adding,
+  ): Promise<unknown> => {
+    const input = await withUser(row, given);
+    const target = targetOf(await settings(), row.key);
+    const request = requestFor(row, input, target.baseUrl, asked.paging, asked.extra);
+    if (retryOf(row) !== "safe" && (await guardWrite(request, row.key, target.key))) {
+      // Where an answer is needed to go on, the command ends with its first request.
+      if (row.returns.kind === "nothing") return undefined;
+      throw new Shown();
+    }
+    const read = readerFor(row.returns);
+    try {
+      return await send(request, sendingFor(row, input, target.key, asked), world, read);
+    } catch (error) {
+      throw explained(error, row);
+    }
+  };
+
+  const page = async (
+    row: AnyOperation,
+    input: Values,
+    paging: Readonly<Record<string, string>>,
+  ): Promise<Page> => pageOf(row.returns, await ask(row, input, { paging }));
+
+  const rows: Session["rows"] = (row, input, wanted, progress = noProgress()) =>
+    rowsOf(row.returns, wanted, (paging) => page(row, input, paging), progress);
+
+  const open: Session["open"] = async (row, input, asked = {}) => {
+    // The reader of an event row hands out the bytes (api/answer.ts).
+    const bytes = (await ask(row, input, asked)) as AsyncIterable<Uint8Array>;
+    return eventsIn(bytes);
+  };
+
+  const call: Session["call"] = async (row, input, asked = {}) => {
+    const answer = await ask(row, input, firstPage(row.returns, asked));
+    return isList(row.returns) ? pageOf(row.returns, answer).rows : answer;
+  };
+
+  const raw: Raw = async (request, kind, asked) => {
+    const target = targetOf(await settings(), kind);
+    const full = { ...request, url: `${target.baseUrl}${request.url}` };
+    const writes = !["GET", "HEAD"].includes(request.method);
+    if (writes && (await guardWrite(full, kind, target.key))) throw new Shown();
+    const sending: Sending = {
+      key: target.key,
+      retry: writes ? "never" : "safe",
+      retries: options.retries,
+      idle: options.idleTimeout ?? usualIdle,
+      signal,
+      headers: asked.headers,
+    };
+    return send(full, sending, world, (answer) => Promise.resolve(answer));
+  };
+
+  const context: Context = {
+    host,
+    // The generic signatures of Context are the row's types; inside, values are plain data.
+    call: call as Context["call"],
+    each: ((row: AnyOperation, input: Values) =>
+      rows(row, input, { limit: Infinity })) as Context["each"],
+    open: open as Context["open"],
+    raw,
+    notice: async (text) => {
+      if (!options.quiet) await host.stderr.write(`${text}\n`);
+    },
+    trace,
+    confirm: (question) => confirm(question, options, host),
+    asked: {
+      dryRun: Boolean(globals.dryRun || globals.curl),
+      yes: globals.yes ?? false,
+      quiet: options.quiet,
+      format:
+        globals.json || globals.jq !== undefined
+          ? "json"
+          : (globals.output ?? (host.env["KB_OUTPUT"] || undefined)),
+      input: options.input,
+      verbosity: options.verbosity,
+      program: command.words[0] ?? "",
+      flags,
+    },
+    signal,
+    interrupted: () => interrupted(signal, command.effect !== "reads"),
+    user: async () => (await settings()).user.value ?? "",
+  };
+  return { context, settings, call, rows, open, close: () => ended.abort() };
+}
+
+const deadline = (ms: number) =>
+  new CliError("deadline", `not done after ${ms / 1000} s (--timeout)`, {
+    hint: "the remote work may go on; look again, or give more time",
+  });
+
+const firstPage = <A extends Adding>(returns: Returns<never>, asked: A): A =>
+  returns.kind === "page"
+    ? { ...asked, paging: asked.paging ?? { page: "1", limit: "100" } }
+    : asked;
+
+/** Asks before something is destroyed. Throws usage where nobody can be asked. */
+async function confirm(question: string, options: Options, host: Host): Promise<void> {
+  if (options.globals.yes) return;
+  if (!options.input) {
+    throw new CliError("usage", `${question} Nobody can be asked here`, {
+      code: "confirmation-needed",
+      changed: "nothing",
+      hint: "add --yes",
+    });
+  }
+  const answer = (await host.ask(`${question} [y/N] `)).trim().toLowerCase();
+  if (answer === "y" || answer === "yes") return;
+  throw new CliError("interrupted", "not confirmed", { code: "declined", changed: "nothing" });
+}
+
+async function blobOf(path: string, host: Host): Promise<Blob> {
+  if (path !== "-") return host.files.blob(path);
+  const pieces: Uint8Array[] = [];
+  for await (const piece of host.stdin.bytes()) pieces.push(piece);
+  return new Blob(pieces as Uint8Array<ArrayBuffer>[]); // bytes of a stream are never shared memory
+}
+
+/** Adds what the row knows to a failure: which operation it was. */
+function explained(error: unknown, row: AnyOperation): unknown {
+  if (
+    error instanceof CliError &&
+    error.kind !== "interrupted" &&
+    !error.message.startsWith("could not")
+  ) {
+    error.message = `could not ${row.summary.charAt(0).toLowerCase()}${row.summary.slice(1)}: ${error.message}`;
+  }
+  return error;
+}
+
+/** The id inside an answer, where `-o name` finds it. */
+export const idOf = (returns: Returns<never>, answer: unknown): string | undefined => {
+  const path = "name" in returns && returns.name !== undefined ? returns.name : "id";
+  const id = isObject(answer) ? valueAt(answer, path) : undefined;
+  return typeof id === "string" ? id : undefined;
+};

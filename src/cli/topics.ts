@@ -1,0 +1,100 @@
+import { exitCodes } from "../errors.ts";
+
+/** Texts of `help <topic>`. */
+export const topics: Readonly<Record<string, string>> = {
+  "exit-codes": [
+    "Exit codes",
+    "",
+    ...Object.entries(exitCodes).map(
+      ([name, [code, meaning]]) => `  ${String(code).padStart(3)}  ${name.padEnd(14)} ${meaning}`,
+    ),
+  ].join("\n"),
+  environment: `Environment variables
+
+  KB_BASE_URL      address of the API, with /v1
+  KB_KEY           knowledge key (dataset-…)
+  KB_APP_KEY       application key (app-…)
+  KB_APP           application of the profile
+  KB_USER          end user that runs and messages are made for
+  KB_PROFILE       stored profile
+  KB_OUTPUT        output format, as -o
+  KB_NO_INPUT      never ask
+  KB_TIMEOUT       as --timeout
+  KB_RETRIES       as --retries
+  KB_ERROR_FORMAT  json: errors as one JSON line on standard error
+  KB_DEBUG         1, 2 or 3: as -v, -vv, -vvv
+  KB_ACCESSIBLE    no redrawing, no spinner, no box drawing
+  KB_CONFIG_DIR, KB_STATE_DIR, KB_DATA_DIR, KB_CACHE_DIR
+                   folders
+
+Each value comes from the first of: flag, -p on the line, KB_ variable, stored
+profile, DIFY_BASE_URL or DIFY_API_URL and DIFY_API_KEY, built-in. An empty
+variable counts as unset. \`config explain\` shows where each value comes from.
+
+  HTTPS_PROXY, HTTP_PROXY, NO_PROXY, NODE_EXTRA_CA_CERTS, NO_COLOR,
+  FORCE_COLOR, CLICOLOR_FORCE, TERM, TZ and CI work as elsewhere.`,
+  output: `Output
+
+  Standard output carries only what was asked for; notices, progress and errors
+  go to standard error. Lists are a grid on a terminal and tab-separated values
+  without a header in a pipe. Choose with -o:
+
+  grid   table with the chosen columns     json   one array, or one object
+  wide   table with all columns            jsonl  one JSON value a line
+  tsv    tab-separated, header row         yaml   YAML
+  csv    RFC 4180                          name   ids alone
+  md     table for a pull request
+
+  --columns a,b.c picks fields by path, --columns help lists them. --jq filters
+  with jq's language; strings come out raw. --sort, --reverse, --no-headers,
+  --utc and --relative change tables only; JSON keeps the server's values.`,
+  follow: `Following a run
+
+  wf events RUN            what has happened so far and happens now, until the
+                           stream ends
+  wf events RUN --follow   reconnects until the run has ended, shows every event
+                           once, and confirms the end with the run's detail
+  --through-pauses         goes on when the run waits for a person
+  -o jsonl                 the server's own events, one a line
+
+  Text that was sent while the line was cut is not repeated by the server: such
+  a gap is announced. Ctrl-C stops following, never the run.
+
+  0 succeeded   8 waits for a person   9 failed or stopped   11 network
+  12 --timeout passed   13 the stream ended without a confirmed end`,
+  scripting: `Scripting
+
+  The exit code is the truth: \`help exit-codes\`. With -o json, -o jsonl or
+  KB_ERROR_FORMAT=json the last line of standard error is one JSON object:
+  {"error":{"code","message","hint","exit",…}}.
+
+    id=$(kb create Handbook --indexing-technique economy -o name)
+    kb doc list "$id" --all -o jsonl
+    kb tag list --jq '.[].name'
+    wf run --input query=hello -o json || echo "ended with $?"
+
+  Nothing is asked without a terminal: deletes need --yes there. --dry-run shows
+  the request, --curl shows it as a curl command, --read-only refuses writes.`,
+  auth: `Keys
+
+  kb takes a knowledge key (dataset-…), wf an application key (app-…); the web
+  page of the platform issues both. Keys never stand on the command line:
+
+    kb profile add work --base-url https://example.com/v1 --key-file -   < key
+    kb profile add work --key-command 'pass show work/kb'
+    KB_KEY=… kb list
+
+  A profile holds one knowledge key and application keys by name:
+
+    wf profile add work --app support --key-file -
+    wf --app support logs
+
+  A stored key is sent only to its own profile's base URL. \`doctor\` tells for
+  every key what it is and where it works.`,
+  names: `Names and ids
+
+  Where a knowledge base, document, tag or metadata field is wanted, its name or
+  its id can be typed. A UUID is an id; everything else is a name that must match
+  exactly. name:… and id:… remove doubt. A name nobody has ends with 3, a name
+  that several have with 5 and a table of them. A name costs one request more.`,
+};

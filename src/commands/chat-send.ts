@@ -1,0 +1,67 @@
+import * as chats from "../operations/chats.ts";
+import { isObject } from "../json.ts";
+import { CliError } from "../errors.ts";
+import type { Context } from "./task.ts";
+
+/** Input of `wf chat send`. */
+export interface ChatInput {
+  readonly query: string;
+  readonly inputs?: unknown;
+  readonly conversation_id?: string | undefined;
+  readonly files?: unknown;
+  readonly auto_generate_name?: boolean | undefined;
+  readonly workflow_id?: string | undefined;
+  readonly blocking?: boolean | undefined;
+}
+
+/** Does the answer come as events? */
+export const givesEvents = (input: ChatInput, format: string | undefined): boolean =>
+  !input.blocking && (format === undefined || format === "jsonl");
+
+/**
+ * Sends one message, once. The server answers an unknown conversation by starting another one
+ * (server §18), so the id that comes back is compared.
+ */
+export async function* run(input: ChatInput, context: Context): AsyncGenerator<unknown> {
+  const { blocking: _, ...rest } = input;
+  const body = { ...rest, inputs: isObject(input.inputs) ? input.inputs : {} };
+  let conversation: unknown;
+  if (!givesEvents(input, context.asked.format)) {
+    const answer = await context.call(chats.sendBlocking, body);
+    conversation = answer.conversation_id;
+    yield answer;
+    if (answer.event === "workflow_paused") throw paused();
+  } else {
+    let ended = false;
+    for await (const event of await context.open(chats.send, body)) {
+      conversation ??= event.data["conversation_id"];
+      yield event;
+      if (event.event === "error") {
+        throw new CliError("remote-failed", `the answer failed: ${String(event.data["message"])}`);
+      }
+      if (event.event === "workflow_paused") throw paused();
+      // In a chatflow message_end is no end; the run's own final event is (server §15.5).
+      const chatflow = event.data["workflow_run_id"] !== undefined;
+      ended ||= event.event === "message_end";
+      if (
+        event.event === "workflow_finished" ||
+        (ended && !chatflow && event.event === "message_end")
+      )
+        break;
+    }
+  }
+  if (
+    input.conversation_id !== undefined &&
+    conversation !== undefined &&
+    conversation !== input.conversation_id
+  ) {
+    await context.notice(
+      `the conversation ${input.conversation_id} is not known; a new one was started: ${String(conversation)}`,
+    );
+  }
+}
+
+const paused = () =>
+  new CliError("paused", "the application waits for a person", {
+    hint: "`wf form submit` answers; the form is in the events",
+  });

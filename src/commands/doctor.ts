@@ -1,0 +1,216 @@
+import { textOf } from "../api/client.ts";
+import { olderThan } from "../api/refusal.ts";
+import { settingsFor, masked, targetOf } from "../config/settings.ts";
+import { profilePath, readProfiles } from "../config/profile.ts";
+import { ApiError, CliError } from "../errors.ts";
+import { isObject } from "../json.ts";
+import type { Context } from "./task.ts";
+
+/** One thing that was looked at. `next` is what to do about it. */
+interface Finding {
+  readonly check: string;
+  readonly result: "ok" | "warning" | "problem";
+  readonly found: string;
+  readonly next: string | null;
+}
+
+/** Clock differences beyond this are worth a word, in seconds. */
+const clockTolerance = 30;
+/** Version that all of this was written for. */
+const knownVersion = "1.14.0";
+
+const ok = (check: string, found: string): Finding => ({ check, result: "ok", found, next: null });
+const finding = (
+  check: string,
+  result: Finding["result"],
+  found: string,
+  next: string,
+): Finding => ({
+  check,
+  result,
+  found,
+  next,
+});
+
+/**
+ * Looks at everything between this machine and an answer, with reads only. Throws failure at the
+ * end when something is broken.
+ */
+export async function* run(_: unknown, context: Context): AsyncGenerator<Finding> {
+  const problems: Finding[] = [];
+  for await (const each of findings(context)) {
+    if (each.result === "problem") problems.push(each);
+    yield each;
+  }
+  const [first] = problems;
+  if (first) {
+    throw new CliError(
+      "failure",
+      `${problems.length} problem${problems.length > 1 ? "s" : ""} found: ${first.check}: ${first.found}`,
+      {
+        code: "doctor",
+        changed: "nothing",
+        hint: first.next ?? undefined,
+      },
+    );
+  }
+}
+
+async function* findings(context: Context): AsyncGenerator<Finding> {
+  const { host, asked } = context;
+  yield ok("program", host.platform);
+  yield* profileFile(context);
+  const settings = await settingsFor(asked.flags, host, { key: "both" });
+  const { baseUrl } = settings;
+  if (baseUrl.value === undefined) {
+    yield finding(
+      "base URL",
+      "problem",
+      "none is known",
+      "set KB_BASE_URL, add a profile, or try `kb sandbox`",
+    );
+    return;
+  }
+  yield ok("base URL", `${baseUrl.value} (${baseUrl.source})`);
+  if (!new URL(baseUrl.value).pathname.endsWith("/v1")) {
+    yield finding(
+      "base URL",
+      "warning",
+      "it does not end in /v1",
+      "the API lives below /v1 on most servers",
+    );
+  }
+  let reached = false;
+  for (const kind of ["dataset", "app"] as const) {
+    const label = kind === "dataset" ? "knowledge key" : "application key";
+    const setting = kind === "dataset" ? settings.knowledgeKey : settings.appKey;
+    if (setting.value === undefined) {
+      const variable = kind === "dataset" ? "KB_KEY" : "KB_APP_KEY";
+      yield finding(
+        label,
+        "warning",
+        "none is known",
+        `${kind === "dataset" ? "kb" : "wf"} needs one: set ${variable} or add it to a profile`,
+      );
+      continue;
+    }
+    try {
+      targetOf(settings, kind);
+    } catch (error) {
+      if (!(error instanceof CliError)) throw error;
+      yield finding(label, "problem", error.message, error.told.hint ?? "");
+      continue;
+    }
+    try {
+      yield* keyWorks(
+        kind,
+        label,
+        `${masked(setting.value)} (${setting.source})`,
+        !reached,
+        context,
+      );
+      reached = true;
+    } catch (error) {
+      if (!(error instanceof CliError) || context.signal.aborted) throw error;
+      const version = error instanceof ApiError ? error.refusal.version : undefined;
+      if (version !== undefined && !reached) yield ok("server", `version ${version}`);
+      reached ||= version !== undefined;
+      yield finding(label, "problem", error.message, error.told.hint ?? "");
+      if (error.kind === "network") return;
+    }
+  }
+  yield ok("connections", "a stock server serves ten at once; bulk work here uses three");
+}
+
+async function* profileFile({ host }: Context): AsyncGenerator<Finding> {
+  const path = profilePath(host);
+  const found = await host.files.stat(path);
+  if (!found) {
+    yield ok("profiles", "none are stored; the environment is used");
+    return;
+  }
+  const stored = await readProfiles(host);
+  yield ok("profiles", `${Object.keys(stored.profiles).join(", ") || "none"} in ${path}`);
+  if ((found.mode & 0o077) !== 0 && !host.platform.includes("win32")) {
+    yield finding(
+      "profiles",
+      "warning",
+      "others on this machine can read the keys",
+      `chmod 600 ${path}`,
+    );
+  }
+}
+
+async function* keyWorks(
+  kind: "dataset" | "app",
+  label: string,
+  shown: string,
+  firstAnswer: boolean,
+  context: Context,
+): AsyncGenerator<Finding> {
+  const url = kind === "dataset" ? "/datasets?page=1&limit=1" : "/info";
+  const started = context.host.now().getTime();
+  const answer = await context.raw({ method: "GET", url, headers: {} }, kind, {});
+  const text = await textOf(answer.body);
+  const took = context.host.now().getTime() - started;
+  if (firstAnswer) {
+    yield ok("reached", `in ${took} ms`);
+    yield* server(answer.headers["x-version"]);
+    yield* clock(answer.headers["date"], context);
+  }
+  const body = parsed(text);
+  if (!isObject(body)) {
+    yield finding(
+      label,
+      "problem",
+      "the answer is no JSON: this is not the API",
+      "check the base URL: it ends in /v1",
+    );
+    return;
+  }
+  const what =
+    kind === "dataset"
+      ? `opens ${String(body["total"])} knowledge bases`
+      : `opens ${JSON.stringify(body["name"])}, mode ${String(body["mode"])}`;
+  yield ok(label, `${shown} ${what}`);
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
+function* server(version: string | undefined): Generator<Finding> {
+  if (version === undefined) {
+    yield finding(
+      "server",
+      "warning",
+      "it does not tell its version",
+      "a proxy may take the header away; hints for old servers will be missing",
+    );
+  } else if (olderThan(version, knownVersion)) {
+    yield finding(
+      "server",
+      "warning",
+      `version ${version}`,
+      `event streams, forms and document replacing need ${knownVersion}`,
+    );
+  } else yield ok("server", `version ${version}`);
+}
+
+function* clock(date: string | undefined, { host }: Context): Generator<Finding> {
+  const theirs = date === undefined ? Number.NaN : Date.parse(date);
+  if (Number.isNaN(theirs)) return;
+  const off = Math.round((host.now().getTime() - theirs) / 1000);
+  if (Math.abs(off) <= clockTolerance) yield ok("clock", `${Math.abs(off)} s apart`);
+  else
+    yield finding(
+      "clock",
+      "warning",
+      `this machine is ${Math.abs(off)} s ${off > 0 ? "ahead" : "behind"}`,
+      "set the clock: time filters and certificates depend on it",
+    );
+}

@@ -1,0 +1,223 @@
+import type { ServerEvent } from "../api/events.ts";
+import { ApiError, CliError } from "../errors.ts";
+import { isObject, valueAt } from "../json.ts";
+import * as workflows from "../operations/workflows.ts";
+import { replayFilter } from "./replay-filter.ts";
+import { isEnded } from "./run-outcome.ts";
+import type { Outcome } from "./run-outcome.ts";
+import type { Context } from "./task.ts";
+
+/** What to follow, and how far. */
+export interface Following {
+  /** Known from the start, or from the first event of `first`. */
+  readonly runId?: string | undefined;
+  /** A stream that is open already: that of `wf run`. */
+  readonly first?: AsyncIterable<ServerEvent> | undefined;
+  /** Reconnect until the run has ended. */
+  readonly reconnect: boolean;
+  readonly throughPauses: boolean;
+  /** Ask for the state snapshot at each connection. */
+  readonly snapshot: boolean;
+}
+
+/** Reconnects in a row that bring nothing new before giving up. */
+const budget = 10;
+const firstWait = 500;
+const longestWait = 30_000;
+
+/**
+ * Events of a run, each once, across any number of cuts; returns what became of it. A gap in text,
+ * which the server never replays (server §15.6), is an event `_gap`. Throws `cut` when no end could
+ * be confirmed, and refusals as they are.
+ */
+export async function* followed(
+  following: Following,
+  context: Context,
+): AsyncGenerator<ServerEvent, { runId: string; outcome: Outcome }> {
+  const filter = replayFilter();
+  let { runId } = following;
+  let stream = following.first;
+  let connected = false;
+  let inVain = 0;
+  for (;;) {
+    let why = "the server closed the stream before the run ended";
+    let news = false;
+    try {
+      stream ??= await connect(requireRun(runId));
+      // The server only tells what happens from now on: text of the meantime is lost.
+      if (connected) yield gap(requireRun(runId));
+      connected = true;
+      for await (const event of stream) {
+        runId ??= idIn(event);
+        if (!filter.isNew(event)) continue;
+        news = true;
+        yield event;
+        const outcome = finalOutcome(event, following.throughPauses);
+        if (outcome) return { runId: requireRun(runId), outcome };
+        if (event.event === "error") break;
+      }
+    } catch (error) {
+      why = cutOrThrow(error, connected && stream === undefined, runId, context);
+    }
+    stream = undefined;
+    inVain = news ? 0 : inVain + 1;
+    const known = runId;
+    if (known === undefined) throw lost(why);
+    const outcome = await confirmed(known, following, context, filter.lastError());
+    if (
+      outcome &&
+      (!following.reconnect || !(outcome.status === "paused" && following.throughPauses))
+    ) {
+      // The final event itself was not seen: a connection to an ended run sends just that one.
+      const last = yield* finalEvent(known, outcome);
+      return { runId: known, outcome: last };
+    }
+    if (!following.reconnect || inVain >= budget) throw cut(known, why);
+    await context.notice(`${why}; reconnecting`);
+    const wait =
+      Math.min(longestWait, firstWait * 2 ** Math.max(0, inVain - 1)) * context.host.random();
+    await context.host.sleep(wait, context.signal).catch(() => {
+      throw resumable(context.interrupted(), known);
+    });
+  }
+
+  function connect(run: string) {
+    return context.open(
+      workflows.events,
+      {
+        workflow_run_id: run,
+        ...(following.snapshot && { include_state_snapshot: true }),
+        ...(following.throughPauses && { continue_on_pause: true }),
+      },
+      connected ? { retries: 0 } : {},
+    );
+  }
+
+  /** Shows the closing event of a run that ended while nobody listened. */
+  async function* finalEvent(run: string, outcome: Outcome): AsyncGenerator<ServerEvent, Outcome> {
+    if (filter.lastError() !== undefined) return outcome;
+    try {
+      for await (const event of await connect(run)) {
+        if (!filter.isNew(event)) continue;
+        yield event;
+        const final = finalOutcome(event, false);
+        if (final) return final;
+      }
+    } catch (error) {
+      if (context.signal.aborted) throw error;
+      await context.trace(1, `the closing event could not be read: ${String(error)}`);
+    }
+    return outcome;
+  }
+}
+
+const requireRun = (runId: string | undefined): string => {
+  if (runId === undefined) throw lost("the stream named no run");
+  return runId;
+};
+
+const idIn = ({ data }: ServerEvent): string | undefined =>
+  typeof data["workflow_run_id"] === "string" ? data["workflow_run_id"] : undefined;
+
+const gap = (runId: string): ServerEvent => {
+  const data = {
+    event: "_gap",
+    workflow_run_id: runId,
+    missing: ["text", "reasoning", "iterations", "loops", "agent logs"],
+  };
+  return { event: "_gap", raw: JSON.stringify(data), data };
+};
+
+/** What an event says about the end: undefined while the run goes on. */
+function finalOutcome(event: ServerEvent, throughPauses: boolean): Outcome | undefined {
+  const data = event.data["data"];
+  if (event.event === "workflow_finished" && isObject(data)) {
+    return {
+      status: String(data["status"]),
+      error: typeof data["error"] === "string" ? data["error"] : undefined,
+      exceptions:
+        typeof data["exceptions_count"] === "number" ? data["exceptions_count"] : undefined,
+    };
+  }
+  if (event.event === "workflow_paused" && !throughPauses) {
+    const reasons = valueAt(data, "reasons");
+    const forms = Array.isArray(reasons)
+      ? reasons
+          .map((reason: unknown) => valueAt(reason, "form_token"))
+          .filter((token) => typeof token === "string")
+      : [];
+    return { status: "paused", forms };
+  }
+  return undefined;
+}
+
+/** Asks run detail: an outcome when the run has ended or is paused, undefined when it goes on. */
+async function confirmed(
+  runId: string,
+  following: Following,
+  context: Context,
+  streamError: string | undefined,
+): Promise<Outcome | undefined> {
+  try {
+    const detail = await context.call(workflows.show, { workflow_run_id: runId });
+    const { status, error } = detail;
+    if (isEnded(status)) return { status, error };
+    if (status === "paused") return { status };
+    if (streamError !== undefined) return { status: "failed", error: streamError };
+    return undefined;
+  } catch (error) {
+    if (context.signal.aborted) throw resumable(error, runId);
+    const transient =
+      error instanceof CliError && (error.kind === "network" || error.kind === "failure");
+    if (!transient || !following.reconnect) throw error;
+    return undefined;
+  }
+}
+
+/** A cut is a reason to reconnect; a refusal, an interrupt and a deadline are not. */
+function cutOrThrow(
+  error: unknown,
+  reconnecting: boolean,
+  runId: string | undefined,
+  context: Context,
+): string {
+  if (context.signal.aborted) throw resumable(error, runId);
+  if (error instanceof ApiError && error.refusal.status === 404)
+    throw strangersRun(error, reconnecting);
+  if (error instanceof ApiError && error.refusal.status < 500 && !error.told.retryable) throw error;
+  if (error instanceof CliError && (error.kind === "network" || error instanceof ApiError))
+    return error.message;
+  throw error;
+}
+
+/** Four causes look alike (server §15.1). */
+function strangersRun(error: ApiError, reconnecting: boolean): CliError {
+  return new ApiError(error.kind, error.message, error.refusal, {
+    ...error.told,
+    hint: reconnecting
+      ? "the run was readable before: is --user the one that started it?"
+      : "a run is readable by the end user that started it (--user) with the key of its application (--app); console runs are not; check the id with `wf logs`",
+  });
+}
+
+const resumable = (error: unknown, runId: string | undefined): unknown =>
+  error instanceof CliError && runId !== undefined
+    ? new CliError(error.kind, error.message, {
+        ...error.told,
+        changed: "nothing",
+        hint: `the run goes on; wf events ${runId} --follow shows it again`,
+      })
+    : error;
+
+const cut = (runId: string, why: string) =>
+  new CliError("cut", `the stream of run ${runId} ended without a confirmed end: ${why}`, {
+    retryable: true,
+    details: { run: runId },
+    hint: `wf events ${runId} --follow goes on`,
+  });
+
+const lost = (why: string) =>
+  new CliError("network", `the stream ended before the server named the run: ${why}`, {
+    changed: "unknown",
+    hint: "the run may have started: `wf logs` shows it; do not start it again before looking",
+  });

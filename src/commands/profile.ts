@@ -1,0 +1,230 @@
+import { baseUrlOf } from "../config/base-url.ts";
+import { profilePath, readProfiles, writeProfiles } from "../config/profile.ts";
+import type { Profile, Stored } from "../config/profile.ts";
+import { masked, sandboxProfile } from "../config/settings.ts";
+import { CliError } from "../errors.ts";
+import type { Context } from "./task.ts";
+
+/** Input of `profile add`. */
+export interface AddInput {
+  readonly name: string;
+  readonly key_file?: string | undefined;
+  readonly key_command?: string | undefined;
+  readonly app_name?: string | undefined;
+  readonly user_name?: string | undefined;
+  readonly format?: string | undefined;
+  readonly mark_read_only?: boolean | undefined;
+}
+
+/** A profile as it may be shown: keys masked. */
+interface ShownProfile {
+  readonly name: string;
+  readonly default: boolean;
+  readonly base_url: string | null;
+  readonly key: string | null;
+  readonly apps: Readonly<Record<string, string>>;
+  readonly default_app: string | null;
+  readonly user: string | null;
+  readonly output: string | null;
+  readonly read_only: boolean;
+}
+
+const shown = (name: string, profile: Profile, stored: Stored): ShownProfile => ({
+  name,
+  default: stored.default === name,
+  base_url: profile.base_url ?? null,
+  key: keyShown(profile),
+  apps: Object.fromEntries(
+    Object.entries(profile.apps ?? {}).map(([app, entry]) => [app, keyShown(entry) ?? ""]),
+  ),
+  default_app: profile.default_app ?? null,
+  user: profile.user ?? null,
+  output: profile.output ?? null,
+  read_only: profile.read_only ?? false,
+});
+
+const keyShown = (entry: { key?: string; key_command?: string }): string | null =>
+  entry.key !== undefined
+    ? masked(entry.key)
+    : entry.key_command !== undefined
+      ? "from a command"
+      : null;
+
+/** `profile add`: makes a profile or changes what is given of one that is there. */
+export const add = {
+  async *run(input: AddInput, context: Context): AsyncGenerator<ShownProfile> {
+    const { host, asked } = context;
+    const { name } = input;
+    if (name === sandboxProfile) {
+      throw new CliError(
+        "usage",
+        `"${sandboxProfile}" is the built-in profile of the local sandbox`,
+        {
+          hint: "choose another name",
+        },
+      );
+    }
+    const stored = await readProfiles(host);
+    const before = profileNamed(stored, name) ?? {};
+    const baseUrl = await addressFor(before, context);
+    const key = await keyFor(input, context);
+    const app = asked.flags.app ?? input.app_name ?? (key?.kind === "app" ? "default" : undefined);
+    const profile: Profile = {
+      ...before,
+      base_url: baseUrl,
+      ...(key && app === undefined && { ...withoutKey(before), [key.field]: key.value }),
+      ...(key &&
+        app !== undefined && {
+          apps: { ...before.apps, [app]: { [key.field]: key.value } },
+          default_app: before.default_app ?? app,
+        }),
+      ...(asked.flags.user !== undefined && { user: asked.flags.user }),
+      ...(input.format !== undefined && { output: input.format }),
+      ...(input.mark_read_only && { read_only: true }),
+    };
+    const next: Stored = {
+      default: stored.default ?? name,
+      profiles: { ...stored.profiles, [name]: profile },
+    };
+    await writeProfiles(host, next);
+    if (key?.field === "key") {
+      await context.notice(`the key is stored in ${profilePath(host)}, readable by you alone`);
+    }
+    yield shown(name, profile, next);
+  },
+};
+
+const withoutKey = ({ key: _, key_command: __, ...rest }: Profile): Profile => rest;
+
+const profileNamed = (stored: Stored, name: string): Profile | undefined =>
+  Object.hasOwn(stored.profiles, name) ? stored.profiles[name] : undefined;
+
+async function addressFor(before: Profile, context: Context): Promise<string> {
+  const { asked, host } = context;
+  const insecure = asked.flags.insecureHttp ?? false;
+  const given = asked.flags.baseUrl ?? before.base_url ?? (host.env["KB_BASE_URL"] || undefined);
+  if (given !== undefined) {
+    const url = baseUrlOf(given, insecure);
+    if (url !== given.replace(/\/+$/, "")) await context.notice(`base URL ${url}`);
+    return url;
+  }
+  if (asked.input)
+    return baseUrlOf((await host.ask("Base URL (https://example.com/v1): ")).trim(), insecure);
+  throw new CliError("usage", "--base-url is required", {
+    changed: "nothing",
+    hint: "--base-url https://example.com/v1",
+  });
+}
+
+interface GivenKey {
+  readonly field: "key" | "key_command";
+  readonly value: string;
+  readonly kind: "dataset" | "app" | "unknown";
+}
+
+/** The key from a file, standard input, a command, or a hidden prompt; never from the line itself. */
+async function keyFor(input: AddInput, context: Context): Promise<GivenKey | undefined> {
+  const { host, asked } = context;
+  if (input.key_file !== undefined && input.key_command !== undefined) {
+    throw new CliError("usage", "give either --key-file or --key-command, not both");
+  }
+  if (input.key_command !== undefined) {
+    return { field: "key_command", value: input.key_command, kind: "unknown" };
+  }
+  let text: string;
+  if (input.key_file !== undefined) text = input.key_file;
+  else if (asked.input)
+    text = await host.ask("Key (not shown, empty for none): ", { hidden: true });
+  else return undefined;
+  const value = text.trim();
+  if (value === "") {
+    if (input.key_file === undefined) return undefined;
+    throw new CliError("usage", "--key-file holds no key", { changed: "nothing" });
+  }
+  if (/[^\x21-\x7e]/.test(value)) {
+    throw new CliError("usage", "--key-file holds blanks or characters no key has", {
+      changed: "nothing",
+      hint: "one line with the key alone",
+    });
+  }
+  const kind = value.startsWith("app-")
+    ? "app"
+    : value.startsWith("dataset-")
+      ? "dataset"
+      : "unknown";
+  if (asked.flags.app !== undefined && kind === "dataset") {
+    throw new CliError(
+      "usage",
+      "this is a knowledge key (dataset-…), and --app stores an application key",
+      {
+        changed: "nothing",
+        hint: "leave --app away",
+      },
+    );
+  }
+  return { field: "key", value, kind };
+}
+
+/** `profile list` */
+export const list = {
+  async *run(_: unknown, { host }: Context): AsyncGenerator<ShownProfile> {
+    const stored = await readProfiles(host);
+    for (const [name, profile] of Object.entries(stored.profiles))
+      yield shown(name, profile, stored);
+  },
+};
+
+/** `profile show` */
+export const show = {
+  async *run(
+    { name }: { readonly name?: string | undefined },
+    { host }: Context,
+  ): AsyncGenerator<ShownProfile> {
+    const stored = await readProfiles(host);
+    const wanted = name ?? stored.default;
+    if (wanted === undefined)
+      throw new CliError("not-found", "there is no profile yet", { hint: addHint });
+    yield shown(wanted, existing(stored, wanted), stored);
+  },
+};
+
+/** `profile use` */
+export const use = {
+  async *run({ name }: { readonly name: string }, context: Context): AsyncGenerator<never> {
+    const stored = await readProfiles(context.host);
+    existing(stored, name);
+    await writeProfiles(context.host, { ...stored, default: name });
+    await context.notice(`${name} is the default profile`);
+  },
+};
+
+/** `profile remove` */
+export const remove = {
+  async *run({ name }: { readonly name: string }, context: Context): AsyncGenerator<never> {
+    const stored = await readProfiles(context.host);
+    existing(stored, name);
+    await context.confirm(`Remove the profile ${JSON.stringify(name)} and its keys?`);
+    const profiles = Object.fromEntries(
+      Object.entries(stored.profiles).filter(([key]) => key !== name),
+    );
+    const { default: standard, ...rest } = stored;
+    await writeProfiles(context.host, {
+      ...rest,
+      ...(standard !== undefined && standard !== name && { default: standard }),
+      profiles,
+    });
+    await context.notice(`profile ${name} removed`);
+  },
+};
+
+const addHint = "add one: kb profile add <name> --base-url https://example.com/v1 --key-file -";
+
+function existing(stored: Stored, name: string): Profile {
+  const found = profileNamed(stored, name);
+  if (found) return found;
+  const known = Object.keys(stored.profiles);
+  throw new CliError("not-found", `there is no profile ${JSON.stringify(name)}`, {
+    changed: "nothing",
+    hint: known.length > 0 ? `there are: ${known.join(", ")}` : addHint,
+  });
+}

@@ -1,0 +1,56 @@
+import { CliError } from "../errors.ts";
+
+/** How a run ended or stands, from its final event or its detail. */
+export interface Outcome {
+  readonly status: string;
+  readonly error?: string | null | undefined;
+  readonly exceptions?: number | undefined;
+  /** Tokens of the open forms of a paused run. */
+  readonly forms?: readonly string[];
+}
+
+/** Statuses after which nothing more happens (server §7). */
+export const isEnded = (status: string): boolean =>
+  ["succeeded", "failed", "stopped", "partial-succeeded"].includes(status);
+
+/**
+ * Turns what became of a run into the end of the command: nothing for success, a notice for
+ * partial success, `remote-failed` or `paused` thrown otherwise.
+ */
+export async function conclude(
+  runId: string,
+  outcome: Outcome,
+  notice: (text: string) => Promise<void>,
+): Promise<void> {
+  const { status, error, exceptions, forms = [] } = outcome;
+  if (status === "succeeded") return;
+  if (status === "partial-succeeded") {
+    await notice(
+      `run ${runId} partial-succeeded: ${exceptions ?? "some"} nodes failed and fell back`,
+    );
+    return;
+  }
+  if (status === "paused") {
+    const token = forms[0];
+    throw new CliError("paused", `run ${runId} waits for a person`, {
+      details: { run: runId, forms },
+      hint:
+        token === undefined
+          ? `wf events ${runId} shows the form`
+          : `wf form submit ${token} --action <action>`,
+    });
+  }
+  throw new CliError(
+    "remote-failed",
+    `run ${runId} ${wasStopped(outcome) ? "was stopped" : status}${error ? `: ${error}` : ""}`,
+    {
+      code: wasStopped(outcome) ? "stopped" : "failed",
+      details: { run: runId, status },
+      hint: `wf show ${runId} has the detail`,
+    },
+  );
+}
+
+/** A stopped run's live stream says `failed`; the text tells (server §13). */
+const wasStopped = ({ status, error }: Outcome): boolean =>
+  status === "stopped" || /^(Aborted|Stopped by user)/.test(error ?? "");

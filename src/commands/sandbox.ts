@@ -1,0 +1,148 @@
+import { CliError } from "../errors.ts";
+import type { Host } from "../host.ts";
+import { sandboxApps, sandboxProfile, sandboxStatePath } from "../config/settings.ts";
+import type { Fault } from "../sandbox/faults.ts";
+import type { Sandbox } from "../sandbox/server.ts";
+import type { Context } from "./task.ts";
+
+/** Input of `sandbox`. */
+export interface SandboxInput {
+  readonly port?: number | undefined;
+  readonly data?: string | undefined;
+  readonly ephemeral?: boolean | undefined;
+  readonly fault?: readonly string[] | undefined;
+  readonly command?: readonly string[] | undefined;
+}
+
+/** What a person needs to reach it. */
+interface Reached {
+  readonly base_url: string;
+  readonly key: string;
+  readonly apps: Readonly<Record<string, string>>;
+  readonly profile: string;
+  readonly data: string | null;
+}
+
+/**
+ * The local server. With a command it runs that against a sandbox of its own and ends with its exit
+ * code; without, it stays until it is interrupted.
+ */
+export async function* run(input: SandboxInput, context: Context): AsyncGenerator<Reached> {
+  const { host } = context;
+  const { startSandbox } = await import("../sandbox/server.ts");
+  const { parseFault } = await import("../sandbox/faults.ts");
+  const faults = (input.fault ?? []).map((text) => faultOf(text, parseFault));
+  if (input.ephemeral && input.data !== undefined) {
+    throw new CliError("usage", "give either --data or --ephemeral, not both");
+  }
+  const folder = input.ephemeral ? null : (input.data ?? host.folders.data);
+  if (folder !== null) await host.files.makeFolder(folder, 0o700);
+  const sandbox = await startSandbox({
+    clock: { now: () => host.now(), sleep: (ms, signal) => host.sleep(ms, signal) },
+    random: () => host.random(),
+    folder,
+    ...(input.port !== undefined && { port: input.port }),
+    faults,
+    ownPid: host.process.pid,
+    isAlive: (pid) => host.process.isAlive(pid),
+  }).catch((error: unknown) => {
+    throw cannotStart(error, input);
+  });
+  try {
+    const command = input.command ?? [];
+    if (command.length > 0) await runCommand(command, sandbox, host);
+    else yield* serve(sandbox, folder, context);
+  } finally {
+    await sandbox.stop();
+  }
+}
+
+function faultOf(text: string, parse: (text: string) => Fault): Fault {
+  try {
+    return parse(text);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : "";
+    throw new CliError("usage", `--fault ${JSON.stringify(text)}: ${reason}`, {
+      changed: "nothing",
+      hint: "for example 'GET /workflow/*/events cut-after=4 times=2'",
+    });
+  }
+}
+
+function cannotStart(error: unknown, { port }: SandboxInput): unknown {
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  if (code === "EADDRINUSE") {
+    return new CliError("usage", `port ${port} is taken by another program`, {
+      hint: "choose another --port, or leave it away for a free one",
+    });
+  }
+  return error instanceof CliError || !(error instanceof Error)
+    ? error
+    : new CliError("failure", `the sandbox cannot start: ${error.message}`, { cause: error });
+}
+
+/** Runs a command with the environment that leads it to this sandbox; ends with its exit code. */
+async function runCommand(command: readonly string[], sandbox: Sandbox, host: Host): Promise<void> {
+  const [program = "", ...args] = command;
+  const { KB_APP_KEY: _, KB_APP: __, ...rest } = host.env;
+  const child = host.spawn(program, args, {
+    env: {
+      ...rest,
+      PATH: [host.binFolder, host.env["PATH"]].filter(Boolean).join(host.pathSeparator),
+      KB_BASE_URL: `${sandbox.origin}/v1`,
+      KB_KEY: "dataset-sandbox",
+      KB_PROFILE: sandboxProfile,
+    },
+  });
+  const exit = await child.exit.catch((error: unknown) => {
+    throw new CliError("usage", `${program} cannot be started`, {
+      cause: error,
+      hint: "is it installed?",
+    });
+  });
+  if (exit !== 0) throw new ChildExit(exit);
+}
+
+/** Ends this program with the exit code of the command it ran; nothing is printed. */
+export class ChildExit extends CliError {
+  readonly code: number;
+
+  constructor(code: number) {
+    super("failure", "");
+    this.code = code;
+  }
+
+  override get exit(): number {
+    return this.code;
+  }
+}
+
+async function* serve(
+  sandbox: Sandbox,
+  folder: string | null,
+  context: Context,
+): AsyncGenerator<Reached> {
+  const { host, signal } = context;
+  const base_url = `${sandbox.origin}/v1`;
+  await host.files.makeFolder(host.folders.state, 0o700);
+  await host.files.writeAtomic(sandboxStatePath(host), `${JSON.stringify({ base_url })}\n`, 0o600);
+  try {
+    yield {
+      base_url,
+      key: "dataset-sandbox",
+      apps: Object.fromEntries(sandboxApps.map((name) => [name, `app-${name}`])),
+      profile: sandboxProfile,
+      data: folder,
+    };
+    await context.notice(
+      `reach it with -p ${sandboxProfile}: kb -p ${sandboxProfile} list; Ctrl-C ends it`,
+    );
+    await new Promise<void>((resolve) => {
+      if (signal.aborted) resolve();
+      signal.addEventListener("abort", () => resolve(), { once: true });
+    });
+  } finally {
+    await host.files.remove(sandboxStatePath(host));
+  }
+  throw context.interrupted();
+}

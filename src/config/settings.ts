@@ -1,0 +1,337 @@
+import { CliError } from "../errors.ts";
+import type { Host } from "../host.ts";
+import { baseUrlOf, isLoopback } from "./base-url.ts";
+import { readProfiles } from "./profile.ts";
+import type { Profile } from "./profile.ts";
+
+/** A value and where it came from, for `config explain`. */
+export interface Setting<T = string> {
+  readonly value: T | undefined;
+  readonly source: string;
+}
+
+/** What the command line says about the target. */
+export interface TargetFlags {
+  readonly profile?: string | undefined;
+  readonly baseUrl?: string | undefined;
+  readonly app?: string | undefined;
+  readonly user?: string | undefined;
+  readonly output?: string | undefined;
+  readonly readOnly?: boolean | undefined;
+  readonly insecureHttp?: boolean | undefined;
+}
+
+/** Everything that decides where a command goes and as whom. */
+export interface Settings {
+  readonly profile: Setting;
+  readonly baseUrl: Setting;
+  readonly knowledgeKey: Setting;
+  readonly appKey: Setting;
+  readonly app: Setting;
+  readonly user: Setting;
+  readonly output: Setting;
+  readonly readOnly: Setting<boolean>;
+  /** Names of the applications of the profile, for hints. */
+  readonly apps: readonly string[];
+}
+
+const unset = { value: undefined, source: "not set" } as const;
+
+/** The end user where nobody names one: the same on every machine, so that a run can be followed. */
+export const fixedUser = "kb-wf";
+
+/** Name of the built-in profile that reaches the local sandbox. */
+export const sandboxProfile = "sandbox";
+
+/** State file of a running sandbox, inside the state folder. */
+export const sandboxStatePath = (host: Host): string => `${host.folders.state}/sandbox.json`;
+
+/**
+ * Finds every setting: flag, `-p` on the line, environment, stored profile, `DIFY_*`, built-in.
+ * `needs` says which keys matter; when flags and environment hold all, no file is read.
+ */
+export async function settingsFor(
+  flags: TargetFlags,
+  host: Host,
+  needs: { readonly key: "dataset" | "app" | "both" | undefined },
+): Promise<Settings> {
+  const env = (name: string): string | undefined => host.env[name] || undefined;
+  const onLine = flags.profile;
+  const named = onLine ?? env("KB_PROFILE");
+  const keyInEnv =
+    needs.key === "dataset"
+      ? env("KB_KEY")
+      : needs.key === "app"
+        ? env("KB_APP_KEY")
+        : needs.key === undefined;
+  const complete =
+    named === undefined &&
+    flags.app === undefined &&
+    env("KB_APP") === undefined &&
+    (flags.baseUrl ?? env("KB_BASE_URL")) !== undefined &&
+    Boolean(keyInEnv);
+  const { name, profile, source } = complete
+    ? { name: undefined, profile: undefined, source: "" }
+    : await chosenProfile(named, onLine !== undefined, host);
+
+  const fromProfile = (field: "base_url" | "user" | "output"): Setting => {
+    const value = profile?.[field];
+    return value === undefined ? unset : { value, source };
+  };
+  /** `-p` on the line stands before the environment, KB_PROFILE and the default behind it. */
+  const pick = (
+    flag: Setting | undefined,
+    environment: readonly string[],
+    stored: Setting,
+    lower: readonly string[],
+    builtIn: Setting = unset,
+  ): Setting => {
+    const variables = (names: readonly string[]) =>
+      names
+        .filter((variable) => env(variable) !== undefined)
+        .map((variable) => ({ value: env(variable), source: variable }));
+    const order = [
+      ...(flag?.value === undefined ? [] : [flag]),
+      ...(onLine !== undefined && stored.value !== undefined ? [stored] : []),
+      ...variables(environment),
+      ...(stored.value === undefined ? [] : [stored]),
+      ...variables(lower),
+    ];
+    return order[0] ?? builtIn;
+  };
+
+  const url = pick(
+    { value: flags.baseUrl, source: "--base-url" },
+    ["KB_BASE_URL"],
+    fromProfile("base_url"),
+    ["DIFY_BASE_URL", "DIFY_API_URL"],
+  );
+  const insecure = flags.insecureHttp ?? false;
+  const baseUrl =
+    url.value === undefined ? unset : { value: baseUrlOf(url.value, insecure), source: url.source };
+
+  const app = pick(
+    { value: flags.app, source: "--app" },
+    ["KB_APP"],
+    appDefault(profile, source),
+    [],
+  );
+  if (needs.key === "app" || needs.key === "both") checkApp(app, profile, name);
+  const entry = app.value === undefined ? undefined : profile?.apps?.[app.value];
+  const dify = env("DIFY_API_KEY");
+  const difyIsApp = isAppKey(dify);
+  const knowledgeKey = pick(
+    undefined,
+    ["KB_KEY"],
+    await storedKey(profile?.key, profile?.key_command, source, host, needs.key === "dataset"),
+    difyIsApp ? [] : ["DIFY_API_KEY"],
+  );
+  // `--app` and `-p` name a stored application: the key of the environment would be another one.
+  const appFlag = flags.app !== undefined || onLine !== undefined;
+  const storedApp = await storedKey(
+    entry?.key,
+    entry?.key_command,
+    `${source}, application ${app.value}`,
+    host,
+    needs.key === "app",
+  );
+  const appKey =
+    appFlag && storedApp.value !== undefined
+      ? storedApp
+      : pick(undefined, ["KB_APP_KEY"], storedApp, difyIsApp ? ["DIFY_API_KEY"] : []);
+
+  guardStoredKey(baseUrl, [knowledgeKey, appKey], profile, name, source);
+  return {
+    profile: {
+      value: name,
+      source: onLine !== undefined ? "-p" : source === "" ? "not set" : source,
+    },
+    baseUrl,
+    knowledgeKey,
+    appKey,
+    app,
+    user: pick({ value: flags.user, source: "--user" }, ["KB_USER"], fromProfile("user"), [], {
+      value: fixedUser,
+      source: "built-in",
+    }),
+    output: pick({ value: flags.output, source: "-o" }, ["KB_OUTPUT"], fromProfile("output"), []),
+    readOnly: flags.readOnly
+      ? { value: true, source: "--read-only" }
+      : profile?.read_only
+        ? { value: true, source }
+        : { value: false, source: "built-in" },
+    apps: Object.keys(profile?.apps ?? {}),
+  };
+}
+
+const appDefault = (profile: Profile | undefined, source: string): Setting => {
+  const names = Object.keys(profile?.apps ?? {});
+  const value = profile?.default_app ?? (names.length === 1 ? names[0] : undefined);
+  return value === undefined ? unset : { value, source };
+};
+
+function checkApp(app: Setting, profile: Profile | undefined, name: string | undefined): void {
+  if (app.value === undefined || profile?.apps?.[app.value] !== undefined) return;
+  const known = Object.keys(profile?.apps ?? {});
+  throw new CliError(
+    "usage",
+    `there is no application "${app.value}"${name === undefined ? ": no profile is in use" : ` in the profile ${name}`}`,
+    {
+      changed: "nothing",
+      hint:
+        known.length > 0
+          ? `it has: ${known.join(", ")}`
+          : `add it: wf profile add ${name ?? "<name>"} --app ${app.value} --key-file -`,
+    },
+  );
+}
+
+const isAppKey = (key: string | undefined): boolean => key?.startsWith("app-") ?? false;
+
+/** The key as stored, or as its command prints it when it is needed. */
+async function storedKey(
+  key: string | undefined,
+  command: string | undefined,
+  source: string,
+  host: Host,
+  needed: boolean,
+): Promise<Setting> {
+  if (key !== undefined) return { value: key, source };
+  if (command === undefined) return unset;
+  if (!needed) return { value: undefined, source: `${source}, from a command` };
+  const child = host.spawn(command, [], { env: host.env, collect: true, shell: true });
+  const [exit, output] = await Promise.all([child.exit, child.output]);
+  const value = output.trim();
+  if (exit !== 0 || value === "") {
+    throw new CliError("auth", `the key command of ${source} gave no key (exit ${exit})`, {
+      changed: "nothing",
+      hint: `run it by itself: ${command}`,
+    });
+  }
+  return { value, source: `${source}, from a command` };
+}
+
+async function chosenProfile(named: string | undefined, onLine: boolean, host: Host) {
+  const nothing = { name: undefined, profile: undefined, source: "" };
+  if (named === sandboxProfile) {
+    const profile = await runningSandbox(host);
+    return { name: named, profile, source: "profile sandbox (built-in)" };
+  }
+  const stored = await readProfiles(host);
+  const name = named ?? stored.default;
+  if (name === undefined) return nothing;
+  const profile = Object.hasOwn(stored.profiles, name) ? stored.profiles[name] : undefined;
+  if (!profile) {
+    const known = Object.keys(stored.profiles);
+    throw new CliError(
+      "usage",
+      `there is no profile "${name}" (${onLine ? "-p" : named ? "KB_PROFILE" : "the default"})`,
+      {
+        changed: "nothing",
+        hint:
+          known.length > 0 ? `there are: ${known.join(", ")}` : "add one: kb profile add <name>",
+      },
+    );
+  }
+  return { name, profile, source: `profile ${name}` };
+}
+
+/** Applications of the sandbox; their keys are public. */
+export const sandboxApps = ["echo", "review", "slow", "broken", "loop", "chat"];
+
+/** The built-in profile: address of the sandbox that runs, if one does, and its public keys. */
+async function runningSandbox(host: Host): Promise<Profile> {
+  const apps = Object.fromEntries(sandboxApps.map((name) => [name, { key: `app-${name}` }]));
+  const profile: Profile = { key: "dataset-sandbox", apps, default_app: "echo" };
+  try {
+    const text = new TextDecoder().decode(await host.files.read(sandboxStatePath(host)));
+    const state = JSON.parse(text) as { base_url?: unknown }; // checked in the next line
+    return typeof state.base_url === "string" ? { ...profile, base_url: state.base_url } : profile;
+  } catch {
+    return profile; // no sandbox runs: the environment may name one
+  }
+}
+
+/** A stored key goes to its own profile's base URL only; the sandbox's to this machine only. */
+function guardStoredKey(
+  baseUrl: Setting,
+  keys: readonly Setting[],
+  profile: Profile | undefined,
+  name: string | undefined,
+  source: string,
+): void {
+  const stored = keys.some(
+    (key) => source !== "" && key.source.startsWith(source) && key.value !== undefined,
+  );
+  if (!stored || baseUrl.value === undefined) return;
+  if (name === sandboxProfile) {
+    if (isLoopback(new URL(baseUrl.value).hostname)) return;
+  } else if (
+    profile?.base_url !== undefined &&
+    baseUrlOf(profile.base_url, true) === baseUrl.value
+  ) {
+    return;
+  }
+  throw new CliError(
+    "usage",
+    `the key of the profile ${name} belongs to ${profile?.base_url ?? "no base URL"}, but the base URL is ${baseUrl.value} (${baseUrl.source})`,
+    {
+      changed: "nothing",
+      hint: "name the profile of that server with -p, or set KB_KEY or KB_APP_KEY",
+    },
+  );
+}
+
+/** Where a command goes: checked base URL and the key of its kind. Throws usage or auth. */
+export function targetOf(
+  settings: Settings,
+  kind: "dataset" | "app",
+): { readonly baseUrl: string; readonly key: string } {
+  const baseUrl = settings.baseUrl.value;
+  if (baseUrl === undefined) {
+    throw new CliError("usage", "no base URL is known", {
+      changed: "nothing",
+      hint: "set KB_BASE_URL, add a profile with `profile add`, or try `sandbox`",
+    });
+  }
+  const own = kind === "dataset" ? settings.knowledgeKey : settings.appKey;
+  const other = kind === "dataset" ? settings.appKey : settings.knowledgeKey;
+  const chosen = own.value === undefined && unknownKind(other.value) ? other : own;
+  const key = chosen.value;
+  const wanted = kind === "dataset" ? "a knowledge key (dataset-…)" : "an application key (app-…)";
+  if (key === undefined) {
+    const app = kind === "app" && settings.apps.length > 0;
+    throw new CliError("auth", `this command takes ${wanted}, and none is known`, {
+      changed: "nothing",
+      hint: app
+        ? `choose an application with --app: ${settings.apps.join(", ")}`
+        : `set ${kind === "dataset" ? "KB_KEY" : "KB_APP_KEY"}, or store one with \`profile add\``,
+    });
+  }
+  if (/[^\x21-\x7e]/.test(key)) {
+    throw new CliError(
+      "auth",
+      `the key from ${chosen.source} holds blanks or characters no key has`,
+      {
+        changed: "nothing",
+        hint: "copy it again, without quotes and line ends",
+      },
+    );
+  }
+  const isOther = kind === "dataset" ? isAppKey(key) : key.startsWith("dataset-");
+  if (isOther) {
+    const found = kind === "dataset" ? "an application key (app-…)" : "a knowledge key (dataset-…)";
+    throw new CliError("auth", `this command takes ${wanted}; ${chosen.source} holds ${found}`, {
+      changed: "nothing",
+      hint: kind === "dataset" ? "`wf` takes application keys" : "`kb` takes knowledge keys",
+    });
+  }
+  return { baseUrl, key };
+}
+
+const unknownKind = (key: string | undefined): boolean =>
+  key !== undefined && !isAppKey(key) && !key.startsWith("dataset-");
+
+/** A key as it may be shown: all but the last four characters masked. */
+export const masked = (key: string): string =>
+  key.length <= 8 ? "****" : `${/^(app-|dataset-)/.exec(key)?.[0] ?? ""}****${key.slice(-4)}`;

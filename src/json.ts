@@ -1,0 +1,45 @@
+/** Is it a JSON object (no list, not null)? */
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** A path like `a.b.0.c` looked up in a value; undefined where it leads nowhere. */
+export function valueAt(value: unknown, path: string): unknown {
+  if (path === "") return value;
+  let at = value;
+  for (const step of path.split(".")) {
+    if (typeof at !== "object" || at === null || !Object.hasOwn(at, step)) return undefined;
+    at = (at as Record<string, unknown>)[step];
+  }
+  return at;
+}
+
+/** Sets `a.b.0.c` in a tree, making objects, and lists where the next step is a number. */
+export function setAt(tree: Record<string, unknown>, path: string, value: unknown): void {
+  const steps = path.split(".");
+  let at: Record<string, unknown> = tree;
+  for (const [index, step] of steps.entries()) {
+    if (index === steps.length - 1) {
+      define(at, step, value);
+      return;
+    }
+    const next = Object.hasOwn(at, step) ? at[step] : undefined;
+    if (typeof next === "object" && next !== null) {
+      at = next as Record<string, unknown>; // a list is indexed by its digits like an object
+    } else {
+      const made: Record<string, unknown> | unknown[] = /^\d+$/.test(steps[index + 1] ?? "")
+        ? []
+        : {};
+      define(at, step, made);
+      at = made as Record<string, unknown>;
+    }
+  }
+}
+
+/** Sets a field whatever its name: assigning to `__proto__` would set the prototype and lose it. */
+export const define = (object: object, key: string, value: unknown) =>
+  Object.defineProperty(object, key, {
+    value,
+    enumerable: true,
+    writable: true,
+    configurable: true,
+  });

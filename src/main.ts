@@ -1,0 +1,238 @@
+import { spawn } from "node:child_process";
+import { openAsBlob } from "node:fs";
+import {
+  appendFile,
+  mkdir,
+  open,
+  readFile,
+  readdir,
+  rename,
+  rm,
+  stat,
+  writeFile,
+} from "node:fs/promises";
+import { constants, homedir } from "node:os";
+import { delimiter, dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { run } from "./cli/run.ts";
+import { CliError } from "./errors.ts";
+import type { Child, ConnectionSettings, Files, Host, Output } from "./host.ts";
+
+/**
+ * Runs `kb` or `wf` on this process and ends it with the exit code. The process ends at once when
+ * everything is written: on Node 20 waiting for V8 to finish with undici's parser would take 80 ms.
+ */
+export async function main(program: "kb" | "wf"): Promise<never> {
+  const code = await run([program, ...process.argv.slice(2)], hostOfProcess());
+  process.exit(code);
+}
+
+function hostOfProcess(): Host {
+  const { env } = process;
+  return {
+    env,
+    platform: `${process.version} ${process.platform}-${process.arch}`,
+    cwd: process.cwd(),
+    // Bundled, this file is dist/main.js; the folder beside it holds `kb` and `wf`.
+    binFolder: fileURLToPath(new URL("../bin/shims", import.meta.url)),
+    pathSeparator: delimiter,
+    process: { pid: process.pid, isAlive },
+    stdin: { isTTY: Boolean(process.stdin.isTTY), bytes: () => process.stdin },
+    stdout: outputOf(process.stdout),
+    stderr: outputOf(process.stderr),
+    folders: foldersOf(env),
+    files,
+    signal: signalOf(),
+    now: () => new Date(),
+    sleep,
+    random: () => Math.random(),
+    dispatcher,
+    spawn: start,
+    ask,
+  };
+}
+
+/** Writes are awaited, so a slow reader slows the program and nothing is lost at the end. */
+function outputOf(stream: NodeJS.WriteStream): Output {
+  let closed = false;
+  // Without a listener a closed reader would crash the process even though write() has a callback.
+  stream.on("error", () => {});
+  return {
+    write: (text) =>
+      closed
+        ? Promise.resolve()
+        : new Promise((resolve, reject) => {
+            stream.write(text, (error) => {
+              const code = error && "code" in error ? error.code : undefined;
+              if (!error) resolve();
+              else if (code === "EPIPE" || code === "ERR_STREAM_DESTROYED") {
+                closed = true;
+                resolve();
+              } else reject(new CliError("failure", `output cannot be written: ${error.message}`));
+            });
+          }),
+    isTTY: Boolean(stream.isTTY),
+    get columns() {
+      return stream.isTTY ? stream.columns || 80 : Infinity;
+    },
+    get closed() {
+      return closed;
+    },
+  };
+}
+
+function foldersOf(env: NodeJS.ProcessEnv): Host["folders"] {
+  const home = () => env["HOME"] || env["USERPROFILE"] || homedir();
+  const windows = process.platform === "win32";
+  const folder = (own: string, xdg: string, below: string, appData: "APPDATA" | "LOCALAPPDATA") =>
+    env[own] ||
+    (windows
+      ? join(env[appData] || join(home(), "AppData"), "kb", ...(below === ".config" ? [] : [below]))
+      : join(env[xdg] || join(home(), below), "kb"));
+  return {
+    config: folder("KB_CONFIG_DIR", "XDG_CONFIG_HOME", ".config", "APPDATA"),
+    state: folder("KB_STATE_DIR", "XDG_STATE_HOME", join(".local", "state"), "LOCALAPPDATA"),
+    data: folder("KB_DATA_DIR", "XDG_DATA_HOME", join(".local", "share"), "LOCALAPPDATA"),
+    cache: folder("KB_CACHE_DIR", "XDG_CACHE_HOME", ".cache", "LOCALAPPDATA"),
+  };
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return error instanceof Error && "code" in error && error.code === "EPERM"; // someone else's
+  }
+}
+
+/** Aborted by the first signal; a second one ends the process as the signal would. */
+function signalOf(): AbortSignal {
+  const controller = new AbortController();
+  for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+    process.on(name, () => {
+      if (controller.signal.aborted) process.exit(128 + constants.signals[name]);
+      controller.abort(name);
+    });
+  }
+  return controller.signal;
+}
+
+function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = () => {
+      clearTimeout(timer);
+      reject(new Error("aborted", { cause: signal?.reason }));
+    };
+    const timer = setTimeout(
+      () => {
+        signal?.removeEventListener("abort", stop);
+        resolve();
+      },
+      Math.min(ms, 2 ** 31 - 1),
+    ); // longer ones would fire at once
+    if (signal?.aborted) stop();
+    signal?.addEventListener("abort", stop, { once: true });
+  });
+}
+
+async function dispatcher({ connectTimeout, caFile }: ConnectionSettings) {
+  const { Agent, EnvHttpProxyAgent } = await import("undici");
+  const ca = caFile === undefined ? undefined : await certificates(caFile);
+  const connect = { timeout: connectTimeout, ...(ca && { ca }) };
+  const proxied = ["HTTP_PROXY", "HTTPS_PROXY"].some(
+    (name) => process.env[name] || process.env[name.toLowerCase()],
+  );
+  return proxied
+    ? new EnvHttpProxyAgent({ connect, ...(ca && { requestTls: { ca }, proxyTls: { ca } }) })
+    : new Agent({ connect });
+}
+
+/** The system's authorities and those of a file: naming `ca` alone would replace the former. */
+async function certificates(path: string): Promise<string[]> {
+  const { rootCertificates } = await import("node:tls");
+  const pem = await readFile(path, "utf8").catch((cause: unknown) => {
+    throw new CliError("usage", `the certificate file ${path} cannot be read`, { cause });
+  });
+  return [...rootCertificates, pem];
+}
+
+function start(
+  command: string,
+  args: readonly string[],
+  options: { env: Host["env"]; collect?: boolean; shell?: boolean },
+): Child {
+  const child = spawn(command, args, {
+    env: options.env,
+    shell: options.shell ?? false,
+    stdio: ["inherit", options.collect ? "pipe" : "inherit", "inherit"],
+  });
+  const pieces: Buffer[] = [];
+  child.stdout?.on("data", (piece: Buffer) => pieces.push(piece));
+  const exit = new Promise<number>((resolve, reject) => {
+    child.on("error", reject);
+    child.on("close", (code, signal) =>
+      resolve(code ?? 128 + (signal ? constants.signals[signal] : 0)),
+    );
+  });
+  return {
+    exit,
+    output: exit.then(() => Buffer.concat(pieces).toString()),
+    kill: (signal) => void child.kill(signal),
+  };
+}
+
+/** Asks on standard error, so that standard output stays what was asked for. */
+async function ask(question: string, { hidden = false } = {}): Promise<string> {
+  const { createInterface } = await import("node:readline/promises");
+  const { Writable } = await import("node:stream");
+  const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
+  if (hidden) process.stderr.write(question);
+  const reader = createInterface({
+    input: process.stdin,
+    output: hidden ? silent : process.stderr,
+    terminal: true,
+  });
+  try {
+    return await reader.question(hidden ? "" : question);
+  } finally {
+    reader.close();
+    if (hidden) process.stderr.write("\n");
+  }
+}
+
+const files: Files = {
+  read: (path) => readFile(path),
+  blob: (path) => openAsBlob(path),
+  async stat(path) {
+    try {
+      const found = await stat(path);
+      return { size: found.size, isDirectory: found.isDirectory(), mode: found.mode & 0o777 };
+    } catch (error) {
+      const code = error instanceof Error && "code" in error ? error.code : undefined;
+      if (code === "ENOENT" || code === "ENOTDIR") return null;
+      throw error;
+    }
+  },
+  list: async (path) => (await readdir(path)).sort(),
+  async writeAtomic(path, content, mode = 0o666) {
+    const beside = `${path}.${process.pid}.tmp`;
+    const file = await open(beside, "w", mode);
+    try {
+      await writeFile(file, content);
+      await file.sync();
+      await file.close();
+      await rename(beside, path);
+    } catch (error) {
+      await file.close().catch(() => {});
+      await rm(beside, { force: true });
+      throw error;
+    }
+  },
+  async append(path, text) {
+    await mkdir(dirname(path), { recursive: true });
+    await appendFile(path, text, { flush: true });
+  },
+  makeFolder: async (path, mode = 0o777) => void (await mkdir(path, { recursive: true, mode })),
+  remove: (path) => rm(path, { force: true, recursive: true }),
+};

@@ -1,0 +1,318 @@
+import { body, list as rows, more, named, nothing, operation, page } from "./operation.ts";
+import { path, query, record, time } from "./operation.ts";
+import type { Column } from "./operation.ts";
+import { dataset_id, docForms, document_id, required } from "./shared.ts";
+
+const statuses = ["waiting", "indexing", "completed", "error", "paused", "re_segment"] as const;
+
+/** A file that belongs to a chunk. */
+export interface Attachment {
+  readonly id: string;
+  readonly name: string;
+  readonly size: number;
+  readonly extension: string;
+  readonly mime_type: string;
+  readonly source_url: string;
+}
+
+/** A part of a chunk in a hierarchical document; times are Unix seconds. */
+export interface ChildChunk {
+  readonly id: string;
+  readonly segment_id: string;
+  readonly content: string;
+  readonly position: number;
+  readonly word_count: number;
+  readonly type: "automatic" | "customized";
+  readonly created_at: number;
+  readonly updated_at: number;
+}
+
+/** A chunk (the API says segment); `word_count` counts characters, times are Unix seconds. */
+export interface Chunk {
+  readonly id: string;
+  readonly position: number;
+  readonly document_id: string;
+  readonly content: string;
+  readonly sign_content: string | null;
+  /** Set in question-and-answer documents. */
+  readonly answer: string | null;
+  readonly word_count: number;
+  readonly tokens: number;
+  readonly keywords: readonly string[] | null;
+  readonly index_node_id: string | null;
+  readonly index_node_hash: string | null;
+  readonly hit_count: number;
+  readonly enabled: boolean;
+  readonly disabled_at: number | null;
+  readonly disabled_by: string | null;
+  readonly status: (typeof statuses)[number];
+  readonly created_by: string;
+  readonly created_at: number;
+  readonly updated_at: number;
+  readonly updated_by: string | null;
+  readonly indexing_at: number | null;
+  readonly completed_at: number | null;
+  readonly error: string | null;
+  readonly stopped_at: number | null;
+  readonly child_chunks: readonly ChildChunk[];
+  readonly attachments: readonly Attachment[];
+  readonly summary?: string | null;
+}
+
+interface OneChunk {
+  readonly data: Chunk;
+  readonly doc_form: (typeof docForms)[number];
+}
+
+const columns: readonly Column<Chunk>[] = [
+  "id",
+  "position",
+  "status",
+  "word_count",
+  "hit_count",
+  "content",
+  more,
+  "answer",
+  ["keywords", (chunk) => chunk.keywords?.join(", ")],
+  ["child_chunks", (chunk) => chunk.child_chunks.length],
+  "enabled",
+  "tokens",
+  "error",
+  time("created", "created_at"),
+  time("updated", "updated_at"),
+];
+
+const sheet = named(
+  "data.id",
+  record<OneChunk>(
+    ["id", ({ data }) => data.id],
+    ["position", ({ data }) => data.position],
+    ["status", ({ data }) => data.status],
+    ["enabled", ({ data }) => data.enabled],
+    ["content", ({ data }) => data.content],
+    ["answer", ({ data }) => data.answer],
+    ["keywords", ({ data }) => data.keywords?.join(", ")],
+    ["word_count", ({ data }) => data.word_count],
+    ["hit_count", ({ data }) => data.hit_count],
+    ["error", ({ data }) => data.error],
+    ["updated", ({ data }) => new Date(data.updated_at * 1000)],
+    more,
+    ["child_chunks", ({ data }) => data.child_chunks.length],
+    ["tokens", ({ data }) => data.tokens],
+    ["summary", ({ data }) => data.summary],
+    ["created", ({ data }) => new Date(data.created_at * 1000)],
+    "doc_form",
+  ),
+);
+
+const childSheet = named(
+  "data.id",
+  record<{ readonly data: ChildChunk }>(
+    ["id", ({ data }) => data.id],
+    ["position", ({ data }) => data.position],
+    ["type", ({ data }) => data.type],
+    ["word_count", ({ data }) => data.word_count],
+    ["content", ({ data }) => data.content],
+    more,
+    ["chunk", ({ data }) => data.segment_id],
+    ["created", ({ data }) => new Date(data.created_at * 1000)],
+    ["updated", ({ data }) => new Date(data.updated_at * 1000)],
+  ),
+);
+
+const segment_id = path.uuid("Chunk id", { word: "chunk" });
+const child_chunk_id = path.uuid("Child chunk id", { word: "child" });
+
+export const list = operation({
+  id: "listSegments",
+  command: "kb chunk list <kb> <doc>",
+  summary: "List the chunks of a document in order",
+  key: "dataset",
+  route: "GET /datasets/{dataset_id}/documents/{document_id}/segments",
+  params: {
+    dataset_id,
+    document_id,
+    status: query.choice(statuses, "Only with this status", { many: true }),
+    keyword: query.text("Only chunks that contain this text"),
+  },
+  returns: page<Chunk>(...columns),
+  examples: [
+    "kb chunk list Handbook welcome.md",
+    "kb chunk list Handbook welcome.md --keyword laptops --status completed",
+  ],
+});
+
+export const create = operation({
+  id: "createSegments",
+  command: "kb chunk add <kb> <doc>",
+  summary: "Add chunks to the end of an indexed document",
+  key: "dataset",
+  route: "POST /datasets/{dataset_id}/documents/{document_id}/segments",
+  params: {
+    dataset_id,
+    document_id,
+    segments: body.json("Several chunks: a list of {content, answer, keywords}", {
+      shape: {
+        kind: "list",
+        of: {
+          kind: "object",
+          fields: {
+            content: { kind: "text", required },
+            answer: { kind: "text" },
+            keywords: { kind: "list", of: { kind: "text" } },
+            attachment_ids: { kind: "list", of: { kind: "text" } },
+          },
+        },
+      },
+    }),
+    "segments.0.content": body.text("Content of the chunk", { flag: "content" }),
+    "segments.0.answer": body.text("Answer, in question-and-answer documents", { flag: "answer" }),
+    "segments.0.keywords": body.text("Keyword", { flag: "keyword", many: true }),
+    "segments.0.attachment_ids": body.text("Uploaded file that belongs to it", {
+      flag: "attachment-ids",
+      many: true,
+    }),
+  },
+  returns: rows<Chunk>("data", ...columns),
+  examples: [
+    "kb chunk add Handbook welcome.md --content Parking --keyword parking",
+    `kb chunk add Handbook welcome.md --segments '[{"content":"Parking"},{"content":"Lockers"}]'`,
+  ],
+});
+
+export const show = operation({
+  id: "getSegmentDetail",
+  command: "kb chunk show <kb> <doc> <chunk>",
+  summary: "Show a chunk",
+  key: "dataset",
+  route: "GET /datasets/{dataset_id}/documents/{document_id}/segments/{segment_id}",
+  params: { dataset_id, document_id, segment_id },
+  returns: sheet,
+  examples: ["kb chunk show Handbook welcome.md 0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e"],
+});
+
+export const update = operation({
+  id: "updateSegment",
+  command: "kb chunk update <kb> <doc> <chunk>",
+  summary: "Change a chunk and index it again",
+  key: "dataset",
+  route: "POST /datasets/{dataset_id}/documents/{document_id}/segments/{segment_id}",
+  params: {
+    dataset_id,
+    document_id,
+    segment_id,
+    "segment.content": body.text("New content", { flag: "content" }),
+    "segment.answer": body.text("New answer, in question-and-answer documents", { flag: "answer" }),
+    "segment.keywords": body.text("Keyword; replaces all earlier ones", {
+      flag: "keyword",
+      many: true,
+    }),
+    "segment.enabled": body.flag("Let searches find it", { flag: "enabled" }),
+    "segment.regenerate_child_chunks": body.flag("Cut its child chunks anew", {
+      flag: "regenerate-child-chunks",
+      server: "false",
+    }),
+    "segment.attachment_ids": body.text("Uploaded file that belongs to it", {
+      flag: "attachment-ids",
+      many: true,
+    }),
+    "segment.summary": body.text("New summary", { flag: "summary" }),
+  },
+  returns: sheet,
+  retry: "idempotent",
+  examples: [
+    "kb chunk update Handbook welcome.md 0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e --content Parking",
+  ],
+});
+
+export const remove = operation({
+  id: "deleteSegment",
+  command: "kb chunk delete <kb> <doc> <chunk>",
+  summary: "Delete a chunk",
+  key: "dataset",
+  route: "DELETE /datasets/{dataset_id}/documents/{document_id}/segments/{segment_id}",
+  params: { dataset_id, document_id, segment_id },
+  returns: nothing,
+  done: 404,
+  destructive: true,
+  examples: ["kb chunk delete Handbook welcome.md 0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e --yes"],
+});
+
+export const children = operation({
+  id: "getChildChunks",
+  command: "kb chunk child list <kb> <doc> <chunk>",
+  summary: "List the child chunks of a chunk in order",
+  key: "dataset",
+  route: "GET /datasets/{dataset_id}/documents/{document_id}/segments/{segment_id}/child_chunks",
+  params: {
+    dataset_id,
+    document_id,
+    segment_id,
+    keyword: query.text("Only child chunks that contain this text"),
+  },
+  returns: page<ChildChunk>(
+    "id",
+    "position",
+    "type",
+    "word_count",
+    "content",
+    more,
+    time("created", "created_at"),
+    time("updated", "updated_at"),
+  ),
+  examples: ["kb chunk child list Handbook welcome.md 0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e"],
+});
+
+export const createChild = operation({
+  id: "createChildChunk",
+  command: "kb chunk child add <kb> <doc> <chunk>",
+  summary: "Add a child chunk to the end of a chunk",
+  key: "dataset",
+  route: "POST /datasets/{dataset_id}/documents/{document_id}/segments/{segment_id}/child_chunks",
+  params: {
+    dataset_id,
+    document_id,
+    segment_id,
+    content: body.text("Content", { required }),
+  },
+  returns: childSheet,
+  examples: [
+    "kb chunk child add Handbook welcome.md 0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e --content Parking",
+  ],
+});
+
+export const updateChild = operation({
+  id: "updateChildChunk",
+  command: "kb chunk child update <kb> <doc> <chunk> <child>",
+  summary: "Change the content of a child chunk",
+  key: "dataset",
+  route:
+    "PATCH /datasets/{dataset_id}/documents/{document_id}/segments/{segment_id}/child_chunks/{child_chunk_id}",
+  params: {
+    dataset_id,
+    document_id,
+    segment_id,
+    child_chunk_id,
+    content: body.text("New content", { required }),
+  },
+  returns: childSheet,
+  examples: [
+    "kb chunk child update Handbook welcome.md 0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e 0190f2b4-7a10-7d42-8e5f-1b2c3d4e5f60 --content Parking",
+  ],
+});
+
+export const removeChild = operation({
+  id: "deleteChildChunk",
+  command: "kb chunk child delete <kb> <doc> <chunk> <child>",
+  summary: "Delete a child chunk",
+  key: "dataset",
+  route:
+    "DELETE /datasets/{dataset_id}/documents/{document_id}/segments/{segment_id}/child_chunks/{child_chunk_id}",
+  params: { dataset_id, document_id, segment_id, child_chunk_id },
+  returns: nothing,
+  done: 404,
+  destructive: true,
+  examples: [
+    "kb chunk child delete Handbook welcome.md 0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e 0190f2b4-7a10-7d42-8e5f-1b2c3d4e5f60 --yes",
+  ],
+});

@@ -1,0 +1,470 @@
+import { body, data, file as bytes, form, list as rows, more, named } from "./operation.ts";
+import { nothing, operation, page, path, query, record, time } from "./operation.ts";
+import { dataset_id, docForms, document_id, file, process_rule } from "./shared.ts";
+import { process_rule_data, required, retrieval_model, retrievalShape } from "./shared.ts";
+import { techniques } from "./shared.ts";
+
+const displayStatuses = [
+  "queuing",
+  "indexing",
+  "paused",
+  "error",
+  "available",
+  "disabled",
+  "archived",
+] as const;
+
+type IndexingStage =
+  | "waiting"
+  | "parsing"
+  | "cleaning"
+  | "splitting"
+  | "indexing"
+  | "paused"
+  | "completed"
+  | "error";
+
+/** The stored file of a document. `size` counts characters where the document was made by text. */
+export interface StoredFile {
+  readonly id: string;
+  readonly name: string;
+  readonly size: number;
+  readonly extension: string;
+  readonly mime_type: string;
+  readonly created_by: string;
+  /** Unix seconds with a fraction. */
+  readonly created_at: number;
+}
+
+/** Value of one metadata field; built-in fields all carry the id `built-in` (server §6.3). */
+export interface DocumentMetadata {
+  readonly id: string;
+  readonly name: string;
+  readonly type: "string" | "number" | "time";
+  readonly value: string | number | boolean | null;
+}
+
+interface AnyDocument {
+  readonly id: string;
+  readonly position: number | null;
+  readonly data_source_type: string;
+  readonly dataset_process_rule_id: string | null;
+  readonly name: string;
+  readonly created_from: string;
+  readonly created_by: string | null;
+  readonly created_at: number;
+  readonly tokens: number | null;
+  readonly indexing_status: IndexingStage;
+  readonly error: string | null;
+  readonly enabled: boolean;
+  readonly disabled_at: number | null;
+  readonly disabled_by: string | null;
+  readonly archived: boolean;
+  readonly display_status: (typeof displayStatuses)[number] | null;
+  readonly hit_count: number | null;
+  readonly doc_form: (typeof docForms)[number];
+  readonly summary_index_status?: string | null;
+  readonly need_summary?: boolean | null;
+}
+
+/** A document as lists, creates and updates show it; times are Unix seconds (server §9.5). */
+export interface Document extends AnyDocument {
+  readonly data_source_info: { readonly upload_file_id?: string };
+  readonly data_source_detail_dict: { readonly upload_file?: StoredFile };
+  readonly word_count: number | null;
+  readonly doc_metadata: readonly DocumentMetadata[];
+}
+
+interface Segmentation {
+  readonly separator?: string;
+  /** Automatic rules have this in place of `separator`, so they cannot be sent back (server §6.2). */
+  readonly delimiter?: string;
+  readonly max_tokens: number;
+  readonly chunk_overlap: number;
+}
+
+/** Chunking rules as the server stores them (server §6.2). */
+export interface StoredProcessRule {
+  readonly mode: "automatic" | "custom" | "hierarchical";
+  readonly rules: {
+    readonly pre_processing_rules: readonly { readonly id: string; readonly enabled: boolean }[];
+    readonly segmentation: Segmentation;
+    readonly parent_mode?: "full-doc" | "paragraph" | null;
+    readonly subchunk_segmentation?: Segmentation | null;
+  } | null;
+}
+
+/**
+ * One document in detail. Asked with `metadata: "only"` it has id, doc_type and doc_metadata alone,
+ * with `"without"` everything but the last two.
+ */
+export interface DocumentDetail extends AnyDocument {
+  readonly data_source_info: { readonly upload_file?: StoredFile };
+  readonly dataset_process_rule: StoredProcessRule;
+  /** Empty where the document has no rules of its own. */
+  readonly document_process_rule: Partial<
+    StoredProcessRule & { readonly id: string; readonly dataset_id: string }
+  >;
+  readonly doc_language: string | null;
+  readonly doc_type?: string | null;
+  readonly doc_metadata?: readonly DocumentMetadata[] | null;
+  readonly completed_at: number | null;
+  readonly updated_at: number | null;
+  /** Seconds. */
+  readonly indexing_latency: number | null;
+  readonly segment_count: number;
+  readonly average_segment_length: number;
+}
+
+/** What a create or update answers. An update names the batch of the last create (server §9.4). */
+export interface DocumentInBatch {
+  readonly document: Document;
+  readonly batch: string;
+}
+
+/** How far a document of a batch is; `total_segments` is 0 until it is cut (server §9.6). */
+export interface IndexingStatus {
+  readonly id: string;
+  readonly indexing_status: IndexingStage;
+  readonly processing_started_at: number | null;
+  readonly parsing_completed_at: number | null;
+  readonly cleaning_completed_at: number | null;
+  readonly splitting_completed_at: number | null;
+  readonly completed_at: number | null;
+  readonly paused_at: number | null;
+  readonly error: string | null;
+  readonly stopped_at: number | null;
+  readonly completed_segments: number;
+  readonly total_segments: number;
+}
+
+const inBatch = named(
+  "document.id",
+  record<DocumentInBatch>(
+    ["id", ({ document }) => document.id],
+    ["name", ({ document }) => document.name],
+    ["display_status", ({ document }) => document.display_status],
+    "batch",
+    more,
+    ["doc_form", ({ document }) => document.doc_form],
+    ["size", ({ document }) => document.data_source_detail_dict.upload_file?.size],
+    ["created", ({ document }) => new Date(document.created_at * 1000)],
+  ),
+);
+
+const doc_language = body.text("Language of the text", { server: "English" });
+const doc_language_data = data.text("Language of the text", { server: "English" });
+
+export const list = operation({
+  id: "listDocuments",
+  command: "kb doc list <kb>",
+  summary: "List the documents of a knowledge base, newest first",
+  key: "dataset",
+  route: "GET /datasets/{dataset_id}/documents",
+  params: {
+    dataset_id,
+    keyword: query.text("Only names that contain this text; % and _ stand for any characters"),
+    status: query.choice(displayStatuses, "Only with this display status"),
+  },
+  returns: page<Document>(
+    "id",
+    "name",
+    "display_status",
+    "word_count",
+    "hit_count",
+    time("created", "created_at"),
+    more,
+    "indexing_status",
+    "error",
+    "doc_form",
+    "tokens",
+    ["size", (document) => document.data_source_detail_dict.upload_file?.size],
+    "data_source_type",
+    "created_from",
+    "position",
+  ),
+  examples: ["kb doc list Handbook", "kb doc list Handbook --status error --all"],
+});
+
+export const show = operation({
+  id: "getDocumentDetail",
+  command: "kb doc show <kb> <doc>",
+  summary: "Show a document",
+  key: "dataset",
+  route: "GET /datasets/{dataset_id}/documents/{document_id}",
+  params: {
+    dataset_id,
+    document_id,
+    metadata: query.choice(["all", "only", "without"], "How much metadata to show", {
+      server: "all",
+    }),
+  },
+  returns: record<DocumentDetail>(
+    "id",
+    "name",
+    "display_status",
+    "error",
+    "doc_form",
+    "doc_language",
+    "segment_count",
+    "average_segment_length",
+    "tokens",
+    "hit_count",
+    "doc_metadata",
+    time("created", "created_at"),
+    time("updated", "updated_at"),
+    time("completed", "completed_at"),
+    more,
+    "indexing_status",
+    "enabled",
+    "archived",
+    "position",
+    "created_from",
+    "data_source_type",
+    "data_source_info",
+    "document_process_rule",
+    "indexing_latency",
+  ),
+  examples: ["kb doc show Handbook welcome.md"],
+});
+
+export const createByText = operation({
+  id: "createDocumentFromText",
+  command: "kb doc add <kb> <name>",
+  summary: "Add a document from text, or replace the enabled one of the same name",
+  key: "dataset",
+  route: "POST /datasets/{dataset_id}/document/create-by-text",
+  params: {
+    dataset_id,
+    name: body.text("Name; the server cuts it after 200 characters", { required }),
+    text: body.text("Content", { required, orFile: true }),
+    indexing_technique: body.choice(techniques, "How chunks are indexed", {
+      from: "kb.indexing_technique",
+    }),
+    doc_form: body.choice(docForms, "Kind of chunking", {
+      from: "kb.doc_form",
+      server: "text_model",
+    }),
+    doc_language,
+    process_rule,
+    retrieval_model,
+    embedding_model: body.text("Embedding model, while the knowledge base has no technique"),
+    embedding_model_provider: body.text("Provider of the embedding model"),
+    original_document_id: body.ref("document", "Document to update instead, name or id"),
+  },
+  returns: inBatch,
+  retry: "upsert",
+  examples: [
+    "kb doc add Handbook welcome.md --text-file welcome.md",
+    "kb doc add Handbook welcome.md --text Welcome! --indexing-technique economy",
+  ],
+});
+
+export const createByFile = operation({
+  id: "createDocumentFromFile",
+  command: "kb doc upload <kb> <file>",
+  summary: "Add a document from a file, or replace the enabled one of the same name",
+  key: "dataset",
+  route: "POST /datasets/{dataset_id}/document/create-by-file",
+  params: {
+    dataset_id,
+    file,
+    indexing_technique: data.choice(techniques, "How chunks are indexed", {
+      server: "that of the knowledge base",
+    }),
+    doc_form: data.choice(docForms, "Kind of chunking", {
+      server: "that of the knowledge base, else text_model",
+    }),
+    doc_language: doc_language_data,
+    process_rule: process_rule_data,
+    retrieval_model: data.json("Search settings, JSON", { shape: retrievalShape }),
+    embedding_model: data.text("Embedding model, while the knowledge base has no technique"),
+    embedding_model_provider: data.text("Provider of the embedding model"),
+    duplicate: data.flag("Replace the document of the same name; with --no- there will be two", {
+      server: "true",
+    }),
+    original_document_id: data.ref("document", "Document to update instead, name or id"),
+  },
+  returns: inBatch,
+  retry: "upsert",
+  examples: [
+    "kb doc upload Handbook welcome.md",
+    `kb doc upload Handbook welcome.md --process-rule '{"mode":"automatic"}'`,
+  ],
+});
+
+export const updateByText = operation({
+  id: "updateDocumentByText",
+  command: "kb doc update <kb> <doc>",
+  summary: "Change the text or the chunking of an available document and index it again",
+  key: "dataset",
+  route: "POST /datasets/{dataset_id}/documents/{document_id}/update-by-text",
+  params: {
+    dataset_id,
+    document_id,
+    // The server wants the name with every new text and takes text_model for an absent form (§9.4).
+    name: body.text("New name", { from: "document.name" }),
+    text: body.text("New content", { orFile: true }),
+    process_rule,
+    doc_form: body.choice(docForms, "Kind of chunking", {
+      from: "document.doc_form",
+      server: "text_model",
+    }),
+    doc_language,
+    retrieval_model,
+  },
+  returns: inBatch,
+  examples: ["kb doc update Handbook welcome.md --text-file welcome.md"],
+});
+
+const replacement = {
+  dataset_id,
+  document_id,
+  file: form.file("Path of the new file, - for standard input"),
+  process_rule: process_rule_data,
+  doc_form: data.choice(docForms, "Kind of chunking", {
+    from: "document.doc_form",
+    server: "text_model",
+  }),
+  doc_language: doc_language_data,
+} as const;
+
+export const replace = operation({
+  id: "updateDocument",
+  summary: "Replace the file of an available document and index it again",
+  key: "dataset",
+  route: "PATCH /datasets/{dataset_id}/documents/{document_id}",
+  params: replacement,
+  returns: inBatch,
+  // A repeat is refused while the first one is being indexed, and indexes again later.
+  retry: "never",
+  since: "1.14.0",
+});
+
+export const updateByFile = operation({
+  id: "updateDocumentByFile",
+  summary: "Replace the file of an available document on a server before 1.14.0",
+  key: "dataset",
+  route: "POST /datasets/{dataset_id}/documents/{document_id}/update-by-file",
+  params: replacement,
+  returns: inBatch,
+});
+
+export const remove = operation({
+  id: "deleteDocument",
+  command: "kb doc delete <kb> <doc...>",
+  summary: "Delete documents with their chunks",
+  key: "dataset",
+  route: "DELETE /datasets/{dataset_id}/documents/{document_id}",
+  params: { dataset_id, document_id },
+  returns: nothing,
+  done: 404,
+  destructive: true,
+  examples: ["kb doc delete Handbook welcome.md --yes"],
+});
+
+const document_ids = body.ref("document", "Document, name or id", {
+  many: true,
+  word: "doc",
+  required,
+});
+
+const statusChange = {
+  id: "batchUpdateDocumentStatus",
+  key: "dataset",
+  route: "PATCH /datasets/{dataset_id}/documents/status/{action}",
+  params: { dataset_id, document_ids },
+  returns: record<{ readonly result: "success" }>("result"),
+} as const;
+
+export const enable = operation({
+  ...statusChange,
+  command: "kb doc enable <kb> <doc...>",
+  summary: "Let searches find documents again",
+  fixed: { action: "enable" },
+  examples: ["kb doc enable Handbook welcome.md"],
+});
+
+export const disable = operation({
+  ...statusChange,
+  command: "kb doc disable <kb> <doc...>",
+  summary: "Hide indexed documents from searches",
+  fixed: { action: "disable" },
+  examples: ["kb doc disable Handbook welcome.md"],
+});
+
+export const archive = operation({
+  ...statusChange,
+  command: "kb doc archive <kb> <doc...>",
+  summary: "Hide documents from searches and protect them from changes",
+  fixed: { action: "archive" },
+  examples: ["kb doc archive Handbook welcome.md"],
+});
+
+export const unarchive = operation({
+  ...statusChange,
+  command: "kb doc unarchive <kb> <doc...>",
+  summary: "Take documents back out of the archive",
+  fixed: { action: "un_archive" },
+  examples: ["kb doc unarchive Handbook welcome.md"],
+});
+
+export const indexingStatus = operation({
+  id: "getDocumentIndexingStatus",
+  command: "kb doc status <kb> <batch>",
+  summary: "Show how far the documents of a batch are indexed",
+  key: "dataset",
+  route: "GET /datasets/{dataset_id}/documents/{batch}/indexing-status",
+  params: {
+    dataset_id,
+    batch: path.text("Batch, from the answer that added or changed a document"),
+  },
+  returns: rows<IndexingStatus>(
+    "data",
+    "id",
+    "indexing_status",
+    "completed_segments",
+    "total_segments",
+    "error",
+    time("completed", "completed_at"),
+    more,
+    time("started", "processing_started_at"),
+    time("parsed", "parsing_completed_at"),
+    time("cleaned", "cleaning_completed_at"),
+    time("split", "splitting_completed_at"),
+    time("paused", "paused_at"),
+    time("stopped", "stopped_at"),
+  ),
+  examples: ["kb doc status Handbook 20261121000509577423"],
+});
+
+export const downloadLink = operation({
+  id: "downloadDocument",
+  command: "kb doc link <kb> <doc>",
+  summary: "Show a signed address of a document's file, which cuts non-ASCII text documents short",
+  key: "dataset",
+  route: "GET /datasets/{dataset_id}/documents/{document_id}/download",
+  params: { dataset_id, document_id },
+  returns: named("url", record<{ readonly url: string }>("url")),
+  since: "1.13.1",
+  examples: ["kb doc link Handbook welcome.md"],
+});
+
+export const downloadZip = operation({
+  id: "downloadDocumentsZip",
+  summary: "Download the files of documents as one ZIP",
+  key: "dataset",
+  route: "POST /datasets/{dataset_id}/documents/download-zip",
+  params: {
+    dataset_id,
+    document_ids: body.ref("document", "Document, name or id", {
+      many: true,
+      word: "doc",
+      length: [1, 100],
+      required,
+    }),
+  },
+  returns: bytes,
+  retry: "safe",
+  since: "1.13.1",
+});

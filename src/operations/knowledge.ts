@@ -1,0 +1,325 @@
+import type { Attachment, ChildChunk, Chunk } from "./chunks.ts";
+import type { DocumentMetadata } from "./documents.ts";
+import { body, list as rows, more, named, nothing } from "./operation.ts";
+import { operation, page, query, record, time } from "./operation.ts";
+import type { Column } from "./operation.ts";
+import { dataset_id, docForms, required, retrieval_model, techniques } from "./shared.ts";
+
+const permissions = ["only_me", "all_team_members", "partial_members"] as const;
+
+/** Search settings as stored; one without any shows the server's defaults (server §6.1). */
+export interface SearchSettings {
+  readonly search_method:
+    | "keyword_search"
+    | "semantic_search"
+    | "full_text_search"
+    | "hybrid_search";
+  readonly reranking_enable: boolean;
+  readonly reranking_mode: string | null;
+  readonly reranking_model: {
+    readonly reranking_provider_name: string | null;
+    readonly reranking_model_name: string | null;
+  };
+  readonly weights: {
+    readonly weight_type: string | null;
+    readonly vector_setting: {
+      readonly vector_weight: number | null;
+      readonly embedding_provider_name: string | null;
+      readonly embedding_model_name: string | null;
+    };
+    readonly keyword_setting: { readonly keyword_weight: number | null };
+  } | null;
+  readonly top_k: number;
+  readonly score_threshold_enabled: boolean;
+  readonly score_threshold: number | null;
+}
+
+/**
+ * A knowledge base; times are Unix seconds, optional fields depend on the server's version or on
+ * the call. Objects about icons, summaries and external knowledge hold nulls when unset (server §6.3).
+ */
+export interface KnowledgeBase {
+  readonly id: string;
+  readonly name: string;
+  readonly description: string | null;
+  readonly provider: string;
+  readonly permission: (typeof permissions)[number];
+  readonly data_source_type: string | null;
+  /** Null until it is chosen, with the first document at the latest. */
+  readonly indexing_technique: (typeof techniques)[number] | null;
+  readonly app_count: number;
+  readonly document_count: number;
+  readonly word_count: number;
+  readonly created_by: string;
+  readonly author_name?: string | null;
+  readonly created_at: number;
+  readonly updated_by: string | null;
+  readonly updated_at: number;
+  readonly embedding_model: string | null;
+  readonly embedding_model_provider: string | null;
+  /** Null in the answers of create and update. */
+  readonly embedding_available: boolean | null;
+  readonly retrieval_model_dict: SearchSettings;
+  readonly summary_index_setting?: {
+    readonly enable: boolean | null;
+    readonly model_name: string | null;
+    readonly model_provider_name: string | null;
+    readonly summary_prompt: string | null;
+  };
+  readonly tags: readonly {
+    readonly id: string;
+    readonly name: string;
+    readonly type: string;
+  }[];
+  readonly doc_form: (typeof docForms)[number] | null;
+  readonly external_knowledge_info: {
+    readonly external_knowledge_id: string | null;
+    readonly external_knowledge_api_id: string | null;
+    readonly external_knowledge_api_name: string | null;
+    readonly external_knowledge_api_endpoint: string | null;
+  };
+  readonly external_retrieval_model: {
+    readonly top_k: number;
+    readonly score_threshold: number | null;
+    readonly score_threshold_enabled: boolean | null;
+  };
+  /** Built-in fields all carry the id `built-in`. */
+  readonly doc_metadata: readonly {
+    readonly id: string;
+    readonly name: string;
+    readonly type: "string" | "number" | "time";
+  }[];
+  readonly built_in_field_enabled: boolean;
+  readonly pipeline_id: string | null;
+  readonly runtime_mode: "general" | "rag_pipeline" | null;
+  readonly chunk_structure: string | null;
+  readonly icon_info: {
+    readonly icon_type: string | null;
+    readonly icon: string | null;
+    readonly icon_background: string | null;
+    readonly icon_url: string | null;
+  };
+  readonly is_published: boolean;
+  readonly total_documents: number;
+  readonly total_available_documents: number;
+  readonly enable_api: boolean;
+  readonly is_multimodal?: boolean;
+  readonly maintainer?: string | null;
+  /** Account ids; in the answer of update, and of show where the permission is partial_members. */
+  readonly partial_member_list?: readonly string[];
+}
+
+/** A chunk that a search found; `score` is 0 in keyword search (server §22). */
+export interface SearchRecord {
+  readonly segment: Omit<
+    Chunk,
+    "updated_at" | "updated_by" | "child_chunks" | "attachments" | "summary"
+  > & {
+    readonly document: {
+      readonly id: string;
+      readonly data_source_type: string;
+      readonly name: string;
+      readonly doc_type: string | null;
+      readonly doc_metadata: readonly DocumentMetadata[] | null;
+    };
+  };
+  readonly child_chunks: readonly (Pick<ChildChunk, "id" | "content" | "position"> & {
+    readonly score: number;
+  })[];
+  readonly score: number;
+  readonly tsne_position: unknown;
+  readonly files: readonly Attachment[];
+  readonly summary?: string | null;
+}
+
+const tagNames: Column<KnowledgeBase> = [
+  "tags",
+  (kb) => kb.tags.map(({ name }) => name).join(", "),
+];
+
+const sheet = record<KnowledgeBase>(
+  "id",
+  "name",
+  "description",
+  "indexing_technique",
+  "doc_form",
+  "permission",
+  tagNames,
+  "document_count",
+  "word_count",
+  time("created", "created_at"),
+  time("updated", "updated_at"),
+  more,
+  "provider",
+  "embedding_model_provider",
+  "embedding_model",
+  "retrieval_model_dict",
+  "total_available_documents",
+  "app_count",
+  "built_in_field_enabled",
+  "runtime_mode",
+  "enable_api",
+  "created_by",
+);
+
+const description = body.text("What it holds", { length: [0, 400] });
+const indexing_technique = body.choice(techniques, "How chunks are indexed");
+const permission = body.choice(permissions, "Who in the workspace may see it", {
+  server: "only_me",
+});
+const embedding_model = body.text("Embedding model, as the list of models names it");
+const embedding_model_provider = body.text("Provider of the embedding model");
+const external_knowledge_api_id = body.text("API of the external knowledge");
+const external_knowledge_id = body.text("Knowledge behind that API");
+
+export const list = operation({
+  id: "listDatasets",
+  command: "kb list",
+  summary: "List knowledge bases, newest first",
+  key: "dataset",
+  route: "GET /datasets",
+  params: {
+    keyword: query.text("Only names that contain this text"),
+    include_all: query.flag("Also those that the owner of the workspace has no part in", {
+      server: "false",
+    }),
+    tag_ids: query.ref("tag", "Only with this tag, name or id", { many: true, flag: "tag" }),
+  },
+  returns: page<KnowledgeBase>(
+    "id",
+    "name",
+    "indexing_technique",
+    "document_count",
+    "word_count",
+    time("created", "created_at"),
+    more,
+    "description",
+    "permission",
+    "provider",
+    "doc_form",
+    "embedding_model",
+    tagNames,
+    "app_count",
+    time("updated", "updated_at"),
+  ),
+  examples: ["kb list --keyword hand", "kb list --tag published --all"],
+});
+
+export const create = operation({
+  id: "createDataset",
+  command: "kb create <name>",
+  summary: "Create an empty knowledge base",
+  key: "dataset",
+  route: "POST /datasets",
+  params: {
+    name: body.text("Name, unique in the workspace", { length: [1, 40], required }),
+    description,
+    indexing_technique,
+    permission,
+    provider: body.choice(["vendor", "external"], "Where the content lies", { server: "vendor" }),
+    embedding_model,
+    embedding_model_provider,
+    retrieval_model,
+    external_knowledge_api_id,
+    external_knowledge_id,
+    summary_index_setting: body.json("How documents are summarised", {
+      shape: { kind: "object" },
+    }),
+  },
+  returns: sheet,
+  examples: [
+    "kb create Handbook --indexing-technique economy",
+    "kb create Handbook --permission all_team_members --if-not-exists",
+  ],
+});
+
+export const show = operation({
+  id: "getDatasetDetail",
+  command: "kb show <kb>",
+  summary: "Show a knowledge base",
+  key: "dataset",
+  route: "GET /datasets/{dataset_id}",
+  params: { dataset_id },
+  returns: sheet,
+  examples: ["kb show Handbook"],
+});
+
+export const update = operation({
+  id: "updateDataset",
+  command: "kb update <kb>",
+  summary: "Change the settings of a knowledge base; another technique or model re-indexes it",
+  key: "dataset",
+  route: "PATCH /datasets/{dataset_id}",
+  params: {
+    dataset_id,
+    name: body.text("New name, unique in the workspace", { length: [1, 40] }),
+    description,
+    indexing_technique,
+    permission: body.choice(permissions, "Who in the workspace may see it"),
+    embedding_model,
+    embedding_model_provider,
+    retrieval_model,
+    partial_member_list: body.json("Members who may see it: a list of {user_id}", {
+      shape: {
+        kind: "list",
+        of: { kind: "object", fields: { user_id: { kind: "text", required } } },
+      },
+    }),
+    external_retrieval_model: body.json("Search settings of external knowledge", {
+      shape: { kind: "object" },
+    }),
+    external_knowledge_id,
+    external_knowledge_api_id,
+  },
+  returns: sheet,
+  examples: ["kb update Handbook --name Policies", "kb update Handbook --permission only_me"],
+});
+
+export const remove = operation({
+  id: "deleteDataset",
+  command: "kb delete <kb>",
+  summary: "Delete a knowledge base with its documents, even when applications use it",
+  key: "dataset",
+  route: "DELETE /datasets/{dataset_id}",
+  params: { dataset_id },
+  returns: nothing,
+  done: 404,
+  destructive: true,
+  examples: ["kb delete Handbook --yes"],
+});
+
+export const search = operation({
+  id: "retrieveSegments",
+  command: "kb search <kb> <query>",
+  summary: "Search a knowledge base for the chunks that answer a query",
+  key: "dataset",
+  route: "POST /datasets/{dataset_id}/retrieve",
+  params: {
+    dataset_id,
+    query: body.text("What to search for", { length: [0, 250], required }),
+    retrieval_model,
+    attachment_ids: body.text("Uploaded file to search with", { many: true }),
+    external_retrieval_model: body.json("Search settings of external knowledge", {
+      shape: { kind: "object" },
+    }),
+  },
+  returns: named(
+    "segment.id",
+    rows<SearchRecord>(
+      "records",
+      "score",
+      ["document", ({ segment }) => segment.document.name],
+      ["content", ({ segment }) => segment.content],
+      more,
+      ["chunk", ({ segment }) => segment.id],
+      ["position", ({ segment }) => segment.position],
+      ["answer", ({ segment }) => segment.answer],
+      ["keywords", ({ segment }) => segment.keywords?.join(", ")],
+    ),
+  ),
+  retry: "safe",
+  examples: [
+    "kb search Handbook onboarding",
+    `kb search Handbook onboarding --retrieval-model '{"search_method":"keyword_search","reranking_enable":false,"top_k":5,"score_threshold_enabled":false}'`,
+  ],
+});

@@ -1,0 +1,143 @@
+import { body, list as rows, named, nothing, operation, path, record } from "./operation.ts";
+import { dataset_id, required } from "./shared.ts";
+
+const types = ["string", "number", "time"] as const;
+
+/** A metadata field of a knowledge base, built-in ones aside. */
+export interface MetadataField {
+  readonly id: string;
+  readonly name: string;
+  readonly type: (typeof types)[number];
+}
+
+/** A field as the list shows it; `count` is the number of documents that have a value. */
+export interface CountedMetadataField extends MetadataField {
+  readonly count: number;
+}
+
+const metadata_id = path.ref("field", "Metadata field, name or id");
+const success = record<{ readonly result: "success" }>("result");
+
+export const list = operation({
+  id: "listMetadataFields",
+  command: "kb metadata list <kb>",
+  summary: "List the metadata fields of a knowledge base",
+  key: "dataset",
+  route: "GET /datasets/{dataset_id}/metadata",
+  params: { dataset_id },
+  returns: rows<CountedMetadataField>("doc_metadata", "id", "name", "type", "count"),
+  examples: ["kb metadata list Handbook"],
+});
+
+export const create = operation({
+  id: "createMetadataField",
+  command: "kb metadata create <kb> <name>",
+  summary: "Create a metadata field",
+  key: "dataset",
+  route: "POST /datasets/{dataset_id}/metadata",
+  params: {
+    dataset_id,
+    type: body.choice(types, "What its values are", { required }),
+    name: body.text("Name, unique in the knowledge base", { length: [0, 255], required }),
+  },
+  returns: record<MetadataField>("id", "name", "type"),
+  examples: ["kb metadata create Handbook team --type string"],
+});
+
+export const rename = operation({
+  id: "updateMetadataField",
+  command: "kb metadata rename <kb> <field> <name>",
+  summary: "Rename a metadata field",
+  key: "dataset",
+  route: "PATCH /datasets/{dataset_id}/metadata/{metadata_id}",
+  params: {
+    dataset_id,
+    metadata_id,
+    name: body.text("New name, unique in the knowledge base", { length: [0, 255], required }),
+  },
+  returns: record<MetadataField>("id", "name", "type"),
+  examples: ["kb metadata rename Handbook team department"],
+});
+
+export const remove = operation({
+  id: "deleteMetadataField",
+  command: "kb metadata delete <kb> <field>",
+  summary: "Delete a metadata field with its values",
+  key: "dataset",
+  route: "DELETE /datasets/{dataset_id}/metadata/{metadata_id}",
+  params: { dataset_id, metadata_id },
+  returns: nothing,
+  destructive: true,
+  examples: ["kb metadata delete Handbook team --yes"],
+});
+
+export const set = operation({
+  id: "batchUpdateDocumentMetadata",
+  summary: "Set metadata values of documents",
+  key: "dataset",
+  route: "POST /datasets/{dataset_id}/documents/metadata",
+  params: {
+    dataset_id,
+    // Without partial_update all earlier values of the document go (server §11).
+    operation_data: body.json("Values by document", {
+      required,
+      shape: {
+        kind: "list",
+        of: {
+          kind: "object",
+          fields: {
+            document_id: { kind: "text", required },
+            metadata_list: {
+              kind: "list",
+              required,
+              of: {
+                kind: "object",
+                fields: {
+                  id: { kind: "text", required },
+                  name: { kind: "text", required },
+                  value: { kind: "any" },
+                },
+              },
+            },
+            partial_update: { kind: "flag" },
+          },
+        },
+      },
+    }),
+  },
+  returns: success,
+  retry: "idempotent",
+});
+
+export const builtIn = operation({
+  id: "getBuiltInMetadataFields",
+  command: "kb metadata built-in list <kb>",
+  summary: "List the metadata fields that the server can fill by itself",
+  key: "dataset",
+  route: "GET /datasets/{dataset_id}/metadata/built-in",
+  params: { dataset_id },
+  returns: named("name", rows<Omit<MetadataField, "id">>("fields", "name", "type")),
+  examples: ["kb metadata built-in list Handbook"],
+});
+
+// Answers success for any action, done or not: only reading the setting back tells (server §11).
+const builtInSwitch = {
+  id: "toggleBuiltInMetadataField",
+  key: "dataset",
+  route: "POST /datasets/{dataset_id}/metadata/built-in/{action}",
+  params: { dataset_id },
+  returns: success,
+  retry: "idempotent",
+} as const;
+
+export const enableBuiltIn = operation({
+  ...builtInSwitch,
+  summary: "Switch the built-in metadata fields on",
+  fixed: { action: "enable" },
+});
+
+export const disableBuiltIn = operation({
+  ...builtInSwitch,
+  summary: "Switch the built-in metadata fields off",
+  fixed: { action: "disable" },
+});

@@ -1,0 +1,54 @@
+import { list as rows, more, named, operation, path } from "./operation.ts";
+
+const types = ["text-embedding", "rerank", "llm", "tts", "speech2text", "moderation"] as const;
+
+interface Localized {
+  readonly en_US: string;
+  readonly zh_Hans: string;
+}
+
+/**
+ * A provider with its active models of one type. `provider` and `models[].model` are sent as they
+ * stand wherever the API takes a model (server §17).
+ */
+export interface ModelProvider {
+  readonly tenant_id: string;
+  readonly provider: string;
+  readonly label: Localized;
+  readonly icon_small: Localized | null;
+  readonly icon_small_dark: Localized | null;
+  readonly status: string;
+  readonly models: readonly {
+    readonly model: string;
+    readonly label: Localized;
+    readonly model_type: (typeof types)[number];
+    readonly features: readonly string[] | null;
+    readonly fetch_from: string;
+    readonly model_properties: Readonly<Record<string, unknown>>;
+    readonly deprecated: boolean;
+    readonly status: string;
+    readonly load_balancing_enabled: boolean;
+    readonly has_invalid_load_balancing_configs: boolean;
+  }[];
+}
+
+export const list = operation({
+  id: "getAvailableModels",
+  command: "kb model list <type>",
+  summary: "List the active models of one type by provider",
+  key: "dataset",
+  route: "GET /workspaces/current/models/model-types/{model_type}",
+  params: { model_type: path.choice(types, "What the models do", { word: "type" }) },
+  returns: named(
+    "provider",
+    rows<ModelProvider>(
+      "data",
+      "provider",
+      ["models", ({ models }) => models.map(({ model }) => model).join(", ")],
+      "status",
+      more,
+      ["label", ({ label }) => label.en_US],
+    ),
+  ),
+  examples: ["kb model list text-embedding"],
+});

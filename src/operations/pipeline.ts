@@ -1,0 +1,144 @@
+import { body, events, list as rows, more, named, operation, path } from "./operation.ts";
+import { query, record } from "./operation.ts";
+import { dataset_id, file, required } from "./shared.ts";
+
+const datasourceTypes = ["local_file", "online_document", "website_crawl", "online_drive"] as const;
+
+/** A data source that a pipeline can read from, with the keys stored for it. */
+export interface DatasourcePlugin {
+  readonly node_id: string;
+  readonly plugin_id: string;
+  readonly provider_name: string;
+  readonly datasource_type: (typeof datasourceTypes)[number];
+  readonly title: string;
+  readonly user_input_variables: readonly Readonly<Record<string, unknown>>[];
+  readonly credentials: readonly {
+    readonly id: string;
+    readonly name: string;
+    readonly type: string;
+    readonly is_default: boolean;
+  }[];
+}
+
+/** A file uploaded for a pipeline run; its `id` is the `reference` of a local file there. */
+export interface PipelineFile {
+  readonly id: string;
+  readonly name: string;
+  readonly size: number;
+  readonly extension: string;
+  readonly mime_type: string | null;
+  readonly created_by: string;
+  /** ISO 8601 in UTC without a zone, unlike other times. */
+  readonly created_at: string | null;
+}
+
+const inputs = body.json("Values of the pipeline's input variables, JSON", {
+  required,
+  shape: { kind: "object" },
+});
+const datasource_type = body.choice(datasourceTypes, "Kind of data source");
+const is_published = body.flag("Use the published version; with --no- the draft", { required });
+
+export const plugins = operation({
+  id: "listDatasourcePlugins",
+  command: "kb pipeline plugins <kb>",
+  summary: "List the data sources of a knowledge base's pipeline",
+  key: "dataset",
+  route: "GET /datasets/{dataset_id}/pipeline/datasource-plugins",
+  params: {
+    dataset_id,
+    is_published: query.flag("Look at the published version; with --no- at the draft", {
+      server: "true",
+    }),
+  },
+  returns: named(
+    "node_id",
+    rows<DatasourcePlugin>(
+      "",
+      "node_id",
+      "title",
+      "datasource_type",
+      "provider_name",
+      more,
+      "plugin_id",
+      ["credentials", ({ credentials }) => credentials.map(({ name }) => name).join(", ")],
+    ),
+  ),
+  since: "1.13.0",
+  examples: ["kb pipeline plugins Handbook"],
+});
+
+export const runNode = operation({
+  id: "runDatasourceNode",
+  command: "kb pipeline run-node <kb> <node>",
+  summary: "Run one data source of a pipeline and show its events",
+  key: "dataset",
+  route: "POST /datasets/{dataset_id}/pipeline/datasource/nodes/{node_id}/run",
+  params: {
+    dataset_id,
+    node_id: path.text("Node, from the list of plugins", { word: "node" }),
+    inputs,
+    datasource_type,
+    credential_id: body.text("Stored key to use, from the list of plugins"),
+    is_published,
+  },
+  returns: events,
+  idle: 45,
+  since: "1.13.0",
+  examples: ["kb pipeline run-node Handbook 1 --datasource-type local_file --is-published"],
+});
+
+const pipelineRun = {
+  id: "runPipeline",
+  key: "dataset",
+  route: "POST /datasets/{dataset_id}/pipeline/run",
+  params: {
+    dataset_id,
+    inputs,
+    datasource_type,
+    datasource_info_list: body.json("What to read, a list: its fields depend on the type", {
+      required,
+      shape: { kind: "list", of: { kind: "object" } },
+    }),
+    start_node_id: body.text("Node to start from, from the list of plugins", { required }),
+    is_published,
+  },
+  since: "1.13.0",
+} as const;
+
+export const run = operation({
+  ...pipelineRun,
+  summary: "Run a pipeline and follow its events",
+  fixed: { response_mode: "streaming" },
+  returns: events,
+  idle: 45,
+});
+
+export const runBlocking = operation({
+  ...pipelineRun,
+  summary: "Run a pipeline and wait for its answer",
+  fixed: { response_mode: "blocking" },
+  returns: record<Readonly<Record<string, unknown>>>(),
+  idle: 1260,
+});
+
+export const uploadFile = operation({
+  id: "uploadPipelineFile",
+  command: "kb pipeline upload <file>",
+  summary: "Upload a file for pipeline runs",
+  key: "dataset",
+  route: "POST /datasets/pipeline/file-upload",
+  params: { file },
+  returns: record<PipelineFile>(
+    "id",
+    "name",
+    "size",
+    "extension",
+    "mime_type",
+    ["created", ({ created_at }) => created_at && new Date(`${created_at}Z`)],
+    more,
+    "created_by",
+  ),
+  since: "1.13.0",
+  examples: ["kb pipeline upload welcome.md"],
+});

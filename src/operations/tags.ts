@@ -1,0 +1,103 @@
+import { body, list as rows, more, nothing, operation, record } from "./operation.ts";
+import { dataset_id, required } from "./shared.ts";
+
+/** A tag of knowledge bases; `binding_count` comes as text, from some servers as a number. */
+export interface Tag {
+  readonly id: string;
+  readonly name: string;
+  readonly type: string;
+  readonly binding_count: string | number | null;
+}
+
+const tag_id = body.ref("tag", "Tag, name or id", { required });
+const target_id = body.ref("kb", "Knowledge base, name or id", { required });
+
+export const list = operation({
+  id: "getKnowledgeTags",
+  command: "kb tag list",
+  summary: "List the tags of knowledge bases, newest first",
+  key: "dataset",
+  route: "GET /datasets/tags",
+  params: {},
+  returns: rows<Tag>("", "id", "name", "binding_count", more, "type"),
+  examples: ["kb tag list"],
+});
+
+export const create = operation({
+  id: "createKnowledgeTag",
+  command: "kb tag create <name>",
+  summary: "Create a tag for knowledge bases",
+  key: "dataset",
+  route: "POST /datasets/tags",
+  params: { name: body.text("Name, unique in the workspace", { length: [1, 50], required }) },
+  returns: record<Tag>("id", "name", "binding_count", more, "type"),
+  examples: ["kb tag create draft", "kb tag create published --if-not-exists"],
+});
+
+export const rename = operation({
+  id: "updateKnowledgeTag",
+  command: "kb tag rename <tag> <name>",
+  summary: "Rename a tag",
+  key: "dataset",
+  route: "PATCH /datasets/tags",
+  params: {
+    tag_id,
+    name: body.text("New name, unique in the workspace", { length: [1, 50], required }),
+  },
+  returns: record<Tag>("id", "name", "binding_count", more, "type"),
+  examples: ["kb tag rename draft published"],
+});
+
+export const remove = operation({
+  id: "deleteKnowledgeTag",
+  command: "kb tag delete <tag>",
+  summary: "Delete a tag and take it off all knowledge bases",
+  key: "dataset",
+  route: "DELETE /datasets/tags",
+  params: { tag_id },
+  returns: nothing,
+  done: 404,
+  destructive: true,
+  examples: ["kb tag delete draft --yes"],
+});
+
+export const bind = operation({
+  id: "bindTagsToDataset",
+  command: "kb tag bind <kb> <tag...>",
+  summary: "Bind tags to a knowledge base",
+  key: "dataset",
+  route: "POST /datasets/tags/binding",
+  params: {
+    tag_ids: body.ref("tag", "Tag, name or id", { many: true, required }),
+    target_id,
+  },
+  returns: nothing,
+  retry: "idempotent",
+  examples: ["kb tag bind Handbook draft published"],
+});
+
+export const unbind = operation({
+  id: "unbindTagFromDataset",
+  summary: "Take a tag off a knowledge base",
+  key: "dataset",
+  route: "POST /datasets/tags/unbinding",
+  params: {
+    tag_ids: body.ref("tag", "Tag, name or id", { many: true }),
+    // All that servers before 1.14.1 know; newer ones take either (server §10).
+    tag_id: body.ref("tag", "Tag, name or id"),
+    target_id,
+  },
+  returns: nothing,
+  retry: "idempotent",
+});
+
+export const bound = operation({
+  id: "queryDatasetTags",
+  command: "kb tag bound <kb>",
+  summary: "List the tags bound to a knowledge base",
+  key: "dataset",
+  route: "GET /datasets/{dataset_id}/tags",
+  params: { dataset_id },
+  returns: rows<Pick<Tag, "id" | "name">>("data", "id", "name"),
+  examples: ["kb tag bound Handbook"],
+});

@@ -1,0 +1,285 @@
+import { applicationOf, type AppDefinition, type NodeDefinition } from "./app-definitions.ts";
+import type { Clock } from "./handler.ts";
+import {
+  type Bench,
+  complete,
+  contained,
+  endOutputs,
+  newExecution,
+  resultOf,
+  valueAt,
+} from "./nodes.ts";
+import {
+  finished,
+  formRequired,
+  humanInputNode,
+  message,
+  messageEnd,
+  nodeFinished,
+  nodeStarted,
+  paused,
+  type RunEvent,
+  started,
+  textChunk,
+  textOf,
+} from "./run-events.ts";
+import type { Execution, Form, Records, Run } from "./runs-store.ts";
+import type { Channels } from "./streams.ts";
+
+/** Runs applications in the background. */
+export interface Engine {
+  /**
+   * Runs a stored run until it ends or waits for a person: gives `workflow_finished` or
+   * `workflow_paused`. Never rejects.
+   */
+  go(run: Run, reason: "initial" | "resumption"): Promise<RunEvent>;
+  /** Stops the live run of that task, if there is one and `mayStop` agrees. */
+  stop(taskId: string, mayStop: (run: Run) => boolean): void;
+  /** The run as it is in memory, while it runs. */
+  live(runId: string): Run | undefined;
+  /** Goes on with what a former sandbox left unfinished, and watches its open forms. */
+  reopen(): void;
+  /** Ends all background work; what is stored stays as it is. */
+  close(): void;
+}
+
+/** ms until a stop takes effect, and what the run says then (server §22). */
+const stopDelay = 300;
+const stopped = "Aborted: User requested stop";
+
+export function openEngine(deps: {
+  readonly records: Records;
+  readonly channels: Channels;
+  readonly clock: Clock;
+}): Engine {
+  const { records, channels, clock } = deps;
+  const { now } = records;
+  const active = new Map<string, { readonly run: Run; readonly control: AbortController }>();
+  const closing = new AbortController();
+
+  const engine: Engine = {
+    async go(run, reason) {
+      const control = new AbortController();
+      active.set(run.id, { run, control });
+      const began = now();
+      const bench: Bench = {
+        run,
+        records,
+        clock,
+        signal: AbortSignal.any([control.signal, closing.signal]),
+        publish: (event) => channels.publish(run, event),
+      };
+      try {
+        return await segment(bench, reason, began);
+      } catch (failure) {
+        // The sandbox is closing: the stored run stays as it is and goes on when it opens again.
+        if (closing.signal.aborted) return finished(run, began);
+        if (control.signal.aborted) return ended(bench, began, "stopped", stopped);
+        return broken(bench, began, failure);
+      } finally {
+        active.delete(run.id);
+      }
+    },
+
+    stop(taskId, mayStop) {
+      for (const { run, control } of active.values()) {
+        if (run.taskId !== taskId || !mayStop(run)) continue;
+        later(stopDelay, () => control.abort());
+      }
+    },
+
+    live: (runId) => active.get(runId)?.run,
+
+    reopen() {
+      const unfinished = records.runsWith("running");
+      // Killed between the answer to a form and the run's going on.
+      const answered = records
+        .runsWith("paused")
+        .filter((run) => records.formsOf(run.id).every(({ status }) => status !== "waiting"));
+      for (const run of [...unfinished, ...answered]) void engine.go(run, "resumption");
+      for (const form of records.waitingForms()) watch(form);
+    },
+
+    close: () => closing.abort(),
+  };
+  return engine;
+
+  /** The run ends as failed even where the failure was ours, or the store's. */
+  function broken(bench: Bench, began: number, failure: unknown): RunEvent {
+    const text = failure instanceof Error ? failure.message : String(failure);
+    try {
+      return ended(bench, began, "failed", text);
+    } catch {
+      return finished(bench.run, began);
+    }
+  }
+
+  function later(ms: number, then: () => void): void {
+    clock.sleep(ms, closing.signal).then(then, () => {});
+  }
+
+  async function segment(
+    bench: Bench,
+    reason: "initial" | "resumption",
+    began: number,
+  ): Promise<RunEvent> {
+    const { run } = bench;
+    const { progress } = run;
+    const app = applicationOf(run.app);
+    if (!app) return ended(bench, began, "failed", `There is no application ${run.app}.`);
+    run.status = "running";
+    progress.said = "";
+    records.saveRun(run);
+
+    bench.publish(started(run, reason, began, segmentInputs(run, reason)));
+    sayAnswer(bench, app);
+    for (let node = app.nodes[progress.position]; node; node = app.nodes[progress.position]) {
+      const outcome = await execute(bench, app, node);
+      if (outcome.status === "paused") return pausedAt(bench, outcome.form, began);
+      if (outcome.status === "failed") return ended(bench, began, "failed", outcome.error ?? "");
+      progress.position++;
+      records.saveRun(run);
+    }
+    return ended(bench, began, progress.exceptions > 0 ? "partial-succeeded" : "succeeded", null);
+  }
+
+  async function execute(bench: Bench, app: AppDefinition, node: NodeDefinition) {
+    const { progress } = bench.run;
+    const execution = begun(bench, node);
+    progress.steps++;
+    if (node.type === "loop" || node.type === "iteration") {
+      progress.variables[node.id] = await contained(bench, node);
+      complete(bench, execution, "succeeded");
+      sayOutputs(bench, app, node.id);
+      return { status: "succeeded" } as const;
+    }
+    bench.publish(nodeStarted(execution));
+    const result = await resultOf(bench, app, node, execution);
+    complete(bench, execution, result.status);
+    if (result.status === "paused") return result;
+    progress.variables[node.id] = result.outputs;
+    if (result.status !== "succeeded") progress.exceptions++;
+    if (result.status !== "failed" && node.type !== "start") sayOutputs(bench, app, node.id);
+    bench.publish(nodeFinished(execution, result));
+    return result;
+  }
+
+  /** A node that waited, or that a kill cut short, goes on under its old id (server §22). */
+  function begun(bench: Bench, node: NodeDefinition): Execution {
+    const { executions } = bench.run.progress;
+    const known = executions.find(
+      ({ nodeId, status }) => nodeId === node.id && (status === "paused" || status === "running"),
+    );
+    if (known) {
+      known.startedAt = now();
+      known.status = "running";
+      return known;
+    }
+    const execution = newExecution(bench, node);
+    executions.push(execution);
+    return execution;
+  }
+
+  function ended(
+    bench: Bench,
+    began: number,
+    status: Run["status"],
+    error: string | null,
+  ): RunEvent {
+    const { run } = bench;
+    const { progress } = run;
+    run.status = status;
+    run.error = error;
+    run.outputs = error === null ? outputsOf(run) : {};
+    run.finishedAt = now();
+    run.elapsed = (run.finishedAt - began) / 1000;
+    run.totalSteps = progress.steps;
+    run.exceptions = progress.exceptions;
+    saveSegment(run, "normal");
+    if (run.messageId !== null) bench.publish(messageEnd(run, run.elapsed));
+    // The stream of a stopped run ends as failed; only the stored run says stopped (server §22).
+    const event = finished(run, began, status === "stopped" ? "failed" : status);
+    bench.publish(event);
+    return event;
+  }
+
+  function pausedAt(bench: Bench, form: Form, began: number): RunEvent {
+    const { run } = bench;
+    run.status = "paused";
+    run.totalSteps = run.progress.steps;
+    saveSegment(run, "paused");
+    watch(form);
+    const node = humanInputNode(run.app, form.nodeId);
+    if (!node) return ended(bench, began, "failed", `There is no node ${form.nodeId}.`);
+    const told = { since: began, elapsed: (now() - began) / 1000, outputs: {} };
+    const event = paused(run, form, node, form.content, told);
+    bench.publish(formRequired(form, node, form.content));
+    bench.publish(event);
+    return event;
+  }
+
+  function saveSegment(run: Run, messageStatus: "normal" | "paused"): void {
+    records.store.transaction(() => {
+      records.saveRun(run);
+      if (run.messageId !== null) {
+        records.addAnswer(run.messageId, run.progress.said, messageStatus);
+      }
+    });
+  }
+
+  /** Closes the form when its time is over; the run then goes on without an answer. */
+  function watch(form: Form): void {
+    later(Math.max(0, form.expiresAt - now()), () => {
+      if (records.form(form.app, form.token)?.status !== "waiting") return;
+      records.closeForm(form.token, "expired", null, null);
+      const run = records.run(form.app, form.runId);
+      if (run?.status === "paused") void engine.go(run, "resumption");
+    });
+  }
+}
+
+/**
+ * Texts that are known when a segment begins come before its nodes. Of a chatflow's answers only
+ * the first is ever said, and each segment says it again (server §22).
+ */
+function sayAnswer(bench: Bench, app: AppDefinition): void {
+  const { run } = bench;
+  const answer = app.nodes.find((node) => node.type === "answer");
+  for (const part of answer?.parts ?? []) {
+    const fixed = typeof part === "string";
+    const text = fixed ? part : textOf(valueAt(run.progress.variables, part));
+    run.progress.said += text;
+    bench.publish(message(run, text, fixed ? [answer?.id ?? "", "answer"] : part));
+  }
+  const first = app.nodes[0];
+  if (first && run.progress.position === 0) sayOutputs(bench, app, first.id);
+}
+
+/** The texts of the end node that this node has made known. */
+function sayOutputs(bench: Bench, app: AppDefinition, nodeId: string): void {
+  const end = app.nodes.find((node) => node.type === "end");
+  for (const selector of Object.values(end?.outputs ?? {})) {
+    if (selector[0] !== nodeId) continue;
+    const text = textOf(valueAt(bench.run.progress.variables, selector));
+    if (text !== "") bench.publish(textChunk(text, selector));
+  }
+}
+
+/** A resumed chatflow counts its dialogue once more (recorded). */
+function segmentInputs(run: Run, reason: "initial" | "resumption"): Run["inputs"] {
+  const count = run.inputs["sys.dialogue_count"];
+  if (reason === "initial" || typeof count !== "number") return run.inputs;
+  return { ...run.inputs, "sys.dialogue_count": count + 1 };
+}
+
+/** What a run gives: the outputs of its end node, or all answers of a chatflow as one. */
+function outputsOf(run: Run): Record<string, unknown> {
+  const { variables } = run.progress;
+  const nodes = applicationOf(run.app)?.nodes ?? [];
+  const end = nodes.find((node) => node.type === "end");
+  if (end) return endOutputs(end, variables);
+  const answers = nodes
+    .filter((node) => node.type === "answer")
+    .map((node) => textOf(variables[node.id]?.["answer"]));
+  return { answer: answers.join(""), files: [] };
+}

@@ -1,0 +1,245 @@
+import { events, run, runById, show, stop } from "../operations/workflows.ts";
+import { filesOf } from "./app-files.ts";
+import { applicationOf, type AppDefinition } from "./app-definitions.ts";
+import type { Engine } from "./engine.ts";
+import { type Call, type Clock, type Handler, on, Refused, type Reply } from "./handler.ts";
+import { checkedInputs, isObject } from "./input-form.ts";
+import {
+  finishedLine,
+  replayedLine,
+  type RunEvent,
+  snapshot,
+  spacedJson,
+  storedInputs,
+  systemInputs,
+} from "./run-events.ts";
+import {
+  isUuid,
+  newId,
+  type Progress,
+  type Records,
+  type Run,
+  seconds,
+  workflowId,
+} from "./runs-store.ts";
+import { type Channels, endings, eventStream } from "./streams.ts";
+
+/** What the handlers of applications share. */
+export interface AppRoom {
+  readonly records: Records;
+  readonly engine: Engine;
+  readonly channels: Channels;
+  readonly clock: Clock;
+  /** Aborted when the sandbox closes. */
+  readonly closing: AbortSignal;
+}
+
+/** The application whose key was sent; throws Refused where it is of the other mode. */
+export function appOf(call: Call, mode?: AppDefinition["mode"]): AppDefinition {
+  const app = applicationOf(call.app);
+  if (!app) throw new Refused(403, "forbidden", "The app no longer exists.");
+  if (mode !== undefined && app.mode !== mode) {
+    const code = mode === "workflow" ? "not_workflow_app" : "not_chat_app";
+    const text = "Please check if your app mode matches the right API route.";
+    throw new Refused(400, code, text);
+  }
+  return app;
+}
+
+/** The end user that a route insists on (server §2). */
+export function userOf(input: { readonly user?: string | undefined }): string {
+  if (input.user) return input.user;
+  throw new Refused(400, "invalid_param", "Arg user must be provided.");
+}
+
+/** 500 without a code: what the server did not foresee. */
+export const unforeseen = () =>
+  new Refused(500, "unknown", "Internal Server Error", {
+    message: "Internal Server Error",
+    code: "unknown",
+    status: 500,
+  });
+
+export const wantsStream = (call: Call): boolean =>
+  isObject(call.body) && call.body["response_mode"] === "streaming";
+
+export const newProgress = (variables: Progress["variables"]): Progress => ({
+  position: 0,
+  variables,
+  executions: [],
+  steps: 0,
+  exceptions: 0,
+  said: "",
+});
+
+/** Runs what was stored, and answers with its events: until it ends or pauses. */
+export function streamed(room: AppRoom, run: Run, signal: AbortSignal): Reply {
+  const subscription = room.channels.subscribe(run.id);
+  const both = AbortSignal.any([signal, room.closing]);
+  const lines = eventStream(
+    subscription,
+    { endsOn: endings.pause, kept: () => room.engine.live(run.id) !== undefined },
+    room.clock,
+    both,
+  );
+  void room.engine.go(run, "initial");
+  return { stream: lines };
+}
+
+/** Start of a run, its detail, its events and its stop. */
+export function runHandlers(room: AppRoom): readonly Handler[] {
+  const { records, engine } = room;
+
+  async function execute(
+    app: AppDefinition,
+    input: { readonly inputs?: unknown; readonly user?: string | undefined },
+    call: Call,
+  ): Promise<Reply> {
+    const user = records.endUser(app.name, userOf(input));
+    const inputs = checkedInputs(app, input.inputs, filesOf(records, app.name, user.id));
+    const id = newId(records.random);
+    const started: Run = {
+      id,
+      app: app.name,
+      endUserId: user.id,
+      user: user.session_id,
+      taskId: newId(records.random),
+      logId: newId(records.random),
+      conversationId: null,
+      messageId: null,
+      status: "running",
+      inputs: { ...inputs, ...systemInputs(app.name, user.session_id, id) },
+      outputs: {},
+      error: null,
+      createdAt: records.now(),
+      finishedAt: null,
+      elapsed: 0,
+      totalSteps: 0,
+      exceptions: 0,
+      progress: newProgress({ s: inputs }),
+    };
+    records.addRun(started);
+    if (wantsStream(call)) return streamed(room, started, call.signal);
+    return { json: blockingAnswer(started, await engine.go(started, "initial")), utf8: true };
+  }
+
+  return [
+    on(run, (input, call) => {
+      const user = userOf(input);
+      return execute(appOf(call, "workflow"), { ...input, user }, call);
+    }),
+
+    on(runById, (input, call) => {
+      const user = userOf(input);
+      const app = appOf(call, "workflow");
+      const { workflow_id } = input;
+      if (!isUuid(workflow_id)) {
+        // The blank at the end is the server's.
+        throw new Refused(400, "bad_request", `Invalid workflow_id format: '${workflow_id}'. `);
+      }
+      if (workflow_id !== workflowId(app.name)) {
+        throw new Refused(404, "not_found", `Workflow not found with id: ${workflow_id}`);
+      }
+      return execute(app, { ...input, user }, call);
+    }),
+
+    on(show, ({ workflow_run_id }, call) => {
+      if (!isUuid(workflow_run_id)) throw unforeseen();
+      const found = records.run(appOf(call).name, workflow_run_id);
+      if (!found) throw new Refused(404, "not_found", "Workflow run not found.");
+      return { json: detail(found) };
+    }),
+
+    on(stop, (input, call) => {
+      const user = userOf(input);
+      const app = appOf(call, "workflow");
+      records.endUser(app.name, user);
+      engine.stop(input.task_id, (live) => live.app === app.name);
+      return { json: { result: "success" } };
+    }),
+
+    on(events, (input, call) => {
+      const app = appOf(call);
+      const user = records.endUser(app.name, userOf(input));
+      if (!isUuid(input.workflow_run_id)) throw unforeseen();
+      const found =
+        engine.live(input.workflow_run_id) ?? records.run(app.name, input.workflow_run_id);
+      if (!found || found.app !== app.name || found.endUserId !== user.id) {
+        throw new Refused(404, "not_found", "Workflow run not found");
+      }
+      return { stream: attached(room, found, call) };
+    }),
+  ];
+}
+
+/** The events of a run for somebody who comes later (server §15.3). */
+function attached(room: AppRoom, found: Run, call: Call): AsyncIterable<string> {
+  const flag = (name: string) => call.query.get(name)?.toLowerCase() === "true";
+  const replay = flag("include_state_snapshot");
+  const onwards = flag("continue_on_pause");
+  if (found.finishedAt !== null) return once(finishedLine(found));
+
+  const both = AbortSignal.any([call.signal, room.closing]);
+  const subscription = room.channels.subscribe(found.id);
+  const live = () => room.engine.live(found.id) !== undefined;
+  if (!replay) {
+    const endsOn = onwards ? endings.never : endings.pause;
+    return eventStream(subscription, { endsOn, kept: live }, room.clock, both);
+  }
+  const { records } = room;
+  const answer =
+    found.messageId === null ? null : (records.message(found.app, found.messageId)?.answer ?? "");
+  const form = records.formsOf(found.id).find(({ status }) => status === "waiting");
+  const first = snapshot(found, form, answer).map((event) => replayedLine(found, event));
+  return eventStream(
+    subscription,
+    {
+      first,
+      endsOn: onwards ? endings.finish : endings.pause,
+      ended: found.status === "paused" && !onwards,
+    },
+    room.clock,
+    both,
+  );
+}
+
+async function* once(line: string): AsyncGenerator<string> {
+  yield line;
+}
+
+/** What a blocking run answers: HTTP 200 also where it failed or waits (server §13). */
+function blockingAnswer(ran: Run, ending: RunEvent): object {
+  const told = ending.data ?? {};
+  const waits = told["status"] === "paused";
+  return {
+    task_id: ran.taskId,
+    workflow_run_id: ran.id,
+    data: {
+      id: ran.id,
+      workflow_id: workflowId(ran.app),
+      status: ran.status,
+      outputs: ran.outputs,
+      error: ran.error,
+      elapsed_time: told["elapsed_time"],
+      total_tokens: 0,
+      total_steps: ran.totalSteps,
+      created_at: seconds(ran.createdAt),
+      finished_at: ran.finishedAt === null ? null : seconds(ran.finishedAt),
+      ...(waits && { paused_nodes: told["paused_nodes"], reasons: told["reasons"] }),
+    },
+  };
+}
+
+const detail = (found: Run) => ({
+  id: found.id,
+  workflow_id: workflowId(found.app),
+  status: found.status,
+  inputs: spacedJson(storedInputs(found)),
+  outputs: found.outputs,
+  error: found.error,
+  total_steps: found.totalSteps,
+  total_tokens: 0,
+  created_at: seconds(found.createdAt),
+  finished_at: found.finishedAt === null ? null : seconds(found.finishedAt),
+  elapsed_time: found.elapsed,
+});

@@ -1,0 +1,145 @@
+import type { Clock } from "./handler.ts";
+import { liveLine, ping, type RunEvent } from "./run-events.ts";
+import type { Run } from "./runs-store.ts";
+
+/** Silence until a ping, and of the whole stream until it is closed, in ms (server §20). */
+const pingAfter = 10_000;
+const idleLimit = 300_000;
+/** The server keeps a stream open so long after the event that ends it, in ms (server §22). */
+const tail = 1000;
+
+interface Arrived {
+  readonly name: string;
+  readonly line: string;
+}
+
+/** One reader of a run: events queue here until they are taken. */
+export interface Subscription {
+  take(): Arrived | undefined;
+  /** Resolves when something is there to take. */
+  arrival(): Promise<void>;
+  close(): void;
+}
+
+/** Who reads which run. An event reaches only those who read when it happens (server §15.3). */
+export interface Channels {
+  subscribe(runId: string): Subscription;
+  publish(run: Run, event: RunEvent): void;
+}
+
+export function openChannels(): Channels {
+  const readers = new Map<string, Set<(arrived: Arrived) => void>>();
+  return {
+    subscribe(runId) {
+      const queue: Arrived[] = [];
+      let wake = () => {};
+      const put = (arrived: Arrived) => {
+        queue.push(arrived);
+        wake();
+      };
+      const all = readers.get(runId) ?? new Set();
+      readers.set(runId, all.add(put));
+      return {
+        take: () => queue.shift(),
+        arrival: () =>
+          queue.length > 0
+            ? Promise.resolve()
+            : new Promise((resolve) => {
+                wake = resolve;
+              }),
+        close() {
+          all.delete(put);
+          if (all.size === 0) readers.delete(runId);
+        },
+      };
+    },
+    publish(run, event) {
+      const line = liveLine(run, event);
+      for (const put of readers.get(run.id) ?? []) put({ name: event.event, line });
+    },
+  };
+}
+
+export interface StreamRules {
+  /** Lines that come before the live ones: a snapshot. */
+  readonly first?: readonly string[];
+  /** Names of events that end the stream; without any only silence does. */
+  readonly endsOn: ReadonlySet<string>;
+  /** The last line of `first` already ends it. */
+  readonly ended?: boolean;
+  /** Does a worker keep the stream alive although nothing is published? */
+  readonly kept?: () => boolean;
+}
+
+/**
+ * The lines of an event stream: a ping at once, what is to be replayed, live events, pings in
+ * silence. Ends a second after the closing event, after 300 s without any, or when `signal` aborts.
+ */
+export function eventStream(
+  subscription: Subscription,
+  rules: StreamRules,
+  clock: Clock,
+  signal: AbortSignal,
+): AsyncGenerator<string> {
+  // A reader that goes away before its first line never runs the generator's own end.
+  signal.addEventListener("abort", () => subscription.close(), { once: true });
+  return linesOf(subscription, rules, clock, signal);
+}
+
+async function* linesOf(
+  subscription: Subscription,
+  rules: StreamRules,
+  clock: Clock,
+  signal: AbortSignal,
+): AsyncGenerator<string> {
+  try {
+    yield ping;
+    yield* rules.first ?? [];
+    let ended = rules.ended ?? false;
+    let silence = 0;
+    while (!ended && silence < idleLimit && !signal.aborted) {
+      if (await within(pingAfter, subscription.arrival(), clock, signal)) {
+        silence = 0;
+        for (let got = subscription.take(); got; got = subscription.take()) {
+          yield got.line;
+          if (rules.endsOn.has(got.name)) {
+            ended = true;
+            break;
+          }
+        }
+      } else if (!signal.aborted) {
+        silence = rules.kept?.() ? 0 : silence + pingAfter;
+        yield ping;
+      }
+    }
+    if (ended) await clock.sleep(tail, signal).catch(() => {});
+  } finally {
+    subscription.close();
+  }
+}
+
+/** Did it happen within so many ms? Also false when the signal aborts first. */
+async function within(
+  ms: number,
+  happened: Promise<void>,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const awake = new AbortController();
+  const late = clock.sleep(ms, AbortSignal.any([awake.signal, signal])).then(
+    () => false,
+    () => false,
+  );
+  try {
+    return await Promise.race([happened.then(() => true), late]);
+  } finally {
+    awake.abort();
+  }
+}
+
+/** Which events end a stream: not at all, at the end of the run, or also where it pauses. */
+export const endings = {
+  never: new Set<string>(),
+  finish: new Set(["workflow_finished"]),
+  pause: new Set(["workflow_finished", "workflow_paused"]),
+} as const;
