@@ -1,22 +1,12 @@
 import { spawn } from "node:child_process";
-import { openAsBlob } from "node:fs";
-import {
-  appendFile,
-  mkdir,
-  open,
-  readFile,
-  readdir,
-  rename,
-  rm,
-  stat,
-  writeFile,
-} from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { constants, homedir } from "node:os";
-import { delimiter, dirname, join } from "node:path";
+import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { run } from "./cli/run.ts";
+import { diskFiles } from "./disk.ts";
 import { CliError } from "./errors.ts";
-import type { Child, ConnectionSettings, Files, Host, Output } from "./host.ts";
+import type { Child, ConnectionSettings, Host, Output } from "./host.ts";
 
 /**
  * Runs `kb` or `wf` on this process and ends it with the exit code. The process ends at once when
@@ -41,7 +31,7 @@ function hostOfProcess(): Host {
     stdout: outputOf(process.stdout),
     stderr: outputOf(process.stderr),
     folders: foldersOf(env),
-    files,
+    files: diskFiles,
     signal: signalOf(),
     now: () => new Date(),
     sleep,
@@ -200,39 +190,3 @@ async function ask(question: string, { hidden = false } = {}): Promise<string> {
     if (hidden) process.stderr.write("\n");
   }
 }
-
-const files: Files = {
-  read: (path) => readFile(path),
-  blob: (path) => openAsBlob(path),
-  async stat(path) {
-    try {
-      const found = await stat(path);
-      return { size: found.size, isDirectory: found.isDirectory(), mode: found.mode & 0o777 };
-    } catch (error) {
-      const code = error instanceof Error && "code" in error ? error.code : undefined;
-      if (code === "ENOENT" || code === "ENOTDIR") return null;
-      throw error;
-    }
-  },
-  list: async (path) => (await readdir(path)).sort(),
-  async writeAtomic(path, content, mode = 0o666) {
-    const beside = `${path}.${process.pid}.tmp`;
-    const file = await open(beside, "w", mode);
-    try {
-      await writeFile(file, content);
-      await file.sync();
-      await file.close();
-      await rename(beside, path);
-    } catch (error) {
-      await file.close().catch(() => {});
-      await rm(beside, { force: true });
-      throw error;
-    }
-  },
-  async append(path, text) {
-    await mkdir(dirname(path), { recursive: true });
-    await appendFile(path, text, { flush: true });
-  },
-  makeFolder: async (path, mode = 0o777) => void (await mkdir(path, { recursive: true, mode })),
-  remove: (path) => rm(path, { force: true, recursive: true }),
-};

@@ -110,6 +110,7 @@ async function refusal(app: string, method: string, path: string, body?: unknown
 /** An event stream, read as it arrives. */
 function reader(answer: Response) {
   expect(answer.status).toBe(200);
+  // fetch always gives bytes; its type does not say so
   const chunks = (answer.body as ReadableStream<Uint8Array>).getReader();
   const decoder = new TextDecoder();
   let text = "";
@@ -454,7 +455,7 @@ describe("a run that waits for a person", () => {
     const stream = await streamOf("review", { query: "invoice 42" });
     const events = await stream.end();
     expect(names(events).slice(-2)).toEqual(["human_input_required", "workflow_paused"]);
-    const { form_token: token, form_id: form } = events.at(-2)?.data;
+    const { form_token: token, form_id: form } = (events.at(-2) as Event).data; // as just seen
     const path = `/form/human_input/${token}`;
     expect(await json("review", "GET", path)).toEqual({
       form_content: "Please review: invoice 42\n\n{{#$output.comment#}}",
@@ -672,7 +673,7 @@ describe("a chat", () => {
     const newest = await history("&limit=1");
     expect(newest.has_more).toBe(true);
     expect(newest.data.map(({ query }) => query)).toEqual(["two"]);
-    const older = await history(`&first_id=${newest.data[0].id}`);
+    const older = await history(`&first_id=${newest.data[0]?.id}`);
     expect(older.data.map(({ query }) => query)).toEqual(["one"]);
 
     await clock.advance(1000);
@@ -699,7 +700,7 @@ describe("a chat", () => {
     const { conversation_id: id, answer } = await say("convo", "look");
     expect(answer).toBe("Mood is calm.");
     const { data } = await page("convo", `/conversations/${id}/variables?user=u1`);
-    const path = `/conversations/${id}/variables/${data[0].id}`;
+    const path = `/conversations/${id}/variables/${data[0]?.id}`;
     expect(await refusal("convo", "PUT", path, { value: 5, user: "u1" })).toEqual([
       400,
       "bad_request",

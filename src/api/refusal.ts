@@ -94,7 +94,7 @@ function fieldsOf(message: string): Said["fields"] {
 }
 
 /** A validation text that names a response model is the server's fault, after the work (server §3). */
-const responseModel = /validation errors? for (\w*Response\w*|DataSetTag)\b/;
+const responseModel = /validation errors? for (?:list\[)?(?:\w*Response\w*|DataSetTag)\b/;
 
 const tooManyRequests = /^Too many requests\. Please try again later\./;
 

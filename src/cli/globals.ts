@@ -15,7 +15,7 @@ export interface GlobalFlag {
 const writes = ({ effect }: Command) => effect !== "reads";
 const sendsAny = ({ key }: Command) => key !== undefined;
 const prints = ({ returns }: Command) => returns.kind !== "nothing" && returns.kind !== "file";
-const lists = ({ returns }: Command) => isList(returns);
+const lists = ({ returns, effect }: Command) => effect === "reads" && isList(returns);
 const bodied = ({ row }: Command) =>
   Object.values(row?.params ?? {}).some((param) => param.in === "body" || param.in === "data");
 const creates = ({ words, effect }: Command) => words.at(-1) === "create" && effect === "writes";

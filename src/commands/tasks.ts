@@ -7,6 +7,7 @@ import * as metadata from "../operations/metadata.ts";
 import {
   dataset_id,
   required,
+  searchMethods,
   userInBody,
   userInQuery,
   workflow_run_id,
@@ -41,6 +42,26 @@ const docWait = task({
   exits: ["remote-failed"],
   examples: ["kb doc wait Handbook", "kb doc wait Handbook welcome.md --timeout 5m"],
   load: () => import("./kb-doc-wait.ts"),
+});
+
+const kbSearch = task({
+  command: "kb search <kb> <query>",
+  summary: "Search a knowledge base for the chunks that answer a query",
+  about:
+    "Searches with the settings of the knowledge base; a flag changes that one setting. On economy\nindexing only keyword search works, so that is what is asked there.",
+  key: "dataset",
+  params: {
+    ...knowledge.search.params,
+    search_method: local.choice(searchMethods, "How chunks are searched"),
+    top_k: local.integer("Chunks at most", { range: [1, 100] }),
+    score_threshold: local.number("Only chunks with at least this score", { range: [0, 1] }),
+  },
+  returns: knowledge.search.returns,
+  sends: [knowledge.search, knowledge.show],
+  wraps: knowledge.search,
+  effect: "reads",
+  examples: ["kb search Handbook onboarding", "kb search Handbook onboarding --top-k 3 -o json"],
+  load: () => import("./kb-search.ts"),
 });
 
 const switched = record<{ built_in_field_enabled: boolean }>("built_in_field_enabled");
@@ -201,6 +222,7 @@ const chatSend = task({
 
 /** Commands around operations, by program word. */
 export const tasks: readonly Task[] = [
+  kbSearch,
   docWait,
   builtInEnable,
   builtInDisable,

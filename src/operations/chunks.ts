@@ -1,5 +1,16 @@
-import { body, list as rows, more, named, nothing, operation, page } from "./operation.ts";
-import { path, query, record, time } from "./operation.ts";
+import {
+  body,
+  list as rows,
+  more,
+  named,
+  nothing,
+  operation,
+  page,
+  path,
+  query,
+  record,
+  time,
+} from "./operation.ts";
 import type { Column } from "./operation.ts";
 import { dataset_id, docForms, document_id, required } from "./shared.ts";
 

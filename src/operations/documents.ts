@@ -1,8 +1,31 @@
-import { body, data, file as bytes, form, list as rows, more, named } from "./operation.ts";
-import { nothing, operation, page, path, query, record, time } from "./operation.ts";
-import { dataset_id, docForms, document_id, file, process_rule } from "./shared.ts";
-import { process_rule_data, required, retrieval_model, retrievalShape } from "./shared.ts";
-import { techniques } from "./shared.ts";
+import {
+  body,
+  data,
+  file as bytes,
+  form,
+  list as rows,
+  more,
+  named,
+  nothing,
+  operation,
+  page,
+  path,
+  query,
+  record,
+  time,
+} from "./operation.ts";
+import {
+  dataset_id,
+  docForms,
+  document_id,
+  file,
+  process_rule,
+  process_rule_data,
+  required,
+  retrieval_model,
+  retrievalShape,
+  techniques,
+} from "./shared.ts";
 
 const displayStatuses = [
   "queuing",
@@ -280,7 +303,7 @@ export const createByFile = operation({
     retrieval_model: data.json("Search settings, JSON", { shape: retrievalShape }),
     embedding_model: data.text("Embedding model, while the knowledge base has no technique"),
     embedding_model_provider: data.text("Provider of the embedding model"),
-    duplicate: data.flag("Replace the document of the same name; with --no- there will be two", {
+    duplicate: data.flag("Replace a document of the same name instead of adding a second one", {
       server: "true",
     }),
     original_document_id: data.ref("document", "Document to update instead, name or id"),
@@ -302,7 +325,7 @@ export const updateByText = operation({
   params: {
     dataset_id,
     document_id,
-    // The server wants the name with every new text and takes text_model for an absent form (§9.4).
+    // A new text needs a name, and an absent form would mean text_model (server §9.4).
     name: body.text("New name", { from: "document.name" }),
     text: body.text("New content", { orFile: true }),
     process_rule,

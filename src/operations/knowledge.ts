@@ -1,19 +1,31 @@
 import type { Attachment, ChildChunk, Chunk } from "./chunks.ts";
-import type { DocumentMetadata } from "./documents.ts";
-import { body, list as rows, more, named, nothing } from "./operation.ts";
-import { operation, page, query, record, time } from "./operation.ts";
+import {
+  body,
+  list as rows,
+  more,
+  named,
+  nothing,
+  operation,
+  page,
+  query,
+  record,
+  time,
+} from "./operation.ts";
 import type { Column } from "./operation.ts";
-import { dataset_id, docForms, required, retrieval_model, techniques } from "./shared.ts";
+import {
+  dataset_id,
+  docForms,
+  required,
+  retrieval_model,
+  searchMethods,
+  techniques,
+} from "./shared.ts";
 
 const permissions = ["only_me", "all_team_members", "partial_members"] as const;
 
 /** Search settings as stored; one without any shows the server's defaults (server §6.1). */
 export interface SearchSettings {
-  readonly search_method:
-    | "keyword_search"
-    | "semantic_search"
-    | "full_text_search"
-    | "hybrid_search";
+  readonly search_method: (typeof searchMethods)[number];
   readonly reranking_enable: boolean;
   readonly reranking_mode: string | null;
   readonly reranking_model: {
@@ -109,7 +121,7 @@ export interface KnowledgeBase {
   readonly partial_member_list?: readonly string[];
 }
 
-/** A chunk that a search found; `score` is 0 in keyword search (server §22). */
+/** A chunk that a search found; `score` is 0 in keyword search (server §6). */
 export interface SearchRecord {
   readonly segment: Omit<
     Chunk,
@@ -120,8 +132,8 @@ export interface SearchRecord {
       readonly data_source_type: string;
       readonly name: string;
       readonly doc_type: string | null;
-      readonly doc_metadata: readonly DocumentMetadata[] | null;
-    };
+      readonly doc_metadata: unknown;
+    } | null;
   };
   readonly child_chunks: readonly (Pick<ChildChunk, "id" | "content" | "position"> & {
     readonly score: number;
@@ -290,13 +302,12 @@ export const remove = operation({
 
 export const search = operation({
   id: "retrieveSegments",
-  command: "kb search <kb> <query>",
   summary: "Search a knowledge base for the chunks that answer a query",
   key: "dataset",
   route: "POST /datasets/{dataset_id}/retrieve",
   params: {
     dataset_id,
-    query: body.text("What to search for", { length: [0, 250], required }),
+    query: body.text("What to search for", { length: [1, 250], required }),
     retrieval_model,
     attachment_ids: body.text("Uploaded file to search with", { many: true }),
     external_retrieval_model: body.json("Search settings of external knowledge", {
@@ -308,7 +319,7 @@ export const search = operation({
     rows<SearchRecord>(
       "records",
       "score",
-      ["document", ({ segment }) => segment.document.name],
+      ["document", ({ segment }) => segment.document?.name],
       ["content", ({ segment }) => segment.content],
       more,
       ["chunk", ({ segment }) => segment.id],
@@ -318,8 +329,4 @@ export const search = operation({
     ),
   ),
   retry: "safe",
-  examples: [
-    "kb search Handbook onboarding",
-    `kb search Handbook onboarding --retrieval-model '{"search_method":"keyword_search","reranking_enable":false,"top_k":5,"score_threshold_enabled":false}'`,
-  ],
 });

@@ -29,6 +29,19 @@ export const list = operation({
   examples: ["kb metadata list Handbook"],
 });
 
+/** The same answer whole: the switch of the built-in fields stands beside the list. */
+export const overview = operation({
+  id: "listMetadataFields",
+  summary: "Show the metadata settings of a knowledge base",
+  key: "dataset",
+  route: "GET /datasets/{dataset_id}/metadata",
+  params: { dataset_id },
+  returns: record<{
+    readonly doc_metadata: readonly CountedMetadataField[];
+    readonly built_in_field_enabled: boolean;
+  }>("built_in_field_enabled", "doc_metadata"),
+});
+
 export const create = operation({
   id: "createMetadataField",
   command: "kb metadata create <kb> <name>",
@@ -38,7 +51,7 @@ export const create = operation({
   params: {
     dataset_id,
     type: body.choice(types, "What its values are", { required }),
-    name: body.text("Name, unique in the knowledge base", { length: [0, 255], required }),
+    name: body.text("Name, unique in the knowledge base", { length: [1, 255], required }),
   },
   returns: record<MetadataField>("id", "name", "type"),
   examples: ["kb metadata create Handbook team --type string"],
@@ -53,7 +66,7 @@ export const rename = operation({
   params: {
     dataset_id,
     metadata_id,
-    name: body.text("New name, unique in the knowledge base", { length: [0, 255], required }),
+    name: body.text("New name, unique in the knowledge base", { length: [1, 255], required }),
   },
   returns: record<MetadataField>("id", "name", "type"),
   examples: ["kb metadata rename Handbook team department"],

@@ -1,5 +1,14 @@
-import { body, events, list as rows, more, named, operation, path } from "./operation.ts";
-import { query, record } from "./operation.ts";
+import {
+  body,
+  events,
+  list as rows,
+  more,
+  named,
+  operation,
+  path,
+  query,
+  record,
+} from "./operation.ts";
 import { dataset_id, file, required } from "./shared.ts";
 
 const datasourceTypes = ["local_file", "online_document", "website_crawl", "online_drive"] as const;
@@ -37,7 +46,7 @@ const inputs = body.json("Values of the pipeline's input variables, JSON", {
   shape: { kind: "object" },
 });
 const datasource_type = body.choice(datasourceTypes, "Kind of data source");
-const is_published = body.flag("Use the published version; with --no- the draft", { required });
+const is_published = body.flag("Use the published version, not the draft", { required });
 
 export const plugins = operation({
   id: "listDatasourcePlugins",
@@ -47,7 +56,7 @@ export const plugins = operation({
   route: "GET /datasets/{dataset_id}/pipeline/datasource-plugins",
   params: {
     dataset_id,
-    is_published: query.flag("Look at the published version; with --no- at the draft", {
+    is_published: query.flag("Look at the published version, not the draft", {
       server: "true",
     }),
   },

@@ -35,6 +35,13 @@ const modelShape = {
   },
 } as const;
 
+export const searchMethods = [
+  "keyword_search",
+  "semantic_search",
+  "full_text_search",
+  "hybrid_search",
+] as const;
+
 /** Search settings: four fields the server insists on, the rest optional (server §6). */
 export const retrievalShape = {
   kind: "object",
@@ -42,7 +49,7 @@ export const retrievalShape = {
     search_method: {
       kind: "text",
       required,
-      choices: ["keyword_search", "semantic_search", "full_text_search", "hybrid_search"],
+      choices: searchMethods,
     },
     reranking_enable: { kind: "flag", required },
     reranking_mode: { kind: "text", choices: ["reranking_model", "weighted_score"] },

@@ -49,16 +49,20 @@ interface Node {
   readonly title: string;
 }
 
+/** Gives the inputs of the run. */
 export type StartNode = Node & { readonly type: "start" };
+/** Gives the outputs of the run, each from some node before. */
 export type EndNode = Node & {
   readonly type: "end";
   readonly outputs: Readonly<Record<string, Selector>>;
 };
+/** Says something in a chatflow. */
 export type AnswerNode = Node & {
   readonly type: "answer";
   /** Fixed text and variables, in the order they are said. */
   readonly parts: readonly (string | Selector)[];
 };
+/** Plays a program: always gives the same. */
 export type CodeNode = Node & {
   readonly type: "code";
   readonly outputs: Readonly<Record<string, unknown>>;
@@ -76,6 +80,7 @@ export type RequestNode = Node & {
   /** Body that stands in for a failed request, so that the run goes on. */
   readonly fallback?: string;
 };
+/** Pauses the run until a person has filled in a form. */
 export type HumanInputNode = Node & {
   readonly type: "human-input";
   readonly content: string;
@@ -104,6 +109,7 @@ export type IterationNode = Node & {
   readonly takes: number;
 };
 
+/** Everything a run can come to. */
 export type NodeDefinition =
   | StartNode
   | EndNode
@@ -121,6 +127,7 @@ export interface VariableDefinition {
   readonly description: string;
 }
 
+/** An application: how it is called, what it asks for and what it does. */
 export interface AppDefinition {
   readonly name: string;
   readonly description: string;
@@ -163,6 +170,7 @@ const review = (
 });
 const approve: FormAction = { id: "approve", title: "Approve", button_style: "primary" };
 
+/** All applications of the sandbox. */
 export const applications: readonly AppDefinition[] = [
   {
     name: "echo",

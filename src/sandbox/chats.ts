@@ -27,7 +27,7 @@ export function chatHandlers(room: AppRoom): readonly Handler[] {
       const user = userOf(input);
       const app = appOf(call, "advanced-chat");
       const run = records.store.transaction(() => newMessage(records, app, { ...input, user }));
-      if (wantsStream(call)) return streamed(room, run, call.signal);
+      if (wantsStream(call)) return streamed(room, run, call);
       return { json: blockingAnswer(run, await engine.go(run, "initial")), utf8: true };
     }),
 

@@ -47,6 +47,7 @@ export interface Engine {
 const stopDelay = 300;
 const stopped = "Aborted: User requested stop";
 
+/** An engine that stores runs in `records` and tells their events to `channels`. */
 export function openEngine(deps: {
   readonly records: Records;
   readonly channels: Channels;

@@ -210,9 +210,8 @@ function opened({ run, records }: Bench, app: AppDefinition, node: HumanInputNod
   return form;
 }
 
-const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
-const token = (random: () => number) =>
-  Array.from({ length: 22 }, () => letters[Math.floor(random() * letters.length)]).join("");
+/** 22 letters and digits, as the server's tokens have. */
+const token = (random: () => number) => newId(random).replaceAll("-", "").slice(0, 22);
 
 const noCost = { total_tokens: 0, total_price: "0.0", currency: "USD" };
 

@@ -22,11 +22,12 @@ export interface RunEvent {
   readonly fields?: Readonly<Record<string, unknown>>;
 }
 
+/** The keep-alive of a stream: an event without data. */
 export const ping = "event: ping\n\n";
 
 const line = (event: object) => `data: ${JSON.stringify(event)}\n\n`;
 
-/** An event as live streams write it; `messageCreatedAt` (ms) is the envelope's time in chatflows. */
+/** An event as live streams write it; the time in a chatflow's envelope is its message's. */
 export function liveLine(run: Run, { event, data, fields }: RunEvent): string {
   const chat = run.messageId !== null && {
     conversation_id: run.conversationId,
@@ -95,6 +96,7 @@ export function storedInputs(run: Run): Record<string, unknown> {
   return Object.fromEntries(fields) as Record<string, unknown>; // names were strings before
 }
 
+/** `since`: when the segment began, in ms. */
 export const started = (
   run: Run,
   reason: "initial" | "resumption",
@@ -141,6 +143,7 @@ export interface NodeResult {
   readonly metadata?: object;
 }
 
+/** A node begins. */
 export const nodeStarted = (execution: Execution): RunEvent => ({
   event: "node_started",
   data: {
@@ -174,11 +177,13 @@ const resultData = (execution: Execution, result: NodeResult) => ({
   loop_id: execution.loop,
 });
 
+/** A node is done, well or not. */
 export const nodeFinished = (execution: Execution, result: NodeResult): RunEvent => ({
   event: "node_finished",
   data: resultData(execution, result),
 });
 
+/** A node failed and is tried again; `retry` counts from 1. */
 export const nodeRetry = (execution: Execution, result: NodeResult, retry: number): RunEvent => ({
   event: "node_retry",
   data: { ...resultData(execution, result), retry_index: retry },
@@ -204,11 +209,13 @@ export const container = (
   data: { id: node.id, node_id: node.id, node_type: node.type, title: node.title, ...data },
 });
 
+/** A piece of the run's output, and which variable it comes from. */
 export const textChunk = (text: string, selector: readonly string[]): RunEvent => ({
   event: "text_chunk",
   data: { text, from_variable_selector: selector },
 });
 
+/** A piece of a chatflow's answer. */
 export const message = (run: Run, answer: string, selector: readonly string[]): RunEvent => ({
   event: "message",
   fields: { id: run.messageId, answer, from_variable_selector: selector },
@@ -236,6 +243,7 @@ export const messageMetadata = (elapsed: number) => ({
   },
 });
 
+/** The answer of a chatflow is complete; `elapsed` in seconds. */
 export const messageEnd = (run: Run, elapsed: number): RunEvent => ({
   event: "message_end",
   fields: { id: run.messageId, metadata: messageMetadata(elapsed), files: [] },
@@ -282,6 +290,7 @@ export const formFields = (form: Form, node: HumanInputNode, content: string) =>
   };
 };
 
+/** A person has to fill in a form. */
 export const formRequired = (form: Form, node: HumanInputNode, content: string): RunEvent => ({
   event: "human_input_required",
   data: formFields(form, node, content),
@@ -292,6 +301,7 @@ export const pauseReasons = (form: Form, node: HumanInputNode, content: string) 
   { TYPE: "human_input_required", ...formParts(form, node, content) },
 ];
 
+/** The run waits; `since` in ms, `elapsed` in seconds. */
 export const paused = (
   run: Run,
   form: Form,
@@ -354,8 +364,7 @@ export function humanInputNode(app: string, nodeId: string): HumanInputNode | un
  * outputs and errors of nodes are left out, loops and iterations stand among the nodes.
  */
 export function snapshot(run: Run, form: Form | undefined, savedAnswer: string | null): RunEvent[] {
-  const inputs = run.status === "paused" ? run.inputs : storedInputs(run);
-  const events = [started(run, "initial", run.createdAt, inputs)];
+  const events = [started(run, "initial", run.createdAt, storedInputs(run))];
   if (savedAnswer !== null) {
     events.push({ event: "message_replace", fields: { answer: savedAnswer, reason: "" } });
   }

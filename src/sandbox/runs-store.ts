@@ -51,12 +51,11 @@ CREATE TABLE IF NOT EXISTS app_files (
   type TEXT NOT NULL, bytes BLOB NOT NULL, created_at INTEGER NOT NULL
 );`;
 
-/** A version 4 UUID out of the sandbox's chance. */
+let made = 0;
+
+/** A UUID out of the sandbox's chance; counted, so that chance which stands still makes no twins. */
 export const newId = (random: () => number): string =>
-  "xxxxxxxx-xxxx-4xxx-yxxx-xxxxxxxxxxxx".replace(/[xy]/g, (place) => {
-    const digit = Math.floor(random() * 16);
-    return (place === "x" ? digit : 8 + (digit % 4)).toString(16);
-  });
+  fixedId("new", String(made++), String(random()), String(random()));
 
 /** A UUID that is the same for the same words: ids of applications and their workflows. */
 export function fixedId(...words: readonly string[]): string {
@@ -64,7 +63,9 @@ export function fixedId(...words: readonly string[]): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
 }
 
+/** Id of an application. */
 export const appId = (app: string): string => fixedId("app", app);
+/** Id of an application's one published workflow. */
 export const workflowId = (app: string): string => fixedId("workflow", app);
 /** The one workspace of the sandbox. */
 export const tenantId = fixedId("tenant");
@@ -105,6 +106,7 @@ export interface Progress {
   said: string;
 }
 
+/** States of a run as the server names them (server §7). */
 export type RunStatus =
   | "running"
   | "paused"
@@ -113,6 +115,7 @@ export type RunStatus =
   | "failed"
   | "stopped";
 
+/** A run as it is stored; the engine changes it while it runs. */
 export interface Run {
   readonly id: string;
   readonly app: string;
@@ -152,6 +155,7 @@ export interface Form {
   readonly inputs: Record<string, unknown> | null;
 }
 
+/** Somebody who used an application with its key. */
 export interface EndUser {
   readonly id: string;
   readonly app: string;
@@ -159,6 +163,7 @@ export interface EndUser {
   readonly created_at: number;
 }
 
+/** A question in a chat and what was answered; JSON fields are text. */
 export interface Message {
   readonly id: string;
   readonly position: number;
@@ -204,6 +209,7 @@ type FormRow = Omit<Form, "runId" | "nodeId" | "expiresAt" | "inputs"> & {
 /** Reads and writes of runs, their forms, end users and messages. */
 export type Records = ReturnType<typeof openRecords>;
 
+/** Opens the records on a store that has `appSchema`; `now` gives ms since 1970. */
 export function openRecords(store: Store, now: () => number, random: () => number) {
   return {
     store,

@@ -13,6 +13,7 @@ import {
   storedInputs,
   systemInputs,
 } from "./run-events.ts";
+import { atLeast } from "./router.ts";
 import {
   isUuid,
   newId,
@@ -60,9 +61,11 @@ export const unforeseen = () =>
     status: 500,
   });
 
+/** Did the request ask for events? Without a word the answer blocks (server §13). */
 export const wantsStream = (call: Call): boolean =>
   isObject(call.body) && call.body["response_mode"] === "streaming";
 
+/** A run that has done nothing yet. */
 export const newProgress = (variables: Progress["variables"]): Progress => ({
   position: 0,
   variables,
@@ -73,15 +76,15 @@ export const newProgress = (variables: Progress["variables"]): Progress => ({
 });
 
 /** Runs what was stored, and answers with its events: until it ends or pauses. */
-export function streamed(room: AppRoom, run: Run, signal: AbortSignal): Reply {
+export function streamed(room: AppRoom, run: Run, call: Call): Reply {
   const subscription = room.channels.subscribe(run.id);
-  const both = AbortSignal.any([signal, room.closing]);
-  const lines = eventStream(
-    subscription,
-    { endsOn: endings.pause, kept: () => room.engine.live(run.id) !== undefined },
-    room.clock,
-    both,
-  );
+  const both = AbortSignal.any([call.signal, room.closing]);
+  const rules = {
+    endsOn: endings.pause,
+    kept: () => room.engine.live(run.id) !== undefined,
+    abrupt: !atLeast(call.version, "1.13.0"),
+  };
+  const lines = eventStream(subscription, rules, room.clock, both);
   void room.engine.go(run, "initial");
   return { stream: lines };
 }
@@ -119,7 +122,7 @@ export function runHandlers(room: AppRoom): readonly Handler[] {
       progress: newProgress({ s: inputs }),
     };
     records.addRun(started);
-    if (wantsStream(call)) return streamed(room, started, call.signal);
+    if (wantsStream(call)) return streamed(room, started, call);
     return { json: blockingAnswer(started, await engine.go(started, "initial")), utf8: true };
   }
 

@@ -27,6 +27,7 @@ export interface Channels {
   publish(run: Run, event: RunEvent): void;
 }
 
+/** Channels without readers. */
 export function openChannels(): Channels {
   const readers = new Map<string, Set<(arrived: Arrived) => void>>();
   return {
@@ -60,6 +61,7 @@ export function openChannels(): Channels {
   };
 }
 
+/** How a stream begins and what ends it. */
 export interface StreamRules {
   /** Lines that come before the live ones: a snapshot. */
   readonly first?: readonly string[];
@@ -67,6 +69,8 @@ export interface StreamRules {
   readonly endsOn: ReadonlySet<string>;
   /** The last line of `first` already ends it. */
   readonly ended?: boolean;
+  /** Closes with the ending event itself, as servers before 1.13.0 did (server §22). */
+  readonly abrupt?: boolean;
   /** Does a worker keep the stream alive although nothing is published? */
   readonly kept?: () => boolean;
 }
@@ -112,7 +116,7 @@ async function* linesOf(
         yield ping;
       }
     }
-    if (ended) await clock.sleep(tail, signal).catch(() => {});
+    if (ended && !rules.abrupt) await clock.sleep(tail, signal).catch(() => {});
   } finally {
     subscription.close();
   }

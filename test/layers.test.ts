@@ -1,0 +1,81 @@
+import { readFileSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+
+const source = new URL("../src", import.meta.url).pathname;
+
+/** Rooms a room may import from, beside itself; files directly in src are rooms of their own. */
+const allowed: Readonly<Record<string, readonly string[]>> = {
+  operations: [],
+  errors: [],
+  json: [],
+  version: [],
+  host: [],
+  disk: ["host"],
+  api: ["operations", "errors", "json"],
+  config: ["host", "errors", "json", "api"],
+  render: ["operations", "host", "errors", "json"],
+  commands: ["operations", "api", "errors", "json", "host", "config"],
+  sandbox: ["operations"],
+  cli: ["operations", "api", "errors", "json", "host", "config", "render", "commands", "version"],
+  main: ["cli", "host", "errors", "disk"],
+};
+/** Single files that may do more, and why. */
+const exceptions: Readonly<Record<string, readonly string[]>> = {
+  "commands/sandbox.ts": ["sandbox"], // starts it
+};
+/** Packages and the only places that may import them. */
+const packages: Readonly<Record<string, RegExp>> = {
+  undici: /^(api\/client|main|host)\.ts$/,
+  commander: /^cli\//,
+  leven: /^cli\//,
+  chalk: /^render\//,
+  "cli-table3": /^render\//,
+  ora: /^render\//,
+  conf: /^config\/profile\.ts$/,
+  "eventsource-parser": /^api\/events\.ts$/,
+  "jq-wasm": /^render\//,
+  yaml: /^render\//,
+  "csv-stringify": /^render\//,
+  "node-sqlite3-wasm": /^sandbox\/store\.ts$/,
+};
+
+const files = readdirSync(source, { recursive: true, encoding: "utf8" })
+  .filter((name) => name.endsWith(".ts"))
+  .map((name) => name.replaceAll("\\", "/"));
+
+const roomOf = (file: string) => file.split("/")[0]?.replace(/\.ts$/, "") ?? "";
+
+function importsOf(file: string): string[] {
+  const text = readFileSync(join(source, file), "utf8");
+  return [...text.matchAll(/(?:from|import)\s*\(?\s*"([^"]+)"/g)].map((match) => match[1] ?? "");
+}
+
+/** `../api/client.ts` seen from `cli/run.ts` → `api/client.ts`. */
+const resolved = (file: string, target: string) =>
+  new URL(target, `file:///${file}`).pathname.slice(1);
+
+test.each(files)("%s imports only from rooms it may know", (file) => {
+  const wrong = importsOf(file).filter((target) => {
+    if (target.startsWith(".")) {
+      const room = roomOf(resolved(file, target));
+      const own = roomOf(file);
+      return room !== own && ![...(allowed[own] ?? []), ...(exceptions[file] ?? [])].includes(room);
+    }
+    if (target.startsWith("node:")) return false;
+    const name = target.startsWith("@") ? target : (target.split("/")[0] ?? "");
+    return !packages[name]?.test(file);
+  });
+  expect(wrong).toEqual([]);
+});
+
+test.each(files.filter((file) => file !== "main.ts"))(
+  "%s reaches the outside world only through the Host",
+  (file) => {
+    const text = readFileSync(join(source, file), "utf8").replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, "");
+    const found = text.match(
+      /(?<![.\w])(process\.|console\.|Date\.now\(|new Date\(\)|setTimeout\(|setInterval\(|Math\.random\()/g,
+    );
+    expect(found).toBeNull();
+  },
+);

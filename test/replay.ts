@@ -1,0 +1,195 @@
+import { readFileSync } from "node:fs";
+import { request as send } from "node:http";
+
+/** One recorded request and its answer. A few answers were kept without their request. */
+export interface Exchange {
+  readonly title: string;
+  readonly request?: {
+    readonly method: string;
+    readonly path: string;
+    readonly headers: Readonly<Record<string, string>>;
+    readonly body?: unknown;
+    readonly body_text?: string;
+  };
+  readonly response: {
+    readonly status: number;
+    readonly headers?: Readonly<Record<string, string>>;
+    readonly body?: unknown;
+    readonly body_text?: string;
+    readonly body_bytes?: number;
+    readonly zip_entries?: readonly unknown[];
+    /** Pieces of an event stream: seconds since the request, text. */
+    readonly chunks?: readonly (readonly [seconds: number, text: string])[];
+  };
+  readonly seconds: number | null;
+}
+
+/** What came back: `body` is the parsed JSON, or the text where it is none. */
+export interface Replayed {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  readonly text: string;
+  readonly body: unknown;
+}
+
+/** The exchanges of one recorded file, in order. */
+export function recording(name: string): readonly Exchange[] {
+  const file = readFileSync(new URL(`recordings/${name}.json`, import.meta.url), "utf8");
+  // The files are ours and never change.
+  return (JSON.parse(file) as { readonly exchanges: readonly Exchange[] }).exchanges;
+}
+
+const uuid = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/;
+const batch = /\b[0-9]{20}\b/;
+const token = /\b[A-Za-z0-9]{22}\b/;
+const known = new RegExp([uuid, batch, token].map(({ source }) => source).join("|"), "g");
+const isId = (text: string) => new RegExp(`^(?:${known.source})$`).test(text);
+
+/** Recorded id → id of this sandbox. */
+export type Ids = Map<string, string>;
+
+/** The text with every id that is known replaced by ours. */
+export const translated = (text: string, ids: Ids): string =>
+  text.replace(known, (id) => ids.get(id) ?? id);
+
+/** `dataset-dataset-KEY` → `dataset-sandbox`, `app-echo-KEY` → `app-echo`; others stay. */
+const ourKey = (header: string) =>
+  header.replace("dataset-dataset-KEY", "dataset-sandbox").replace(/(app-[a-z]+)-KEY/, "$1");
+
+/**
+ * Sends a recorded request to the sandbox as it was sent to the server, with our ids and keys.
+ * Not fetch: that would add headers, and repair what the recording has broken on purpose.
+ */
+export function resend(exchange: Exchange, origin: string, ids: Ids): Promise<Replayed> {
+  const { request } = exchange;
+  if (!request) throw new Error(`${exchange.title}: the request was not recorded`);
+  const cut = /^(.*k)…\(9,000 more\)$/.exec(request.path);
+  const path = translated(cut ? `${cut[1]}${"k".repeat(9000)}` : request.path, ids);
+  const text =
+    request.body_text ?? (request.body === undefined ? undefined : JSON.stringify(request.body));
+  const body = text === undefined ? undefined : Buffer.from(translated(text, ids));
+  const headers = Object.fromEntries(
+    Object.entries(request.headers).map(([name, value]) => [name, ourKey(value)]),
+  );
+  if (body) headers["Content-Length"] = String(body.byteLength);
+
+  return new Promise((resolve, reject) => {
+    const sent = send(
+      origin,
+      { method: request.method, path: encoded(path), headers },
+      (answer) => {
+        const pieces: Buffer[] = [];
+        answer.on("data", (piece: Buffer) => pieces.push(piece));
+        answer.on("error", reject);
+        answer.on("end", () => {
+          const all = Buffer.concat(pieces).toString("utf8");
+          resolve({
+            status: answer.statusCode ?? 0,
+            headers: Object.fromEntries(
+              Object.entries(answer.headers).map(([name, value]) => [name, value?.toString()]),
+            ),
+            text: all,
+            body: jsonOr(all),
+          });
+        });
+      },
+    );
+    sent.on("error", reject);
+    sent.end(body);
+  });
+}
+
+/** Some recorded paths hold characters that must not stand in a request line as they are. */
+const encoded = (path: string) => path.replace(/[^\x21-\x7e]/g, encodeURIComponent);
+
+function jsonOr(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+const kindOf = (value: unknown) =>
+  value === null ? "null" : Array.isArray(value) ? "array" : typeof value;
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  kindOf(value) === "object";
+
+/**
+ * Where two values differ in fields, in kinds of value or in the length of a list; values
+ * themselves may differ. Learns which of our ids stands for which recorded one.
+ */
+export function differences(recorded: unknown, ours: unknown, ids: Ids, at = "body"): string[] {
+  if (kindOf(recorded) !== kindOf(ours)) {
+    return [`${at}: recorded ${kindOf(recorded)}, here ${kindOf(ours)}`];
+  }
+  if (typeof recorded === "string" && typeof ours === "string") {
+    if (isId(recorded) && isId(ours)) ids.set(recorded, ours);
+    return [];
+  }
+  if (Array.isArray(recorded) && Array.isArray(ours)) {
+    const length =
+      recorded.length === ours.length
+        ? []
+        : [`${at}: recorded ${recorded.length} items, here ${ours.length}`];
+    const items = recorded
+      .slice(0, ours.length)
+      .flatMap((item, index) => differences(item, ours[index], ids, `${at}.${index}`));
+    return [...length, ...items];
+  }
+  if (isObject(recorded) && isObject(ours)) {
+    return [...new Set([...Object.keys(recorded), ...Object.keys(ours)])].flatMap((field) => {
+      const path = `${at}.${field}`;
+      if (!(field in ours)) return [`${path}: missing here`];
+      if (!(field in recorded)) return [`${path}: not recorded`];
+      return differences(recorded[field], ours[field], ids, path);
+    });
+  }
+  return [];
+}
+
+/** The events of a stream; pings and comments are left out. */
+export const eventsIn = (text: string): readonly unknown[] =>
+  text
+    .split("\n\n")
+    .filter((block) => block.startsWith("data: "))
+    .map((block) => jsonOr(block.slice("data: ".length)));
+
+/**
+ * How an answer differs from the recorded one: status, type of content, fields and kinds of
+ * value. Refusals must have the same words; of streams the events are compared in order.
+ */
+export function compared(exchange: Exchange, ours: Replayed, ids: Ids): string[] {
+  const { response } = exchange;
+  if (response.status !== ours.status) {
+    return [`status: recorded ${response.status}, here ${ours.status} ${ours.text.slice(0, 200)}`];
+  }
+  const found: string[] = [];
+  const type = response.headers?.["Content-Type"];
+  const oursType = ours.headers["content-type"];
+  if (type !== oursType && ours.status !== 204) {
+    found.push(`Content-Type: recorded ${type}, here ${oursType}`);
+  }
+  if (response.chunks) {
+    const recorded = eventsIn(response.chunks.map(([, text]) => text).join(""));
+    return [...found, ...differences(recorded, eventsIn(ours.text), ids, "events")];
+  }
+  if (response.body !== undefined) {
+    found.push(...differences(response.body, ours.body, ids));
+    if (response.status >= 400) found.push(...otherWords(response.body, ours.body, ids));
+  } else if (response.body_text !== undefined && type?.startsWith("text/html")) {
+    const recorded = response.body_text.replaceAll("http://127.0.0.1:5001", "");
+    const here = ours.text.replace(/http:\/\/127\.0\.0\.1:\d+/g, "");
+    if (recorded !== here) found.push(`text: ${here}`);
+  }
+  return found;
+}
+
+function otherWords(recorded: unknown, ours: unknown, ids: Ids): string[] {
+  if (!isObject(recorded) || !isObject(ours)) return [];
+  return ["code", "message", "error"].flatMap((field) => {
+    const wanted = recorded[field];
+    if (typeof wanted !== "string" || translated(wanted, ids) === ours[field]) return [];
+    return [`${field}: recorded ${wanted}, here ${String(ours[field])}`];
+  });
+}

@@ -1,0 +1,195 @@
+/** The recorded exchanges of the application side, asked of the sandbox again. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Sandbox, startSandbox } from "../src/sandbox/server.ts";
+import { manualClock, type ManualClock } from "./manual-clock.ts";
+import {
+  compared,
+  differences,
+  eventsIn,
+  type Exchange,
+  type Ids,
+  recording,
+  type Replayed,
+  resend,
+} from "./replay.ts";
+
+/** Applications of the recorder that go by another name here. */
+const renamed: Readonly<Record<string, string>> = {
+  "iteration-flatten-output-enabled-workflow": "batch",
+  "increment-loop-with-break-condition-workflow": "loop",
+};
+
+/** Exchanges that are not asked, and why. */
+const exceptions: Readonly<Record<string, string>> = {
+  "run of iteration_flatten_output_enabled_workflow":
+    "recorded while the code runner was down; streams-more has the run that works",
+  "run of array_iteration_formatting_workflow":
+    "recorded while the code runner was down; streams-more has the run that works",
+  "iteration: array_iteration_formatting_workflow":
+    "a second iteration like the one of the application batch",
+  "run of conditional_hello_branching_workflow": "the sandbox has no application that branches",
+  "chatflow with iteration and conversation variable": "the sandbox has no chatflow that iterates",
+};
+
+/** Streams stand where they ended. These began earlier: title of the stream → before which title. */
+const beganBefore: Readonly<Record<string, string>> = {
+  "slow run, streaming, a node takes 6 s": "detail of a running run",
+  "slow run: attach in the middle with snapshot": "slow run: attach in the middle",
+  "slow run that is stopped after 2 s": "stop with the run id (no effect expected)",
+  "paused run, snapshot and continue_on_pause, form submitted after 3 s": "submit",
+  "paused run, continue_on_pause only, form submitted after 3 s (client leaves after 33 s)":
+    "submit",
+  "paused chatflow, snapshot and continue_on_pause, form submitted after 2 s": "submit",
+};
+
+/** Runs that the recorder made without keeping the exchange: title of what follows → how many. */
+const unrecordedRuns: Readonly<Record<string, number>> = { logs: 5, "page 1": 44 };
+
+/** Applications that ask for a query here; the recorded ones did not. */
+const withQuery = new Set(["loop", "batch"]);
+
+let clock: ManualClock;
+let sandbox: Sandbox;
+const ids: Ids = new Map();
+/** Streams that are open, by title. */
+const open = new Map<string, Stream>();
+
+interface Stream {
+  readonly answer: Response;
+  readonly text: () => string;
+  readonly ended: () => boolean;
+  readonly leave: () => Promise<void>;
+}
+
+// One server for all, as it was when they were recorded: chat.json asks for an end user of runs.json.
+beforeAll(async () => {
+  clock = manualClock();
+  sandbox = await startSandbox({ clock, folder: null });
+});
+afterAll(() => sandbox.stop());
+
+describe.each(["app", "runs", "chat", "inputs", "streams", "streams-more", "ordering"])(
+  "%s",
+  (file) => {
+    const exchanges = recording(file).filter(({ title }) => !(title in exceptions));
+    test.each(exchanges)("$title", async (exchange) => {
+      await prepare(exchange);
+      for (const other of exchanges) {
+        if (beganBefore[other.title] !== exchange.title) continue;
+        await begin(other);
+        await learnEarly(other);
+      }
+      expect(await replayed(exchange)).toEqual([]);
+    });
+  },
+);
+
+async function replayed(exchange: Exchange): Promise<string[]> {
+  const asked = ours(exchange);
+  if (exchange.response.chunks === undefined) {
+    return compared(asked, await resend(asked, sandbox.origin, ids), ids);
+  }
+  if (!open.has(exchange.title)) await begin(exchange);
+  const answer = await finished(exchange);
+  const found = compared(asked, answer, ids);
+  return withQuery.has(appIn(exchange)) ? found.filter((text) => !addsQuery.test(text)) : found;
+}
+
+const addsQuery = /^events\.\d+\.data\.(inputs|outputs)\.query: not recorded$/;
+
+function appIn({ request }: Exchange): string {
+  const [, name = ""] = /^Bearer app-(.+)-KEY$/.exec(request?.headers["Authorization"] ?? "") ?? [];
+  return renamed[name] ?? name;
+}
+
+/** The exchange with our key, and with a query where the application needs one here. */
+function ours(exchange: Exchange): Exchange {
+  const { request } = exchange;
+  const app = appIn(exchange);
+  if (!request) throw new Error(`${exchange.title} has no request`);
+  const body = withQuery.has(app)
+    ? { inputs: { query: "x" }, response_mode: "streaming", user: "u1" }
+    : request.body;
+  const headers = { ...request.headers, Authorization: `Bearer app-${app}` };
+  return { ...exchange, request: { ...request, headers, ...(body !== undefined && { body }) } };
+}
+
+/** Sends the request of a stream and reads on in the background. */
+async function begin(exchange: Exchange): Promise<void> {
+  const { request } = ours(exchange);
+  const path = request?.path.replace(/[0-9a-f-]{36}/, (id) => ids.get(id) ?? id);
+  const answer = await fetch(`${sandbox.origin}${path}`, {
+    method: request?.method ?? "GET",
+    headers: request?.headers ?? {},
+    ...(request?.body !== undefined && { body: JSON.stringify(request.body) }),
+  });
+  if (!answer.body) throw new Error(`${exchange.title} answered nothing`);
+  const chunks = answer.body.getReader();
+  const decoder = new TextDecoder();
+  let text = "";
+  let ended = false;
+  const reading = (async () => {
+    for (;;) {
+      const { value, done } = await chunks.read();
+      if (done) break;
+      text += decoder.decode(value, { stream: true });
+    }
+    ended = true;
+  })();
+  open.set(exchange.title, {
+    answer,
+    text: () => text,
+    ended: () => ended,
+    async leave() {
+      await chunks.cancel();
+      await reading;
+    },
+  });
+}
+
+/** Waits for what the recorded stream had at once, so that later requests can name its ids. */
+async function learnEarly({ title, response }: Exchange): Promise<void> {
+  const early = (response.chunks ?? []).filter(([at]) => at < 0.5).map(([, text]) => text);
+  const events = eventsIn(early.join(""));
+  const stream = open.get(title);
+  while (stream && eventsIn(stream.text()).length < events.length) await clock.advance(0);
+  differences(events, eventsIn(stream?.text() ?? "").slice(0, events.length), ids);
+}
+
+const blocksIn = (text: string) => text.split("\n\n").length - 1;
+
+/** Lets time pass until the stream has closed, or until as much has come as the recorder read. */
+async function finished({ title, response }: Exchange): Promise<Replayed> {
+  const stream = open.get(title);
+  if (!stream) throw new Error(`${title} has not begun`);
+  open.delete(title);
+  const wanted = response.chunks?.length ?? 0;
+  while (!stream.ended() && !(leftByClient.test(title) && blocksIn(stream.text()) >= wanted)) {
+    await clock.advance(1000);
+  }
+  if (!stream.ended()) await stream.leave();
+  const text = stream.text();
+  if (response.status === 200) {
+    expect(blocksIn(text)).toBe(wanted);
+    return { status: stream.answer.status, headers: headersOf(stream.answer), text, body: text };
+  }
+  // A refusal is kept as the only chunk of the stream that did not come.
+  expect(JSON.parse(text)).toEqual(JSON.parse(response.chunks?.[0]?.[1] ?? ""));
+  return { status: stream.answer.status, headers: headersOf(stream.answer), text, body: text };
+}
+
+const leftByClient = /client leaves after/;
+const headersOf = (answer: Response) => Object.fromEntries(answer.headers);
+
+async function prepare(exchange: Exchange): Promise<void> {
+  for (let run = 0; run < (unrecordedRuns[exchange.title] ?? 0); run++) {
+    await fetch(`${sandbox.origin}/v1/workflows/run`, {
+      method: "POST",
+      headers: {
+        Authorization: `Bearer app-${appIn(exchange)}`,
+        "Content-Type": "application/json",
+      },
+      body: JSON.stringify({ inputs: { query: "x" }, user: `user-${run % 2}` }),
+    });
+  }
+}

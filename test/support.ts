@@ -1,0 +1,108 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Agent } from "undici";
+import { afterAll } from "vitest";
+import { run } from "../src/cli/run.ts";
+import type { Child, Host, Output } from "../src/host.ts";
+import { diskFiles } from "../src/disk.ts";
+
+/** What a command line did. */
+export interface Ran {
+  readonly exit: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+/** How the world looks to a command line under test. */
+export interface World {
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  readonly stdin?: string;
+  /** Are the streams a terminal, and how wide? */
+  readonly tty?: boolean;
+  readonly columns?: number;
+  readonly signal?: AbortSignal;
+  /** Answers to questions, in order. */
+  readonly answers?: readonly string[];
+  readonly now?: () => Date;
+  /** Called with each piece of standard output. */
+  readonly onOutput?: (text: string) => void;
+  /** Every wait that was asked for, in ms. */
+  readonly waits?: number[];
+  readonly folder?: string;
+}
+
+const agent = new Agent({ keepAliveTimeout: 50 });
+afterAll(() => agent.close());
+
+/** A folder that is gone after the tests of the file. */
+export async function temporaryFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "kb-test-"));
+  afterAll(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+function output(world: World, pieces: string[], heard?: (text: string) => void): Output {
+  const decoder = new TextDecoder();
+  return {
+    write(text) {
+      const words = typeof text === "string" ? text : decoder.decode(text);
+      pieces.push(words);
+      heard?.(words);
+      return Promise.resolve();
+    },
+    isTTY: world.tty ?? false,
+    columns: world.tty ? (world.columns ?? 80) : Infinity,
+    closed: false,
+  };
+}
+
+/** Runs a command line in this process, over real sockets, with streams and clock of its own. */
+export async function cli(argv: readonly string[], world: World = {}): Promise<Ran> {
+  const out: string[] = [];
+  const err: string[] = [];
+  const answers = [...(world.answers ?? [])];
+  const folder = world.folder ?? join(tmpdir(), "kb-test-nothing");
+  const host: Host = {
+    env: { TZ: "UTC", ...world.env },
+    platform: "v20.19.0 test",
+    cwd: process.cwd(),
+    binFolder: undefined,
+    pathSeparator: ":",
+    process: { pid: process.pid, isAlive: () => true },
+    stdin: {
+      isTTY: world.tty ?? false,
+      async *bytes() {
+        yield new TextEncoder().encode(world.stdin ?? "");
+      },
+    },
+    stdout: output(world, out, world.onOutput),
+    stderr: output(world, err),
+    folders: {
+      config: join(folder, "config"),
+      state: join(folder, "state"),
+      data: join(folder, "data"),
+      cache: join(folder, "cache"),
+    },
+    files: diskFiles,
+    signal: world.signal ?? new AbortController().signal,
+    now: world.now ?? (() => new Date()),
+    // Waits are remembered, not waited for: one turn of the event loop stands for each.
+    sleep: (ms, signal) =>
+      new Promise((resolve, reject) => {
+        world.waits?.push(ms);
+        const stop = () => reject(new Error("aborted"));
+        if (signal?.aborted) stop();
+        signal?.addEventListener("abort", stop, { once: true });
+        if (ms < 60_000) setTimeout(resolve, ms < 1000 ? 0 : 5);
+      }),
+    random: () => 0.5,
+    dispatcher: () => Promise.resolve(agent),
+    spawn: (): Child => {
+      throw new Error("no command is started in these tests");
+    },
+    ask: () => Promise.resolve(answers.shift() ?? ""),
+  };
+  const exit = await run(argv, host);
+  return { exit, out: out.join(""), err: err.join("") };
+}
