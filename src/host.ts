@@ -7,6 +7,8 @@ export interface Output {
   readonly isTTY: boolean;
   /** Width in columns; Infinity when not a terminal. */
   readonly columns: number;
+  /** The terminal itself, for what redraws; undefined when it is none. */
+  readonly terminal: NodeJS.WriteStream | undefined;
   /** True once the reader has gone away (`| head`); further writes do nothing. */
   readonly closed: boolean;
 }

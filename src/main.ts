@@ -62,6 +62,7 @@ function outputOf(stream: NodeJS.WriteStream): Output {
             });
           }),
     isTTY: Boolean(stream.isTTY),
+    terminal: stream.isTTY ? stream : undefined,
     get columns() {
       return stream.isTTY ? stream.columns || 80 : Infinity;
     },

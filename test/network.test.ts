@@ -28,7 +28,15 @@ const remove = ["kb", "delete", "0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e", "--yes"]
 
 test("a read is repeated after a reset, a 503 and half an answer, with growing waits", async () => {
   const half = `${http(200, page).slice(0, -20)}`;
-  const ran = await against([reset, say(http(503, "<html>", { "content-type": "text/html" })), say(half), say(http(200, page))], list);
+  const ran = await against(
+    [
+      reset,
+      say(http(503, "<html>", { "content-type": "text/html" })),
+      say(half),
+      say(http(200, page)),
+    ],
+    list,
+  );
   expect(ran).toMatchObject({ exit: 0, out: "[]\n" });
   expect(ran.requests).toHaveLength(4);
   expect(ran.waits.slice(0, 3)).toEqual([250, 500, 1000]);
@@ -49,7 +57,10 @@ test("a create is not repeated after a 503 either", async () => {
 
 test.each([
   [429, '{"code":"too_many_requests","message":"slow","status":429}'],
-  [400, '{"code":"invalid_param","message":"Too many requests. Please try again later. The current maximum concurrent requests allowed for a is 1.","status":400}'],
+  [
+    400,
+    '{"code":"invalid_param","message":"Too many requests. Please try again later. The current maximum concurrent requests allowed for a is 1.","status":400}',
+  ],
 ])("a create is repeated after a %d that means not started", async (status, body) => {
   const ran = await against([say(http(status, body)), say(http(200, kb))], create);
   expect(ran.exit).toBe(0);
@@ -57,14 +68,20 @@ test.each([
 });
 
 test("rate_limit_error is never repeated", async () => {
-  const ran = await against([say(http(429, '{"code":"rate_limit_error","message":"quota","status":429}'))], list);
+  const ran = await against(
+    [say(http(429, '{"code":"rate_limit_error","message":"quota","status":429}'))],
+    list,
+  );
   expect(ran.exit).toBe(7);
   expect(ran.requests).toHaveLength(1);
 });
 
 test("Retry-After is honoured", async () => {
   const ran = await against(
-    [say(http(429, '{"code":"too_many_requests","message":"x"}', { "retry-after": "7" })), say(http(200, page))],
+    [
+      say(http(429, '{"code":"too_many_requests","message":"x"}', { "retry-after": "7" })),
+      say(http(200, page)),
+    ],
     list,
   );
   expect(ran.exit).toBe(0);
@@ -72,7 +89,10 @@ test("Retry-After is honoured", async () => {
 });
 
 test("a rename is repeated after a reset: the end is the same", async () => {
-  const ran = await against([reset, say(http(200, '{"id":"x","name":"B","type":"knowledge","binding_count":"0"}'))], rename);
+  const ran = await against(
+    [reset, say(http(200, '{"id":"x","name":"B","type":"knowledge","binding_count":"0"}'))],
+    rename,
+  );
   expect(ran.exit).toBe(0);
   expect(ran.requests).toHaveLength(2);
 });
@@ -108,7 +128,10 @@ test("a redirect is never followed, and the key goes nowhere else", async () => 
 });
 
 test("a web page where JSON belongs means a wrong base URL", async () => {
-  const ran = await against([say(http(200, "<!doctype html><html>", { "content-type": "text/html" }))], list);
+  const ran = await against(
+    [say(http(200, "<!doctype html><html>", { "content-type": "text/html" }))],
+    list,
+  );
   expect(ran.exit).toBe(6);
   expect(ran.err).toContain("not the API");
 });
@@ -125,7 +148,17 @@ test("silence is noticed", async () => {
 });
 
 test("with -o json the error is one JSON line on standard error", async () => {
-  const ran = await against([say(http(409, '{"code":"dataset_name_duplicate","message":"The dataset name already exists.","status":409}'))], [...create, "-o", "json"]);
+  const ran = await against(
+    [
+      say(
+        http(
+          409,
+          '{"code":"dataset_name_duplicate","message":"The dataset name already exists.","status":409}',
+        ),
+      ),
+    ],
+    [...create, "-o", "json"],
+  );
   expect(ran.exit).toBe(5);
   expect(ran.out).toBe("");
   expect(ran.err.trim().split("\n")).toHaveLength(1);

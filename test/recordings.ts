@@ -34,7 +34,10 @@ export const exchanges: readonly Exchange[] = readdirSync(folder)
     const recorded = JSON.parse(readFileSync(join(folder, file), "utf8")) as {
       exchanges: Exchange[];
     };
-    return recorded.exchanges.map((exchange) => ({ ...exchange, name: `${file}: ${exchange.title}` }));
+    return recorded.exchanges.map((exchange) => ({
+      ...exchange,
+      name: `${file}: ${exchange.title}`,
+    }));
   });
 
 /** The body of a recorded answer as text. */
@@ -46,4 +49,6 @@ export function bodyText({ response }: Exchange): string {
 
 /** The headers of a recorded answer, names in lower case. */
 export const headersOf = ({ response }: Exchange): Record<string, string> =>
-  Object.fromEntries(Object.entries(response.headers).map(([name, value]) => [name.toLowerCase(), value]));
+  Object.fromEntries(
+    Object.entries(response.headers).map(([name, value]) => [name.toLowerCase(), value]),
+  );

@@ -53,38 +53,59 @@ test("the recordings hold refusals of every kind", () => {
   expect(refused.length).toBeGreaterThan(120);
 });
 
-describe.each(refused.map((exchange) => [exchange.name, exchange] as const))("%s", (name, exchange) => {
-  const { request, response } = exchange;
-  const text = bodyText(exchange);
-  const answer = { status: response.status, headers: headersOf(exchange), text };
-  const row = rowFor(request.method, request.path);
-  const error = refusalOf(answer, {
-    method: request.method,
-    path: request.path,
-    row,
-    writes: request.method !== "GET",
-  });
-  const code = error.refusal.serverCode ?? "";
+describe.each(refused.map((exchange) => [exchange.name, exchange] as const))(
+  "%s",
+  (name, exchange) => {
+    const { request, response } = exchange;
+    const text = bodyText(exchange);
+    const answer = { status: response.status, headers: headersOf(exchange), text };
+    const row = rowFor(request.method, request.path);
+    const error = refusalOf(answer, {
+      method: request.method,
+      path: request.path,
+      row,
+      writes: request.method !== "GET",
+    });
+    const code = error.refusal.serverCode ?? "";
 
-  test("ends with the exit code of what it means", () => {
-    const expected = serversFault.includes(name) ? 1 : exits[`${response.status} ${code}`];
-    expect(error.exit).toBe(expected);
-  });
+    test("ends with the exit code of what it means", () => {
+      const expected = serversFault.includes(name) ? 1 : exits[`${response.status} ${code}`];
+      expect(error.exit).toBe(expected);
+    });
 
-  test("is told in plain words, short, with what the server said of the field", () => {
-    expect(error.message).toMatch(/\S/);
-    expect(error.message).not.toMatch(/errors\.pydantic|<html|You have requested this URI|\[type=/);
-    expect(error.message.length).toBeLessThan(700);
-    expect(error.message).toContain(String(response.status));
-  });
-});
+    test("is told in plain words, short, with what the server said of the field", () => {
+      expect(error.message).toMatch(/\S/);
+      expect(error.message).not.toMatch(
+        /errors\.pydantic|<html|You have requested this URI|\[type=/,
+      );
+      expect(error.message.length).toBeLessThan(700);
+      expect(error.message).toContain(String(response.status));
+    });
+  },
+);
 
 test.each([
-  ["no code, no status, fields by name", '{"errors":{"name":"too long"},"message":"Input payload validation failed"}', "name: too long (400)"],
+  [
+    "no code, no status, fields by name",
+    '{"errors":{"name":"too long"},"message":"Input payload validation failed"}',
+    "name: too long (400)",
+  ],
   ["error alone", '{"error":"Segments is required"}', "Segments is required (400)"],
-  ["params", '{"code":"invalid_param","message":"Missing required parameter","params":"user","status":400}', "user: Missing required parameter (400 invalid_param)"],
-  ["an empty message", '{"code":"invalid_param","message":"","status":400}', "the server gives no reason; with a file this means too large or a kind it does not take (400 invalid_param)"],
-  ["a message that is no text", '{"code":"x","message":["a","b"],"status":400}', '["a","b"] (400 x)'],
+  [
+    "params",
+    '{"code":"invalid_param","message":"Missing required parameter","params":"user","status":400}',
+    "user: Missing required parameter (400 invalid_param)",
+  ],
+  [
+    "an empty message",
+    '{"code":"invalid_param","message":"","status":400}',
+    "the server gives no reason; with a file this means too large or a kind it does not take (400 invalid_param)",
+  ],
+  [
+    "a message that is no text",
+    '{"code":"x","message":["a","b"],"status":400}',
+    '["a","b"] (400 x)',
+  ],
 ])("%s is read", (_, text, message) => {
   const answer = { status: 400, headers: { "content-type": "application/json" }, text };
   const error = refusalOf(answer, { method: "POST", path: "/v1/datasets", writes: true });
@@ -94,20 +115,45 @@ test.each([
 test.each([
   [429, '{"code":"too_many_requests","message":"x"}', 7, true],
   [429, '{"code":"rate_limit_error","message":"x"}', 7, undefined],
-  [400, '{"code":"invalid_param","message":"Too many requests. Please try again later. The current maximum concurrent requests allowed for a is 1."}', 7, true],
-  [403, '{"code":"forbidden","message":"Sorry, you have reached the knowledge base request rate limit of your subscription."}', 7, true],
-  [403, '{"code":"forbidden","message":"The number of documents has reached the limit of your subscription."}', 7, undefined],
-  [403, '{"code":"forbidden","message":"To unlock this feature and elevate your Dify experience, please upgrade."}', 7, undefined],
+  [
+    400,
+    '{"code":"invalid_param","message":"Too many requests. Please try again later. The current maximum concurrent requests allowed for a is 1."}',
+    7,
+    true,
+  ],
+  [
+    403,
+    '{"code":"forbidden","message":"Sorry, you have reached the knowledge base request rate limit of your subscription."}',
+    7,
+    true,
+  ],
+  [
+    403,
+    '{"code":"forbidden","message":"The number of documents has reached the limit of your subscription."}',
+    7,
+    undefined,
+  ],
+  [
+    403,
+    '{"code":"forbidden","message":"To unlock this feature and elevate your Dify experience, please upgrade."}',
+    7,
+    undefined,
+  ],
   [403, '{"code":"forbidden","message":"Dataset api access is not enabled."}', 4, undefined],
   [400, '{"code":"provider_quota_exceeded","message":"quota"}', 7, undefined],
 ])("%d %s ends with %d", (status, text, exit, retryable) => {
-  const error = refusalOf({ status, headers: {}, text }, { method: "POST", path: "/v1/x", writes: true });
+  const error = refusalOf(
+    { status, headers: {}, text },
+    { method: "POST", path: "/v1/x", writes: true },
+  );
   expect(error.exit).toBe(exit);
   expect(error.told.retryable).toBe(retryable);
 });
 
 test("fields of a validation text are found, each with its reason", () => {
-  const recorded = refused.find(({ name }) => name === "errors.json: name too long and bad technique");
+  const recorded = refused.find(
+    ({ name }) => name === "errors.json: name too long and bad technique",
+  );
   const said = saidBy({ status: 400, headers: {}, text: recorded ? bodyText(recorded) : "" });
   expect(said.fields).toEqual([
     { field: "name", reason: "String should have at most 40 characters" },
@@ -121,7 +167,10 @@ test("a web page without X-Version is a wrong base URL, with an old one an old s
   const page = { status: 404, text: "<!doctype html><title>404</title>" };
   const wrong = refusalOf({ ...page, headers: { "content-type": "text/html" } }, asked);
   expect(wrong.message).toContain("not the API");
-  const old = refusalOf({ ...page, headers: { "content-type": "text/html", "x-version": "1.13.2" } }, asked);
+  const old = refusalOf(
+    { ...page, headers: { "content-type": "text/html", "x-version": "1.13.2" } },
+    asked,
+  );
   expect(old.message).toBe("the server is 1.13.2; this needs 1.14.0 or newer (404)");
 });
 

@@ -52,6 +52,7 @@ function output(world: World, pieces: string[], heard?: (text: string) => void):
       return Promise.resolve();
     },
     isTTY: world.tty ?? false,
+    terminal: undefined,
     columns: world.tty ? (world.columns ?? 80) : Infinity,
     closed: false,
   };

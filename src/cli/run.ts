@@ -3,6 +3,7 @@ import type { Progress } from "../api/pages.ts";
 import type { Values } from "../api/request.ts";
 import { CliError, ApiError } from "../errors.ts";
 import type { Host } from "../host.ts";
+import { progress } from "../render/progress.ts";
 import { visible } from "../render/text.ts";
 import { version } from "../version.ts";
 import { isList } from "./command.ts";
@@ -86,10 +87,12 @@ function telling(argv: readonly string[], globals: Globals, host: Host): Telling
 
 async function perform(
   { command, typed, globals }: Extract<Parsed, { kind: "run" }>,
-  host: Host,
+  plainHost: Host,
 ): Promise<void> {
-  const options = optionsFor(globals, host);
-  if (globals.columns === "help") return printColumns(command, host);
+  const options = optionsFor(globals, plainHost);
+  if (globals.columns === "help") return printColumns(command, plainHost);
+  const waits = command.key !== undefined && !options.quiet && !plainHost.env["KB_ACCESSIBLE"];
+  const { host, stop } = progress(plainHost, command.summary, waits);
   const session = openSession(command, options, host);
   try {
     const sources = sourcesOf(host);
@@ -119,6 +122,7 @@ async function perform(
     if (isList(command.returns) && !command.task)
       await tellProgress(progress, globals, session, host);
   } finally {
+    stop();
     session.close();
   }
 }

@@ -55,7 +55,7 @@ const grammar = "METHOD PATTERN ACTION[=VALUE] [times=N] [skip=N]";
  * is wrong.
  */
 export function parseFault(text: string): Fault {
-  const wrong = (reason: string) => new Error(`fault '${text}': ${reason}`);
+  const wrong = (reason: string) => new Error(reason);
   const [method, pattern, action, ...options] = text.trim().split(/\s+/);
   if (!method || !pattern || !action) throw wrong(`expected ${grammar}`);
   if (!/^(\*|[A-Za-z]+)$/.test(method)) throw wrong(`'${method}' is not a method`);

@@ -15,6 +15,8 @@ export interface Call {
   readonly version: string;
   /** Origin the client used: `http://127.0.0.1:8080`. */
   readonly origin: string;
+  /** What stood in the places of the route: rows that share a route differ in it. */
+  readonly path: Readonly<Record<string, string>>;
   /** The query as sent: `page`, `limit` and cursors are here. */
   readonly query: URLSearchParams;
   /** File parts of a multipart form, by field name. */

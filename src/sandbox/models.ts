@@ -106,7 +106,7 @@ const models: Readonly<Record<string, Model>> = {
   textToAudioChat: { body: "TextToAudioPayload" },
   createAnnotation: { body: "AnnotationCreatePayload" },
   updateAnnotation: { body: "AnnotationCreatePayload" },
-  configureAnnotationReply: { body: "AnnotationReplyActionPayload" },
+  initialAnnotationReplySettings: { body: "AnnotationReplyActionPayload" },
 };
 
 /** The model of an operation; where nobody has seen its name, one in the manner of the others. */
