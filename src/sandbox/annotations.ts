@@ -9,6 +9,7 @@ import {
 import { feedback, feedbacks } from "../operations/chats.ts";
 import { type Call, type Handler, on, Refused } from "./handler.ts";
 import { numberParam } from "./page-params.ts";
+import { invalidParam, notFound } from "./refusals.ts";
 import { appId, newId, type Records, seconds } from "./runs-store.ts";
 import { appOf, userOf } from "./runs.ts";
 
@@ -42,7 +43,7 @@ export function annotationHandlers(records: Records): readonly Handler[] {
       appOf(call).name,
       id,
     );
-    if (!row) throw new Refused(404, "not_found", "Annotation not found");
+    if (!row) throw notFound("Annotation not found");
     return row;
   }
 
@@ -108,7 +109,7 @@ export function annotationHandlers(records: Records): readonly Handler[] {
     on(replyStatus, ({ job_id }, call) => {
       const { name } = appOf(call);
       if (!store.get("SELECT id FROM annotation_jobs WHERE app = ? AND id = ?", name, job_id)) {
-        throw new Refused(400, "invalid_param", "The job does not exist.");
+        throw invalidParam("The job does not exist.");
       }
       const text = "Annotation replies need an embedding model; the sandbox has none.";
       throw new Refused(501, "not_implemented", text);
@@ -117,7 +118,7 @@ export function annotationHandlers(records: Records): readonly Handler[] {
     on(feedback, (input, call) => {
       const endUser = records.endUser(appOf(call).name, userOf(input));
       const message = records.message(endUser.app, input.message_id);
-      if (!message) throw new Refused(404, "not_found", "Message Not Exists.");
+      if (!message) throw notFound("Message Not Exists.");
       if (!input.rating) {
         store.run(
           "DELETE FROM feedbacks WHERE message_id = ? AND end_user_id = ?",

@@ -6,6 +6,7 @@ import type { AppDefinition } from "./app-definitions.ts";
 import { conversationFor } from "./conversations.ts";
 import { type Handler, on, Refused } from "./handler.ts";
 import { checkedInputs, uploadedFile } from "./input-form.ts";
+import { invalidParam, notFound } from "./refusals.ts";
 import { messageMetadata, type RunEvent, systemInputs } from "./run-events.ts";
 import { newId, type Records, type Run, seconds, type Variables } from "./runs-store.ts";
 import { appOf, type AppRoom, newProgress, streamed, userOf, wantsStream } from "./runs.ts";
@@ -42,7 +43,7 @@ export function chatHandlers(room: AppRoom): readonly Handler[] {
       userOf(input);
       const app = appOf(call, "advanced-chat");
       if (!records.message(app.name, input.message_id)) {
-        throw new Refused(404, "not_found", "Message Not Exists.");
+        throw notFound("Message Not Exists.");
       }
       throw new Refused(400, "bad_request", "Suggested Questions Is Disabled.");
     }),
@@ -57,10 +58,10 @@ export function chatHandlers(room: AppRoom): readonly Handler[] {
       throw unavailable();
     }),
     on(transcribe, () => {
-      throw new Refused(400, "invalid_param", "Speech to text is not enabled");
+      throw invalidParam("Speech to text is not enabled");
     }),
     on(speak, () => {
-      throw new Refused(400, "invalid_param", "TTS is not enabled");
+      throw invalidParam("TTS is not enabled");
     }),
   ];
 }

@@ -9,11 +9,12 @@ import {
 import type { AppDefinition } from "./app-definitions.ts";
 import { messageFile } from "./app-files.ts";
 import { type Call, type Handler, on, Refused } from "./handler.ts";
-import { isObject } from "./input-form.ts";
 import { numberParam } from "./page-params.ts";
+import { notFound, notFoundAt } from "./refusals.ts";
 import { filledFields, formFields, humanInputNode, renderedContent } from "./run-events.ts";
 import { type EndUser, type Message, newId, type Records, seconds } from "./runs-store.ts";
 import { appOf } from "./runs.ts";
+import { invalid } from "./validation.ts";
 
 interface Conversation {
   readonly id: string;
@@ -35,7 +36,6 @@ interface Variable {
   readonly updated_at: number;
 }
 
-const missing = (text: string) => new Refused(404, "not_found", text);
 const noConversation = "Conversation Not Exists.";
 
 const find = (records: Records, endUser: EndUser, id: string | undefined) =>
@@ -106,7 +106,7 @@ export function conversationHandlers(records: Records): readonly Handler[] {
 
   function owned(call: Call, input: { readonly user?: string | undefined }, id: string) {
     const conversation = find(records, person(call, input), id);
-    if (!conversation) throw missing(noConversation);
+    if (!conversation) throw notFound(noConversation);
     return conversation;
   }
 
@@ -123,9 +123,11 @@ export function conversationHandlers(records: Records): readonly Handler[] {
         endUser.id,
       );
       const rows = after<Conversation>(all, call.query.get("last_id"), () =>
-        missing(
-          "Last Conversation Not Exists. You have requested this URI [/v1/conversations] but did you mean /v1/conversations or /v1/conversations/<uuid:c_id>/variables/<uuid:variable_id> or /api/conversations ?",
-        ),
+        notFoundAt("Last Conversation Not Exists.", "/v1/conversations", [
+          "/v1/conversations",
+          "/v1/conversations/<uuid:c_id>/variables/<uuid:variable_id>",
+          "/api/conversations",
+        ]),
       );
       return { json: cut(rows.map(conversationOf), limit) };
     }),
@@ -159,15 +161,15 @@ export function conversationHandlers(records: Records): readonly Handler[] {
       const endUser = person(call, input);
       const limit = numberParam(call.query, "MessageListQuery", "limit", 20, [1, 100]);
       const conversation = find(records, endUser, input.conversation_id);
-      const advice =
-        "You have requested this URI [/v1/messages] but did you mean /v1/messages or /v1/chat-messages or /api/messages ?";
-      if (!conversation) throw missing(`${noConversation} ${advice}`);
+      const missing = (text: string) =>
+        notFoundAt(text, "/v1/messages", ["/v1/messages", "/v1/chat-messages", "/api/messages"]);
+      if (!conversation) throw missing(noConversation);
       const newestFirst = store.all<Message>(
         "SELECT * FROM messages WHERE conversation_id = ? ORDER BY position DESC",
         conversation.id,
       );
       const older = after<Message>(newestFirst, call.query.get("first_id"), () =>
-        missing(`First Message Not Exists. ${advice}`),
+        missing("First Message Not Exists."),
       );
       const page = cut(older, limit);
       const rows = page.data
@@ -184,7 +186,7 @@ export function conversationHandlers(records: Records): readonly Handler[] {
         ({ name }) => wanted === null || name.includes(wanted),
       );
       const rows = after<Variable>(all, call.query.get("last_id"), () =>
-        missing("Conversation Variable Not Exists."),
+        notFound("Conversation Variable Not Exists."),
       );
       return { json: cut(rows.map(variableOf), limit) };
     }),
@@ -194,7 +196,7 @@ export function conversationHandlers(records: Records): readonly Handler[] {
       const known = variablesOf(records, conversation.id).find(
         ({ id }) => id === input.variable_id,
       );
-      if (!known) throw missing("Conversation Variable Not Exists.");
+      if (!known) throw notFound("Conversation Variable Not Exists.");
       const { value } = input;
       if (typeof value !== "string") {
         const text = `Type mismatch: variable '${known.name}' expects string, but got ${kindOf(value)} type`;
@@ -230,18 +232,13 @@ const cut = <T>(rows: readonly T[], limit: number) => ({
   data: rows.slice(0, limit),
 });
 
-function nameMissing(body: unknown): Refused {
-  const echoed = Object.entries(isObject(body) ? body : {})
-    .map(
-      ([name, value]) => `'${name}': ${typeof value === "string" ? `'${value}'` : String(value)}`,
-    )
-    .join(", ");
-  return new Refused(
-    400,
-    "invalid_param",
-    `1 validation error for ConversationRenamePayload\n  Value error, name is required when auto_generate is false [type=value_error, input_value={${echoed}}, input_type=dict]\n    For further information visit https://errors.pydantic.dev/2.12/v/value_error`,
-  );
-}
+const nameMissing = (body: unknown): Refused =>
+  invalid("ConversationRenamePayload", {
+    field: "",
+    reason: "Value error, name is required when auto_generate is false",
+    type: "value_error",
+    value: body,
+  });
 
 /** The server's word for a kind of value. */
 function kindOf(value: unknown): string {

@@ -1,8 +1,10 @@
 import { show, submit } from "../operations/forms.ts";
 import type { Engine } from "./engine.ts";
 import { type Handler, on, Refused } from "./handler.ts";
-import { isObject } from "./input-form.ts";
+import { notFoundAt } from "./refusals.ts";
 import { humanInputNode } from "./run-events.ts";
+import { userOf } from "./runs.ts";
+import { isFields } from "./validation.ts";
 import { type Form, type Records, seconds } from "./runs-store.ts";
 
 /** The open form of that token, with its node; throws Refused as recorded (server §14). */
@@ -10,11 +12,9 @@ function openForm(records: Records, app: string | undefined, token: string) {
   const form = records.form(app ?? "", token);
   const node = form && humanInputNode(form.app, form.nodeId);
   if (!form || !node) {
-    throw new Refused(
-      404,
-      "not_found",
-      `Form not found. You have requested this URI [/v1/form/human_input/${token}] but did you mean /v1/form/human_input/<string:form_token> ?`,
-    );
+    throw notFoundAt("Form not found.", `/v1/form/human_input/${token}`, [
+      "/v1/form/human_input/<string:form_token>",
+    ]);
   }
   if (form.status === "submitted") {
     throw closed(form, "submitted", "already been submitted by another user");
@@ -42,13 +42,14 @@ export function formHandlers(records: Records, engine: Engine): readonly Handler
       };
     }),
 
-    on(submit, ({ form_token, action, inputs, user }, call) => {
-      if (!user) throw new Refused(400, "invalid_param", "Arg user must be provided.");
+    on(submit, (input, call) => {
+      const user = userOf(input);
+      const { form_token, action, inputs } = input;
       const { form, node } = openForm(records, call.app, form_token);
       if (!node.actions.some(({ id }) => id === action)) {
         throw new Refused(400, "invalid_form_data", `Invalid action: ${action}`);
       }
-      const sent = isObject(inputs) ? inputs : {};
+      const sent = isFields(inputs) ? inputs : {};
       const missing = node.inputs
         .map((field) => field.output_variable_name)
         .filter((name) => !(name in sent));

@@ -1,10 +1,10 @@
 import type { AppDefinition, InputField } from "./app-definitions.ts";
-import { Refused } from "./handler.ts";
+import { reprOf } from "./python-repr.ts";
+import { invalidParam as invalid } from "./refusals.ts";
+import { isFields } from "./validation.ts";
 
 /** An uploaded file by its id, if it is there and belongs to the user who runs. */
 export type FileOf = (uploadId: string) => object | undefined;
-
-const invalid = (message: string) => new Refused(400, "invalid_param", message);
 
 /**
  * The inputs of a run, checked and converted as the server does it: unknown names are dropped, a
@@ -15,7 +15,7 @@ export function checkedInputs(
   sent: unknown,
   fileOf: FileOf,
 ): Record<string, unknown> {
-  const given = isObject(sent) ? sent : {};
+  const given = isFields(sent) ? sent : {};
   const checked: Record<string, unknown> = {};
   for (const field of app.inputs) {
     const value = given[field.variable] ?? null;
@@ -56,8 +56,8 @@ function textFrom(field: InputField, value: unknown): string {
     throw invalid(`(type '${field.control}') ${field.variable} in input form must be a string`);
   }
   if (field.options && !field.options.includes(value)) {
-    const choices = field.options.map((option) => `'${option}'`).join(", ");
-    throw invalid(`${field.variable} in input form must be one of the following: [${choices}]`);
+    const choices = reprOf(field.options);
+    throw invalid(`${field.variable} in input form must be one of the following: ${choices}`);
   }
   // Counted in characters, not in UTF-16 units.
   if (field.max !== undefined && [...value].length > field.max) {
@@ -76,13 +76,9 @@ function numberFrom(name: string, value: unknown): number | null {
 
 /** A file of a run or message: one that was uploaded, or an address. */
 export function uploadedFile(sent: unknown, fileOf: FileOf): object {
-  const { transfer_method, upload_file_id, url } = isObject(sent) ? sent : {};
+  const { transfer_method, upload_file_id, url } = isFields(sent) ? sent : {};
   if (transfer_method === "remote_url" && typeof url === "string") return { remote_url: url };
   const file = typeof upload_file_id === "string" ? fileOf(upload_file_id) : undefined;
   if (!file) throw invalid("Invalid upload file");
   return file;
 }
-
-/** Is it an object as JSON has them? */
-export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);

@@ -1,6 +1,4 @@
-import { Refused } from "./handler.ts";
-
-const refuse = (text: string) => new Refused(400, "invalid_param", text);
+import { invalidParam as refuse } from "./refusals.ts";
 
 /**
  * An ISO 8601 time as the server's parser reads it, in ms since 1970: date alone, any separator,

@@ -1,9 +1,10 @@
 import { logs } from "../operations/workflows.ts";
 import type { SqlValue } from "./store.ts";
-import { type Handler, on, Refused } from "./handler.ts";
+import { type Handler, on } from "./handler.ts";
 import { isoTime } from "./iso-time.ts";
 import { numberParam } from "./page-params.ts";
-import { appOf, unforeseen } from "./runs.ts";
+import { invalidParam, unforeseen } from "./refusals.ts";
+import { appOf } from "./runs.ts";
 import { isUuid, type Records, type RunStatus, seconds } from "./runs-store.ts";
 
 /** The only account of the sandbox: it ran nothing. */
@@ -46,7 +47,7 @@ export const logHandlers = (records: Records): readonly Handler[] => [
     if (before) filter("created_at < ?", (seconds(isoTime(before)) + 1) * 1000);
     if (created_by_account !== undefined) {
       if (created_by_account !== account) {
-        throw new Refused(400, "invalid_param", `Account not found: ${created_by_account}`);
+        throw invalidParam(`Account not found: ${created_by_account}`);
       }
       filter("0");
     }

@@ -127,11 +127,7 @@ function setValues(
 ): void {
   const given = Object.fromEntries(metadata_list.map(({ name, value }) => [name, storable(value)]));
   const values = partial_update ? { ...valuesOf(document), ...given } : given;
-  store.run(
-    "UPDATE documents SET metadata = ? WHERE id = ?",
-    JSON.stringify(values),
-    document.id,
-  );
+  store.run("UPDATE documents SET metadata = ? WHERE id = ?", JSON.stringify(values), document.id);
   if (!partial_update) {
     store.run("DELETE FROM metadata_bindings WHERE document_id = ?", document.id);
   }

@@ -1,4 +1,4 @@
-import { Refused } from "./handler.ts";
+import { invalid } from "./validation.ts";
 
 /**
  * An integer of the query within its bounds; throws Refused with the server's validation text,
@@ -15,16 +15,10 @@ export function numberParam(
   if (text === null) return otherwise;
   const value = Number(text);
   const refuse = (reason: string, type: string) =>
-    new Refused(
-      400,
-      "invalid_param",
-      `1 validation error for ${model}\n${name}\n  ${reason} [type=${type}, input_value='${text}', input_type=str]\n    For further information visit https://errors.pydantic.dev/2.12/v/${type}`,
-    );
+    invalid(model, { field: name, reason, type, value: text });
   if (text.trim() === "" || !Number.isInteger(value)) {
-    throw refuse(
-      "Input should be a valid integer, unable to parse string as an integer",
-      "int_parsing",
-    );
+    const reason = "Input should be a valid integer, unable to parse string as an integer";
+    throw refuse(reason, "int_parsing");
   }
   if (value < least) {
     throw refuse(`Input should be greater than or equal to ${least}`, "greater_than_equal");

@@ -3,7 +3,8 @@ import { filesOf } from "./app-files.ts";
 import { applicationOf, type AppDefinition } from "./app-definitions.ts";
 import type { Engine } from "./engine.ts";
 import { type Call, type Clock, type Handler, on, Refused, type Reply } from "./handler.ts";
-import { checkedInputs, isObject } from "./input-form.ts";
+import { checkedInputs } from "./input-form.ts";
+import { invalidParam, notFound, unforeseen } from "./refusals.ts";
 import {
   finishedLine,
   replayedLine,
@@ -24,6 +25,7 @@ import {
   workflowId,
 } from "./runs-store.ts";
 import { type Channels, endings, eventStream } from "./streams.ts";
+import { isFields } from "./validation.ts";
 
 /** What the handlers of applications share. */
 export interface AppRoom {
@@ -50,20 +52,12 @@ export function appOf(call: Call, mode?: AppDefinition["mode"]): AppDefinition {
 /** The end user that a route insists on (server §2). */
 export function userOf(input: { readonly user?: string | undefined }): string {
   if (input.user) return input.user;
-  throw new Refused(400, "invalid_param", "Arg user must be provided.");
+  throw invalidParam("Arg user must be provided.");
 }
-
-/** 500 without a code: what the server did not foresee. */
-export const unforeseen = () =>
-  new Refused(500, "unknown", "Internal Server Error", {
-    message: "Internal Server Error",
-    code: "unknown",
-    status: 500,
-  });
 
 /** Did the request ask for events? Without a word the answer blocks (server §13). */
 export const wantsStream = (call: Call): boolean =>
-  isObject(call.body) && call.body["response_mode"] === "streaming";
+  isFields(call.body) && call.body["response_mode"] === "streaming";
 
 /** A run that has done nothing yet. */
 export const newProgress = (variables: Progress["variables"]): Progress => ({
@@ -141,7 +135,7 @@ export function runHandlers(room: AppRoom): readonly Handler[] {
         throw new Refused(400, "bad_request", `Invalid workflow_id format: '${workflow_id}'. `);
       }
       if (workflow_id !== workflowId(app.name)) {
-        throw new Refused(404, "not_found", `Workflow not found with id: ${workflow_id}`);
+        throw notFound(`Workflow not found with id: ${workflow_id}`);
       }
       return execute(app, { ...input, user }, call);
     }),
@@ -149,7 +143,7 @@ export function runHandlers(room: AppRoom): readonly Handler[] {
     on(show, ({ workflow_run_id }, call) => {
       if (!isUuid(workflow_run_id)) throw unforeseen();
       const found = records.run(appOf(call).name, workflow_run_id);
-      if (!found) throw new Refused(404, "not_found", "Workflow run not found.");
+      if (!found) throw notFound("Workflow run not found.");
       return { json: detail(found) };
     }),
 
@@ -168,7 +162,7 @@ export function runHandlers(room: AppRoom): readonly Handler[] {
       const found =
         engine.live(input.workflow_run_id) ?? records.run(app.name, input.workflow_run_id);
       if (!found || found.app !== app.name || found.endUserId !== user.id) {
-        throw new Refused(404, "not_found", "Workflow run not found");
+        throw notFound("Workflow run not found");
       }
       return { stream: attached(room, found, call) };
     }),

@@ -54,7 +54,12 @@ export function tagHandlers(room: KnowledgeRoom): readonly Handler[] {
   return [
     on(list, (_input, call) => {
       const rows = store.all<TagRow>("SELECT id, name FROM tags ORDER BY key DESC");
-      if (rows.length > 0) checkAnswer(call, "list[DataSetTag]", rows.map((_, at) => `${at}.`));
+      if (rows.length > 0)
+        checkAnswer(
+          call,
+          "list[DataSetTag]",
+          rows.map((_, at) => `${at}.`),
+        );
       return { json: rows.map(answered) };
     }),
 
@@ -135,8 +140,5 @@ const withoutTags = (model: string, value: unknown) =>
 function checkAnswer(call: Call, model: string, places: readonly string[]): void {
   if (atLeast(call.version, "1.13.0")) return;
   const finding = { reason: "Input should be a valid string", type: "string_type", value: 0 };
-  throw invalid(
-    model,
-    ...places.map((place) => ({ ...finding, field: `${place}binding_count` })),
-  );
+  throw invalid(model, ...places.map((place) => ({ ...finding, field: `${place}binding_count` })));
 }

@@ -1,0 +1,149 @@
+import {
+  body,
+  more,
+  named,
+  nothing,
+  operation,
+  page,
+  path,
+  query,
+  record,
+  time,
+} from "./operation.ts";
+import { required } from "./shared.ts";
+
+/** A fixed answer to a question; `created_at` is Unix seconds. */
+export interface Annotation {
+  readonly id: string;
+  readonly question: string | null;
+  readonly answer: string | null;
+  /** How often it was given. */
+  readonly hit_count: number | null;
+  readonly created_at: number | null;
+}
+
+/** The job that switches annotation replies on or off. */
+export interface ReplyJob {
+  readonly job_id: string;
+  readonly job_status: string;
+}
+
+const annotation_id = path.uuid("Annotation id", { word: "annotation" });
+const question = body.text("What is asked", { required });
+const answer = body.text("What to answer", { required });
+
+const sheet = record<Annotation>(
+  "id",
+  "question",
+  "answer",
+  "hit_count",
+  time("created", "created_at"),
+);
+
+export const list = operation({
+  id: "getAnnotationList",
+  command: "wf annotation list",
+  summary: "List the annotations",
+  key: "app",
+  route: "GET /apps/annotations",
+  params: { keyword: query.text("Only annotations that contain this text") },
+  returns: page<Annotation>(
+    "id",
+    "question",
+    "answer",
+    "hit_count",
+    more,
+    time("created", "created_at"),
+  ),
+  examples: ["wf --app chat annotation list --keyword leave"],
+});
+
+export const create = operation({
+  id: "createAnnotation",
+  command: "wf annotation create",
+  summary: "Create an annotation: a fixed answer to a question",
+  key: "app",
+  route: "POST /apps/annotations",
+  params: { question, answer },
+  returns: sheet,
+  examples: [
+    "wf --app chat annotation create --question 'Where is the office?' --answer 'Main street 1.'",
+  ],
+});
+
+export const update = operation({
+  id: "updateAnnotation",
+  command: "wf annotation update <annotation>",
+  summary: "Replace question and answer of an annotation",
+  key: "app",
+  route: "PUT /apps/annotations/{annotation_id}",
+  params: { annotation_id, question, answer },
+  returns: sheet,
+  examples: [
+    "wf --app chat annotation update 0190f2b4-d24d-7eaf-8716-2f3041526374 --question Where? --answer There.",
+  ],
+});
+
+export const remove = operation({
+  id: "deleteAnnotation",
+  command: "wf annotation delete <annotation>",
+  summary: "Delete an annotation",
+  key: "app",
+  route: "DELETE /apps/annotations/{annotation_id}",
+  params: { annotation_id },
+  returns: nothing,
+  done: 404,
+  destructive: true,
+  examples: ["wf --app chat annotation delete 0190f2b4-d24d-7eaf-8716-2f3041526374 --yes"],
+});
+
+const replySwitch = {
+  id: "initialAnnotationReplySettings",
+  key: "app",
+  route: "POST /apps/annotation-reply/{action}",
+  params: {
+    // Asked for whichever way the switch goes.
+    embedding_provider_name: body.text("Provider of the embedding model", { required }),
+    embedding_model_name: body.text("Embedding model that compares questions", { required }),
+    score_threshold: body.number("How alike questions must be, up to 1", { required }),
+  },
+  returns: named("job_id", record<ReplyJob>("job_id", "job_status")),
+  retry: "idempotent",
+} as const;
+
+export const enableReply = operation({
+  ...replySwitch,
+  command: "wf annotation reply enable",
+  summary: "Start the job that lets annotations answer questions",
+  fixed: { action: "enable" },
+  examples: [
+    "wf --app chat annotation reply enable --embedding-provider-name langgenius/openai/openai --embedding-model-name text-embedding-3-small --score-threshold 0.9",
+  ],
+});
+
+export const disableReply = operation({
+  ...replySwitch,
+  command: "wf annotation reply disable",
+  summary: "Start the job that stops annotations from answering questions",
+  fixed: { action: "disable" },
+  examples: [
+    "wf --app chat annotation reply disable --embedding-provider-name langgenius/openai/openai --embedding-model-name text-embedding-3-small --score-threshold 0.9",
+  ],
+});
+
+export const replyStatus = operation({
+  id: "getInitialAnnotationReplySettingsStatus",
+  command: "wf annotation reply status <action> <job>",
+  summary: "Show how far the job of an annotation reply switch is",
+  key: "app",
+  route: "GET /apps/annotation-reply/{action}/status/{job_id}",
+  params: {
+    action: path.choice(["enable", "disable"], "What the job does"),
+    job_id: path.uuid("Job id, from the switch", { word: "job" }),
+  },
+  returns: named(
+    "job_id",
+    record<ReplyJob & { readonly error_msg: string }>("job_id", "job_status", "error_msg"),
+  ),
+  examples: ["wf --app chat annotation reply status enable 0190f2b4-e35e-7fb0-9827-304152637485"],
+});

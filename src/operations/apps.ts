@@ -1,0 +1,229 @@
+import { more, named, operation, path, record } from "./operation.ts";
+
+/** What an application is; all but name and mode may be empty. */
+export interface AppInfo {
+  readonly name: string;
+  readonly description: string | null;
+  readonly tags: readonly string[];
+  readonly mode: "completion" | "chat" | "agent-chat" | "advanced-chat" | "workflow" | "agent";
+  readonly author_name: string | null;
+}
+
+/** Icons of the tools that an application uses, by name of the tool; an address or an emoji. */
+export interface AppMeta {
+  readonly tool_icons: Readonly<
+    Record<string, string | { readonly background: string; readonly content: string }>
+  >;
+}
+
+/** One field of the form that a run is started with. */
+export interface InputField {
+  readonly variable: string;
+  readonly label: string;
+  readonly required: boolean;
+  readonly type?: string;
+  readonly default?: unknown;
+  /** Choices of a select; empty for other controls. */
+  readonly options?: readonly string[];
+  /** Largest number of characters, or of files. */
+  readonly max_length?: number | null;
+  readonly allowed_file_types?: readonly string[];
+  readonly allowed_file_extensions?: readonly string[];
+  readonly allowed_file_upload_methods?: readonly string[];
+}
+
+interface Switch {
+  readonly enabled: boolean;
+}
+
+/** What an application asks for and can do; sizes are MB, `workflow_file_upload_limit` is files. */
+export interface AppParameters {
+  readonly opening_statement: string | null;
+  readonly suggested_questions: readonly string[];
+  readonly suggested_questions_after_answer: Switch;
+  readonly speech_to_text: Switch;
+  readonly text_to_speech: Switch & {
+    readonly voice?: string;
+    readonly language?: string;
+    readonly autoPlay?: string;
+  };
+  readonly retriever_resource: Switch;
+  readonly annotation_reply: Switch;
+  readonly more_like_this: Switch;
+  readonly sensitive_word_avoidance: Switch;
+  /** Each entry holds one field under the name of its control: `{"text-input": {…}}`. */
+  readonly user_input_form: readonly Readonly<Record<string, InputField>>[];
+  readonly file_upload: {
+    readonly enabled?: boolean;
+    readonly number_limits?: number;
+    readonly allowed_file_types?: readonly string[];
+    readonly allowed_file_extensions?: readonly string[];
+    readonly allowed_file_upload_methods?: readonly string[];
+    readonly fileUploadConfig?: Readonly<Record<string, number>>;
+    readonly image?: Switch & {
+      readonly number_limits: number;
+      readonly transfer_methods: readonly string[];
+      readonly detail?: string;
+    };
+  };
+  readonly system_parameters: {
+    readonly file_size_limit: number;
+    readonly image_file_size_limit: number;
+    readonly audio_file_size_limit: number;
+    readonly video_file_size_limit: number;
+    readonly workflow_file_upload_limit: number;
+  };
+}
+
+/** How the web page of an application looks. */
+export interface Site {
+  readonly title: string;
+  readonly description: string | null;
+  readonly default_language: string;
+  readonly chat_color_theme: string | null;
+  readonly chat_color_theme_inverted: boolean;
+  readonly icon_type: string | null;
+  readonly icon: string | null;
+  readonly icon_background: string | null;
+  readonly icon_url: string | null;
+  readonly copyright: string | null;
+  readonly privacy_policy: string | null;
+  readonly custom_disclaimer: string | null;
+  readonly input_placeholder?: string | null;
+  readonly show_workflow_steps: boolean;
+  readonly use_icon_as_answer_icon: boolean;
+}
+
+/** A person that requests were made for; `session_id` is the name sent as `user`. */
+export interface EndUser {
+  readonly id: string;
+  readonly tenant_id: string;
+  readonly app_id: string | null;
+  readonly type: string;
+  readonly external_user_id: string | null;
+  readonly name: string | null;
+  readonly is_anonymous: boolean;
+  readonly session_id: string;
+  /** ISO 8601 in UTC without a zone, unlike other times (server §22). */
+  readonly created_at: string;
+  readonly updated_at: string;
+}
+
+const inputsOf = ({ user_input_form }: AppParameters) =>
+  user_input_form
+    .flatMap((entry) => Object.entries(entry))
+    .map(
+      ([control, field]) => `${field.variable} (${control}${field.required ? ", required" : ""})`,
+    )
+    .join(", ");
+
+export const info = operation({
+  id: "getChatAppInfo",
+  command: "wf app info",
+  summary: "Show the name and kind of the application",
+  key: "app",
+  route: "GET /info",
+  params: {},
+  returns: named(
+    "name",
+    record<AppInfo>("name", "mode", "description", "author_name", [
+      "tags",
+      ({ tags }) => tags.join(", "),
+    ]),
+  ),
+  examples: ["wf app info", "wf --app chat app info -o json"],
+});
+
+export const meta = operation({
+  id: "getChatAppMeta",
+  command: "wf app meta",
+  summary: "Show the icons of the tools that the application uses",
+  key: "app",
+  route: "GET /meta",
+  params: {},
+  returns: record<AppMeta>("tool_icons"),
+  examples: ["wf app meta"],
+});
+
+export const parameters = operation({
+  id: "getChatAppParameters",
+  command: "wf app parameters",
+  summary: "Show what the application asks for and can do",
+  key: "app",
+  route: "GET /parameters",
+  params: {},
+  returns: record<AppParameters>(
+    ["inputs", inputsOf],
+    "opening_statement",
+    ["suggested_questions", (app) => app.suggested_questions.join("; ")],
+    ["file_upload", (app) => app.file_upload.enabled],
+    ["file_types", (app) => app.file_upload.allowed_file_types?.join(", ")],
+    ["speech_to_text", (app) => app.speech_to_text.enabled],
+    ["text_to_speech", (app) => app.text_to_speech.enabled],
+    ["annotation_reply", (app) => app.annotation_reply.enabled],
+    more,
+    ["suggested_questions_after_answer", (app) => app.suggested_questions_after_answer.enabled],
+    ["retriever_resource", (app) => app.retriever_resource.enabled],
+    ["more_like_this", (app) => app.more_like_this.enabled],
+    ["sensitive_word_avoidance", (app) => app.sensitive_word_avoidance.enabled],
+    "system_parameters",
+  ),
+  examples: ["wf app parameters", "wf app parameters --jq .user_input_form"],
+});
+
+export const site = operation({
+  id: "getChatWebAppSettings",
+  command: "wf app site",
+  summary: "Show how the web page of the application looks",
+  key: "app",
+  route: "GET /site",
+  params: {},
+  returns: named(
+    "title",
+    record<Site>(
+      "title",
+      "description",
+      "default_language",
+      "icon",
+      "icon_background",
+      "chat_color_theme",
+      "copyright",
+      "privacy_policy",
+      more,
+      "custom_disclaimer",
+      "input_placeholder",
+      "icon_type",
+      "icon_url",
+      "chat_color_theme_inverted",
+      "show_workflow_steps",
+      "use_icon_as_answer_icon",
+    ),
+  ),
+  examples: ["wf app site"],
+});
+
+export const endUser = operation({
+  id: "getEndUserChat",
+  command: "wf user show <id>",
+  summary: "Show an end user of the application",
+  key: "app",
+  route: "GET /end-users/{end_user_id}",
+  params: {
+    end_user_id: path.uuid("End user id; not the name that --user sends", { word: "id" }),
+  },
+  returns: record<EndUser>(
+    "id",
+    "session_id",
+    "name",
+    "type",
+    "is_anonymous",
+    ["created", ({ created_at }) => new Date(`${created_at}Z`)],
+    ["updated", ({ updated_at }) => new Date(`${updated_at}Z`)],
+    more,
+    "external_user_id",
+    "app_id",
+    "tenant_id",
+  ),
+  since: "1.13.0",
+  examples: ["wf user show 0190f2b4-6b3c-7a18-8c4d-5e6f7a8b9c0d"],
+});

@@ -1,0 +1,34 @@
+import { body, file as bytes, operation, record } from "./operation.ts";
+import { file, userInBody, userInForm } from "./shared.ts";
+
+export const transcribe = operation({
+  id: "audioToText",
+  command: "wf audio transcribe <file>",
+  summary: "Turn speech into text, by a model that is paid for",
+  key: "app",
+  route: "POST /audio-to-text",
+  params: { file, user: userInForm },
+  returns: record<{ readonly text: string }>("text"),
+  retry: "safe",
+  idle: 1260,
+  examples: ["wf audio transcribe question.mp3"],
+});
+
+export const speak = operation({
+  id: "textToAudioChat",
+  command: "wf audio speak",
+  summary: "Turn text into speech, by a model that is paid for",
+  key: "app",
+  route: "POST /text-to-audio",
+  params: {
+    message_id: body.uuid("Message whose answer to speak, instead of a text"),
+    text: body.text("Text to speak", { orFile: true }),
+    voice: body.text("Voice, the application's own when absent"),
+    streaming: body.flag("Send the sound while it is made"),
+    user: userInBody,
+  },
+  returns: bytes,
+  retry: "safe",
+  idle: 1260,
+  examples: ["wf audio speak --text Welcome --output-file welcome.mp3"],
+});

@@ -1,0 +1,439 @@
+import {
+  body,
+  cursor,
+  events,
+  list as rows,
+  more,
+  named,
+  nothing,
+  operation,
+  page,
+  path,
+  query,
+  record,
+  time,
+} from "./operation.ts";
+import { required, userInBody, userInQuery } from "./shared.ts";
+import { run } from "./workflows.ts";
+import type { PauseReason } from "./workflows.ts";
+
+/** A chunk of knowledge that an answer was made from. */
+export interface RetrieverResource {
+  readonly id: string;
+  readonly message_id: string;
+  readonly position: number;
+  readonly dataset_id: string;
+  readonly dataset_name: string;
+  readonly document_id: string;
+  readonly document_name: string;
+  readonly data_source_type: string;
+  readonly segment_id: string;
+  readonly score: number;
+  readonly hit_count: number;
+  readonly word_count: number;
+  readonly segment_position: number;
+  readonly index_node_hash: string;
+  readonly content: string;
+  readonly summary?: string | null;
+  readonly created_at: number;
+}
+
+/** What an answer cost and was made from; prices are decimal texts, times are seconds. */
+export interface AnswerMetadata {
+  readonly annotation_reply?: unknown;
+  readonly retriever_resources: readonly RetrieverResource[];
+  /** Null in a paused answer. */
+  readonly usage: {
+    readonly prompt_tokens: number;
+    readonly prompt_unit_price: string;
+    readonly prompt_price_unit: string;
+    readonly prompt_price: string;
+    readonly completion_tokens: number;
+    readonly completion_unit_price: string;
+    readonly completion_price_unit: string;
+    readonly completion_price: string;
+    readonly total_tokens: number;
+    readonly total_price: string;
+    readonly currency: string;
+    readonly latency: number;
+    readonly time_to_first_token?: number | null;
+    readonly time_to_generate?: number | null;
+  } | null;
+}
+
+/**
+ * An answer in one piece. An unknown `conversation_id` in the request starts another conversation,
+ * so compare the one that comes back (server §22). Times are Unix seconds.
+ */
+export interface ChatAnswer {
+  readonly event: "message" | "workflow_paused";
+  /** What `stop` takes. */
+  readonly task_id: string;
+  readonly id: string;
+  readonly message_id: string;
+  readonly conversation_id: string;
+  readonly mode: string;
+  /** So far, where the application waits for a person. */
+  readonly answer: string;
+  readonly metadata: AnswerMetadata;
+  readonly created_at: number;
+  /** In a paused answer only, as is `data`. */
+  readonly workflow_run_id?: string;
+  readonly data?: Pick<
+    ChatAnswer,
+    "id" | "message_id" | "conversation_id" | "mode" | "answer" | "metadata" | "created_at"
+  > & {
+    readonly workflow_run_id: string;
+    readonly status: "paused";
+    readonly paused_nodes: readonly string[];
+    readonly reasons: readonly PauseReason[];
+    /** Seconds. */
+    readonly elapsed_time: number;
+    readonly total_tokens: number;
+    readonly total_steps: number;
+  };
+}
+
+/** A conversation of one end user; times are Unix seconds. */
+export interface Conversation {
+  readonly id: string;
+  readonly name: string;
+  readonly inputs: Readonly<Record<string, unknown>>;
+  readonly status: string;
+  readonly introduction: string | null;
+  readonly created_at: number;
+  readonly updated_at: number;
+}
+
+/** A question with its answer; `created_at` is Unix seconds. */
+export interface Message {
+  readonly id: string;
+  readonly conversation_id: string;
+  readonly parent_message_id: string | null;
+  readonly inputs: Readonly<Record<string, unknown>>;
+  readonly query: string;
+  /** After a pause the text before it twice: the run's outputs have the right one (server §22). */
+  readonly answer: string;
+  readonly status: string;
+  readonly error: string | null;
+  readonly feedback: { readonly rating: "like" | "dislike" } | null;
+  readonly message_files: readonly {
+    readonly id: string;
+    readonly filename: string;
+    readonly type: string;
+    readonly url: string | null;
+    readonly mime_type: string | null;
+    readonly size: number | null;
+    readonly transfer_method: string;
+    readonly belongs_to: "user" | "assistant" | null;
+    readonly upload_file_id: string | null;
+  }[];
+  readonly retriever_resources: readonly RetrieverResource[];
+  readonly agent_thoughts: readonly Readonly<Record<string, unknown>>[];
+  /** Forms that the application waited for, with the answer once submitted. */
+  readonly extra_contents?: readonly {
+    readonly type: string;
+    readonly workflow_run_id: string;
+    readonly submitted: boolean;
+    readonly form_definition: Readonly<Record<string, unknown>>;
+    readonly form_submission_data: Readonly<Record<string, unknown>> | null;
+  }[];
+  readonly created_at: number;
+}
+
+/** A variable that a conversation keeps; times are Unix seconds. */
+export interface ConversationVariable {
+  readonly id: string;
+  readonly name: string;
+  readonly value_type: string;
+  readonly value: unknown;
+  readonly description: string;
+  readonly created_at: number;
+  readonly updated_at: number;
+}
+
+/** What somebody thought of a message. */
+export interface Feedback {
+  readonly id: string;
+  readonly app_id: string;
+  readonly conversation_id: string;
+  readonly message_id: string;
+  readonly rating: "like" | "dislike";
+  readonly content: string | null;
+  readonly from_source: string;
+  readonly from_end_user_id: string | null;
+  readonly from_account_id: string | null;
+  /** ISO 8601 in UTC without a zone, unlike other times (server §22). */
+  readonly created_at: string;
+  readonly updated_at: string;
+}
+
+const success = record<{ readonly result: "success" }>("result");
+
+const conversation_id = path.uuid("Conversation id", { word: "conversation" });
+const message_id = path.uuid("Message id", { word: "message" });
+
+const message = {
+  id: "sendChatMessage",
+  key: "app",
+  route: "POST /chat-messages",
+  params: {
+    query: body.text("What to say", { required }),
+    inputs: run.params.inputs,
+    conversation_id: body.uuid("Conversation to go on with, a new one when absent"),
+    files: run.params.files,
+    auto_generate_name: body.flag("Name a new conversation by itself", { server: "true" }),
+    workflow_id: body.text("Published version of the workflow, the newest when absent"),
+    user: userInBody,
+  },
+} as const;
+
+export const send = operation({
+  ...message,
+  summary: "Send a message and follow the events of its answer",
+  fixed: { response_mode: "streaming" },
+  returns: events,
+  idle: 45,
+});
+
+export const sendBlocking = operation({
+  ...message,
+  summary: "Send a message and wait for its answer",
+  fixed: { response_mode: "blocking" },
+  returns: record<ChatAnswer>(
+    "answer",
+    "conversation_id",
+    "message_id",
+    time("created", "created_at"),
+    ["tokens", ({ metadata }) => metadata.usage?.total_tokens],
+    more,
+    "event",
+    "mode",
+    "task_id",
+    "workflow_run_id",
+    [
+      "sources",
+      ({ metadata }) =>
+        metadata.retriever_resources.map(({ document_name }) => document_name).join(", "),
+    ],
+  ),
+  idle: 1260,
+});
+
+export const stop = operation({
+  id: "stopChatMessageGeneration",
+  command: "wf chat stop <task>",
+  summary: "Ask the server to stop an answer; it says success either way",
+  key: "app",
+  route: "POST /chat-messages/{task_id}/stop",
+  params: {
+    task_id: path.text("Task id, from the events of the answer", { word: "task" }),
+    user: userInBody,
+  },
+  returns: success,
+  retry: "idempotent",
+  examples: ["wf --app chat chat stop 0190f2b4-9e0f-7a6b-83d2-8b9c0d1e2f30"],
+});
+
+export const suggested = operation({
+  id: "getSuggestedQuestions",
+  command: "wf message suggested <message>",
+  summary: "List questions that could follow a message, made by a model",
+  key: "app",
+  route: "GET /messages/{message_id}/suggested",
+  params: { message_id, user: userInQuery },
+  returns: named("", rows<string>("data", ["question", (question) => question])),
+  examples: ["wf --app chat message suggested 0190f2b4-af1a-7b7c-94e3-9c0d1e2f3041"],
+});
+
+export const feedback = operation({
+  id: "postChatMessageFeedback",
+  command: "wf message feedback <message>",
+  summary: "Rate a message, or withdraw the rating",
+  key: "app",
+  route: "POST /messages/{message_id}/feedbacks",
+  params: {
+    message_id,
+    rating: body.choice(["like", "dislike"], "How good the answer is; absent, it is withdrawn"),
+    content: body.text("Why"),
+    user: userInBody,
+  },
+  returns: success,
+  retry: "idempotent",
+  examples: [
+    "wf --app chat message feedback 0190f2b4-af1a-7b7c-94e3-9c0d1e2f3041 --rating like",
+    "wf --app chat message feedback 0190f2b4-af1a-7b7c-94e3-9c0d1e2f3041",
+  ],
+});
+
+export const feedbacks = operation({
+  id: "getChatAppFeedbacks",
+  command: "wf feedback list",
+  summary: "List the ratings of messages",
+  key: "app",
+  route: "GET /app/feedbacks",
+  params: {},
+  returns: page<Feedback>(
+    "id",
+    "rating",
+    "content",
+    "message_id",
+    ["created", ({ created_at }) => new Date(`${created_at}Z`)],
+    more,
+    "conversation_id",
+    "from_source",
+    "from_end_user_id",
+    "from_account_id",
+    ["updated", ({ updated_at }) => new Date(`${updated_at}Z`)],
+  ),
+  examples: ["wf --app chat feedback list --all -o csv"],
+});
+
+export const conversations = operation({
+  id: "getConversationsList",
+  command: "wf conversation list",
+  summary: "List the conversations of the end user",
+  key: "app",
+  route: "GET /conversations",
+  params: {
+    sort_by: query.choice(
+      ["created_at", "-created_at", "updated_at", "-updated_at"],
+      "What to sort by, newest first with a minus",
+      { server: "-updated_at" },
+    ),
+    user: userInQuery,
+  },
+  returns: cursor<Conversation>(
+    "last_id",
+    "id",
+    "name",
+    time("created", "created_at"),
+    time("updated", "updated_at"),
+    more,
+    "status",
+    "introduction",
+    "inputs",
+  ),
+  examples: ["wf --app chat conversation list", "wf --app chat conversation list --user ann --all"],
+});
+
+export const removeConversation = operation({
+  id: "deleteConversation",
+  command: "wf conversation delete <conversation>",
+  summary: "Delete a conversation with its messages",
+  key: "app",
+  route: "DELETE /conversations/{conversation_id}",
+  params: { conversation_id, user: userInBody },
+  returns: nothing,
+  done: 404,
+  destructive: true,
+  examples: ["wf --app chat conversation delete 0190f2b4-b02b-7c8d-a5f4-0d1e2f304152 --yes"],
+});
+
+export const renameConversation = operation({
+  id: "renameConversation",
+  command: "wf conversation rename <conversation>",
+  summary: "Rename a conversation, or let a model name it",
+  key: "app",
+  route: "POST /conversations/{conversation_id}/name",
+  params: {
+    conversation_id,
+    name: body.text("New name; needed without --auto-generate"),
+    auto_generate: body.flag("Let a model find the name", { server: "false" }),
+    user: userInBody,
+  },
+  returns: record<Conversation>(
+    "id",
+    "name",
+    time("created", "created_at"),
+    time("updated", "updated_at"),
+    more,
+    "status",
+    "introduction",
+    "inputs",
+  ),
+  retry: "idempotent",
+  examples: ["wf --app chat conversation rename 0190f2b4-b02b-7c8d-a5f4-0d1e2f304152 --name Leave"],
+});
+
+export const variables = operation({
+  id: "getConversationVariables",
+  command: "wf conversation variables <conversation>",
+  summary: "List the variables of a conversation",
+  key: "app",
+  route: "GET /conversations/{conversation_id}/variables",
+  params: {
+    conversation_id,
+    variable_name: query.text("Only the variable of this name", { length: [1, 255] }),
+    user: userInQuery,
+  },
+  returns: cursor<ConversationVariable>(
+    "last_id",
+    "id",
+    "name",
+    "value_type",
+    "value",
+    time("updated", "updated_at"),
+    more,
+    "description",
+    time("created", "created_at"),
+  ),
+  examples: ["wf --app convo conversation variables 0190f2b4-b02b-7c8d-a5f4-0d1e2f304152"],
+});
+
+export const setVariable = operation({
+  id: "updateChatConversationVariable",
+  command: "wf conversation set-variable <conversation> <variable>",
+  summary: "Set a variable of a conversation",
+  key: "app",
+  route: "PUT /conversations/{conversation_id}/variables/{variable_id}",
+  params: {
+    conversation_id,
+    variable_id: path.uuid("Variable id, from the list of variables", { word: "variable" }),
+    value: body.json("New value, JSON of the variable's own type", { required }),
+    user: userInBody,
+  },
+  returns: record<ConversationVariable>(
+    "id",
+    "name",
+    "value_type",
+    "value",
+    time("updated", "updated_at"),
+    more,
+    "description",
+    time("created", "created_at"),
+  ),
+  examples: [
+    `wf --app convo conversation set-variable 0190f2b4-b02b-7c8d-a5f4-0d1e2f304152 0190f2b4-c13c-7d9e-b605-1e2f30415263 --value '"happy"'`,
+  ],
+});
+
+export const messages = operation({
+  id: "getConversationHistory",
+  command: "wf conversation messages <conversation>",
+  summary: "List the messages of a conversation, page by page back from the newest",
+  key: "app",
+  route: "GET /messages",
+  params: {
+    conversation_id: query.uuid("Conversation id", { word: "conversation", required }),
+    user: userInQuery,
+  },
+  returns: cursor<Message>(
+    "first_id",
+    "id",
+    time("created", "created_at"),
+    "query",
+    "answer",
+    "status",
+    ["feedback", (row) => row.feedback?.rating],
+    more,
+    ["files", (row) => row.message_files.map(({ filename }) => filename).join(", ")],
+    [
+      "sources",
+      (row) => row.retriever_resources.map(({ document_name }) => document_name).join(", "),
+    ],
+    "error",
+    "inputs",
+  ),
+  examples: ["wf --app chat conversation messages 0190f2b4-b02b-7c8d-a5f4-0d1e2f304152"],
+});

@@ -1,0 +1,68 @@
+import { file as bytes, more, operation, path, query, record, time } from "./operation.ts";
+import { file, userInForm, userInQuery } from "./shared.ts";
+
+/**
+ * A file uploaded for runs and messages of the end user who uploaded it: its `id` is their
+ * `upload_file_id`. `source_url` is signed and works without a key.
+ */
+export interface UploadedFile {
+  readonly id: string;
+  readonly reference: string | null;
+  readonly name: string;
+  /** Bytes. */
+  readonly size: number;
+  readonly extension: string | null;
+  readonly mime_type: string | null;
+  /** Id of the end user. */
+  readonly created_by: string | null;
+  /** Unix seconds. */
+  readonly created_at: number;
+  readonly preview_url: string | null;
+  readonly source_url: string;
+  readonly original_url: string | null;
+  readonly user_id: string | null;
+  readonly tenant_id: string | null;
+  readonly conversation_id: string | null;
+  readonly file_key: string | null;
+}
+
+export const upload = operation({
+  id: "uploadChatFile",
+  command: "wf file upload <file>",
+  summary: "Upload a file for runs and messages",
+  key: "app",
+  route: "POST /files/upload",
+  params: { file, user: userInForm },
+  returns: record<UploadedFile>(
+    "id",
+    "name",
+    "size",
+    "extension",
+    "mime_type",
+    time("created", "created_at"),
+    more,
+    "created_by",
+    "source_url",
+    "preview_url",
+  ),
+  examples: ["wf file upload welcome.md", "wf file upload welcome.md -o name"],
+});
+
+export const preview = operation({
+  id: "previewChatFile",
+  command: "wf file preview <file_id>",
+  summary: "Download an uploaded file that a message has used",
+  key: "app",
+  route: "GET /files/{file_id}/preview",
+  params: {
+    file_id: path.uuid("File id, from the upload"),
+    as_attachment: query.flag("Answer as a download, with the file's name", {
+      server: "false",
+    }),
+    user: userInQuery,
+  },
+  returns: bytes,
+  examples: [
+    "wf --app chat file preview 0190f2b4-8d1e-7f5a-b2c1-7a8b9c0d1e2f --output-file welcome.md",
+  ],
+});

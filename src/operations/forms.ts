@@ -1,0 +1,89 @@
+import { body, more, operation, path, record, time } from "./operation.ts";
+import { required, userInBody } from "./shared.ts";
+
+/** A field that a person fills in while a run waits. */
+export interface FormInput {
+  readonly type: "paragraph" | "select" | "file" | "file-list";
+  /** Key of the value in `inputs` of the answer. */
+  readonly output_variable_name: string;
+  readonly default?: {
+    readonly type: "constant" | "variable";
+    readonly selector: readonly string[];
+    readonly value: string;
+  } | null;
+  readonly option_source?: {
+    readonly type: "constant" | "variable";
+    readonly selector: readonly string[];
+    readonly value: readonly string[];
+  };
+  readonly allowed_file_types?: readonly string[];
+  readonly allowed_file_extensions?: readonly string[];
+  readonly allowed_file_upload_methods?: readonly ("local_file" | "remote_url")[];
+  readonly number_limits?: number;
+}
+
+/** A button of a form; its `id` is the action to answer with. */
+export interface FormAction {
+  readonly id: string;
+  readonly title: string;
+  readonly button_style: "primary" | "default" | "accent" | "ghost";
+}
+
+/**
+ * A form that a run waits for. In `form_content` variables are filled in, and
+ * `{{#$output.<name>#}}` marks where an input goes (server §22).
+ */
+export interface HumanInputForm {
+  readonly form_content: string;
+  readonly inputs: readonly FormInput[];
+  readonly resolved_default_values: Readonly<Record<string, string>>;
+  readonly user_actions: readonly FormAction[];
+  /** Unix seconds. */
+  readonly expiration_time: number | null;
+}
+
+const form_token = path.text("Form token, from the event that announced the pause", {
+  word: "token",
+});
+
+export const show = operation({
+  id: "getChatflowHumanInputForm",
+  command: "wf form show <token>",
+  summary: "Show the form that a paused run waits for",
+  key: "app",
+  route: "GET /form/human_input/{form_token}",
+  params: { form_token },
+  returns: record<HumanInputForm>(
+    "form_content",
+    [
+      "inputs",
+      ({ inputs }) => inputs.map((i) => `${i.output_variable_name} (${i.type})`).join(", "),
+    ],
+    ["actions", ({ user_actions }) => user_actions.map((a) => `${a.id} (${a.title})`).join(", ")],
+    time("expires", "expiration_time"),
+    more,
+    "resolved_default_values",
+  ),
+  since: "1.14.0",
+  examples: ["wf --app review form show $TOKEN"],
+});
+
+export const submit = operation({
+  id: "submitChatflowHumanInputForm",
+  command: "wf form submit <token>",
+  summary: "Answer the form of a paused run, once, so that the run goes on",
+  key: "app",
+  route: "POST /form/human_input/{form_token}",
+  params: {
+    form_token,
+    inputs: body.json("Values of the form's inputs by name, JSON", {
+      required,
+      shape: { kind: "object" },
+    }),
+    action: body.text("Id of the action to take, from the form", { required }),
+    user: userInBody,
+  },
+  returns: record<Readonly<Record<string, unknown>>>(),
+  since: "1.14.0",
+  examples: [`wf --app review form submit $TOKEN --action approve --inputs '{"comment":"fine"}'`],
+});

@@ -1,0 +1,316 @@
+import type { FormAction, FormInput } from "./forms.ts";
+import {
+  body,
+  events as stream,
+  more,
+  named,
+  operation,
+  page,
+  path,
+  query,
+  record,
+  time,
+} from "./operation.ts";
+import { required, userInBody, userInQuery, workflow_run_id } from "./shared.ts";
+
+/** How a run stands; after the first four nothing more happens (server §7). */
+export type RunStatus =
+  | "succeeded"
+  | "failed"
+  | "stopped"
+  | "partial-succeeded"
+  | "running"
+  | "paused"
+  | "scheduled";
+
+/** Why a run is paused. `form_token` is null where the form goes out by e-mail only (server §14). */
+export type PauseReason =
+  | {
+      readonly TYPE: "human_input_required";
+      readonly form_id: string;
+      readonly form_content: string;
+      readonly form_token: string | null;
+      readonly inputs: readonly FormInput[];
+      readonly actions: readonly FormAction[];
+      readonly resolved_default_values: Readonly<Record<string, string>>;
+      readonly node_id: string;
+      readonly node_title: string;
+      /** Unix seconds. */
+      readonly expiration_time: number;
+      readonly approval_channels?: readonly string[];
+    }
+  | { readonly TYPE: "scheduled_pause"; readonly message: string };
+
+/** Values by name. */
+type Variables = Readonly<Record<string, unknown>>;
+
+/** What all answers about one run tell; times are Unix seconds. */
+interface AnyRun {
+  readonly id: string;
+  readonly workflow_id: string;
+  readonly status: RunStatus;
+  readonly error: string | null;
+  readonly total_tokens: number;
+  readonly total_steps: number;
+  readonly created_at: number;
+  /** Null until the run has ended. */
+  readonly finished_at: number | null;
+}
+
+/** A run as the server stored it. */
+export interface WorkflowRun extends AnyRun {
+  /** JSON text, with the `sys.` variables that the server added. */
+  readonly inputs: string | null;
+  /** Empty while the run goes on; JSON text from servers such as 1.12.1. */
+  readonly outputs: Variables | string | null;
+  /** Seconds; of the last segment only where the run was resumed (server §22). */
+  readonly elapsed_time: number | null;
+}
+
+/** What a run answers in one piece. A failed or paused one is a success of the request (server §13). */
+export interface BlockingRun {
+  /** What `stop` takes; not the run id. */
+  readonly task_id: string;
+  readonly workflow_run_id: string;
+  readonly data: AnyRun & {
+    readonly outputs: Variables | null;
+    /** Seconds. */
+    readonly elapsed_time: number;
+    readonly exceptions_count?: number;
+    /** Ids of the nodes that wait; in paused runs only, as are the reasons. */
+    readonly paused_nodes?: readonly string[];
+    readonly reasons?: readonly PauseReason[];
+  };
+}
+
+/** One entry of the log. Its id is not the run's; the run is null once it was purged (server §12). */
+export interface WorkflowLog {
+  readonly id: string;
+  readonly workflow_run: {
+    readonly id: string;
+    /** Time at which the version that ran was published. */
+    readonly version: string | null;
+    readonly status: RunStatus | null;
+    readonly triggered_from: string | null;
+    readonly error: string | null;
+    /** Seconds. */
+    readonly elapsed_time: number | null;
+    readonly total_tokens: number | null;
+    readonly total_steps: number | null;
+    readonly created_at: number | null;
+    readonly finished_at: number | null;
+    readonly exceptions_count: number | null;
+  } | null;
+  readonly details: unknown;
+  readonly created_from: string;
+  readonly created_by_role: "account" | "end_user";
+  readonly created_by_account: {
+    readonly id: string;
+    readonly name: string;
+    readonly email: string;
+  } | null;
+  readonly created_by_end_user: {
+    readonly id: string;
+    readonly type: string;
+    readonly is_anonymous: boolean;
+    readonly session_id: string;
+  } | null;
+  readonly created_at: number;
+}
+
+const dateOf = (seconds: number | null | undefined) =>
+  typeof seconds === "number" ? new Date(seconds * 1000) : null;
+
+const inputs = body.json("Values of the application's inputs by name, JSON", {
+  required,
+  shape: { kind: "object" },
+});
+const files = body.json("Files to work on, a JSON list; an uploaded one by upload_file_id", {
+  shape: {
+    kind: "list",
+    of: {
+      kind: "object",
+      fields: {
+        type: {
+          kind: "text",
+          required,
+          choices: ["image", "document", "audio", "video", "custom"],
+        },
+        transfer_method: { kind: "text", required, choices: ["remote_url", "local_file"] },
+        url: { kind: "text" },
+        upload_file_id: { kind: "text" },
+      },
+    },
+  },
+});
+
+const newest = {
+  id: "executeWorkflow",
+  key: "app",
+  route: "POST /workflows/run",
+  params: { inputs, files, user: userInBody },
+} as const;
+
+const chosen = {
+  id: "runWorkflowById",
+  key: "app",
+  route: "POST /workflows/{workflow_id}/run",
+  params: {
+    workflow_id: path.text("Published version of the workflow"),
+    ...newest.params,
+  },
+} as const;
+
+const streaming = {
+  fixed: { response_mode: "streaming" },
+  returns: stream,
+  idle: 45,
+} as const;
+
+const blocking = {
+  fixed: { response_mode: "blocking" },
+  returns: named(
+    "workflow_run_id",
+    record<BlockingRun>(
+      ["run", (answer) => answer.workflow_run_id],
+      ["status", ({ data }) => data.status],
+      ["outputs", ({ data }) => data.outputs],
+      ["error", ({ data }) => data.error],
+      ["started", ({ data }) => dateOf(data.created_at)],
+      ["elapsed", ({ data }) => data.elapsed_time],
+      ["tokens", ({ data }) => data.total_tokens],
+      ["steps", ({ data }) => data.total_steps],
+      more,
+      ["finished", ({ data }) => dateOf(data.finished_at)],
+      "task_id",
+      ["workflow_id", ({ data }) => data.workflow_id],
+      ["paused_nodes", ({ data }) => data.paused_nodes?.join(", ")],
+    ),
+  ),
+  idle: 1260,
+} as const;
+
+export const run = operation({
+  ...newest,
+  ...streaming,
+  summary: "Run the workflow and follow its events",
+});
+
+export const runBlocking = operation({
+  ...newest,
+  ...blocking,
+  summary: "Run the workflow and wait for its answer",
+});
+
+export const runById = operation({
+  ...chosen,
+  ...streaming,
+  summary: "Run one version of the workflow and follow its events",
+});
+
+export const runByIdBlocking = operation({
+  ...chosen,
+  ...blocking,
+  summary: "Run one version of the workflow and wait for its answer",
+});
+
+export const show = operation({
+  id: "getWorkflowRunDetail",
+  command: "wf show <run>",
+  summary: "Show a run with its inputs and outputs",
+  key: "app",
+  route: "GET /workflows/run/{workflow_run_id}",
+  params: { workflow_run_id },
+  returns: record<WorkflowRun>(
+    "id",
+    "status",
+    "inputs",
+    "outputs",
+    "error",
+    time("started", "created_at"),
+    time("finished", "finished_at"),
+    "elapsed_time",
+    "total_tokens",
+    "total_steps",
+    more,
+    "workflow_id",
+  ),
+  examples: [
+    "wf show 0190f2b4-7c2d-7e49-a1b0-6f7a8b9c0d1e",
+    "wf show 0190f2b4-7c2d-7e49-a1b0-6f7a8b9c0d1e --jq .outputs",
+  ],
+});
+
+export const stop = operation({
+  id: "stopWorkflowTaskGeneration",
+  summary: "Ask the server to stop a running task",
+  key: "app",
+  route: "POST /workflows/tasks/{task_id}/stop",
+  params: {
+    task_id: path.text("Task id, from the events of the run", { word: "task" }),
+    user: userInBody,
+  },
+  // Success for any task, stopped or not: only the run's detail tells (server §13).
+  returns: record<{ readonly result: "success" }>("result"),
+  retry: "idempotent",
+});
+
+export const events = operation({
+  id: "streamWorkflowEvents",
+  summary: "Follow the events of a run",
+  key: "app",
+  route: "GET /workflow/{workflow_run_id}/events",
+  params: {
+    workflow_run_id,
+    include_state_snapshot: query.flag("Begin with what has happened so far", { server: "false" }),
+    continue_on_pause: query.flag("Stay connected while the run waits for a person", {
+      server: "false",
+    }),
+    user: userInQuery,
+  },
+  returns: stream,
+  idle: 45,
+  since: "1.14.0",
+});
+
+export const logs = operation({
+  id: "getWorkflowLogs",
+  command: "wf logs",
+  summary: "List the runs of the workflow, newest first",
+  key: "app",
+  route: "GET /workflows/logs",
+  params: {
+    keyword: query.text("Only runs with this text, 30 characters of it, or with this run id"),
+    status: query.choice(["succeeded", "failed", "stopped"], "Only runs that ended like this"),
+    created_at__before: query.time("Only runs until this time", { flag: "before" }),
+    created_at__after: query.time("Only runs since this time", { flag: "after" }),
+    // Together with a keyword the server answers 500 (server §12).
+    created_by_end_user_session_id: query.text("Only runs of this end user; not with --keyword", {
+      flag: "end-user",
+    }),
+    created_by_account: query.text("Only runs of this account, by e-mail address", {
+      flag: "account",
+    }),
+  },
+  returns: named(
+    "workflow_run.id",
+    page<WorkflowLog>(
+      ["run", (log) => log.workflow_run?.id],
+      ["status", (log) => log.workflow_run?.status],
+      ["started", (log) => dateOf(log.workflow_run?.created_at)],
+      ["elapsed", (log) => log.workflow_run?.elapsed_time],
+      ["tokens", (log) => log.workflow_run?.total_tokens],
+      ["steps", (log) => log.workflow_run?.total_steps],
+      ["by", (log) => log.created_by_end_user?.session_id ?? log.created_by_account?.email],
+      more,
+      ["error", (log) => log.workflow_run?.error],
+      ["exceptions", (log) => log.workflow_run?.exceptions_count],
+      ["finished", (log) => dateOf(log.workflow_run?.finished_at)],
+      ["version", (log) => log.workflow_run?.version],
+      ["triggered_from", (log) => log.workflow_run?.triggered_from],
+      "created_from",
+      ["log", (log) => log.id],
+    ),
+  ),
+  examples: ["wf logs --status failed --after 2h", "wf logs --keyword hello --all -o jsonl"],
+});
