@@ -61,7 +61,7 @@ export function requestFor(
   const body: Record<string, unknown> = {};
   for (const [name, param] of Object.entries(row.params)) {
     if (param.in !== "body") continue;
-    const value = input[name] ?? (needsObject(param) ? {} : undefined);
+    const value = input[name] === undefined && needsObject(param) ? {} : input[name];
     if (value !== undefined) setAt(body, name, value);
   }
   Object.assign(body, fixed);

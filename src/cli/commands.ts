@@ -11,5 +11,27 @@ export function commandsOf(program: string): readonly Command[] {
     command: `${program} ${task.command}`,
     examples: task.examples.map((line) => line.replace(/^kb\b/, program)),
   }));
-  return [...own, ...shared].map(commandOf);
+  return [...own.map(commandOf).sort(byVerb), ...shared.map(commandOf)];
 }
+
+/** Verbs in the order people look for them; the nouns below them and further words follow. */
+const verbs = [
+  "list",
+  "create",
+  "add",
+  "upload",
+  "run",
+  "show",
+  "search",
+  "update",
+  "rename",
+  "replace",
+  "delete",
+];
+
+const rank = ({ words }: Command): number => {
+  const at = verbs.indexOf(words.at(-1) ?? "");
+  return words.length * 100 + (at < 0 ? verbs.length : at);
+};
+
+const byVerb = (a: Command, b: Command): number => rank(a) - rank(b);

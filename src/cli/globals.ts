@@ -10,6 +10,8 @@ export interface GlobalFlag {
   /** Commands that take it; every one when absent. */
   readonly only?: (command: Command) => boolean;
   readonly repeats?: true;
+  /** Field of Globals, where that of the flag would be taken by a command's own `--input`. */
+  readonly as?: string;
 }
 
 const writes = ({ effect }: Command) => effect !== "reads";
@@ -162,7 +164,7 @@ export const globalFlags: readonly GlobalFlag[] = [
     only: sendsAny,
   },
   { flags: "--insecure-http", help: "Allow http beyond this machine", group: "Connection" },
-  { flags: "--no-input", help: "Never ask", group: "Other" },
+  { flags: "--no-input", help: "Never ask", group: "Other", as: "mayAsk" },
 ];
 
 /** The shared flags a command takes. */
@@ -205,5 +207,6 @@ export interface Globals {
   readonly idleTimeout?: string;
   readonly caFile?: string;
   readonly insecureHttp?: boolean;
-  readonly input?: boolean;
+  /** false with --no-input. */
+  readonly mayAsk?: boolean;
 }

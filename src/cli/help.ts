@@ -101,7 +101,9 @@ function paramRows(name: string, param: Param): [string, string][] {
   const flag = flagOf(name, param);
   const short = param.short === undefined ? "    " : `-${param.short}, `;
   const value = param.kind === "flag" ? "" : ` <${param.word ?? param.noun ?? param.kind}>`;
-  const rows: [string, string][] = [[`${short}--${flag}${value}`, paramHelp(param)]];
+  const needed =
+    param.required && param.shape?.kind !== "object" && !param.from ? ", required" : "";
+  const rows: [string, string][] = [[`${short}--${flag}${value}`, `${paramHelp(param)}${needed}`]];
   if (param.orFile)
     rows.push([`    --${flag}-file <path>`, "The same from a file; - is standard input"]);
   if (param.kind === "flag" && param.in !== "local") rows.push([`    --no-${flag}`, "Say no"]);
@@ -116,10 +118,9 @@ export function paramHelp(param: Param): string {
       `${param.length[0]} to ${param.length[1]} ${param.many ? "times" : "characters"}`,
     param.range && `${param.range[0]} to ${param.range[1]}`,
     param.many && "repeats",
-    param.kind === "json" && "JSON, @file or -",
+    param.kind === "json" && "@file or - reads it",
     param.kind === "time" && "ISO 8601, now, today, 2h or epoch seconds",
     param.server !== undefined && `server default: ${param.server}`,
-    param.required && param.in !== "path" && "required",
   ].filter((part) => part !== undefined && part !== false && part !== "");
   return limits.length > 0 ? `${param.help} (${limits.join("; ")})` : param.help;
 }

@@ -7,6 +7,7 @@ export function nearest(typed: string, words: readonly string[]): string | undef
     if (longer !== undefined) return longer;
   }
   return closestMatch(typed, [...words], {
-    maxDistance: Math.max(1, Math.floor(typed.length * 0.4)),
+    // Two neighbours swapped are two edits: `tga` is near `tag`.
+    maxDistance: typed.length < 3 ? 1 : Math.max(2, Math.floor(typed.length * 0.4)),
   });
 }

@@ -39,7 +39,7 @@ export function optionsFor(globals: Globals, host: Host): Options {
       Number.isFinite(debug) ? debug : on(env("KB_DEBUG")) ? 1 : 0,
     ),
     input:
-      globals.input !== false &&
+      globals.mayAsk !== false &&
       !on(env("KB_NO_INPUT")) &&
       !on(env("CI")) &&
       host.stdin.isTTY &&

@@ -110,8 +110,9 @@ function optionsGiven(leaf: Commander): Globals & Record<string, unknown> {
   return Object.assign({}, ...levels.map((level) => level.opts()), { verbose });
 }
 
-function optionOf({ flags, help, repeats }: GlobalFlag): Option {
+function optionOf({ flags, help, repeats, as }: GlobalFlag): Option {
   const option = new Option(flags, help);
+  if (as !== undefined) option.attributeName = () => as;
   return repeats ? repeating(option) : option;
 }
 

@@ -104,7 +104,7 @@ export interface EndUser {
   readonly name: string | null;
   readonly is_anonymous: boolean;
   readonly session_id: string;
-  /** ISO 8601 in UTC without a zone, unlike other times (server §22). */
+  /** ISO 8601 in UTC without a zone, unlike other times (server §1). */
   readonly created_at: string;
   readonly updated_at: string;
 }

@@ -63,7 +63,7 @@ export interface AnswerMetadata {
 
 /**
  * An answer in one piece. An unknown `conversation_id` in the request starts another conversation,
- * so compare the one that comes back (server §22). Times are Unix seconds.
+ * so compare the one that comes back (server §18). Times are Unix seconds.
  */
 export interface ChatAnswer {
   readonly event: "message" | "workflow_paused";
@@ -112,7 +112,7 @@ export interface Message {
   readonly parent_message_id: string | null;
   readonly inputs: Readonly<Record<string, unknown>>;
   readonly query: string;
-  /** After a pause the text before it twice: the run's outputs have the right one (server §22). */
+  /** After a pause the text before it twice: the run's outputs have the right one (server §18). */
   readonly answer: string;
   readonly status: string;
   readonly error: string | null;
@@ -163,7 +163,7 @@ export interface Feedback {
   readonly from_source: string;
   readonly from_end_user_id: string | null;
   readonly from_account_id: string | null;
-  /** ISO 8601 in UTC without a zone, unlike other times (server §22). */
+  /** ISO 8601 in UTC without a zone, unlike other times (server §1). */
   readonly created_at: string;
   readonly updated_at: string;
 }

@@ -31,7 +31,7 @@ export interface FormAction {
 
 /**
  * A form that a run waits for. In `form_content` variables are filled in, and
- * `{{#$output.<name>#}}` marks where an input goes (server §22).
+ * `{{#$output.<name>#}}` marks where an input goes (server §14).
  */
 export interface HumanInputForm {
   readonly form_content: string;

@@ -15,7 +15,7 @@ import * as pipeline from "./pipeline.ts";
 import * as tags from "./tags.ts";
 import * as workflows from "./workflows.ts";
 
-/** Every row of the table, in the order of the help pages: a module exports rows and nothing else. */
+/** Every row of the table, noun by noun: a module exports rows and nothing else. */
 export const operations: readonly AnyOperation[] = [
   knowledge,
   documents,

@@ -63,7 +63,7 @@ export interface WorkflowRun extends AnyRun {
   readonly inputs: string | null;
   /** Empty while the run goes on; JSON text from servers such as 1.12.1. */
   readonly outputs: Variables | string | null;
-  /** Seconds; of the last segment only where the run was resumed (server §22). */
+  /** Seconds; of the last segment only where the run was resumed (server §13). */
   readonly elapsed_time: number | null;
 }
 

@@ -25,7 +25,6 @@ import {
   datasetOf,
   type DatasetRow,
   type DocumentRow,
-  type FileRow,
   findDocument,
   documentOf,
   type KnowledgeRoom,
@@ -37,7 +36,6 @@ import { pageFields, pageOf } from "./pages.ts";
 import { automatic, processRuleFrom } from "./process-rules.ts";
 import { invalidParam, notFound, notFoundAt, unforeseen } from "./refusals.ts";
 import { atLeast } from "./router.ts";
-import { seconds } from "./runs-store.ts";
 import { invalid } from "./validation.ts";
 import { addText, addUpload, type Content, fileOf, linkOf } from "./knowledge-files.ts";
 import { distinctNames, zipOf } from "./zip.ts";
@@ -88,7 +86,7 @@ export function documentHandlers(room: KnowledgeRoom): readonly Handler[] {
     on(createByText, (input, call) => {
       const dataset = datasetOf(room, input.dataset_id);
       if (input.indexing_technique === undefined) throw techniqueMissing(dataset, call);
-      const content = addText(room, input.name, input.text);
+      const content = () => addText(room, input.name, input.text);
       return inBatch(dataset, created(room, dataset, content, input, automatic));
     }),
 
@@ -97,7 +95,7 @@ export function documentHandlers(room: KnowledgeRoom): readonly Handler[] {
       const file = onlyFile(call);
       if (!file) throw noFile();
       // On this route a refused file is told without a word (server §3).
-      const content = addUpload(room, file, () => invalidParam(""));
+      const content = () => addUpload(room, file, () => invalidParam(""));
       const doc_form = input.doc_form ?? dataset.doc_form ?? "text_model";
       return inBatch(dataset, created(room, dataset, content, { ...input, doc_form }, undefined));
     }),
@@ -249,13 +247,13 @@ interface Processing {
 }
 
 /**
- * Makes a document of stored content, or replaces the enabled one of the same name, and gives its
+ * Makes a document of what `stored` gives, or replaces the enabled one of the same name, and gives its
  * id. `otherwise` is the rule where neither the request nor the knowledge base has one.
  */
 function created(
   room: KnowledgeRoom,
   dataset: DatasetRow,
-  content: Content,
+  stored: () => Content,
   processing: Processing,
   otherwise: typeof automatic | undefined,
 ): string {
@@ -263,6 +261,7 @@ function created(
   const doc_form = checkedForm(dataset, processing);
   settleDataset(room, dataset, processing, doc_form);
   const rule_id = ruleFor(room, dataset, processing.process_rule, otherwise);
+  const content = stored();
   const { original_document_id: original } = processing;
   if (original) {
     documentOf(room, { dataset_id: dataset.id, document_id: original }, () =>
@@ -418,6 +417,9 @@ function requeue(
   const { store } = room;
   const now = room.now();
   removeSegments(room, "document_id", id);
+  if (change.content) {
+    store.run("DELETE FROM files WHERE id = (SELECT file_id FROM documents WHERE id = ?)", id);
+  }
   store.run(
     `UPDATE documents SET name = ifnull(?, name), file_id = ifnull(?, file_id), rule_id = ?,
        doc_form = ?, created_from = ?, batch = ifnull(?, batch), indexing_status = 'waiting',
