@@ -48,7 +48,9 @@ const roomOf = (file: string) => file.split("/")[0]?.replace(/\.ts$/, "") ?? "";
 
 function importsOf(file: string): string[] {
   const text = readFileSync(join(source, file), "utf8");
-  return [...text.matchAll(/(?:from|import)\s*\(?\s*"([^"]+)"/g)].map((match) => match[1] ?? "");
+  return [...text.matchAll(/(?:^(?:import|export|\}) [^;"]*from |import\()"([^"]+)"/gm)].map(
+    (match) => match[1] ?? "",
+  );
 }
 
 /** `../api/client.ts` seen from `cli/run.ts` → `api/client.ts`. */

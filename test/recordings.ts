@@ -15,7 +15,7 @@ export interface Exchange {
   };
   readonly response: {
     readonly status: number;
-    readonly headers: Readonly<Record<string, string>>;
+    readonly headers?: Readonly<Record<string, string>> | null;
     readonly body?: unknown;
     readonly body_text?: string;
     /** Seconds since the request, and the bytes that came. */
@@ -50,5 +50,5 @@ export function bodyText({ response }: Exchange): string {
 /** The headers of a recorded answer, names in lower case. */
 export const headersOf = ({ response }: Exchange): Record<string, string> =>
   Object.fromEntries(
-    Object.entries(response.headers).map(([name, value]) => [name.toLowerCase(), value]),
+    Object.entries(response.headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]),
   );

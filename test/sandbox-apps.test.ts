@@ -2,6 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
+import { parseFault } from "../src/sandbox/faults.ts";
 import { type Sandbox, startSandbox } from "../src/sandbox/server.ts";
 import { manualClock, type ManualClock } from "./manual-clock.ts";
 
@@ -200,6 +201,18 @@ describe("a run", () => {
       total_steps: 2,
       exceptions_count: 0,
     });
+  });
+
+  test("closes with its last event on a server before 1.13.0", async () => {
+    await open();
+    sandbox.setFaults([parseFault("POST /workflows/run version=1.12.1")]);
+    const answer = await ask("echo", "POST", "/workflows/run", {
+      inputs: { query: "x" },
+      user: "u1",
+      response_mode: "streaming",
+    });
+    expect(answer.headers.get("x-version")).toBe("1.12.1");
+    expect((await answer.text()).split("\n\n").at(-2)).toContain('"event":"workflow_finished"');
   });
 
   test("blocks when no response mode is given", async () => {

@@ -175,7 +175,12 @@ function typedFor(
   });
   for (const [name, param] of flagged(command)) {
     const flag = flagOf(name, param);
-    const value = given[camel(flag)] as Typed | undefined; // written by the options made above
+    // Commander reads `--no-x` as x = false. Values were written by the options made above.
+    const value = (
+      param.kind === "flag" && flag.startsWith("no-")
+        ? given[camel(flag.slice(3))] === false || undefined
+        : given[camel(flag)]
+    ) as Typed | undefined;
     if (value !== undefined) typed[name] = value;
     const file = param.orFile ? given[camel(`${flag}-file`)] : undefined;
     if (file === undefined) continue;

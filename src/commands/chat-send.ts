@@ -1,6 +1,7 @@
 import * as chats from "../operations/chats.ts";
 import { isObject } from "../json.ts";
 import { CliError } from "../errors.ts";
+import { asEvents } from "./as-events.ts";
 import type { Context } from "./task.ts";
 
 /** Input of `wf chat send`. */
@@ -14,10 +15,6 @@ export interface ChatInput {
   readonly blocking?: boolean | undefined;
 }
 
-/** Does the answer come as events? */
-export const givesEvents = (input: ChatInput, format: string | undefined): boolean =>
-  !input.blocking && (format === undefined || format === "jsonl");
-
 /**
  * Sends one message, once. The server answers an unknown conversation by starting another one
  * (server §18), so the id that comes back is compared.
@@ -26,13 +23,13 @@ export async function* run(input: ChatInput, context: Context): AsyncGenerator<u
   const { blocking: _, ...rest } = input;
   const body = { ...rest, inputs: isObject(input.inputs) ? input.inputs : {} };
   let conversation: unknown;
-  if (!givesEvents(input, context.asked.format)) {
+  if (!asEvents(input, context.asked.format)) {
     const answer = await context.call(chats.sendBlocking, body);
     conversation = answer.conversation_id;
     yield answer;
     if (answer.event === "workflow_paused") throw paused();
   } else {
-    let ended = false;
+    let chatflow = false;
     for await (const event of await context.open(chats.send, body)) {
       conversation ??= event.data["conversation_id"];
       yield event;
@@ -41,12 +38,8 @@ export async function* run(input: ChatInput, context: Context): AsyncGenerator<u
       }
       if (event.event === "workflow_paused") throw paused();
       // In a chatflow message_end is no end; the run's own final event is (server §15.5).
-      const chatflow = event.data["workflow_run_id"] !== undefined;
-      ended ||= event.event === "message_end";
-      if (
-        event.event === "workflow_finished" ||
-        (ended && !chatflow && event.event === "message_end")
-      )
+      chatflow ||= event.data["workflow_run_id"] !== undefined;
+      if (event.event === "workflow_finished" || (event.event === "message_end" && !chatflow))
         break;
     }
   }

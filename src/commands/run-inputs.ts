@@ -23,6 +23,19 @@ export async function runInputs(
   context: Context,
 ): Promise<Record<string, unknown>> {
   const fields = await formOf(context);
+  try {
+    return fitted(given, fields);
+  } catch (error) {
+    // Another kind of application has another form, or none: then that is the mistake.
+    await requireWorkflow(context);
+    throw error;
+  }
+}
+
+function fitted(
+  given: { readonly input?: readonly string[] | undefined; readonly inputs?: unknown },
+  fields: readonly FormField[],
+): Record<string, unknown> {
   const values: Record<string, unknown> = { ...(isObject(given.inputs) ? given.inputs : {}) };
   for (const assignment of given.input ?? []) {
     const at = assignment.indexOf("=");
@@ -38,7 +51,7 @@ export async function runInputs(
       const names = fields.map((field) => field.variable).join(", ");
       throw wrong(
         `the application has no input ${JSON.stringify(name)}`,
-        names && `it has: ${names}`,
+        names === "" ? "it takes none" : `it has: ${names}`,
       );
     }
   }
@@ -55,18 +68,19 @@ async function formOf(context: Context): Promise<FormField[]> {
       ),
     );
   } catch (error) {
-    if (!(error instanceof ApiError) || error.kind === "auth") throw error;
-    const { mode } = await context.call(apps.info, {});
-    if (mode === "workflow") throw error;
-    throw new CliError(
-      "unsupported",
-      `this key opens an application of mode ${mode}, not a workflow`,
-      {
-        changed: "nothing",
-        hint: "chat applications are used with `wf chat send`, completion with `wf completion create`",
-      },
-    );
+    if (error instanceof ApiError && error.kind !== "auth") await requireWorkflow(context);
+    throw error;
   }
+}
+
+async function requireWorkflow(context: Context): Promise<void> {
+  const { mode } = await context.call(apps.info, {});
+  if (mode === "workflow") return;
+  throw new CliError(
+    "unsupported",
+    `this key opens an application of mode ${mode}, not a workflow`,
+    { changed: "nothing", hint: "chat applications are used with `wf chat send`" },
+  );
 }
 
 function fieldOf(control: string, value: unknown): FormField {

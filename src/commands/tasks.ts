@@ -1,29 +1,29 @@
 import { body, events, list, local, named, nothing, record } from "../operations/operation.ts";
 import * as apps from "../operations/apps.ts";
 import * as chats from "../operations/chats.ts";
+import * as completions from "../operations/completions.ts";
 import * as documents from "../operations/documents.ts";
 import * as knowledge from "../operations/knowledge.ts";
 import * as metadata from "../operations/metadata.ts";
 import {
   dataset_id,
+  file,
   required,
   searchMethods,
   userInBody,
   userInQuery,
   workflow_run_id,
 } from "../operations/shared.ts";
+import * as pipeline from "../operations/pipeline.ts";
 import * as tags from "../operations/tags.ts";
 import * as workflows from "../operations/workflows.ts";
 import type { ChatInput } from "./chat-send.ts";
+import { asEvents } from "./as-events.ts";
+import type { CompletionInput } from "./completion-create.ts";
+import type { PipelineInput } from "./kb-pipeline-run.ts";
 import { task } from "./task.ts";
 import type { Task } from "./task.ts";
 import type { RunInput } from "./workflow-run.ts";
-
-/** An answer in JSON, or its events as they come. */
-const asEvents = (input: RunInput | ChatInput, format: string | undefined): boolean =>
-  !input.blocking &&
-  !("detach" in input && input.detach) &&
-  (format === undefined || format === "jsonl");
 
 const docWait = task({
   command: "kb doc wait <kb> [doc...]",
@@ -62,6 +62,109 @@ const kbSearch = task({
   effect: "reads",
   examples: ["kb search Handbook onboarding", "kb search Handbook onboarding --top-k 3 -o json"],
   load: () => import("./kb-search.ts"),
+});
+
+const docReplace = task({
+  command: "kb doc replace <kb> <doc> <file>",
+  summary: "Replace the file of an available document and index it again",
+  about: "A server before 1.14.0 lacks the route and gets the older one by itself.",
+  key: "dataset",
+  params: { ...documents.replace.params, file },
+  returns: documents.replace.returns,
+  sends: [documents.replace, documents.updateByFile],
+  wraps: documents.replace,
+  effect: "writes",
+  examples: ["kb doc replace Handbook welcome.md welcome.md"],
+  load: () => import("./kb-doc-replace.ts"),
+});
+
+const docDownload = task({
+  command: "kb doc download <kb> <doc...>",
+  summary: "Download documents, byte for byte",
+  about:
+    "Writes files below --dir, under the documents' own names, or the ZIP of the server to --zip.",
+  key: "dataset",
+  params: {
+    dataset_id,
+    document_id: local.ref("document", "Document, name or id", {
+      many: true,
+      required,
+      word: "doc",
+    }),
+    dir: local.text("Folder for the files"),
+    zip: local.text("File for the ZIP"),
+  },
+  returns: named("path", list("", "path", "bytes", "document_id")),
+  sends: [documents.downloadZip, documents.show],
+  wraps: documents.downloadZip,
+  effect: "reads",
+  examples: [
+    "kb doc download Handbook welcome.md --dir .",
+    "kb doc download Handbook welcome.md --zip handbook.zip",
+  ],
+  load: () => import("./kb-doc-download.ts"),
+});
+
+const metadataSet = task({
+  command: "kb metadata set <kb> <doc...>",
+  summary: "Set metadata values of documents",
+  about: "Values not named stay, unless --replace. Numbers and times are typed by their field.",
+  key: "dataset",
+  params: {
+    dataset_id,
+    document_id: local.ref("document", "Document, name or id", {
+      many: true,
+      required,
+      word: "doc",
+    }),
+    set: local.text("One value: field=value", { many: true }),
+    unset: local.text("Field to take the value from", { many: true }),
+    replace: local.flag("Take away every value that is not set here"),
+  },
+  returns: metadata.set.returns,
+  sends: [metadata.set, metadata.list, documents.show],
+  wraps: metadata.set,
+  effect: "writes",
+  examples: ["kb metadata set Handbook welcome.md --set team=people"],
+  load: () => import("./kb-metadata-set.ts"),
+});
+
+const pipelineRun = task({
+  command: "kb pipeline run <kb>",
+  summary: "Run the pipeline of a knowledge base and follow its events",
+  key: "dataset",
+  params: { ...pipeline.run.params, blocking: local.flag("Wait for one answer instead of events") },
+  returns: events,
+  output: (input: PipelineInput, format) =>
+    asEvents(input, format) ? undefined : pipeline.runBlocking.returns,
+  sends: [pipeline.run, pipeline.runBlocking],
+  wraps: pipeline.run,
+  effect: "writes",
+  exits: ["remote-failed"],
+  examples: [
+    `kb pipeline run Handbook --datasource-type local_file --datasource-info-list '[{"reference":"0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e"}]' --start-node-id 1 --is-published`,
+  ],
+  load: () => import("./kb-pipeline-run.ts"),
+});
+
+const completionCreate = task({
+  command: "wf completion create",
+  summary: "Complete a text with a completion application",
+  about: "Streams the answer; with -o json or --blocking it waits for the whole of it.",
+  key: "app",
+  params: {
+    ...completions.complete.params,
+    blocking: local.flag("Wait for one answer instead of events"),
+  },
+  returns: events,
+  output: (input: CompletionInput, format) =>
+    asEvents(input, format) ? undefined : completions.completeBlocking.returns,
+  sends: [completions.complete, completions.completeBlocking],
+  wraps: completions.complete,
+  effect: "writes",
+  exits: ["remote-failed", "cut"],
+  examples: [`wf completion create --inputs '{"topic":"leave"}'`],
+  load: () => import("./completion-create.ts"),
 });
 
 const switched = record<{ built_in_field_enabled: boolean }>("built_in_field_enabled");
@@ -224,6 +327,11 @@ const chatSend = task({
 export const tasks: readonly Task[] = [
   kbSearch,
   docWait,
+  docReplace,
+  docDownload,
+  metadataSet,
+  pipelineRun,
+  completionCreate,
   builtInEnable,
   builtInDisable,
   tagUnbind,

@@ -1,6 +1,7 @@
 import type { ServerEvent } from "../api/events.ts";
 import { CliError } from "../errors.ts";
 import * as workflows from "../operations/workflows.ts";
+import { asEvents } from "./as-events.ts";
 import { followed } from "./following.ts";
 import { conclude } from "./run-outcome.ts";
 import { runInputs } from "./run-inputs.ts";
@@ -17,10 +18,6 @@ export interface RunInput {
   readonly detach?: boolean | undefined;
   readonly through_pauses?: boolean | undefined;
 }
-
-/** Does the answer consist of events, or of one object? */
-export const givesEvents = (input: RunInput, format: string | undefined): boolean =>
-  !input.blocking && !input.detach && (format === undefined || format === "jsonl");
 
 /**
  * Starts a run, once, and stays with it to its end. A cut line is followed up through the event
@@ -48,7 +45,7 @@ export async function* run(input: RunInput, context: Context): AsyncGenerator<un
     ),
     context,
   );
-  if (givesEvents(input, context.asked.format)) {
+  if (asEvents(input, context.asked.format)) {
     const { runId, outcome } = yield* events;
     await conclude(runId, outcome, context.notice);
     return;

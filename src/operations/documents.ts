@@ -350,6 +350,7 @@ const replacement = {
     server: "text_model",
   }),
   doc_language: doc_language_data,
+  retrieval_model: data.json("Search settings, JSON", { shape: retrievalShape }),
 } as const;
 
 export const replace = operation({

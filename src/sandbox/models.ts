@@ -9,6 +9,8 @@ export interface Model {
   readonly fields?: Readonly<Record<string, Rule>>;
   /** The refusal is `{error}` alone. */
   readonly bare?: true;
+  /** The end user is looked for before anything else (server §2). */
+  readonly user?: true;
 }
 
 const text = { kind: "text" } as const;
@@ -28,7 +30,11 @@ const process_rule = {
 const models: Readonly<Record<string, Model>> = {
   createDataset: { body: "DatasetCreatePayload" },
   updateDataset: { body: "DatasetUpdatePayload" },
-  retrieveSegments: { body: "HitTestingPayload" },
+  // An empty query is told in other words.
+  retrieveSegments: {
+    body: "HitTestingPayload",
+    fields: { query: { kind: "text", required, length: [0, 250] } },
+  },
   createDocumentFromText: { body: "DocumentTextCreatePayload", fields: { process_rule } },
   createDocumentFromFile: { body: "KnowledgeConfig", fields: { process_rule } },
   updateDocumentByText: { body: "DocumentTextUpdate", fields: { process_rule } },
@@ -93,16 +99,21 @@ const models: Readonly<Record<string, Model>> = {
   unbindTagFromDataset: { body: "TagUnbindingPayload" },
   runDatasourceNode: { body: "DatasourceNodeRunPayload" },
   runPipeline: { body: "PipelineRunApiEntity" },
-  executeWorkflow: { body: "WorkflowRunPayload" },
-  runWorkflowById: { body: "WorkflowRunPayload" },
+  executeWorkflow: { body: "WorkflowRunPayload", user: true },
+  runWorkflowById: { body: "WorkflowRunPayload", user: true },
+  stopWorkflowTaskGeneration: { body: "WorkflowStopPayload", user: true },
+  streamWorkflowEvents: { body: "", user: true },
   getWorkflowLogs: { body: "", query: "WorkflowLogQuery" },
-  submitChatflowHumanInputForm: { body: "HumanInputFormSubmitPayload" },
-  sendChatMessage: { body: "ChatRequestPayload" },
-  createCompletionMessage: { body: "CompletionRequestPayload" },
+  submitChatflowHumanInputForm: { body: "HumanInputFormSubmitPayload", user: true },
+  sendChatMessage: { body: "ChatRequestPayload", user: true },
+  createCompletionMessage: { body: "CompletionRequestPayload", user: true },
   getConversationsList: { body: "", query: "ConversationListQuery" },
   renameConversation: { body: "ConversationRenamePayload" },
   updateChatConversationVariable: { body: "ConversationVariableUpdatePayload" },
-  postChatMessageFeedback: { body: "MessageFeedbackPayload" },
+  stopChatMessageGeneration: { body: "ChatStopPayload", user: true },
+  stopGenerate: { body: "CompletionStopPayload", user: true },
+  getSuggestedQuestions: { body: "", user: true },
+  postChatMessageFeedback: { body: "MessageFeedbackPayload", user: true },
   textToAudioChat: { body: "TextToAudioPayload" },
   createAnnotation: { body: "AnnotationCreatePayload" },
   updateAnnotation: { body: "AnnotationCreatePayload" },

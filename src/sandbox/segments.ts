@@ -58,11 +58,11 @@ export function indexWords({ store }: KnowledgeRoom, id: string): void {
   store.run("INSERT INTO segment_words (rowid, words) VALUES (?, ?)", row.key, words);
 }
 
-export const keywordsOf = (row: SegmentRow): readonly string[] | null =>
+const keywordsOf = (row: SegmentRow): readonly string[] | null =>
   row.keywords === null ? null : (JSON.parse(row.keywords) as string[]); // written by us
 
 /** Fields of a chunk that every answer has, and in their order. */
-export const segmentFields = (row: SegmentRow) => ({
+const segmentFields = (row: SegmentRow) => ({
   id: row.id,
   position: row.position,
   document_id: row.document_id,

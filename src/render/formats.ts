@@ -1,0 +1,89 @@
+import { escaped } from "./text.ts";
+
+/** Output formats, as `--output` takes them. */
+export const formats = [
+  "grid",
+  "wide",
+  "tsv",
+  "csv",
+  "md",
+  "json",
+  "jsonl",
+  "yaml",
+  "name",
+] as const;
+
+/** How values are to be printed; what a command line says about its output. */
+export interface Style {
+  /** Absent: a grid on a terminal, tsv in a pipe, a sheet for records, live lines for events. */
+  readonly format: (typeof formats)[number] | undefined;
+  /** Paths into the row, or labels of its columns. */
+  readonly columns?: readonly string[];
+  readonly headers: boolean;
+  /** Path or label of the column to sort by. */
+  readonly sort?: string;
+  readonly reverse: boolean;
+  /** Filter in jq's language. */
+  readonly jq?: string;
+  readonly times: "local" | "utc" | "relative";
+  /** IANA name; the system's when absent. */
+  readonly timeZone?: string;
+  readonly color: boolean;
+  /** No box drawing, nothing drawn twice. */
+  readonly accessible: boolean;
+  readonly now: () => Date;
+}
+
+/** JSON over several lines, ended by one; on a terminal without characters that act on it. */
+export const prettyJson = (value: unknown, terminal: boolean): string =>
+  finished(JSON.stringify(value, null, 2), terminal);
+
+/** JSON on one line. */
+export const jsonLine = (value: unknown, terminal: boolean): string =>
+  finished(JSON.stringify(value), terminal);
+
+/** JSON text as it came, as a line. */
+export const finished = (json: string, terminal: boolean): string =>
+  `${terminal ? escaped(json) : json}\n`;
+
+/** Rows as one JSON array, in pieces: text of all of them at once could be longer than a string can be. */
+export function* jsonArray(rows: readonly unknown[], terminal: boolean): Generator<string> {
+  if (rows.length === 0) yield "[]\n";
+  for (const [index, row] of rows.entries()) {
+    // Line ends inside JSON are between its parts, never inside a string.
+    const text = JSON.stringify(row, null, 2).replaceAll("\n", "\n  ");
+    const end = index === rows.length - 1 ? "\n]\n" : "";
+    yield `${index === 0 ? "[" : ","}\n  ${terminal ? escaped(text) : text}${end}`;
+  }
+}
+
+/** YAML in which every string reads back as a string, with readers of YAML 1.1 as well. */
+export async function yamlText(value: unknown): Promise<string> {
+  const { stringify } = await import("yaml");
+  return stringify(value, { compat: "yaml-1.1", lineWidth: 0, aliasDuplicateObjects: false });
+}
+
+/** Makes lines of comma-separated cells by RFC 4180. */
+export async function csvLines(): Promise<(cells: readonly string[]) => string> {
+  const { stringify } = await import("csv-stringify/sync");
+  return (cells) => stringify([[...cells]], { record_delimiter: "\r\n" });
+}
+
+const tsvEscapes: Readonly<Record<string, string>> = {
+  "\t": "\\t",
+  "\n": "\\n",
+  "\r": "\\r",
+  "\\": "\\\\",
+};
+
+/** One line of cells between tabs; tabs, line ends and backslashes inside are escaped. */
+export const tsvLine = (cells: readonly string[]): string =>
+  `${cells.map((cell) => cell.replace(/[\t\n\r\\]/g, (found) => tsvEscapes[found] ?? found)).join("\t")}\n`;
+
+/** One row of a GitHub table. */
+export const mdLine = (cells: readonly string[]): string =>
+  `| ${cells.map((cell) => cell.replaceAll("|", "\\|").replace(/\r?\n|\r/g, "<br>")).join(" | ")} |\n`;
+
+/** First two lines of a GitHub table, which cannot do without them. */
+export const mdHead = (labels: readonly string[]): string =>
+  mdLine(labels) + mdLine(labels.map(() => "---"));

@@ -1,0 +1,372 @@
+import { CliError } from "../errors.ts";
+import type { Output } from "../host.ts";
+import { valueAt } from "../json.ts";
+import type { Returns } from "../operations/operation.ts";
+import {
+  csvLines,
+  finished,
+  jsonArray,
+  jsonLine,
+  mdHead,
+  mdLine,
+  prettyJson,
+  tsvLine,
+  yamlText,
+} from "./formats.ts";
+import type { Style } from "./formats.ts";
+import { checkFilter, filtered } from "./jq.ts";
+import { live } from "./live.ts";
+import type { ServerEvent } from "./live.ts";
+import {
+  cellText,
+  columnNames,
+  declaredFields,
+  fieldNamed,
+  fieldsOf,
+  isColumn,
+  printGrid,
+  sheet,
+  sorted,
+} from "./table.ts";
+import type { Dress, Field } from "./table.ts";
+import { paintFor, visible } from "./text.ts";
+import { clockFor, timesFor } from "./times.ts";
+
+export { formats } from "./formats.ts";
+export type { Style } from "./formats.ts";
+export type { ServerEvent } from "./live.ts";
+export { columnNames, visible };
+
+/**
+ * Refuses what cannot be printed before anything is sent: an unknown column or sort field, a filter
+ * that is no jq. Throws CliError usage.
+ */
+export async function checkStyle(returns: Returns<never>, style: Style): Promise<void> {
+  for (const name of [
+    ...(style.columns ?? []),
+    ...(style.sort === undefined ? [] : [style.sort]),
+  ]) {
+    if (isColumn(returns, name)) continue;
+    const columns = columnNames(returns);
+    throw new CliError("usage", `there is no column ${JSON.stringify(name)}`, {
+      changed: "nothing",
+      details: { columns },
+      hint: `columns are ${columns.join(", ")}; a path with a dot reaches into fields, --jq any field`,
+    });
+  }
+  if (style.jq !== undefined) await checkFilter(style.jq);
+}
+
+/**
+ * Prints the values a command yields: rows, one value of a record, events, bytes. Resolves to the
+ * number of values; stops reading when nobody reads the output. Throws what the values throw.
+ */
+export async function render(
+  returns: Returns<never>,
+  values: AsyncIterable<unknown>,
+  style: Style,
+  out: Output,
+): Promise<number> {
+  if (returns.kind === "file") return printBytes(values as AsyncIterable<Uint8Array>, out); // a file yields bytes
+  if (returns.kind === "nothing") return each(values, out, () => "");
+  const form = formOf(returns, style, out);
+  const printing: Printing = { returns, style, out };
+  if (returns.kind === "events" && form !== "jq") {
+    const events = values as AsyncIterable<ServerEvent>; // what such a command yields
+    if (form === "live") return printLive(events, style, out);
+    if (form === "name") return printRunId(events, out);
+    if (form === "jsonl" && style.columns === undefined)
+      return each(events, out, ({ raw }) => finished(raw, out.isTTY));
+  }
+  return printers[form](ordered(rowsOf(values, returns, form), printing), printing);
+}
+
+/** How values are printed: a format of the user's choice, or the dress of their kind. */
+type Form = Exclude<Style["format"], undefined> | "jq" | "sheet" | "live" | "values";
+
+function formOf(returns: Returns<never>, { format, jq, columns }: Style, out: Output): Form {
+  if (jq !== undefined) return "jq";
+  const forPeople = format === undefined || format === "grid" || format === "wide";
+  if (returns.kind === "events" && forPeople && columns === undefined) return "live";
+  if (returns.kind === "json" && forPeople && columns === undefined) return "values";
+  if (returns.kind === "record" && forPeople)
+    return format === undefined && !out.isTTY ? "tsv" : "sheet";
+  return format ?? (out.isTTY ? "grid" : "tsv");
+}
+
+interface Printing {
+  readonly returns: Returns<never>;
+  readonly style: Style;
+  readonly out: Output;
+}
+
+/** Events as their data; lists inside a JSON answer as rows where a table is asked for. */
+async function* rowsOf(
+  values: AsyncIterable<unknown>,
+  { kind }: Returns<never>,
+  form: Form,
+): AsyncGenerator<unknown> {
+  const flat = kind === "json" && ["grid", "wide", "tsv", "csv", "md", "name"].includes(form);
+  for await (const value of values) {
+    if (kind === "events") yield (value as ServerEvent).data; // what such a command yields
+    else if (flat && Array.isArray(value)) yield* value;
+    else yield value;
+  }
+}
+
+const isList = ({ kind }: Returns<never>): boolean =>
+  kind === "list" || kind === "page" || kind === "cursor";
+
+/** Rows in the order that was asked for; only then they are kept until the last one is there. */
+async function* ordered(
+  rows: AsyncIterable<unknown>,
+  { returns, style }: Printing,
+): AsyncGenerator<unknown> {
+  if (!isList(returns) || (style.sort === undefined && !style.reverse)) {
+    yield* rows;
+    return;
+  }
+  const all = await collected(rows);
+  const inOrder = style.sort === undefined ? all : sorted(all, fieldNamed(returns, style.sort));
+  yield* style.reverse ? inOrder.reverse() : inOrder;
+}
+
+async function collected(values: AsyncIterable<unknown>): Promise<unknown[]> {
+  const all: unknown[] = [];
+  for await (const value of values) all.push(value);
+  return all;
+}
+
+/**
+ * Writes the text of each value when it comes, after `head` (also where nothing comes), and counts
+ * them. Ends early when nobody reads any more.
+ */
+async function each<T>(
+  values: AsyncIterable<T>,
+  out: Output,
+  textOf: (value: T) => string,
+  head: (first?: T) => string = () => "",
+): Promise<number> {
+  let count = 0;
+  for await (const value of values) {
+    const text = count === 0 ? head(value) + textOf(value) : textOf(value);
+    count += 1;
+    if (text !== "") await out.write(text);
+    if (out.closed) return count;
+  }
+  if (count === 0 && head() !== "") await out.write(head());
+  return count;
+}
+
+type Print = (rows: AsyncIterable<unknown>, printing: Printing) => Promise<number>;
+
+const printers: Readonly<Record<Exclude<Form, "live">, Print>> = {
+  grid: printTable,
+  wide: printTable,
+  sheet: printSheets,
+  values: (rows, { out }) =>
+    each(rows, out, (value) =>
+      typeof value === "string"
+        ? `${out.isTTY ? visible(value, { newlines: true }) : value}${value.endsWith("\n") ? "" : "\n"}`
+        : prettyJson(value, out.isTTY),
+    ),
+  tsv: (rows, printing) =>
+    printing.returns.kind === "record"
+      ? printPairs(rows, printing)
+      : printLines(rows, printing, tsvLine, printing.style.format !== undefined),
+  csv: async (rows, printing) => printLines(rows, printing, await csvLines(), true),
+  md: async (rows, printing) => {
+    const all = await collected(rows);
+    return printLines(iterated(all), printing, mdLine, true, mdHead);
+  },
+  json: async (rows, printing) => {
+    const { out } = printing;
+    const all = (await collected(rows)).map(picking(printing));
+    if (isOneValue(all, printing)) {
+      for (const value of all) await out.write(prettyJson(value, out.isTTY));
+    } else {
+      for (const piece of jsonArray(all, out.isTTY)) {
+        await out.write(piece);
+        if (out.closed) break;
+      }
+    }
+    return all.length;
+  },
+  jsonl: (rows, printing) => {
+    const pick = picking(printing);
+    return each(rows, printing.out, (row) => jsonLine(pick(row), printing.out.isTTY));
+  },
+  yaml: async (rows, printing) => {
+    const { out } = printing;
+    const all = (await collected(rows)).map(picking(printing));
+    const single = isOneValue(all, printing);
+    if (single && all.length === 0) return 0;
+    const text = await yamlText(single ? all[0] : all);
+    await out.write(out.isTTY ? visible(text, { newlines: true }) : text);
+    return all.length;
+  },
+  name: (rows, { returns, out }) => {
+    const path = "name" in returns && returns.name !== undefined ? returns.name : "id";
+    return each(rows, out, (row) => {
+      const text = cellText(valueAt(row, path), timesFor(utc, false));
+      return text === "" ? "" : `${out.isTTY ? visible(text) : text}\n`;
+    });
+  },
+  jq: async (rows, printing) => {
+    const { style, out, returns } = printing;
+    const pick = picking(printing);
+    const filter = style.jq ?? ".";
+    // A list is one value, read to its end; all else is filtered as it comes.
+    const all = isList(returns) ? (await collected(rows)).map(pick) : undefined;
+    let count = 0;
+    for await (const value of all ? iterated([all]) : rows) {
+      const text = await filtered(all ? value : pick(value), filter, out.isTTY);
+      if (text !== "") await out.write(text);
+      count += 1;
+      if (out.closed) break;
+    }
+    return all?.length ?? count;
+  },
+};
+
+const utc = { times: "utc", now: () => new Date(0) } as const;
+
+async function* iterated<T>(values: readonly T[]): AsyncGenerator<T> {
+  yield* values;
+}
+
+/** Lists and events are written as an array; any other value as itself, an array only if there are several. */
+const isOneValue = (all: readonly unknown[], { returns }: Printing): boolean =>
+  !isList(returns) && returns.kind !== "events" && all.length < 2;
+
+/** What of a row is written as JSON: all of it, or the columns that were named. */
+function picking({ returns, style }: Printing): (row: unknown) => unknown {
+  if (style.columns === undefined) return (row) => row;
+  const fields = style.columns.map((name) => fieldNamed(returns, name));
+  return (row) =>
+    Object.fromEntries(fields.map((field) => [field.label, field.value(row) ?? null]));
+}
+
+/** Columns of a table. Where none are declared or named, they are the fields of the first row. */
+function fieldsFor({ returns, style }: Printing, first: unknown): readonly Field[] {
+  if (style.columns !== undefined) return style.columns.map((name) => fieldNamed(returns, name));
+  const declared = declaredFields(returns, style.format === "wide");
+  return declared.length > 0 || first === undefined ? declared : fieldsOf(first);
+}
+
+async function dressFor({ style, out }: Printing): Promise<Dress> {
+  return {
+    times: timesFor(style, out.isTTY),
+    paint: await paintFor(style.color),
+    headers: style.headers,
+    accessible: style.accessible,
+  };
+}
+
+async function printTable(rows: AsyncIterable<unknown>, printing: Printing): Promise<number> {
+  const fields = fieldsFor(printing, undefined);
+  return printGrid(rows, fields, await dressFor(printing), printing.out);
+}
+
+async function printSheets(rows: AsyncIterable<unknown>, printing: Printing): Promise<number> {
+  const dress = await dressFor(printing);
+  let between = "";
+  return each(rows, printing.out, (row) => {
+    const text = between + sheet(row, fieldsFor(printing, row), dress, printing.out);
+    between = "\n";
+    return text;
+  });
+}
+
+/** Objects as lines of name, tab and value. */
+function printPairs(rows: AsyncIterable<unknown>, printing: Printing): Promise<number> {
+  const { style, out } = printing;
+  const times = timesFor(style, false);
+  let between = "";
+  return each(rows, out, (row) => {
+    const text = fieldsFor(printing, row)
+      .map((field) => {
+        const cell = safe(cellText(field.value(row), times), out);
+        return tsvLine(style.headers ? [field.label, cell] : [cell]);
+      })
+      .join("");
+    const block = between + text;
+    between = "\n";
+    return block;
+  });
+}
+
+/** Rows as lines of full cells, with a line of labels above. */
+function printLines(
+  rows: AsyncIterable<unknown>,
+  printing: Printing,
+  line: (cells: readonly string[]) => string,
+  headed: boolean,
+  headLine = line,
+): Promise<number> {
+  const { style, out } = printing;
+  const times = timesFor(style, false);
+  let fields: readonly Field[] | undefined;
+  return each(
+    rows,
+    out,
+    (row) => {
+      fields ??= fieldsFor(printing, row);
+      return line(fields.map((field) => safe(cellText(field.value(row), times), out)));
+    },
+    (first) => {
+      const labels = fieldsFor(printing, first).map(({ label }) => label);
+      return headed && style.headers && labels.length > 0 ? headLine(labels) : "";
+    },
+  );
+}
+
+/** Full text in a pipe; on a terminal nothing that acts on it, line ends and tabs being the format's affair. */
+const safe = (text: string, { isTTY }: Output): string =>
+  isTTY ? text.replace(/[^\n\t]+/g, (part) => visible(part)) : text;
+
+async function printLive(
+  events: AsyncIterable<ServerEvent>,
+  style: Style,
+  out: Output,
+): Promise<number> {
+  const follower = live({
+    paint: await paintFor(style.color),
+    clock: clockFor(style, out.isTTY),
+    now: style.now,
+    columns: out.columns,
+  });
+  try {
+    return await each(events, out, (event) => follower.next(event));
+  } finally {
+    const end = follower.end();
+    if (end !== "") await out.write(end);
+  }
+}
+
+/** The id of the run, once, as soon as an event names it; the events are read to their end. */
+function printRunId(events: AsyncIterable<ServerEvent>, out: Output): Promise<number> {
+  let known = false;
+  return each(events, out, ({ data }) => {
+    const id = data["workflow_run_id"];
+    if (known || typeof id !== "string") return "";
+    known = true;
+    return `${out.isTTY ? visible(id) : id}\n`;
+  });
+}
+
+async function printBytes(chunks: AsyncIterable<Uint8Array>, out: Output): Promise<number> {
+  if (out.isTTY) {
+    throw new CliError("usage", "binary output does not belong on a terminal", {
+      changed: "nothing",
+      hint: "use --output-file PATH or redirect the output",
+    });
+  }
+  let count = 0;
+  for await (const chunk of chunks) {
+    await out.write(chunk);
+    count += 1;
+    if (out.closed) break;
+  }
+  return count;
+}

@@ -1,0 +1,301 @@
+/** The sandbox as a server: who may ask, what goes wrong on purpose, what stays on disk. */
+import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { request } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { operations } from "../src/operations/index.ts";
+import { methodAndPath } from "../src/operations/operation.ts";
+import { parseFault } from "../src/sandbox/faults.ts";
+import { type SeenRequest, startSandbox } from "../src/sandbox/server.ts";
+import { manualClock } from "./manual-clock.ts";
+import { fileForm, openTestSandbox } from "./sandbox-client.ts";
+
+/** Asks with exactly these headers; resolves to the status, "reset" or "cut". */
+function raw(origin: string, path: string, headers: Readonly<Record<string, string>> = {}) {
+  return new Promise<{ readonly outcome: number | string; readonly text: string }>((resolve) => {
+    let text = "";
+    const sent = request(origin, { path, headers, agent: false }, (answer) => {
+      answer.setEncoding("utf8");
+      answer.on("data", (piece: string) => (text += piece));
+      answer.on("end", () => resolve({ outcome: answer.statusCode ?? 0, text }));
+      answer.on("error", () => resolve({ outcome: "cut", text }));
+    });
+    sent.on("error", (error) => {
+      const reset = "code" in error && error.code === "ECONNRESET";
+      resolve({ outcome: reset ? "reset" : error.message, text });
+    });
+    sent.end();
+  });
+}
+
+const key = { Authorization: "Bearer dataset-sandbox" };
+const echoKey = { Authorization: "Bearer app-echo", "Content-Type": "application/json" };
+
+describe("who may ask", () => {
+  test.each([
+    ["its own address", {}, 200],
+    ["localhost", { Host: "localhost:PORT" }, 200],
+    ["the name of a web page", { Host: "evil.example:PORT" }, 403],
+    ["another port", { Host: "127.0.0.1:1" }, 403],
+    ["a web page's script", { Origin: "http://127.0.0.1:PORT" }, 403],
+  ])("%s", async (_who, headers, status) => {
+    const { sandbox } = await openTestSandbox();
+    const named = Object.entries(headers).map(([name, value]) => [
+      name,
+      value.replace("PORT", String(sandbox.port)),
+    ]);
+    const { outcome } = await raw(sandbox.origin, "/v1/datasets", {
+      ...key,
+      ...Object.fromEntries(named),
+    });
+    expect(outcome).toBe(status);
+  });
+});
+
+test("every request is told as it arrived", async () => {
+  const seen: SeenRequest[] = [];
+  const { send, base } = await openTestSandbox({ log: (line) => seen.push(line) });
+  const kb = await base("Ümläut");
+  await send("POST", `/datasets/${kb}/document/create-by-file?x=%2F`, fileForm("ü.md", "text"));
+  const [create, upload] = seen;
+  expect(create).toMatchObject({ method: "POST", path: "/v1/datasets", parts: [] });
+  expect(new TextDecoder().decode(create?.body)).toBe(
+    '{"name":"Ümläut","indexing_technique":"economy"}',
+  );
+  expect(create?.headers["authorization"]).toBe("Bearer dataset-sandbox");
+  expect(upload?.path).toBe(`/v1/datasets/${kb}/document/create-by-file?x=%2F`);
+  const parts = upload?.parts.map(({ bytes, ...part }) => ({
+    ...part,
+    text: new TextDecoder().decode(bytes),
+  }));
+  expect(parts).toEqual([
+    { name: "data", type: "text/plain", text: '{"process_rule":{"mode":"automatic"}}' },
+    { name: "file", filename: "ü.md", type: "text/plain", text: "text" },
+  ]);
+});
+
+test("every operation is played", async () => {
+  const { sandbox } = await openTestSandbox();
+  for (const row of operations) {
+    const [method, path] = methodAndPath(row);
+    const filled = path.replace(/\{\w+\}/g, "11111111-1111-4111-8111-111111111111");
+    const name = row.key === "app" ? "app-echo" : "dataset-sandbox";
+    const headers = { Authorization: `Bearer ${name}` };
+    const { status } = await fetch(`${sandbox.origin}/v1${filled}`, { method, headers });
+    expect([row.id, status]).not.toEqual([row.id, 501]);
+  }
+});
+
+describe("a fault", () => {
+  test.each([
+    ["GET", "expected METHOD PATTERN ACTION[=VALUE] [times=N] [skip=N]"],
+    ["GET datasets reset", "the pattern 'datasets' must start with / or *"],
+    ["GET / explode", "unknown action 'explode', one of "],
+    ["GET / status=200", "status=200: needs a status from 400 to 599"],
+    ["GET / delay=3", "delay=3: needs a duration like 3s or 250ms"],
+    ["GET / cut-after", "cut-after: needs a whole number"],
+    ["GET / drip=0", "drip=0: needs at least 1"],
+    ["GET / reset=1", "reset=1: takes no value"],
+    ["GET / version=new", "version needs a value like 1.13.0"],
+    ["GET / reset times=x", "times=x: needs a whole number"],
+    ["GET / reset often", "unknown option 'often'"],
+  ])("'%s' is not understood", (text, message) => {
+    expect(() => parseFault(text)).toThrow(message);
+  });
+
+  const faulty = async (...faults: readonly string[]) => {
+    const opened = await openTestSandbox({ faults: faults.map(parseFault) });
+    return { ...opened, list: () => raw(opened.sandbox.origin, "/v1/datasets", key) };
+  };
+
+  test("answers an error of the server in JSON, as often as it says", async () => {
+    const { send } = await faulty("GET /datasets status=503 skip=1 times=2");
+    const statuses = [];
+    for (let round = 0; round < 4; round++) statuses.push((await send("GET", "/datasets")).status);
+    expect(statuses).toEqual([200, 503, 503, 200]);
+  });
+
+  test("answers the page of a proxy without a version", async () => {
+    const { send } = await faulty("* /v1/data* html=502");
+    const answer = await send("GET", "/datasets");
+    expect([answer.status, answer.headers.get("x-version")]).toEqual([502, null]);
+    expect(await answer.text()).toContain("<h1>502 Bad Gateway</h1>");
+  });
+
+  test("resets the connection before anything is done", async () => {
+    const { list } = await faulty("GET * reset times=1");
+    expect((await list()).outcome).toBe("reset");
+    expect((await list()).outcome).toBe(200);
+  });
+
+  test("cuts an answer short after the work is done", async () => {
+    const { sandbox, base } = await faulty("GET /datasets cut-bytes=10");
+    await base();
+    expect(await raw(sandbox.origin, "/v1/datasets", key)).toEqual({
+      outcome: "cut",
+      text: '{"data": [',
+    });
+  });
+
+  test("delays the work", async () => {
+    const { clock, list } = await faulty("GET * delay=3s");
+    let answered = false;
+    const answer = list().finally(() => (answered = true));
+    await clock.asleep(3000);
+    await clock.advance(2999);
+    expect(answered).toBe(false);
+    await clock.advance(1);
+    expect((await answer).outcome).toBe(200);
+  });
+
+  test("lets an answer drip", async () => {
+    const { clock, list } = await faulty("GET * drip=100");
+    const begin = clock.now().getTime();
+    let open = true;
+    const answer = list().finally(() => (open = false));
+    while (open) await clock.advance(100);
+    const { text } = await answer;
+    expect(text).toBe('{"data": [], "has_more": false, "limit": 20, "total": 0, "page": 1}\n');
+    const seconds = (clock.now().getTime() - begin) / 1000;
+    expect(seconds).toBeGreaterThanOrEqual(text.length / 100);
+  });
+
+  test("never answers", async () => {
+    const { sandbox, clock } = await faulty("GET * silence");
+    const leaving = new AbortController();
+    const url = `${sandbox.origin}/v1/datasets`;
+    const answer = fetch(url, { headers: key, signal: leaving.signal });
+    await clock.advance(600_000);
+    leaving.abort();
+    await expect(answer).rejects.toThrow("aborted");
+  });
+
+  const streamed = async (fault: string) => {
+    const { sandbox, clock } = await faulty(fault);
+    const answer = await fetch(`${sandbox.origin}/v1/workflows/run`, {
+      method: "POST",
+      headers: echoKey,
+      body: JSON.stringify({ inputs: { query: "x" }, user: "u", response_mode: "streaming" }),
+    });
+    return { answer, clock };
+  };
+  const eventsIn = (text: string) => text.match(/^data: /gm)?.length ?? 0;
+
+  test("cuts a stream after events that carry data; pings do not count", async () => {
+    const { answer } = await streamed("POST /workflows/run cut-after=2");
+    let text = "";
+    const reading = (async () => {
+      for await (const piece of answer.body ?? []) text += new TextDecoder().decode(piece);
+    })();
+    await expect(reading).rejects.toThrow("terminated");
+    expect(text.startsWith("event: ping")).toBe(true);
+    expect(eventsIn(text)).toBe(2);
+  });
+
+  test("makes a stream fall silent", async () => {
+    const { answer, clock } = await streamed("POST /workflows/run silence=3");
+    const reader = answer.body?.getReader();
+    let text = "";
+    while (eventsIn(text) < 3) text += new TextDecoder().decode((await reader?.read())?.value);
+    const more = reader?.read();
+    await clock.advance(60_000);
+    expect(await Promise.race([more, Promise.resolve("nothing")])).toBe("nothing");
+    await reader?.cancel();
+  });
+
+  test.each([
+    ["1.13.0", "GET", "/workflow/11111111-1111-4111-8111-111111111111/events?user=u", 404, "text"],
+    ["1.13.0", "PATCH", "/datasets/KB/documents/22222222-2222-4222-8222-222222222222", 405, "json"],
+    ["1.14.0", "PATCH", "/datasets/KB/documents/22222222-2222-4222-8222-222222222222", 400, "json"],
+    ["1.12.9", "DELETE", "/datasets/KB", 200, "json"],
+    ["1.13.0", "DELETE", "/datasets/KB", 204, "json"],
+  ])("plays %s: %s %s answers %i", async (version, method, path, status, kind) => {
+    const { sandbox, base, send } = await openTestSandbox();
+    const kb = await base();
+    sandbox.setFaults([parseFault(`* * version=${version}`)]);
+    const answer = await send(method, path.replace("KB", kb));
+    expect(answer.status).toBe(status);
+    expect(answer.headers.get("x-version")).toBe(version);
+    expect(answer.headers.get("content-type")).toContain(kind);
+  });
+
+  test.each([
+    ["1.14.1", 400],
+    ["1.14.2", 200],
+  ])("plays %s: a tag renamed to its own name answers %i", async (version, status) => {
+    const { ask } = await faulty(`* * version=${version}`);
+    const { id: tag_id } = await ask("POST", "/datasets/tags", { name: "draft" });
+    const answer = await ask("PATCH", "/datasets/tags", { tag_id, name: "draft" });
+    expect(answer.status).toBe(status);
+  });
+});
+
+describe("a folder", () => {
+  let folder: string;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "kb-sandbox-"));
+  });
+  afterAll(() => rm(folder, { recursive: true }));
+
+  test("keeps what was answered when the sandbox is killed, and indexing goes on", async () => {
+    const [live, killed] = [join(folder, "live"), join(folder, "killed")];
+    await mkdir(live);
+    const { base, send, ask } = await openTestSandbox({ folder: live, indexingDelay: 500 });
+    const kb = await base();
+    await send("POST", `/datasets/${kb}/document/create-by-text`, {
+      name: "a.md",
+      text: "Parking.",
+      indexing_technique: "economy",
+    });
+    const before = await ask("GET", `/datasets/${kb}/documents`);
+    expect(before.data[0]?.display_status).toBe("queuing");
+
+    // What a kill leaves: the files as they are now, the lock of the database and a dead owner.
+    await cp(live, killed, { recursive: true });
+    await mkdir(join(killed, "sandbox.db.lock"), { recursive: true });
+    await writeFile(
+      join(killed, "sandbox.pid"),
+      JSON.stringify({ pid: 4711, start: null, since: 0 }),
+    );
+    const again = await openTestSandbox({ folder: killed, ownPid: 1, isAlive: () => false });
+    await again.clock.advance(500);
+    const after = await again.ask("GET", `/datasets/${kb}/documents`);
+    expect(after.data.map(({ name, display_status }) => [name, display_status])).toEqual([
+      ["a.md", "available"],
+    ]);
+    const found = await again.ask("POST", `/datasets/${kb}/retrieve`, { query: "parking" });
+    expect(found.records).toHaveLength(1);
+  });
+
+  const open = (name: string, ownPid: number, isAlive: (pid: number) => boolean) =>
+    startSandbox({ clock: manualClock(), folder: join(folder, name), ownPid, isAlive });
+
+  test("of a living sandbox is refused with its pid, and free after the end", async () => {
+    const first = await open("owned", process.pid, () => true);
+    await expect(open("owned", process.pid + 1, () => true)).rejects.toThrow(
+      `is in use by the sandbox with pid ${process.pid}: stop that one`,
+    );
+    await expect(open("owned", process.pid, () => true)).rejects.toThrow("is in use");
+    await first.stop();
+    await (await open("owned", process.pid + 1, () => true)).stop();
+  });
+
+  test("of a process that lives elsewhere is refused", async () => {
+    const other = join(folder, "other");
+    await mkdir(other);
+    const since = manualClock().now().getTime();
+    const held = { pid: process.ppid, start: null, since };
+    await writeFile(join(other, "sandbox.pid"), JSON.stringify(held));
+    await expect(open("other", process.pid, () => true)).rejects.toThrow(`pid ${process.ppid}`);
+    await (await open("other", process.pid, () => false)).stop();
+  });
+
+  test("is not locked by another program that has the pid of a dead owner", async () => {
+    const reused = join(folder, "reused");
+    await mkdir(reused);
+    const held = { pid: process.pid, start: "another boot 1", since: 0 };
+    await writeFile(join(reused, "sandbox.pid"), JSON.stringify(held));
+    await (await open("reused", process.pid + 1, () => true)).stop();
+  });
+});
