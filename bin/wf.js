@@ -1,6 +1,3 @@
 #!/usr/bin/env node
-import module from "node:module";
-
-module.enableCompileCache?.();
-const { main } = await import("../dist/main.js");
-await main("wf");
+require("node:module").enableCompileCache?.();
+require("../dist/main.cjs").main("wf");

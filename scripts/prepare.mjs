@@ -44,7 +44,7 @@ export function build() {
     changed(join(root, "rolldown.config.mjs")),
     changed(join(root, "package-lock.json")),
   );
-  if (changed(join(root, "dist", "main.js")) < sources) {
+  if (changed(join(root, "dist", "main.cjs")) < sources) {
     must(tool("rolldown"), ["-c", "rolldown.config.mjs", "--logLevel", "silent"], {
       stdio: ["ignore", 2, 2],
     });

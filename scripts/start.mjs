@@ -15,7 +15,7 @@ for (const name of Object.keys(environment)) {
   if (/^(KB_(?!CONFIG_DIR)|DIFY_)/.test(name)) delete environment[name];
 }
 
-const sandbox = spawn(process.execPath, [program("kb"), "sandbox", "--ephemeral", "-o", "json"], {
+const sandbox = spawn(process.execPath, [program("kb"), "sandbox", "--ephemeral", "-o", "jsonl"], {
   cwd: root,
   env: environment,
   stdio: ["ignore", "pipe", "inherit"],
@@ -115,6 +115,8 @@ await type([
 ]);
 
 say("Search, in three languages");
+const hits =
+  '.[] | .segment.document.name + ": " + (.segment.content | gsub("\\s+"; " ") | .[0:60])';
 for (const query of ["parental leave", "有給休暇", "报销"]) {
   await type([
     "kb",

@@ -37,6 +37,7 @@ const packages: Readonly<Record<string, RegExp>> = {
   "jq-wasm": /^render\//,
   yaml: /^render\//,
   "csv-stringify": /^render\//,
+  "csv-parse": /^cli\/rows\.ts$/,
   "node-sqlite3-wasm": /^sandbox\/store\.ts$/,
 };
 

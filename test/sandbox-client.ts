@@ -3,7 +3,7 @@ import { afterEach } from "vitest";
 import { manualClock, type ManualClock } from "./manual-clock.ts";
 
 /** A document as tests read it: each answer has some of the fields. */
-export interface TestDocument {
+interface TestDocument {
   readonly id: string;
   readonly name: string;
   readonly position: number;
@@ -15,7 +15,7 @@ export interface TestDocument {
 }
 
 /** What tests read of a knowledge answer. */
-export interface TestAnswer {
+interface TestAnswer {
   readonly status: number;
   readonly code: string;
   readonly message: string;

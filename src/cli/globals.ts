@@ -22,6 +22,10 @@ const bodied = ({ row }: Command) =>
   Object.values(row?.params ?? {}).some((param) => param.in === "body" || param.in === "data");
 const creates = ({ words, effect }: Command) => words.at(-1) === "create" && effect === "writes";
 
+/** May it run once per row of a file? One request each, with an answer that is not a stream. */
+export const takesEach = ({ row, effect, returns }: Command): boolean =>
+  row !== undefined && effect !== "reads" && returns.kind !== "events" && returns.kind !== "file";
+
 /** Every shared flag, in the order of the help page. */
 export const globalFlags: readonly GlobalFlag[] = [
   {
@@ -50,6 +54,30 @@ export const globalFlags: readonly GlobalFlag[] = [
     help: "End user the request is made for",
     group: "Request",
     only: takesUser,
+  },
+  {
+    flags: "--each <file>",
+    help: "Once per row of a CSV or JSON Lines file, - for standard input; columns are the arguments",
+    group: "Request",
+    only: takesEach,
+  },
+  {
+    flags: "--concurrency <number>",
+    help: "With --each: requests at a time, 1 to 50, 3 when absent",
+    group: "Request",
+    only: takesEach,
+  },
+  {
+    flags: "--errors-to <file>",
+    help: "With --each: write the failed rows to a file of the same shape",
+    group: "Request",
+    only: takesEach,
+  },
+  {
+    flags: "--stop-on-error",
+    help: "With --each: send no further row after one that failed",
+    group: "Request",
+    only: takesEach,
   },
   {
     flags: "--if-not-exists",
@@ -179,6 +207,10 @@ export interface Globals {
   readonly body?: string;
   readonly bodySet?: readonly string[];
   readonly user?: string;
+  readonly each?: string;
+  readonly concurrency?: string;
+  readonly errorsTo?: string;
+  readonly stopOnError?: boolean;
   readonly ifNotExists?: boolean;
   readonly ifExists?: boolean;
   readonly dryRun?: boolean;

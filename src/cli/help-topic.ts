@@ -1,15 +1,21 @@
 import { CliError } from "../errors.ts";
 import type { Command } from "./command.ts";
 import { helpFor } from "./help.ts";
+import { helpTree } from "./help-json.ts";
 import { nearest } from "./nearest.ts";
 import { topics } from "./topics.ts";
 
-/** Text of `kb help`, `kb help tag rename`, `kb help exit-codes`. Throws usage for an unknown word. */
+/**
+ * Text of `kb help`, `kb help tag rename`, `kb help exit-codes`, `kb help --json`. Throws usage for
+ * an unknown word.
+ */
 export function helpTopic(argv: readonly string[], commands: readonly Command[]): string {
   const [program = "kb", , ...words] = argv;
   const [first = ""] = words;
   if (words.length === 0 || first === "--help" || first === "-h")
     return helpFor(program, [], commands);
+  if (words.length === 1 && first === "--json")
+    return `${JSON.stringify(helpTree(program, commands), null, 2)}\n`;
   if (words.length === 1 && Object.hasOwn(topics, first)) return `${topics[first]}\n`;
   const known = commands.some((command) =>
     words.every((word, index) => command.words[index + 1] === word),

@@ -4,6 +4,7 @@ import type { ConnectionSettings } from "../host.ts";
 import { formats } from "../render/formats.ts";
 import type { Style } from "../render/render.ts";
 import type { Globals } from "./globals.ts";
+import { isOn, wantsColor } from "./color.ts";
 import { nearest } from "./nearest.ts";
 import { durationValue, wrong } from "./values.ts";
 
@@ -23,9 +24,6 @@ export interface Options {
   readonly connection: ConnectionSettings;
 }
 
-const on = (value: string | undefined): boolean =>
-  value !== undefined && value !== "" && value !== "0" && value !== "false";
-
 /** Checks the shared flags. Throws usage. */
 export function optionsFor(globals: Globals, host: Host): Options {
   const env = (name: string): string | undefined => host.env[name] || undefined;
@@ -36,12 +34,12 @@ export function optionsFor(globals: Globals, host: Host): Options {
     quiet: globals.quiet ?? false,
     verbosity: Math.max(
       globals.verbose?.length ?? 0,
-      Number.isFinite(debug) ? debug : on(env("KB_DEBUG")) ? 1 : 0,
+      Number.isFinite(debug) ? debug : isOn(env("KB_DEBUG")) ? 1 : 0,
     ),
     input:
       globals.mayAsk !== false &&
-      !on(env("KB_NO_INPUT")) &&
-      !on(env("CI")) &&
+      !isOn(env("KB_NO_INPUT")) &&
+      !isOn(env("CI")) &&
       host.stdin.isTTY &&
       host.stderr.isTTY,
     retries: count(
@@ -74,23 +72,6 @@ export function count(label: string, text: string, least: number, most: number):
   return value;
 }
 
-/** Is colour wanted on this stream? Flag, NO_COLOR, FORCE_COLOR, TERM, then the terminal itself. */
-export function wantsColor(
-  globals: Globals,
-  host: Host,
-  stream: { readonly isTTY: boolean },
-): boolean {
-  if (globals.color === "always") return true;
-  if (globals.color === "never") return false;
-  if (globals.color !== undefined && globals.color !== "auto") {
-    throw wrong("--color", globals.color, "is not one of always, never, auto");
-  }
-  if (host.env["NO_COLOR"]) return false;
-  if (on(host.env["FORCE_COLOR"]) || on(host.env["CLICOLOR_FORCE"])) return true;
-  if (host.env["TERM"] === "dumb") return false;
-  return stream.isTTY;
-}
-
 /** How the answer is to be printed. `output` is the format the settings name. Throws usage. */
 export function styleFor(globals: Globals, host: Host, output: string | undefined): Style {
   const format = globals.json ? "json" : (globals.output ?? output);
@@ -119,7 +100,7 @@ export function styleFor(globals: Globals, host: Host, output: string | undefine
     times: globals.relative ? "relative" : globals.utc ? "utc" : "local",
     ...(zone !== undefined && { timeZone: zone }),
     color: wantsColor(globals, host, host.stdout),
-    accessible: on(host.env["KB_ACCESSIBLE"]),
+    accessible: isOn(host.env["KB_ACCESSIBLE"]),
     now: () => host.now(),
   };
 }

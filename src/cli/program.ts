@@ -51,9 +51,9 @@ export function parse(argv: readonly string[], commands: readonly Command[]): Pa
     const parent = group(path.slice(0, -1));
     const made = parent.command(path.at(-1) ?? "");
     made.hook("preSubcommand", prepare);
-    asGroup(made, path);
     prepared.set(made, () => {
       for (const flag of globalFlags) made.addOption(optionOf(flag));
+      asGroup(made, path);
     });
     groups.set(key, made);
     return made;
@@ -70,7 +70,8 @@ export function parse(argv: readonly string[], commands: readonly Command[]): Pa
   root.hook("preSubcommand", prepare);
 
   for (const command of commands) {
-    const leaf = group(command.words.slice(1, -1)).command(command.words.at(-1) ?? "");
+    // A word may be a command and have commands below it: `wf completion bash`, `wf completion create`.
+    const leaf = group(command.words.slice(1));
     const alias = aliases[command.words.at(-1) ?? ""];
     if (alias) leaf.alias(alias);
     // Options are made only for the command that is used: making all takes longer than the rest.
@@ -98,7 +99,8 @@ export function parse(argv: readonly string[], commands: readonly Command[]): Pa
   return result;
 }
 
-const aliases: Readonly<Record<string, string>> = { list: "ls", delete: "rm" };
+/** Hidden short forms of verbs. */
+export const aliases: Readonly<Record<string, string>> = { list: "ls", delete: "rm" };
 
 /** Options given to a command and its groups; the one nearest to the command wins. */
 function optionsGiven(leaf: Commander): Globals & Record<string, unknown> {

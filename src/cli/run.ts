@@ -1,40 +1,31 @@
-import { noProgress } from "../api/pages.ts";
-import type { Progress } from "../api/pages.ts";
-import type { Values } from "../api/request.ts";
-import { CliError, ApiError } from "../errors.ts";
 import type { Host } from "../host.ts";
-import { progress } from "../render/progress.ts";
-import { visible } from "../render/text.ts";
 import { version } from "../version.ts";
-import { isList } from "./command.ts";
-import type { Command } from "./command.ts";
 import { commandsOf } from "./commands.ts";
-import { asFailure, told } from "./failure.ts";
-import type { Telling } from "./failure.ts";
+import { asFailure } from "./failure.ts";
 import type { Globals } from "./globals.ts";
 import { helpTopic } from "./help-topic.ts";
-import { checkedInput, extraBody, resolvedInput, sourcesOf } from "./input.ts";
-import { madeBy, resolve } from "./names.ts";
-import type { Lookup } from "./names.ts";
-import { count, optionsFor, styleFor, wantsColor } from "./options.ts";
-import type { Options } from "./options.ts";
 import { parse } from "./program.ts";
-import type { Parsed } from "./program.ts";
-import { Shown, openSession } from "./session.ts";
-import type { Session } from "./session.ts";
 
 /**
  * The whole program: a command line (`["kb", "create", "Handbook"]`) and the world in, the exit
- * code out. Never throws, never exits.
+ * code out. Never throws, never exits. What only some lines need is loaded when they need it.
  */
 export async function run(argv: readonly string[], host: Host): Promise<number> {
   let globals: Globals = {};
   try {
+    const commands = commandsOf(argv[0] ?? "kb");
     if (argv[1] === "help") {
-      await host.stdout.write(helpTopic(argv, commandsOf(argv[0] ?? "kb")));
+      await host.stdout.write(helpTopic(argv, commands));
       return 0;
     }
-    const parsed = parse(argv, commandsOf(argv[0] ?? "kb"));
+    if (argv[1] === "__complete") {
+      const { completions } = await import("./completion.ts");
+      const words = argv.slice(argv[2] === "--" ? 3 : 2);
+      await host.stdout.write(await completions(argv[0] ?? "kb", words, commands, host));
+      return 0;
+    }
+    const each = namesRows(argv) ? await import("./each.ts") : undefined;
+    const parsed = parse(argv, each?.overRows(commands) ?? commands);
     if (parsed.kind === "version") {
       await host.stdout.write(`${argv[0]} ${version} (node ${host.platform})\n`);
       return 0;
@@ -44,271 +35,19 @@ export async function run(argv: readonly string[], host: Host): Promise<number> 
       return 0;
     }
     globals = parsed.globals;
+    const { perform } = each ?? (await import("./perform.ts"));
     await perform(parsed, host);
     return 0;
   } catch (error) {
-    if (error instanceof Shown) return 0;
     const failure = asFailure(error);
-    await host.stderr.write(told(failure, telling(argv, globals, host))).catch(() => {});
+    const { tell } = await import("./tell.ts");
+    await tell(failure, argv, globals, host).catch(() => {}); // nobody reads standard error
     return failure.exit;
   }
 }
 
-/** How errors are told, also when the line could not be read. */
-function telling(argv: readonly string[], globals: Globals, host: Host): Telling {
-  const format = globals.output ?? (globals.json ? "json" : undefined);
-  const typed = argv.some(
-    (word, index) =>
-      word === "--json" ||
-      /^(-o|--output=?)jsonl?$/.test(word) ||
-      (/^(-o|--output)$/.test(word) && /^jsonl?$/.test(argv[index + 1] ?? "")),
-  );
-  const chosen = format ?? (host.env["KB_OUTPUT"] || undefined);
-  const debug = Number(host.env["KB_DEBUG"] ?? 0);
-  const letters = argv.filter((word) => /^-v+$/.test(word)).join("");
-  let color = false;
-  try {
-    color = wantsColor(globals, host, host.stderr);
-  } catch {
-    // a wrong --color is the error being told
-  }
-  return {
-    json:
-      host.env["KB_ERROR_FORMAT"] === "json" ||
-      chosen === "json" ||
-      chosen === "jsonl" ||
-      globals.jq !== undefined ||
-      (format === undefined && typed),
-    color,
-    verbosity: Math.max(debug || 0, letters.replaceAll("-", "").length),
-    visible: (text) => visible(text, { newlines: true }),
-  };
-}
-
-async function perform(
-  { command, typed, globals }: Extract<Parsed, { kind: "run" }>,
-  plainHost: Host,
-): Promise<void> {
-  const options = optionsFor(globals, plainHost);
-  if (globals.columns === "help") return printColumns(command, plainHost);
-  const waits = command.key !== undefined && !options.quiet && !plainHost.env["KB_ACCESSIBLE"];
-  const { host, stop } = progress(plainHost, command.summary, waits);
-  const session = openSession(command, options, host);
-  try {
-    const sources = sourcesOf(host);
-    const input = await checkedInput(command, typed, sources);
-    const extra = await extraBody(globals, sources);
-    const wanted = wantedRows(command, globals);
-    const { checkStyle, render } = await import("../render/render.ts");
-    // Help, wrong values and dry runs never look at the settings' output format.
-    const needsSettings = command.key !== undefined;
-    const output = needsSettings ? (await session.settings()).output.value : host.env["KB_OUTPUT"];
-    const style = styleFor(globals, host, output || undefined);
-    // A task's parameters were checked as its own, so this is its input.
-    const returns =
-      command.task?.output?.(input as never, session.context.asked.format) ?? command.returns;
-    await checkStyle(returns, style);
-
-    const progress = noProgress();
-    const values = command.task
-      ? taskValues(command, input, session)
-      : rowValues(command, input, extra, wanted, progress, session, options);
-    if (returns.kind === "file" && globals.outputFile !== undefined) {
-      await host.files.writeAtomic(globals.outputFile, values as AsyncIterable<Uint8Array>); // a file row yields bytes
-      await session.context.notice(`written to ${globals.outputFile}`);
-    } else {
-      await render(returns, values, style, host.stdout);
-    }
-    if (isList(command.returns) && !command.task)
-      await tellProgress(progress, globals, session, host);
-  } finally {
-    stop();
-    session.close();
-  }
-}
-
-async function printColumns(command: Command, host: Host): Promise<void> {
-  const { columnNames } = await import("../render/render.ts");
-  await host.stdout.write(`${columnNames(command.returns).join("\n")}\n`);
-}
-
-async function* taskValues(
-  command: Command,
-  input: Values,
-  session: Session,
-): AsyncGenerator<unknown> {
-  const { task } = command;
-  if (!task) return;
-  const ids = await resolvedInput(command, input, lookupOf(session));
-  const { run: perform } = await task.load();
-  // Values were checked against the task's own parameters above.
-  yield* perform(ids as never, session.context);
-}
-
-/** What a row gives: rows of a list, one object, or bytes; once per value of a repeated positional. */
-async function* rowValues(
-  command: Command,
-  input: Values,
-  extra: Values | undefined,
-  wanted: Wanted,
-  progress: Progress,
-  session: Session,
-  options: Options,
-): AsyncGenerator<unknown> {
-  const { row } = command;
-  if (!row) return;
-  const lookup = lookupOf(session);
-  let ids: Values;
-  try {
-    ids = await resolvedInput(command, input, lookup);
-  } catch (error) {
-    if (!goneAlready(error, options.globals)) throw error;
-    await session.context.notice("it is not there; nothing to do");
-    return;
-  }
-  if (command.effect === "destroys" && !session.context.asked.dryRun) {
-    await session.context.confirm(`Delete ${namesTyped(command, input)}?`);
-  }
-  if (isList(row.returns)) {
-    yield* session.rows(row, ids, wanted, progress);
-    return;
-  }
-  let shown: Shown | undefined;
-  for (const each of repeated(command, ids)) {
-    try {
-      if (row.returns.kind === "events") {
-        yield* await session.open(row, each);
-        continue;
-      }
-      const answer = await session.call(row, each, { extra });
-      // A file row answers with its bytes, unread.
-      if (row.returns.kind === "file") yield* answer as AsyncIterable<Uint8Array>;
-      else if (row.returns.kind !== "nothing") yield answer;
-    } catch (error) {
-      if (error instanceof Shown) shown = error;
-      else if (goneAlready(error, options.globals))
-        await session.context.notice("it is gone already");
-      else if (options.globals.ifNotExists && existsAlready(error))
-        yield await existing(command, ids, lookup, error, session);
-      else throw error;
-    }
-  }
-  if (shown) throw shown;
-}
-
-/** One input per value of a positional that takes several words but is sent one at a time. */
-function repeated(command: Command, ids: Values): Values[] {
-  const last = command.positionals.at(-1);
-  const values = last?.variadic && !command.params[last.name]?.many ? ids[last.name] : undefined;
-  if (!last || !Array.isArray(values)) return [ids];
-  return values.map((value: unknown) => ({ ...ids, [last.name]: value }));
-}
-
-const namesTyped = (command: Command, input: Values): string =>
-  command.positionals
-    .map(
-      ({ name, word }) =>
-        `${word} ${[input[name]]
-          .flat()
-          .map((value) => JSON.stringify(value))
-          .join(", ")}`,
-    )
-    .reverse()
-    .join(" of ");
-
-const goneAlready = (error: unknown, globals: Globals): boolean =>
-  globals.ifExists === true && error instanceof CliError && error.kind === "not-found";
-
-const existsAlready = (error: unknown): boolean =>
-  error instanceof ApiError &&
-  (error.refusal.serverCode === "dataset_name_duplicate" || /already exists/.test(error.message));
-
-/** The object that stood in the way of a create. */
-async function existing(
-  command: Command,
-  ids: Values,
-  lookup: Lookup,
-  error: unknown,
-  session: Session,
-): Promise<unknown> {
-  const noun = madeBy[command.row?.id ?? ""];
-  if (noun === undefined) throw error;
-  const { object } = await resolve(noun, `name:${String(ids["name"])}`, ids, lookup);
-  await session.context.notice("it is there already");
-  return object;
-}
-
-function lookupOf(session: Session): Lookup {
-  const lists = new Map<string, Promise<unknown[]>>();
-  const everything = { limit: Infinity };
-  return {
-    async *rows(row, input) {
-      if (row.returns.kind !== "list") {
-        yield* session.rows(row, input, everything);
-        return;
-      }
-      // A full list is the same for every name of a line: asked once.
-      const key = `${row.id} ${JSON.stringify(input)}`;
-      const known = lists.get(key) ?? collect(session.rows(row, input, everything));
-      lists.set(key, known);
-      yield* await known;
-    },
-    one: (row, input) => session.call(row, input),
-    trace: (level, text) => session.context.trace(level, text),
-  };
-}
-
-async function collect(rows: AsyncIterable<unknown>): Promise<unknown[]> {
-  const all: unknown[] = [];
-  for await (const row of rows) all.push(row);
-  return all;
-}
-
-interface Wanted {
-  readonly limit: number;
-  readonly page?: number | undefined;
-}
-
-/** Rows where nothing is said: the first page as the server would cut it. */
-const usualRows = 20;
-
-function wantedRows(command: Command, { limit, all, page }: Globals): Wanted {
-  if (all && (limit !== undefined || page !== undefined)) {
-    throw new CliError("usage", "--all cannot be used with --limit or --page");
-  }
-  const number = page === undefined ? undefined : count("--page", page, 1, 99_999);
-  if (all) return { limit: Infinity };
-  if (limit !== undefined)
-    return { limit: count("--limit", limit, 1, 1_000_000_000), page: number };
-  return { limit: command.returns.kind === "list" ? Infinity : usualRows, page: number };
-}
-
-/** Says how much of a list was shown; a list that does not add up is a partial failure. */
-async function tellProgress(
-  { shown, total, complete }: Progress,
-  globals: Globals,
-  session: Session,
-  host: Host,
-): Promise<void> {
-  const { notice } = session.context;
-  if (host.stdout.closed) return;
-  if (shown === 0 && host.stdout.isTTY) await notice("nothing found");
-  if (globals.all && total !== undefined && shown < total) {
-    throw new CliError(
-      "partial",
-      `the server counts ${total} rows, but its pages held ${shown} different ones`,
-      {
-        details: { shown, total },
-        hint: "rows were added or removed meanwhile, or the pages overlap; repeat, or narrow the list",
-      },
-    );
-  }
-  if (globals.all || globals.page !== undefined) return;
-  if (total !== undefined && shown < total) {
-    await notice(
-      `${shown} of ${total} shown${globals.limit === undefined ? ", --all for the rest" : ""}`,
-    );
-  } else if (total === undefined && !complete && globals.limit === undefined) {
-    await notice(`${shown} shown, --all for the rest`);
-  }
+/** Is the command to be run once per row of a file? Words after `--` are no flags. */
+function namesRows(argv: readonly string[]): boolean {
+  const first = argv.find((word) => word === "--" || /^--each(=|$)/.test(word));
+  return first !== undefined && first !== "--";
 }

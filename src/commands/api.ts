@@ -149,7 +149,7 @@ function headersOf(lines: readonly string[]): Record<string, string> {
 async function* shown(answer: HttpAnswer, include: boolean): AsyncGenerator<unknown> {
   if (include) {
     const lines = Object.entries(answer.headers).map(([name, value]) => `${name}: ${value}`);
-    yield { _head: [`HTTP ${answer.status}`, ...lines, ""].join("\n") };
+    yield `${[`HTTP ${answer.status}`, ...lines, ""].join("\n")}\n`;
   }
   const type = answer.headers["content-type"] ?? "";
   if (type.includes("text/event-stream")) {

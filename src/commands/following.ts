@@ -141,14 +141,21 @@ function finalOutcome(event: ServerEvent, throughPauses: boolean): Outcome | und
   }
   if (event.event === "workflow_paused" && !throughPauses) {
     const reasons = valueAt(data, "reasons");
-    const forms = Array.isArray(reasons)
-      ? reasons
-          .map((reason: unknown) => valueAt(reason, "form_token"))
-          .filter((token) => typeof token === "string")
-      : [];
+    const forms = (Array.isArray(reasons) ? (reasons as unknown[]) : []).flatMap(formIn);
     return { status: "paused", forms };
   }
   return undefined;
+}
+
+/** The form a pause waits for; none where it went out by e-mail (server §14). */
+function formIn(reason: unknown): NonNullable<Outcome["forms"]> {
+  const token = valueAt(reason, "form_token");
+  const actions = valueAt(reason, "actions");
+  if (typeof token !== "string") return [];
+  const ids = Array.isArray(actions)
+    ? actions.map((action: unknown) => String(valueAt(action, "id")))
+    : [];
+  return [{ token, actions: ids }];
 }
 
 /** Asks run detail: an outcome when the run has ended or is paused, undefined when it goes on. */

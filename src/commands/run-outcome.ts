@@ -5,8 +5,8 @@ export interface Outcome {
   readonly status: string;
   readonly error?: string | null | undefined;
   readonly exceptions?: number | undefined;
-  /** Tokens of the open forms of a paused run. */
-  readonly forms?: readonly string[];
+  /** Open forms of a paused run: token and the ids of the actions. */
+  readonly forms?: readonly { readonly token: string; readonly actions: readonly string[] }[];
 }
 
 /** Statuses after which nothing more happens (server §7). */
@@ -31,13 +31,12 @@ export async function conclude(
     return;
   }
   if (status === "paused") {
-    const token = forms[0];
+    const [form] = forms;
     throw new CliError("paused", `run ${runId} waits for a person`, {
       details: { run: runId, forms },
-      hint:
-        token === undefined
-          ? `wf events ${runId} shows the form`
-          : `wf form submit ${token} --action <action>`,
+      hint: form
+        ? `wf form submit ${form.token} --action ${form.actions.join("|")}`
+        : `wf events ${runId} shows the form`,
     });
   }
   throw new CliError(

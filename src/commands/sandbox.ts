@@ -100,11 +100,11 @@ async function runCommand(command: readonly string[], sandbox: Sandbox, host: Ho
       hint: "is it installed?",
     });
   });
-  if (exit !== 0) throw new ChildExit(exit);
+  if (exit !== 0) throw new SilentExit(exit);
 }
 
-/** Ends this program with the exit code of the command it ran; nothing is printed. */
-export class ChildExit extends CliError {
+/** Ends this program with an exit code and without a message. */
+export class SilentExit extends CliError {
   readonly code: number;
 
   constructor(code: number) {
@@ -144,5 +144,5 @@ async function* serve(
   } finally {
     await host.files.remove(sandboxStatePath(host));
   }
-  throw context.interrupted();
+  throw new SilentExit(context.interrupted().exit); // Ctrl-C is how it ends: nothing to tell
 }

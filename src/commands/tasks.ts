@@ -3,6 +3,7 @@ import * as apps from "../operations/apps.ts";
 import * as chats from "../operations/chats.ts";
 import * as completions from "../operations/completions.ts";
 import * as documents from "../operations/documents.ts";
+import * as forms from "../operations/forms.ts";
 import * as knowledge from "../operations/knowledge.ts";
 import * as metadata from "../operations/metadata.ts";
 import {
@@ -276,7 +277,7 @@ const workflowEvents = task({
     user: userInQuery,
   },
   returns: events,
-  sends: [workflows.events, workflows.show],
+  sends: [workflows.events, workflows.show, forms.show],
   wraps: workflows.events,
   effect: "reads",
   exits: ["paused", "remote-failed", "cut"],
@@ -490,6 +491,29 @@ const sandbox = task({
   load: () => import("./sandbox.ts"),
 });
 
+const shellLines = [
+  ["bash", "source <(kb completion bash)"],
+  ["zsh", "source <(kb completion zsh)"],
+  ["fish", "kb completion fish | source"],
+  ["powershell", "kb completion powershell | Out-String | Invoke-Expression"],
+] as const;
+
+/** One command a shell, because `completion` is a noun of wf, too. */
+const completion = shellLines.map(([shell, line]) =>
+  task({
+    command: `completion ${shell}`,
+    summary: `Print the script that completes commands, flags and names in ${shell}`,
+    about:
+      "The line of the example belongs into the shell's start-up file. kb and wf have a script each.",
+    params: {},
+    returns: { kind: "json" },
+    sends: [],
+    effect: "reads",
+    examples: [line],
+    load: async () => (await import("./completion.ts"))[shell],
+  }),
+);
+
 /** Commands that both programs have; their first word is the program's name. */
 export const sharedTasks: readonly Task[] = [
   profileAdd,
@@ -501,4 +525,5 @@ export const sharedTasks: readonly Task[] = [
   api,
   doctor,
   sandbox,
+  ...completion,
 ] as readonly Task[]; // as above

@@ -1,4 +1,6 @@
 import type { ServerEvent } from "../api/events.ts";
+import { isObject } from "../json.ts";
+import * as forms from "../operations/forms.ts";
 import { followed } from "./following.ts";
 import { conclude } from "./run-outcome.ts";
 import type { Context } from "./task.ts";
@@ -37,6 +39,25 @@ export async function* shown<T>(
     if (next.value.event === "_gap") {
       await context.notice("connected again; text sent meanwhile is missing here");
     }
-    yield next.value;
+    yield await withFormText(next.value, context);
+  }
+}
+
+/**
+ * A snapshot's form text still holds its placeholders; the form's own route has the text (server
+ * §15.6). Only what is shown changes: the server's own words stay in `raw`.
+ */
+async function withFormText(event: ServerEvent, context: Context): Promise<ServerEvent> {
+  const form = event.event === "human_input_required" ? event.data["data"] : undefined;
+  if (!isObject(form) || context.asked.format !== undefined) return event;
+  const { form_content, form_token } = form;
+  if (typeof form_token !== "string" || !/\{\{#(?!\$output\.)/.test(String(form_content)))
+    return event;
+  try {
+    const { form_content: text } = await context.call(forms.show, { form_token });
+    return { ...event, data: { ...event.data, data: { ...form, form_content: text } } };
+  } catch (error) {
+    if (context.signal.aborted) throw error;
+    return event; // answered meanwhile
   }
 }

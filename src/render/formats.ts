@@ -66,7 +66,9 @@ export async function yamlText(value: unknown): Promise<string> {
 /** Makes lines of comma-separated cells by RFC 4180. */
 export async function csvLines(): Promise<(cells: readonly string[]) => string> {
   const { stringify } = await import("csv-stringify/sync");
-  return (cells) => stringify([[...cells]], { record_delimiter: "\r\n" });
+  // By itself it would leave a lone line feed unquoted, which readers take for the end of a row.
+  const options = { record_delimiter: "\r\n", quoted_match: /[\r\n]/ };
+  return (cells) => stringify([[...cells]], options);
 }
 
 const tsvEscapes: Readonly<Record<string, string>> = {

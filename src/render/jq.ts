@@ -35,9 +35,13 @@ export async function filtered(value: unknown, filter: string, terminal: boolean
 }
 
 async function run(input: string, filter: string): Promise<string> {
-  const { raw } = await import("jq-wasm");
+  // The entry that carries its WebAssembly inside can be bundled.
+  const { raw } = await import("jq-wasm/inline");
   // A filter that starts with a dash would be read as a flag.
-  return raw(input, filter.startsWith("-") ? ` ${filter}` : filter, ["-c"]);
+  const query = filter.startsWith("-") ? ` ${filter}` : filter;
+  const { stdout, stderr, exitCode } = await raw(input, query, ["-c"]);
+  if (exitCode !== 0) throw new Error(stderr);
+  return stdout;
 }
 
 const messageOf = (error: unknown): string =>

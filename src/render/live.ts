@@ -1,6 +1,7 @@
 import { isObject, valueAt } from "../json.ts";
-import { shorten, visible, widthOf } from "./text.ts";
+import { pad, shorten, visible, widthOf } from "./text.ts";
 import type { Paint } from "./text.ts";
+import type { Times } from "./times.ts";
 
 /** One event of a stream: its kind, the server's own text, and that text parsed. */
 export interface ServerEvent {
@@ -14,6 +15,8 @@ export interface LiveDress {
   readonly paint: Paint;
   /** Time at the start of a line. */
   clock(date: Date): string;
+  /** Dates that may be days away. */
+  readonly times: Times;
   readonly now: () => Date;
   /** Columns that data of unknown shape may take; Infinity in a pipe. */
   readonly columns: number;
@@ -25,8 +28,10 @@ type Part = string | undefined;
 
 const text = (value: unknown): Part =>
   typeof value === "string" && value !== "" ? value : undefined;
+const after = (word: string, value: unknown): Part =>
+  typeof value === "number" || text(value) !== undefined ? `${word} ${String(value)}` : undefined;
 const count = (value: unknown, unit: string): Part =>
-  typeof value === "number" ? `${value} ${unit}` : undefined;
+  typeof value === "number" ? `${value} ${unit}${value === 1 ? "" : "s"}` : undefined;
 
 /** `62ms`, `1.2s`, `2m05s` from seconds. */
 function duration(value: unknown): Part {
@@ -38,8 +43,11 @@ function duration(value: unknown): Part {
 }
 
 const title = (look: Look): Part => text(look("title")) ?? text(look("node_title"));
-const round = (index: unknown, first: number): Part =>
-  typeof index === "number" ? `round ${index - first + 1}` : undefined;
+/** Both count from 0; a loop says nothing of its first round, so its first `loop_next` holds 1. */
+const round = (look: Look): Part => {
+  const index = look("index");
+  return typeof index === "number" ? `round ${index + 1}` : undefined;
+};
 const outcome = (look: Look): Part[] => [
   title(look),
   text(look("status")),
@@ -49,39 +57,37 @@ const outcome = (look: Look): Part[] => [
 const run = (look: Look): Part[] => [
   text(look("status")),
   duration(look("elapsed_time")),
-  count(look("total_tokens"), "tokens"),
+  count(look("total_tokens"), "token"),
 ];
 
 /** What a line says after the kind of its event (server §15.5). */
 const told: Readonly<Record<string, (look: Look) => readonly Part[]>> = {
   workflow_started: (look) => [
-    text(look("id")) && `run ${String(look("id"))}`,
+    after("run", look("id")),
     look("reason") === "resumption" ? "resumed" : undefined,
   ],
   node_started: (look) => [title(look)],
   node_finished: outcome,
   node_retry: (look) => [
     title(look),
-    count(look("retry_index"), "") && `retry ${String(look("retry_index"))}`,
+    after("retry", look("retry_index")),
     duration(look("elapsed_time")),
     text(look("error")),
   ],
-  iteration_started: (look) => [title(look), count(look("metadata.iteration_length"), "rounds")],
-  // Rounds of an iteration are counted from 0, those of a loop from 1.
-  iteration_next: (look) => [title(look), round(look("index"), 0)],
+  iteration_started: (look) => [title(look), count(look("metadata.iteration_length"), "round")],
+  iteration_next: (look) => [title(look), round(look)],
   iteration_completed: outcome,
   loop_started: (look) => [
     title(look),
-    count(look("metadata.loop_length"), "rounds") &&
-      `at most ${String(look("metadata.loop_length"))} rounds`,
+    after("at most", count(look("metadata.loop_length"), "round")),
   ],
-  loop_next: (look) => [title(look), round(look("index"), 1)],
+  loop_next: (look) => [title(look), round(look)],
   loop_completed: outcome,
   agent_log: (look) => [text(look("label")), text(look("status")), text(look("error"))],
   message_replace: (look) => [text(look("reason"))],
   text_replace: () => [],
   message_file: (look) => [text(look("type")), text(look("url"))],
-  message_end: (look) => [count(look("metadata.usage.total_tokens"), "tokens")],
+  message_end: (look) => [count(look("metadata.usage.total_tokens"), "token")],
   // Sound as text would fill the screen.
   tts_message: () => [],
   tts_message_end: () => [],
@@ -94,7 +100,7 @@ const told: Readonly<Record<string, (look: Look) => readonly Part[]>> = {
   workflow_paused: (look) => [...run(look), ...pauseMessages(look("reasons"))],
   workflow_finished: (look) => [
     ...run(look),
-    count(look("total_steps"), "steps"),
+    count(look("total_steps"), "step"),
     text(look("error")),
   ],
   error: (look) => [text(look("code")), text(look("message"))],
@@ -135,24 +141,23 @@ function painted(part: string, kind: string, paint: Paint): string {
 const kindWidth = "workflow_finished".length;
 
 /** The line of an event, without a line end: time, kind, and what its kind has to tell. */
-export function eventLine(event: ServerEvent, dress: LiveDress): string {
+function eventLine(event: ServerEvent, dress: LiveDress): string {
   const { paint } = dress;
   const look = lookInto(event);
-  const at = look("finished_at") ?? look("created_at");
+  // Of messages only the creation is known, which stays the same while they grow.
+  const at = valueAt(event.data, "data.finished_at") ?? valueAt(event.data, "data.created_at");
   const time = dress.clock(typeof at === "number" ? new Date(at * 1000) : dress.now());
   const own = event.event.startsWith("_");
-  const kind = visible(own ? event.event.slice(1) : event.event);
   const indent = "  ".repeat(depthOf(event.event, look));
-  const start = `${time}  ${indent}${kind.padEnd(kindWidth)}`;
+  const kind = pad(visible(own ? event.event.slice(1) : event.event), kindWidth);
   const tell = Object.hasOwn(told, event.event) ? told[event.event] : undefined;
   const parts = tell
     ? tell(look)
         .filter((part) => part !== undefined)
         .map((part) => painted(visible(part), event.event, paint))
-    : [compact(event.data["data"] ?? rest(event.data), dress.columns - widthOf(start) - 2)];
-  const name = own ? paint.yellow(kind) : paint.bold(kind);
-  const head = `${paint.dim(time)}  ${indent}${name}${" ".repeat(Math.max(0, kindWidth - widthOf(kind)))}`;
-  return [head, ...parts].join("  ").trimEnd();
+    : [compact(unknown(event), dress.columns - widthOf(`${time}  ${indent}${kind}  `))];
+  const start = `${paint.dim(time)}  ${indent}${own ? paint.yellow(kind) : paint.bold(kind)}`;
+  return [start, ...parts].join("  ").trimEnd();
 }
 
 /** Any data on one line. */
@@ -161,36 +166,26 @@ function compact(value: unknown, room: number): string {
   return Number.isFinite(room) ? shorten(json, Math.max(room, 10)) : json;
 }
 
-/** What an event of unknown kind holds beside its envelope. */
-const rest = (data: Readonly<Record<string, unknown>>): unknown =>
-  Object.fromEntries(
-    Object.entries(data).filter(
-      ([key]) =>
-        ![
-          "event",
-          "task_id",
-          "workflow_run_id",
-          "message_id",
-          "conversation_id",
-          "created_at",
-        ].includes(key),
-    ),
-  );
+const envelope: ReadonlySet<string> = new Set([
+  "event",
+  "task_id",
+  "workflow_run_id",
+  "message_id",
+  "conversation_id",
+  "created_at",
+]);
 
-/** Text that grows while the run goes on, and what it is. */
-function growth(event: ServerEvent): { text: string; as: "answer" | "reasoning" } | undefined {
-  const look = lookInto(event);
-  const found = {
-    text_chunk: ["text", "answer"],
-    message: ["answer", "answer"],
-    agent_message: ["answer", "answer"],
-    reasoning_chunk: ["reasoning", "reasoning"],
-  } as const;
-  if (!Object.hasOwn(found, event.event)) return undefined;
-  const [field, as] = found[event.event as keyof typeof found]; // one of its keys, by the line above
-  const value = look(field);
-  return { text: typeof value === "string" ? value : "", as };
-}
+/** What an event of unknown kind holds beside its envelope. */
+const unknown = ({ data }: ServerEvent): unknown =>
+  data["data"] ?? Object.fromEntries(Object.entries(data).filter(([key]) => !envelope.has(key)));
+
+/** Events that are pieces of a text: the field it is in, and what kind of text. */
+const pieces: ReadonlyMap<string, readonly [field: string, as: "answer" | "reasoning"]> = new Map([
+  ["text_chunk", ["text", "answer"]],
+  ["message", ["answer", "answer"]],
+  ["agent_message", ["answer", "answer"]],
+  ["reasoning_chunk", ["reasoning", "reasoning"]],
+]);
 
 /** Text that takes the place of what was shown. An empty one of a snapshot does not (server §15.6). */
 const replacement = (event: ServerEvent): Part =>
@@ -212,8 +207,8 @@ export interface Live {
 export function live(dress: LiveDress): Live {
   let growing: "answer" | "reasoning" | undefined;
   let openLine = false;
-  /** Was all text shown? Otherwise the outputs at the end are written in full. */
-  let textShown = false;
+  /** How much of the run's text was shown: the outputs at its end make up for the rest. */
+  let shown: "nothing" | "all" | "part" = "nothing";
 
   const close = (): string => {
     const end = openLine ? "\n" : "";
@@ -221,21 +216,22 @@ export function live(dress: LiveDress): Live {
     openLine = false;
     return end;
   };
-  const grow = (piece: string): string => {
-    openLine = !piece.endsWith("\n");
-    return visible(piece, { newlines: true });
+  const grow = (more: string): string => {
+    openLine = !more.endsWith("\n");
+    return visible(more, { newlines: true });
   };
 
   return {
     next(event) {
-      const more = growth(event);
-      if (more) {
-        if (more.text === "") return "";
-        const start =
-          growing === more.as ? "" : close() + (more.as === "reasoning" ? "reasoning: " : "");
-        growing = more.as;
-        if (more.as === "answer") textShown = true;
-        return start + grow(more.text);
+      const piece = pieces.get(event.event);
+      if (piece) {
+        const [field, as] = piece;
+        const more = text(lookInto(event)(field));
+        if (more === undefined) return "";
+        const start = growing === as ? "" : close() + (as === "reasoning" ? "reasoning: " : "");
+        growing = as;
+        if (as === "answer" && shown === "nothing") shown = "all";
+        return start + grow(more);
       }
       const instead = replacement(event);
       if (instead !== undefined) {
@@ -245,8 +241,8 @@ export function live(dress: LiveDress): Live {
       }
       if (event.event === "message_replace" || event.event === "text_replace") return "";
       // After a cut or a pause text is missing, and only the outputs have it (server §15.6).
-      if (event.event === "_gap" || lookInto(event)("reason") === "resumption") textShown = false;
-      return `${close()}${eventLine(event, dress)}\n${below(event, textShown, dress)}`;
+      if (event.event === "_gap" || lookInto(event)("reason") === "resumption") shown = "part";
+      return `${close()}${eventLine(event, dress)}\n${below(event, shown === "all", dress)}`;
     },
     end: close,
   };
@@ -269,30 +265,41 @@ function below(event: ServerEvent, textShown: boolean, dress: LiveDress): string
 
 const lines = (texts: readonly string[]): string =>
   texts
-    .map((each) => `  ${visible(each, { newlines: true }).replaceAll("\n", "\n  ").trimEnd()}\n`)
+    .map(
+      (each) => `  ${visible(each, { newlines: true }).replaceAll("\n", "\n  ")}`.trimEnd() + "\n",
+    )
     .join("");
 
-function formLines(look: Look, { clock }: LiveDress): string[] {
+function formLines(look: Look, { times }: LiveDress): string[] {
+  const usual = look("resolved_default_values");
   const expires = look("expiration_time");
-  const token = text(look("form_token"));
-  return [
-    ...(text(look("form_content")) ?? "").split("\n"),
+  const lines: readonly Part[] = [
+    ...(text(look("form_content"))?.split("\n") ?? []),
     ...listAt(look, "inputs").map((input) => {
-      const name = String(valueAt(input, "output_variable_name"));
-      const filled =
-        valueAt(look("resolved_default_values"), name) ?? valueAt(input, "default.value");
-      const usual =
-        filled === undefined || filled === null || filled === ""
-          ? ""
-          : `, default ${JSON.stringify(filled)}`;
-      return `input    ${name} (${String(valueAt(input, "type"))}${usual})`;
+      const name = text(valueAt(input, "output_variable_name"));
+      return (
+        name && inputLine(name, input, valueAt(usual, name) ?? valueAt(input, "default.value"))
+      );
     }),
-    ...listAt(look, "actions").map(
-      (action) => `action   ${String(valueAt(action, "id"))}: ${String(valueAt(action, "title"))}`,
-    ),
-    ...(typeof expires === "number" ? [`expires  ${clock(new Date(expires * 1000))}`] : []),
-    ...(token === undefined ? [] : [`form     ${token}`]),
+    ...listAt(look, "actions").map((action) => {
+      const id = text(valueAt(action, "id"));
+      return id && `action   ${id}: ${text(valueAt(action, "title")) ?? id}`;
+    }),
+    typeof expires === "number"
+      ? `expires  ${times.text(new Date(expires * 1000))} ${times.zone ?? ""}`
+      : undefined,
+    after("form    ", look("form_token")),
   ];
+  return lines.filter((line) => line !== undefined);
+}
+
+function inputLine(name: string, input: unknown, usual: unknown): string {
+  const kind = text(valueAt(input, "type")) ?? "text";
+  const filled =
+    usual === undefined || usual === null || usual === ""
+      ? []
+      : [`default ${JSON.stringify(usual)}`];
+  return `input    ${name} (${[kind, ...filled].join(", ")})`;
 }
 
 const listAt = (look: Look, path: string): readonly unknown[] => {

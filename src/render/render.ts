@@ -32,7 +32,6 @@ import type { Dress, Field } from "./table.ts";
 import { paintFor, visible } from "./text.ts";
 import { clockFor, timesFor } from "./times.ts";
 
-export { formats } from "./formats.ts";
 export type { Style } from "./formats.ts";
 export type { ServerEvent } from "./live.ts";
 export { columnNames, visible };
@@ -69,30 +68,37 @@ export async function render(
 ): Promise<number> {
   if (returns.kind === "file") return printBytes(values as AsyncIterable<Uint8Array>, out); // a file yields bytes
   if (returns.kind === "nothing") return each(values, out, () => "");
-  const form = formOf(returns, style, out);
   const printing: Printing = { returns, style, out };
-  if (returns.kind === "events" && form !== "jq") {
+  const form = formOf(printing);
+  if (returns.kind === "events") {
     const events = values as AsyncIterable<ServerEvent>; // what such a command yields
-    if (form === "live") return printLive(events, style, out);
+    if (isForPeople(style)) return printLive(events, style, out);
     if (form === "name") return printRunId(events, out);
     if (form === "jsonl" && style.columns === undefined)
       return each(events, out, ({ raw }) => finished(raw, out.isTTY));
+    return printers[form](dataOf(events), printing);
   }
-  return printers[form](ordered(rowsOf(values, returns, form), printing), printing);
+  const rows = returns.kind === "json" && tables.has(form) ? flat(values) : values;
+  return printers[form](isList(returns) ? ordered(rows, printing) : rows, printing);
 }
 
 /** How values are printed: a format of the user's choice, or the dress of their kind. */
-type Form = Exclude<Style["format"], undefined> | "jq" | "sheet" | "live" | "values";
+type Form = Exclude<Style["format"], undefined> | "jq" | "sheet" | "values";
 
-function formOf(returns: Returns<never>, { format, jq, columns }: Style, out: Output): Form {
+function formOf({ returns, style, out }: Printing): Form {
+  const { format, jq } = style;
   if (jq !== undefined) return "jq";
-  const forPeople = format === undefined || format === "grid" || format === "wide";
-  if (returns.kind === "events" && forPeople && columns === undefined) return "live";
-  if (returns.kind === "json" && forPeople && columns === undefined) return "values";
-  if (returns.kind === "record" && forPeople)
-    return format === undefined && !out.isTTY ? "tsv" : "sheet";
+  if (returns.kind === "json" && isForPeople(style)) return "values";
+  if (returns.kind === "record" && (format === "grid" || format === "wide")) return "sheet";
+  if (returns.kind === "record" && format === undefined) return out.isTTY ? "sheet" : "tsv";
   return format ?? (out.isTTY ? "grid" : "tsv");
 }
+
+/** Is the dress left to the kind of the values? Columns and filters ask for another one. */
+const isForPeople = ({ format, jq, columns }: Style): boolean =>
+  jq === undefined &&
+  columns === undefined &&
+  (format === undefined || format === "grid" || format === "wide");
 
 interface Printing {
   readonly returns: Returns<never>;
@@ -100,35 +106,35 @@ interface Printing {
   readonly out: Output;
 }
 
-/** Events as their data; lists inside a JSON answer as rows where a table is asked for. */
-async function* rowsOf(
-  values: AsyncIterable<unknown>,
-  { kind }: Returns<never>,
-  form: Form,
-): AsyncGenerator<unknown> {
-  const flat = kind === "json" && ["grid", "wide", "tsv", "csv", "md", "name"].includes(form);
+/** Forms in which a list inside a JSON answer is rows. */
+const tables: ReadonlySet<Form> = new Set(["grid", "wide", "tsv", "csv", "md", "name"]);
+
+async function* flat(values: AsyncIterable<unknown>): AsyncGenerator<unknown> {
   for await (const value of values) {
-    if (kind === "events") yield (value as ServerEvent).data; // what such a command yields
-    else if (flat && Array.isArray(value)) yield* value;
+    if (Array.isArray(value)) yield* value;
     else yield value;
   }
+}
+
+async function* dataOf(events: AsyncIterable<ServerEvent>): AsyncGenerator<unknown> {
+  for await (const { data } of events) yield data;
 }
 
 const isList = ({ kind }: Returns<never>): boolean =>
   kind === "list" || kind === "page" || kind === "cursor";
 
 /** Rows in the order that was asked for; only then they are kept until the last one is there. */
-async function* ordered(
+const ordered = (rows: AsyncIterable<unknown>, { returns, style }: Printing) =>
+  style.sort === undefined && !style.reverse ? rows : sortedRows(rows, returns, style);
+
+async function* sortedRows(
   rows: AsyncIterable<unknown>,
-  { returns, style }: Printing,
+  returns: Returns<never>,
+  { sort, reverse }: Style,
 ): AsyncGenerator<unknown> {
-  if (!isList(returns) || (style.sort === undefined && !style.reverse)) {
-    yield* rows;
-    return;
-  }
   const all = await collected(rows);
-  const inOrder = style.sort === undefined ? all : sorted(all, fieldNamed(returns, style.sort));
-  yield* style.reverse ? inOrder.reverse() : inOrder;
+  const inOrder = sort === undefined ? all : sorted(all, fieldNamed(returns, sort));
+  yield* reverse ? inOrder.reverse() : inOrder;
 }
 
 async function collected(values: AsyncIterable<unknown>): Promise<unknown[]> {
@@ -160,7 +166,7 @@ async function each<T>(
 
 type Print = (rows: AsyncIterable<unknown>, printing: Printing) => Promise<number>;
 
-const printers: Readonly<Record<Exclude<Form, "live">, Print>> = {
+const printers: Readonly<Record<Form, Print>> = {
   grid: printTable,
   wide: printTable,
   sheet: printSheets,
@@ -333,8 +339,9 @@ async function printLive(
   const follower = live({
     paint: await paintFor(style.color),
     clock: clockFor(style, out.isTTY),
+    times: timesFor(style, out.isTTY),
     now: style.now,
-    columns: out.columns,
+    columns: out.isTTY ? out.columns : Infinity,
   });
   try {
     return await each(events, out, (event) => follower.next(event));

@@ -103,25 +103,23 @@ export function cellText(value: unknown, times: Times): string {
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
-const order = new Intl.Collator("en", { numeric: true });
-
 /** Rows in the order of one column: numbers and dates by value, texts as people sort, gaps last. */
-export const sorted = (rows: readonly unknown[], field: Field): unknown[] =>
-  rows
+export function sorted(rows: readonly unknown[], field: Field): unknown[] {
+  const texts = new Intl.Collator("en", { numeric: true });
+  return rows
     .map((row) => ({ row, key: keyOf(field.value(row)) }))
-    .sort((one, other) => compared(one.key, other.key))
+    .sort(({ key: one }, { key: other }) => {
+      if (typeof one === "number" && typeof other === "number") return one - other;
+      const gaps = Number(one === undefined) - Number(other === undefined);
+      return gaps || texts.compare(cellText(one, anyTimes), cellText(other, anyTimes));
+    })
     .map(({ row }) => row);
-
-const keyOf = (value: unknown): unknown =>
-  value instanceof Date ? value.getTime() : typeof value === "boolean" ? Number(value) : value;
-
-function compared(one: unknown, other: unknown): number {
-  if (typeof one === "number" && typeof other === "number") return one - other;
-  const gaps =
-    Number(one === null || one === undefined) - Number(other === null || other === undefined);
-  if (gaps !== 0) return gaps;
-  return order.compare(cellText(one, anyTimes), cellText(other, anyTimes));
 }
+
+const keyOf = (value: unknown): unknown => {
+  if (value instanceof Date) return value.getTime();
+  return typeof value === "boolean" ? Number(value) : (value ?? undefined);
+};
 
 const anyTimes: Times = { text: (date) => date.toISOString() };
 
@@ -137,10 +135,12 @@ interface GridColumn {
   readonly field: Field;
   readonly head: string;
   readonly width: number;
-  readonly side: "left" | "right";
+  readonly align: "left" | "right";
 }
 
 const gap = "  ";
+/** Columns a line may take: a pipe is endless. */
+const roomOf = ({ isTTY, columns }: Output): number => (isTTY ? columns : Infinity);
 /** Narrowest column that still says something. */
 const readable = 8;
 /** Narrowest column at all; what finds no room even so is left out. */
@@ -149,7 +149,7 @@ const firstRows = 100;
 
 /**
  * Prints rows as aligned columns and resolves to their number. Widths come from the rows that are
- * there at once, at most 100; what comes later is shortened to them on a terminal.
+ * there at once, at most 100.
  */
 export async function printGrid(
   rows: AsyncIterable<unknown>,
@@ -158,14 +158,15 @@ export async function printGrid(
   out: Output,
 ): Promise<number> {
   let count = 0;
-  let columns: readonly GridColumn[] | undefined;
+  let line: ((row: unknown) => string) | undefined;
   for await (const group of firstTogether(rows)) {
     let text = "";
-    if (!columns) {
-      columns = gridColumns(group, fields, dress, out);
-      text += gridHead(columns, dress, out);
+    if (!line) {
+      const columns = gridColumns(group, fields, dress, out);
+      text = gridHead(columns, dress, out);
+      line = gridLines(columns, dress, out);
     }
-    for (const row of group) text += gridLine(row, columns, dress.times, out);
+    for (const row of group) text += line(row);
     count += group.length;
     if (text !== "") await out.write(text);
     if (out.closed) break;
@@ -177,35 +178,34 @@ export async function printGrid(
 async function* firstTogether(rows: AsyncIterable<unknown>): AsyncGenerator<readonly unknown[]> {
   const iterator = rows[Symbol.asyncIterator]();
   const first: unknown[] = [];
-  const rest = { [Symbol.asyncIterator]: () => iterator };
-  let waiting: Promise<IteratorResult<unknown>> | undefined;
+  let next: Promise<IteratorResult<unknown>> | undefined;
+  let ended = false;
   let failure: { readonly error: unknown } | undefined;
   try {
-    while (first.length < firstRows) {
-      waiting = iterator.next();
-      const arrived =
-        first.length === 0 ? await waiting : await Promise.race([waiting, turnOfTheLoop()]);
+    while (first.length < firstRows && !ended) {
+      next = iterator.next();
+      const arrived = first.length === 0 ? await next : await Promise.race([next, turnOfTheLoop()]);
       if (arrived === undefined) break;
-      waiting = undefined;
-      if (arrived.done) {
-        yield first;
-        return;
-      }
-      first.push(arrived.value);
+      next = undefined;
+      if (arrived.done) ended = true;
+      else first.push(arrived.value);
     }
   } catch (error) {
-    if (first.length === 0) throw error;
     failure = { error };
   }
-  // Rows that came before a failure are shown before it is told.
-  yield first;
-  if (failure) throw failure.error;
-  if (waiting) {
-    const arrived = await waiting;
-    if (arrived.done) return;
-    yield [arrived.value];
+  try {
+    // Rows that came before a failure are shown before it is told.
+    if (!failure || first.length > 0) yield first;
+    if (failure) throw failure.error;
+    while (!ended) {
+      const arrived = await (next ?? iterator.next());
+      next = undefined;
+      if (arrived.done) return;
+      yield [arrived.value];
+    }
+  } finally {
+    await iterator.return?.();
   }
-  for await (const row of rest) yield [row];
 }
 
 /** Resolves when everything that needs no waiting has happened. */
@@ -218,7 +218,7 @@ function gridColumns(
   { times, headers }: Dress,
   out: Output,
 ): readonly GridColumn[] {
-  const fitting = Number.isFinite(out.columns)
+  const fitting = out.isTTY
     ? fields.slice(0, Math.floor((out.columns + gap.length) / (narrowest + gap.length)))
     : fields;
   const measured = fitting.map((field) => {
@@ -235,18 +235,18 @@ function gridColumns(
       headWidth: headers ? widthOf(head) : 0,
       cellWidth: Math.max(
         0,
-        ...values.map((value) => widthOf(visible(cellText(value, times)), out.columns)),
+        ...values.map((value) => widthOf(visible(cellText(value, times)), roomOf(out))),
       ),
-      whole: values.length > 0 && values.every(loosesByCutting),
-      side:
+      whole: values.length > 0 && values.every(isUselessInPart),
+      align:
         values.length > 0 && values.every((value) => typeof value === "number") ? "right" : "left",
     } as const;
   });
-  const widths = fittedWidths(measured, out.columns - gap.length * (measured.length - 1));
-  return measured.map(({ field, head, side }, index) => ({
+  const widths = fittedWidths(measured, roomOf(out) - gap.length * (measured.length - 1));
+  return measured.map(({ field, head, align }, index) => ({
     field,
     head,
-    side,
+    align,
     width: widths[index] ?? 0,
   }));
 }
@@ -254,7 +254,7 @@ function gridColumns(
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** Numbers, times and ids are of no use in part. */
-const loosesByCutting = (value: unknown): boolean =>
+const isUselessInPart = (value: unknown): boolean =>
   typeof value === "number" ||
   value instanceof Date ||
   (typeof value === "string" && uuid.test(value));
@@ -267,32 +267,44 @@ interface Measured {
   readonly whole: boolean;
 }
 
-/** Widths that need no more than `room` in all. Heads give way first, then texts, then the rest. */
-export function fittedWidths(columns: readonly Measured[], room: number): readonly number[] {
-  const wanted = columns.map(({ headWidth, cellWidth }) => Math.max(headWidth, cellWidth));
-  if (sum(wanted) <= room) return wanted;
-  const kept = columns.map(({ whole, cellWidth }) => (whole ? Math.max(cellWidth, narrowest) : 0));
-  const texts = columns.map(({ whole }, index) => (whole ? 0 : (wanted[index] ?? 0)));
-  const left = room - sum(kept);
-  if (left < sum(texts.map((width) => Math.min(width, readable)))) return shared(wanted, room);
-  const given = shared(texts, left);
-  return kept.map((width, index) => width + (given[index] ?? 0));
+/** What columns get while there is room, one after the other. */
+const claims: readonly ((column: Measured) => number)[] = [
+  () => narrowest,
+  ({ whole, cellWidth }) => (whole ? 0 : Math.min(cellWidth, readable)),
+  ({ whole, cellWidth }) => (whole ? cellWidth : 0),
+  ({ cellWidth }) => cellWidth,
+  ({ headWidth }) => headWidth,
+];
+
+/**
+ * Widths that need no more than `room` in all: heads give way first, then long texts, then what is
+ * of no use in part.
+ */
+function fittedWidths(columns: readonly Measured[], room: number): readonly number[] {
+  let widths = columns.map(() => 0);
+  for (const claim of claims) {
+    const missing = columns.map((column, index) => {
+      const wanted = Math.max(column.headWidth, column.cellWidth);
+      return Math.max(0, Math.min(claim(column), wanted) - (widths[index] ?? 0));
+    });
+    const given = shared(missing, room - sum(widths));
+    widths = widths.map((width, index) => width + (given[index] ?? 0));
+  }
+  return widths;
 }
 
-/** Room dealt out so that nobody gets more than wanted and the widest give way first. */
+/** Room dealt out so that nobody gets more than wanted and those who want most give way first. */
 function shared(wanted: readonly number[], room: number): readonly number[] {
   const given = wanted.map(() => 0);
   let left = room;
-  for (let open = wanted.length; open > 0 && left > 0;) {
-    const needy = wanted.flatMap((width, index) => (width > (given[index] ?? 0) ? [index] : []));
-    open = needy.length;
-    const share = Math.max(1, Math.floor(left / Math.max(1, open)));
-    for (const index of needy) {
-      const had = given[index] ?? 0;
-      const gets = Math.min(share, (wanted[index] ?? 0) - had, left);
-      given[index] = had + gets;
-      left -= gets;
-    }
+  const bySize = wanted
+    .map((_, index) => index)
+    .sort((a, b) => (wanted[a] ?? 0) - (wanted[b] ?? 0));
+  for (const [place, index] of bySize.entries()) {
+    const share = Math.floor(left / (bySize.length - place));
+    const gets = Math.min(wanted[index] ?? 0, share);
+    given[index] = gets;
+    left -= gets;
   }
   return given;
 }
@@ -305,19 +317,45 @@ function gridHead(
   out: Output,
 ): string {
   if (!headers) return "";
-  const heads = columns.map(({ head, width, side }) =>
-    pad(out.isTTY ? shorten(head, width) : head, width, side),
-  );
+  const heads = columns.map(({ head, width, align }) => pad(shorten(head, width), width, align));
   const rule = columns.map(({ width }) => "─".repeat(width)).join(gap);
   return `${paint.bold(heads.join(gap).trimEnd())}\n${out.isTTY && !accessible ? `${paint.dim(rule)}\n` : ""}`;
 }
 
-function gridLine(row: unknown, columns: readonly GridColumn[], times: Times, out: Output): string {
-  const cells = columns.map(({ field, width, side }) => {
-    const text = visible(cellText(field.value(row), times));
-    return pad(out.isTTY ? shorten(text, width) : text, width, side);
-  });
-  return `${cells.join(gap).trimEnd()}\n`;
+/** Makes the lines of a grid. On a terminal no line is wider than it. */
+function gridLines(
+  columns: readonly GridColumn[],
+  { times }: Dress,
+  out: Output,
+): (row: unknown) => string {
+  const room = roomOf(out) - gap.length * (columns.length - 1);
+  const full = sum(columns.map(({ width }) => width)) === room;
+  const usual = columns.map(({ width }) => width);
+  return (row) => {
+    const values = columns.map(({ field }) => field.value(row));
+    const texts = values.map((value) => visible(cellText(value, times)));
+    const fits = texts.every((text, index) => {
+      const width = usual[index] ?? 0;
+      return widthOf(text, width) <= width;
+    });
+    // A row that came after the widths were set takes the room that they left.
+    const widths =
+      fits || full
+        ? usual
+        : fittedWidths(
+            texts.map((text, index) => ({
+              headWidth: usual[index] ?? 0,
+              cellWidth: widthOf(text, roomOf(out)),
+              whole: isUselessInPart(values[index]),
+            })),
+            room,
+          );
+    const cells = texts.map((text, index) => {
+      const width = widths[index] ?? 0;
+      return pad(shorten(text, width), width, columns[index]?.align ?? "left");
+    });
+    return `${cells.join(gap).trimEnd()}\n`;
+  };
 }
 
 /**
@@ -340,7 +378,7 @@ export function sheet(
     : 0;
   return lines
     .map(({ label, value }) => {
-      const text = visible(sheetText(value, times, out.columns - indent), { newlines: true });
+      const text = visible(sheetText(value, times, roomOf(out) - indent), { newlines: true });
       const name = headers ? paint.bold(label) + " ".repeat(indent - widthOf(label)) : "";
       return `${(name + text.replaceAll("\n", `\n${" ".repeat(indent)}`)).trimEnd()}\n`;
     })

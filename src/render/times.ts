@@ -50,7 +50,8 @@ function offsets(asked: Asked): (date: Date) => string {
   const format = new Intl.DateTimeFormat("en", { timeZoneName: "longOffset", ...zoneOf(asked) });
   return (date) => {
     const name = format.formatToParts(date).find(({ type }) => type === "timeZoneName")?.value;
-    return name === undefined || name === "GMT" ? "UTC" : name.replace("GMT", "");
+    const offset = name?.replace("GMT", "") ?? "";
+    return offset === "" || offset === "+00:00" ? "UTC" : offset;
   };
 }
 

@@ -16,7 +16,7 @@ const leadingSigns = /^[\s!-,./:-@^-`~\u2000-\u206f\u3000-\u300f]+/;
  * Roughly how many tokens a model would count: one for four characters, one for each character of
  * a script without blanks.
  */
-export function tokensIn(text: string): number {
+function tokensIn(text: string): number {
   const wide = text.match(/[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]/g)?.length ?? 0;
   return Math.ceil(wide + (text.length - wide) / 4);
 }

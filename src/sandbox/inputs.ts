@@ -1,6 +1,6 @@
 import type { AnyOperation, Param } from "../operations/operation.ts";
 import { Refused, type UploadedFile } from "./handler.ts";
-import { modelOf } from "./models.ts";
+import { modelOf } from "./request-models.ts";
 import type { SeenPart, SeenRequest } from "./received.ts";
 import { invalidParam, unforeseen } from "./refusals.ts";
 import { checkBody, checkQuery, isFields } from "./validation.ts";

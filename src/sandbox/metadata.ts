@@ -66,17 +66,14 @@ export function metadataHandlers(room: KnowledgeRoom): readonly Handler[] {
         });
       }
       store.run("UPDATE metadata_fields SET name = ? WHERE id = ?", name, field.id);
-      changeValues(room, field, ({ [field.name]: value, ...others }) => ({
-        ...others,
-        ...(value !== undefined && { [name]: value }),
-      }));
+      changeValues(room, field, (value, others) => ({ ...others, [name]: value }));
       return { json: { id: field.id, type: field.type, name } };
     }),
 
     on(remove, ({ dataset_id, metadata_id }) => {
       const field = fieldsOf(room, dataset_id).find(({ id }) => id === metadata_id);
       if (field) {
-        changeValues(room, field, ({ [field.name]: _, ...others }) => others);
+        changeValues(room, field, (_value, others) => others);
         store.run("DELETE FROM metadata_bindings WHERE field_id = ?", field.id);
         store.run("DELETE FROM metadata_fields WHERE id = ?", field.id);
       }
@@ -143,13 +140,13 @@ function storable(value: unknown): MetadataValue {
   return isFields(value) || Array.isArray(value) ? JSON.stringify(value) : null;
 }
 
-/** Changes the stored values of every document that the field is bound to. */
+type Values = Readonly<Record<string, MetadataValue>>;
+
+/** Changes the stored values of every document that has one for the field. */
 function changeValues(
   { store }: KnowledgeRoom,
   field: FieldRow,
-  change: (
-    values: Readonly<Record<string, MetadataValue>>,
-  ) => Readonly<Record<string, MetadataValue>>,
+  change: (value: MetadataValue, others: Values) => Values,
 ): void {
   const bound = store.all<Pick<DocumentRow, "id" | "metadata">>(
     `SELECT id, metadata FROM documents JOIN metadata_bindings ON document_id = id
@@ -157,7 +154,9 @@ function changeValues(
     field.id,
   );
   for (const document of bound) {
-    const values = JSON.stringify(change(valuesOf(document)));
+    const { [field.name]: value, ...others } = valuesOf(document);
+    if (value === undefined) continue;
+    const values = JSON.stringify(change(value, others));
     store.run("UPDATE documents SET metadata = ? WHERE id = ?", values, document.id);
   }
 }

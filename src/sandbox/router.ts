@@ -14,13 +14,13 @@ const freeText = new Set([
 ]);
 
 /** A row that answers a request, and what stood in the place of its placeholders. */
-export interface Match {
+interface Match {
   readonly row: AnyOperation;
   readonly path: Readonly<Record<string, string>>;
 }
 
 /** What a request means: a row, or why there is none. */
-export type Routed = Match | "no such route" | "other method";
+type Routed = Match | "no such route" | "other method";
 
 /** Finds the row of a request; `path` is still encoded and has no `/v1` and no query. */
 export type Router = (method: string, path: string, version: string) => Routed;

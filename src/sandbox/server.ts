@@ -4,14 +4,15 @@ import { operations } from "../operations/index.ts";
 import type { AnyOperation } from "../operations/operation.ts";
 import {
   type Answer,
-  deliver,
   jsonAnswer,
   proxyPage,
   redirectTo,
   unknownRoute,
   utf8Answer,
 } from "./answers.ts";
+import { authorized, checkSender } from "./access.ts";
 import { type Apps, appSchema, openApps } from "./apps.ts";
+import { deliver } from "./delivery.ts";
 import { type Fault, openFaults, type Plan } from "./faults.ts";
 import { type Call, type Clock, type Handler, Refused, type Reply } from "./handler.ts";
 import { given } from "./inputs.ts";
@@ -22,7 +23,7 @@ import { unforeseen } from "./refusals.ts";
 import { atLeast, openRouter, type Router } from "./router.ts";
 import { openStore } from "./store.ts";
 
-export type { SeenPart, SeenRequest } from "./received.ts";
+export type { SeenRequest } from "./received.ts";
 
 export interface SandboxOptions {
   readonly clock: Clock;
@@ -53,7 +54,6 @@ export interface Sandbox {
 
 /** The version that is played where no fault says otherwise. */
 const currentVersion = "1.14.2";
-const knowledgeKey = "dataset-sandbox";
 
 /** Longest request line that the server reads, in bytes (server §22). */
 const longestLine = 8190;
@@ -189,7 +189,7 @@ async function answered(
 ): Promise<Answer> {
   if (plan.html !== undefined) return proxyPage(plan.html, STATUS_CODES[plan.html] ?? "Error");
   try {
-    checkSender(house, seen);
+    checkSender(seen, house.origin);
     if (plan.status !== undefined) throw plannedError(plan.status);
     return await routed(house, seen, version, gone);
   } catch (error) {
@@ -203,15 +203,6 @@ const plannedError = (status: number) => {
   const reason = STATUS_CODES[status] ?? "Error";
   return new Refused(status, reason.toLowerCase().replace(/\W+/g, "_"), reason);
 };
-
-/** No web page may reach the sandbox: neither by its own script nor by a name of its own. */
-function checkSender({ origin }: House, { headers }: SeenRequest): void {
-  const port = new URL(origin).port;
-  const hosts = ["127.0.0.1", "localhost", "[::1]"].map((host) => `${host}:${port}`);
-  const known = hosts.includes(headers["host"]?.toLowerCase() ?? "");
-  if (known && headers["origin"] === undefined) return;
-  throw new Refused(403, "forbidden", "The sandbox serves programs of this machine, no web pages.");
-}
 
 const pathOf = ({ path }: SeenRequest) => path.split("?", 1)[0] ?? "/";
 
@@ -237,7 +228,7 @@ async function routed(
     const text = "The method is not allowed for the requested URL.";
     throw new Refused(405, "method_not_allowed", text);
   }
-  const app = authorized(house, match.row, seen.headers["authorization"]);
+  const app = authorized(house.apps.appOf, match.row, seen.headers["authorization"]);
   const handler = house.handlers.get(match.row.route);
   if (!handler) {
     const text = `The sandbox does not play ${match.row.route}.`;
@@ -261,26 +252,6 @@ async function routed(
   };
   // The input was made after the handler's own row.
   return answerOf(await handler.answer(input as never, call), method, version);
-}
-
-/** Name of the application whose key was sent, undefined for the knowledge key; throws 401. */
-function authorized(
-  { apps }: House,
-  row: AnyOperation,
-  header: string | undefined,
-): string | undefined {
-  const refused = (text: string) => new Refused(401, "unauthorized", text);
-  const [scheme = "", key] = header?.trim().split(/\s+/, 2) ?? [];
-  if (key === undefined) {
-    throw refused("Authorization header must be provided and start with 'Bearer'");
-  }
-  if (scheme.toLowerCase() !== "bearer") throw refused("Authorization scheme must be 'Bearer'");
-  // A key of the other kind is as unknown as any (server §2).
-  const app = row.key === "app" ? apps.appOf(key) : undefined;
-  if (row.key === "dataset" ? key !== knowledgeKey : app === undefined) {
-    throw refused("Access token is invalid");
-  }
-  return app;
 }
 
 function answerOf(reply: Reply, method: string, version: string): Answer {

@@ -1,6 +1,6 @@
 import type { AnyOperation, Param, Shape } from "../operations/operation.ts";
 import { Refused } from "./handler.ts";
-import { modelOf } from "./models.ts";
+import { modelOf } from "./request-models.ts";
 import { reprOf, typeOf } from "./python-repr.ts";
 
 /** What a value must look like; like the shapes of the table, with lengths of texts. */
@@ -35,7 +35,7 @@ export interface Finding {
 }
 
 /** Text of the server's refusal of a body or query that does not fit a model (server §3). */
-export function validationText(model: string, findings: readonly Finding[]): string {
+function validationText(model: string, findings: readonly Finding[]): string {
   const errors = findings.length === 1 ? "error" : "errors";
   const lines = findings.flatMap(({ field, reason, type, value }) => [
     ...(field === "" ? [] : [field]),

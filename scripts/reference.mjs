@@ -1,0 +1,32 @@
+// Writes docs/reference.md and the manual pages from the commands of both programs.
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { build } from "rolldown";
+import { install, root } from "./prepare.mjs";
+
+install();
+
+// Inside node_modules, so that what is built finds the packages it imports.
+const cache = join(root, "node_modules", ".cache");
+mkdirSync(cache, { recursive: true });
+const folder = mkdtempSync(join(cache, "kb-wf-reference-"));
+try {
+  await build({
+    input: { reference: join(root, "src", "cli", "reference.ts") },
+    platform: "node",
+    external: /^[^./]/,
+    logLevel: "silent",
+    output: { dir: folder, format: "esm" },
+  });
+  const built = pathToFileURL(join(folder, "reference.js")).href;
+  const { manPage, referencePage } = await import(built);
+  const docs = join(root, "docs");
+  mkdirSync(join(docs, "man"), { recursive: true });
+  writeFileSync(join(docs, "reference.md"), referencePage());
+  for (const program of ["kb", "wf"]) {
+    writeFileSync(join(docs, "man", `${program}.1`), manPage(program));
+  }
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}

@@ -1,0 +1,27 @@
+import { CliError } from "../errors.ts";
+import type { Host } from "../host.ts";
+import type { Globals } from "./globals.ts";
+
+/** Is a switch of the environment on? Empty, 0 and false are off. */
+export const isOn = (value: string | undefined): boolean =>
+  value !== undefined && value !== "" && value !== "0" && value !== "false";
+
+/** Is colour wanted on this stream? Flag, NO_COLOR, FORCE_COLOR, TERM, then the terminal itself. */
+export function wantsColor(
+  globals: Globals,
+  host: Host,
+  stream: { readonly isTTY: boolean },
+): boolean {
+  if (globals.color === "always") return true;
+  if (globals.color === "never") return false;
+  if (globals.color !== undefined && globals.color !== "auto") {
+    throw new CliError(
+      "usage",
+      `--color ${JSON.stringify(globals.color)} is not one of always, never, auto`,
+    );
+  }
+  if (host.env["NO_COLOR"]) return false;
+  if (isOn(host.env["FORCE_COLOR"]) || isOn(host.env["CLICOLOR_FORCE"])) return true;
+  if (host.env["TERM"] === "dumb") return false;
+  return stream.isTTY;
+}

@@ -1,0 +1,318 @@
+import { readProfiles } from "../config/profile.ts";
+import { sandboxProfile } from "../config/settings.ts";
+import type { Host } from "../host.ts";
+import type { Noun, Param } from "../operations/operation.ts";
+import { formats } from "../render/formats.ts";
+import { flagOf, flagged } from "./command.ts";
+import type { Command } from "./command.ts";
+import { appNames, namesOf } from "./completion-names.ts";
+import { globalFlags, globalsOf } from "./globals.ts";
+import type { GlobalFlag } from "./globals.ts";
+import { longOf, negatable, shortOf, valueOf } from "./help-json.ts";
+import { aliases } from "./program.ts";
+import { topics } from "./topics.ts";
+
+/** What may stand in a place: these words, or something that must be looked up first. */
+type Offer =
+  | readonly string[]
+  | "files"
+  | "profiles"
+  | "apps"
+  | { readonly noun: Noun }
+  | { readonly commandsBelow: readonly string[] }
+  | { readonly flagsOf: Command | undefined }
+  | "nothing";
+
+/** The word at the cursor and what could stand there instead. */
+interface Place {
+  readonly offers: readonly Offer[];
+  /** What of the word is there already and stays: `--output=`. */
+  readonly before: string;
+  /** The rest of the word. */
+  readonly typed: string;
+  readonly line: Line;
+}
+
+/** What the words before the cursor say. */
+interface Line {
+  readonly command: Command | undefined;
+  /** Values of the command's positionals, in order. */
+  readonly positionals: readonly string[];
+  /** Flags that were given, long form, with their last value. */
+  readonly flags: ReadonlyMap<string, string>;
+}
+
+/** One thing that could stand at the cursor. */
+interface Candidate {
+  readonly value: string;
+  readonly help: string;
+}
+
+/**
+ * Text that answers a shell: one candidate a line, then a tab and its description; the line
+ * `:files` leaves the place to the shell. `words` are those after the program up to the cursor, the
+ * last one begun or empty. Nothing to say and every failure give "".
+ */
+export async function completions(
+  program: string,
+  words: readonly string[],
+  commands: readonly Command[],
+  host: Host,
+): Promise<string> {
+  try {
+    const place = placeOf(program, words, commands);
+    const found: Candidate[] = [];
+    for (const offer of place.offers) {
+      if (offer !== "files") found.push(...(await candidates(offer, place, commands, host)));
+    }
+    const lines = found
+      .filter(({ value }) => value.startsWith(place.typed) && !/\p{Cc}/u.test(value))
+      .map(({ value, help }) => `${place.before}${value}\t${help.replace(/\p{Cc}+/gu, " ")}\n`);
+    return lines.join("") + (place.offers.includes("files") ? ":files\n" : "");
+  } catch {
+    return ""; // an error would be drawn into the line being typed
+  }
+}
+
+/** Reads the words before the cursor as the parser would, and says what may follow. */
+function placeOf(program: string, words: readonly string[], commands: readonly Command[]): Place {
+  const last = words.at(-1) ?? "";
+  let path: readonly string[] = [program];
+  const below = (word: string) =>
+    commands.some(({ words: known }) => startsWith(known, [...path, word]));
+  const positionals: string[] = [];
+  const flags = new Map<string, string>();
+  let waiting: Flag | undefined;
+  let ended = false;
+  const leaf = () => commands.find(({ words: known }) => startsWith(path, known));
+
+  for (const word of words.slice(0, -1)) {
+    if (waiting) {
+      flags.set(waiting.long, word);
+      waiting = undefined;
+    } else if (ended || !/^-./.test(word)) {
+      const name = longAlias(word);
+      if (!ended && positionals.length === 0 && below(word)) path = [...path, word];
+      else if (!ended && positionals.length === 0 && below(name)) path = [...path, name];
+      else positionals.push(word);
+    } else if (word === "--") ended = true;
+    else waiting = readFlag(word, flagsFor(leaf()), flags);
+  }
+
+  const command = leaf();
+  const place = { before: "", typed: last, line: { command, positionals, flags } };
+  if (waiting) return { ...place, offers: [waiting.value ?? "nothing"] };
+  const [, start = "", rest = ""] = /^(--[^=]+=)(.*)$/s.exec(last) ?? [];
+  if (!ended && start !== "") {
+    const flag = flagsFor(command).find(({ long }) => `${long}=` === start);
+    return { ...place, before: start, typed: rest, offers: [flag?.value ?? "nothing"] };
+  }
+  if (!ended && last.startsWith("-")) return { ...place, offers: [{ flagsOf: command }] };
+  if (path.length === 1 && positionals[0] === "help") {
+    const shown = positionals.slice(1);
+    const commandWords = { commandsBelow: [program, ...shown] };
+    return { ...place, offers: shown.length > 0 ? [commandWords] : [helpWords, commandWords] };
+  }
+  const argument = argumentOffer(command, positionals.length);
+  if (command === undefined && positionals.length > 0) return { ...place, offers: [] };
+  if (positionals.length > 0) return { ...place, offers: [argument ?? { flagsOf: command }] };
+  const deeper = { commandsBelow: path };
+  if (command === undefined) return { ...place, offers: [deeper] };
+  return { ...place, offers: [deeper, argument ?? { flagsOf: command }] };
+}
+
+const startsWith = (words: readonly string[], start: readonly string[]): boolean =>
+  start.every((word, index) => words[index] === word);
+
+const longAlias = (word: string): string =>
+  Object.entries(aliases).find(([, alias]) => alias === word)?.[0] ?? word;
+
+const helpWords = [...Object.keys(topics), "--json"];
+
+/** A flag as it is typed. */
+interface Flag {
+  readonly long: string;
+  readonly short: string | undefined;
+  readonly help: string;
+  readonly many: boolean;
+  /** What its value may be; undefined for a flag without one. */
+  readonly value: Offer | undefined;
+}
+
+/** Notes a flag that stands before the cursor; gives it back when its value is the next word. */
+function readFlag(
+  word: string,
+  known: readonly Flag[],
+  flags: Map<string, string>,
+): Flag | undefined {
+  const [, name = word, , value] = /^(--[^=]+)(=(.*))?$/s.exec(word) ?? [];
+  const long = known.find((flag) => flag.long === name);
+  if (long) {
+    flags.set(long.long, value ?? "");
+    return long.value !== undefined && value === undefined ? long : undefined;
+  }
+  if (word.startsWith("--")) return undefined;
+  // Letters stand together; the first that takes a value takes the rest of the word.
+  for (let at = 1; at < word.length; at++) {
+    const short = known.find((flag) => flag.short === `-${word[at]}`);
+    if (!short) continue;
+    const rest = word.slice(at + 1);
+    flags.set(short.long, short.value === undefined ? "" : rest);
+    if (short.value !== undefined) return rest === "" ? short : undefined;
+  }
+  return undefined;
+}
+
+function flagsFor(command: Command | undefined): Flag[] {
+  const shared = command ? globalsOf(command) : globalFlags;
+  const own = command
+    ? flagged(command).flatMap(([name, param]) => paramFlags(command, name, param))
+    : [];
+  return [
+    ...own,
+    ...shared.map(sharedFlag).filter(({ long }) => !own.some((flag) => flag.long === long)),
+    { long: "--help", short: "-h", help: "Show help", many: false, value: undefined },
+    ...(command
+      ? []
+      : [{ long: "--version", short: "-V", help: "Show version", many: false, value: undefined }]),
+  ];
+}
+
+function paramFlags(command: Command, name: string, param: Param): Flag[] {
+  const long = `--${flagOf(name, param)}`;
+  const { help, many = false } = param;
+  const short = param.short === undefined ? undefined : `-${param.short}`;
+  const value = param.kind === "flag" ? undefined : valueOffer(command, name, param);
+  const twin = { short: undefined, help, many: false };
+  return [
+    { long, short, help, many, value },
+    ...(param.orFile ? [{ ...twin, long: `${long}-file`, value: "files" } as const] : []),
+    ...(negatable(param) ? [{ ...twin, long: long.replace("--", "--no-"), value: undefined }] : []),
+  ];
+}
+
+const sharedFlag = (flag: GlobalFlag): Flag => ({
+  long: longOf(flag),
+  short: shortOf(flag),
+  help: flag.help,
+  many: flag.repeats === true,
+  value: sharedOffer(longOf(flag), valueOf(flag)),
+});
+
+const sharedOffer = (long: string, word: string | undefined): Offer | undefined =>
+  word === undefined ? undefined : (sharedValues[long] ?? (paths.test(word) ? "files" : "nothing"));
+
+/** Values of shared flags, where more is known of them than a word for the usage line. */
+const sharedValues: Readonly<Record<string, Offer>> = {
+  "--output": formats,
+  "--color": ["always", "never", "auto"],
+  "--profile": "profiles",
+  "--app": "apps",
+};
+
+/** Parameters of the commands of both programs that a row's kinds say too little of. */
+const values: Readonly<Record<string, Offer>> = {
+  "profile show name": "profiles",
+  "profile use name": "profiles",
+  "profile remove name": "profiles",
+  "profile add format": formats,
+  "api method": ["GET", "POST", "PUT", "PATCH", "DELETE"],
+  "api path": "nothing",
+  "sandbox command": "files",
+};
+
+/** Words that stand for a path where no kind says so. */
+const paths = /^(file|dir|directory|folder|path|data|zip)$/;
+
+function valueOffer(command: Command, name: string, param: Param): Offer {
+  const known = values[[...command.words.slice(1), name].join(" ")];
+  if (known) return known;
+  if (param.choices) return param.choices;
+  if (param.kind === "ref" && param.noun) return { noun: param.noun };
+  if (param.kind === "file" || param.kind === "content") return "files";
+  return param.in === "local" && (paths.test(name) || paths.test(param.word ?? ""))
+    ? "files"
+    : "nothing";
+}
+
+/** What the positional of that number may be; undefined when the command takes no more. */
+function argumentOffer(command: Command | undefined, index: number): Offer | undefined {
+  const last = command?.positionals.at(-1);
+  const positional = command?.positionals[index] ?? (last?.variadic ? last : undefined);
+  const param = positional && command?.params[positional.name];
+  return command && positional && param && valueOffer(command, positional.name, param);
+}
+
+async function candidates(
+  offer: Offer,
+  place: Place,
+  commands: readonly Command[],
+  host: Host,
+): Promise<Candidate[]> {
+  if (offer === "nothing" || offer === "files") return [];
+  if (offer === "profiles") return profileNames(host);
+  if (offer === "apps") return plain(await appNames(place.line.flags, host));
+  if ("noun" in offer) return references(offer.noun, place, host);
+  if ("commandsBelow" in offer) return wordsBelow(offer.commandsBelow, commands);
+  if ("flagsOf" in offer) {
+    return flagsFor(offer.flagsOf)
+      .filter(({ long, many }) => many || !place.line.flags.has(long))
+      .map(({ long, help }) => ({ value: long, help }));
+  }
+  return plain(offer);
+}
+
+const plain = (words: readonly string[]): Candidate[] =>
+  words.map((value) => ({ value, help: "" }));
+
+async function profileNames(host: Host): Promise<Candidate[]> {
+  const { profiles } = await readProfiles(host);
+  return [
+    ...Object.entries(profiles).map(([value, { base_url = "" }]) => ({ value, help: base_url })),
+    { value: sandboxProfile, help: "the local sandbox that runs" },
+  ];
+}
+
+/** Words that may follow those of a path: a command with its summary, a group with its words. */
+function wordsBelow(path: readonly string[], commands: readonly Command[]): Candidate[] {
+  const found = new Map<string, string>();
+  for (const { words, summary } of commands) {
+    const word = words[path.length];
+    if (word === undefined || !startsWith(words, path)) continue;
+    const next = words[path.length + 1];
+    const known = found.get(word);
+    if (next === undefined) found.set(word, summary);
+    else if (known === undefined) found.set(word, next);
+    else if (!commands.some((other) => isCommand(other, [...path, word]))) {
+      if (!known.split(", ").includes(next)) found.set(word, `${known}, ${next}`);
+    }
+  }
+  if (path.length === 1) found.set("help", "Show help on a command or a topic");
+  return [...found].map(([value, help]) => ({ value, help }));
+}
+
+const isCommand = ({ words }: Command, path: readonly string[]): boolean =>
+  words.length === path.length && startsWith(words, path);
+
+/** Names from the server; those that stand on the line already are left out. */
+async function references(noun: Noun, { line, typed }: Place, host: Host): Promise<Candidate[]> {
+  const { command, positionals, flags } = line;
+  if (!command) return [];
+  const said = (name: string, param: Param): string | undefined => {
+    const at = command.positionals.findIndex((positional) => positional.name === name);
+    return at >= 0 ? positionals[at] : flags.get(`--${flagOf(name, param)}`);
+  };
+  const within = Object.entries(command.params)
+    .filter(([, param]) => param.noun === "kb")
+    .map(([name, param]) => said(name, param))
+    .find((value) => value !== undefined);
+  const asked = typed.startsWith("name:") ? typed.slice("name:".length) : typed;
+  const names = await namesOf(noun, { command, flags, within, typed: asked }, host);
+  return names
+    .map(({ name, id }) => ({ value: asked === typed ? asTyped(name) : `name:${name}`, help: id }))
+    .filter(({ value }) => !positionals.includes(value));
+}
+
+/** A name that would be read as a flag or as an id needs its prefix. */
+const asTyped = (name: string): string =>
+  /^(-|id:|name:|[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$)/i.test(name) ? `name:${name}` : name;

@@ -1,0 +1,13 @@
+// Parts of undici that are loaded by themselves (main.ts); the package types only the whole.
+declare module "undici/lib/dispatcher/agent.js" {
+  export { Agent as default } from "undici";
+}
+declare module "undici/lib/api/api-request.js" {
+  import type { Dispatcher } from "undici";
+
+  const request: (
+    this: Dispatcher,
+    options: Dispatcher.RequestOptions,
+  ) => Promise<Dispatcher.ResponseData>;
+  export default request;
+}

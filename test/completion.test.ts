@@ -1,0 +1,235 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { cli, temporaryFolder } from "./support.ts";
+import type { World } from "./support.ts";
+import { testSandbox } from "./sandbox.ts";
+
+/** Words and descriptions that `__complete` answers. */
+async function answers(words: readonly string[], world: World = {}, program = "kb") {
+  const ran = await cli([program, "__complete", "--", ...words], world);
+  expect(ran).toMatchObject({ exit: 0, err: "" });
+  return ran.out.split("\n").slice(0, -1);
+}
+
+/** The words alone. */
+const values = async (words: readonly string[], world: World = {}, program = "kb") =>
+  (await answers(words, world, program)).map((line) => line.split("\t")[0]);
+
+test("a word of a command comes with its summary", async () => {
+  expect(await answers(["tag", "ren"])).toEqual(["rename\tRename a tag"]);
+});
+
+test("groups come with the words below them", async () => {
+  expect(await answers(["met"])).toEqual(["metadata\tlist, create, rename, delete, set, built-in"]);
+});
+
+test("words of groups inside groups", async () => {
+  expect(await values(["metadata", "built-in", ""])).toEqual(["list", "enable", "disable"]);
+});
+
+test("wf has its own words and those of both programs", async () => {
+  const words = await values([""], {}, "wf");
+  expect(words).toEqual(expect.arrayContaining(["run", "logs", "profile", "completion", "help"]));
+  expect(words).not.toContain("tag");
+});
+
+test("a command that is also a group offers its words, an alias leads to its command", async () => {
+  expect(await values(["tag", "rm", "--y"])).toEqual(["--yes"]);
+});
+
+test("flags are the command's own and the shared ones it takes, those given left out", async () => {
+  expect(await answers(["tag", "create", "x", "--if"])).toEqual([
+    "--if-not-exists\tTake the one that is there already instead of failing",
+  ]);
+  expect(await values(["tag", "create", "--dry-run", "x", "--d"])).toEqual([]);
+  expect(await values(["tag", "list", "-vq", "--verb"])).toEqual(["--verbose"]);
+  expect(await values(["tag", "list", "-vq", "--qu"])).toEqual([]);
+});
+
+test("a flag that is sent has a --no- twin, a text may come from a file", async () => {
+  expect(await values(["list", "--no-inc"])).toEqual(["--no-include-all"]);
+  expect(await values(["doc", "add", "--text"])).toEqual(["--text", "--text-file"]);
+});
+
+test.each([
+  [
+    ["create", "x", "--indexing-technique", ""],
+    ["high_quality", "economy"],
+  ],
+  [["create", "x", "--indexing-technique=e"], ["--indexing-technique=economy"]],
+  [
+    ["list", "-o", "js"],
+    ["json", "jsonl"],
+  ],
+  [["-o", "ya"], ["yaml"]],
+  [
+    ["list", "--color", ""],
+    ["always", "never", "auto"],
+  ],
+  [["profile", "add", "x", "--format", "ya"], ["yaml"]],
+  [["api", "PA"], ["PATCH"]],
+  [["model", "list", "text"], ["text-embedding"]],
+])("values: %j gives %j", async (words, wanted) => {
+  expect(await values(words)).toEqual(wanted);
+});
+
+test.each([
+  [["doc", "upload", "Handbook", ""]],
+  [["doc", "add", "Handbook", "x", "--text-file", "re"]],
+  [["--ca-file", ""]],
+  [["list", "--ca-file=a"]],
+])("%j leaves the place to the shell's files", async (words) => {
+  expect(await answers(words)).toEqual([":files"]);
+});
+
+test("nothing is offered where anything may stand, and after a word that is no command", async () => {
+  expect(await answers(["create", ""])).toEqual([]);
+  expect(await answers(["list", "--jq", ""])).toEqual([]);
+  expect(await answers(["nonsense", ""])).toEqual([]);
+});
+
+test("help completes topics and commands", async () => {
+  expect(await values(["help", "exit"])).toEqual(["exit-codes"]);
+  expect(await values(["help", "tag", "ren"])).toEqual(["rename"]);
+});
+
+test("profiles and the applications of the profile that is named", async () => {
+  const folder = await temporaryFolder();
+  const add = ["profile", "add", "work place", "--base-url", "http://127.0.0.1:9/v1"];
+  for (const app of ["echo", "support"]) {
+    const ran = await cli(["wf", ...add, "--app", app, "--key-file", "-"], {
+      folder,
+      stdin: "app-echo",
+    });
+    expect(ran.exit, ran.err).toBe(0);
+  }
+  expect(await answers(["-p", "wo"], { folder })).toEqual(["work place\thttp://127.0.0.1:9/v1"]);
+  expect(await values(["profile", "use", ""], { folder })).toEqual(["work place", "sandbox"]);
+  expect(await values(["-p", "work place", "--app", ""], { folder }, "wf")).toEqual([
+    "echo",
+    "support",
+  ]);
+});
+
+/** A moment at which the clock stands still: whatever a machine is busy with, no time passes. */
+const moment = new Date("2026-01-01T00:00:00Z");
+const still = { now: () => moment };
+
+const awkward = ["Team Handbook", `it's "5 $" & more`, "報告書 2024", "-dash", "name: x"];
+
+/** A sandbox with things to name, asked at a standing clock. */
+async function furnished() {
+  const sandbox = await testSandbox();
+  const folder = await temporaryFolder();
+  const world = { ...still, folder, env: sandbox.env };
+  for (const name of awkward) {
+    const ran = await sandbox.cli(["kb", "tag", "create", "--", name]);
+    expect(ran.exit, ran.err).toBe(0);
+  }
+  for (const line of [
+    ["create", "Handbook", "--indexing-technique", "economy"],
+    ["create", "Handbook 2", "--indexing-technique", "economy"],
+    ["doc", "add", "Handbook", "welcome.md", "--text", "Hello"],
+    ["metadata", "create", "Handbook", "team", "--type", "string"],
+  ]) {
+    const ran = await sandbox.cli(["kb", ...line]);
+    expect(ran.exit, ran.err).toBe(0);
+  }
+  sandbox.seen.length = 0;
+  return { ...sandbox, world, folder };
+}
+
+test("names of knowledge bases, documents, tags and fields come from the server", async () => {
+  const { world } = await furnished();
+  expect(await values(["show", "Hand"], world)).toEqual(["Handbook 2", "Handbook"]);
+  expect(await values(["doc", "show", "Handbook", ""], world)).toEqual(["welcome.md"]);
+  expect(await values(["metadata", "delete", "Handbook", ""], world)).toEqual(["team"]);
+  expect(await values(["tag", "bind", "Handbook", "name:Te"], world)).toEqual([
+    "name:Team Handbook",
+  ]);
+  // What would be read as a flag or a prefix gets one.
+  expect(new Set(await values(["tag", "delete", ""], world))).toEqual(
+    new Set([...awkward.slice(0, 3), "name:-dash", "name:name: x"]),
+  );
+});
+
+test("what a line names already is not offered again", async () => {
+  const { world } = await furnished();
+  const left = await values(["tag", "bind", "Handbook", "Team Handbook", ""], world);
+  expect(left).toContain("報告書 2024");
+  expect(left).not.toContain("Team Handbook");
+});
+
+test("names are kept for a minute, beside no key, and never for another key", async () => {
+  const { world, seen, folder, sandbox } = await furnished();
+  await answers(["tag", "rename", ""], world);
+  await answers(["tag", "rename", "Te"], world);
+  expect(seen).toHaveLength(1);
+
+  const kept = readFileSync(join(folder, "cache", "names.json"), "utf8");
+  expect(kept).toContain("Team Handbook");
+  expect(kept).not.toContain("dataset-sandbox");
+
+  const other = { ...world, env: { ...world.env, KB_KEY: "dataset-other" } };
+  expect(await answers(["tag", "rename", ""], other)).toEqual([]);
+
+  const later = { ...world, now: () => new Date(moment.getTime() + 60_000) };
+  expect(await values(["tag", "rename", "Te"], later)).toEqual(["Team Handbook"]);
+  expect(seen.map(({ headers }) => headers["authorization"])).toEqual([
+    "Bearer dataset-sandbox",
+    "Bearer dataset-other",
+    "Bearer dataset-sandbox",
+  ]);
+
+  await sandbox.stop();
+  expect(await values(["tag", "rename", "Te"], later)).toEqual(["Team Handbook"]);
+});
+
+test("a server that does not answer costs the patience of 300 ms and says nothing", async () => {
+  const { world } = await furnished();
+  const waits: number[] = [];
+  // Each look at the clock finds it 200 ms further on.
+  let ms = moment.getTime();
+  const now = () => new Date((ms += 200));
+  expect(await answers(["tag", "rename", ""], { ...world, now, waits })).toEqual([]);
+  expect(waits[0]).toBe(300);
+});
+
+test.each([
+  ["no server", { KB_BASE_URL: "http://127.0.0.1:9/v1", KB_KEY: "dataset-sandbox" }],
+  ["no settings", {}],
+  ["a wrong key", { KB_BASE_URL: "http://127.0.0.1:9/v1", KB_KEY: "app-echo" }],
+  ["a wrong setting", { KB_BASE_URL: "nonsense", KB_KEY: "dataset-sandbox", KB_RETRIES: "x" }],
+])("%s: nothing is offered and nothing is said", async (_, env) => {
+  const folder = await temporaryFolder();
+  expect(await answers(["tag", "rename", ""], { ...still, env, folder })).toEqual([]);
+});
+
+test("a command that prints the key is not run while a line is typed", async () => {
+  const folder = await temporaryFolder();
+  await cli(
+    ["kb", "profile", "add", "w", "--base-url", "http://127.0.0.1:9", "--key-command", "pass"],
+    { folder },
+  );
+  // Starting anything would fail the test: its Host has no programs.
+  expect(await answers(["-p", "w", "tag", "rename", ""], { ...still, folder })).toEqual([]);
+});
+
+test.each(["bash", "zsh", "fish", "powershell"])(
+  "%s: each program prints its own",
+  async (shell) => {
+    const kb = await cli(["kb", "completion", shell]);
+    const wf = await cli(["wf", "completion", shell]);
+    expect(kb).toMatchObject({ exit: 0, err: "" });
+    expect(kb.out).toContain("kb __complete -- ");
+    expect(wf.out).toContain("wf __complete -- ");
+    expect(wf.out).not.toMatch(/\bkb\b/);
+  },
+);
+
+test("an unknown shell is refused by name", async () => {
+  const ran = await cli(["kb", "completion", "tcsh"]);
+  expect(ran.exit).toBe(2);
+  expect(ran.err).toContain("tcsh");
+});
