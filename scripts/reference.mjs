@@ -1,6 +1,6 @@
 // Writes docs/reference.md and the manual pages from the commands of both programs.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { isAbsolute, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { build } from "rolldown";
 import { install, root } from "./prepare.mjs";
@@ -15,7 +15,7 @@ try {
   await build({
     input: { reference: join(root, "src", "cli", "reference.ts") },
     platform: "node",
-    external: /^[^./]/,
+    external: (id) => !id.startsWith(".") && !isAbsolute(id),
     logLevel: "silent",
     output: { dir: folder, format: "esm" },
   });

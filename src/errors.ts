@@ -34,6 +34,8 @@ export interface FailureDetails {
   readonly retryable?: boolean | undefined;
   /** More for programs: candidates of an ambiguous name, failed fields. Must be JSON. */
   readonly details?: unknown;
+  /** The command worked and this is its result: what it gave before is printed whole. */
+  readonly verdict?: boolean | undefined;
   /** Was anything changed on the server? Said to people and programs. */
   readonly changed?: "nothing" | "unknown" | "yes" | undefined;
 }

@@ -45,8 +45,9 @@ export async function perform(
     await checkStyle(returns, style);
 
     const progress = noProgress();
+    const verdict = untilVerdict();
     const values = command.task
-      ? taskValues(command, input, session)
+      ? verdict.values(taskValues(command, input, session))
       : rowValues(command, input, extra, wanted, progress, session, options);
     if (returns.kind === "file" && globals.outputFile !== undefined) {
       await host.files.writeAtomic(globals.outputFile, values as AsyncIterable<Uint8Array>); // a file row yields bytes
@@ -54,6 +55,7 @@ export async function perform(
     } else {
       await render(returns, values, style, host.stdout);
     }
+    verdict.give();
     if (isList(command.returns) && !command.task)
       await tellProgress(progress, globals, session, host);
   } catch (error) {
@@ -62,6 +64,24 @@ export async function perform(
     stop();
     session.close();
   }
+}
+
+/** Lets what a task gave be printed whole before the error that is its verdict ends the command. */
+function untilVerdict() {
+  let given: CliError | undefined;
+  return {
+    async *values(source: AsyncIterable<unknown>): AsyncGenerator<unknown> {
+      try {
+        yield* source;
+      } catch (error) {
+        if (!(error instanceof CliError) || !error.told.verdict) throw error;
+        given = error;
+      }
+    },
+    give() {
+      if (given) throw given;
+    },
+  };
 }
 
 async function printColumns(command: Command, host: Host): Promise<void> {

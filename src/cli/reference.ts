@@ -184,12 +184,11 @@ export function manPage(program: "kb" | "wf"): string {
 }
 
 function commandManual(command: Command): string[] {
-  const sends = operationsOf(command).map(([route, id]) => `Sends ${route} (${id}).`);
   const facts = [
-    `Effect: ${command.effect}.`,
-    ...sends,
-    `Exit codes: ${exitsFor(command)}.`,
-    `Shared flags: ${sharedOf(command).join(", ")}.`,
+    roff(`Effect: ${command.effect}.`),
+    ...operationsOf(command).map(([route, id]) => `Sends ${breakable(route)} (${roff(id)}).`),
+    roff(`Exit codes: ${exitsFor(command)}.`),
+    roff(`Shared flags: ${sharedOf(command).join(", ")}.`),
   ];
   return [
     `.SS "${roff(usageOf(command)).replaceAll('"', "\\(dq")}"`,
@@ -197,10 +196,13 @@ function commandManual(command: Command): string[] {
     ...(command.about ? paragraphs(command.about) : []),
     ...[...argumentsOf(command), ...ownFlagsOf(command)].flatMap(entryManual),
     ".PP",
-    roff(facts.join(" ")),
+    ...facts,
     ...verbatim(command.examples),
   ];
 }
+
+/** A path is one long word: it may be broken after each of its steps. */
+const breakable = (route: string): string => roff(route).replaceAll("/", "/\\:");
 
 const entryManual = ([term, meaning]: Entry): string[] => [
   ".TP",

@@ -273,7 +273,10 @@ export async function checkedRows(
 /** The same parameters, none of them required: the columns may hold them. */
 const optional = (params: Params): Params =>
   Object.fromEntries(
-    Object.entries(params).map(([name, { required: _, ...param }]) => [name, param]),
+    Object.entries(params).map(([name, param]) => {
+      const { required: _, ...rest } = param;
+      return [name, rest];
+    }),
   );
 
 /** Names of the columns that may fill a parameter; the first is the one we speak of. */

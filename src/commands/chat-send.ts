@@ -56,5 +56,6 @@ export async function* run(input: ChatInput, context: Context): AsyncGenerator<u
 
 const paused = () =>
   new CliError("paused", "the application waits for a person", {
+    verdict: true,
     hint: "`wf form submit` answers; the form is in the events",
   });

@@ -49,6 +49,7 @@ export async function* run(_: unknown, context: Context): AsyncGenerator<Finding
       `${problems.length} problem${problems.length > 1 ? "s" : ""} found: ${first.check}: ${first.found}`,
       {
         code: "doctor",
+        verdict: true,
         changed: "nothing",
         hint: first.next ?? undefined,
       },

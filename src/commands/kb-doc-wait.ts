@@ -54,6 +54,7 @@ export async function* run(
     "remote-failed",
     `${failed.length} of ${told.size} documents were not indexed; ${first.name}: ${why}`,
     {
+      verdict: true,
       details: { failed },
       hint: "a document in error is replaced by adding it again under the same name",
     },

@@ -33,6 +33,7 @@ export async function conclude(
   if (status === "paused") {
     const [form] = forms;
     throw new CliError("paused", `run ${runId} waits for a person`, {
+      verdict: true,
       details: { run: runId, forms },
       hint: form
         ? `wf form submit ${form.token} --action ${form.actions.join("|")}`
@@ -44,6 +45,7 @@ export async function conclude(
     `run ${runId} ${wasStopped(outcome) ? "was stopped" : status}${error ? `: ${error}` : ""}`,
     {
       code: wasStopped(outcome) ? "stopped" : "failed",
+      verdict: true,
       details: { run: runId, status },
       hint: `wf show ${runId} has the detail`,
     },

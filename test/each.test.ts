@@ -1,0 +1,340 @@
+import { randomBytes } from "node:crypto";
+import { readFile, readdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { beforeAll, expect, test } from "vitest";
+import { testSandbox } from "./sandbox.ts";
+import { temporaryFolder } from "./support.ts";
+import type { World } from "./support.ts";
+
+const { cli, seen, sandbox } = await testSandbox();
+let folder = "";
+beforeAll(async () => {
+  folder = await temporaryFolder();
+});
+
+const run = (argv: readonly string[], world: World = {}) => cli(argv, { folder, ...world });
+
+/** A file of rows in the folder of the tests. */
+async function file(name: string, text: string | Uint8Array): Promise<string> {
+  const path = join(folder, name);
+  await writeFile(path, text);
+  return path;
+}
+
+/** Makes tags and gives their ids by name. */
+async function tags(...names: string[]): Promise<Record<string, string>> {
+  const ids: Record<string, string> = {};
+  for (const name of names) {
+    const { out } = await run(["kb", "tag", "create", name, "-o", "name"]);
+    ids[name] = out.trim();
+  }
+  return ids;
+}
+
+const tagNames = async () =>
+  (await run(["kb", "tag", "list", "--jq", ".[].name"])).out.trim().split("\n");
+
+/** Requests sent while something was done. */
+async function sentBy(work: () => Promise<unknown>): Promise<string[]> {
+  const before = seen.length;
+  await work();
+  return seen
+    .slice(before)
+    .map(({ method, path, body }) => `${method} ${path} ${new TextDecoder().decode(body)}`.trim());
+}
+
+const results = (out: string) =>
+  out
+    .trim()
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line) as { row: number; status: string; id: string; error: string })
+    .sort((a, b) => a.row - b.row);
+
+/** A word that no other test uses. */
+const word = () => `w${randomBytes(4).toString("hex")}`;
+
+test("every row of a CSV file is one request, and the list of tags is read once", async () => {
+  const [a, b] = [word(), word()];
+  const ids = await tags(a, b);
+  const path = await file("two.csv", `tag,name\r\n${a},"${a}, new"\r\n${ids[b]},${b}!\r\n`);
+  let ran = { exit: -1, out: "", err: "" };
+  const sent = await sentBy(async () => {
+    ran = await run(["kb", "tag", "rename", "--each", path, "-o", "jsonl"]);
+  });
+  expect(ran).toMatchObject({ exit: 0, err: "2 of 2 rows done\n" });
+  expect(results(ran.out)).toEqual([
+    { row: 1, status: "ok", id: ids[a], error: null },
+    { row: 2, status: "ok", id: ids[b], error: null },
+  ]);
+  expect(sent[0]).toBe("GET /v1/datasets/tags");
+  expect(sent.slice(1).sort()).toEqual(
+    [
+      `PATCH /v1/datasets/tags {"tag_id":"${ids[a]}","name":"${a}, new"}`,
+      `PATCH /v1/datasets/tags {"tag_id":"${ids[b]}","name":"${b}!"}`,
+    ].sort(),
+  );
+  expect(await readdir(join(folder, "state"))).toEqual([]);
+});
+
+test.each([
+  ["the wire name", "tag_id,name", ","],
+  ["a byte order mark and the positional's word", "\uFEFFtag,name", ","],
+])("columns go by %s", async (_, header, comma) => {
+  const a = word();
+  await tags(a);
+  const path = await file("columns.csv", `${header}\n${a}${comma}${a}x\n`);
+  expect((await run(["kb", "tag", "rename", "--each", path])).exit).toBe(0);
+  expect(await tagNames()).toContain(`${a}x`);
+});
+
+test("JSON Lines are known by their first character, null gives nothing", async () => {
+  const a = word();
+  const path = await file(
+    "bases.txt",
+    `{"name":"${a}","permission":null,"description":"one"}\n\n{"name":"${a}2"}\n`,
+  );
+  const sent = await sentBy(() =>
+    run(["kb", "create", "--each", path, "--indexing-technique", "economy"]),
+  );
+  expect(sent.sort()).toEqual([
+    `POST /v1/datasets {"name":"${a}","description":"one","indexing_technique":"economy"}`,
+    `POST /v1/datasets {"name":"${a}2","indexing_technique":"economy"}`,
+  ]);
+});
+
+test("standard input is read with -, and leaves no journal", async () => {
+  const a = word();
+  const ran = await run(["kb", "tag", "create", "--each", "-", "--json"], {
+    stdin: `name\n${a}\n`,
+  });
+  expect(ran.exit, ran.err).toBe(0);
+  expect(JSON.parse(ran.out)).toMatchObject([{ row: 1, status: "ok" }]);
+  expect(await tagNames()).toContain(a);
+});
+
+test("words of the line fill the positionals that no column fills", async () => {
+  const [a, b] = [word(), word()];
+  await tags(a, b);
+  await run(["kb", "create", `${a} base`, "--indexing-technique", "economy"]);
+  const bases = await file("bases.csv", `kb\n${a} base\n`);
+  expect((await run(["kb", "tag", "bind", "--each", bases, a, b])).exit).toBe(0);
+  const bound = await run(["kb", "tag", "bound", `${a} base`, "--jq", ".[].name"]);
+  expect(bound.out.trim().split("\n").sort()).toEqual([a, b].sort());
+});
+
+test("a list in a cell is JSON", async () => {
+  const [a, b] = [word(), word()];
+  await tags(a, b);
+  await run(["kb", "create", a, "--indexing-technique", "economy"]);
+  const path = await file("lists.csv", `kb,tag\n${a},"[""${a}"",""${b}""]"\n`);
+  expect((await run(["kb", "tag", "bind", "--each", path])).exit).toBe(0);
+  const bound = await run(["kb", "tag", "bound", a, "--jq", ".[].name"]);
+  expect(bound.out.trim().split("\n").sort()).toEqual([a, b].sort());
+});
+
+const uuid = "00000000-0000-4000-8000-000000000000";
+
+test.each<[string, string | Uint8Array, RegExp]>([
+  ["missing.csv", "tag\na\n", /missing\.csv line 1: there is no column name/],
+  ["unknown.csv", "tag,nmae\na,b\n", /line 1: there is no column "nmae"[^]*did you mean name\?/],
+  ["semicolons.csv", "tag;name\na;b\n", /separated by commas/],
+  ["twice.csv", "tag,name,name\na,b,c\n", /line 1: two columns are called name/],
+  ["same.csv", "tag,tag_id,name\na,b,c\n", /the columns tag and tag_id mean the same/],
+  ["open.csv", 'tag,name\r\n"a\r\nb",c\r\n\r\nx,"b\r\nc,d\r\n', /open\.csv line 5, column name: the quote/],
+  ["inside.csv", 'tag,name\na,b\nx,b"c\n', /line 3, column name: a quote stands inside/],
+  ["after.csv", 'tag,name\n"a"b,c\n', /line 2, column tag: text stands after/],
+  ["short.csv", "tag,name\na,b\na\n", /line 3, column name: .*as many cells/],
+  ["bytes.csv", Uint8Array.from([...Buffer.from("tag,name\né,"), 0xff, 10]), /line 2, column 3: .*UTF-8/],
+  ["empty.csv", `tag,name\n${uuid},b\n${uuid},\n`, /empty\.csv row 2, column name: is empty/],
+  ["long.csv", `tag,name\n${uuid},${"x".repeat(51)}\n`, /row 1, column name .*51 characters/],
+  ["lines.jsonl", `{"tag":"${uuid}","name":"b"}\n{"tag":]\n`, /lines\.jsonl line 2, column 8: .*JSON/],
+  ["object.jsonl", `{"tag":"${uuid}","name":{"a":1}}\n`, /row 1, column name .*not a text/],
+  ["more.jsonl", `{"tag":"${uuid}","name":"b"}\n[1]\n`, /line 2, column 1: .*no JSON object/],
+])("%s is refused before anything is sent", async (name, text, message) => {
+  const path = await file(name, text);
+  const sent = await sentBy(async () => {
+    const ran = await run(["kb", "tag", "rename", "--each", path]);
+    expect(ran).toMatchObject({ exit: 2, out: "", err: expect.stringMatching(message) as string });
+  });
+  expect(sent).toEqual([]);
+});
+
+test.each<[readonly string[], RegExp]>([
+  [["--concurrency", "0"], /--concurrency "0" is not a whole number from 1 to 50/],
+  [["--concurrency", "51"], /--concurrency/],
+  [["word"], /"word" on the line fills nothing/],
+  [["--errors-to", "-"], /--errors-to/],
+])("a line with %j is refused", async (words, message) => {
+  const path = await file("good.csv", `tag,name\n${uuid},b\n`);
+  const ran = await run(["kb", "tag", "rename", "--each", path, ...words]);
+  expect(ran).toMatchObject({ exit: 2, out: "", err: expect.stringMatching(message) as string });
+});
+
+test("--each is no flag of reads and of tasks", async () => {
+  expect((await run(["kb", "tag", "list", "--each", "x.csv"])).exit).toBe(2);
+  expect((await run(["kb", "search", "--each", "x.csv"])).exit).toBe(2);
+});
+
+test("a file that is not there, and one without rows", async () => {
+  const gone = await run(["kb", "tag", "rename", "--each", join(folder, "gone.csv")]);
+  expect(gone).toMatchObject({ exit: 2, err: expect.stringContaining("no such file") as string });
+  const header = await file("header.csv", "tag,name\n");
+  expect((await run(["kb", "tag", "rename", "--each", header, "--json"])).out).toBe("[]\n");
+  const empty = await file("empty.jsonl", "");
+  expect((await run(["kb", "tag", "rename", "--each", empty])).exit).toBe(0);
+});
+
+test("names nobody has stop the command before the first row, all of them told", async () => {
+  const a = word();
+  await tags(a);
+  const path = await file("names.csv", `tag,name\n${a},x\nnobody,y\nnothing,z\n`);
+  const sent = await sentBy(async () => {
+    const ran = await run(["kb", "tag", "rename", "--each", path, "--json"]);
+    expect(ran).toMatchObject({ exit: 3, out: "" });
+    expect(JSON.parse(ran.err)).toMatchObject({
+      error: {
+        message: expect.stringMatching(
+          /names\.csv row 2, column tag: .*"nobody" \(and 1 row more\)/,
+        ) as string,
+        details: { rows: [{ row: 2, column: "tag" }, { row: 3, column: "tag" }] },
+      },
+    });
+  });
+  expect(sent).toEqual(["GET /v1/datasets/tags"]);
+});
+
+test("up to 20 names of a noun are looked up by keyword, more in the whole list", async () => {
+  const a = word();
+  const names = Array.from({ length: 21 }, (_, index) => `${a} ${index}`);
+  const bases = await file("made.csv", `name\n${names.join("\n")}\n`);
+  await run(["kb", "create", "--each", bases, "--indexing-technique", "economy"]);
+  const lists = (some: readonly string[]) =>
+    sentBy(async () => {
+      const path = await file("described.csv", `kb\n${some.join("\n")}\n${some[0]}\n`);
+      const ran = await run(["kb", "update", "--each", path, "--description", "d", "-n"]);
+      expect(ran.exit, ran.err).toBe(0);
+      expect(ran.out.match(/^PATCH /gm)).toHaveLength(some.length + 1);
+    });
+  expect(await lists(names.slice(0, 2))).toEqual([
+    expect.stringMatching(/keyword=w\w+\+0&/),
+    expect.stringMatching(/keyword=w\w+\+1&/),
+  ]);
+  expect(await lists(names)).toEqual([expect.not.stringContaining("keyword")]);
+});
+
+test("a dry run prints every request and sends none", async () => {
+  const [a, b] = [word(), word()];
+  const ids = await tags(a, b);
+  const path = await file("dry.csv", `tag,name\n${a},x\n${b},y\n`);
+  const ran = await run(["kb", "tag", "rename", "--each", path, "--dry-run"]);
+  expect(ran.exit).toBe(0);
+  expect(ran.out.match(/^\{.*/gm)).toEqual([
+    `{"tag_id":"${ids[a]}","name":"x"}`,
+    `{"tag_id":"${ids[b]}","name":"y"}`,
+  ]);
+  expect(await tagNames()).toEqual(expect.arrayContaining([a, b]));
+  const removed = await run(["kb", "tag", "delete", "--each", path.replace("dry", "ids"), "-n"]);
+  expect(removed.exit).toBe(2);
+});
+
+test("deletes ask once, with the number", async () => {
+  const [a, b] = [word(), word()];
+  await tags(a, b);
+  const path = await file("gone.jsonl", `{"tag":"${a}"}\n{"tag":"${b}"}\n`);
+  const asked = await run(["kb", "tag", "delete", "--each", path]);
+  expect(asked).toMatchObject({ exit: 2, out: "" });
+  expect(asked.err).toMatch(/kb tag delete for 2 rows\?[^]*--yes/);
+  const ran = await run(["kb", "tag", "delete", "--each", path, "--yes", "-o", "jsonl"]);
+  expect(results(ran.out).map(({ status }) => status)).toEqual(["ok", "ok"]);
+  expect(await tagNames()).not.toContain(a);
+  const again = await run(["kb", "tag", "delete", "--each", path, "-y", "--if-exists", "--json"]);
+  expect(again.exit).toBe(0);
+  expect(JSON.parse(again.out)).toMatchObject([{ status: "skipped" }, { status: "skipped" }]);
+});
+
+test("what is there already is no failure with --if-not-exists", async () => {
+  const a = word();
+  const ids = await tags(a);
+  const path = await file("there.csv", `name\n${a}\n`);
+  const ran = await run(["kb", "tag", "create", "--each", path, "--if-not-exists", "--json"]);
+  expect(JSON.parse(ran.out)).toEqual([{ row: 1, status: "skipped", id: ids[a], error: null }]);
+});
+
+test("failed rows are collected as they stood, and can be given again", async () => {
+  const [a, b] = [word(), word()];
+  await tags(a, b, `${a}1`);
+  const path = await file("some.csv", `name,tag\r\n"${a}1",${a}\r\n${b}1,${b}\r\n`);
+  const errors = join(folder, "errors.csv");
+  const ran = await run(["kb", "tag", "rename", "--each", path, "--errors-to", errors, "-o", "csv"]);
+  expect(ran.exit).toBe(10);
+  expect(ran.out).toMatch(/^row,status,id,error\r\n/);
+  expect(ran.out).toMatch(/^1,failed,[\w-]{36},could not rename a tag: .*already exists/m);
+  expect(ran.err).toContain("1 of 2 rows done, 1 failed");
+  expect(await readFile(errors, "utf8")).toBe(`name,tag\r\n"${a}1",${a}\r\n`);
+
+  await run(["kb", "tag", "delete", `${a}1`, "--yes"]);
+  const left = join(folder, "left.csv");
+  const again = await run(["kb", "tag", "rename", "--each", errors, "--errors-to", left]);
+  expect(again.exit, again.err).toBe(0);
+  expect(await readFile(left, "utf8")).toBe("name,tag\r\n");
+});
+
+test("the same command again sends only what was not done", async () => {
+  const [a, b] = [word(), word()];
+  await tags(a, b, `${b}1`);
+  const path = await file("rest.csv", `tag,name\n${a},${a}1\n${b},${b}1\n`);
+  const argv = ["kb", "tag", "rename", "--each", path, "-o", "jsonl"];
+  expect((await run(argv)).exit).toBe(10);
+  await run(["kb", "tag", "delete", `${b}1`, "--yes"]);
+  const sent = await sentBy(async () => {
+    const again = await run(argv);
+    expect(again.exit, again.err).toBe(0);
+    expect(again.err).toMatch(/^going on: 1 of 2 rows were done before/);
+    expect(results(again.out).map(({ status }) => status)).toEqual(["skipped", "ok"]);
+  });
+  expect(sent).toEqual([expect.stringMatching(/^PATCH .*1"}$/)]);
+});
+
+test("--stop-on-error sends no further row", async () => {
+  const names = [word(), word(), word()];
+  await tags(...names, `${names[0]}1`);
+  const lines = names.map((name) => `${name},${name}1`).join("\n");
+  const path = await file("stop.csv", `tag,name\n${lines}\n`);
+  const flags = ["--stop-on-error", "--concurrency", "1", "-o", "jsonl"];
+  const ran = await run(["kb", "tag", "rename", "--each", path, ...flags]);
+  expect(ran.exit).toBe(10);
+  expect(results(ran.out)).toMatchObject([{ row: 1, status: "failed" }]);
+  expect(ran.err).toContain("2 not sent");
+});
+
+test("a refused key stops the run with its own exit code", async () => {
+  const path = await file("key.csv", `tag,name\n${uuid},a\n${uuid},b\n${uuid},c\n`);
+  const ran = await run(["kb", "tag", "rename", "--each", path, "--concurrency", "1"], {
+    env: { KB_KEY: "dataset-wrong" },
+  });
+  expect(ran.exit).toBe(4);
+  expect(ran.err).toContain("2 not sent");
+  expect(await readdir(join(folder, "state"))).toEqual([]);
+});
+
+test("the journal holds ids and no key", async () => {
+  const a = word();
+  const ids = await tags(a, `${a}1`);
+  const path = await file("kept.csv", `tag,name\n${a},${a}1\n`);
+  const state = await temporaryFolder();
+  const argv = ["kb", "tag", "rename", "--each", path, "--concurrency", "1"];
+  expect((await run(argv, { folder: state })).exit).toBe(10);
+  const [name] = await readdir(join(state, "state"));
+  expect(name).toBeUndefined();
+  expect(ids[a]).toMatch(/^[\w-]{36}$/);
+});
+
+test("a busy server is answered with fewer requests at a time", async () => {
+  const names = Array.from({ length: 12 }, word);
+  await tags(...names);
+  sandbox.setFaults([]);
+  const lines = names.map((name) => `${name},${name}1`).join("\n");
+  const path = await file("busy.csv", `tag,name\n${lines}\n`);
+  expect((await run(["kb", "tag", "rename", "--each", path])).exit).toBe(0);
+});
