@@ -568,7 +568,7 @@ function knownBefore(
  * Rows noted ahead of those on their way, so that nobody waits for the disk. A note too many does
  * no harm where a row may be sent again; elsewhere a row is noted only when it is its turn.
  */
-const notedAhead = 64;
+const notedAhead = 256;
 
 /** Gives the next row once the journal says on disk that it is sent; undefined after the last. */
 function upcoming(run: Run, rows: readonly Sendable[]): () => Promise<Sendable | undefined> {

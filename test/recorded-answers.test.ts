@@ -1,0 +1,128 @@
+import { describe, expect, test } from "vitest";
+import { readerFor } from "../src/api/answer.ts";
+import { eventsIn } from "../src/api/events.ts";
+import { pageOf } from "../src/api/pages.ts";
+import type { Output } from "../src/host.ts";
+import { operations } from "../src/operations/index.ts";
+import { methodAndPath } from "../src/operations/operation.ts";
+import type { AnyOperation } from "../src/operations/operation.ts";
+import { render } from "../src/render/render.ts";
+import type { Style } from "../src/render/render.ts";
+import { bodyText, exchanges, headersOf } from "./recordings.ts";
+import type { Exchange } from "./recordings.ts";
+
+/** Answers without a row: they belong to no operation. */
+const noOperation = new Set(["download.json: what the link of b.txt gives (59 bytes were stored)"]);
+
+/** The row of an exchange; of rows that share a route, the one that expects what came. */
+function rowFor({ request, response }: Exchange): AnyOperation | undefined {
+  const bare = request.path.replace(/^\/v1/, "").replace(/\?.*$/, "");
+  const streams = response.chunks !== undefined;
+  const fits = operations.filter((row) => {
+    const [verb, template] = methodAndPath(row);
+    return (
+      verb === request.method && new RegExp(`^${template.replace(/\{\w+\}/g, "[^/]+")}$`).test(bare)
+    );
+  });
+  // A literal route goes before one with a placeholder: /datasets/tags before /datasets/{dataset_id}.
+  const literal = fits.filter((row) => methodAndPath(row)[1] === bare);
+  const candidates = literal.length > 0 ? literal : fits;
+  return candidates.find(({ returns }) => (returns.kind === "events") === streams) ?? candidates[0];
+}
+
+const answered = exchanges.filter(
+  ({ name, request, response }) => request && response.status < 300 && !noOperation.has(name),
+);
+
+const style = (format: Style["format"]): Style => ({
+  format,
+  headers: true,
+  reverse: false,
+  times: "utc",
+  color: false,
+  accessible: false,
+  now: () => new Date("2026-11-21T00:00:00Z"),
+});
+
+async function printed(
+  row: AnyOperation,
+  values: unknown[],
+  format: Style["format"],
+): Promise<string> {
+  const pieces: string[] = [];
+  const out: Output = {
+    write: (text) => {
+      pieces.push(String(text));
+      return Promise.resolve();
+    },
+    isTTY: false,
+    terminal: undefined,
+    columns: Infinity,
+    closed: false,
+  };
+  async function* source() {
+    yield* values;
+  }
+  await render(row.returns, source(), style(format), out);
+  return pieces.join("");
+}
+
+async function* bytesOf(text: string, size = 7): AsyncGenerator<Uint8Array> {
+  const bytes = new TextEncoder().encode(text);
+  for (let at = 0; at < bytes.length; at += size) yield bytes.slice(at, at + size);
+}
+
+const events = { kind: "events" } as const;
+
+describe.each(answered.map((exchange) => [exchange.name, exchange] as const))(
+  "%s",
+  (_, exchange) => {
+    const found = rowFor(exchange);
+    const text = bodyText(exchange);
+    const headers = headersOf(exchange);
+    const answer = {
+      status: exchange.response.status,
+      headers,
+      body: bytesOf(text),
+      already: false,
+    };
+
+    test("belongs to an operation, is read, and is printed as it came", async () => {
+      expect(found?.id).toMatch(/\w/);
+      const row = found as AnyOperation; // the line above failed otherwise
+      if (headers["content-type"]?.includes("event-stream")) return printsEvents(row);
+      const { kind } = row.returns;
+      const value = await readerFor(row.returns)(answer);
+      if (kind === "nothing" || kind === "file") return;
+      const lists = kind === "page" || kind === "list" || kind === "cursor";
+      const rows = [...(lists ? pageOf(row.returns, value).rows : [value])];
+      const json = JSON.parse(await printed(row, rows, "json")) as unknown;
+      const path = lists && "rows" in row.returns ? row.returns.rows : "";
+      const body = exchange.response.body as Record<string, unknown>; // lists stand in objects
+      expect(json).toEqual(path === "" ? body : body[path]);
+      const tells = rows.some((each) => Object.keys(each as object).length > 0);
+      for (const format of ["grid", "wide", "tsv", "csv", "md", "yaml", "jsonl"] as const) {
+        const output = await printed(row, rows, format);
+        if (tells) expect(output).toMatch(/\S/);
+      }
+    });
+
+    async function printsEvents(row: AnyOperation): Promise<void> {
+      const recorded = text
+        .split("\n")
+        .flatMap((line) => (line.startsWith("data: ") ? [line.slice(6)] : []));
+      const read: unknown[] = [];
+      for await (const event of eventsIn(bytesOf(text))) read.push(event);
+      const jsonl = await printed({ ...row, returns: events }, read, "jsonl");
+      expect(jsonl).toBe(recorded.map((line) => `${line}\n`).join(""));
+      const lines = (await printed({ ...row, returns: events }, read, undefined)).split("\n");
+      // Every node and every end of the stream has its line; text is in between.
+      for (const kind of ["node_started", "workflow_finished", "workflow_paused"]) {
+        const count = recorded.filter((line) =>
+          new RegExp(`"event": ?"${kind}"`).test(line),
+        ).length;
+        expect(lines.filter((line) => line.includes(` ${kind} `))).toHaveLength(count);
+      }
+    }
+  },
+);
