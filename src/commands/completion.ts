@@ -34,7 +34,8 @@ _${program}_complete() {
       if [[ $char == "$quote" ]]; then
         quote= head=$word
       elif [[ $quote$char == '"\' && \${line:i+1:1} == [\"\\\$\`] ]]; then
-        word+=\${line:++i:1}
+        ((++i))
+        word+=\${line:i:1}
       else
         word+=$char
       fi
@@ -46,7 +47,10 @@ _${program}_complete() {
         word= head= begun=
         continue
         ;;
-      \\) word+=\${line:++i:1} ;;
+      \\)
+        ((++i))
+        word+=\${line:i:1}
+        ;;
       [\"\']) quote=$char head=$word ;;
       @)
         [[ $COMP_WORDBREAKS == *@* ]] && head=$word # readline replaces this one, too
@@ -137,8 +141,9 @@ function __${program}_complete
     set -l word (string unescape -- $typed; or string unescape -- "$typed'"; or string unescape -- "$typed\"")
     set -l answers (command ${program} __complete -- $before[2..-1] "$word" 2>/dev/null)
     if contains -- :files $answers
-        set -l flag (string match -r -- '^--[^=]*=' $typed)
-        printf '%s\n' $flag(__fish_complete_path (string replace -- "$flag" '' "$word"))
+        set -l flag (string match -r -- '^--[^=]*=' "$word")
+        set -l path (string escape -n -- (string replace -- "$flag" '' "$word"))
+        printf '%s\n' "$flag"(complete -C "'' $path")
     else
         printf '%s\n' $answers
     end

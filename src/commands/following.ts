@@ -96,6 +96,8 @@ export async function* followed(
   /** Shows the closing event of a run that ended while nobody listened. */
   async function* finalEvent(run: string, outcome: Outcome): AsyncGenerator<ServerEvent, Outcome> {
     if (filter.lastError() !== undefined) return outcome;
+    // An ended run answers with its closing event alone: what came before it is not to be had.
+    if (connected && isEnded(outcome.status)) yield gap(run);
     try {
       for await (const event of await connect(run)) {
         if (!filter.isNew(event)) continue;
@@ -119,6 +121,7 @@ const requireRun = (runId: string | undefined): string => {
 const idIn = ({ data }: ServerEvent): string | undefined =>
   typeof data["workflow_run_id"] === "string" ? data["workflow_run_id"] : undefined;
 
+/** What may be missing between two connections; a run that has ended does not even replay nodes. */
 const gap = (runId: string): ServerEvent => {
   const data = {
     event: "_gap",
