@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 export const root = fileURLToPath(new URL("..", import.meta.url));
 
 /** Runs a program in the project; ends this one with its exit code when it fails. */
-export function must(command, args, options = {}) {
+function must(command, args, options = {}) {
   const windows = process.platform === "win32";
   const { status } = spawnSync(command, args, {
     cwd: root,
@@ -30,7 +30,7 @@ const newest = (folder) =>
       .map((entry) => changed(join(entry.parentPath ?? entry.path, entry.name))),
   );
 
-export function install() {
+function install() {
   const installed = changed(join(root, "node_modules", ".package-lock.json"));
   if (installed < changed(join(root, "package-lock.json"))) {
     // Output of the installation is progress, not result.
@@ -38,7 +38,7 @@ export function install() {
   }
 }
 
-export function build() {
+function build() {
   const sources = Math.max(
     newest(join(root, "src")),
     changed(join(root, "rolldown.config.mjs")),

@@ -1,5 +1,8 @@
+import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { writeFile } from "node:fs/promises";
+import { delimiter, join } from "node:path";
+import { spawn } from "@lydell/node-pty";
 import { expect, test } from "vitest";
 import { cli, temporaryFolder } from "./support.ts";
 import type { World } from "./support.ts";
@@ -233,3 +236,106 @@ test("an unknown shell is refused by name", async () => {
   expect(ran.exit).toBe(2);
   expect(ran.err).toContain("tcsh");
 });
+
+const root = join(import.meta.dirname, "..");
+
+/** How a shell is started and made to complete; each reads Ctrl-A as the way to the line's start. */
+const interactive = {
+  bash: { args: ["--norc", "--noprofile", "-i"], load: "source <(kb completion bash)" },
+  zsh: {
+    args: ["-i"],
+    load: "autoload -U compinit; compinit -u -D; source <(kb completion zsh); bindkey -e",
+  },
+  fish: {
+    args: ["--no-config", "-i"],
+    load: "bind \\t complete; bind \\ca beginning-of-line; kb completion fish | source",
+  },
+} as const;
+
+const installed = (shell: string) => spawnSync("sh", ["-c", `command -v ${shell}`]).status === 0;
+
+/** A shell in a terminal of its own, with the programs as they were built. */
+async function openShell(
+  shell: keyof typeof interactive,
+  env: Readonly<Record<string, string>>,
+  cwd: string,
+) {
+  const { args, load } = interactive[shell];
+  const terminal = spawn(shell, [...args], {
+    cols: 200,
+    rows: 40,
+    cwd,
+    env: {
+      PATH: [join(root, "bin", "shims"), process.env["PATH"]].join(delimiter),
+      HOME: cwd,
+      TERM: "xterm",
+      LC_ALL: "C.UTF-8",
+      INPUTRC: "/dev/null",
+      ...env,
+    },
+  });
+  let shown = "";
+  let heard = () => {};
+  terminal.onData((text) => {
+    shown += text;
+    heard();
+  });
+  const until = (wanted: RegExp) =>
+    new Promise<void>((resolve) => {
+      heard = () => wanted.test(shown) && resolve();
+      heard();
+    });
+  terminal.write(`${load}; echo rea''dy\r`);
+  await until(/ready\r?\n/);
+  return {
+    /** The words of a line as the shell reads them, after these keys were typed. */
+    async words(keys: string): Promise<string[]> {
+      shown = "";
+      terminal.write(`${keys} .\u0001printf '<%s>\\n' \r`);
+      await until(/<\.>\r?\n/);
+      return [...shown.matchAll(/<([^%\n]*)>\r?\n/g)].map(([, word = ""]) => word).slice(0, -1);
+    },
+    close: () => terminal.kill(),
+  };
+}
+
+const typed: Readonly<Record<string, readonly string[]>> = {
+  // The next word begins at once: a blank was added.
+  "kb tag ren\tdraft": ["kb", "tag", "rename", "draft"],
+  "kb tag rename Te\t": ["kb", "tag", "rename", "Team Handbook"],
+  "kb tag rename Team\\ H\t": ["kb", "tag", "rename", "Team Handbook"],
+  "kb tag rename it\t": ["kb", "tag", "rename", `it's "5 $" & more`],
+  'kb tag rename "it\t': ["kb", "tag", "rename", `it's "5 $" & more`],
+  "kb tag rename 'it\t": ["kb", "tag", "rename", `it's "5 $" & more`],
+  "kb tag rename name:'Team H\t": ["kb", "tag", "rename", "name:Team Handbook"],
+  "kb tag rename 報\t": ["kb", "tag", "rename", "報告書 2024"],
+  "kb tag rename '$(\t": ["kb", "tag", "rename", "$(exit)`exit`"],
+  "kb tag rename a:b=\t": ["kb", "tag", "rename", "a:b=c@d"],
+  "kb tag list --output=ya\t": ["kb", "tag", "list", "--output=yaml"],
+  "kb doc show Handbook w\t": ["kb", "doc", "show", "Handbook", "welcome.md"],
+  "kb --ca-file my\t": ["kb", "--ca-file", "my file.pem"],
+  "kb --ca-file=my\t": ["kb", "--ca-file=my file.pem"],
+};
+
+/** Types every line in a shell and compares the words that came of it. */
+async function typeAll(shell: keyof typeof interactive) {
+  const { world, env: server, folder, ...rest } = await furnished();
+  for (const name of ["$(exit)`exit`", "a:b=c@d"]) await rest.cli(["kb", "tag", "create", name]);
+  await writeFile(join(folder, "my file.pem"), "");
+  // Read once at a standing clock, so that no shell waits for a busy machine.
+  const now = new Date();
+  const warm = { ...world, now: () => now };
+  expect(await values(["tag", "rename", "a"], warm)).toEqual(["a:b=c@d"]);
+  expect(await values(["doc", "show", "Handbook", ""], warm)).toEqual(["welcome.md"]);
+
+  const env = { ...server, KB_CACHE_DIR: join(folder, "cache") };
+  const opened = await openShell(shell, env, folder);
+  const found: Record<string, readonly string[]> = {};
+  for (const keys of Object.keys(typed)) found[keys] = await opened.words(keys);
+  opened.close();
+  expect(found).toEqual(typed);
+}
+
+test("bash completes words, names and files, quoted as they must be", () => typeAll("bash"));
+test.runIf(installed("zsh"))("zsh does", () => typeAll("zsh"));
+test.runIf(installed("fish"))("fish does", () => typeAll("fish"));

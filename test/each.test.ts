@@ -1,12 +1,25 @@
+import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
+import { once } from "node:events";
 import { readFile, readdir, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
+import { parseFault } from "../src/sandbox/faults.ts";
+import type { SeenRequest } from "../src/sandbox/server.ts";
 import { testSandbox } from "./sandbox.ts";
 import { temporaryFolder } from "./support.ts";
 import type { World } from "./support.ts";
 
-const { cli, seen, sandbox } = await testSandbox();
+const seen: SeenRequest[] = [];
+let onRequest = () => {};
+const { cli, env, sandbox } = await testSandbox({
+  log: (request) => {
+    seen.push(request);
+    onRequest();
+  },
+});
 let folder = "";
 beforeAll(async () => {
   folder = await temporaryFolder();
@@ -141,16 +154,24 @@ test.each<[string, string | Uint8Array, RegExp]>([
   ["semicolons.csv", "tag;name\na;b\n", /separated by commas/],
   ["twice.csv", "tag,name,name\na,b,c\n", /line 1: two columns are called name/],
   ["same.csv", "tag,tag_id,name\na,b,c\n", /the columns tag and tag_id mean the same/],
-  ["open.csv", 'tag,name\r\n"a\r\nb",c\r\n\r\nx,"b\r\nc,d\r\n', /open\.csv line 5, column name: the quote/],
+  [
+    "open.csv",
+    'tag,name\r\n"a\r\nb",c\r\n\r\nx,"b\r\nc,d\r\n',
+    /open\.csv line 5, column name: the quote/,
+  ],
   ["inside.csv", 'tag,name\na,b\nx,b"c\n', /line 3, column name: a quote stands inside/],
   ["after.csv", 'tag,name\n"a"b,c\n', /line 2, column tag: text stands after/],
   ["short.csv", "tag,name\na,b\na\n", /line 3, column name: .*as many cells/],
-  ["bytes.csv", Uint8Array.from([...Buffer.from("tag,name\né,"), 0xff, 10]), /line 2, column 3: .*UTF-8/],
+  [
+    "bytes.csv",
+    Uint8Array.from([...Buffer.from("tag,name\né,"), 0xff, 10]),
+    /line 2, column 3: .*UTF-8/,
+  ],
   ["empty.csv", `tag,name\n${uuid},b\n${uuid},\n`, /empty\.csv row 2, column name: is empty/],
   ["long.csv", `tag,name\n${uuid},${"x".repeat(51)}\n`, /row 1, column name .*51 characters/],
-  ["lines.jsonl", `{"tag":"${uuid}","name":"b"}\n{"tag":]\n`, /lines\.jsonl line 2, column 8: .*JSON/],
+  ["lines.jsonl", `{"tag":"${uuid}","name":"b"}\n{"tag":]\n`, /lines\.jsonl line 2: .*JSON/],
   ["object.jsonl", `{"tag":"${uuid}","name":{"a":1}}\n`, /row 1, column name .*not a text/],
-  ["more.jsonl", `{"tag":"${uuid}","name":"b"}\n[1]\n`, /line 2, column 1: .*no JSON object/],
+  ["more.jsonl", `{"tag":"${uuid}","name":"b"}\n[1]\n`, /line 2: .*no JSON object/],
 ])("%s is refused before anything is sent", async (name, text, message) => {
   const path = await file(name, text);
   const sent = await sentBy(async () => {
@@ -197,7 +218,12 @@ test("names nobody has stop the command before the first row, all of them told",
         message: expect.stringMatching(
           /names\.csv row 2, column tag: .*"nobody" \(and 1 row more\)/,
         ) as string,
-        details: { rows: [{ row: 2, column: "tag" }, { row: 3, column: "tag" }] },
+        details: {
+          rows: [
+            { row: 2, column: "tag" },
+            { row: 3, column: "tag" },
+          ],
+        },
       },
     });
   });
@@ -266,7 +292,17 @@ test("failed rows are collected as they stood, and can be given again", async ()
   await tags(a, b, `${a}1`);
   const path = await file("some.csv", `name,tag\r\n"${a}1",${a}\r\n${b}1,${b}\r\n`);
   const errors = join(folder, "errors.csv");
-  const ran = await run(["kb", "tag", "rename", "--each", path, "--errors-to", errors, "-o", "csv"]);
+  const ran = await run([
+    "kb",
+    "tag",
+    "rename",
+    "--each",
+    path,
+    "--errors-to",
+    errors,
+    "-o",
+    "csv",
+  ]);
   expect(ran.exit).toBe(10);
   expect(ran.out).toMatch(/^row,status,id,error\r\n/);
   expect(ran.out).toMatch(/^1,failed,[\w-]{36},could not rename a tag: .*already exists/m);
@@ -308,33 +344,203 @@ test("--stop-on-error sends no further row", async () => {
   expect(ran.err).toContain("2 not sent");
 });
 
-test("a refused key stops the run with its own exit code", async () => {
+test("a refused key stops the run with its own exit code and leaves nothing", async () => {
   const path = await file("key.csv", `tag,name\n${uuid},a\n${uuid},b\n${uuid},c\n`);
+  const own = await temporaryFolder();
   const ran = await run(["kb", "tag", "rename", "--each", path, "--concurrency", "1"], {
+    folder: own,
     env: { KB_KEY: "dataset-wrong" },
   });
   expect(ran.exit).toBe(4);
-  expect(ran.err).toContain("2 not sent");
-  expect(await readdir(join(folder, "state"))).toEqual([]);
+  expect(ran.err).toContain("0 of 3 rows done, 1 failed, 2 not sent");
+  expect(await readdir(join(own, "state"))).toEqual([]);
 });
 
-test("the journal holds ids and no key", async () => {
-  const a = word();
-  const ids = await tags(a, `${a}1`);
-  const path = await file("kept.csv", `tag,name\n${a},${a}1\n`);
-  const state = await temporaryFolder();
-  const argv = ["kb", "tag", "rename", "--each", path, "--concurrency", "1"];
-  expect((await run(argv, { folder: state })).exit).toBe(10);
-  const [name] = await readdir(join(state, "state"));
-  expect(name).toBeUndefined();
-  expect(ids[a]).toMatch(/^[\w-]{36}$/);
+test("--read-only stops before the first row", async () => {
+  const path = await file("read.csv", `tag,name\n${uuid},a\n${uuid},b\n`);
+  const sent = await sentBy(async () => {
+    const ran = await run(["kb", "tag", "rename", "--each", path, "--read-only", "-o", "jsonl"]);
+    expect(ran).toMatchObject({ exit: 2, out: "" });
+  });
+  expect(sent).toEqual([]);
 });
 
-test("a busy server is answered with fewer requests at a time", async () => {
-  const names = Array.from({ length: 12 }, word);
+test("Ctrl-C ends with 130, and the same command goes on", async () => {
+  const names = Array.from({ length: 30 }, word);
   await tags(...names);
+  const lines = names.map((name) => `${name},${name}1`);
+  const path = await file("cut.csv", `tag,name\n${lines.join("\n")}\n`);
+  const argv = ["kb", "tag", "rename", "--each", path, "-o", "jsonl"];
+  const interrupt = new AbortController();
+  const onOutput = () => interrupt.abort("SIGINT");
+  const ran = await run(argv, { signal: interrupt.signal, onOutput });
+  expect(ran.exit).toBe(130);
+  expect(ran.err).toMatch(/not sent[^]*the same command again sends only what is not done/);
+  const again = await run(argv);
+  expect(again.exit, again.err).toBe(0);
+  expect(results(again.out)).toHaveLength(30);
+  expect(await tagNames()).toEqual(expect.arrayContaining(names.map((name) => `${name}1`)));
+});
+
+test("no server ends the run with 11 instead of failing every row", async () => {
+  const path = await file("far.csv", `tag,name\n${`${uuid},a\n`.repeat(10)}`);
+  const ran = await run(["kb", "tag", "rename", "--each", path, "--concurrency", "1"], {
+    env: { KB_BASE_URL: "http://127.0.0.1:9/v1" },
+  });
+  expect(ran.exit).toBe(11);
+  expect(ran.err).toContain("0 of 10 rows done, 1 failed, 9 not sent");
+});
+
+test("the journal holds ids, and neither names nor the key", async () => {
+  const [a, b] = [word(), word()];
+  const ids = await tags(a, b, `${b}1`);
+  const path = await file("kept.csv", `tag,name\n${a},${a}1\n${b},${b}1\n`);
+  const own = await temporaryFolder();
+  await run(["kb", "tag", "rename", "--each", path, "--concurrency", "1"], { folder: own });
+  const [name] = await readdir(join(own, "state"));
+  const journal = await readFile(join(own, "state", name ?? ""), "utf8");
+  expect(name).toMatch(/^each-[0-9a-f]{32}\.jsonl$/);
+  expect(
+    journal
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as unknown),
+  ).toEqual([
+    { row: 1, values: { tag_id: ids[a] } },
+    { row: 2, values: { tag_id: ids[b] } },
+    { resolved: true },
+    { sent: 1 },
+    { sent: 2 },
+    { done: 1, id: ids[a] },
+    { failed: 2 },
+  ]);
+});
+
+test("where the state folder takes nothing, the run goes on without a journal", async () => {
+  const a = word();
+  await tags(a);
+  const path = await file("plain.csv", `tag,name\n${a},${a}1\n`);
+  const ran = await run(["kb", "tag", "rename", "--each", path], { folder: path });
+  expect(ran.exit).toBe(0);
+  expect(ran.err).toMatch(/^this run cannot be continued if it is cut off: ENOTDIR/);
+});
+
+test("progress is a line every ten seconds where there is no terminal", async () => {
+  const names = Array.from({ length: 6 }, word);
+  const path = await file("slow.csv", `name\n${names.join("\n")}\n`);
+  let time = Date.parse("2026-05-01T00:00:00Z");
+  const world = { now: () => new Date((time += 4000)) };
+  const argv = ["kb", "tag", "create", "--each", path, "--concurrency", "1"];
+  const ran = await run(argv, world);
+  expect(ran.err).toMatch(/^1 of 6 rows, 0\.3\/s, 20 s left$/m);
+  expect((await run([...argv, "-q", "--if-not-exists"], world)).err).toBe("");
+});
+
+test("after a refusal for too many requests, one less is on its way at a time", async () => {
+  let [arrived, open, most] = [0, 0, 0];
+  const server = createServer((request, response) => {
+    const busy = ++arrived <= 3;
+    open++;
+    if (arrived > 6) most = Math.max(most, open); // the first three rows come twice
+    request.resume().on("end", () =>
+      setTimeout(() => {
+        open--;
+        response.writeHead(busy ? 429 : 200, { "content-type": "application/json" });
+        response.end(busy ? '{"code":"too_many_requests","message":"Too many"}' : "{}");
+      }, 5),
+    );
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo; // it listens on a port
+  const rows = Array.from({ length: 30 }, (_, index) => `${uuid.slice(0, -2)}${index + 10},n`);
+  const path = await file("busy.csv", `tag,name\n${rows.join("\n")}\n`);
+  const ran = await run(["kb", "tag", "rename", "--each", path], {
+    env: { KB_BASE_URL: `http://127.0.0.1:${port}/v1` },
+  });
+  server.close();
+  expect(ran.exit, ran.err).toBe(0);
+  expect(arrived).toBe(33);
+  expect(most).toBe(2);
+});
+
+const bin = join(import.meta.dirname, "..", "bin", "kb.js");
+
+/** Runs the built program until `enough`, which is asked at every line and every request; then kills it. */
+async function killed(argv: readonly string[], home: string, enough: (lines: number) => boolean) {
+  const child = spawn(process.execPath, [bin, ...argv, "-o", "jsonl"], {
+    env: { ...env, PATH: process.env["PATH"], HOME: home, KB_STATE_DIR: join(home, "state") },
+    stdio: ["ignore", "pipe", "ignore"],
+  });
+  const ended = once(child, "close");
+  let out = "";
+  const check = () => {
+    if (enough(out.split("\n").length - 1)) child.kill("SIGKILL");
+  };
+  onRequest = check;
+  child.stdout.on("data", (chunk: Buffer) => {
+    out += chunk.toString();
+    check();
+  });
+  expect(await ended).toEqual([null, "SIGKILL"]);
+  onRequest = () => {};
+  return results(out.slice(0, out.lastIndexOf("\n") + 1));
+}
+
+test("a killed run of renames goes on where it was and sends no finished row again", async () => {
+  const names = Array.from({ length: 60 }, word);
+  const ids = await tags(...names);
+  const lines = names.map((name) => `${name},${name} new`);
+  const path = await file("killed.csv", `tag,name\n${lines.join("\n")}\n`);
+  const argv = ["kb", "tag", "rename", "--each", path, "-o", "jsonl"];
+  const home = await temporaryFolder();
+  sandbox.setFaults([parseFault("PATCH /datasets/tags delay=250ms")]); // 5 ms of this clock
+  const told = await killed(argv.slice(1), home, (count) => count >= 17);
+  const sent = await sentBy(async () => {
+    const ran = await run(argv, { folder: home });
+    expect(ran.exit, ran.err).toBe(0);
+    const skipped = results(ran.out).filter(({ status }) => status === "skipped");
+    expect(skipped.map(({ row }) => row)).toEqual(
+      expect.arrayContaining(told.map(({ row }) => row)),
+    );
+  });
   sandbox.setFaults([]);
-  const lines = names.map((name) => `${name},${name}1`).join("\n");
-  const path = await file("busy.csv", `tag,name\n${lines}\n`);
-  expect((await run(["kb", "tag", "rename", "--each", path])).exit).toBe(0);
+  expect(told.length).toBeGreaterThanOrEqual(17);
+  for (const { id } of told) expect(sent.filter((line) => line.includes(id))).toEqual([]);
+  const after = (await run(["kb", "tag", "list", "--json"])).out;
+  const byId = new Map(
+    (JSON.parse(after) as { id: string; name: string }[]).map(({ id, name }) => [id, name]),
+  );
+  expect(names.map((name) => byId.get(ids[name] ?? ""))).toEqual(
+    names.map((name) => `${name} new`),
+  );
+});
+
+test("a row that was on its way and may not be sent twice is reported as unknown", async () => {
+  const names = [word(), word(), word()];
+  const path = await file("made.csv", `name\n${names.join("\n")}\n`);
+  const argv = ["kb", "tag", "create", "--each", path, "--concurrency", "1", "-o", "jsonl"];
+  const home = await temporaryFolder();
+  sandbox.setFaults([parseFault("POST /datasets/tags delay=60s skip=1 times=1")]);
+  const before = seen.length;
+  const told = await killed(
+    argv.slice(1),
+    home,
+    (count) => count === 1 && seen.length === before + 2,
+  );
+  sandbox.setFaults([]);
+  expect(told).toMatchObject([{ row: 1, status: "ok" }]);
+  const sent = await sentBy(async () => {
+    const ran = await run(argv, { folder: home });
+    expect(ran).toMatchObject({
+      exit: 10,
+      err: expect.stringContaining("1 of 3 rows done, 1 skipped, 1 unknown") as string,
+    });
+    expect(results(ran.out)).toMatchObject([
+      { row: 1, status: "skipped", id: told[0]?.id },
+      { row: 2, status: "unknown" },
+      { row: 3, status: "ok" },
+    ]);
+  });
+  expect(sent).toEqual([`POST /v1/datasets/tags {"name":"${names[2]}"}`]);
 });

@@ -49,7 +49,7 @@ const roomOf = (file: string) => file.split("/")[0]?.replace(/\.ts$/, "") ?? "";
 
 function importsOf(file: string): string[] {
   const text = readFileSync(join(source, file), "utf8");
-  return [...text.matchAll(/(?:^(?:import|export|\}) [^;"]*from |import\()"([^"]+)"/gm)].map(
+  return [...text.matchAll(/(?:^(?:import|export|\}) [^;"]*from |\bimport\()"([^"]+)"/gm)].map(
     (match) => match[1] ?? "",
   );
 }

@@ -6,13 +6,16 @@ import { cli } from "./support.ts";
 import type { Ran, World } from "./support.ts";
 
 /** A clock that runs many times faster, so that what takes seconds takes no time in a test. */
-export function fastClock(speed: number): Clock {
+function fastClock(speed: number): Clock {
   const start = Date.now();
   return {
     now: () => new Date(start + (Date.now() - start) * speed),
     sleep: (ms, signal) =>
       new Promise((resolve, reject) => {
-        const timer = setTimeout(resolve, ms / speed);
+        const timer = setTimeout(() => {
+          signal?.removeEventListener("abort", stop);
+          resolve();
+        }, ms / speed);
         const stop = () => {
           clearTimeout(timer);
           reject(new Error("aborted"));

@@ -95,7 +95,11 @@ export async function cli(argv: readonly string[], world: World = {}): Promise<R
         const stop = () => reject(new Error("aborted"));
         if (signal?.aborted) stop();
         signal?.addEventListener("abort", stop, { once: true });
-        if (ms < 60_000) setTimeout(resolve, ms < 1000 ? 0 : 5);
+        const done = () => {
+          signal?.removeEventListener("abort", stop);
+          resolve();
+        };
+        if (ms < 60_000) setTimeout(done, ms < 1000 ? 0 : 5);
       }),
     random: () => 0.5,
     dispatcher: () => Promise.resolve(agent),

@@ -111,9 +111,7 @@ describe.each(cases)("%s", (_, { line, request, files = {}, answers }) => {
       `${ran.err} ${JSON.stringify(arrived)}`,
     ).toBe(true);
     expect(
-      arrived
-        .filter(({ method, path }) => method === wanted.method && path === wanted.path)
-        .at(-1),
+      arrived.filter(({ method, path }) => method === wanted.method && path === wanted.path).at(-1),
     ).toEqual(wanted);
   });
 });

@@ -89,7 +89,7 @@ export async function send<T>(
       continue;
     }
     if (sending.signal.aborted) throw interrupted(sending.signal, writes);
-    if (answer instanceof CliError) throw answer;
+    if (answer instanceof CliError || !isNetwork(answer)) throw answer;
     const failure = networkFailure(answer);
     const repeatable = failure.unsent || sending.retry !== "never";
     if (!repeatable || failure.final || attempt >= sending.retries) {
@@ -172,8 +172,9 @@ async function* guarded(
     yield* body;
   } catch (error) {
     if (signal.aborted) throw interrupted(signal, writes);
-    const failure = networkFailure(error as Error);
-    throw unreachable({ ...failure, unsent: false, cut: true }, request, writes, error as Error);
+    if (!(error instanceof Error) || !isNetwork(error)) throw error;
+    const failure = networkFailure(error);
+    throw unreachable({ ...failure, unsent: false, cut: true }, request, writes, error);
   }
 }
 
@@ -219,6 +220,10 @@ interface NetworkFailure {
   /** The answer broke off. */
   readonly cut?: boolean;
 }
+
+/** Errors of sockets, of undici and of its parser; anything else that is thrown is no matter of the network. */
+const isNetwork = (error: Error): boolean =>
+  /^(E[A-Z0-9]+|UND_ERR_\w+|HPE_\w+)$/.test(codeOf(error)) || certificate.test(codeOf(error));
 
 const certificate = /CERT|SELF_SIGNED|UNABLE_TO_|ERR_TLS|DEPTH_ZERO|HOSTNAME_MISMATCH|ALTNAME/;
 
@@ -285,7 +290,10 @@ function networkFailure(error: Error): NetworkFailure {
       hint: "check HTTPS_PROXY and its password",
     };
   }
-  return { words: `the connection broke (${code || error.message})`, unsent: false, final: false };
+  // Which of these comes first is chance; they mean the same.
+  const reset = ["ECONNRESET", "EPIPE", "UND_ERR_SOCKET"].includes(code);
+  const words = reset ? "the connection broke" : `the connection broke (${code || error.message})`;
+  return { words, unsent: false, final: false };
 }
 
 function codeOf(error: unknown): string {

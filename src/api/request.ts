@@ -4,7 +4,7 @@ import { define, isObject, setAt } from "../json.ts";
 import type { AnyOperation, FileInput, Param } from "../operations/operation.ts";
 
 /** One part of a multipart form. */
-export type Part =
+type Part =
   | { readonly name: string; readonly text: string }
   | { readonly name: string; readonly file: FileInput };
 

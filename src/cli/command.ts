@@ -1,9 +1,9 @@
-import { methodAndPath, retryOf } from "../operations/operation.ts";
+import { retryOf } from "../operations/operation.ts";
 import type { AnyOperation, Param, Params, Returns } from "../operations/operation.ts";
 import type { Task } from "../commands/task.ts";
 
 /** A positional argument: the word shown in usage and the parameter it fills. */
-export interface Positional {
+interface Positional {
   readonly word: string;
   readonly name: string;
   readonly variadic: boolean;
@@ -89,9 +89,3 @@ export const takesUser = (command: Command): boolean =>
   [command, ...command.sends].some(({ params }) =>
     Object.values(params).some((param) => param.from === "user"),
   );
-
-/** Method and path of the operation it stands for, if it is one. */
-export function routeOf(command: Command): string | undefined {
-  const row = command.row ?? command.task?.wraps;
-  return row && methodAndPath(row).join(" ");
-}

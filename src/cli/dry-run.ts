@@ -57,7 +57,7 @@ export function curlText(request: HttpRequest, kind: "dataset" | "app"): string 
 }
 
 /** A word for a POSIX shell. */
-export const quoted = (text: string): string =>
+const quoted = (text: string): string =>
   /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 
 const escaped = (text: string) => text.replace(/["\\]/g, "\\$&");

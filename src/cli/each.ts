@@ -95,9 +95,9 @@ export async function perform(
   }
   const lanes = openLanes(count("--concurrency", globals.concurrency ?? "3", 1, 50));
   const waits = !options.quiet && !plainHost.env["KB_ACCESSIBLE"];
-  const { host: showing, stop } = progress(plainHost, command.summary, waits);
-  const { name, bytes, host: reading } = await fileOf(globals.each, showing);
-  const host = watched(reading, lanes.slowDown);
+  const { name, bytes, host: reading } = await fileOf(globals.each, plainHost);
+  const { host: showing, stop } = progress(reading, command.summary, waits);
+  const host = watched(showing, lanes.slowDown);
   const session = openSession(command, options, host);
   try {
     const settings = await session.settings();
@@ -605,7 +605,8 @@ async function attempt(run: Run, { row, input, left }: Sendable): Promise<Attemp
     const made = Array.isArray(answer) ? (answer[0] as unknown) : answer;
     return ended("ok", idOf(run.row.returns, made) ?? thing);
   } catch (error) {
-    if (!(error instanceof CliError)) throw error;
+    // No row failed when this machine allows no write, or the mistake is ours.
+    if (!(error instanceof CliError) || error.told.code === "read-only") throw error;
     if (goneAlready(error, globals)) return ended("skipped", thing);
     // The run that was cut off had done it.
     const status = error instanceof ApiError ? error.refusal.status : undefined;
@@ -647,8 +648,8 @@ const always: ReadonlySet<FailureKind> = new Set([
 /** Would every further row meet the same? A wrong key, a used up quota, no server. */
 function meetsAll(error: CliError): boolean {
   const status = error instanceof ApiError ? error.refusal.status : undefined;
-  const { code, changed, retryable } = error.told;
-  if (always.has(error.kind) || code === "read-only") return true;
+  const { changed, retryable } = error.told;
+  if (always.has(error.kind)) return true;
   if (error.kind === "auth") return status !== 403; // one knowledge base may be closed to the key
   if (error.kind === "limited") return status === 403 || !retryable;
   return error.kind === "network" && changed === "nothing";

@@ -1,4 +1,4 @@
-import { ApiError, CliError, exitCodes } from "../errors.ts";
+import { ApiError, CliError } from "../errors.ts";
 import { isObject } from "../json.ts";
 
 /** How errors are to be shown. */
@@ -82,7 +82,3 @@ function candidateLines(details: unknown): string[] {
     .filter(isObject)
     .map((candidate) => `  ${Object.values(candidate).map(String).join("  ")}`);
 }
-
-/** Name of an exit code, for traces. */
-export const exitName = (code: number): string =>
-  Object.entries(exitCodes).find(([, [value]]) => value === code)?.[0] ?? String(code);

@@ -129,7 +129,7 @@ export async function extraBody(globals: Globals, sources: Sources): Promise<Val
 }
 
 /** A value that may be JSON; what is not is text. */
-export function jsonOrText(text: string): unknown {
+function jsonOrText(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch {

@@ -53,7 +53,10 @@ export async function perform(
       await host.files.writeAtomic(globals.outputFile, values as AsyncIterable<Uint8Array>); // a file row yields bytes
       await session.context.notice(`written to ${globals.outputFile}`);
     } else {
-      await render(returns, values, style, host.stdout);
+      const printed = await render(returns, values, style, host.stdout);
+      if (printed === 0 && isList(returns) && host.stdout.isTTY) {
+        await session.context.notice("nothing found");
+      }
     }
     verdict.give();
     if (isList(command.returns) && !command.task)
@@ -99,7 +102,9 @@ async function* taskValues(
   const ids = await resolvedInput(command, input, lookupOf(session));
   const { run: perform } = await task.load();
   // Values were checked against the task's own parameters above.
-  yield* perform(ids as never, session.context);
+  const given = perform(ids as never, session.context);
+  if (given instanceof Promise) await given;
+  else yield* given;
 }
 
 /** What a row gives: rows of a list, one object, or bytes; once per value of a repeated positional. */
@@ -251,7 +256,6 @@ async function tellProgress(
 ): Promise<void> {
   const { notice } = session.context;
   if (host.stdout.closed) return;
-  if (shown === 0 && host.stdout.isTTY) await notice("nothing found");
   if (globals.all && total !== undefined && shown < total) {
     throw new CliError(
       "partial",

@@ -100,10 +100,12 @@ function objectIn(place: string, line: string): Record<string, unknown> {
     value = JSON.parse(line);
   } catch (error) {
     const reason = error instanceof Error ? error.message : "";
-    const at = Number(/at position (\d+)/.exec(reason)?.[1] ?? line.length);
-    throw unreadable(`${place}, column ${at + 1}`, `this is not JSON: ${reason}`);
+    // The engine names the position for some mistakes only; for the others it quotes the place.
+    const at = /at position (\d+)/.exec(reason)?.[1];
+    const column = at === undefined ? "" : `, column ${Number(at) + 1}`;
+    throw unreadable(`${place}${column}`, `this is not JSON: ${reason}`);
   }
-  if (!isObject(value)) throw unreadable(`${place}, column 1`, "this is no JSON object");
+  if (!isObject(value)) throw unreadable(place, "this is no JSON object");
   return value;
 }
 

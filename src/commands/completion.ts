@@ -24,7 +24,7 @@ export const bash = printing(
 # Load it with: source <(${program} completion bash)
 
 _${program}_complete() {
-  local line=\${COMP_LINE:0:COMP_POINT} word= quote= char i begun=
+  local line=\${COMP_LINE:0:COMP_POINT} word= quote= opened= char i begun=
   local head= # the part of the word that readline leaves as it is
   local -a words
   words=()
@@ -32,7 +32,7 @@ _${program}_complete() {
     char=\${line:i:1}
     if [[ -n $quote ]]; then
       if [[ $char == "$quote" ]]; then
-        quote= head=$word
+        quote=
       elif [[ $quote$char == '"\' && \${line:i+1:1} == [\"\\\$\`] ]]; then
         ((++i))
         word+=\${line:i:1}
@@ -51,7 +51,7 @@ _${program}_complete() {
         ((++i))
         word+=\${line:i:1}
         ;;
-      [\"\']) quote=$char head=$word ;;
+      [\"\']) quote=$char opened=$word ;;
       @)
         [[ $COMP_WORDBREAKS == *@* ]] && head=$word # readline replaces this one, too
         word+=$char
@@ -63,6 +63,7 @@ _${program}_complete() {
     esac
     begun=1
   done
+  [[ -n $quote ]] && head=$opened # readline replaces all behind an open quote
 
   local answer value quoted files=
   COMPREPLY=()
@@ -75,7 +76,7 @@ _${program}_complete() {
     [[ $value == "$head"* ]] || continue
     _${program}_quote "$quote" "\${value:\${#head}}"
     COMPREPLY+=("$quoted")
-  done < <(command ${program} __complete -- "\${words[@]:1}" "$word" 2>/dev/null)
+  done < <(command ${program} __complete -- "\${words[@]:1}" "$word" </dev/null 2>/dev/null)
   [[ -n $files ]] || compopt +o default 2>/dev/null
 }
 
@@ -108,7 +109,7 @@ export const zsh = printing(
 _${program}() {
   local answer value
   local -a pairs
-  for answer in "\${(@f)$(command ${program} __complete -- "\${(@Q)words[2,CURRENT-1]}" "\${(Q)PREFIX}" 2>/dev/null)}"; do
+  for answer in "\${(@f)$(command ${program} __complete -- "\${(@Q)words[2,CURRENT-1]}" "\${(Q)PREFIX}" </dev/null 2>/dev/null)}"; do
     if [[ $answer == :files ]]; then
       compset -P '--*='
       _files
@@ -139,7 +140,7 @@ function __${program}_complete
     set -l typed (commandline -ct)
     # An open quote has to be closed before the word can be unquoted.
     set -l word (string unescape -- $typed; or string unescape -- "$typed'"; or string unescape -- "$typed\"")
-    set -l answers (command ${program} __complete -- $before[2..-1] "$word" 2>/dev/null)
+    set -l answers (command ${program} __complete -- $before[2..-1] "$word" </dev/null 2>/dev/null)
     if contains -- :files $answers
         set -l flag (string match -r -- '^--[^=]*=' "$word")
         set -l path (string escape -n -- (string replace -- "$flag" '' "$word"))

@@ -94,7 +94,11 @@ export const add = {
   },
 };
 
-const withoutKey = ({ key: _, key_command: __, ...rest }: Profile): Profile => rest;
+/** The profile without its knowledge key: another one, or another way to it, takes its place. */
+const withoutKey = (profile: Profile): Profile =>
+  Object.fromEntries(
+    Object.entries(profile).filter(([field]) => field !== "key" && field !== "key_command"),
+  );
 
 const profileNamed = (stored: Stored, name: string): Profile | undefined =>
   Object.hasOwn(stored.profiles, name) ? stored.profiles[name] : undefined;
@@ -190,7 +194,7 @@ export const show = {
 
 /** `profile use` */
 export const use = {
-  async *run({ name }: { readonly name: string }, context: Context): AsyncGenerator<never> {
+  async run({ name }: { readonly name: string }, context: Context): Promise<void> {
     const stored = await readProfiles(context.host);
     existing(stored, name);
     await writeProfiles(context.host, { ...stored, default: name });
@@ -200,7 +204,7 @@ export const use = {
 
 /** `profile remove` */
 export const remove = {
-  async *run({ name }: { readonly name: string }, context: Context): AsyncGenerator<never> {
+  async run({ name }: { readonly name: string }, context: Context): Promise<void> {
     const stored = await readProfiles(context.host);
     existing(stored, name);
     await context.confirm(`Remove the profile ${JSON.stringify(name)} and its keys?`);

@@ -98,7 +98,8 @@ export interface Task<P extends Params = Params> {
   readonly exits?: readonly FailureKind[];
   /** Brings the code when the command is used. */
   readonly load: () => Promise<{
-    run(input: Input<P>, context: Context): AsyncIterable<unknown>;
+    /** Yields what is printed; a promise where nothing is. */
+    run(input: Input<P>, context: Context): AsyncIterable<unknown> | Promise<void>;
   }>;
 }
 

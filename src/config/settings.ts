@@ -38,7 +38,7 @@ export interface Settings {
 const unset = { value: undefined, source: "not set" } as const;
 
 /** The end user where nobody names one: the same on every machine, so that a run can be followed. */
-export const fixedUser = "kb-wf";
+const fixedUser = "kb-wf";
 
 /** Name of the built-in profile that reaches the local sandbox. */
 export const sandboxProfile = "sandbox";

@@ -31,7 +31,7 @@ export type Shape =
     };
 
 /** What every parameter may say beside its place and kind. */
-export interface Limits {
+interface Limits {
   readonly required?: true;
   /** The flag repeats and the value is an array; a positional that is `many` takes several words. */
   readonly many?: true;

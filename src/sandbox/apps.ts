@@ -24,9 +24,6 @@ export interface Apps {
   stop(): void;
 }
 
-/** Names of all applications; the key of each is `app-` and its name. */
-export const applicationNames: readonly string[] = applications.map(({ name }) => name);
-
 /** Opens the applications on a store that has `appSchema`, and goes on with unfinished runs. */
 export function openApps(deps: {
   readonly store: Store;
