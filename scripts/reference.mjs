@@ -3,9 +3,9 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { build } from "rolldown";
-import { install, root } from "./prepare.mjs";
+import { prepare, root } from "./prepare.mjs";
 
-install();
+prepare();
 
 // Inside node_modules, so that what is built finds the packages it imports.
 const cache = join(root, "node_modules", ".cache");

@@ -1,25 +1,16 @@
-import { openAsBlob } from "node:fs";
-import {
-  appendFile,
-  mkdir,
-  open,
-  readFile,
-  readdir,
-  rename,
-  rm,
-  stat,
-  writeFile,
-} from "node:fs/promises";
 import { dirname } from "node:path";
 import type { Files } from "./host.ts";
 
+/** Loaded when the first file is touched: 2 ms that help and errors do not need. */
+const fs = () => import("node:fs/promises");
+
 /** The real disk. */
 export const diskFiles: Files = {
-  read: (path) => readFile(path),
-  blob: (path) => openAsBlob(path),
+  read: async (path) => (await fs()).readFile(path),
+  blob: async (path) => (await import("node:fs")).openAsBlob(path),
   async stat(path) {
     try {
-      const found = await stat(path);
+      const found = await (await fs()).stat(path);
       return { size: found.size, isDirectory: found.isDirectory(), mode: found.mode & 0o777 };
     } catch (error) {
       const code = error instanceof Error && "code" in error ? error.code : undefined;
@@ -27,9 +18,10 @@ export const diskFiles: Files = {
       throw error;
     }
   },
-  list: async (path) => (await readdir(path)).sort(),
+  list: async (path) => (await (await fs()).readdir(path)).sort(),
   async writeAtomic(path, content, mode = 0o666) {
-    const { randomBytes } = await import("node:crypto"); // 5 ms that most commands do not need
+    const { open, rename, rm, writeFile } = await fs();
+    const { randomBytes } = await import("node:crypto");
     const beside = `${path}.${randomBytes(4).toString("hex")}.tmp`;
     const file = await open(beside, "w", mode);
     try {
@@ -44,9 +36,11 @@ export const diskFiles: Files = {
     }
   },
   async append(path, text) {
+    const { appendFile, mkdir } = await fs();
     await mkdir(dirname(path), { recursive: true });
     await appendFile(path, text, { flush: true });
   },
-  makeFolder: async (path, mode = 0o777) => void (await mkdir(path, { recursive: true, mode })),
-  remove: (path) => rm(path, { force: true, recursive: true }),
+  makeFolder: async (path, mode = 0o777) =>
+    void (await (await fs()).mkdir(path, { recursive: true, mode })),
+  remove: async (path) => (await fs()).rm(path, { force: true, recursive: true }),
 };

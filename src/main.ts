@@ -1,4 +1,3 @@
-import { readFile } from "node:fs/promises";
 import { constants, homedir } from "node:os";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -156,6 +155,7 @@ async function dispatcher({ connectTimeout, caFile }: ConnectionSettings): Promi
 /** The system's authorities and those of a file: naming `ca` alone would replace the former. */
 async function certificates(path: string): Promise<string[]> {
   const { rootCertificates } = await import("node:tls");
+  const { readFile } = await import("node:fs/promises");
   const pem = await readFile(path, "utf8").catch((cause: unknown) => {
     throw new CliError("usage", `the certificate file ${path} cannot be read`, { cause });
   });

@@ -35,6 +35,7 @@ const packages: Readonly<Record<string, RegExp>> = {
   conf: /^config\/profile\.ts$/,
   "eventsource-parser": /^api\/events\.ts$/,
   "jq-wasm": /^render\//,
+  fflate: /^commands\/zip\.ts$/,
   yaml: /^render\//,
   "csv-stringify": /^render\//,
   "csv-parse": /^cli\/rows\.ts$/,

@@ -1,7 +1,7 @@
 import type { Dispatcher } from "undici";
 import { CliError } from "../errors.ts";
-import type { FailureKind } from "../errors.ts";
 import type { AnyOperation, FileInput, Retry } from "../operations/operation.ts";
+import { interrupted } from "./interrupted.ts";
 import type { HttpRequest } from "./request.ts";
 import { notStarted, refusalOf, saidBy } from "./refusal.ts";
 
@@ -199,15 +199,6 @@ export async function textOf(
     pieces.push(decoder.decode(chunk, { stream: true }));
   }
   return pieces.join("") + decoder.decode();
-}
-
-/** The error for an aborted signal: its reason is a CliError (a deadline) or the signal's name. */
-export function interrupted(signal: AbortSignal, writes: boolean): CliError {
-  if (signal.reason instanceof CliError) return signal.reason;
-  const kinds: Record<string, FailureKind> = { SIGTERM: "terminated", SIGHUP: "hangup" };
-  return new CliError(kinds[String(signal.reason)] ?? "interrupted", "interrupted", {
-    changed: writes ? "unknown" : "nothing",
-  });
 }
 
 interface NetworkFailure {

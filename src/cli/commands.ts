@@ -9,7 +9,7 @@ export function commandsOf(program: string): readonly Command[] {
   const shared = sharedTasks.map((task) => ({
     ...task,
     command: `${program} ${task.command}`,
-    examples: task.examples.map((line) => line.replace(/^kb\b/, program)),
+    examples: task.examples.map((line) => line.replace(/(^|<\()kb\b/, `$1${program}`)),
   }));
   return [...own.map(commandOf).sort(byVerb), ...shared.map(commandOf)];
 }
@@ -34,4 +34,6 @@ const rank = ({ words }: Command): number => {
   return words.length * 100 + (at < 0 ? verbs.length : at);
 };
 
-const byVerb = (a: Command, b: Command): number => rank(a) - rank(b);
+// Equal ranks go by name: the order of a module's exports is not the same everywhere.
+const byVerb = (a: Command, b: Command): number =>
+  rank(a) - rank(b) || (a.words.join(" ") < b.words.join(" ") ? -1 : 1);

@@ -35,11 +35,17 @@ interface Place {
 
 /** What the words before the cursor say. */
 interface Line {
+  /** Program, groups and command. */
+  readonly path: readonly string[];
   readonly command: Command | undefined;
   /** Values of the command's positionals, in order. */
   readonly positionals: readonly string[];
   /** Flags that were given, long form, with their last value. */
   readonly flags: ReadonlyMap<string, string>;
+  /** The flag whose value comes next. */
+  readonly waiting: Flag | undefined;
+  /** Was there a `--`? */
+  readonly ended: boolean;
 }
 
 /** One thing that could stand at the cursor. */
@@ -74,51 +80,58 @@ export async function completions(
   }
 }
 
-/** Reads the words before the cursor as the parser would, and says what may follow. */
+/** Finds the word at the cursor and what may stand there. */
 function placeOf(program: string, words: readonly string[], commands: readonly Command[]): Place {
-  const last = words.at(-1) ?? "";
+  const typed = words.at(-1) ?? "";
+  const line = lineOf(program, words.slice(0, -1), commands);
+  const [, before = "", rest = ""] = /^(--[^=]+=)(.*)$/s.exec(typed) ?? [];
+  if (before === "" || line.waiting || line.ended)
+    return { line, before: "", typed, offers: offersAfter(line, typed) };
+  const flag = flagsFor(line.command).find(({ long }) => `${long}=` === before);
+  return { line, before, typed: rest, offers: [flag?.value ?? "nothing"] };
+}
+
+/** What may follow a line where no `--flag=` was begun. */
+function offersAfter(line: Line, typed: string): Offer[] {
+  const { path, command, positionals, waiting, ended } = line;
+  const flags = { flagsOf: command };
+  if (waiting) return [waiting.value ?? "nothing"];
+  if (!ended && typed.startsWith("-")) return [flags];
+  if (command === undefined && positionals[0] === "help") {
+    const shown = positionals.slice(1);
+    const further = { commandsBelow: [...path, ...shown] };
+    return shown.length > 0 ? [further] : [helpWords, further];
+  }
+  const deeper = positionals.length === 0 ? [{ commandsBelow: path }] : [];
+  if (command === undefined) return deeper;
+  return [...deeper, argumentOffer(command, positionals.length) ?? flags];
+}
+
+/** Reads the words before the cursor as the parser would. */
+function lineOf(program: string, words: readonly string[], commands: readonly Command[]): Line {
   let path: readonly string[] = [program];
-  const below = (word: string) =>
-    commands.some(({ words: known }) => startsWith(known, [...path, word]));
-  const positionals: string[] = [];
-  const flags = new Map<string, string>();
   let waiting: Flag | undefined;
   let ended = false;
-  const leaf = () => commands.find(({ words: known }) => startsWith(path, known));
+  const positionals: string[] = [];
+  const flags = new Map<string, string>();
+  const commandHere = () => commands.find((command) => isCommand(command, path));
+  const isBelow = (word: string) =>
+    positionals.length === 0 &&
+    !ended &&
+    commands.some(({ words: known }) => startsWith(known, [...path, word]));
 
-  for (const word of words.slice(0, -1)) {
+  for (const word of words) {
     if (waiting) {
       flags.set(waiting.long, word);
       waiting = undefined;
     } else if (ended || !/^-./.test(word)) {
-      const name = longAlias(word);
-      if (!ended && positionals.length === 0 && below(word)) path = [...path, word];
-      else if (!ended && positionals.length === 0 && below(name)) path = [...path, name];
-      else positionals.push(word);
+      const name = [word, longAlias(word)].find(isBelow);
+      if (name === undefined) positionals.push(word);
+      else path = [...path, name];
     } else if (word === "--") ended = true;
-    else waiting = readFlag(word, flagsFor(leaf()), flags);
+    else waiting = readFlag(word, flagsFor(commandHere()), flags);
   }
-
-  const command = leaf();
-  const place = { before: "", typed: last, line: { command, positionals, flags } };
-  if (waiting) return { ...place, offers: [waiting.value ?? "nothing"] };
-  const [, start = "", rest = ""] = /^(--[^=]+=)(.*)$/s.exec(last) ?? [];
-  if (!ended && start !== "") {
-    const flag = flagsFor(command).find(({ long }) => `${long}=` === start);
-    return { ...place, before: start, typed: rest, offers: [flag?.value ?? "nothing"] };
-  }
-  if (!ended && last.startsWith("-")) return { ...place, offers: [{ flagsOf: command }] };
-  if (path.length === 1 && positionals[0] === "help") {
-    const shown = positionals.slice(1);
-    const commandWords = { commandsBelow: [program, ...shown] };
-    return { ...place, offers: shown.length > 0 ? [commandWords] : [helpWords, commandWords] };
-  }
-  const argument = argumentOffer(command, positionals.length);
-  if (command === undefined && positionals.length > 0) return { ...place, offers: [] };
-  if (positionals.length > 0) return { ...place, offers: [argument ?? { flagsOf: command }] };
-  const deeper = { commandsBelow: path };
-  if (command === undefined) return { ...place, offers: [deeper] };
-  return { ...place, offers: [deeper, argument ?? { flagsOf: command }] };
+  return { path, command: commandHere(), positionals, flags, waiting, ended };
 }
 
 const startsWith = (words: readonly string[], start: readonly string[]): boolean =>
@@ -236,11 +249,11 @@ function valueOffer(command: Command, name: string, param: Param): Offer {
 }
 
 /** What the positional of that number may be; undefined when the command takes no more. */
-function argumentOffer(command: Command | undefined, index: number): Offer | undefined {
-  const last = command?.positionals.at(-1);
-  const positional = command?.positionals[index] ?? (last?.variadic ? last : undefined);
-  const param = positional && command?.params[positional.name];
-  return command && positional && param && valueOffer(command, positional.name, param);
+function argumentOffer(command: Command, index: number): Offer | undefined {
+  const last = command.positionals.at(-1);
+  const positional = command.positionals[index] ?? (last?.variadic ? last : undefined);
+  const param = positional && command.params[positional.name];
+  return positional && param && valueOffer(command, positional.name, param);
 }
 
 async function candidates(

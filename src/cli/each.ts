@@ -73,7 +73,6 @@ interface Run {
   readonly globals: Globals;
   readonly extra: Values | undefined;
   readonly session: Session;
-  readonly host: Host;
   readonly journal: Journal;
 }
 
@@ -118,7 +117,7 @@ export async function perform(
     await announce(command, rows, path, session);
     const failures = await openFailures(globals, table, host);
     const journal = await begun(found, checked, rows, session);
-    const run: Run = { row, command, globals, extra, session, host, journal };
+    const run: Run = { row, command, globals, extra, session, journal };
     const tally = openTally(rows, session, host);
     await render(outcomes, results(run, rows, lanes, tally), style, host.stdout);
     await failures.write(rows, tally.failed);
@@ -604,7 +603,10 @@ async function attempt(run: Run, { row, input, left }: Sendable): Promise<Attemp
     const answer = await session.call(run.row, input, { extra: run.extra });
     const made = Array.isArray(answer) ? (answer[0] as unknown) : answer;
     return ended("ok", idOf(run.row.returns, made) ?? thing);
-  } catch (error) {
+  } catch (thrown) {
+    // Whatever a request throws that was cut off by an interrupt, that is why.
+    const { signal, interrupted } = session.context;
+    const error = signal.aborted ? interrupted() : thrown;
     // No row failed when this machine allows no write, or the mistake is ours.
     if (!(error instanceof CliError) || error.told.code === "read-only") throw error;
     if (goneAlready(error, globals)) return ended("skipped", thing);
@@ -631,10 +633,10 @@ const lookupNow = (session: Session): Lookup => ({
   trace: (level, text) => session.context.trace(level, text),
 });
 
-/** The id of what a row acts on: that of its last positional that is one. */
+/** The id of what a row acts on: the last one in its positionals. */
 const thingIn = ({ positionals }: Command, input: Values): string | null =>
   positionals
-    .map(({ name }) => input[name])
+    .flatMap(({ name }) => input[name])
     .findLast((value): value is string => typeof value === "string" && isUuid(value)) ?? null;
 
 const always: ReadonlySet<FailureKind> = new Set([
@@ -711,11 +713,13 @@ async function conclude(
 
   const kept = journal !== noJournal && !untouched;
   const hint =
-    globals.errorsTo !== undefined && failed > 0 && unsent === 0
-      ? `the failed rows are in ${globals.errorsTo}: correct them and give it to --each`
-      : kept
-        ? "the same command again sends only what is not done"
-        : undefined;
+    unknown > 0
+      ? "look at the unknown ones; the same command again sends them only where that does no harm"
+      : globals.errorsTo !== undefined && failed > 0 && unsent === 0
+        ? `the failed rows are in ${globals.errorsTo}: correct them and give it to --each`
+        : kept
+          ? "the same command again sends only what is not done"
+          : undefined;
   const details = { ...counts, unsent };
   if (!reason) throw new CliError("partial", parts.join(", "), { hint, details });
   await session.context.notice(parts.join(", "));

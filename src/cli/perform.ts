@@ -34,7 +34,6 @@ export async function perform(
     const input = await checkedInput(command, typed, sources);
     const extra = await extraBody(globals, sources);
     const wanted = wantedRows(command, globals);
-    const { checkStyle, render } = await import("../render/render.ts");
     // Help, wrong values and dry runs never look at the settings' output format.
     const needsSettings = command.key !== undefined;
     const output = needsSettings ? (await session.settings()).output.value : host.env["KB_OUTPUT"];
@@ -42,6 +41,9 @@ export async function perform(
     // A task's parameters were checked as its own, so this is its input.
     const returns =
       command.task?.output?.(input as never, session.context.asked.format) ?? command.returns;
+    // A dry run prints requests, no answer, so nothing to print answers with is loaded.
+    const { dryRun } = session.context.asked;
+    const { checkStyle, render } = dryRun ? requestsOnly : await import("../render/render.ts");
     await checkStyle(returns, style);
 
     const progress = noProgress();
@@ -68,6 +70,16 @@ export async function perform(
     session.close();
   }
 }
+
+/** Runs a command to its end without printing what it gives. */
+const requestsOnly: Pick<typeof import("../render/render.ts"), "checkStyle" | "render"> = {
+  checkStyle: () => Promise.resolve(),
+  async render(_returns, values) {
+    let count = 0;
+    for await (const _ of values) count++;
+    return count;
+  },
+};
 
 /** Lets what a task gave be printed whole before the error that is its verdict ends the command. */
 function untilVerdict() {

@@ -60,10 +60,16 @@ const isShared = ({ words }: Command): boolean => {
 const purposeOf = (program: string, commands: readonly Command[]): string =>
   oneLine(helpFor(program, [], commands).split("\n\n")[0] ?? "");
 
+/** Commands noun by noun: those without one first, then each noun with the ones below it. */
+const byNoun = (commands: readonly Command[]): Command[] => {
+  const nounOf = ({ words }: Command) => words.slice(1, -1).join(" ");
+  return [...commands].sort((a, b) => (nounOf(a) < nounOf(b) ? -1 : nounOf(a) > nounOf(b) ? 1 : 0));
+};
+
 const programSection = (program: string, commands: readonly Command[]): string[] => [
   `## ${program}`,
   purposeOf(program, commands),
-  ...commands.filter((command) => !isShared(command)).flatMap(commandSection),
+  ...byNoun(commands.filter((command) => !isShared(command))).flatMap(commandSection),
 ];
 
 function commandSection(command: Command): string[] {
@@ -172,7 +178,7 @@ export function manPage(program: "kb" | "wf"): string {
     `.B ${program}`,
     roff("<command> [arguments] [flags]"),
     ".SH COMMANDS",
-    ...commands.flatMap(commandManual),
+    ...byNoun(commands).flatMap(commandManual),
     ".SH SHARED FLAGS",
     ...globalFlags.flatMap(({ flags, help }) => entryManual([flags, help])),
     ".SH EXIT STATUS",

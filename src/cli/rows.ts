@@ -210,14 +210,11 @@ export async function checkedRows(
 ): Promise<CheckedRow[]> {
   const known = columnsOf(command);
   const filling = new Map<string, Filled>();
+  /** Parameter → the column that fills it; of several the last. */
   const byParam = new Map<string, string>();
   const learn = (column: string, place: string) => {
     const filled = known.get(column);
     if (!filled) throw unknownColumn(place, column, [...known.keys()]);
-    const other = byParam.get(filled.name);
-    if (other !== undefined && other !== column) {
-      throw unreadable(place, `the columns ${other} and ${column} mean the same; give one`);
-    }
     byParam.set(filled.name, column);
     filling.set(column, filled);
   };
@@ -259,9 +256,12 @@ export async function checkedRows(
       const filled = filling.get(column);
       const place = `${name} row ${row.number}, column ${column}`;
       const text = filled && typedIn(cell, filled, columns !== undefined, place);
-      if (filled && text !== undefined) {
-        input[filled.name] = await checked(place, filled.param, text, sources);
+      if (!filled || text === undefined) continue;
+      if (input[filled.name] !== undefined) {
+        const label = labelOf(command, filled.name, filled.param);
+        throw unreadable(place, `another column of this row gives ${label}, too`);
       }
+      input[filled.name] = await checked(place, filled.param, text, sources);
     }
     for (const [param] of needed) {
       if (input[param] !== undefined) continue;

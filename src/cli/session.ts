@@ -1,8 +1,6 @@
-import { readerFor } from "../api/answer.ts";
-import { interrupted, send } from "../api/client.ts";
 import type { Sending, World } from "../api/client.ts";
-import { eventsIn } from "../api/events.ts";
 import type { ServerEvent } from "../api/events.ts";
+import { interrupted } from "../api/interrupted.ts";
 import { noProgress, pageOf, rowsOf } from "../api/pages.ts";
 import type { Page, Progress, Wanted } from "../api/pages.ts";
 import { requestFor } from "../api/request.ts";
@@ -147,6 +145,11 @@ export function openSession(command: Command, options: Options, host: Host): Ses
       if (row.returns.kind === "nothing") return undefined;
       throw new Shown();
     }
+    // Loaded when something is sent: a dry run does without.
+    const [{ send }, { readerFor }] = await Promise.all([
+      import("../api/client.ts"),
+      import("../api/answer.ts"),
+    ]);
     const read = readerFor(row.returns);
     try {
       return await send(request, sendingFor(row, input, target.key, asked), world, read);
@@ -167,7 +170,7 @@ export function openSession(command: Command, options: Options, host: Host): Ses
   const open: Session["open"] = async (row, input, asked = {}) => {
     // The reader of an event row hands out the bytes (api/answer.ts).
     const bytes = (await ask(row, input, asked)) as AsyncIterable<Uint8Array>;
-    return eventsIn(bytes);
+    return (await import("../api/events.ts")).eventsIn(bytes);
   };
 
   const call: Session["call"] = async (row, input, asked = {}) => {
@@ -188,6 +191,7 @@ export function openSession(command: Command, options: Options, host: Host): Ses
       signal,
       headers: asked.headers,
     };
+    const { send } = await import("../api/client.ts");
     return send(full, sending, world, (answer) => Promise.resolve(answer));
   };
 

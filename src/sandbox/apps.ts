@@ -1,6 +1,6 @@
 import { endUser, info, meta, parameters, site } from "../operations/apps.ts";
 import { annotationHandlers, zoneless } from "./annotations.ts";
-import { applicationOf, applications, infoOf, parametersOf, siteOf } from "./app-definitions.ts";
+import { applicationOf, infoOf, parametersOf, siteOf } from "./app-definitions.ts";
 import { fileHandlers } from "./app-files.ts";
 import { chatHandlers } from "./chats.ts";
 import { conversationHandlers } from "./conversations.ts";
