@@ -377,8 +377,12 @@ test("Ctrl-C ends with 130, and the same command goes on", async () => {
   const path = await file("cut.csv", `tag,name\n${lines.join("\n")}\n`);
   const argv = ["kb", "tag", "rename", "--each", path, "-o", "jsonl"];
   const interrupt = new AbortController();
-  const onOutput = () => interrupt.abort("SIGINT");
-  const ran = await run(argv, { signal: interrupt.signal, onOutput });
+  let renames = 0;
+  onRequest = () => {
+    if (seen.at(-1)?.method === "PATCH" && ++renames === 5) interrupt.abort("SIGINT");
+  };
+  const ran = await run(argv, { signal: interrupt.signal });
+  onRequest = () => {};
   expect(ran.exit).toBe(130);
   expect(ran.err).toMatch(/not sent\n[^]*the same command again sends/);
   const again = await run(argv);
