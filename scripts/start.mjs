@@ -116,7 +116,7 @@ await type([
 
 say("Search, in three languages");
 const hits =
-  '.[] | .segment.document.name + ": " + (.segment.content | gsub("\\s+"; " ") | .[0:60])';
+  '.[] | .segment.document.name + ": " + (.segment.content | gsub("\\\\s+"; " ") | .[0:60])';
 for (const query of ["parental leave", "有給休暇", "报销"]) {
   await type(["kb", "search", "Handbook", query, "--top-k", "3", "--jq", hits]);
 }

@@ -259,7 +259,7 @@ describe("documents", () => {
       "name",
     ]);
     expect(made.exit, made.err).toBe(0);
-    const ran = await run(`kb doc wait ${kb} --timeout 30s`);
+    const ran = await run(`kb doc wait ${kb} --timeout 2m`);
     expect(ran.exit).toBe(9);
     expect(ran.err).toContain("Custom segment length should be between 50 and 4000.");
   });

@@ -63,7 +63,10 @@ export async function send<T>(
   const path = request.url.replace(/^https?:\/\/[^/]+/, "").replace(/\?.*$/s, "");
   const writes = sending.retry !== "safe";
   for (let attempt = 0; ; attempt++) {
-    const answer = await once(request, sending, world).catch((error: unknown) => error as Error);
+    // An aborted request rejects with the signal's reason, which is no Error.
+    const answer = await once(request, sending, world).catch((error: unknown) =>
+      error instanceof Error ? error : new Error(String(error)),
+    );
     if (!(answer instanceof Error)) {
       if (answer.status < 300) {
         try {

@@ -143,12 +143,10 @@ async function fileOf(path: string, host: Host) {
   return { name: "standard input", bytes: Buffer.concat(pieces), host: { ...host, stdin } };
 }
 
-/** The same host with one pool of connections, telling when the client waits before a repeat. */
+/** The same host, telling when the client waits before a repeat. */
 function watched(host: Host, waiting: () => void): Host {
-  let pool: ReturnType<Host["dispatcher"]> | undefined;
   return {
     ...host,
-    dispatcher: (settings) => (pool ??= host.dispatcher(settings)),
     sleep(ms, signal) {
       waiting();
       return host.sleep(ms, signal);

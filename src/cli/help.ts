@@ -4,7 +4,7 @@ import { methodAndPath } from "../operations/operation.ts";
 import type { Param } from "../operations/operation.ts";
 import { flagOf, flagged, isList } from "./command.ts";
 import type { Command } from "./command.ts";
-import { globalsOf } from "./globals.ts";
+import { globalsOf, takesEach } from "./globals.ts";
 import { topics } from "./topics.ts";
 
 /** Help of a command, a group of commands or the whole program, by its words. Throws nothing. */
@@ -91,7 +91,7 @@ export function exitsOf(command: Command): FailureKind[] {
   if (command.key === undefined) return [...kinds, "interrupted"];
   kinds.push("not-found", "auth", "refused", "unsupported", "limited");
   kinds.push(...(command.task?.exits ?? []));
-  if (isList(command.returns)) kinds.push("partial");
+  if (isList(command.returns) || takesEach(command)) kinds.push("partial");
   kinds.push("network", "deadline", "interrupted");
   const order = Object.keys(exitCodes);
   return [...new Set(kinds)].sort((a, b) => order.indexOf(a) - order.indexOf(b));

@@ -79,8 +79,10 @@ export function openSession(command: Command, options: Options, host: Host): Ses
   const trace = async (level: 1 | 2 | 3, text: string) => {
     if (options.verbosity >= level) await host.stderr.write(`${text}\n`);
   };
+  // One for all requests of a line, so that connections are kept.
+  let dispatcher: ReturnType<Host["dispatcher"]> | undefined;
   const world: World = {
-    dispatcher: () => host.dispatcher(options.connection),
+    dispatcher: () => (dispatcher ??= host.dispatcher(options.connection)),
     sleep: (ms, until) => host.sleep(ms, until),
     random: () => host.random(),
     blob: (file) => blobOf(file.path, host),
