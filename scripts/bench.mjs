@@ -108,7 +108,7 @@ rmSync(folder, { recursive: true, force: true });
 
 async function openSandbox() {
   const start = performance.now();
-  const child = spawn(process.execPath, [kb, "sandbox", "--ephemeral", "-o", "jsonl"], {
+  const child = spawn(process.execPath, [kb, "sandbox", "--ephemeral", "-o", "json"], {
     env: { ...clean, KB_CONFIG_DIR: join(folder, "none"), KB_STATE_DIR: join(folder, "state") },
     stdio: ["ignore", "pipe", "ignore"],
   });

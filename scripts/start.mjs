@@ -15,7 +15,7 @@ for (const name of Object.keys(environment)) {
   if (/^(KB_(?!CONFIG_DIR)|DIFY_)/.test(name)) delete environment[name];
 }
 
-const sandbox = spawn(process.execPath, [program("kb"), "sandbox", "--ephemeral", "-o", "jsonl"], {
+const sandbox = spawn(process.execPath, [program("kb"), "sandbox", "--ephemeral", "-o", "json"], {
   cwd: root,
   env: environment,
   stdio: ["ignore", "pipe", "inherit"],

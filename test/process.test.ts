@@ -63,7 +63,7 @@ const shows = (child: ReturnType<typeof start>, stream: "stdout" | "stderr", wan
   });
 
 async function startSandbox(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
-  const child = start(["kb", "sandbox", "-o", "jsonl", ...args], { env });
+  const child = start(["kb", "sandbox", "-o", "json", ...args], { env });
   const line = await shows(child, "stdout", "}\n");
   const address = JSON.parse(line) as { base_url: string; key: string };
   return { child, address };

@@ -119,7 +119,7 @@ const cases: readonly [
     [{ id: 1, deep: { a: null } }, { id: 2 }],
     { format: "json" },
     undefined,
-    '[\n  {\n    "id": 1,\n    "deep": {\n      "a": null\n    }\n  },\n  {\n    "id": 2\n  }\n]\n',
+    '[\n{"id":1,"deep":{"a":null}},\n{"id":2}\n]\n',
   ],
   [
     "jsonl is a row a line",
@@ -308,15 +308,7 @@ const cases: readonly [
     [{ id: 1 }],
     { format: "json" },
     undefined,
-    '{\n  "id": 1\n}\n',
-  ],
-  [
-    "two records as json are an array",
-    book,
-    [{ id: 1 }, { id: 2 }],
-    { format: "json" },
-    undefined,
-    '[\n  {\n    "id": 1\n  },\n  {\n    "id": 2\n  }\n]\n',
+    '{"id":1}\n',
   ],
   ["a record as yaml is the object", book, [{ id: 1 }], { format: "yaml" }, undefined, "id: 1\n"],
   ["no record as json is nothing", book, [], { format: "json" }, undefined, ""],
@@ -424,14 +416,7 @@ const cases: readonly [
     "\u001b[2J\r\n",
   ],
   // any JSON
-  [
-    "any JSON is printed as it is",
-    json,
-    [{ a: [1] }],
-    {},
-    undefined,
-    '{\n  "a": [\n    1\n  ]\n}\n',
-  ],
+  ["any JSON is printed as it is", json, [{ a: [1] }], {}, undefined, '{"a":[1]}\n'],
   ["any text is printed as it is", json, ["<html>"], {}, undefined, "<html>\n"],
   [
     "a list inside is rows of a table",

@@ -34,9 +34,9 @@ export interface Style {
   readonly now: () => Date;
 }
 
-/** JSON over several lines, ended by one; on a terminal without characters that act on it. */
+/** One value: over several lines on a terminal, on one line in a pipe. */
 export const prettyJson = (value: unknown, terminal: boolean): string =>
-  finished(JSON.stringify(value, null, 2), terminal);
+  finished(JSON.stringify(value, null, terminal ? 2 : 0), terminal);
 
 /** JSON on one line. */
 export const jsonLine = (value: unknown, terminal: boolean): string =>
@@ -46,14 +46,15 @@ export const jsonLine = (value: unknown, terminal: boolean): string =>
 export const finished = (json: string, terminal: boolean): string =>
   `${terminal ? escaped(json) : json}\n`;
 
-/** Rows as one JSON array, in pieces: text of all of them at once could be longer than a string can be. */
+/** One array, piece by piece; in a pipe one row a line. */
 export function* jsonArray(rows: readonly unknown[], terminal: boolean): Generator<string> {
   if (rows.length === 0) yield "[]\n";
+  const indent = terminal ? "  " : "";
   for (const [index, row] of rows.entries()) {
     // Line ends inside JSON are between its parts, never inside a string.
-    const text = JSON.stringify(row, null, 2).replaceAll("\n", "\n  ");
+    const text = JSON.stringify(row, null, indent).replaceAll("\n", `\n${indent}`);
     const end = index === rows.length - 1 ? "\n]\n" : "";
-    yield `${index === 0 ? "[" : ","}\n  ${terminal ? escaped(text) : text}${end}`;
+    yield `${index === 0 ? "[" : ","}\n${indent}${terminal ? escaped(text) : text}${end}`;
   }
 }
 

@@ -186,7 +186,12 @@ const printers: Readonly<Record<Form, Print>> = {
     return printLines(iterated(all), printing, mdLine, true, mdHead);
   },
   json: async (rows, printing) => {
-    const { out } = printing;
+    const { out, returns } = printing;
+    // An object is printed when it is there: a command may go on afterwards (a server that runs).
+    if (returns.kind === "record") {
+      const pick = picking(printing);
+      return each(rows, out, (row) => prettyJson(pick(row), out.isTTY));
+    }
     const all = (await collected(rows)).map(picking(printing));
     if (isOneValue(all, printing)) {
       for (const value of all) await out.write(prettyJson(value, out.isTTY));
