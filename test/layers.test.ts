@@ -83,3 +83,15 @@ test.each(files.filter((file) => file !== "main.ts"))(
     expect(found).toBeNull();
   },
 );
+
+test("every section of docs/server.md that the code cites exists", () => {
+  const facts = readFileSync(join(source, "..", "docs", "server.md"), "utf8");
+  const sections = new Set([...facts.matchAll(/^#+ ([\d.]+?)\.? /gm)].map(([, number]) => number));
+  const cited = files.flatMap((file) =>
+    [...readFileSync(join(source, file), "utf8").matchAll(/(?:server |, )§(\d+(?:\.\d+)?)/g)].map(
+      ([, number]) => [file, number],
+    ),
+  );
+  expect(cited.length).toBeGreaterThan(100);
+  expect(cited.filter(([, number]) => !sections.has(number))).toEqual([]);
+});

@@ -61,6 +61,11 @@ export async function perform(
       }
     }
     verdict.give();
+    // On a terminal silence would leave doubt; a script has the exit code.
+    const silent = returns.kind === "nothing" && command.effect !== "reads" && !dryRun;
+    if (silent && command.key !== undefined && host.stderr.isTTY) {
+      await session.context.notice(`done: ${command.summary.toLowerCase()}`);
+    }
     if (isList(command.returns) && !command.task)
       await tellProgress(progress, globals, session, host);
   } catch (error) {

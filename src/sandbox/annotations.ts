@@ -10,7 +10,8 @@ import { feedback, feedbacks } from "../operations/chats.ts";
 import { type Call, type Handler, on, Refused } from "./handler.ts";
 import { numberParam } from "./page-params.ts";
 import { invalidParam, notFound } from "./refusals.ts";
-import { appId, newId, type Records, seconds } from "./runs-store.ts";
+import { appId, newId, seconds } from "./ids.ts";
+import { type Records } from "./runs-store.ts";
 import { appOf, userOf } from "./runs.ts";
 
 interface Annotation {
@@ -167,7 +168,7 @@ const annotationOf = (row: Annotation) => ({
   created_at: seconds(row.created_at),
 });
 
-/** ms → `2026-11-21T00:10:38`: no zone, UTC meant (server §22). */
+/** ms → `2026-11-21T00:10:38`: no zone, UTC meant (server §1). */
 export const zoneless = (ms: number): string => new Date(ms).toISOString().slice(0, 19);
 
 const feedbackOf = (row: Feedback) => ({

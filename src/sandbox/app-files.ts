@@ -2,7 +2,8 @@ import { preview, upload } from "../operations/files.ts";
 import { applicationOf } from "./app-definitions.ts";
 import { type Handler, on, Refused } from "./handler.ts";
 import type { FileOf } from "./input-form.ts";
-import { fixedId, newId, type Records, seconds, tenantId } from "./runs-store.ts";
+import { fixedId, newId, seconds, tenantId } from "./ids.ts";
+import { type Records } from "./runs-store.ts";
 
 interface StoredFile {
   readonly id: string;
@@ -28,7 +29,7 @@ const addressOf = (file: StoredFile, origin: string) => {
   return `${origin}/files/${file.id}/file-preview?${query}`;
 };
 
-/** Files of one end user; a file of somebody else is as good as none (server §22). */
+/** Files of one end user; a file of somebody else is as good as none (server §13). */
 export const filesOf =
   (records: Records, app: string, endUserId: string): FileOf =>
   (id) => {

@@ -8,7 +8,8 @@ import { type Handler, on, Refused } from "./handler.ts";
 import { checkedInputs, uploadedFile } from "./input-form.ts";
 import { invalidParam, notFound } from "./refusals.ts";
 import { messageMetadata, type RunEvent, systemInputs } from "./run-events.ts";
-import { newId, type Records, type Run, seconds, type Variables } from "./runs-store.ts";
+import { newId, seconds } from "./ids.ts";
+import { type Records, type Run, type Variables } from "./runs-store.ts";
 import { appOf, type AppRoom, newProgress, streamed, userOf, wantsStream } from "./runs.ts";
 
 /** What a person said, and where. */
@@ -134,7 +135,7 @@ function newMessage(records: Records, app: AppDefinition, said: Said): Run {
   return run;
 }
 
-/** What a blocking message answers; a pause is told twice over, as recorded (server §22). */
+/** What a blocking message answers; a pause is told twice over, as recorded (server §18). */
 function blockingAnswer(run: Run, ending: RunEvent): object {
   const told = ending.data ?? {};
   const where = { conversation_id: run.conversationId, mode: "advanced-chat" };

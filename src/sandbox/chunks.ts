@@ -51,7 +51,7 @@ export function chunkHandlers(room: KnowledgeRoom): readonly Handler[] {
       segmentId,
     );
 
-  /** Child chunks show in hierarchical documents only, though others may have some (server §22). */
+  /** Child chunks show in hierarchical documents only, though others may have some (server §9.7). */
   const answered = (row: SegmentRow, { doc_form }: DocumentRow) =>
     segmentAnswer(row, doc_form === "hierarchical_model" ? childrenOf(row.id) : []);
 

@@ -12,7 +12,8 @@ import { type Call, type Handler, on, Refused } from "./handler.ts";
 import { numberParam } from "./page-params.ts";
 import { notFound, notFoundAt } from "./refusals.ts";
 import { filledFields, formFields, humanInputNode, renderedContent } from "./run-events.ts";
-import { type EndUser, type Message, newId, type Records, seconds } from "./runs-store.ts";
+import { newId, seconds } from "./ids.ts";
+import { type EndUser, type Message, type Records } from "./runs-store.ts";
 import { appOf } from "./runs.ts";
 import { invalid } from "./validation.ts";
 
@@ -48,7 +49,7 @@ const find = (records: Records, endUser: EndUser, id: string | undefined) =>
 
 /**
  * The conversation a message goes into, with its variables by name. An unknown id silently begins
- * a new one (server §22).
+ * a new one (server §18).
  */
 export function conversationFor(
   records: Records,
@@ -100,7 +101,7 @@ const variablesOf = (records: Records, conversationId: string): Variable[] =>
 export function conversationHandlers(records: Records): readonly Handler[] {
   const { store } = records;
 
-  // Without a user the server takes one that has nothing (server §22).
+  // Without a user the server takes one that has nothing (server §2).
   const person = (call: Call, input: { readonly user?: string | undefined }): EndUser =>
     records.endUser(appOf(call, "advanced-chat").name, input.user ?? "DEFAULT-USER");
 

@@ -11,7 +11,7 @@ import {
 import { builtInFields, fieldsOf } from "./metadata-values.ts";
 import { pageFields, pageOf } from "./pages.ts";
 import { invalidParam } from "./refusals.ts";
-import { seconds } from "./runs-store.ts";
+import { seconds } from "./ids.ts";
 import { answeredSettings, settingsOf } from "./search-settings.ts";
 import { tagsOf } from "./tags.ts";
 import { isFields } from "./validation.ts";

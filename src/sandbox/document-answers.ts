@@ -10,7 +10,7 @@ import {
 } from "./knowledge-store.ts";
 import { documentMetadata } from "./metadata-values.ts";
 import { answeredRule, type ProcessRule } from "./process-rules.ts";
-import { seconds } from "./runs-store.ts";
+import { seconds } from "./ids.ts";
 
 /** What people are shown of a document's state; SQL so that lists can ask for it (server §7). */
 export const displayStatus = `CASE

@@ -43,7 +43,7 @@ export interface Engine {
   close(): void;
 }
 
-/** ms until a stop takes effect, and what the run says then (server §22). */
+/** ms until a stop takes effect, and what the run says then (server §13). */
 const stopDelay = 300;
 const stopped = "Aborted: User requested stop";
 
@@ -165,7 +165,7 @@ export function openEngine(deps: {
     return result;
   }
 
-  /** A node that waited, or that a kill cut short, goes on under its old id (server §22). */
+  /** A node that waited, or that a kill cut short, goes on under its old id (server §15.6). */
   function begun(bench: Bench, node: NodeDefinition): Execution {
     const { executions } = bench.run.progress;
     const known = executions.find(
@@ -198,7 +198,7 @@ export function openEngine(deps: {
     run.exceptions = progress.exceptions;
     saveSegment(run, "normal");
     if (run.messageId !== null) bench.publish(messageEnd(run, run.elapsed));
-    // The stream of a stopped run ends as failed; only the stored run says stopped (server §22).
+    // The stream of a stopped run ends as failed; only the stored run says stopped (server §13).
     const event = finished(run, began, status === "stopped" ? "failed" : status);
     bench.publish(event);
     return event;
@@ -241,7 +241,7 @@ export function openEngine(deps: {
 
 /**
  * Texts that are known when a segment begins come before its nodes. Of a chatflow's answers only
- * the first is ever said, and each segment says it again (server §22).
+ * the first is ever said, and each segment says it again (server §18).
  */
 function sayAnswer(bench: Bench, app: AppDefinition): void {
   const { run } = bench;

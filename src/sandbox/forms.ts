@@ -5,7 +5,8 @@ import { notFoundAt } from "./refusals.ts";
 import { humanInputNode } from "./run-events.ts";
 import { userOf } from "./runs.ts";
 import { isFields } from "./validation.ts";
-import { type Form, type Records, seconds } from "./runs-store.ts";
+import { seconds } from "./ids.ts";
+import { type Form, type Records } from "./runs-store.ts";
 
 /** The open form of that token, with its node; throws Refused as recorded (server §14). */
 function openForm(records: Records, app: string | undefined, token: string) {

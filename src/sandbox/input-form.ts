@@ -8,7 +8,7 @@ export type FileOf = (uploadId: string) => object | undefined;
 
 /**
  * The inputs of a run, checked and converted as the server does it: unknown names are dropped, a
- * number may come as text. Throws Refused with the server's texts (server §22).
+ * number may come as text. Throws Refused with the server's texts (server §13).
  */
 export function checkedInputs(
   app: AppDefinition,

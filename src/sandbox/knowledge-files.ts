@@ -1,6 +1,6 @@
 import type { Refused, UploadedFile } from "./handler.ts";
 import type { FileRow, KnowledgeRoom } from "./knowledge-store.ts";
-import { fixedId, seconds } from "./runs-store.ts";
+import { fixedId, seconds } from "./ids.ts";
 import { characters } from "./segments.ts";
 
 /** What a document is made of: a stored file and the name that it gives the document. */
@@ -80,7 +80,7 @@ export function linkOf(room: KnowledgeRoom, fileId: string, origin: string): str
 
 /**
  * What the address of a file gives: of texts only as many bytes as they have characters, so that
- * others than ASCII lose their end (server §22).
+ * others than ASCII lose their end (server §9.7).
  */
 export function servedFile(
   room: KnowledgeRoom,

@@ -1,7 +1,7 @@
 import type { Clock, Refused } from "./handler.ts";
 import { automatic, type ProcessRule } from "./process-rules.ts";
 import { notFound } from "./refusals.ts";
-import { fixedId, newId } from "./runs-store.ts";
+import { fixedId, newId } from "./ids.ts";
 import type { Store } from "./store.ts";
 
 /** Tables of the knowledge side. Times are ms since 1970, JSON is text, flags are 0 and 1. */
@@ -90,7 +90,7 @@ export interface DatasetRow {
 export interface FileRow {
   readonly id: string;
   readonly name: string;
-  /** Characters of a text, bytes of an upload (server §22). */
+  /** Characters of a text, bytes of an upload (server §9.1). */
   readonly size: number;
   readonly extension: string;
   readonly mime_type: string;

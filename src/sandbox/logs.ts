@@ -5,7 +5,8 @@ import { isoTime } from "./iso-time.ts";
 import { numberParam } from "./page-params.ts";
 import { invalidParam, unforeseen } from "./refusals.ts";
 import { appOf } from "./runs.ts";
-import { isUuid, type Records, type RunStatus, seconds } from "./runs-store.ts";
+import { isUuid, seconds } from "./ids.ts";
+import { type Records, type RunStatus } from "./runs-store.ts";
 
 /** The only account of the sandbox: it ran nothing. */
 const account = "admin@example.com";
@@ -87,7 +88,7 @@ export const logHandlers = (records: Records): readonly Handler[] => [
 
 /**
  * Newest second first. Rows of one second stand in an order that changes from query to query, as
- * on the recorded server: pages can miss rows and repeat others (server §22).
+ * on the recorded server: pages can miss rows and repeat others (server §12).
  */
 function inOrderOfSeconds(rows: readonly LogRow[], random: () => number): LogRow[] {
   return rows

@@ -5,7 +5,7 @@ import {
   type FieldRow,
   type KnowledgeRoom,
 } from "./knowledge-store.ts";
-import { seconds } from "./runs-store.ts";
+import { seconds } from "./ids.ts";
 
 export type MetadataValue = string | number | null;
 

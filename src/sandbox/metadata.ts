@@ -133,7 +133,7 @@ function setValues(
   }
 }
 
-/** Booleans are taken and kept as numbers (server §22). */
+/** Booleans are taken and kept as numbers (server §11). */
 function storable(value: unknown): MetadataValue {
   if (typeof value === "boolean") return Number(value);
   if (typeof value === "string" || typeof value === "number") return value;

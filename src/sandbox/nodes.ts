@@ -22,15 +22,8 @@ import {
   type RunEvent,
   textOf,
 } from "./run-events.ts";
-import {
-  type Execution,
-  type Form,
-  newId,
-  type Records,
-  type Run,
-  seconds,
-  type Variables,
-} from "./runs-store.ts";
+import { newId, seconds } from "./ids.ts";
+import { type Execution, type Form, type Records, type Run, type Variables } from "./runs-store.ts";
 
 /** What a node has at hand while it works. */
 export interface Bench {
@@ -217,7 +210,7 @@ const noCost = { total_tokens: 0, total_price: "0.0", currency: "USD" };
 
 /**
  * Runs a loop or iteration and gives its outputs. It has no node events of its own in live streams,
- * and total_steps leaves its inner nodes out (server §22).
+ * and total_steps leaves its inner nodes out (server §15.5).
  */
 export const contained = (bench: Bench, node: Container): Promise<Record<string, unknown>> =>
   node.type === "loop" ? loop(bench, node) : iterate(bench, node);

@@ -44,7 +44,7 @@ export const pipelineHandlers = (room: KnowledgeRoom): readonly Handler[] => [
         extension: stored?.extension,
         mime_type: stored?.mime_type,
         created_by: account.id,
-        // ISO without a zone, in microseconds (server §22).
+        // ISO without a zone, in microseconds (server §1).
         created_at: new Date(room.now()).toISOString().replace("Z", "000"),
       },
     };

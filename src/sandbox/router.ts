@@ -1,5 +1,5 @@
 import { methodAndPath, type AnyOperation } from "../operations/operation.ts";
-import { isUuid } from "./runs-store.ts";
+import { isUuid } from "./ids.ts";
 
 /** Placeholders that the server takes as free text; all others must be UUIDs (server §2). */
 const freeText = new Set([

@@ -5,15 +5,8 @@ import {
   type FormInput,
   type HumanInputNode,
 } from "./app-definitions.ts";
-import {
-  appId,
-  type Execution,
-  type Form,
-  type Run,
-  seconds,
-  type Variables,
-  workflowId,
-} from "./runs-store.ts";
+import { appId, seconds, workflowId } from "./ids.ts";
+import { type Execution, type Form, type Run, type Variables } from "./runs-store.ts";
 
 /** An event before it has its envelope: `data` for runs, further fields for messages. */
 export interface RunEvent {
@@ -189,7 +182,7 @@ export const nodeRetry = (execution: Execution, result: NodeResult, retry: numbe
   data: { ...resultData(execution, result), retry_index: retry },
 });
 
-// Live streams always say index 1, snapshots count (server §22).
+// Live streams always say index 1, snapshots count (server §15.5).
 const identity = (execution: Execution, index: number) => ({
   id: execution.id,
   node_id: execution.nodeId,
@@ -273,7 +266,7 @@ const formParts = (form: Form, node: HumanInputNode, content: string): FormParts
   expiration_time: seconds(form.expiresAt),
 });
 
-/** The form as the event carries it; snapshots leave the placeholders in `content` (server §22). */
+/** The form as the event carries it; snapshots leave the placeholders in `content` (server §15.6). */
 export const formFields = (form: Form, node: HumanInputNode, content: string) => {
   const parts = formParts(form, node, content);
   return {

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { newId } from "./ids.ts";
 import type { Store } from "./store.ts";
 
 /** Tables of the application side. Times are ms since 1970, JSON is text. */
@@ -50,32 +50,6 @@ CREATE TABLE IF NOT EXISTS app_files (
   id TEXT PRIMARY KEY, app TEXT NOT NULL, end_user_id TEXT NOT NULL, name TEXT NOT NULL,
   type TEXT NOT NULL, bytes BLOB NOT NULL, created_at INTEGER NOT NULL
 );`;
-
-let made = 0;
-
-/** A UUID out of the sandbox's chance; counted, so that chance which stands still makes no twins. */
-export const newId = (random: () => number): string =>
-  fixedId("new", String(made++), String(random()), String(random()));
-
-/** A UUID that is the same for the same words: ids of applications and their workflows. */
-export function fixedId(...words: readonly string[]): string {
-  const hex = createHash("sha256").update(words.join("/")).digest("hex");
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
-}
-
-/** Id of an application. */
-export const appId = (app: string): string => fixedId("app", app);
-/** Id of an application's one published workflow. */
-export const workflowId = (app: string): string => fixedId("workflow", app);
-/** The one workspace of the sandbox. */
-export const tenantId = fixedId("tenant");
-
-/** ms → whole Unix seconds, as answers carry them. */
-export const seconds = (ms: number): number => Math.floor(ms / 1000);
-
-/** Did somebody send a UUID? */
-export const isUuid = (text: string): boolean =>
-  /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
 
 /** Outputs by node id; `sys` and `conversation` are there too. */
 export type Variables = Record<string, Record<string, unknown>>;
@@ -335,7 +309,7 @@ export function openRecords(store: Store, now: () => number, random: () => numbe
       return store.get<Message>("SELECT * FROM messages WHERE app = ? AND id = ?", app, id);
     },
 
-    /** Adds what a segment said. A resumed chatflow says its first text again (server §22). */
+    /** Adds what a segment said. A resumed chatflow says its first text again (server §18). */
     addAnswer(messageId: string, text: string, status: Message["status"]): void {
       store.run(
         "UPDATE messages SET answer = answer || ?, status = ? WHERE id = ?",

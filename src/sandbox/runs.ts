@@ -15,15 +15,8 @@ import {
   systemInputs,
 } from "./run-events.ts";
 import { atLeast } from "./router.ts";
-import {
-  isUuid,
-  newId,
-  type Progress,
-  type Records,
-  type Run,
-  seconds,
-  workflowId,
-} from "./runs-store.ts";
+import { isUuid, newId, seconds, workflowId } from "./ids.ts";
+import { type Progress, type Records, type Run } from "./runs-store.ts";
 import { type Channels, endings, eventStream } from "./streams.ts";
 import { isFields } from "./validation.ts";
 

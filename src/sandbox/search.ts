@@ -58,7 +58,7 @@ export const searchHandlers = (room: KnowledgeRoom): readonly Handler[] => [
           doc_metadata: metadata.length === 0 ? null : metadata,
         }),
         child_chunks: [],
-        // The server gives no scores in keyword search (server §22).
+        // The server gives no scores in keyword search (server §6.1).
         score: keywordSearch ? 0 : score,
         tsne_position: null,
         files: [],

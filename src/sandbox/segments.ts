@@ -5,7 +5,7 @@ import {
   type KnowledgeRoom,
   type SegmentRow,
 } from "./knowledge-store.ts";
-import { seconds } from "./runs-store.ts";
+import { seconds } from "./ids.ts";
 import { keywordsIn, wordsIn } from "./words.ts";
 
 /** A chunk to store; `keywords` null takes them from the content. */

@@ -55,7 +55,7 @@ export interface Sandbox {
 /** The version that is played where no fault says otherwise. */
 const currentVersion = "1.14.2";
 
-/** Longest request line that the server reads, in bytes (server §22). */
+/** Longest request line that the server reads, in bytes (server §3). */
 const longestLine = 8190;
 
 /** What one sandbox consists of. */

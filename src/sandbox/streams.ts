@@ -5,7 +5,7 @@ import type { Run } from "./runs-store.ts";
 /** Silence until a ping, and of the whole stream until it is closed, in ms (server §20). */
 const pingAfter = 10_000;
 const idleLimit = 300_000;
-/** The server keeps a stream open so long after the event that ends it, in ms (server §22). */
+/** The server keeps a stream open so long after the event that ends it, in ms (server §15.3). */
 const tail = 1000;
 
 interface Arrived {
@@ -69,7 +69,7 @@ export interface StreamRules {
   readonly endsOn: ReadonlySet<string>;
   /** The last line of `first` already ends it. */
   readonly ended?: boolean;
-  /** Closes with the ending event itself, as servers before 1.13.0 did (server §22). */
+  /** Closes with the ending event itself, as servers before 1.13.0 did (server §15.3). */
   readonly abrupt?: boolean;
   /** Does a worker keep the stream alive although nothing is published? */
   readonly kept?: () => boolean;

@@ -3,7 +3,7 @@ import { type Call, type Handler, on } from "./handler.ts";
 import type { KnowledgeRoom, TagRow } from "./knowledge-store.ts";
 import { invalidParam, notFoundAt, unforeseen } from "./refusals.ts";
 import { atLeast } from "./router.ts";
-import { isUuid } from "./runs-store.ts";
+import { isUuid } from "./ids.ts";
 import { invalid } from "./validation.ts";
 
 const tagsPath = "/v1/datasets/tags";
@@ -136,7 +136,7 @@ const withoutTags = (model: string, value: unknown) =>
     value,
   });
 
-/** Old servers trip over the count in their own answer, when the tag is long made (server §22). */
+/** Old servers trip over the count in their own answer, when the tag is long made (server §10). */
 function checkAnswer(call: Call, model: string, places: readonly string[]): void {
   if (atLeast(call.version, "1.13.0")) return;
   const finding = { reason: "Input should be a valid string", type: "string_type", value: 0 };

@@ -62,7 +62,7 @@ function unsigned(length: number, value: number): Buffer {
   return bytes;
 }
 
-/** Names as the server packs them: the last part only, and told apart by a number (server §22). */
+/** Names as the server packs them: the last part only, and told apart by a number (server §9.7). */
 export function distinctNames(names: readonly string[]): string[] {
   const taken = new Set<string>();
   return names.map((each) => {
