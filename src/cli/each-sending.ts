@@ -1,0 +1,360 @@
+import type { Values } from "../api/request.ts";
+import { ApiError, CliError } from "../errors.ts";
+import type { FailureKind } from "../errors.ts";
+import type { Host } from "../host.ts";
+import { retryOf } from "../operations/operation.ts";
+import type { AnyOperation } from "../operations/operation.ts";
+import type { Command } from "./command.ts";
+import type { Globals } from "./globals.ts";
+import type { Journal, Left } from "./journal.ts";
+import { madeBy, resolve } from "./names.ts";
+import type { Lookup } from "./names.ts";
+import { existsAlready, goneAlready } from "./perform.ts";
+import type { Row } from "./rows.ts";
+import { idOf } from "./session.ts";
+import type { Session } from "./session.ts";
+import { isUuid } from "./values.ts";
+
+/** What became of one row. */
+export interface Outcome {
+  readonly row: number;
+  readonly status: "ok" | "failed" | "unknown" | "skipped";
+  readonly id: string | null;
+  readonly error: string | null;
+}
+
+/** A row whose names are ids. */
+export interface Ready {
+  readonly row: Row;
+  /** Undefined when the thing is gone and `--if-exists` takes that. */
+  readonly input: Values | undefined;
+  /** How far an earlier run came with it. */
+  readonly left: Left | undefined;
+}
+
+interface Sendable extends Ready {
+  readonly input: Values;
+}
+
+/** What holds for all rows of a run. */
+export interface Run {
+  readonly row: AnyOperation;
+  readonly command: Command;
+  readonly globals: Globals;
+  readonly extra: Values | undefined;
+  readonly session: Session;
+  readonly journal: Journal;
+}
+
+/** `1 row`, `2 rows`. */
+export const counted = (rows: number): string => `${rows} ${rows === 1 ? "row" : "rows"}`;
+
+/** Requests on their way at a time; how many may be falls when the server is busy. */
+interface Lanes {
+  readonly width: number;
+  started(): void;
+  slowDown(): void;
+}
+
+export function openLanes(most: number): Lanes {
+  let [width, started, startedThen] = [most, 0, 0];
+  return {
+    get width() {
+      return width;
+    },
+    started: () => void started++,
+    slowDown() {
+      // Rows that were on their way together are refused together: that counts once.
+      if (width === 1 || started === startedThen) return;
+      width--;
+      startedThen = started;
+    },
+  };
+}
+
+/** How far the run is. */
+export interface Tally {
+  readonly counts: Readonly<Record<Outcome["status"], number>>;
+  /** Numbers of the rows that were refused and may be sent again. */
+  readonly failed: ReadonlySet<number>;
+  /** What would have met every further row. */
+  readonly reason: CliError | undefined;
+  /** No further row is sent. */
+  readonly stopped: boolean;
+  add(outcome: Outcome): void;
+  stop(reason?: CliError): void;
+}
+
+/** ms between two lines of progress; a tenth of the rows may come sooner, after a second. */
+const longBeat = 10_000;
+const shortBeat = 1000;
+
+/** Counts outcomes and tells progress where no rows are seen on a terminal. */
+export function openTally(rows: readonly Ready[], { context }: Session, host: Host): Tally {
+  const counts = { ok: 0, failed: 0, unknown: 0, skipped: 0 };
+  const failed = new Set<number>();
+  const start = host.now().getTime();
+  const total = rows.length;
+  let [told, toldAt, tried] = [0, start, 0];
+  let stopped = false;
+  let reason: CliError | undefined;
+
+  const beat = () => {
+    const now = host.now().getTime();
+    const due =
+      now - toldAt >= longBeat || (now - toldAt >= shortBeat && tried - told >= total / 10);
+    if (!due || tried === total || host.stdout.isTTY) return;
+    [told, toldAt] = [tried, now];
+    const rate = (tried * 1000) / (now - start);
+    const wrong = counts.failed + counts.unknown;
+    const parts = [
+      `${tried} of ${counted(total)}`,
+      ...(wrong > 0 ? [`${wrong} failed`] : []),
+      `${rate.toFixed(rate < 10 ? 1 : 0)}/s`,
+      `${Math.ceil((total - tried) / rate)} s left`,
+    ];
+    context.notice(parts.join(", ")).catch(() => {}); // nobody reads standard error
+  };
+  return {
+    counts,
+    failed,
+    get reason() {
+      return reason;
+    },
+    get stopped() {
+      return stopped;
+    },
+    add({ row, status }) {
+      counts[status]++;
+      tried++;
+      if (status === "failed") failed.add(row);
+      beat();
+    },
+    stop(error) {
+      stopped = true;
+      reason ??= error;
+    },
+  };
+}
+
+/** May the row be sent again when it is open whether the server did it? */
+const repeatable = ({ row }: Run, input: Values): boolean => {
+  const retry = retryOf(row);
+  return retry === "idempotent" || (retry === "upsert" && input["duplicate"] !== false);
+};
+
+/** Outcomes kept for a slow reader before the sending waits for it. */
+const mostKept = 1000;
+
+/** Sends the rows and gives what became of each as it is known; goes on when nobody reads. */
+export async function* results(
+  run: Run,
+  rows: readonly Ready[],
+  lanes: Lanes,
+  tally: Tally,
+): AsyncGenerator<Outcome> {
+  const kept: Outcome[] = [];
+  const change = openBell();
+  let [read, ended] = [true, false];
+  const give = (outcome: Outcome) => {
+    tally.add(outcome);
+    if (read) kept.push(outcome);
+    change.ring();
+  };
+
+  const open: Sendable[] = [];
+  for (const { row, input, left } of rows) {
+    const known = knownBefore(row.number, run, input, left);
+    if (known) give(known);
+    else if (input) open.push({ row, input, left });
+  }
+  const next = upcoming(run, open);
+  const broken = (error: unknown) => tally.stop(stopping(error));
+  const lane = async (number: number) => {
+    let told = Promise.resolve();
+    while (number < lanes.width && !tally.stopped) {
+      if (kept.length >= mostKept) {
+        await change.heard();
+        continue;
+      }
+      const sendable = await next();
+      if (!sendable) break;
+      if (tally.stopped) {
+        await run.journal.failed(sendable.row.number); // it was noted, but not sent
+        break;
+      }
+      lanes.started();
+      const { outcome, stop } = await attempt(run, sendable);
+      if (stop) tally.stop(stop);
+      else if (run.globals.stopOnError && outcome.error !== null) tally.stop();
+      // The next row need not wait until this one is noted, but nobody is told before it is.
+      const before = told;
+      told = noted(run.journal, outcome)
+        .then(() => give(outcome), broken)
+        .then(() => before);
+    }
+    await told;
+  };
+  const numbers = Array.from({ length: lanes.width }, (_, number) => number);
+  const work = Promise.all(numbers.map((number) => lane(number).catch(broken))).then(() => {
+    ended = true;
+    change.ring();
+  });
+  try {
+    for (;;) {
+      const batch = kept.splice(0);
+      change.ring();
+      yield* batch;
+      if (kept.length > 0) continue;
+      if (ended) return;
+      await change.heard();
+    }
+  } finally {
+    read = false;
+    kept.length = 0;
+    change.ring();
+    await work;
+  }
+}
+
+/** The outcome of a row that is not to be sent; undefined for the others. */
+function knownBefore(
+  row: number,
+  run: Run,
+  input: Values | undefined,
+  left: Left | undefined,
+): Outcome | undefined {
+  if (left?.kind === "done") return { row, status: "skipped", id: left.id ?? null, error: null };
+  if (!input) return { row, status: "skipped", id: null, error: null };
+  if (left?.kind !== "sent" || repeatable(run, input)) return undefined;
+  const error = "sent by a run that was cut off; unknown whether it was applied";
+  return { row, status: "unknown", id: thingIn(run.command, input), error };
+}
+
+/**
+ * Rows noted ahead of those on their way, so that nobody waits for the disk. A note too many does
+ * no harm where a row may be sent again; elsewhere a row is noted only when it is its turn.
+ */
+const notedAhead = 256;
+
+/** Gives the next row once the journal says on disk that it is sent; undefined after the last. */
+function upcoming(run: Run, rows: readonly Sendable[]): () => Promise<Sendable | undefined> {
+  const ahead = rows.every(({ input }) => repeatable(run, input)) ? notedAhead : 1;
+  const waiting: { readonly sendable: Sendable; readonly onDisk: Promise<void> }[] = [];
+  const rest = rows.values();
+  return async () => {
+    while (waiting.length < ahead) {
+      const { value, done } = rest.next();
+      if (done) break;
+      waiting.push({ sendable: value, onDisk: run.journal.sent(value.row.number) });
+    }
+    const first = waiting.shift();
+    await first?.onDisk;
+    return first?.sendable;
+  };
+}
+
+/** What became of a row, and the error when no further row is to be tried. */
+interface Attempt {
+  readonly outcome: Outcome;
+  readonly stop?: CliError;
+}
+
+async function attempt(run: Run, { row, input, left }: Sendable): Promise<Attempt> {
+  const { command, globals, session } = run;
+  const { number } = row;
+  const ended = (status: Outcome["status"], id: string | null, error: string | null = null) => ({
+    outcome: { row: number, status, id, error },
+  });
+  const thing = thingIn(command, input);
+  try {
+    const answer = await session.call(run.row, input, { extra: run.extra });
+    const made = Array.isArray(answer) ? (answer[0] as unknown) : answer;
+    return ended("ok", idOf(run.row.returns, made) ?? thing);
+  } catch (thrown) {
+    // Whatever a request throws that was cut off by an interrupt, that is why.
+    const { signal, interrupted } = session.context;
+    const error = signal.aborted ? interrupted() : thrown;
+    // No row failed when this machine allows no write, or the mistake is ours.
+    if (!(error instanceof CliError) || error.told.code === "read-only") throw error;
+    if (goneAlready(error, globals)) return ended("skipped", thing);
+    // The run that was cut off had done it.
+    const status = error instanceof ApiError ? error.refusal.status : undefined;
+    if (left?.kind === "sent" && status === run.row.done) return ended("ok", thing);
+    const noun = madeBy[run.row.id];
+    if (globals.ifNotExists && noun !== undefined && existsAlready(error)) {
+      const name = `name:${String(input["name"])}`;
+      return ended("skipped", (await resolve(noun, name, input, lookupNow(session))).id);
+    }
+    const failed = ended(
+      error.told.changed === "unknown" ? "unknown" : "failed",
+      thing,
+      error.message,
+    );
+    return meetsAll(error) ? { ...failed, stop: error } : failed;
+  }
+}
+
+const lookupNow = (session: Session): Lookup => ({
+  rows: (row, query) => session.rows(row, query, { limit: Infinity }),
+  one: (row, query) => session.call(row, query),
+  trace: (level, text) => session.context.trace(level, text),
+});
+
+/** The id of what a row acts on: the last one in its positionals. */
+const thingIn = ({ positionals }: Command, input: Values): string | null =>
+  positionals
+    .flatMap(({ name }) => input[name])
+    .findLast((value): value is string => typeof value === "string" && isUuid(value)) ?? null;
+
+const always: ReadonlySet<FailureKind> = new Set([
+  "unsupported",
+  "interrupted",
+  "terminated",
+  "hangup",
+  "deadline",
+]);
+
+/** Would every further row meet the same? A wrong key, a used up quota, no server. */
+function meetsAll(error: CliError): boolean {
+  const status = error instanceof ApiError ? error.refusal.status : undefined;
+  const { changed, retryable } = error.told;
+  if (always.has(error.kind)) return true;
+  if (error.kind === "auth") return status !== 403; // one knowledge base may be closed to the key
+  if (error.kind === "limited") return status === 403 || !retryable;
+  return error.kind === "network" && changed === "nothing";
+}
+
+/** Resolves when the outcome is in the journal. What is unknown stays noted as sent. */
+function noted(journal: Journal, { row, status, id }: Outcome): Promise<void> {
+  if (status === "failed") return journal.failed(row);
+  return status === "unknown" ? Promise.resolve() : journal.done(row, id ?? undefined);
+}
+
+const stopping = (error: unknown): CliError =>
+  error instanceof CliError
+    ? error
+    : new CliError(
+        "failure",
+        `no further row was sent: ${error instanceof Error ? error.message : String(error)}`,
+        { cause: error },
+      );
+
+/** Something to wait for that happens again and again. */
+function openBell() {
+  let { promise, ring } = nextRing();
+  return {
+    heard: () => promise,
+    ring() {
+      const now = ring;
+      ({ promise, ring } = nextRing());
+      now();
+    },
+  };
+}
+
+function nextRing() {
+  let ring = () => {};
+  const promise = new Promise<void>((resolve) => (ring = resolve));
+  return { promise, ring };
+}
