@@ -267,18 +267,22 @@ interface Measured {
   readonly whole: boolean;
 }
 
+/** Columns of a text beyond which the heads of other columns are worth more than its end. */
+const comfortable = 40;
+
 /** What columns get while there is room, one after the other. */
 const claims: readonly ((column: Measured) => number)[] = [
   () => narrowest,
   ({ whole, cellWidth }) => (whole ? 0 : Math.min(cellWidth, readable)),
   ({ whole, cellWidth }) => (whole ? cellWidth : 0),
-  ({ cellWidth }) => cellWidth,
+  ({ cellWidth }) => Math.min(cellWidth, comfortable),
   ({ headWidth }) => headWidth,
+  ({ cellWidth }) => cellWidth,
 ];
 
 /**
- * Widths that need no more than `room` in all: heads give way first, then long texts, then what is
- * of no use in part.
+ * Widths that need no more than `room` in all: very long texts give way first, then heads, then
+ * texts, then what is of no use in part.
  */
 function fittedWidths(columns: readonly Measured[], room: number): readonly number[] {
   let widths = columns.map(() => 0);
