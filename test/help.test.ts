@@ -150,12 +150,12 @@ const holdsInOrder = (line: string, words: readonly string[]): boolean => {
 };
 
 test.each(["kb", "wf"] as const)(
-  "%s: every command has one to four examples of itself",
+  "%s: every command has two to four examples of itself",
   (program) => {
     const wrong = trees[program].commands
       .filter(
         ({ command, examples }) =>
-          examples.length < 1 ||
+          examples.length < 2 ||
           examples.length > 4 ||
           !examples.every((line) => holdsInOrder(line, command.split(" "))),
       )

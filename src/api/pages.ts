@@ -1,12 +1,15 @@
 import { CliError } from "../errors.ts";
 import type { Returns } from "../operations/operation.ts";
 import { isObject, valueAt } from "../json.ts";
+import { seenIds } from "./seen.ts";
 
 /** One list answer: its rows and, where the server tells, how many there are in all. */
 export interface Page {
   readonly rows: readonly unknown[];
   readonly total: number | undefined;
   readonly more: boolean | undefined;
+  /** When the server answered, by its own clock, as it stands in the header. */
+  readonly date?: string | undefined;
 }
 
 /** Which rows of a list are wanted. */
@@ -51,13 +54,14 @@ export function pageOf(returns: Returns<never>, answer: unknown): Page {
 /**
  * Every wanted row, page after page, each once. `ask` sends one request with the paging parameters
  * given. Numbered pages end on a short page, never on `has_more`, which is wrong on an exactly full
- * last page (server §5). `progress` is kept up to date while rows are given out.
+ * last page (server §5). `progress` is kept up to date while rows are given out, and so is `seen`.
  */
 export async function* rowsOf(
   returns: Returns<never>,
   wanted: Wanted,
   ask: (paging: Readonly<Record<string, string>>) => Promise<Page>,
   progress: Progress,
+  seen = seenIds(),
 ): AsyncGenerator<unknown> {
   if (returns.kind === "list") {
     const { rows } = await ask({});
@@ -70,7 +74,6 @@ export async function* rowsOf(
     return;
   }
   if (returns.kind !== "page" && returns.kind !== "cursor") return;
-  const seen = new Set<string>();
   const size = Math.min(wanted.limit, returns.cap);
   let after: string | undefined;
   for (let number = wanted.page ?? 1; ; number++) {
@@ -82,14 +85,11 @@ export async function* rowsOf(
     const { rows, total, more } = await ask(paging);
     progress.total = total ?? progress.total;
     for (const row of rows) {
-      const id = isObject(row) && typeof row["id"] === "string" ? row["id"] : undefined;
-      if (id !== undefined && seen.has(id)) {
+      if (progress.shown >= wanted.limit) return;
+      const id = idIn(row);
+      if (id !== undefined && !seen.add(id)) {
         progress.repeated++;
         continue;
-      }
-      if (progress.shown >= wanted.limit) return;
-      if (id !== undefined) {
-        seen.add(id);
       }
       progress.shown++;
       yield row;
@@ -104,6 +104,10 @@ export async function* rowsOf(
     if (wanted.page !== undefined || progress.shown >= wanted.limit) return;
   }
 }
+
+/** By what a row is known when it comes again. */
+export const idIn = (row: unknown): string | undefined =>
+  isObject(row) && typeof row["id"] === "string" ? row["id"] : undefined;
 
 /** Id to go on after: the last row's, or the oldest one's where the list goes back in time. */
 function nextAfter(

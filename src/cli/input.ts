@@ -1,8 +1,8 @@
 import type { Values } from "../api/request.ts";
 import { CliError } from "../errors.ts";
 import type { Host } from "../host.ts";
-import { isObject, setAt } from "../json.ts";
-import type { FileInput, Noun, Param } from "../operations/operation.ts";
+import { isObject, setAt, valueAt } from "../json.ts";
+import type { FileInput, Listed, Noun, Param } from "../operations/operation.ts";
 import { flagOf } from "./command.ts";
 import type { Command } from "./command.ts";
 import type { Globals } from "./globals.ts";
@@ -22,7 +22,10 @@ export function labelOf(command: Command, name: string, param: Param): string {
 export function sourcesOf(host: Host): Sources {
   let stdinTaken = false;
   const takeStdin = () => {
-    if (stdinTaken) throw new CliError("usage", "standard input (-) can be used once only");
+    if (stdinTaken)
+      throw new CliError("usage", "standard input (-) can be used once only", {
+        changed: "nothing",
+      });
     stdinTaken = true;
   };
   const unreadable = (path: string, error: unknown) =>
@@ -147,13 +150,16 @@ export async function resolvedInput(
   lookup: Lookup,
 ): Promise<Values> {
   const known: Record<string, unknown> = { ...input };
-  const behind = new Map<Noun, Resolved>();
+  const behind = new Map<Noun | Listed, Resolved>();
   for (const [name, param] of Object.entries(command.params)) {
     const value = input[name];
-    if (param.kind !== "ref" || param.noun === undefined || value === undefined) continue;
+    const noun = param.noun ?? param.listed;
+    if (noun === undefined || value === undefined) continue;
+    const fills = Object.entries(param.fills ?? {});
+    if (fills.length > 0 && fills.every(([other]) => input[other] !== undefined)) continue;
     const resolveOne = async (text: unknown) => {
-      const resolved = await resolve(param.noun as Noun, String(text), known, lookup);
-      behind.set(param.noun as Noun, resolved);
+      const resolved = await resolve(noun, String(text), known, lookup);
+      behind.set(noun, resolved);
       return resolved.id;
     };
     if (Array.isArray(value)) {
@@ -161,6 +167,12 @@ export async function resolvedInput(
       for (const item of value) ids.push(await resolveOne(item));
       known[name] = ids;
     } else known[name] = await resolveOne(value);
+    for (const [other, field] of fills) {
+      const filling = valueAt(behind.get(noun)?.object, field);
+      if (known[other] !== undefined || filling === undefined) continue;
+      known[other] = filling;
+      await lookup.trace(1, `${other} ${JSON.stringify(filling)} (from the ${noun})`);
+    }
   }
   for (const [name, param] of Object.entries(command.params)) {
     if (param.from === undefined || param.from === "user" || known[name] !== undefined) continue;

@@ -3,11 +3,12 @@ import { isObject, valueAt } from "../json.ts";
 import * as documents from "../operations/documents.ts";
 import * as knowledge from "../operations/knowledge.ts";
 import * as metadata from "../operations/metadata.ts";
-import type { AnyOperation, Noun } from "../operations/operation.ts";
+import * as models from "../operations/models.ts";
+import type { AnyOperation, Listed, Noun } from "../operations/operation.ts";
 import * as tags from "../operations/tags.ts";
 import { isUuid } from "./values.ts";
 
-/** Where the things of a noun are listed, and how the list is narrowed to one name. */
+/** Where the things a `ref` names are listed, and how the list is narrowed to one name. */
 interface Listing {
   readonly title: string;
   readonly row: AnyOperation;
@@ -18,7 +19,17 @@ interface Listing {
   /** Parameter that must be known first: documents and fields belong to a knowledge base. */
   readonly within?: "dataset_id";
   readonly narrow: (name: string) => Readonly<Record<string, unknown>>;
+  /** The things in a row, each with `id` and `name`, where the row itself is none. */
+  readonly inside?: (row: unknown) => readonly Thing[];
+  /** Is it what the API takes, so that nothing is looked up? */
+  readonly isId: (text: string) => boolean;
+  readonly idHint: string;
+  /** Fields that tell things of one name apart. */
+  readonly differ: readonly string[];
+  readonly ambiguousHint: string;
 }
+
+type Thing = Readonly<Record<string, unknown>>;
 
 /**
  * Keyword that every name containing it matches: the server takes `%`, `_` and `\` in it as
@@ -29,8 +40,17 @@ function keyword(name: string): string | undefined {
   return [...longest].slice(0, 100).join("").trim() || undefined;
 }
 
-const listings: Readonly<Record<Noun, Listing>> = {
+/** How a thing with a UUID is told from its name. */
+const byUuid = {
+  isId: isUuid,
+  idHint: "ids are UUIDs; for a name leave id: away",
+  differ: ["id", "name"],
+  ambiguousHint: "use the id of the one you mean",
+} as const;
+
+const listings: Readonly<Record<Noun | Listed, Listing>> = {
   kb: {
+    ...byUuid,
     title: "knowledge base",
     row: knowledge.list,
     show: knowledge.show,
@@ -38,6 +58,7 @@ const listings: Readonly<Record<Noun, Listing>> = {
     narrow: (name) => ({ keyword: keyword(name), include_all: true }),
   },
   document: {
+    ...byUuid,
     title: "document",
     row: documents.list,
     show: documents.show,
@@ -45,9 +66,38 @@ const listings: Readonly<Record<Noun, Listing>> = {
     within: "dataset_id",
     narrow: (name) => ({ keyword: keyword(name) }),
   },
-  tag: { title: "tag", row: tags.list, narrow: () => ({}) },
-  field: { title: "metadata field", row: metadata.list, within: "dataset_id", narrow: () => ({}) },
+  tag: { ...byUuid, title: "tag", row: tags.list, narrow: () => ({}) },
+  field: {
+    ...byUuid,
+    title: "metadata field",
+    row: metadata.list,
+    within: "dataset_id",
+    narrow: () => ({}),
+  },
+  model: {
+    title: "embedding model",
+    row: models.list,
+    narrow: () => ({ model_type: "text-embedding" }),
+    inside: modelsOf,
+    // Without a provider before it, it can only be the model alone.
+    isId: (text) => !text.includes("/"),
+    idHint: "give the provider by its own flag and leave id: away",
+    differ: ["provider", "model"],
+    ambiguousHint: "give provider and model by a flag each",
+  },
 };
+
+/** The models of a provider. Both names may hold slashes, so only the whole can be compared. */
+function modelsOf(provider: unknown): Thing[] {
+  const found = isObject(provider) ? provider["models"] : undefined;
+  if (!isObject(provider) || !Array.isArray(found)) return [];
+  return found.filter(isObject).map(({ model }) => ({
+    id: model,
+    name: `${String(provider["provider"])}/${String(model)}`,
+    provider: provider["provider"],
+    model,
+  }));
+}
 
 /** What looking up needs: reading a list to its end, and one object. */
 export interface Lookup {
@@ -67,35 +117,34 @@ export interface Resolved {
  * must match exactly. Throws not-found for none, refused with a table of candidates for several.
  */
 export async function resolve(
-  noun: Noun,
+  noun: Noun | Listed,
   typed: string,
   known: Readonly<Record<string, unknown>>,
   lookup: Lookup,
 ): Promise<Resolved> {
-  if (typed.startsWith("id:")) return { id: asId(noun, typed.slice(3)), object: undefined };
-  if (!typed.startsWith("name:") && isUuid(typed)) return { id: typed, object: undefined };
+  const listing = listings[noun];
+  const { title, isId, differ, ambiguousHint } = listing;
+  if (typed.startsWith("id:")) return { id: asId(listing, typed.slice(3)), object: undefined };
+  if (!typed.startsWith("name:") && isId(typed)) return { id: typed, object: undefined };
   const name = typed.startsWith("name:") ? typed.slice(5) : typed;
-  const { title, row, within, narrow } = listings[noun];
-  const scope = within === undefined ? {} : { [within]: known[within] };
-  const found: Record<string, unknown>[] = [];
-  for await (const candidate of lookup.rows(row, { ...scope, ...narrow(name) })) {
-    if (isObject(candidate) && candidate["name"] === name) found.push(candidate);
+  const listed: unknown[] = [];
+  const found: Thing[] = [];
+  for await (const thing of thingsOf(listing, name, known, lookup)) {
+    if (!isObject(thing)) continue;
+    if (listing.inside) listed.push(thing["name"]);
+    if (thing["name"] === name) found.push(thing);
   }
   const [only] = found;
   if (only === undefined) {
     throw new CliError(
       "not-found",
       `there is no ${title} called ${JSON.stringify(shortened(name))}`,
-      {
-        changed: "nothing",
-        hint: `names must match exactly, capitals too; list them with \`${row.command ?? ""}\``,
-      },
+      { changed: "nothing", hint: whereToLook(listing, listed) },
     );
   }
   if (found.length > 1) {
     const candidates = found.map((candidate) => ({
-      id: candidate["id"],
-      name: candidate["name"],
+      ...Object.fromEntries(differ.map((field) => [field, candidate[field]])),
       ...(typeof candidate["created_at"] === "number" && {
         created: new Date(candidate["created_at"] * 1000)
           .toISOString()
@@ -107,12 +156,39 @@ export async function resolve(
       code: "ambiguous",
       changed: "nothing",
       details: { candidates },
-      hint: "use the id of the one you mean",
+      hint: ambiguousHint,
     });
   }
   const id = String(only["id"]);
   await lookup.trace(1, `${title} ${JSON.stringify(name)} is ${id}`);
   return { id, object: only };
+}
+
+/** Everything listed that may have the name. */
+async function* thingsOf(
+  { row, within, narrow, inside }: Listing,
+  name: string,
+  known: Readonly<Record<string, unknown>>,
+  lookup: Lookup,
+): AsyncGenerator<unknown> {
+  const scope = within === undefined ? {} : { [within]: known[within] };
+  const query = { ...scope, ...narrow(name) };
+  if (!inside) return yield* lookup.rows(row, query);
+  // A look-up may leave rows out by their names, and these rows only hold what has one.
+  const rows = await lookup.one(row, query);
+  for (const each of Array.isArray(rows) ? rows : []) yield* inside(each);
+}
+
+/** Names that a hint lists at most. */
+const mostNames = 20;
+
+/** Where a name that nobody has can be found; the names themselves where all were read. */
+function whereToLook({ row, inside, title }: Listing, names: readonly unknown[]): string {
+  if (!inside)
+    return `names must match exactly, capitals too; list them with \`${row.command ?? ""}\``;
+  if (names.length === 0) return `the workspace has no active ${title}`;
+  const more = names.length > mostNames ? ` and ${names.length - mostNames} more` : "";
+  return `there are: ${names.slice(0, mostNames).join(", ")}${more}`;
 }
 
 /**
@@ -136,16 +212,12 @@ export async function objectOf(
 export const fromObject = (path: string, object: unknown): unknown =>
   valueAt(object, path.slice(path.indexOf(".") + 1)) ?? undefined;
 
-function asId(noun: Noun, text: string): string {
-  if (isUuid(text)) return text;
-  throw new CliError(
-    "usage",
-    `${JSON.stringify(shortened(text))} is no id of a ${listings[noun].title}`,
-    {
-      changed: "nothing",
-      hint: "ids are UUIDs; for a name leave id: away",
-    },
-  );
+function asId({ title, isId, idHint }: Listing, text: string): string {
+  if (isId(text)) return text;
+  throw new CliError("usage", `${JSON.stringify(shortened(text))} is no id of a ${title}`, {
+    changed: "nothing",
+    hint: idHint,
+  });
 }
 
 const shortened = (name: string) => (name.length > 100 ? `${name.slice(0, 100)}…` : name);

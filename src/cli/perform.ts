@@ -48,14 +48,21 @@ export async function perform(
 
     const progress = noProgress();
     const verdict = untilVerdict();
-    const values = command.task
-      ? verdict.values(taskValues(command, input, session))
-      : rowValues(command, input, extra, wanted, progress, session, options);
+    const values = verdict.values(
+      command.task
+        ? taskValues(command, input, session)
+        : rowValues(command, input, extra, wanted, progress, session, options),
+    );
     if (returns.kind === "file" && globals.outputFile !== undefined) {
       await host.files.writeAtomic(globals.outputFile, values as AsyncIterable<Uint8Array>); // a file row yields bytes
       await session.context.notice(`written to ${globals.outputFile}`);
     } else {
-      const printed = await render(returns, values, style, host.stdout);
+      // Whoever reads a terminal sees each row at once; a file or a program takes a page at a time.
+      const { gathered } = await import("../render/gathered.ts");
+      const out = isList(returns) && !host.stdout.isTTY ? gathered(host.stdout) : undefined;
+      const printed = await render(returns, values, style, out ?? host.stdout).finally(() =>
+        out?.flush(),
+      );
       if (printed === 0 && isList(returns) && host.stdout.isTTY) {
         await session.context.notice("nothing found");
       }
@@ -86,7 +93,7 @@ const requestsOnly: Pick<typeof import("../render/render.ts"), "checkStyle" | "r
   },
 };
 
-/** Lets what a task gave be printed whole before the error that is its verdict ends the command. */
+/** Lets what was given be printed whole before the error that is its verdict ends the command. */
 function untilVerdict() {
   let given: CliError | undefined;
   return {

@@ -1,10 +1,11 @@
-import type { Sending, World } from "../api/client.ts";
+import type { HttpAnswer, Sending, World } from "../api/client.ts";
 import type { ServerEvent } from "../api/events.ts";
 import { interrupted } from "../api/interrupted.ts";
 import { noProgress, pageOf, rowsOf } from "../api/pages.ts";
 import type { Page, Progress, Wanted } from "../api/pages.ts";
 import { requestFor } from "../api/request.ts";
 import type { HttpRequest, Values } from "../api/request.ts";
+import { completeRows, edgesOf } from "../api/windows.ts";
 import type { CallOptions, Context, Raw } from "../commands/task.ts";
 import { masked, settingsFor, targetOf } from "../config/settings.ts";
 import type { Settings, TargetFlags } from "../config/settings.ts";
@@ -49,6 +50,8 @@ export interface Session {
 interface Adding {
   readonly paging?: Readonly<Record<string, string>>;
   readonly extra?: Values | undefined;
+  /** Told the headers of an answer that is read. */
+  readonly heard?: (headers: HttpAnswer["headers"]) => void;
 }
 
 /** Makes the session of one command line. Nothing is read or sent before it is needed. */
@@ -152,7 +155,11 @@ export function openSession(command: Command, options: Options, host: Host): Ses
       import("../api/client.ts"),
       import("../api/answer.ts"),
     ]);
-    const read = readerFor(row.returns);
+    const reader = readerFor(row.returns);
+    const read = (answer: HttpAnswer) => {
+      asked.heard?.(answer.headers);
+      return reader(answer);
+    };
     try {
       return await send(request, sendingFor(row, input, target.key, asked), world, read);
     } catch (error) {
@@ -164,10 +171,27 @@ export function openSession(command: Command, options: Options, host: Host): Ses
     row: AnyOperation,
     input: Values,
     paging: Readonly<Record<string, string>>,
-  ): Promise<Page> => pageOf(row.returns, await ask(row, input, { paging }));
+  ): Promise<Page> => {
+    let date: string | undefined;
+    const heard: Adding["heard"] = (headers) => (date = headers["date"]);
+    return { ...pageOf(row.returns, await ask(row, input, { paging, heard })), date };
+  };
 
-  const rows: Session["rows"] = (row, input, wanted, progress = noProgress()) =>
-    rowsOf(row.returns, wanted, (paging) => page(row, input, paging), progress);
+  const rows: Session["rows"] = (row, input, wanted, progress = noProgress()) => {
+    const edges = edgesOf(row);
+    if (edges === undefined || wanted.page !== undefined) {
+      return rowsOf(row.returns, wanted, (paging) => page(row, input, paging), progress);
+    }
+    const source = {
+      row,
+      edges,
+      input,
+      ask: (filters: Values, paging: Readonly<Record<string, string>>) =>
+        page(row, filters, paging),
+      trace,
+    };
+    return completeRows(source, wanted, progress);
+  };
 
   const open: Session["open"] = async (row, input, asked = {}) => {
     // The reader of an event row hands out the bytes (api/answer.ts).

@@ -1,9 +1,14 @@
 import { textOf } from "../api/client.ts";
 import type { HttpAnswer } from "../api/client.ts";
 import { eventsIn } from "../api/events.ts";
+import { noProgress, pageOf, rowsOf } from "../api/pages.ts";
 import type { HttpRequest } from "../api/request.ts";
 import { CliError } from "../errors.ts";
-import { isObject, setAt } from "../json.ts";
+import type { Host } from "../host.ts";
+import { define, isObject } from "../json.ts";
+import { operations } from "../operations/index.ts";
+import { methodAndPath } from "../operations/operation.ts";
+import type { Returns } from "../operations/operation.ts";
 import type { Context } from "./task.ts";
 
 /** Input of `api`. */
@@ -18,127 +23,199 @@ export interface ApiInput {
   readonly all?: boolean | undefined;
 }
 
+type Fields = Readonly<Record<string, unknown>>;
+
 const methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 
 /**
  * Any route below the base URL. Fields become the query of a GET and the JSON body of the rest.
- * Yields the JSON answer, events as they come, or text.
+ * Yields the JSON answer, events as they come, or text; writes other bytes out itself.
  */
 export async function* run(input: ApiInput, context: Context): AsyncGenerator<unknown> {
   const method = input.method.toUpperCase();
   if (!methods.includes(method)) {
-    throw new CliError("usage", `${JSON.stringify(input.method)} is no method`, {
-      hint: `methods are ${methods.join(", ")}`,
-    });
+    throw wrong(
+      `${JSON.stringify(input.method)} is no method`,
+      `methods are ${methods.join(", ")}`,
+    );
   }
-  const fields = await fieldsOf(input, context);
-  const headers = headersOf(input.header ?? []);
+  const fields = await fieldsOf(input, context.host);
+  const request = requestOf(method, input, fields);
   const kind = context.asked.program === "kb" ? "dataset" : "app";
   const ask = (query: Readonly<Record<string, string>>) =>
-    context.raw(requestOf(method, input.path, fields, input.input, query), kind, { headers });
+    context.raw({ ...request, url: withQuery(request.url, query) }, kind, {});
   if (input.all) {
-    yield* everyPage(method, ask);
+    yield* everyPage(request, ask, context.asked.format);
     return;
   }
-  yield* shown(await ask({}), input.include ?? false);
+  if (method === "DELETE" && !context.asked.dryRun) {
+    await context.confirm(`Send DELETE ${request.url}?`);
+  }
+  const answer = await ask({});
+  if (input.include) await context.host.stdout.write(headOf(answer));
+  yield* shown(answer, context);
 }
 
-function requestOf(
-  method: string,
-  path: string,
-  fields: Readonly<Record<string, unknown>> | undefined,
-  body: string | undefined,
-  query: Readonly<Record<string, string>>,
-): HttpRequest {
-  const reads = method === "GET" || method === "HEAD";
-  const given =
-    reads && fields ? Object.entries(fields).map(([name, value]) => [name, String(value)]) : [];
-  const search = new URLSearchParams([...given, ...Object.entries(query)] as [string, string][]);
-  const clean = pathOf(path);
-  const url = search.size === 0 ? clean : `${clean}${clean.includes("?") ? "&" : "?"}${search}`;
-  const text = body ?? (reads || fields === undefined ? undefined : JSON.stringify(fields));
-  if (text === undefined) return { method, url, headers: {} };
+const reads = (method: string) => method === "GET" || method === "HEAD";
+
+function requestOf(method: string, input: ApiInput, fields: Fields | undefined): HttpRequest {
+  const path = pathOf(input.path);
+  const headers = headersOf(input.header ?? []);
+  if (reads(method)) {
+    if (input.input !== undefined) throw wrong(`a ${method} has no body for --input`);
+    return { method, url: withQuery(path, fields ?? {}), headers };
+  }
+  const text = input.input ?? (fields && JSON.stringify(fields));
+  if (text === undefined) return { method, url: path, headers };
   return {
     method,
-    url,
-    headers: { "content-type": "application/json" },
+    url: path,
+    headers: { "content-type": "application/json", ...headers },
     body: { kind: "json", text },
   };
 }
 
-/** `/datasets`, `datasets` and `/v1/datasets` are the same; steps upwards would leave the API. */
-function pathOf(path: string): string {
-  if (/^[a-z]+:\/\//i.test(path)) {
-    throw new CliError("usage", "give a path, not an address: the host comes from the base URL", {
-      hint: "for example /datasets",
-    });
+/** A list repeats its parameter, as the server reads it. */
+function withQuery(path: string, query: Fields): string {
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    for (const item of Array.isArray(value) ? (value as unknown[]) : [value]) {
+      search.append(name, typeof item === "string" ? item : JSON.stringify(item));
+    }
   }
-  const [route = "", query] = path.split(/\?(.*)/s);
+  return search.size === 0 ? path : `${path}${path.includes("?") ? "&" : "?"}${search}`;
+}
+
+/**
+ * `/datasets`, `datasets` and `/v1/datasets` are the same. Steps upwards would leave the API with
+ * the key, also those the URL parser makes of `\` and of characters it drops.
+ */
+function pathOf(path: string): string {
+  if (/^[a-z][a-z\d+.-]*:\/\//i.test(path)) {
+    throw wrong(
+      "give a path, not an address: the host comes from the base URL",
+      "for example /datasets",
+    );
+  }
+  // oxlint-disable-next-line no-control-regex -- these are what is looked for
+  if (/[\x00-\x1f\x7f\\]/.test(path)) {
+    throw wrong(`the path ${JSON.stringify(path)} holds a backslash or a control character`);
+  }
+  const [route = "", query] = path.replaceAll("#", "%23").split(/\?(.*)/s);
   const steps = route.replace(/^\/?v1(?=\/|$)/, "").replace(/^\/*/, "/");
   if (steps.split("/").some((step) => /^(\.|%2e){1,2}$/i.test(step))) {
-    throw new CliError("usage", `the path ${JSON.stringify(path)} leads upwards`);
+    throw wrong(`the path ${JSON.stringify(path)} leads upwards`);
   }
   return query === undefined ? steps : `${steps}?${query}`;
 }
 
 /** `-f name=text` and `-F name=value` (true, false, null, numbers, @file), as gh reads them. */
-async function fieldsOf(
-  input: ApiInput,
-  context: Context,
-): Promise<Record<string, unknown> | undefined> {
+async function fieldsOf(input: ApiInput, host: Host): Promise<Fields | undefined> {
   const raw = input.raw_field ?? [];
   const typed = input.field ?? [];
   if (raw.length + typed.length === 0) return undefined;
-  if (input.input !== undefined)
-    throw new CliError("usage", "give either fields or --input, not both");
+  if (input.input !== undefined) throw wrong("give either fields or --input, not both");
   const fields: Record<string, unknown> = {};
-  for (const assignment of raw) assign(fields, assignment, (text) => text);
+  for (const assignment of raw) {
+    const [steps, text] = parted(assignment);
+    assign(fields, steps, text, assignment);
+  }
   for (const assignment of typed) {
-    const at = assignment.indexOf("=");
-    const value = assignment.slice(at + 1);
-    if (value.startsWith("@")) {
-      const bytes = await context.host.files.read(value.slice(1)).catch((cause: unknown) => {
-        throw new CliError("usage", `${value.slice(1)} cannot be read`, { cause });
-      });
-      assign(fields, assignment, () => new TextDecoder().decode(bytes));
-    } else assign(fields, assignment, typedValue);
+    const [steps, text] = parted(assignment);
+    const value = text?.startsWith("@") ? await fileText(text.slice(1), host) : typedValue(text);
+    assign(fields, steps, value, assignment);
   }
   return fields;
 }
 
-function assign(
-  fields: Record<string, unknown>,
-  assignment: string,
-  read: (text: string) => unknown,
-): void {
-  const at = assignment.indexOf("=");
-  if (at < 1) throw new CliError("usage", `${JSON.stringify(assignment)} is no name=value`);
-  setAt(
-    fields,
-    assignment.slice(0, at).replace(/\[(\w*)\]/g, ".$1"),
-    read(assignment.slice(at + 1)),
-  );
+/** `a[b][]=x` → `["a", "b", ""]` and `x`; the text is undefined in `a[]`, an empty list. */
+function parted(assignment: string): [steps: string[], text: string | undefined] {
+  const [, name, inner = "", text] =
+    /^([^=[\]]+)((?:\[[^[\]=]*\])*)(?:=(.*))?$/s.exec(assignment) ?? [];
+  if (name === undefined || (text === undefined && !inner.endsWith("[]"))) {
+    throw wrong(
+      `${JSON.stringify(assignment)} is no name=value`,
+      "names may be nested: a[b]=c, a[]=x",
+    );
+  }
+  return [[name, ...[...inner.matchAll(/\[([^\]]*)\]/g)].map(([, step = ""]) => step)], text];
 }
 
-const typedValue = (text: string): unknown =>
-  /^(true|false|null|-?\d+(\.\d+)?)$/.test(text) ? (JSON.parse(text) as unknown) : text;
+/** Sets a nested field; an empty step adds to a list. */
+function assign(
+  fields: Record<string, unknown>,
+  steps: readonly string[],
+  value: unknown,
+  assignment: string,
+): void {
+  let at: Record<string, unknown> | unknown[] = fields;
+  for (const [index, step] of steps.entries()) {
+    const next = steps[index + 1];
+    if (Array.isArray(at) !== (step === "")) {
+      throw wrong(`${JSON.stringify(assignment)} uses one field as a list and as an object`);
+    }
+    if (next === undefined) {
+      if (!Array.isArray(at)) define(at, step, value);
+      else if (value !== undefined) at.push(value);
+      return;
+    }
+    const known: unknown = Array.isArray(at)
+      ? openItem(at, next)
+      : Object.hasOwn(at, step) && at[step];
+    const inside: Record<string, unknown> | unknown[] =
+      isObject(known) || Array.isArray(known) ? known : next === "" ? [] : {};
+    if (inside !== known) {
+      if (Array.isArray(at)) at.push(inside);
+      else define(at, step, inside);
+    }
+    at = inside;
+  }
+}
+
+/** `a[][x]=1 a[][y]=2 a[][x]=3` are two objects: a field that is there already begins the next one. */
+function openItem(list: readonly unknown[], field: string): unknown {
+  const last = list.at(-1);
+  return isObject(last) && field !== "" && !Object.hasOwn(last, field) ? last : undefined;
+}
+
+/** JSON's own words and numbers, as far as a number keeps every digit. */
+function typedValue(text: string | undefined): unknown {
+  if (text === undefined || !/^(true|false|null|-?(0|[1-9]\d*)(\.\d+)?)$/.test(text)) return text;
+  const value = JSON.parse(text) as unknown;
+  return Number.isInteger(value) && !Number.isSafeInteger(value) ? text : value;
+}
+
+async function fileText(path: string, host: Host): Promise<string> {
+  const bytes =
+    path === "-"
+      ? await wholeOf(host.stdin.bytes())
+      : await host.files.read(path).catch((cause: unknown) => {
+          throw wrong(`${JSON.stringify(path)} cannot be read`, undefined, cause);
+        });
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    throw wrong(`${JSON.stringify(path)} is not UTF-8 text`);
+  }
+}
+
+async function wholeOf(chunks: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+  const pieces: Uint8Array[] = [];
+  for await (const chunk of chunks) pieces.push(chunk);
+  return Buffer.concat(pieces);
+}
 
 function headersOf(lines: readonly string[]): Record<string, string> {
   const headers: Record<string, string> = {};
   for (const line of lines) {
-    const [name = "", value] = line.split(/:\s*(.*)/s);
-    if (value === undefined || !/^[\w-]+$/.test(name)) {
-      throw new CliError("usage", `${JSON.stringify(line)} is no header`, {
-        hint: "headers look like 'Accept: text/plain'",
-      });
+    const [, name, value] = /^([\w-]+):[ \t]*([^\r\n\0]*)$/.exec(line) ?? [];
+    if (name === undefined || value === undefined) {
+      throw wrong(`${JSON.stringify(line)} is no header`, "headers look like 'Accept: text/plain'");
     }
     if (name.toLowerCase() === "authorization") {
-      throw new CliError(
-        "usage",
+      throw wrong(
         "the key comes from the profile or the environment, never from the line",
-        {
-          hint: "`help auth` tells how",
-        },
+        "`help auth` tells how",
       );
     }
     headers[name.toLowerCase()] = value;
@@ -146,42 +223,124 @@ function headersOf(lines: readonly string[]): Record<string, string> {
   return headers;
 }
 
-async function* shown(answer: HttpAnswer, include: boolean): AsyncGenerator<unknown> {
-  if (include) {
-    const lines = Object.entries(answer.headers).map(([name, value]) => `${name}: ${value}`);
-    yield `${[`HTTP ${answer.status}`, ...lines, ""].join("\n")}\n`;
+/** Status and headers, then a blank line; what could act on a terminal is left out. */
+function headOf({ status, headers }: HttpAnswer): string {
+  const lines = Object.entries(headers).map(([name, value = ""]) => `${name}: ${value}`);
+  return [`HTTP ${status}`, ...lines, "", ""]
+    .map((line) => line.replace(/[^\t\x20-\x7e\u00a0-\uffff]/g, "\ufffd"))
+    .join("\n");
+}
+
+async function* shown(answer: HttpAnswer, { host, asked }: Context): AsyncGenerator<unknown> {
+  const type = answer.headers["content-type"] ?? "application/json";
+  const { isTTY } = host.stdout;
+  // As the server sent it, unless a format or a filter asks for values.
+  const asSent = asked.format === undefined;
+  if (type.includes("event-stream")) {
+    for await (const { raw, data } of eventsIn(answer.body)) yield asSent ? raw : data;
+    return;
   }
-  const type = answer.headers["content-type"] ?? "";
-  if (type.includes("text/event-stream")) {
-    for await (const event of eventsIn(answer.body)) yield event.data;
+  if (!/^text\/|json|xml|html/.test(type) && (isTTY || !asSent)) {
+    throw new CliError("usage", `the answer is binary (${type})`, {
+      hint: isTTY ? "redirect the output" : "leave out -o and --jq",
+    });
+  }
+  if (!type.includes("json") && asSent && !isTTY) {
+    for await (const chunk of answer.body) {
+      await host.stdout.write(chunk);
+      if (host.stdout.closed) return;
+    }
     return;
   }
   const text = await textOf(answer.body);
-  if (text === "") return;
+  if (text !== "") yield jsonOr(text);
+}
+
+function jsonOr(text: string): unknown {
   try {
-    yield JSON.parse(text) as unknown;
+    return JSON.parse(text) as unknown;
   } catch {
-    yield text;
+    return text;
   }
 }
 
-/** Rows of all pages of a list with numbered pages, as one array. */
+/** Every row of a list, as one array, or row by row where each is a line. */
 async function* everyPage(
-  method: string,
+  { method, url }: HttpRequest,
   ask: (query: Readonly<Record<string, string>>) => Promise<HttpAnswer>,
+  format: string | undefined,
 ): AsyncGenerator<unknown> {
-  if (method !== "GET") throw new CliError("usage", "--all reads lists: the method must be GET");
-  const size = 100;
-  const rows: unknown[] = [];
-  for (let page = 1; ; page++) {
-    const answer = await ask({ page: String(page), limit: String(size) });
-    const value: unknown = JSON.parse(await textOf(answer.body));
-    const data = isObject(value) ? value["data"] : undefined;
-    if (!Array.isArray(data)) {
-      throw new CliError("unsupported", "--all needs a list with numbered pages under `data`");
-    }
-    rows.push(...(data as unknown[]));
-    if (data.length < size) break;
+  if (method !== "GET") throw wrong("--all reads lists: the method must be GET");
+  const query = new URLSearchParams(url.split("?")[1]);
+  const place = ["page", "last_id", "first_id"].find((name) => query.has(name));
+  if (place !== undefined) throw wrong(`--all cannot be used with ${place}`);
+  const size = query.get("limit");
+  const read = async (paging: Readonly<Record<string, string>>): Promise<unknown> => {
+    const { limit = "", ...place } = paging;
+    // A limit of the line is in the path already.
+    const answer = await ask(size === null ? { ...place, limit } : place);
+    return jsonOr(await textOf(answer.body));
+  };
+
+  const known = returnsOf(url);
+  // The first answer tells how a list goes on that the table does not know.
+  const answers = known ? [] : [await read({ limit: String(largestPage) })];
+  const returns = known ?? pagingOf(answers[0]);
+  // Above the largest page the server cuts, and a cut page is not the last one.
+  const sized = { ...returns, cap: Math.min(Number(size) || largestPage, largestPage) };
+  const progress = noProgress();
+  const rows = rowsOf(
+    sized,
+    { limit: Infinity },
+    async (paging) => pageOf(returns, answers.shift() ?? (await read(paging))),
+    progress,
+  );
+  if (format === "jsonl") yield* rows;
+  else {
+    const all: unknown[] = [];
+    for await (const row of rows) all.push(row);
+    yield all;
   }
-  yield rows;
+  const { shown, total = 0 } = progress;
+  if (shown < total) {
+    throw new CliError(
+      "partial",
+      `the server counts ${total} rows, but its pages held ${shown} different ones`,
+      { verdict: true, details: { shown, total } },
+    );
+  }
 }
+
+/** Rows of a page that every list of the service gives (server §5). */
+const largestPage = 100;
+
+/** How the list of a route of the table goes on; undefined for other routes. */
+function returnsOf(url: string): Returns<never> | undefined {
+  const path = url.split("?", 1)[0] ?? "";
+  const fits = operations
+    .filter(({ returns }) => isList(returns))
+    .map((row) => ({ returns: row.returns, route: methodAndPath(row) }))
+    .filter(
+      ({ route: [method, template] }) =>
+        method === "GET" && new RegExp(`^${template.replace(/\{\w+\}/g, "[^/]+")}$`).test(path),
+    );
+  return (fits.find(({ route }) => route[1] === path) ?? fits[0])?.returns;
+}
+
+const isList = ({ kind }: Returns<never>) =>
+  kind === "list" || kind === "page" || kind === "cursor";
+
+/** How an unknown list goes on: by the number of a page, after the id of a row, or not at all. */
+function pagingOf(answer: unknown): Returns<never> {
+  if (Array.isArray(answer)) return { kind: "list", rows: "", columns: [] };
+  if (!isObject(answer) || !Array.isArray(answer["data"])) {
+    throw new CliError("unsupported", "--all needs a list, and the answer holds none under `data`");
+  }
+  const shape = { rows: "data", columns: [], cap: largestPage } as const;
+  if (typeof answer["page"] === "number") return { kind: "page", ...shape };
+  if (typeof answer["has_more"] !== "boolean") return { kind: "list", ...shape };
+  return { kind: "cursor", after: "last_id", ...shape };
+}
+
+const wrong = (message: string, hint?: string, cause?: unknown) =>
+  new CliError("usage", message, { hint, cause, changed: "nothing" });

@@ -41,7 +41,11 @@ const docWait = task({
   sends: [documents.list, documents.show, documents.indexingStatus, knowledge.list],
   effect: "reads",
   exits: ["remote-failed"],
-  examples: ["kb doc wait Handbook", "kb doc wait Handbook welcome.md --timeout 5m"],
+  examples: [
+    "kb doc wait Handbook",
+    "kb doc wait Handbook welcome.md --timeout 5m",
+    "kb doc wait Handbook --batch $BATCH",
+  ],
   load: () => import("./kb-doc-wait.ts"),
 });
 
@@ -61,7 +65,11 @@ const kbSearch = task({
   sends: [knowledge.search, knowledge.show],
   wraps: knowledge.search,
   effect: "reads",
-  examples: ["kb search Handbook onboarding", "kb search Handbook onboarding --top-k 3 -o json"],
+  examples: [
+    "kb search Handbook onboarding",
+    "kb search Handbook onboarding --top-k 3 -o json",
+    "kb search Handbook 'parking at the office' --search-method keyword_search",
+  ],
   load: () => import("./kb-search.ts"),
 });
 
@@ -75,7 +83,10 @@ const docReplace = task({
   sends: [documents.replace, documents.updateByFile],
   wraps: documents.replace,
   effect: "writes",
-  examples: ["kb doc replace Handbook welcome.md welcome.md"],
+  examples: [
+    "kb doc replace Handbook welcome.md welcome.md",
+    `kb doc replace Handbook welcome.md welcome.md --process-rule '{"mode":"automatic"}'`,
+  ],
   load: () => import("./kb-doc-replace.ts"),
 });
 
@@ -100,8 +111,8 @@ const docDownload = task({
   wraps: documents.downloadZip,
   effect: "reads",
   examples: [
-    "kb doc download Handbook welcome.md --dir .",
-    "kb doc download Handbook welcome.md --zip handbook.zip",
+    "kb doc download Handbook welcome.md --dir downloads",
+    "kb doc download Handbook welcome.md leave.md --zip handbook.zip",
   ],
   load: () => import("./kb-doc-download.ts"),
 });
@@ -126,7 +137,11 @@ const metadataSet = task({
   sends: [metadata.set, metadata.list, documents.show],
   wraps: metadata.set,
   effect: "writes",
-  examples: ["kb metadata set Handbook welcome.md --set team=people"],
+  examples: [
+    "kb metadata set Handbook welcome.md leave.md --set team=people",
+    "kb metadata set Handbook welcome.md --unset team",
+    "kb metadata set Handbook welcome.md --set team=people --replace",
+  ],
   load: () => import("./kb-metadata-set.ts"),
 });
 
@@ -143,7 +158,8 @@ const pipelineRun = task({
   effect: "writes",
   exits: ["remote-failed"],
   examples: [
-    `kb pipeline run Handbook --datasource-type local_file --datasource-info-list '[{"reference":"0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e"}]' --start-node-id 1 --is-published`,
+    `kb pipeline run Handbook --datasource-type local_file --datasource-info-list "[{\\"reference\\":\\"$FILE\\"}]" --start-node-id 1 --is-published`,
+    "kb pipeline run Handbook --datasource-type local_file --datasource-info-list @files.json --start-node-id 1 --no-is-published --blocking",
   ],
   load: () => import("./kb-pipeline-run.ts"),
 });
@@ -164,7 +180,10 @@ const completionCreate = task({
   wraps: completions.complete,
   effect: "writes",
   exits: ["remote-failed", "cut"],
-  examples: [`wf completion create --inputs '{"topic":"leave"}'`],
+  examples: [
+    `wf completion create --inputs '{"topic":"leave"}'`,
+    "wf completion create --query 'Sum up the leave policy' --blocking --jq .answer",
+  ],
   load: () => import("./completion-create.ts"),
 });
 
@@ -180,7 +199,10 @@ const builtInEnable = task({
   sends: [metadata.enableBuiltIn, metadata.overview],
   wraps: metadata.enableBuiltIn,
   effect: "writes",
-  examples: ["kb metadata built-in enable Handbook"],
+  examples: [
+    "kb metadata built-in enable Handbook",
+    "kb metadata built-in enable Handbook --jq .built_in_field_enabled",
+  ],
   load: async () => (await import("./kb-metadata-built-in.ts")).enable,
 });
 
@@ -194,7 +216,10 @@ const builtInDisable = task({
   sends: [metadata.disableBuiltIn, metadata.overview],
   wraps: metadata.disableBuiltIn,
   effect: "writes",
-  examples: ["kb metadata built-in disable Handbook"],
+  examples: [
+    "kb metadata built-in disable Handbook",
+    "kb metadata built-in disable Handbook --dry-run",
+  ],
   load: async () => (await import("./kb-metadata-built-in.ts")).disable,
 });
 
@@ -210,7 +235,7 @@ const tagUnbind = task({
   sends: [tags.unbind],
   wraps: tags.unbind,
   effect: "writes",
-  examples: ["kb tag unbind Handbook published"],
+  examples: ["kb tag unbind Handbook published", "kb tag unbind Handbook draft published"],
   load: () => import("./kb-tag-unbind.ts"),
 });
 
@@ -254,7 +279,11 @@ const workflowRun = task({
   wraps: workflows.run,
   effect: "writes",
   exits: ["paused", "remote-failed", "cut"],
-  examples: ["wf run --input query=hello", "wf run --input query=hello --detach -o name"],
+  examples: [
+    "wf run --input query=hello",
+    "wf run --input query=hello --detach -o name",
+    `wf run --inputs '{"query":"hello"}' --jq .outputs`,
+  ],
   load: () => import("./workflow-run.ts"),
 });
 
@@ -300,7 +329,7 @@ const workflowStop = task({
   sends: [workflows.stop, workflows.show],
   wraps: workflows.stop,
   effect: "writes",
-  examples: ["wf stop $TASK --run $RUN"],
+  examples: ["wf stop $TASK", "wf stop $TASK --run $RUN"],
   load: () => import("./workflow-stop.ts"),
 });
 
@@ -320,7 +349,11 @@ const chatSend = task({
   wraps: chats.send,
   effect: "writes",
   exits: ["paused", "remote-failed"],
-  examples: ["wf --app chat chat send 'How many days of leave do I have?'"],
+  examples: [
+    "wf --app chat chat send 'How many days of leave do I have?'",
+    "wf --app chat chat send 'And in the first year?' --conversation-id $CONVERSATION",
+    "wf --app chat chat send Hello --blocking --jq .answer",
+  ],
   load: () => import("./chat-send.ts"),
 });
 
@@ -373,6 +406,7 @@ const profileAdd = task({
   examples: [
     "kb profile add work --base-url https://example.com/v1 --key-command 'pass show work/kb'",
     "kb profile add work --app support --key-command 'pass show work/support'",
+    "kb profile add work --user ann --mark-read-only",
   ],
   load: async () => (await import("./profile.ts")).add,
 });
@@ -387,7 +421,7 @@ const profileList = task({
   ),
   sends: [],
   effect: "reads",
-  examples: ["kb profile list"],
+  examples: ["kb profile list", "kb profile list -o json"],
   load: async () => (await import("./profile.ts")).list,
 });
 
@@ -398,7 +432,7 @@ const profileShow = task({
   returns: named("name", profileSheet),
   sends: [],
   effect: "reads",
-  examples: ["kb profile show work"],
+  examples: ["kb profile show", "kb profile show work"],
   load: async () => (await import("./profile.ts")).show,
 });
 
@@ -409,7 +443,7 @@ const profileUse = task({
   returns: nothing,
   sends: [],
   effect: "writes",
-  examples: ["kb profile use work"],
+  examples: ["kb profile use work", "kb profile use work && kb config explain"],
   load: async () => (await import("./profile.ts")).use,
 });
 
@@ -420,7 +454,7 @@ const profileRemove = task({
   returns: nothing,
   sends: [],
   effect: "destroys",
-  examples: ["kb profile remove work --yes"],
+  examples: ["kb profile remove work --yes", "kb profile remove work --yes --if-exists"],
   load: async () => (await import("./profile.ts")).remove,
 });
 
@@ -431,7 +465,7 @@ const configExplain = task({
   returns: named("setting", list("", "setting", "value", "source")),
   sends: [],
   effect: "reads",
-  examples: ["kb config explain"],
+  examples: ["kb config explain", "kb config explain --profile work -o json"],
   load: () => import("./config-explain.ts"),
 });
 
@@ -456,7 +490,11 @@ const api = task({
   returns: { kind: "json" },
   sends: [],
   effect: "writes",
-  examples: ["kb api GET /datasets -f limit=1", "kb api POST /datasets -f name=Handbook --dry-run"],
+  examples: [
+    "kb api GET /datasets -f limit=1",
+    "kb api GET /datasets --all --jq '.[].name'",
+    "kb api POST /datasets -f name=Handbook -f indexing_technique=economy",
+  ],
   load: () => import("./api.ts"),
 });
 
@@ -468,7 +506,7 @@ const doctor = task({
   returns: named("check", list("", "check", "result", "found", "next")),
   sends: [],
   effect: "reads",
-  examples: ["kb doctor"],
+  examples: ["kb doctor", `kb doctor --jq '.[] | select(.result != "ok") | .next'`],
   load: () => import("./doctor.ts"),
 });
 
@@ -487,29 +525,37 @@ const sandbox = task({
   returns: named("base_url", record("base_url", "key", "apps", "profile", "data")),
   sends: [],
   effect: "reads",
-  examples: ["kb sandbox --ephemeral -- kb create Handbook --indexing-technique economy"],
+  examples: [
+    "kb sandbox --data sandbox",
+    "kb sandbox --ephemeral -- kb create Handbook --indexing-technique economy",
+    "kb sandbox --ephemeral --fault 'GET /datasets* status=503 times=2' -- kb list -vv",
+  ],
   load: () => import("./sandbox.ts"),
 });
 
 const shellLines = [
-  ["bash", "source <(kb completion bash)"],
-  ["zsh", "source <(kb completion zsh)"],
-  ["fish", "kb completion fish | source"],
-  ["powershell", "kb completion powershell | Out-String | Invoke-Expression"],
+  ["bash", "source <(kb completion bash)", "echo 'source <(kb completion bash)' >> ~/.bashrc"],
+  ["zsh", "source <(kb completion zsh)", "echo 'source <(kb completion zsh)' >> ~/.zshrc"],
+  ["fish", "kb completion fish | source", "kb completion fish >> ~/.config/fish/config.fish"],
+  [
+    "powershell",
+    "kb completion powershell | Out-String | Invoke-Expression",
+    "kb completion powershell >> $PROFILE",
+  ],
 ] as const;
 
 /** One command a shell, because `completion` is a noun of wf, too. */
-const completion = shellLines.map(([shell, line]) =>
+const completion = shellLines.map(([shell, ...lines]) =>
   task({
     command: `completion ${shell}`,
     summary: `Print the script that completes commands, flags and names in ${shell}`,
     about:
-      "The line of the example belongs into the shell's start-up file. kb and wf have a script each.",
+      "The first example is for this shell, the second for every new one. kb and wf have a script each.",
     params: {},
     returns: { kind: "json" },
     sends: [],
     effect: "reads",
-    examples: [line],
+    examples: lines,
     load: async () => (await import("./completion.ts"))[shell],
   }),
 );

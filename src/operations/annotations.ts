@@ -55,7 +55,10 @@ export const list = operation({
     more,
     time("created", "created_at"),
   ),
-  examples: ["wf --app chat annotation list --keyword leave"],
+  examples: [
+    "wf --app chat annotation list --keyword leave",
+    "wf --app chat annotation list --all -o csv",
+  ],
 });
 
 export const create = operation({
@@ -68,6 +71,7 @@ export const create = operation({
   returns: sheet,
   examples: [
     "wf --app chat annotation create --question 'Where is the office?' --answer 'Main street 1.'",
+    "wf --app chat annotation create --each annotations.csv",
   ],
 });
 
@@ -80,7 +84,8 @@ export const update = operation({
   params: { annotation_id, question, answer },
   returns: sheet,
   examples: [
-    "wf --app chat annotation update 0190f2b4-d24d-7eaf-8716-2f3041526374 --question Where? --answer There.",
+    "wf --app chat annotation update $ANNOTATION --question Where? --answer There.",
+    "wf --app chat annotation update --each changes.csv",
   ],
 });
 
@@ -94,7 +99,10 @@ export const remove = operation({
   returns: nothing,
   done: 404,
   destructive: true,
-  examples: ["wf --app chat annotation delete 0190f2b4-d24d-7eaf-8716-2f3041526374 --yes"],
+  examples: [
+    "wf --app chat annotation delete $ANNOTATION --yes",
+    "wf --app chat annotation delete $ANNOTATION --yes --if-exists",
+  ],
 });
 
 const replySwitch = {
@@ -118,6 +126,7 @@ export const enableReply = operation({
   fixed: { action: "enable" },
   examples: [
     "wf --app chat annotation reply enable --embedding-provider-name langgenius/openai/openai --embedding-model-name text-embedding-3-small --score-threshold 0.9",
+    "wf --app chat annotation reply enable --embedding-provider-name langgenius/openai/openai --embedding-model-name text-embedding-3-small --score-threshold 0.8 -o name",
   ],
 });
 
@@ -128,6 +137,7 @@ export const disableReply = operation({
   fixed: { action: "disable" },
   examples: [
     "wf --app chat annotation reply disable --embedding-provider-name langgenius/openai/openai --embedding-model-name text-embedding-3-small --score-threshold 0.9",
+    "wf --app chat annotation reply disable --embedding-provider-name langgenius/openai/openai --embedding-model-name text-embedding-3-small --score-threshold 0.9 --dry-run",
   ],
 });
 
@@ -145,5 +155,8 @@ export const replyStatus = operation({
     "job_id",
     record<ReplyJob & { readonly error_msg: string }>("job_id", "job_status", "error_msg"),
   ),
-  examples: ["wf --app chat annotation reply status enable 0190f2b4-e35e-7fb0-9827-304152637485"],
+  examples: [
+    "wf --app chat annotation reply status enable $JOB",
+    "wf --app chat annotation reply status enable $JOB --jq .job_status",
+  ],
 });

@@ -142,7 +142,7 @@ export const meta = operation({
   route: "GET /meta",
   params: {},
   returns: record<AppMeta>("tool_icons"),
-  examples: ["wf app meta"],
+  examples: ["wf app meta", "wf app meta --jq .tool_icons"],
 });
 
 export const parameters = operation({
@@ -199,7 +199,7 @@ export const site = operation({
       "use_icon_as_answer_icon",
     ),
   ),
-  examples: ["wf app site"],
+  examples: ["wf app site", "wf app site --jq .title"],
 });
 
 export const endUser = operation({
@@ -225,5 +225,5 @@ export const endUser = operation({
     "tenant_id",
   ),
   since: "1.13.0",
-  examples: ["wf user show 0190f2b4-6b3c-7a18-8c4d-5e6f7a8b9c0d"],
+  examples: ["wf user show $USER_ID", "wf user show $USER_ID --jq .session_id"],
 });

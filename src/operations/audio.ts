@@ -11,7 +11,7 @@ export const transcribe = operation({
   returns: record<{ readonly text: string }>("text"),
   retry: "safe",
   idle: 1260,
-  examples: ["wf audio transcribe question.mp3"],
+  examples: ["wf audio transcribe question.mp3", "wf audio transcribe question.mp3 --jq .text"],
 });
 
 export const speak = operation({
@@ -30,5 +30,8 @@ export const speak = operation({
   returns: bytes,
   retry: "safe",
   idle: 1260,
-  examples: ["wf audio speak --text Welcome --output-file welcome.mp3"],
+  examples: [
+    "wf audio speak --text Welcome --output-file welcome.mp3",
+    "wf audio speak --message-id $MESSAGE --output-file answer.mp3",
+  ],
 });

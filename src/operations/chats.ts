@@ -232,7 +232,7 @@ export const stop = operation({
   },
   returns: success,
   retry: "idempotent",
-  examples: ["wf --app chat chat stop 0190f2b4-9e0f-7a6b-83d2-8b9c0d1e2f30"],
+  examples: ["wf --app chat chat stop $TASK", "wf --app chat chat stop $TASK --user ann"],
 });
 
 export const suggested = operation({
@@ -243,7 +243,10 @@ export const suggested = operation({
   route: "GET /messages/{message_id}/suggested",
   params: { message_id, user: userInQuery },
   returns: named("", rows<string>("data", ["question", (question) => question])),
-  examples: ["wf --app chat message suggested 0190f2b4-af1a-7b7c-94e3-9c0d1e2f3041"],
+  examples: [
+    "wf --app chat message suggested $MESSAGE",
+    "wf --app chat message suggested $MESSAGE --jq '.[]'",
+  ],
 });
 
 export const feedback = operation({
@@ -261,8 +264,9 @@ export const feedback = operation({
   returns: success,
   retry: "idempotent",
   examples: [
-    "wf --app chat message feedback 0190f2b4-af1a-7b7c-94e3-9c0d1e2f3041 --rating like",
-    "wf --app chat message feedback 0190f2b4-af1a-7b7c-94e3-9c0d1e2f3041",
+    "wf --app chat message feedback $MESSAGE --rating like",
+    "wf --app chat message feedback $MESSAGE --rating dislike --content 'The number is wrong.'",
+    "wf --app chat message feedback $MESSAGE",
   ],
 });
 
@@ -286,7 +290,7 @@ export const feedbacks = operation({
     "from_account_id",
     ["updated", ({ updated_at }) => new Date(`${updated_at}Z`)],
   ),
-  examples: ["wf --app chat feedback list --all -o csv"],
+  examples: ["wf --app chat feedback list", "wf --app chat feedback list --all -o csv"],
 });
 
 export const conversations = operation({
@@ -327,7 +331,10 @@ export const removeConversation = operation({
   returns: nothing,
   done: 404,
   destructive: true,
-  examples: ["wf --app chat conversation delete 0190f2b4-b02b-7c8d-a5f4-0d1e2f304152 --yes"],
+  examples: [
+    "wf --app chat conversation delete $CONVERSATION --yes",
+    "wf --app chat conversation delete $CONVERSATION --yes --if-exists",
+  ],
 });
 
 export const renameConversation = operation({
@@ -353,7 +360,10 @@ export const renameConversation = operation({
     "inputs",
   ),
   retry: "idempotent",
-  examples: ["wf --app chat conversation rename 0190f2b4-b02b-7c8d-a5f4-0d1e2f304152 --name Leave"],
+  examples: [
+    "wf --app chat conversation rename $CONVERSATION --name Leave",
+    "wf --app chat conversation rename $CONVERSATION --auto-generate",
+  ],
 });
 
 export const variables = operation({
@@ -378,7 +388,10 @@ export const variables = operation({
     "description",
     time("created", "created_at"),
   ),
-  examples: ["wf --app convo conversation variables 0190f2b4-b02b-7c8d-a5f4-0d1e2f304152"],
+  examples: [
+    "wf conversation variables $CONVERSATION",
+    "wf conversation variables $CONVERSATION --variable-name mood",
+  ],
 });
 
 export const setVariable = operation({
@@ -404,7 +417,8 @@ export const setVariable = operation({
     time("created", "created_at"),
   ),
   examples: [
-    `wf --app convo conversation set-variable 0190f2b4-b02b-7c8d-a5f4-0d1e2f304152 0190f2b4-c13c-7d9e-b605-1e2f30415263 --value '"happy"'`,
+    `wf conversation set-variable $CONVERSATION $VARIABLE --value '"happy"'`,
+    "wf conversation set-variable $CONVERSATION $VARIABLE --value @mood.json",
   ],
 });
 
@@ -435,5 +449,8 @@ export const messages = operation({
     "error",
     "inputs",
   ),
-  examples: ["wf --app chat conversation messages 0190f2b4-b02b-7c8d-a5f4-0d1e2f304152"],
+  examples: [
+    "wf --app chat conversation messages $CONVERSATION",
+    "wf --app chat conversation messages $CONVERSATION --all -o jsonl",
+  ],
 });

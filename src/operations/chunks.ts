@@ -199,7 +199,10 @@ export const show = operation({
   route: "GET /datasets/{dataset_id}/documents/{document_id}/segments/{segment_id}",
   params: { dataset_id, document_id, segment_id },
   returns: sheet,
-  examples: ["kb chunk show Handbook welcome.md 0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e"],
+  examples: [
+    "kb chunk show Handbook welcome.md $CHUNK",
+    "kb chunk show Handbook welcome.md $CHUNK --jq .content",
+  ],
 });
 
 export const update = operation({
@@ -232,7 +235,9 @@ export const update = operation({
   returns: sheet,
   retry: "idempotent",
   examples: [
-    "kb chunk update Handbook welcome.md 0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e --content Parking",
+    "kb chunk update Handbook welcome.md $CHUNK --content 'Parking is free.'",
+    "kb chunk update Handbook welcome.md $CHUNK --keyword parking --keyword office",
+    "kb chunk update Handbook welcome.md $CHUNK --no-enabled",
   ],
 });
 
@@ -246,7 +251,10 @@ export const remove = operation({
   returns: nothing,
   done: 404,
   destructive: true,
-  examples: ["kb chunk delete Handbook welcome.md 0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e --yes"],
+  examples: [
+    "kb chunk delete Handbook welcome.md $CHUNK --yes",
+    "kb chunk delete Handbook welcome.md $CHUNK --yes --if-exists",
+  ],
 });
 
 export const children = operation({
@@ -271,7 +279,10 @@ export const children = operation({
     time("created", "created_at"),
     time("updated", "updated_at"),
   ),
-  examples: ["kb chunk child list Handbook welcome.md 0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e"],
+  examples: [
+    "kb chunk child list Handbook welcome.md $CHUNK",
+    "kb chunk child list Handbook welcome.md $CHUNK --keyword parking --all",
+  ],
 });
 
 export const createChild = operation({
@@ -288,7 +299,8 @@ export const createChild = operation({
   },
   returns: childSheet,
   examples: [
-    "kb chunk child add Handbook welcome.md 0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e --content Parking",
+    "kb chunk child add Handbook welcome.md $CHUNK --content Parking",
+    "kb chunk child add Handbook welcome.md $CHUNK --each children.csv",
   ],
 });
 
@@ -308,7 +320,8 @@ export const updateChild = operation({
   },
   returns: childSheet,
   examples: [
-    "kb chunk child update Handbook welcome.md 0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e 0190f2b4-7a10-7d42-8e5f-1b2c3d4e5f60 --content Parking",
+    "kb chunk child update Handbook welcome.md $CHUNK $CHILD --content Parking",
+    "kb chunk child update Handbook welcome.md $CHUNK $CHILD --content Parking --dry-run",
   ],
 });
 
@@ -324,6 +337,7 @@ export const removeChild = operation({
   done: 404,
   destructive: true,
   examples: [
-    "kb chunk child delete Handbook welcome.md 0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e 0190f2b4-7a10-7d42-8e5f-1b2c3d4e5f60 --yes",
+    "kb chunk child delete Handbook welcome.md $CHUNK $CHILD --yes",
+    "kb chunk child delete Handbook welcome.md $CHUNK $CHILD --yes --if-exists",
   ],
 });

@@ -58,5 +58,5 @@ export const stop = operation({
   },
   returns: record<{ readonly result: "success" }>("result"),
   retry: "idempotent",
-  examples: ["wf completion stop 0190f2b4-9e0f-7a6b-83d2-8b9c0d1e2f30"],
+  examples: ["wf completion stop $TASK", "wf completion stop $TASK --user ann"],
 });

@@ -206,7 +206,11 @@ export const list = operation({
     "created_from",
     "position",
   ),
-  examples: ["kb doc list Handbook", "kb doc list Handbook --status error --all"],
+  examples: [
+    "kb doc list Handbook",
+    "kb doc list Handbook --status error --all",
+    "kb doc list Handbook --keyword leave -o name",
+  ],
 });
 
 export const show = operation({
@@ -248,7 +252,10 @@ export const show = operation({
     "document_process_rule",
     "indexing_latency",
   ),
-  examples: ["kb doc show Handbook welcome.md"],
+  examples: [
+    "kb doc show Handbook welcome.md",
+    "kb doc show Handbook welcome.md --metadata only -o json",
+  ],
 });
 
 export const createByText = operation({
@@ -271,8 +278,10 @@ export const createByText = operation({
     doc_language,
     process_rule,
     retrieval_model,
-    embedding_model: body.text("Embedding model, while the knowledge base has no technique"),
-    embedding_model_provider: body.text("Provider of the embedding model"),
+    embedding_model: body.model("Embedding model, while the knowledge base has no technique", {
+      fills: { embedding_model_provider: "provider" },
+    }),
+    embedding_model_provider: body.text("Provider of it; the model is then sent as typed"),
     original_document_id: body.ref("document", "Document to update instead, name or id"),
   },
   returns: inBatch,
@@ -280,6 +289,7 @@ export const createByText = operation({
   examples: [
     "kb doc add Handbook welcome.md --text-file welcome.md",
     "kb doc add Handbook welcome.md --text Welcome! --indexing-technique economy",
+    "date | kb doc add Handbook today.md --text-file -",
   ],
 });
 
@@ -301,8 +311,10 @@ export const createByFile = operation({
     doc_language: doc_language_data,
     process_rule: process_rule_data,
     retrieval_model: data.json("Search settings, JSON", { shape: retrievalShape }),
-    embedding_model: data.text("Embedding model, while the knowledge base has no technique"),
-    embedding_model_provider: data.text("Provider of the embedding model"),
+    embedding_model: data.model("Embedding model, while the knowledge base has no technique", {
+      fills: { embedding_model_provider: "provider" },
+    }),
+    embedding_model_provider: data.text("Provider of it; the model is then sent as typed"),
     duplicate: data.flag("Replace a document of the same name instead of adding a second one", {
       server: "true",
     }),
@@ -313,6 +325,7 @@ export const createByFile = operation({
   examples: [
     "kb doc upload Handbook welcome.md",
     `kb doc upload Handbook welcome.md --process-rule '{"mode":"automatic"}'`,
+    "kb doc upload Handbook --each files.csv --errors-to failed.csv",
   ],
 });
 
@@ -337,7 +350,10 @@ export const updateByText = operation({
     retrieval_model,
   },
   returns: inBatch,
-  examples: ["kb doc update Handbook welcome.md --text-file welcome.md"],
+  examples: [
+    "kb doc update Handbook welcome.md --text-file welcome.md",
+    "kb doc update Handbook leave.md --name holidays.md --text 'Thirty days a year.'",
+  ],
 });
 
 const replacement = {
@@ -384,7 +400,10 @@ export const remove = operation({
   returns: nothing,
   done: 404,
   destructive: true,
-  examples: ["kb doc delete Handbook welcome.md --yes"],
+  examples: [
+    "kb doc delete Handbook welcome.md --yes",
+    "kb doc delete Handbook welcome.md leave.md --yes --if-exists",
+  ],
 });
 
 const document_ids = body.ref("document", "Document, name or id", {
@@ -406,7 +425,10 @@ export const enable = operation({
   command: "kb doc enable <kb> <doc...>",
   summary: "Let searches find documents again",
   fixed: { action: "enable" },
-  examples: ["kb doc enable Handbook welcome.md"],
+  examples: [
+    "kb doc enable Handbook welcome.md",
+    "kb doc enable Handbook $(kb doc list Handbook --status disabled --all -o name)",
+  ],
 });
 
 export const disable = operation({
@@ -414,7 +436,10 @@ export const disable = operation({
   command: "kb doc disable <kb> <doc...>",
   summary: "Hide indexed documents from searches",
   fixed: { action: "disable" },
-  examples: ["kb doc disable Handbook welcome.md"],
+  examples: [
+    "kb doc disable Handbook welcome.md",
+    "kb doc disable Handbook $(kb doc list Handbook --keyword leave -o name)",
+  ],
 });
 
 export const archive = operation({
@@ -422,7 +447,7 @@ export const archive = operation({
   command: "kb doc archive <kb> <doc...>",
   summary: "Hide documents from searches and protect them from changes",
   fixed: { action: "archive" },
-  examples: ["kb doc archive Handbook welcome.md"],
+  examples: ["kb doc archive Handbook welcome.md", "kb doc archive Handbook welcome.md leave.md"],
 });
 
 export const unarchive = operation({
@@ -430,7 +455,10 @@ export const unarchive = operation({
   command: "kb doc unarchive <kb> <doc...>",
   summary: "Take documents back out of the archive",
   fixed: { action: "un_archive" },
-  examples: ["kb doc unarchive Handbook welcome.md"],
+  examples: [
+    "kb doc unarchive Handbook welcome.md",
+    "kb doc unarchive Handbook welcome.md leave.md",
+  ],
 });
 
 export const indexingStatus = operation({
@@ -459,7 +487,10 @@ export const indexingStatus = operation({
     time("paused", "paused_at"),
     time("stopped", "stopped_at"),
   ),
-  examples: ["kb doc status Handbook 20261121000509577423"],
+  examples: [
+    "kb doc status Handbook $BATCH",
+    "kb doc status Handbook $BATCH --jq '.[].indexing_status'",
+  ],
 });
 
 export const downloadLink = operation({
@@ -471,7 +502,7 @@ export const downloadLink = operation({
   params: { dataset_id, document_id },
   returns: named("url", record<{ readonly url: string }>("url")),
   since: "1.13.1",
-  examples: ["kb doc link Handbook welcome.md"],
+  examples: ["kb doc link Handbook welcome.md", "kb doc link Handbook welcome.md --jq .url"],
 });
 
 export const downloadZip = operation({

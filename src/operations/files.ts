@@ -63,6 +63,7 @@ export const preview = operation({
   },
   returns: bytes,
   examples: [
-    "wf --app chat file preview 0190f2b4-8d1e-7f5a-b2c1-7a8b9c0d1e2f --output-file welcome.md",
+    "wf --app chat file preview $FILE --output-file welcome.md",
+    "wf --app chat file preview $FILE --as-attachment > welcome.md",
   ],
 });

@@ -65,7 +65,10 @@ export const show = operation({
     "resolved_default_values",
   ),
   since: "1.14.0",
-  examples: ["wf --app review form show $TOKEN"],
+  examples: [
+    "wf --app review form show $TOKEN",
+    "wf --app review form show $TOKEN --jq '.user_actions[].id'",
+  ],
 });
 
 export const submit = operation({
@@ -85,5 +88,8 @@ export const submit = operation({
   },
   returns: record<Readonly<Record<string, unknown>>>(),
   since: "1.14.0",
-  examples: [`wf --app review form submit $TOKEN --action approve --inputs '{"comment":"fine"}'`],
+  examples: [
+    `wf --app review form submit $TOKEN --action approve --inputs '{"comment":"fine"}'`,
+    `wf --app review form submit $TOKEN --action reject --inputs '{"comment":""}'`,
+  ],
 });

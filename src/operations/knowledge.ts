@@ -179,8 +179,10 @@ const indexing_technique = body.choice(techniques, "How chunks are indexed");
 const permission = body.choice(permissions, "Who in the workspace may see it", {
   server: "only_me",
 });
-const embedding_model = body.text("Embedding model, as the list of models names it");
-const embedding_model_provider = body.text("Provider of the embedding model");
+const embedding_model = body.model("Embedding model, from the list of models", {
+  fills: { embedding_model_provider: "provider" },
+});
+const embedding_model_provider = body.text("Provider of it; the model is then sent as typed");
 const external_knowledge_api_id = body.text("API of the external knowledge");
 const external_knowledge_id = body.text("Knowledge behind that API");
 
@@ -214,7 +216,11 @@ export const list = operation({
     "app_count",
     time("updated", "updated_at"),
   ),
-  examples: ["kb list --keyword hand", "kb list --tag published --all"],
+  examples: [
+    "kb list --keyword hand",
+    "kb list --tag published --all",
+    "kb list --all --jq '.[] | select(.document_count == 0) | .name'",
+  ],
 });
 
 export const create = operation({
@@ -242,6 +248,7 @@ export const create = operation({
   examples: [
     "kb create Handbook --indexing-technique economy",
     "kb create Handbook --permission all_team_members --if-not-exists",
+    "kb create --each bases.csv --indexing-technique economy",
   ],
 });
 
@@ -253,7 +260,7 @@ export const show = operation({
   route: "GET /datasets/{dataset_id}",
   params: { dataset_id },
   returns: sheet,
-  examples: ["kb show Handbook"],
+  examples: ["kb show Handbook", "kb show Handbook --jq .retrieval_model_dict"],
 });
 
 export const update = operation({
@@ -284,7 +291,11 @@ export const update = operation({
     external_knowledge_api_id,
   },
   returns: sheet,
-  examples: ["kb update Handbook --name Policies", "kb update Handbook --permission only_me"],
+  examples: [
+    "kb update Handbook --name Policies",
+    "kb update Handbook --permission only_me",
+    "kb update Handbook --description 'What new colleagues ask' --dry-run",
+  ],
 });
 
 export const remove = operation({
@@ -297,7 +308,7 @@ export const remove = operation({
   returns: nothing,
   done: 404,
   destructive: true,
-  examples: ["kb delete Handbook --yes"],
+  examples: ["kb delete Handbook --yes", "kb delete Handbook --yes --if-exists"],
 });
 
 export const search = operation({

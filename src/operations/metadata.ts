@@ -26,7 +26,7 @@ export const list = operation({
   route: "GET /datasets/{dataset_id}/metadata",
   params: { dataset_id },
   returns: rows<CountedMetadataField>("doc_metadata", "id", "name", "type", "count"),
-  examples: ["kb metadata list Handbook"],
+  examples: ["kb metadata list Handbook", "kb metadata list Handbook --jq '.[].name'"],
 });
 
 /** The same answer whole: the switch of the built-in fields stands beside the list. */
@@ -54,7 +54,10 @@ export const create = operation({
     name: body.text("Name, unique in the knowledge base", { length: [1, 255], required }),
   },
   returns: record<MetadataField>("id", "name", "type"),
-  examples: ["kb metadata create Handbook team --type string"],
+  examples: [
+    "kb metadata create Handbook team --type string",
+    "kb metadata create Handbook reviewed --type time",
+  ],
 });
 
 export const rename = operation({
@@ -69,7 +72,10 @@ export const rename = operation({
     name: body.text("New name, unique in the knowledge base", { length: [1, 255], required }),
   },
   returns: record<MetadataField>("id", "name", "type"),
-  examples: ["kb metadata rename Handbook team department"],
+  examples: [
+    "kb metadata rename Handbook team department",
+    "kb metadata rename Handbook --each fields.csv",
+  ],
 });
 
 export const remove = operation({
@@ -81,7 +87,10 @@ export const remove = operation({
   params: { dataset_id, metadata_id },
   returns: nothing,
   destructive: true,
-  examples: ["kb metadata delete Handbook team --yes"],
+  examples: [
+    "kb metadata delete Handbook team --yes",
+    "kb metadata delete Handbook team --dry-run",
+  ],
 });
 
 export const set = operation({
@@ -130,7 +139,7 @@ export const builtIn = operation({
   route: "GET /datasets/{dataset_id}/metadata/built-in",
   params: { dataset_id },
   returns: named("name", rows<Omit<MetadataField, "id">>("fields", "name", "type")),
-  examples: ["kb metadata built-in list Handbook"],
+  examples: ["kb metadata built-in list Handbook", "kb metadata built-in list Handbook -o json"],
 });
 
 // Answers success for any action, done or not: only reading the setting back tells (server §11).

@@ -50,5 +50,5 @@ export const list = operation({
       ["label", ({ label }) => label.en_US],
     ),
   ),
-  examples: ["kb model list text-embedding"],
+  examples: ["kb model list text-embedding", "kb model list rerank -o json"],
 });

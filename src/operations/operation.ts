@@ -6,6 +6,9 @@
 /** Things that have a name and an id; a parameter of kind `ref` takes either. */
 export type Noun = "kb" | "document" | "tag" | "field";
 
+/** Things without an id that a `ref` picks from a list: a model, written `provider/model`. */
+export type Listed = "model";
+
 /** Where a value goes: `data` is the JSON part of a multipart form, `local` is never sent. */
 export type Place = "path" | "query" | "body" | "data" | "form" | "local";
 
@@ -46,6 +49,11 @@ interface Limits {
   readonly short?: string;
   /** Fills an absent value from the object that a `ref` was resolved to: `kb.doc_form` (server §9). */
   readonly from?: string;
+  /**
+   * Absent parameters that the thing behind a `ref` fills, each with the field it takes from there.
+   * Where all of them are given, the value is sent as typed.
+   */
+  readonly fills?: Readonly<Record<string, string>>;
   /** What the server takes when the value is absent: said in help, never sent. */
   readonly server?: string;
   /** What a JSON value must look like. */
@@ -72,6 +80,7 @@ export interface Param extends Limits {
   readonly help: string;
   readonly choices?: readonly string[];
   readonly noun?: Noun;
+  readonly listed?: Listed;
 }
 
 export type Params = Readonly<Record<string, Param>>;
@@ -120,6 +129,16 @@ function at<P extends Place>(place: P) {
         L,
         { readonly noun: Noun }
       >,
+    /** A model of the list of models; `fills` names the parameter that takes its provider. */
+    model: <const L extends Limits = Record<never, never>>(help: string, limits?: L) =>
+      ({
+        in: place,
+        kind: "ref",
+        listed: "model",
+        word: "provider/model",
+        help,
+        ...limits,
+      }) as Made<P, "ref", L, { readonly listed: "model" }>,
   };
 }
 

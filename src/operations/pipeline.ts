@@ -74,7 +74,7 @@ export const plugins = operation({
     ),
   ),
   since: "1.13.0",
-  examples: ["kb pipeline plugins Handbook"],
+  examples: ["kb pipeline plugins Handbook", "kb pipeline plugins Handbook --is-published -o json"],
 });
 
 export const runNode = operation({
@@ -94,7 +94,10 @@ export const runNode = operation({
   returns: events,
   idle: 45,
   since: "1.13.0",
-  examples: ["kb pipeline run-node Handbook 1 --datasource-type local_file --is-published"],
+  examples: [
+    "kb pipeline run-node Handbook 1 --datasource-type local_file --is-published",
+    `kb pipeline run-node Handbook 1 --datasource-type website_crawl --inputs '{"url":"https://example.com"}' --no-is-published`,
+  ],
 });
 
 const pipelineRun = {
@@ -149,5 +152,5 @@ export const uploadFile = operation({
     "created_by",
   ),
   since: "1.13.0",
-  examples: ["kb pipeline upload welcome.md"],
+  examples: ["kb pipeline upload welcome.md", "kb pipeline upload welcome.md -o name"],
 });

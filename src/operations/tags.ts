@@ -20,7 +20,7 @@ export const list = operation({
   route: "GET /datasets/tags",
   params: {},
   returns: rows<Tag>("", "id", "name", "binding_count", more, "type"),
-  examples: ["kb tag list"],
+  examples: ["kb tag list", `kb tag list --jq '.[] | select(.binding_count == "0") | .name'`],
 });
 
 export const create = operation({
@@ -31,7 +31,11 @@ export const create = operation({
   route: "POST /datasets/tags",
   params: { name: body.text("Name, unique in the workspace", { length: [1, 50], required }) },
   returns: record<Tag>("id", "name", "binding_count", more, "type"),
-  examples: ["kb tag create draft", "kb tag create published --if-not-exists"],
+  examples: [
+    "kb tag create draft",
+    "kb tag create published --if-not-exists",
+    "kb tag create --each tags.csv",
+  ],
 });
 
 export const rename = operation({
@@ -45,7 +49,7 @@ export const rename = operation({
     name: body.text("New name, unique in the workspace", { length: [1, 50], required }),
   },
   returns: record<Tag>("id", "name", "binding_count", more, "type"),
-  examples: ["kb tag rename draft published"],
+  examples: ["kb tag rename draft published", "kb tag rename --each renames.csv"],
 });
 
 export const remove = operation({
@@ -58,7 +62,7 @@ export const remove = operation({
   returns: nothing,
   done: 404,
   destructive: true,
-  examples: ["kb tag delete draft --yes"],
+  examples: ["kb tag delete draft --yes", "kb tag delete --each old-tags.csv --yes --if-exists"],
 });
 
 export const bind = operation({
@@ -73,7 +77,7 @@ export const bind = operation({
   },
   returns: nothing,
   retry: "idempotent",
-  examples: ["kb tag bind Handbook draft published"],
+  examples: ["kb tag bind Handbook draft published", "kb tag bind --each bound.csv published"],
 });
 
 export const unbind = operation({
@@ -99,5 +103,5 @@ export const bound = operation({
   route: "GET /datasets/{dataset_id}/tags",
   params: { dataset_id },
   returns: rows<Pick<Tag, "id" | "name">>("data", "id", "name"),
-  examples: ["kb tag bound Handbook"],
+  examples: ["kb tag bound Handbook", "kb tag bound Handbook --jq '.[].name'"],
 });

@@ -235,10 +235,7 @@ export const show = operation({
     more,
     "workflow_id",
   ),
-  examples: [
-    "wf show 0190f2b4-7c2d-7e49-a1b0-6f7a8b9c0d1e",
-    "wf show 0190f2b4-7c2d-7e49-a1b0-6f7a8b9c0d1e --jq .outputs",
-  ],
+  examples: ["wf show $RUN", "wf show $RUN --jq .outputs"],
 });
 
 export const stop = operation({
