@@ -200,8 +200,8 @@ await type([
 
 say("Your own server");
 console.log(`
-  kb profile add work --base-url https://example.com/v1 --key-file -    # paste a knowledge key (dataset-…)
-  wf profile add work --app support --key-file -                        # paste an application key (app-…)
+  kb profile add work --base-url https://example.com/v1    # asks for a knowledge key (dataset-…)
+  wf profile add work --app support                     # asks for an application key (app-…)
   kb -p work list
   kb doctor
 

@@ -95,6 +95,12 @@ export interface Host {
       readonly shell?: boolean;
     },
   ): Child;
-  /** Asks on the terminal; `hidden` shows nothing of what is typed. */
-  ask(question: string, options?: { readonly hidden?: boolean }): Promise<string>;
+  /**
+   * Asks on the terminal; `hidden` shows nothing of what is typed. Throws CliError interrupted on
+   * Ctrl-C and Ctrl-D; rejects when the signal is aborted.
+   */
+  ask(
+    question: string,
+    options?: { readonly hidden?: boolean; readonly signal?: AbortSignal },
+  ): Promise<string>;
 }

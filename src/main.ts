@@ -5,6 +5,7 @@ import type { Dispatcher } from "undici";
 import { run } from "./cli/run.ts";
 import { diskFiles } from "./disk.ts";
 import { CliError } from "./errors.ts";
+import type { FailureKind } from "./errors.ts";
 import type { Child, ConnectionSettings, Host, Output } from "./host.ts";
 
 /**
@@ -18,6 +19,7 @@ export async function main(program: "kb" | "wf"): Promise<never> {
 
 function hostOfProcess(): Host {
   const { env } = process;
+  const signal = signalOf();
   return {
     env,
     platform: `${process.version} ${process.platform}-${process.arch}`,
@@ -26,12 +28,12 @@ function hostOfProcess(): Host {
     binFolder: fileURLToPath(new URL("../bin/shims", import.meta.url)),
     pathSeparator: delimiter,
     process: { pid: process.pid, isAlive },
-    stdin: { isTTY: Boolean(process.stdin.isTTY), bytes: () => process.stdin },
+    stdin: { isTTY: Boolean(process.stdin.isTTY), bytes: () => typedBytes(signal) },
     stdout: outputOf(process.stdout),
     stderr: outputOf(process.stderr),
     folders: foldersOf(env),
     files: diskFiles,
-    signal: signalOf(),
+    signal,
     now: () => new Date(),
     sleep,
     random: () => Math.random(),
@@ -40,6 +42,19 @@ function hostOfProcess(): Host {
     ask,
   };
 }
+
+/** Standard input; a signal ends the reading. */
+async function* typedBytes(signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  const left = () => new CliError(endOf(String(signal.reason)), "interrupted");
+  const stop = () => process.stdin.destroy(left());
+  signal.addEventListener("abort", stop, { once: true });
+  yield* process.stdin;
+  signal.removeEventListener("abort", stop);
+  if (signal.aborted) throw left();
+}
+
+const endOf = (signal: string): FailureKind =>
+  signal === "SIGTERM" ? "terminated" : signal === "SIGHUP" ? "hangup" : "interrupted";
 
 /** Writes are awaited, so a slow reader slows the program and nothing is lost at the end. */
 function outputOf(stream: NodeJS.WriteStream): Output {
@@ -137,10 +152,10 @@ async function dispatcher({ connectTimeout, caFile }: ConnectionSettings): Promi
     return new EnvHttpProxyAgent({ connect, ...(ca && { requestTls: { ca }, proxyTls: { ca } }) });
   }
   // Node 20 optimises undici's WebAssembly parser in the background and waits for that at exit: 80 ms
-  // of a request's 195. A budget that is never used up keeps it from starting; newer versions do
-  // not wait.
+  // of a request's 195; on long lists it takes 20 MB more. Without its optimising compiler the
+  // parser is quick enough. Newer versions do not wait.
   if (process.version.startsWith("v20.")) {
-    process.getBuiltinModule("node:v8").setFlagsFromString("--wasm-tiering-budget=2000000000");
+    process.getBuiltinModule("node:v8").setFlagsFromString("--liftoff-only");
   }
   // The whole of undici takes 98 ms to load on Node 20, these two parts 22 ms: fetch, caches,
   // sockets and mocks stay away. Its index adds `request` to dispatchers; here we do.
@@ -190,7 +205,10 @@ function start(
 }
 
 /** Asks on standard error, so that standard output stays what was asked for. */
-async function ask(question: string, { hidden = false } = {}): Promise<string> {
+async function ask(
+  question: string,
+  { hidden = false, signal }: { hidden?: boolean; signal?: AbortSignal } = {},
+): Promise<string> {
   const { createInterface } = await import("node:readline/promises");
   const { Writable } = await import("node:stream");
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
@@ -200,8 +218,16 @@ async function ask(question: string, { hidden = false } = {}): Promise<string> {
     output: hidden ? silent : process.stderr,
     terminal: true,
   });
+  // The terminal hands Ctrl-C and Ctrl-D to the reader, not to the process.
+  const left = new AbortController();
+  reader.on("SIGINT", () => left.abort());
+  reader.on("close", () => left.abort());
+  const until = AbortSignal.any([left.signal, ...(signal ? [signal] : [])]);
   try {
-    return await reader.question(hidden ? "" : question);
+    return await reader.question(hidden ? "" : question, { signal: until });
+  } catch (cause) {
+    if (signal?.aborted) throw cause;
+    throw new CliError("interrupted", "interrupted", { changed: "nothing" });
   } finally {
     reader.close();
     if (hidden) process.stderr.write("\n");

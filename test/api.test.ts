@@ -208,7 +208,7 @@ describe("writes", () => {
     expect(alone.exit).toBe(2);
     expect(alone.err).toContain("add --yes");
     const no = await kb(line, { tty: true, answers: ["n"] });
-    expect(no.exit).toBe(130);
+    expect(no.exit).toBe(2);
     expect(server.seen).toEqual([]);
     const yes = await kb(line, { tty: true, answers: ["y"] });
     expect(yes).toMatchObject({ exit: 0, out: "" });

@@ -156,7 +156,7 @@ describe("writes", () => {
   test("a delete on a terminal asks, naming the thing, and takes no for an answer", async () => {
     const id = await created("Asked");
     const no = await run(`kb delete Asked`, { tty: true, answers: ["n"] });
-    expect(no.exit).toBe(130);
+    expect(no.exit).toBe(2);
     expect((await run(`kb show ${id}`)).exit).toBe(0);
     const yes = await run(`kb delete Asked`, { tty: true, answers: ["y"] });
     expect(yes.exit, yes.err).toBe(0);

@@ -18,9 +18,9 @@ const otherEnds: readonly (readonly [RegExp, number, string])[] = [
   [/^kb pipeline (run|plugins)/, 5, "Handbook has no pipeline"],
   [/^wf completion (create|stop)/, 6, "echo is no completion application"],
   [/^wf audio /, 5, "echo has no model for speech"],
-  [/^wf .* rename .* --auto-generate/, 1, "the sandbox has no model that makes names"],
+  [/^wf .* rename .* --auto-generate/, 6, "the sandbox has no model that makes names"],
   [/^wf .* message suggested/, 5, "the sandbox has no model that suggests"],
-  [/^wf .* reply status/, 1, "the sandbox has no model, so no such job"],
+  [/^wf .* reply status/, 6, "the sandbox has no model, so no such job"],
   [/^wf api \w+ \/datasets/, 4, "the route wants a knowledge key"],
   [/sandbox --data/, 130, "it stays until it is interrupted"],
 ];

@@ -324,7 +324,7 @@ test.each<[string, Partial<Style>, Reader, string]>([
     "json is an array",
     { format: "json", columns: ["event"] },
     {},
-    '[\n  {\n    "event": "workflow_started"\n  },\n  {\n    "event": "node_started"\n  }\n]\n',
+    '[\n{"event":"workflow_started"},\n{"event":"node_started"}\n]\n',
   ],
   ["name is the run's id, once", { format: "name" }, {}, "run-1\n"],
   ["a filter reads event after event", { jq: ".data.title // empty" }, {}, "Start\n"],

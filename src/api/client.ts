@@ -62,6 +62,7 @@ export async function send<T>(
   const { method } = request;
   const path = request.url.replace(/^https?:\/\/[^/]+/, "").replace(/\?.*$/s, "");
   const writes = sending.retry !== "safe";
+  let mayHaveRun = false;
   for (let attempt = 0; ; attempt++) {
     // An aborted request rejects with the signal's reason, which is no Error.
     const answer = await once(request, sending, world).catch((error: unknown) =>
@@ -78,8 +79,10 @@ export async function send<T>(
           continue;
         }
       }
-      const text = await textOf(answer.body, largestRefusal).catch(() => "");
-      if (attempt > 0 && answer.status === sending.row?.done) {
+      const body = await textOf(answer.body, largestRefusal).catch(() => "");
+      // A server that echoes what it got must not print the key for it.
+      const text = sending.key === undefined ? body : body.replaceAll(sending.key, "****");
+      if (mayHaveRun && answer.status === sending.row?.done) {
         return read({ ...answer, body: nothing(), already: true });
       }
       const refused = { ...answer, text };
@@ -88,6 +91,7 @@ export async function send<T>(
         notStarted(answer.status, saidBy(refused)) ||
         (sending.retry !== "never" && [502, 503, 504].includes(answer.status));
       if (!repeatable || attempt >= sending.retries) throw error;
+      mayHaveRun ||= [502, 503, 504].includes(answer.status);
       await pause(attempt, `${answer.status}`, answer.headers["retry-after"]);
       continue;
     }
@@ -98,6 +102,7 @@ export async function send<T>(
     if (!repeatable || failure.final || attempt >= sending.retries) {
       throw unreachable(failure, request, writes, answer);
     }
+    mayHaveRun ||= !failure.unsent;
     await pause(attempt, failure.words);
   }
 

@@ -3,7 +3,10 @@ import type { FailureKind } from "../errors.ts";
 
 /** The error for an aborted signal: its reason is a CliError (a deadline) or the signal's name. */
 export function interrupted(signal: AbortSignal, writes: boolean): CliError {
-  if (signal.reason instanceof CliError) return signal.reason;
+  if (signal.reason instanceof CliError) {
+    const { kind, message, told } = signal.reason;
+    return new CliError(kind, message, { ...told, ...(writes && { changed: "unknown" }) });
+  }
   const kinds: Record<string, FailureKind> = { SIGTERM: "terminated", SIGHUP: "hangup" };
   return new CliError(kinds[String(signal.reason)] ?? "interrupted", "interrupted", {
     changed: writes ? "unknown" : "nothing",

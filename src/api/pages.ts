@@ -76,6 +76,8 @@ export async function* rowsOf(
   if (returns.kind !== "page" && returns.kind !== "cursor") return;
   const size = Math.min(wanted.limit, returns.cap);
   let after: string | undefined;
+  /** Pages in a row without a new row: a server that repeats itself is not asked for ever. */
+  let inVain = 0;
   for (let number = wanted.page ?? 1; ; number++) {
     const limit = String(size);
     const paging: Record<string, string> =
@@ -83,6 +85,7 @@ export async function* rowsOf(
         ? { page: String(number), limit }
         : { ...(after !== undefined && { [returns.after]: after }), limit };
     const { rows, total, more } = await ask(paging);
+    const before = progress.shown;
     progress.total = total ?? progress.total;
     for (const row of rows) {
       if (progress.shown >= wanted.limit) return;
@@ -102,8 +105,13 @@ export async function* rowsOf(
       return;
     }
     if (wanted.page !== undefined || progress.shown >= wanted.limit) return;
+    inVain = progress.shown === before ? inVain + 1 : 0;
+    if (inVain === mostInVain) return;
   }
 }
+
+/** Rows that were added meanwhile can fill a page with known ones; three such pages mean a loop. */
+const mostInVain = 3;
 
 /** By what a row is known when it comes again. */
 export const idIn = (row: unknown): string | undefined =>

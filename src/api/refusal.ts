@@ -198,6 +198,7 @@ function explain(answer: RefusedAnswer, said: Said, asked: Asked): Explained {
   if (status === 413 && !said.json) {
     return { kind: "refused", text: "the body is larger than the proxy before the server takes" };
   }
+  if (status === 501) return { kind: "unsupported" };
   if (status >= 500) {
     const proxy = version === undefined;
     return {

@@ -21,6 +21,10 @@ export interface Command {
   readonly params: Params;
   readonly returns: Returns<never>;
   readonly effect: "reads" | "writes" | "destroys";
+  /** Does it send requests? */
+  readonly requests: boolean;
+  /** May it ask before something is destroyed? */
+  readonly asks: boolean;
   /** Operations it may send; the first is the one it stands for. */
   readonly sends: readonly AnyOperation[];
   readonly examples: readonly string[];
@@ -45,6 +49,8 @@ export function commandOf(spec: AnyOperation | Task): Command {
     params,
     returns: spec.returns,
     effect: task?.effect ?? effectOf(spec as AnyOperation), // no task, so it is the row
+    requests: spec.key !== undefined || task?.requests === true,
+    asks: task?.asks === true || (task?.effect ?? effectOf(spec as AnyOperation)) === "destroys",
     sends: row ? [row] : [...new Set([...(wraps ? [wraps] : []), ...(task?.sends ?? [])])],
     examples: spec.examples ?? [],
     row,

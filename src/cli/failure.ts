@@ -9,25 +9,53 @@ export interface Telling {
   readonly verbosity: number;
   /** Makes text of servers safe to show. */
   readonly visible: (text: string) => string;
+  /** The same for JSON text. */
+  readonly escaped: (json: string) => string;
 }
 
 /** Anything thrown, as a failure of ours; what is not one is a bug. */
 export const asFailure = (error: unknown): CliError =>
-  error instanceof CliError
-    ? error
-    : new CliError(
-        "failure",
-        `a bug of ours: ${error instanceof Error ? error.message : String(error)}`,
-        {
-          code: "bug",
-          cause: error,
-          hint: "please report it with the output of -vvv",
-        },
-      );
+  error instanceof CliError ? error : (diskFailure(error) ?? bug(error));
+
+const reasons: Readonly<Record<string, string>> = {
+  EACCES: "permission denied",
+  EPERM: "not permitted",
+  EROFS: "the file system is read-only",
+  EISDIR: "it is a folder",
+  ENOTDIR: "a part of the path is no folder",
+  ENOSPC: "the disk is full",
+  EDQUOT: "the quota of the disk is used up",
+  EMFILE: "too many files are open",
+};
+
+/** An error of the file system, which is no bug: the machine says no. */
+function diskFailure(error: unknown): CliError | undefined {
+  if (!(error instanceof Error) || !("code" in error) || !("path" in error)) return undefined;
+  const reason = reasons[String(error.code)];
+  if (reason === undefined) return undefined;
+  const full = ["ENOSPC", "EDQUOT", "EMFILE"].includes(String(error.code));
+  return new CliError(full ? "failure" : "usage", `${String(error.path)}: ${reason}`, {
+    cause: error,
+    hint: "KB_CONFIG_DIR, KB_STATE_DIR, KB_DATA_DIR and KB_CACHE_DIR choose other folders",
+  });
+}
+
+const bug = (error: unknown): CliError =>
+  new CliError(
+    "failure",
+    `a bug of ours: ${error instanceof Error ? error.message : String(error)}`,
+    {
+      code: "bug",
+      cause: error,
+      hint: "please report it with the output of -vvv",
+    },
+  );
 
 /** The text for standard error: three lines for people, one JSON line for programs. */
 export function told(error: CliError, telling: Telling): string {
-  return telling.json ? `${JSON.stringify(asJson(error))}\n` : asText(error, telling);
+  return telling.json
+    ? `${telling.escaped(JSON.stringify(asJson(error)))}\n`
+    : asText(error, telling);
 }
 
 function asJson(error: CliError): unknown {
@@ -62,10 +90,9 @@ function asText(error: CliError, { color, verbosity, visible }: Telling): string
   const red = (text: string) => (color ? `\u001b[31m${text}\u001b[39m` : text);
   const lines = [`${red("error:")} ${visible(error.message)}`];
   lines.push(...candidateLines(details).map(visible));
-  if (changed !== undefined && error instanceof ApiError && changed !== "nothing")
+  // "Nothing" is what people expect of an error; the hint may say the rest already.
+  if (changed !== undefined && changed !== "nothing" && !(hint ?? "").includes(changes[changed]))
     lines.push(changes[changed]);
-  else if (changed === "unknown" && !(hint ?? "").includes(changes.unknown))
-    lines.push(changes.unknown);
   if (hint !== undefined) lines.push(`hint: ${visible(hint)}`);
   if (verbosity >= 3) {
     const stack = cause instanceof Error ? cause.stack : error.stack;

@@ -1,4 +1,5 @@
 import { isList, takesUser } from "./command.ts";
+import { madeBy } from "./made-by.ts";
 import type { Command } from "./command.ts";
 
 /** A flag that many commands share. */
@@ -15,12 +16,13 @@ export interface GlobalFlag {
 }
 
 const writes = ({ effect }: Command) => effect !== "reads";
-const sendsAny = ({ key }: Command) => key !== undefined;
+const sendsAny = ({ requests }: Command) => requests;
 const prints = ({ returns }: Command) => returns.kind !== "nothing" && returns.kind !== "file";
 const lists = ({ returns, effect }: Command) => effect === "reads" && isList(returns);
 const bodied = ({ row }: Command) =>
   Object.values(row?.params ?? {}).some((param) => param.in === "body" || param.in === "data");
-const creates = ({ words, effect }: Command) => words.at(-1) === "create" && effect === "writes";
+/** Operations whose object can be found by the name it was to have. */
+const creates = ({ row }: Command) => row !== undefined && Object.hasOwn(madeBy, row.id);
 
 /** May it run once per row of a file? One request each, with an answer that is not a stream. */
 export const takesEach = ({ row, effect, returns }: Command): boolean =>
@@ -99,7 +101,7 @@ export const globalFlags: readonly GlobalFlag[] = [
   },
   {
     flags: "--curl",
-    help: "Show the request as a curl command and send nothing",
+    help: "As --dry-run, but as a curl command",
     group: "Request",
     only: (command) => writes(command) && sendsAny(command),
   },
@@ -107,7 +109,7 @@ export const globalFlags: readonly GlobalFlag[] = [
     flags: "-y, --yes",
     help: "Answer questions with yes",
     group: "Request",
-    only: ({ effect }) => effect === "destroys",
+    only: ({ asks }) => asks,
   },
   {
     flags: "--read-only",

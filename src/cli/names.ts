@@ -221,10 +221,3 @@ function asId({ title, isId, idHint }: Listing, text: string): string {
 }
 
 const shortened = (name: string) => (name.length > 100 ? `${name.slice(0, 100)}…` : name);
-
-/** What an operation makes, so that `--if-not-exists` can find it by its name. */
-export const madeBy: Readonly<Record<string, Noun>> = {
-  createDataset: "kb",
-  createKnowledgeTag: "tag",
-  createMetadataField: "field",
-};

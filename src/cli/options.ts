@@ -87,6 +87,16 @@ export function styleFor(globals: Globals, host: Host, output: string | undefine
       },
     );
   }
+  if (
+    globals.jq !== undefined &&
+    globals.output !== undefined &&
+    !/^jsonl?$/.test(globals.output)
+  ) {
+    throw new CliError("usage", `--jq gives JSON, not ${globals.output}`, {
+      changed: "nothing",
+      hint: "@csv and @tsv are part of jq's own language",
+    });
+  }
   const zone = host.env["TZ"] || undefined;
   return {
     format: known,

@@ -3,12 +3,14 @@ import type { Progress } from "../api/pages.ts";
 import type { Values } from "../api/request.ts";
 import { ApiError, CliError } from "../errors.ts";
 import type { Host } from "../host.ts";
+import { isObject } from "../json.ts";
 import { progress } from "../render/progress.ts";
 import { isList } from "./command.ts";
 import type { Command } from "./command.ts";
 import type { Globals } from "./globals.ts";
 import { checkedInput, extraBody, resolvedInput, sourcesOf } from "./input.ts";
-import { madeBy, resolve } from "./names.ts";
+import { madeBy } from "./made-by.ts";
+import { resolve } from "./names.ts";
 import type { Lookup } from "./names.ts";
 import { count, optionsFor, styleFor } from "./options.ts";
 import type { Options } from "./options.ts";
@@ -34,9 +36,8 @@ export async function perform(
     const input = await checkedInput(command, typed, sources);
     const extra = await extraBody(globals, sources);
     const wanted = wantedRows(command, globals);
-    // Help, wrong values and dry runs never look at the settings' output format.
-    const needsSettings = command.key !== undefined;
-    const output = needsSettings ? (await session.settings()).output.value : host.env["KB_OUTPUT"];
+    const output =
+      command.key !== undefined ? (await session.settings()).output.value : host.env["KB_OUTPUT"];
     const style = styleFor(globals, host, output || undefined);
     // A task's parameters were checked as its own, so this is its input.
     const returns =
@@ -222,6 +223,18 @@ async function existing(
   const noun = madeBy[command.row?.id ?? ""];
   if (noun === undefined) throw error;
   const { object } = await resolve(noun, `name:${String(ids["name"])}`, ids, lookup);
+  const asked = isObject(object)
+    ? Object.keys(ids).filter(
+        (name) => object[name] !== undefined && command.params[name]?.in === "body",
+      )
+    : [];
+  const other = asked.filter((name) => isObject(object) && object[name] !== ids[name]);
+  if (other.length > 0) {
+    throw new CliError("refused", `it is there already, with another ${other.join(", ")}`, {
+      changed: "nothing",
+      hint: "choose another name, or change the one that is there",
+    });
+  }
   await session.context.notice("it is there already");
   return object;
 }

@@ -12,6 +12,7 @@ import type { Settings, TargetFlags } from "../config/settings.ts";
 import { CliError } from "../errors.ts";
 import type { Host } from "../host.ts";
 import { isObject, valueAt } from "../json.ts";
+import { visible } from "../render/text.ts";
 import { retryOf } from "../operations/operation.ts";
 import type { AnyOperation, Returns } from "../operations/operation.ts";
 import type { Command } from "./command.ts";
@@ -24,6 +25,8 @@ export class Shown extends Error {}
 
 /** ms without a byte, where a row says nothing (server §20). */
 const usualIdle = 30_000;
+/** ms a server may say nothing while it works, where no row tells what is asked (server §20). */
+const longestIdle = 1_260_000;
 
 /** What a command works with: settings, and requests typed by the table. */
 export interface Session {
@@ -67,7 +70,10 @@ export function openSession(command: Command, options: Options, host: Host): Ses
     insecureHttp: globals.insecureHttp,
   };
   let found: Promise<Settings> | undefined;
-  const settings = () => (found ??= settingsFor(flags, host, { key: command.key }));
+  const settings = () =>
+    (found ??= settingsFor(flags, host, {
+      key: command.key ?? (command.requests ? "both" : undefined),
+    }));
 
   const ended = new AbortController();
   const late = new AbortController();
@@ -80,7 +86,7 @@ export function openSession(command: Command, options: Options, host: Host): Ses
   const signal = AbortSignal.any([host.signal, late.signal]);
 
   const trace = async (level: 1 | 2 | 3, text: string) => {
-    if (options.verbosity >= level) await host.stderr.write(`${text}\n`);
+    if (options.verbosity >= level) await host.stderr.write(`${visible(text)}\n`);
   };
   // One for all requests of a line, so that connections are kept.
   let dispatcher: ReturnType<Host["dispatcher"]> | undefined;
@@ -205,7 +211,7 @@ export function openSession(command: Command, options: Options, host: Host): Ses
   };
 
   const raw: Raw = async (request, kind, asked) => {
-    const target = targetOf(await settings(), kind);
+    const target = asked.target ?? targetOf(await settings(), kind);
     const full = { ...request, url: `${target.baseUrl}${request.url}` };
     const writes = !["GET", "HEAD"].includes(request.method);
     if (writes && (await guardWrite(full, kind, target.key))) throw new Shown();
@@ -213,7 +219,7 @@ export function openSession(command: Command, options: Options, host: Host): Ses
       key: target.key,
       retry: writes ? "never" : "safe",
       retries: options.retries,
-      idle: options.idleTimeout ?? usualIdle,
+      idle: options.idleTimeout ?? longestIdle,
       signal,
       headers: asked.headers,
     };
@@ -230,10 +236,10 @@ export function openSession(command: Command, options: Options, host: Host): Ses
     open: open as Context["open"],
     raw,
     notice: async (text) => {
-      if (!options.quiet) await host.stderr.write(`${text}\n`);
+      if (!options.quiet) await host.stderr.write(`${visible(text, { newlines: true })}\n`);
     },
     trace,
-    confirm: (question) => confirm(question, options, host),
+    confirm: (question) => confirm(question, options, host, signal),
     asked: {
       dryRun: Boolean(globals.dryRun || globals.curl),
       yes: globals.yes ?? false,
@@ -265,7 +271,12 @@ const firstPage = <A extends Adding>(returns: Returns<never>, asked: A): A =>
     : asked;
 
 /** Asks before something is destroyed. Throws usage where nobody can be asked. */
-async function confirm(question: string, options: Options, host: Host): Promise<void> {
+async function confirm(
+  question: string,
+  options: Options,
+  host: Host,
+  signal: AbortSignal,
+): Promise<void> {
   if (options.globals.yes) return;
   if (!options.input) {
     throw new CliError("usage", `${question} Nobody can be asked here`, {
@@ -274,9 +285,12 @@ async function confirm(question: string, options: Options, host: Host): Promise<
       hint: "add --yes",
     });
   }
-  const answer = (await host.ask(`${question} [y/N] `)).trim().toLowerCase();
+  const typed = await host.ask(`${question} [y/N] `, { signal }).catch((error: unknown) => {
+    throw signal.aborted ? interrupted(signal, false) : error;
+  });
+  const answer = typed.trim().toLowerCase();
   if (answer === "y" || answer === "yes") return;
-  throw new CliError("interrupted", "not confirmed", { code: "declined", changed: "nothing" });
+  throw new CliError("usage", "not confirmed", { code: "declined", changed: "nothing" });
 }
 
 async function blobOf(path: string, host: Host): Promise<Blob> {

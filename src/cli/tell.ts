@@ -1,6 +1,6 @@
 import type { CliError } from "../errors.ts";
 import type { Host } from "../host.ts";
-import { visible } from "../render/text.ts";
+import { escaped, visible } from "../render/text.ts";
 import { told } from "./failure.ts";
 import type { Telling } from "./failure.ts";
 import type { Globals } from "./globals.ts";
@@ -46,5 +46,6 @@ function telling(argv: readonly string[], globals: Globals, host: Host): Telling
     color,
     verbosity: Math.max(debug || 0, letters.replaceAll("-", "").length),
     visible: (text) => visible(text, { newlines: true }),
+    escaped: (json) => (host.stderr.isTTY ? escaped(json) : json),
   };
 }

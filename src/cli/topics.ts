@@ -46,8 +46,9 @@ variable counts as unset. \`config explain\` shows where each value comes from.
   md     table for a pull request
 
   --columns a,b.c picks fields by path, --columns help lists them. --jq filters
-  with jq's language; strings come out raw. --sort, --reverse, --no-headers,
-  --utc and --relative change tables only; JSON keeps the server's values.`,
+  with jq's language; strings come out raw. --sort and --reverse order
+  the rows of every format. --no-headers, --utc and --relative change tables
+  only; JSON keeps the server's values.`,
   follow: `Following a run
 
   wf events RUN            what has happened so far and happens now, until the

@@ -13,7 +13,11 @@ interface Explained {
 /** Every setting, its value (keys masked) and its source. */
 export async function* run(_: unknown, context: Context): AsyncGenerator<Explained> {
   const { host, asked } = context;
-  const settings = await settingsFor(asked.flags, host, { key: "both" });
+  const settings = await settingsFor(asked.flags, host, {
+    // The same rule as for commands: a complete environment leaves the profile unread.
+    key: asked.program === "kb" ? "dataset" : "app",
+    run: false,
+  });
   const line = (setting: string, { value, source }: Setting<string | boolean>): Explained => ({
     setting,
     value: value === undefined ? null : String(value),

@@ -1,6 +1,7 @@
 import { textOf } from "../api/client.ts";
 import { olderThan } from "../api/refusal.ts";
-import { settingsFor, masked, targetOf } from "../config/settings.ts";
+import { masked, sandboxProfile, settingsFor, targetOf } from "../config/settings.ts";
+import type { Settings } from "../config/settings.ts";
 import { profilePath, readProfiles } from "../config/profile.ts";
 import { ApiError, CliError } from "../errors.ts";
 import { isObject } from "../json.ts";
@@ -82,9 +83,13 @@ async function* findings(context: Context): AsyncGenerator<Finding> {
     );
   }
   let reached = false;
-  for (const kind of ["dataset", "app"] as const) {
-    const label = kind === "dataset" ? "knowledge key" : "application key";
-    const setting = kind === "dataset" ? settings.knowledgeKey : settings.appKey;
+  for (const [kind, app] of everyKey(settings)) {
+    const label = kind === "dataset" ? "knowledge key" : app ? `key of ${app}` : "application key";
+    const its =
+      app === undefined
+        ? settings
+        : await settingsFor({ ...asked.flags, app }, host, { key: "both" });
+    const setting = kind === "dataset" ? its.knowledgeKey : its.appKey;
     if (setting.value === undefined) {
       const variable = kind === "dataset" ? "KB_KEY" : "KB_APP_KEY";
       yield finding(
@@ -95,8 +100,9 @@ async function* findings(context: Context): AsyncGenerator<Finding> {
       );
       continue;
     }
+    let target: ReturnType<typeof targetOf>;
     try {
-      targetOf(settings, kind);
+      target = targetOf(its, kind);
     } catch (error) {
       if (!(error instanceof CliError)) throw error;
       yield finding(label, "problem", error.message, error.told.hint ?? "");
@@ -108,6 +114,7 @@ async function* findings(context: Context): AsyncGenerator<Finding> {
         label,
         `${masked(setting.value)} (${setting.source})`,
         !reached,
+        target,
         context,
       );
       reached = true;
@@ -122,6 +129,19 @@ async function* findings(context: Context): AsyncGenerator<Finding> {
   }
   yield ok("connections", "a stock server serves ten at once; bulk work here uses three");
 }
+
+/** The knowledge key, and the key of every application of the profile, or the one of the environment. */
+const everyKey = ({
+  appKey,
+  apps,
+  stored,
+}: Settings): ["dataset" | "app", string | undefined][] => {
+  const fromProfile =
+    stored !== undefined && (appKey.value === undefined || appKey.source.startsWith(stored.source));
+  const named =
+    fromProfile && stored.name !== sandboxProfile && apps.length > 0 ? apps : [undefined];
+  return [["dataset", undefined], ...named.map((app): ["app", string | undefined] => ["app", app])];
+};
 
 async function* profileFile({ host }: Context): AsyncGenerator<Finding> {
   const path = profilePath(host);
@@ -147,11 +167,12 @@ async function* keyWorks(
   label: string,
   shown: string,
   firstAnswer: boolean,
+  target: ReturnType<typeof targetOf>,
   context: Context,
 ): AsyncGenerator<Finding> {
   const url = kind === "dataset" ? "/datasets?page=1&limit=1" : "/info";
   const started = context.host.now().getTime();
-  const answer = await context.raw({ method: "GET", url, headers: {} }, kind, {});
+  const answer = await context.raw({ method: "GET", url, headers: {} }, kind, { target });
   const text = await textOf(answer.body);
   const took = context.host.now().getTime() - started;
   if (firstAnswer) {

@@ -38,6 +38,8 @@ export async function* followed(
   let { runId } = following;
   let stream = following.first;
   let connected = false;
+  /** Did anything new come since the last gap was told? */
+  let told = false;
   let inVain = 0;
   for (;;) {
     let why = "the server closed the stream before the run ended";
@@ -45,18 +47,21 @@ export async function* followed(
     try {
       stream ??= await connect(requireRun(runId));
       // The server only tells what happens from now on: text of the meantime is lost.
-      if (connected) yield gap(requireRun(runId));
+      if (connected && told) yield gap(requireRun(runId));
+      told = false;
       connected = true;
       for await (const event of stream) {
         runId ??= idIn(event);
         if (!filter.isNew(event)) continue;
-        news = true;
+        news = told = true;
         yield event;
         const outcome = finalOutcome(event, following.throughPauses);
         if (outcome) return { runId: requireRun(runId), outcome };
         if (event.event === "error") break;
       }
     } catch (error) {
+      // Nothing was ever followed: what stands in the way is not a cut.
+      if (!connected && stream === undefined) throw explained(error, false, runId, context);
       why = cutOrThrow(error, connected && stream === undefined, runId, context);
     }
     stream = undefined;
@@ -97,7 +102,7 @@ export async function* followed(
   async function* finalEvent(run: string, outcome: Outcome): AsyncGenerator<ServerEvent, Outcome> {
     if (filter.lastError() !== undefined) return outcome;
     // An ended run answers with its closing event alone: what came before it is not to be had.
-    if (connected && isEnded(outcome.status)) yield gap(run);
+    if (connected && told && isEnded(outcome.status)) yield gap(run);
     try {
       for await (const event of await connect(run)) {
         if (!filter.isNew(event)) continue;
@@ -186,18 +191,29 @@ async function confirmed(
 
 /** A cut is a reason to reconnect; a refusal, an interrupt and a deadline are not. */
 function cutOrThrow(
-  error: unknown,
+  thrown: unknown,
   reconnecting: boolean,
   runId: string | undefined,
   context: Context,
 ): string {
-  if (context.signal.aborted) throw resumable(error, runId);
-  if (error instanceof ApiError && error.refusal.status === 404)
-    throw strangersRun(error, reconnecting);
+  const error = explained(thrown, reconnecting, runId, context);
+  if (context.signal.aborted) throw error;
   if (error instanceof ApiError && error.refusal.status < 500 && !error.told.retryable) throw error;
   if (error instanceof CliError && (error.kind === "network" || error instanceof ApiError))
     return error.message;
   throw error;
+}
+
+/** The error with what this command knows about it: how to go on, or why a run is not readable. */
+function explained(
+  error: unknown,
+  reconnecting: boolean,
+  runId: string | undefined,
+  context: Context,
+): unknown {
+  if (context.signal.aborted) return resumable(error, runId);
+  const hidden = error instanceof ApiError && error.kind === "not-found";
+  return hidden ? strangersRun(error, reconnecting) : error;
 }
 
 /** Four causes look alike (server §15.1). */
@@ -214,7 +230,7 @@ const resumable = (error: unknown, runId: string | undefined): unknown =>
   error instanceof CliError && runId !== undefined
     ? new CliError(error.kind, error.message, {
         ...error.told,
-        changed: "nothing",
+        changed: undefined,
         hint: `the run goes on; wf events ${runId} --follow shows it again`,
       })
     : error;

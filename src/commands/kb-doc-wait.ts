@@ -33,7 +33,8 @@ export async function* run(
   const failed: Standing[] = [];
   for (let wait = firstLook; ; wait = Math.min(between, wait * 2)) {
     let open = 0;
-    for (const standing of await look(input, context)) {
+    const standings = (await look(input, context)).sort((a, b) => (a.name < b.name ? -1 : 1));
+    for (const standing of standings) {
       if (!isDone(standing)) open++;
       else if (!told.has(standing.id)) {
         told.add(standing.id);

@@ -64,10 +64,24 @@ export const add = {
         },
       );
     }
+    if (!/^[\p{L}\p{N}][\p{L}\p{N} ._@-]*$/u.test(name)) {
+      throw new CliError("usage", `${JSON.stringify(name)} is no name for a profile`, {
+        changed: "nothing",
+        hint: "letters, digits, blanks and . _ @ -, a letter or digit first",
+      });
+    }
     const stored = await readProfiles(host);
     const before = profileNamed(stored, name) ?? {};
     const baseUrl = await addressFor(before, context);
     const key = await keyFor(input, context);
+    // A stored key belongs to the server it was given for.
+    const keys = before.key ?? before.key_command ?? Object.keys(before.apps ?? {})[0];
+    if (before.base_url !== undefined && before.base_url !== baseUrl && keys !== undefined) {
+      throw new CliError("usage", `the keys of ${name} belong to ${before.base_url}`, {
+        changed: "nothing",
+        hint: `remove it first: ${asked.program} profile remove ${name} --yes`,
+      });
+    }
     const app = asked.flags.app ?? input.app_name ?? (key?.kind === "app" ? "default" : undefined);
     const profile: Profile = {
       ...before,
@@ -113,7 +127,10 @@ async function addressFor(before: Profile, context: Context): Promise<string> {
     return url;
   }
   if (asked.input)
-    return baseUrlOf((await host.ask("Base URL (https://example.com/v1): ")).trim(), insecure);
+    return baseUrlOf(
+      (await host.ask("Base URL (https://example.com/v1): ", { signal: context.signal })).trim(),
+      insecure,
+    );
   throw new CliError("usage", "--base-url is required", {
     changed: "nothing",
     hint: "--base-url https://example.com/v1",
@@ -138,7 +155,10 @@ async function keyFor(input: AddInput, context: Context): Promise<GivenKey | und
   let text: string;
   if (input.key_file !== undefined) text = input.key_file;
   else if (asked.input)
-    text = await host.ask("Key (not shown, empty for none): ", { hidden: true });
+    text = await host.ask("Key (not shown, empty for none): ", {
+      hidden: true,
+      signal: context.signal,
+    });
   else return undefined;
   const value = text.trim();
   if (value === "") {

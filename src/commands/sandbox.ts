@@ -1,3 +1,4 @@
+import { interrupted } from "../api/interrupted.ts";
 import { CliError } from "../errors.ts";
 import type { Host } from "../host.ts";
 import { sandboxApps, sandboxProfile, sandboxStatePath } from "../config/settings.ts";
@@ -50,7 +51,7 @@ export async function* run(input: SandboxInput, context: Context): AsyncGenerato
   });
   try {
     const command = input.command ?? [];
-    if (command.length > 0) await runCommand(command, sandbox, host);
+    if (command.length > 0) await runCommand(command, sandbox, context);
     else yield* serve(sandbox, folder, context);
   } finally {
     await sandbox.stop();
@@ -82,7 +83,11 @@ function cannotStart(error: unknown, { port }: SandboxInput): unknown {
 }
 
 /** Runs a command with the environment that leads it to this sandbox; ends with its exit code. */
-async function runCommand(command: readonly string[], sandbox: Sandbox, host: Host): Promise<void> {
+async function runCommand(
+  command: readonly string[],
+  sandbox: Sandbox,
+  { host, signal }: Context,
+): Promise<void> {
   const [program = "", ...args] = command;
   const { KB_APP_KEY: _, KB_APP: __, ...rest } = host.env;
   const child = host.spawn(program, args, {
@@ -94,12 +99,15 @@ async function runCommand(command: readonly string[], sandbox: Sandbox, host: Ho
       KB_PROFILE: sandboxProfile,
     },
   });
+  const forward = () => child.kill(signal.reason as NodeJS.Signals); // the host names the signal there
+  signal.addEventListener("abort", forward, { once: true });
   const exit = await child.exit.catch((error: unknown) => {
     throw new CliError("usage", `${program} cannot be started`, {
       cause: error,
       hint: "is it installed?",
     });
   });
+  if (signal.aborted) throw new SilentExit(interrupted(signal, false).exit);
   if (exit !== 0) throw new SilentExit(exit);
 }
 
@@ -124,8 +132,13 @@ async function* serve(
 ): AsyncGenerator<Reached> {
   const { host, signal } = context;
   const base_url = `${sandbox.origin}/v1`;
-  await host.files.makeFolder(host.folders.state, 0o700);
-  await host.files.writeAtomic(sandboxStatePath(host), `${JSON.stringify({ base_url })}\n`, 0o600);
+  const state = `${JSON.stringify({ base_url })}\n`;
+  try {
+    await host.files.makeFolder(host.folders.state, 0o700);
+    await host.files.writeAtomic(sandboxStatePath(host), state, 0o600);
+  } catch (error) {
+    await context.notice(`-p ${sandboxProfile} will not find it: ${String(error)}`);
+  }
   try {
     yield {
       base_url,
@@ -142,7 +155,17 @@ async function* serve(
       signal.addEventListener("abort", () => resolve(), { once: true });
     });
   } finally {
-    await host.files.remove(sandboxStatePath(host));
+    await forgetState(host, state);
   }
   throw new SilentExit(context.interrupted().exit); // Ctrl-C is how it ends: nothing to tell
+}
+
+/** Takes the address away, unless another sandbox has put its own there meanwhile. */
+async function forgetState(host: Host, state: string): Promise<void> {
+  try {
+    const found = await host.files.read(sandboxStatePath(host));
+    if (new TextDecoder().decode(found) === state) await host.files.remove(sandboxStatePath(host));
+  } catch {
+    // it is gone already
+  }
 }

@@ -25,7 +25,11 @@ export interface CallOptions {
 export type Raw = (
   request: HttpRequest,
   kind: "dataset" | "app",
-  options: { readonly headers?: Readonly<Record<string, string>> },
+  options: {
+    readonly headers?: Readonly<Record<string, string>>;
+    /** Instead of what the settings say. */
+    readonly target?: { readonly baseUrl: string; readonly key: string };
+  },
 ) => Promise<HttpAnswer>;
 
 /** What a task works with: the server, typed by the table, and the world. */
@@ -83,6 +87,10 @@ export interface Task<P extends Params = Params> {
   readonly about?: string;
   /** Which key it takes; absent for commands that talk to no server. */
   readonly key?: "dataset" | "app";
+  /** Sends requests all the same, with whatever key fits. */
+  readonly requests?: true;
+  /** May ask before something is destroyed, so it takes --yes. */
+  readonly asks?: true;
   readonly params: P;
   readonly returns: Returns<never>;
   /** What it yields instead, where flags or the output format change that. */

@@ -489,6 +489,8 @@ const api = task({
   },
   returns: { kind: "json" },
   sends: [],
+  requests: true,
+  asks: true,
   effect: "writes",
   examples: [
     "kb api GET /datasets -f limit=1",
@@ -505,6 +507,7 @@ const doctor = task({
   params: {},
   returns: named("check", list("", "check", "result", "found", "next")),
   sends: [],
+  requests: true,
   effect: "reads",
   examples: ["kb doctor", `kb doctor --jq '.[] | select(.result != "ok") | .next'`],
   load: () => import("./doctor.ts"),

@@ -94,10 +94,18 @@ function checkedStore(value: unknown, path: string): Stored {
         throw damaged(path, `profiles.${name}.${field} is no text`);
       }
     }
+    if (profile["read_only"] !== undefined && typeof profile["read_only"] !== "boolean") {
+      throw damaged(path, `profiles.${name}.read_only is neither true nor false`);
+    }
     const apps = profile["apps"] ?? {};
     if (!isObject(apps)) throw damaged(path, `profiles.${name}.apps is no object`);
     for (const [app, entry] of Object.entries(apps)) {
       if (!isObject(entry)) throw damaged(path, `profiles.${name}.apps.${app} is no object`);
+      for (const field of ["key", "key_command"]) {
+        if (entry[field] !== undefined && typeof entry[field] !== "string") {
+          throw damaged(path, `profiles.${name}.apps.${app}.${field} is no text`);
+        }
+      }
     }
   }
   const standard = value["default"];

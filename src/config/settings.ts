@@ -33,6 +33,10 @@ export interface Settings {
   readonly readOnly: Setting<boolean>;
   /** Names of the applications of the profile, for hints. */
   readonly apps: readonly string[];
+  /** The profile in use: its keys go to its own base URL only. */
+  readonly stored:
+    | { readonly name: string; readonly source: string; readonly baseUrl: string | undefined }
+    | undefined;
 }
 
 const unset = { value: undefined, source: "not set" } as const;
@@ -48,12 +52,13 @@ export const sandboxStatePath = (host: Host): string => `${host.folders.state}/s
 
 /**
  * Finds every setting: flag, `-p` on the line, environment, stored profile, `DIFY_*`, built-in.
- * `needs` says which keys matter; when flags and environment hold all, no file is read.
+ * `needs` says which keys matter, and whether a command that prints one may be run; when flags and
+ * environment hold all, no file is read.
  */
 export async function settingsFor(
   flags: TargetFlags,
   host: Host,
-  needs: { readonly key: "dataset" | "app" | "both" | undefined },
+  needs: { readonly key: "dataset" | "app" | "both" | undefined; readonly run?: boolean },
 ): Promise<Settings> {
   const env = (name: string): string | undefined => host.env[name] || undefined;
   const onLine = flags.profile;
@@ -118,12 +123,21 @@ export async function settingsFor(
   );
   if (needs.key === "app" || needs.key === "both") checkApp(app, profile, name);
   const entry = app.value === undefined ? undefined : profile?.apps?.[app.value];
+  /** Is a command that prints this key run? Not when another key goes before it. */
+  const runs = (kind: "dataset" | "app") =>
+    needs.run !== false && (needs.key === kind || needs.key === "both");
   const dify = env("DIFY_API_KEY");
   const difyIsApp = isAppKey(dify);
   const knowledgeKey = pick(
     undefined,
     ["KB_KEY"],
-    await storedKey(profile?.key, profile?.key_command, source, host, needs.key === "dataset"),
+    await storedKey(
+      profile?.key,
+      profile?.key_command,
+      source,
+      host,
+      runs("dataset") && !(env("KB_KEY") !== undefined && onLine === undefined),
+    ),
     difyIsApp ? [] : ["DIFY_API_KEY"],
   );
   // `--app` and `-p` name a stored application: the key of the environment would be another one.
@@ -133,14 +147,13 @@ export async function settingsFor(
     entry?.key_command,
     `${source}, application ${app.value}`,
     host,
-    needs.key === "app",
+    runs("app") && (appFlag || env("KB_APP_KEY") === undefined),
   );
   const appKey =
     appFlag && storedApp.value !== undefined
       ? storedApp
       : pick(undefined, ["KB_APP_KEY"], storedApp, difyIsApp ? ["DIFY_API_KEY"] : []);
 
-  guardStoredKey(baseUrl, [knowledgeKey, appKey], profile, name, source);
   return {
     profile: {
       value: name,
@@ -161,6 +174,7 @@ export async function settingsFor(
         ? { value: true, source }
         : { value: false, source: "built-in" },
     apps: Object.keys(profile?.apps ?? {}),
+    stored: profile && name !== undefined ? { name, source, baseUrl: profile.base_url } : undefined,
   };
 }
 
@@ -253,28 +267,16 @@ async function runningSandbox(host: Host): Promise<Profile> {
 }
 
 /** A stored key goes to its own profile's base URL only; the sandbox's to this machine only. */
-function guardStoredKey(
-  baseUrl: Setting,
-  keys: readonly Setting[],
-  profile: Profile | undefined,
-  name: string | undefined,
-  source: string,
-): void {
-  const stored = keys.some(
-    (key) => source !== "" && key.source.startsWith(source) && key.value !== undefined,
-  );
-  if (!stored || baseUrl.value === undefined) return;
-  if (name === sandboxProfile) {
+function guardStoredKey({ baseUrl, stored }: Settings, key: Setting): void {
+  if (!stored || baseUrl.value === undefined || !key.source.startsWith(stored.source)) return;
+  if (stored.name === sandboxProfile) {
     if (isLoopback(new URL(baseUrl.value).hostname)) return;
-  } else if (
-    profile?.base_url !== undefined &&
-    baseUrlOf(profile.base_url, true) === baseUrl.value
-  ) {
+  } else if (stored.baseUrl !== undefined && baseUrlOf(stored.baseUrl, true) === baseUrl.value) {
     return;
   }
   throw new CliError(
     "usage",
-    `the key of the profile ${name} belongs to ${profile?.base_url ?? "no base URL"}, but the base URL is ${baseUrl.value} (${baseUrl.source})`,
+    `the key of the profile ${stored.name} belongs to ${stored.baseUrl ?? "no base URL"}, but the base URL is ${baseUrl.value} (${baseUrl.source})`,
     {
       changed: "nothing",
       hint: "name the profile of that server with -p, or set KB_KEY or KB_APP_KEY",
@@ -308,6 +310,7 @@ export function targetOf(
         : `set ${kind === "dataset" ? "KB_KEY" : "KB_APP_KEY"}, or store one with \`profile add\``,
     });
   }
+  guardStoredKey(settings, chosen);
   if (/[^\x21-\x7e]/.test(key)) {
     throw new CliError(
       "auth",

@@ -247,7 +247,7 @@ export const create = operation({
   returns: sheet,
   examples: [
     "kb create Handbook --indexing-technique economy",
-    "kb create Handbook --permission all_team_members --if-not-exists",
+    "kb create Handbook --if-not-exists",
     "kb create --each bases.csv --indexing-technique economy",
   ],
 });
