@@ -24,18 +24,18 @@ export default defineConfig({
     // Node starts a CommonJS program 10 ms sooner than an ES module.
     format: "cjs",
     entryFileNames: "[name].cjs",
-    minify: { compress: true, mangle: false, codegen: true }, // stacks keep their names
+    minify: true, // 4 ms less to read at each start
     cleanDir: true,
     chunkFileNames: "[name].cjs",
     codeSplitting: {
       groups: [
         {
           name: "core",
-          test: /src\/(operations|errors|json|version|cli\/(run|program|command|commands|globals|help|help-topic|topics|nearest)|commands\/(tasks|as-events))|commander|leven/,
+          test: /src\/(operations|errors|json|version|cli\/(run|program|command|commands|globals|made-by|color|help|help-topic|topics|nearest)\.|commands\/(tasks|as-events))|commander|leven/,
         },
-        { name: "tell", test: /src\/(render\/text|cli\/(tell|failure|color))\./ },
+        { name: "tell", test: /src\/(render\/text|cli\/(tell|failure))\./ },
         { name: "client", test: /src\/api\/(client|refusal|answer|events)\.|eventsource-parser/ },
-        { name: "render", test: /src\/render\/(?!progress|jq)/ },
+        { name: "render", test: /src\/render\/(?!progress|jq|format-names)/ },
         {
           name: "perform",
           test: /src\/(api|config|cli\/(perform|session|input|names|options|values|dry-run))/,

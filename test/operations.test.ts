@@ -10,7 +10,7 @@ import { commandsOf } from "../src/cli/commands.ts";
 import { operations } from "../src/operations/index.ts";
 import { methodAndPath } from "../src/operations/operation.ts";
 import type { Param, Shape } from "../src/operations/operation.ts";
-import { formats } from "../src/render/formats.ts";
+import { formats } from "../src/render/format-names.ts";
 import { bodyText, exchanges, headersOf } from "./recordings.ts";
 import { testSandbox } from "./sandbox.ts";
 import type { TestSandbox } from "./sandbox.ts";

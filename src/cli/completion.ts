@@ -2,7 +2,7 @@ import { readProfiles } from "../config/profile.ts";
 import { sandboxProfile } from "../config/settings.ts";
 import type { Host } from "../host.ts";
 import type { Noun, Param } from "../operations/operation.ts";
-import { formats } from "../render/formats.ts";
+import { formats } from "../render/format-names.ts";
 import { flagOf, flagged } from "./command.ts";
 import type { Command } from "./command.ts";
 import { appNames, namesOf } from "./completion-names.ts";

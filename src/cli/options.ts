@@ -1,7 +1,7 @@
 import { CliError } from "../errors.ts";
 import type { Host } from "../host.ts";
 import type { ConnectionSettings } from "../host.ts";
-import { formats } from "../render/formats.ts";
+import { formats } from "../render/format-names.ts";
 import type { Style } from "../render/render.ts";
 import type { Globals } from "./globals.ts";
 import { isOn, wantsColor } from "./color.ts";

@@ -59,8 +59,10 @@ export async function perform(
       await session.context.notice(`written to ${globals.outputFile}`);
     } else {
       // Whoever reads a terminal sees each row at once; a file or a program takes a page at a time.
-      const { gathered } = await import("../render/gathered.ts");
-      const out = isList(returns) && !host.stdout.isTTY ? gathered(host.stdout) : undefined;
+      const together = isList(returns) && !host.stdout.isTTY && !dryRun;
+      const out = together
+        ? (await import("../render/gathered.ts")).gathered(host.stdout)
+        : undefined;
       const printed = await render(returns, values, style, out ?? host.stdout).finally(() =>
         out?.flush(),
       );

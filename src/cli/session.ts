@@ -12,7 +12,6 @@ import type { Settings, TargetFlags } from "../config/settings.ts";
 import { CliError } from "../errors.ts";
 import type { Host } from "../host.ts";
 import { isObject, valueAt } from "../json.ts";
-import { visible } from "../render/text.ts";
 import { retryOf } from "../operations/operation.ts";
 import type { AnyOperation, Returns } from "../operations/operation.ts";
 import type { Command } from "./command.ts";
@@ -86,7 +85,7 @@ export function openSession(command: Command, options: Options, host: Host): Ses
   const signal = AbortSignal.any([host.signal, late.signal]);
 
   const trace = async (level: 1 | 2 | 3, text: string) => {
-    if (options.verbosity >= level) await host.stderr.write(`${visible(text)}\n`);
+    if (options.verbosity >= level) await say(text, host);
   };
   // One for all requests of a line, so that connections are kept.
   let dispatcher: ReturnType<Host["dispatcher"]> | undefined;
@@ -236,7 +235,7 @@ export function openSession(command: Command, options: Options, host: Host): Ses
     open: open as Context["open"],
     raw,
     notice: async (text) => {
-      if (!options.quiet) await host.stderr.write(`${visible(text, { newlines: true })}\n`);
+      if (!options.quiet) await say(text, host);
     },
     trace,
     confirm: (question) => confirm(question, options, host, signal),
@@ -258,6 +257,12 @@ export function openSession(command: Command, options: Options, host: Host): Ses
     user: async () => (await settings()).user.value ?? "",
   };
   return { context, settings, call, rows, open, close: () => ended.abort() };
+}
+
+/** A line on standard error; it may hold words of a server. */
+async function say(text: string, host: Host): Promise<void> {
+  const { visible } = await import("../render/text.ts");
+  await host.stderr.write(`${visible(text, { newlines: true })}\n`);
 }
 
 const deadline = (ms: number) =>

@@ -1,17 +1,5 @@
+import type { formats } from "./format-names.ts";
 import { escaped } from "./text.ts";
-
-/** Output formats, as `--output` takes them. */
-export const formats = [
-  "grid",
-  "wide",
-  "tsv",
-  "csv",
-  "md",
-  "json",
-  "jsonl",
-  "yaml",
-  "name",
-] as const;
 
 /** How values are to be printed; what a command line says about its output. */
 export interface Style {
