@@ -75,6 +75,15 @@ function positional(token: string, params: Params): Positional {
 const effectOf = (row: AnyOperation): Command["effect"] =>
   row.destructive ? "destroys" : retryOf(row) === "safe" ? "reads" : "writes";
 
+/** A positional as usage lines write it: `<kb>`, `[doc...]`. */
+export const argumentOf = ({ word, variadic, optional }: Positional): string => {
+  const inner = variadic ? `${word}...` : word;
+  return optional ? `[${inner}]` : `<${inner}>`;
+};
+
+/** What stands for the value of a flag in usage lines. */
+export const placeholder = (param: Param): string => param.word ?? param.noun ?? param.kind;
+
 /** Flag of a parameter, without dashes: `--name` or the wire name with hyphens. */
 export const flagOf = (name: string, param: Param): string =>
   param.flag ?? name.replace(/_+|\./g, "-");

@@ -9,8 +9,7 @@ import type { Globals } from "./globals.ts";
 import type { Journal, Left } from "./journal.ts";
 import { madeBy } from "./made-by.ts";
 import { resolve } from "./names.ts";
-import type { Lookup } from "./names.ts";
-import { existsAlready, goneAlready } from "./perform.ts";
+import { existsAlready, goneAlready, lookupOf } from "./perform.ts";
 import type { Row } from "./rows.ts";
 import { idOf } from "./session.ts";
 import type { Session } from "./session.ts";
@@ -285,7 +284,7 @@ async function attempt(run: Run, { row, input, left }: Sendable): Promise<Attemp
     const noun = madeBy[run.row.id];
     if (globals.ifNotExists && noun !== undefined && existsAlready(error)) {
       const name = `name:${String(input["name"])}`;
-      return ended("skipped", (await resolve(noun, name, input, lookupNow(session))).id);
+      return ended("skipped", (await resolve(noun, name, input, lookupOf(session))).id);
     }
     const failed = ended(
       error.told.changed === "unknown" ? "unknown" : "failed",
@@ -295,12 +294,6 @@ async function attempt(run: Run, { row, input, left }: Sendable): Promise<Attemp
     return meetsAll(error) ? { ...failed, stop: error } : failed;
   }
 }
-
-const lookupNow = (session: Session): Lookup => ({
-  rows: (row, query) => session.rows(row, query, { limit: Infinity }),
-  one: (row, query) => session.call(row, query),
-  trace: (level, text) => session.context.trace(level, text),
-});
 
 /** The id of what a row acts on: the last one in its positionals. */
 const thingIn = ({ positionals }: Command, input: Values): string | null =>

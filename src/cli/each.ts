@@ -12,7 +12,7 @@ import { commandOf } from "./command.ts";
 import type { Command } from "./command.ts";
 import { takesEach } from "./globals.ts";
 import type { Globals } from "./globals.ts";
-import { extraBody, sourcesOf } from "./input.ts";
+import { allOf, extraBody, sourcesOf } from "./input.ts";
 import { noJournal, openJournal } from "./journal.ts";
 import type { Journal } from "./journal.ts";
 import { count, optionsFor, styleFor } from "./options.ts";
@@ -100,13 +100,12 @@ async function fileOf(path: string, host: Host) {
     await sourcesOf(host).file(path); // says what is wrong with a path
     return { name: path, bytes: await host.files.read(path), host };
   }
-  const pieces: Uint8Array[] = [];
-  for await (const piece of host.stdin.bytes()) pieces.push(piece);
+  const bytes = await allOf(host.stdin.bytes());
   const taken = () => {
     throw new CliError("usage", "standard input (-) holds the rows, nothing else can come from it");
   };
   const stdin = { isTTY: host.stdin.isTTY, bytes: taken };
-  return { name: "standard input", bytes: Buffer.concat(pieces), host: { ...host, stdin } };
+  return { name: "standard input", bytes, host: { ...host, stdin } };
 }
 
 /** The same host, telling when the client waits before a repeat. */

@@ -2,7 +2,7 @@ import { exitCodes } from "../errors.ts";
 import type { FailureKind } from "../errors.ts";
 import { methodAndPath } from "../operations/operation.ts";
 import type { Param } from "../operations/operation.ts";
-import { flagOf, flagged, isList } from "./command.ts";
+import { argumentOf, flagOf, flagged, isList, placeholder } from "./command.ts";
 import type { Command } from "./command.ts";
 import { globalsOf, takesEach } from "./globals.ts";
 import { topics } from "./topics.ts";
@@ -27,11 +27,7 @@ const sameWords = (a: readonly string[], b: readonly string[]) =>
 
 /** `kb create <name> [flags]` */
 export function usageOf(command: Command): string {
-  const positionals = command.positionals.map(({ word, variadic, optional }) => {
-    const inner = variadic ? `${word}...` : word;
-    return optional ? `[${inner}]` : `<${inner}>`;
-  });
-  return [...command.words, ...positionals, "[flags]"].join(" ");
+  return [...command.words, ...command.positionals.map(argumentOf), "[flags]"].join(" ");
 }
 
 function commandHelp(command: Command): string {
@@ -100,7 +96,7 @@ export function exitsOf(command: Command): FailureKind[] {
 function paramRows(name: string, param: Param): [string, string][] {
   const flag = flagOf(name, param);
   const short = param.short === undefined ? "    " : `-${param.short}, `;
-  const value = param.kind === "flag" ? "" : ` <${param.word ?? param.noun ?? param.kind}>`;
+  const value = param.kind === "flag" ? "" : ` <${placeholder(param)}>`;
   const needed =
     param.required && param.shape?.kind !== "object" && !param.from ? ", required" : "";
   const rows: [string, string][] = [[`${short}--${flag}${value}`, `${paramHelp(param)}${needed}`]];

@@ -80,7 +80,8 @@ const reasonOf = (error: unknown): string => {
   return reasons[code] ?? (error instanceof Error ? error.message : String(error));
 };
 
-async function allOf(chunks: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+/** A whole stream of bytes. */
+export async function allOf(chunks: AsyncIterable<Uint8Array>): Promise<Uint8Array<ArrayBuffer>> {
   const pieces: Uint8Array[] = [];
   for await (const chunk of chunks) pieces.push(chunk);
   return Buffer.concat(pieces);

@@ -241,7 +241,8 @@ async function existing(
   return object;
 }
 
-function lookupOf(session: Session): Lookup {
+/** Look-ups of names through a session; each full list is read once. */
+export function lookupOf(session: Session): Lookup {
   const lists = new Map<string, Promise<unknown[]>>();
   const everything = { limit: Infinity };
   return {

@@ -1,7 +1,7 @@
 import { Command as Commander, CommanderError, Option } from "commander";
 import { CliError } from "../errors.ts";
 import type { Param } from "../operations/operation.ts";
-import { flagOf, flagged } from "./command.ts";
+import { argumentOf, flagOf, flagged, placeholder } from "./command.ts";
 import type { Command } from "./command.ts";
 import { globalFlags, globalsOf } from "./globals.ts";
 import type { GlobalFlag, Globals } from "./globals.ts";
@@ -128,10 +128,7 @@ const repeating = (option: Option) =>
 
 function describe(leaf: Commander, command: Command): void {
   const own = new Set<string>();
-  for (const { word, optional, variadic } of command.positionals) {
-    const inner = variadic ? `${word}...` : word;
-    leaf.argument(optional ? `[${inner}]` : `<${inner}>`);
-  }
+  for (const positional of command.positionals) leaf.argument(argumentOf(positional));
   for (const [name, param] of flagged(command)) {
     for (const option of paramOptions(name, param)) {
       leaf.addOption(option);
@@ -159,9 +156,6 @@ function paramOptions(name: string, param: Param): Option[] {
     new Option(`--${flag}-file <path>`, `${param.help}, from a file; - is standard input`),
   ];
 }
-
-/** What stands for the value in usage lines. */
-export const placeholder = (param: Param): string => param.word ?? param.noun ?? param.kind;
 
 const camel = (flag: string) => flag.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
 

@@ -3,13 +3,12 @@ import { exitCodes } from "../errors.ts";
 import { methodAndPath } from "../operations/operation.ts";
 import type { Param } from "../operations/operation.ts";
 import { version } from "../version.ts";
-import { flagOf, flagged } from "./command.ts";
+import { flagOf, flagged, placeholder } from "./command.ts";
 import type { Command } from "./command.ts";
 import { commandsOf } from "./commands.ts";
 import { globalFlags, globalsOf } from "./globals.ts";
 import { isRequired, longOf, negatable } from "./help-json.ts";
 import { exitsOf, helpFor, paramHelp, usageOf } from "./help.ts";
-import { placeholder } from "./program.ts";
 import { topics } from "./topics.ts";
 
 /** A term and what it means: an argument, a flag, an exit code. */

@@ -17,6 +17,7 @@ import type { AnyOperation, Returns } from "../operations/operation.ts";
 import type { Command } from "./command.ts";
 import { isList } from "./command.ts";
 import { curlText, dryRunText } from "./dry-run.ts";
+import { allOf } from "./input.ts";
 import type { Options } from "./options.ts";
 
 /** Ends a command after its request was shown instead of sent. No failure. */
@@ -241,20 +242,16 @@ export function openSession(command: Command, options: Options, host: Host): Ses
     confirm: (question) => confirm(question, options, host, signal),
     asked: {
       dryRun: Boolean(globals.dryRun || globals.curl),
-      yes: globals.yes ?? false,
-      quiet: options.quiet,
       format:
         globals.json || globals.jq !== undefined
           ? "json"
           : (globals.output ?? (host.env["KB_OUTPUT"] || undefined)),
       input: options.input,
-      verbosity: options.verbosity,
       program: command.words[0] ?? "",
       flags,
     },
     signal,
     interrupted: () => interrupted(signal, command.effect !== "reads"),
-    user: async () => (await settings()).user.value ?? "",
   };
   return { context, settings, call, rows, open, close: () => ended.abort() };
 }
@@ -300,9 +297,7 @@ async function confirm(
 
 async function blobOf(path: string, host: Host): Promise<Blob> {
   if (path !== "-") return host.files.blob(path);
-  const pieces: Uint8Array[] = [];
-  for await (const piece of host.stdin.bytes()) pieces.push(piece);
-  return new Blob(pieces as Uint8Array<ArrayBuffer>[]); // bytes of a stream are never shared memory
+  return new Blob([await allOf(host.stdin.bytes())]);
 }
 
 /** Adds what the row knows to a failure: which operation it was. */

@@ -60,13 +60,10 @@ export interface Context {
   readonly asked: {
     /** Writes are shown instead of sent: the first one ends the command. */
     readonly dryRun: boolean;
-    readonly yes: boolean;
-    readonly quiet: boolean;
     /** Output format, undefined where none was named; `json` with --jq. */
     readonly format: string | undefined;
     /** May questions be asked? */
     readonly input: boolean;
-    readonly verbosity: number;
     /** `kb` or `wf`. */
     readonly program: string;
     readonly flags: TargetFlags;
@@ -75,8 +72,6 @@ export interface Context {
   readonly signal: AbortSignal;
   /** The error for an aborted `signal`. */
   interrupted(): CliError;
-  /** The end user that requests are made for. */
-  user(): Promise<string>;
 }
 
 /** A command that needs more than one request, or none. What it yields is printed as `returns` says. */
