@@ -89,7 +89,7 @@ export interface Task<P extends Params = Params> {
   readonly params: P;
   readonly returns: Returns<never>;
   /** What it yields instead, where flags or the output format change that. */
-  readonly output?: (input: Input<P>, format: string | undefined) => Returns<never> | undefined;
+  output?(input: Input<P>, format: string | undefined): Returns<never> | undefined;
   /** The operations it may send. */
   readonly sends: readonly AnyOperation[];
   /** The one row it stands for: `help --json` and the reference show method and path. */
