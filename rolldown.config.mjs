@@ -38,7 +38,7 @@ export default defineConfig({
         { name: "render", test: /src\/render\/(?!progress|jq|format-names)/ },
         {
           name: "perform",
-          test: /src\/(api|config|cli\/(perform|session|input|names|options|values|dry-run))/,
+          test: /src\/(duration|api|config|cli\/(perform|session|input|names|options|values|dry-run))/,
         },
       ],
     },

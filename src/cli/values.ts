@@ -1,3 +1,4 @@
+import { millisecondsIn } from "../duration.ts";
 import { CliError } from "../errors.ts";
 import { isObject } from "../json.ts";
 import type { FileInput, Param, Shape } from "../operations/operation.ts";
@@ -138,19 +139,13 @@ function choiceValue(label: string, param: Param, text: string): string {
   );
 }
 
-const units: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-
 /** ms of `30s`, `5m`, `2h`, `1d`, `1h30m`; a bare number is seconds. Throws usage. */
 export function durationValue(label: string, text: string): number {
   if (/^\d+(\.\d+)?$/.test(text)) return Number(text) * 1000;
-  if (!/^(\d+(\.\d+)?(ms|[smhd]))+$/.test(text)) {
+  const ms = millisecondsIn(text);
+  if (ms === undefined)
     throw wrong(label, text, "is no duration", "durations look like 30s, 5m, 2h or 1d");
-  }
-  let total = 0;
-  for (const [, amount, unit] of text.matchAll(/(\d+(?:\.\d+)?)(ms|[smhd])/g)) {
-    total += Number(amount) * (unit === "ms" ? 1 : (units[unit ?? ""] ?? 0));
-  }
-  return total;
+  return ms;
 }
 
 /**

@@ -1,0 +1,45 @@
+/** One check of a suite; without `failure` it passed. */
+export interface Case {
+  readonly name: string;
+  readonly seconds?: number | undefined;
+  /** Why it failed, first line short. */
+  readonly failure?: string | undefined;
+}
+
+/** A suite of checks as JUnit XML, as CI systems read it. */
+export function junitText(suite: string, cases: readonly Case[]): string {
+  const failed = cases.filter(({ failure }) => failure !== undefined).length;
+  const seconds = cases.reduce((sum, each) => sum + (each.seconds ?? 0), 0);
+  const counts = `tests="${cases.length}" failures="${failed}" errors="0" time="${seconds.toFixed(3)}"`;
+  const lines = cases.map(({ name, seconds: time = 0, failure }) => {
+    const head = `    <testcase classname="${xml(suite)}" name="${xml(name)}" time="${time.toFixed(3)}"`;
+    if (failure === undefined) return `${head}/>`;
+    const message = xml(failure.split("\n", 1)[0] ?? "");
+    return `${head}>\n      <failure message="${message}">${xml(failure)}</failure>\n    </testcase>`;
+  });
+  return [
+    `<?xml version="1.0" encoding="UTF-8"?>`,
+    `<testsuites ${counts}>`,
+    `  <testsuite name="${xml(suite)}" ${counts}>`,
+    ...lines,
+    "  </testsuite>",
+    "</testsuites>",
+    "",
+  ].join("\n");
+}
+
+const entities: Readonly<Record<string, string>> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+  "\n": "&#10;",
+  "\r": "&#13;",
+  "\t": "&#9;",
+};
+
+/** Text as it may stand in XML, in attributes as well; characters that XML does not know are left out. */
+const xml = (text: string): string =>
+  text
+    .replace(/[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu, "")
+    .replace(/[&<>"\n\r\t]/g, (found) => entities[found] ?? "");

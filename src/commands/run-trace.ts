@@ -1,0 +1,194 @@
+import type { ServerEvent } from "../api/events.ts";
+import { isObject, valueAt } from "../json.ts";
+
+/** One execution of a node. Times are ms since the epoch, by when its events came. */
+export interface NodeRun {
+  /** Execution id; of a loop or an iteration the id of its node. */
+  readonly id: string;
+  readonly nodeId: string;
+  readonly title: string;
+  readonly type: string;
+  /** The loop or iteration it ran in, by node id, and the round there, from 1. */
+  readonly within: { readonly nodeId: string; readonly round: number } | undefined;
+  readonly startedAt: number;
+  finishedAt: number | undefined;
+  /** `running` until the server says how it ended: succeeded, failed, exception, stopped, … */
+  status: string;
+  /** Seconds, as the server measured them. */
+  elapsed: number | undefined;
+  error: string | undefined;
+  tokens: number | undefined;
+  retries: number;
+  /** Rounds of a loop or an iteration that began. */
+  rounds: number | undefined;
+  outputs: unknown;
+}
+
+/** What the events of a run tell about it. */
+export interface RunTrace {
+  runId: string | undefined;
+  workflowId: string | undefined;
+  /** `running`, `paused`, or how it ended. */
+  status: string;
+  error: string | undefined;
+  /** ms since the epoch of the first and the last event. */
+  startedAt: number | undefined;
+  lastAt: number | undefined;
+  /** Seconds, as the server measured them; of the last segment only after a pause (server §13). */
+  elapsed: number | undefined;
+  tokens: number | undefined;
+  steps: number | undefined;
+  /** In the order in which they began. */
+  readonly nodes: NodeRun[];
+  outputs: unknown;
+  /** Text of the answer as it streamed. */
+  text: string;
+  gaps: number;
+  pauses: number;
+  events: number;
+}
+
+/** A trace that grows with every event it sees. */
+export interface Tracing {
+  /** `at`: when the event came, ms since the epoch. */
+  see(event: ServerEvent, at: number): void;
+  readonly trace: RunTrace;
+}
+
+/** An empty trace; events come in the order in which they are shown, each once. */
+export function runTrace(): Tracing {
+  const trace: RunTrace = {
+    runId: undefined,
+    workflowId: undefined,
+    status: "running",
+    error: undefined,
+    startedAt: undefined,
+    lastAt: undefined,
+    elapsed: undefined,
+    tokens: undefined,
+    steps: undefined,
+    nodes: [],
+    outputs: undefined,
+    text: "",
+    gaps: 0,
+    pauses: 0,
+    events: 0,
+  };
+  /** By execution id, the latest: a paused node starts again under its old one. */
+  const running = new Map<string, NodeRun>();
+
+  const begin = (data: Fields, at: number, id: string, type: string) => {
+    const node: NodeRun = {
+      id,
+      nodeId: text(data["node_id"]) ?? id,
+      title: text(data["title"]) ?? text(data["node_id"]) ?? id,
+      type,
+      within: containerOf(data),
+      startedAt: at,
+      finishedAt: undefined,
+      status: "running",
+      elapsed: undefined,
+      error: undefined,
+      tokens: undefined,
+      retries: 0,
+      rounds: undefined,
+      outputs: undefined,
+    };
+    running.set(id, node);
+    trace.nodes.push(node);
+    return node;
+  };
+
+  const containerOf = (data: Fields): NodeRun["within"] => {
+    const nodeId = text(data["iteration_id"]) ?? text(data["loop_id"]);
+    if (nodeId === undefined) return undefined;
+    // Only the end of a node says which round it was; at its start it is the one that runs.
+    return { nodeId, round: running.get(nodeId)?.rounds ?? 1 };
+  };
+
+  const end = (data: Fields, at: number, node: NodeRun) => {
+    const elapsed = numeric(data["elapsed_time"]);
+    node.finishedAt = at;
+    node.elapsed = elapsed;
+    node.status = text(data["status"]) ?? "succeeded";
+    node.error = text(data["error"]);
+    node.tokens =
+      numeric(valueAt(data, "execution_metadata.total_tokens")) ?? numeric(data["total_tokens"]);
+    node.outputs = data["outputs"];
+  };
+
+  const see = ({ event, data: whole }: ServerEvent, at: number) => {
+    const data: Fields = isObject(whole["data"]) ? whole["data"] : {};
+    const id = text(data["id"]) ?? "";
+    trace.events++;
+    trace.startedAt ??= at;
+    trace.lastAt = at;
+    trace.runId ??= text(whole["workflow_run_id"]);
+    switch (event) {
+      case "workflow_started":
+        trace.workflowId ??= text(data["workflow_id"]);
+        trace.status = "running";
+        return;
+      case "node_started":
+        begin(data, at, id, text(data["node_type"]) ?? "");
+        return;
+      case "iteration_started":
+      case "loop_started":
+        begin(data, at, id, event === "loop_started" ? "loop" : "iteration").rounds = 1;
+        return;
+      case "iteration_next":
+      case "loop_next": {
+        // Both count from 0, but a loop says nothing of its first round (server §15.5).
+        const node = running.get(id);
+        if (node) node.rounds = (numeric(data["index"]) ?? 0) + 1;
+        return;
+      }
+      case "node_retry": {
+        const node = running.get(id);
+        if (node) node.retries++;
+        return;
+      }
+      case "node_finished":
+      case "iteration_completed":
+      case "loop_completed":
+        end(data, at, running.get(id) ?? begin(data, at, id, text(data["node_type"]) ?? ""));
+        return;
+      case "text_chunk":
+        trace.text += text(data["text"]) ?? "";
+        return;
+      case "message":
+        trace.text += text(whole["answer"]) ?? "";
+        return;
+      case "text_replace":
+      case "message_replace":
+        trace.text = text(data["text"]) ?? text(whole["answer"]) ?? trace.text;
+        return;
+      case "workflow_paused":
+      case "workflow_finished":
+        trace.status = text(data["status"]) ?? (event === "workflow_paused" ? "paused" : "");
+        trace.error = text(data["error"]);
+        trace.elapsed = numeric(data["elapsed_time"]);
+        trace.tokens = numeric(data["total_tokens"]);
+        trace.steps = numeric(data["total_steps"]);
+        trace.outputs = data["outputs"];
+        if (event === "workflow_paused") trace.pauses++;
+        return;
+      case "error":
+        trace.status = "failed";
+        trace.error = text(whole["message"]);
+        return;
+      case "_gap":
+        trace.gaps++;
+        return;
+    }
+  };
+
+  return { see, trace };
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const text = (value: unknown): string | undefined =>
+  typeof value === "string" && value !== "" ? value : undefined;
+const numeric = (value: unknown): number | undefined =>
+  typeof value === "number" ? value : undefined;
