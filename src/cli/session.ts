@@ -1,5 +1,5 @@
 import type { HttpAnswer, Sending, World } from "../api/client.ts";
-import type { ServerEvent } from "../api/events.ts";
+import type { Events } from "../api/events.ts";
 import { interrupted } from "../api/interrupted.ts";
 import { noProgress, pageOf, rowsOf } from "../api/pages.ts";
 import type { Page, Progress, Wanted } from "../api/pages.ts";
@@ -41,11 +41,7 @@ export interface Session {
     wanted: Wanted,
     progress?: Progress,
   ): AsyncIterable<unknown>;
-  open(
-    row: AnyOperation,
-    input: Values,
-    options?: CallOptions,
-  ): Promise<AsyncIterable<ServerEvent>>;
+  open(row: AnyOperation, input: Values, options?: CallOptions): Promise<Events>;
   /** Ends waiting for the deadline. */
   close(): void;
 }

@@ -1,5 +1,5 @@
 import type { HttpAnswer } from "../api/client.ts";
-import type { ServerEvent } from "../api/events.ts";
+import type { Events } from "../api/events.ts";
 import type { HttpRequest } from "../api/request.ts";
 import type { TargetFlags } from "../config/settings.ts";
 import type { CliError, FailureKind } from "../errors.ts";
@@ -44,11 +44,7 @@ export interface Context {
   /** Every row of a list, page after page, each once. */
   each<O extends AnyOperation>(row: O, input: InputOf<O>): AsyncIterable<Row<O["returns"]>>;
   /** Opens an event stream; the iterator ends when the server closes it, and throws when it is cut. */
-  open<O extends AnyOperation>(
-    row: O,
-    input: InputOf<O>,
-    options?: CallOptions,
-  ): Promise<AsyncIterable<ServerEvent>>;
+  open<O extends AnyOperation>(row: O, input: InputOf<O>, options?: CallOptions): Promise<Events>;
   readonly raw: Raw;
   /** One line on standard error; silent with --quiet. */
   notice(text: string): Promise<void>;
