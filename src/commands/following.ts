@@ -1,4 +1,3 @@
-import { singly } from "../api/events.ts";
 import type { Events, ServerEvent } from "../api/events.ts";
 import { ApiError, CliError } from "../errors.ts";
 import { isObject, valueAt } from "../json.ts";
@@ -60,23 +59,28 @@ export async function* followed(
   let { runId } = following;
   let stream = following.first;
   let connected = false;
-  /** Did anything new come since the last gap was told? */
+  /** Was a gap told, and nothing new came since? */
   let told = false;
   let inVain = 0;
+  /** What run detail says of a run whose closing event was not seen. */
+  let end: Outcome | undefined;
   for (;;) {
     let why = "the server closed the stream before the run ended";
     let news = false;
     try {
       stream ??= await connect(requireRun(runId));
       // The server only tells what happens from now on: text of the meantime is lost.
-      if (connected && told) yield [gap(requireRun(runId))];
-      told = false;
+      if (connected && !told) {
+        yield [gap(requireRun(runId))];
+        told = true;
+      }
       connected = true;
       for await (const batch of stream) {
         runId ??= batch.map(idIn).find((id) => id !== undefined);
         const { fresh, outcome, failed } = sifted(batch);
         if (fresh.length > 0) {
-          news = told = true;
+          news = true;
+          told = false;
           yield fresh;
         }
         if (outcome) return { runId: requireRun(runId), outcome };
@@ -91,23 +95,26 @@ export async function* followed(
     inVain = news ? 0 : inVain + 1;
     const known = runId;
     if (known === undefined) throw lost(why);
-    const outcome = await confirmed(known, following, context, filter.lastError());
-    if (
-      outcome &&
-      (!following.reconnect || !(outcome.status === "paused" && following.throughPauses))
-    ) {
-      // The final event itself was not seen: a connection to an ended run sends just that one.
-      const last = yield* finalEvent(known, outcome);
-      return { runId: known, outcome: last };
+    end ??= await confirmed(known, following, context, filter.lastError());
+    if (end) {
+      // A connection to an ended run sends its closing event, to a paused one its form.
+      if (inVain >= budget) {
+        await context.notice(`the closing event of run ${known} could not be read: ${why}`);
+      }
+      if (inVain >= budget || filter.lastError() !== undefined)
+        return { runId: known, outcome: end };
+    } else if (!following.reconnect || inVain >= budget) {
+      throw cut(known, why);
+    } else {
+      await context.notice(`${why}; reconnecting`);
+      tally.reconnects++;
     }
-    if (!following.reconnect || inVain >= budget) throw cut(known, why);
-    await context.notice(`${why}; reconnecting`);
+    if (end && inVain === 0) continue;
     const wait =
       Math.min(longestWait, firstWait * 2 ** Math.max(0, inVain - 1)) * context.host.random();
     await context.host.sleep(wait, context.signal).catch(() => {
       throw resumable(context.interrupted(), known);
     });
-    tally.reconnects++;
   }
 
   /** What of a batch is shown: no repeats, and nothing after the event that ends the run. */
@@ -139,26 +146,6 @@ export async function* followed(
       },
       connected ? { retries: 0 } : {},
     );
-  }
-
-  /** Shows the closing event of a run that ended while nobody listened. */
-  async function* finalEvent(run: string, outcome: Outcome): Events<Outcome> {
-    if (filter.lastError() !== undefined) return outcome;
-    // An ended run answers with its closing event alone: what came before it is not to be had.
-    if (connected && told && isEnded(outcome.status)) yield [gap(run)];
-    try {
-      for await (const event of singly(await connect(run))) {
-        if (!filter.isNew(event)) continue;
-        tally.events++;
-        const final = finalOutcome(event, false);
-        yield final && event.event === "workflow_finished" ? [...filled(event), event] : [event];
-        if (final) return final;
-      }
-    } catch (error) {
-      if (context.signal.aborted) throw error;
-      await context.trace(1, `the closing event could not be read: ${String(error)}`);
-    }
-    return outcome;
   }
 
   /** What may be missing between two connections; a run that has ended does not even replay nodes. */
@@ -224,7 +211,7 @@ function formIn(reason: unknown): NonNullable<Outcome["forms"]> {
   return [{ token, actions: ids }];
 }
 
-/** Asks run detail: an outcome when the run has ended or is paused, undefined when it goes on. */
+/** Asks run detail: an outcome when nothing more is to be followed, undefined while the run goes on. */
 async function confirmed(
   runId: string,
   following: Following,
@@ -235,7 +222,7 @@ async function confirmed(
     const detail = await context.call(workflows.show, { workflow_run_id: runId });
     const { status, error } = detail;
     if (isEnded(status)) return { status, error };
-    if (status === "paused") return { status };
+    if (status === "paused" && !(following.reconnect && following.throughPauses)) return { status };
     if (streamError !== undefined) return { status: "failed", error: streamError };
     return undefined;
   } catch (error) {

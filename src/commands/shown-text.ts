@@ -25,19 +25,27 @@ export interface ShownText {
   missingIn(outputs: unknown): readonly Missing[] | undefined;
 }
 
+/** Pieces of one source: those before the first gap, and all that were seen. */
+interface Source {
+  readonly before: TextPrefix;
+  readonly all: TextPrefix;
+}
+
 /**
  * Watches the pieces of a run's text (server §15.6). `late`: the run may have said something before
  * the first event that is seen.
  */
 export function shownText(late: boolean): ShownText {
-  const sources = new Map<string, TextPrefix>();
+  const sources = new Map<string, Source>();
   let broken = false;
 
-  const grow = (source: string, piece: unknown) => {
-    if (broken || typeof piece !== "string" || piece === "") return;
-    let prefix = sources.get(source);
-    if (prefix === undefined) sources.set(source, (prefix = textPrefix()));
-    prefix.grow(piece);
+  const grow = (name: string, piece: unknown) => {
+    if (typeof piece !== "string" || piece === "") return;
+    let source = sources.get(name);
+    if (source === undefined)
+      sources.set(name, (source = { before: textPrefix(), all: textPrefix() }));
+    if (!broken) source.before.grow(piece);
+    source.all.grow(piece);
   };
 
   return {
@@ -67,9 +75,12 @@ export function shownText(late: boolean): ShownText {
       const [first, ...others] = texts;
       const sole = first && others.length === 0 ? first : undefined;
       if (sources.size === 0) return broken && sole ? [missing(sole, 0)] : [];
-      const found = [...sources.values()].map((prefix) => {
-        const output = texts.find(([, text]) => prefix.begins(text));
-        return output && missing(output, prefix.length);
+      const found = [...sources.values()].map(({ before, all }) => {
+        // With luck nothing was said while nobody listened.
+        const whole = texts.find(([, text]) => text.length === all.length && all.begins(text));
+        if (whole) return missing(whole, all.length);
+        const output = before.length > 0 && texts.find(([, text]) => before.begins(text));
+        return output ? missing(output, before.length) : undefined;
       });
       const placed = found.filter((each) => each !== undefined);
       if (placed.length === found.length) return placed.filter(({ text }) => text !== "");
