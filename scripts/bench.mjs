@@ -6,11 +6,13 @@ import { createServer } from "node:http";
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { events } from "./bench/events.mjs";
 import { prepare, root } from "./prepare.mjs";
 
 const serves = process.argv[2] === "serve";
 const folder = serves ? "" : mkdtempSync(join(tmpdir(), "kb-wf-bench-"));
 const kb = join(root, "bin", "kb.js");
+const wf = join(root, "bin", "wf.js");
 const clean = Object.fromEntries(
   Object.entries(process.env).filter(([name]) => !/^(KB_|DIFY_)/.test(name)),
 );
@@ -19,10 +21,16 @@ if (serves) {
   serveList(Number(process.argv[3]));
 } else {
   prepare();
+  if (process.argv[2] === "events") {
+    await events({ folder, wf, clean, loop, measured, median });
+    rmSync(folder, { recursive: true, force: true });
+    process.exit(0);
+  }
   if (process.argv[2] !== "lists") await starts(Number(process.argv[2] ?? 25));
   await tree();
   await lists();
   await bulk();
+  await events({ folder, wf, clean, loop, measured, median });
   rmSync(folder, { recursive: true, force: true });
 }
 
@@ -253,7 +261,8 @@ async function measured(args, env, stdout = "ignore") {
 
 /** Program text for `node -e`, run where the project's packages are found. */
 function loop(lines) {
-  return `const { Agent } = require(${JSON.stringify(join(root, "node_modules", "undici"))});
+  return `const require = module.constructor.createRequire(${JSON.stringify(join(root, "package.json"))});
+   const { Agent } = require("undici");
    const agent = new Agent();
    (async () => { ${lines} process.exit(0); })();`;
 }

@@ -52,15 +52,15 @@ const inner = ({ data }: Pick<Played, "data">) => (data["data"] ?? {}) as Record
 function keyOf(event: Played): string | undefined {
   const data = inner(event);
   const { event: kind } = event;
-  if (/^workflow_/.test(kind)) return [kind, data["reason"], data["status"]].join(" ");
+  if (kind.startsWith("workflow_")) return [kind, data["reason"], data["status"]].join(" ");
   if (/^node_(started|finished)$/.test(kind)) return [kind, data["id"], data["status"]].join(" ");
-  if (/^human_input_/.test(kind)) return [kind, data["node_id"]].join(" ");
+  if (kind.startsWith("human_input_")) return [kind, data["node_id"]].join(" ");
   return undefined;
 }
 
 /** Node events of containers, and the end of a waiting node: a snapshot has them, nobody shows them. */
 const onlyInSnapshots = (event: Played): boolean =>
-  /^node_/.test(event.event) &&
+  event.event.startsWith("node_") &&
   (/^(iteration|loop)$/.test(String(inner(event)["node_type"])) ||
     inner(event)["status"] === "paused");
 

@@ -1,5 +1,6 @@
 import type { ServerEvent } from "../api/events.ts";
 import { seenIds } from "../api/seen.ts";
+import type { Seen } from "../api/seen.ts";
 import { isObject, valueAt } from "../json.ts";
 
 /** Remembers what was shown, so that a snapshot after a reconnect repeats nothing. */
@@ -15,7 +16,13 @@ const containers: ReadonlySet<unknown> = new Set(["iteration", "loop"]);
 
 /** A filter for one run; its keys are those of server §15.6, kept in 16 bytes each. */
 export function replayFilter(): ReplayFilter {
-  const seen = seenIds();
+  /** Ids by kind of event: most are UUIDs, which are kept as they are. */
+  const seen = new Map<string, Seen>();
+  const once = (kind: string, id: string): boolean => {
+    let ids = seen.get(kind);
+    if (ids === undefined) seen.set(kind, (ids = seenIds()));
+    return ids.add(id);
+  };
   /** How often a node was resumed: it starts again under its old id (server §15.6). */
   const resumed = new Map<string, number>();
   let paused: readonly string[] = [];
@@ -28,31 +35,30 @@ export function replayFilter(): ReplayFilter {
     const turn = () => resumed.get(String(data["node_id"])) ?? 0;
     switch (event) {
       case "workflow_started": {
-        if (data["reason"] !== "resumption") return seen.add(`started ${text(data["id"])}`);
+        if (data["reason"] !== "resumption") return once("started", text(data["id"]));
         for (const node of paused) resumed.set(node, (resumed.get(node) ?? 0) + 1);
         paused = [];
-        return seen.add(`resumed ${text(data["id"])} ${text(data["created_at"])}`);
+        return once("resumed", `${text(data["id"])} ${text(data["created_at"])}`);
       }
       case "node_started":
         return (
-          !containers.has(data["node_type"]) &&
-          seen.add(`node_started ${text(data["id"])} ${turn()}`)
+          !containers.has(data["node_type"]) && once(`node_started ${turn()}`, text(data["id"]))
         );
       case "node_finished":
         return (
           !containers.has(data["node_type"]) &&
           data["status"] !== "paused" &&
-          seen.add(`node_finished ${text(data["id"])} ${text(data["status"])} ${turn()}`)
+          once(`node_finished ${text(data["status"])} ${turn()}`, text(data["id"]))
         );
       case "node_retry":
-        return seen.add(`retry ${text(data["id"])} ${text(data["retry_index"])} ${turn()}`);
+        return once("retry", `${text(data["id"])} ${text(data["retry_index"])} ${turn()}`);
       case "human_input_required":
-        return seen.add(`form ${text(data["form_id"])}`);
+        return once("form", text(data["form_id"]));
       case "workflow_paused":
         paused = texts(data["paused_nodes"]);
-        return seen.add(`paused ${paused.join(",")} ${formsOf(data["reasons"])}`);
+        return once("paused", `${paused.join(",")} ${formsOf(data["reasons"])}`);
       case "workflow_finished":
-        return seen.add(`finished ${text(data["id"])}`);
+        return once("finished", text(data["id"]));
       case "message":
         // Only chatflows replay an answer, so only their text is kept.
         answer = (answer ?? "") + text(whole["answer"]);

@@ -25,66 +25,69 @@ export interface ShownText {
   missingIn(outputs: unknown): readonly Missing[] | undefined;
 }
 
-/** Pieces of one source: those before the first gap, and all that were seen. */
-interface Source {
-  readonly before: TextPrefix;
-  readonly all: TextPrefix;
-}
-
 /**
  * Watches the pieces of a run's text (server §15.6). `late`: the run may have said something before
  * the first event that is seen.
  */
 export function shownText(late: boolean): ShownText {
-  const sources = new Map<string, Source>();
-  let broken = false;
+  /** By selector; all that was seen of each. */
+  const sources = new Map<string, TextPrefix>();
+  /** The same before the first gap; undefined while there is none. */
+  let before: ReadonlyMap<string, TextPrefix> | undefined;
 
-  const grow = (name: string, piece: unknown) => {
-    if (typeof piece !== "string" || piece === "") return;
+  const sourceOf = (name: string): TextPrefix => {
     let source = sources.get(name);
-    if (source === undefined)
-      sources.set(name, (source = { before: textPrefix(), all: textPrefix() }));
-    if (!broken) source.before.grow(piece);
-    source.all.grow(piece);
+    if (source === undefined) sources.set(name, (source = textPrefix()));
+    return source;
+  };
+  // Pieces of one source come in a row: it is looked for when another one speaks.
+  let speaker: { readonly selector: readonly unknown[]; readonly source: TextPrefix } | undefined;
+  const sourceAt = (selector: readonly unknown[]): TextPrefix => {
+    if (speaker === undefined || !sameItems(speaker.selector, selector))
+      speaker = { selector, source: sourceOf(selector.join(".")) };
+    return speaker.source;
+  };
+  const breakOff = () => {
+    before ??= new Map([...sources].map(([name, source]) => [name, source.copy()]));
   };
 
   return {
     see({ event, data: envelope }) {
       if (event === "text_chunk") {
         const data = isObject(envelope["data"]) ? envelope["data"] : {};
-        const selector = data["from_variable_selector"];
-        grow(Array.isArray(selector) ? selector.join(".") : "", data["text"]);
+        const { from_variable_selector: selector, text } = data;
+        if (typeof text === "string" && text !== "")
+          sourceAt(Array.isArray(selector) ? selector : []).grow(text);
       } else if (event === "message") {
-        grow("answer", envelope["answer"]);
+        if (textIn(envelope) !== "") sourceOf("answer").grow(textIn(envelope));
       } else if (event === "message_replace") {
         // The saved answer from its beginning: nothing before it is missing.
         sources.delete("answer");
-        broken = false;
-        grow("answer", envelope["answer"]);
+        before = undefined;
+        sourceOf("answer").grow(textIn(envelope));
       } else if (event === "workflow_started" && isResumedChatflow(envelope)) {
-        broken = true;
+        breakOff();
       }
     },
-    gap() {
-      broken = true;
-    },
+    gap: breakOff,
     missingIn(outputs) {
       const texts = Object.entries(isObject(outputs) ? outputs : {}).filter(
         (entry): entry is [string, string] => typeof entry[1] === "string",
       );
       const [first, ...others] = texts;
       const sole = first && others.length === 0 ? first : undefined;
-      if (sources.size === 0) return broken && sole ? [missing(sole, 0)] : [];
-      const found = [...sources.values()].map(({ before, all }) => {
+      if (sources.size === 0) return before && sole ? [missing(sole, 0)] : [];
+      const found = [...sources].map(([name, all]) => {
         // With luck nothing was said while nobody listened.
         const whole = texts.find(([, text]) => text.length === all.length && all.begins(text));
         if (whole) return missing(whole, all.length);
-        const output = before.length > 0 && texts.find(([, text]) => before.begins(text));
-        return output ? missing(output, before.length) : undefined;
+        const shown = before ? before.get(name) : all;
+        const output = shown && texts.find(([, text]) => shown.begins(text));
+        return output && missing(output, shown.length);
       });
       const placed = found.filter((each) => each !== undefined);
       if (placed.length === found.length) return placed.filter(({ text }) => text !== "");
-      if (!broken && !late) return [];
+      if (!before && !late) return [];
       return sole ? [missing(sole, 0)] : undefined;
     },
   };
@@ -95,6 +98,12 @@ const missing = ([output, text]: readonly [string, string], from: number): Missi
   from,
   text: text.slice(from),
 });
+
+const sameItems = (a: readonly unknown[], b: readonly unknown[]): boolean =>
+  a.length === b.length && a.every((item, index) => item === b[index]);
+
+const textIn = ({ answer }: Readonly<Record<string, unknown>>): string =>
+  typeof answer === "string" ? answer : "";
 
 /** A resumed chatflow repeats its first text and never sends the rest (server §18). */
 const isResumedChatflow = (envelope: Readonly<Record<string, unknown>>): boolean =>

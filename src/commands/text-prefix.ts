@@ -3,14 +3,14 @@ export interface TextPrefix {
   /** UTF-16 units. */
   readonly length: number;
   grow(piece: string): void;
+  /** One that stays as it is now. */
+  copy(): TextPrefix;
   /** Does this text begin with all that was grown? */
   begins(text: string): boolean;
 }
 
 /** An empty one. A text that only seems to begin with it has a chance of 1 in 2^64. */
-export function textPrefix(): TextPrefix {
-  let length = 0;
-  let hash = start;
+export function textPrefix(length = 0, hash = start): TextPrefix {
   return {
     get length() {
       return length;
@@ -19,6 +19,7 @@ export function textPrefix(): TextPrefix {
       length += piece.length;
       hash = hashed(piece, piece.length, hash);
     },
+    copy: () => textPrefix(length, hash),
     begins(text) {
       if (text.length < length) return false;
       const [a, b] = hashed(text, length, start);
