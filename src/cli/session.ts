@@ -223,6 +223,8 @@ export function openSession(command: Command, options: Options, host: Host): Ses
     return send(full, sending, world, (answer) => Promise.resolve(answer));
   };
 
+  /** Sessions with the settings of other profiles. */
+  const others: Session[] = [];
   const context: Context = {
     host,
     // The generic signatures of Context are the row's types; inside, values are plain data.
@@ -231,6 +233,18 @@ export function openSession(command: Command, options: Options, host: Host): Ses
       rows(row, input, { limit: Infinity })) as Context["each"],
     open: open as Context["open"],
     raw,
+    baseUrl: async () => targetOf(await settings(), command.key ?? "app").baseUrl,
+    find: async (noun, text) => {
+      const { lookupOf, resolve } = await import("./names.ts");
+      return (await resolve(noun, text, {}, lookupOf(session))).id;
+    },
+    at(profile) {
+      const { baseUrl: _, app: __, ...rest } = globals; // these were said of this profile
+      const asked = { ...options, globals: { ...rest, profile } };
+      const other = openSession(command, asked, host);
+      others.push(other);
+      return other.context;
+    },
     notice: async (text) => {
       if (!options.quiet) await say(text, host);
     },
@@ -249,7 +263,18 @@ export function openSession(command: Command, options: Options, host: Host): Ses
     signal,
     interrupted: () => interrupted(signal, command.effect !== "reads"),
   };
-  return { context, settings, call, rows, open, close: () => ended.abort() };
+  const session: Session = {
+    context,
+    settings,
+    call,
+    rows,
+    open,
+    close() {
+      ended.abort();
+      for (const other of others) other.close();
+    },
+  };
+  return session;
 }
 
 /** A line on standard error; it may hold words of a server. */

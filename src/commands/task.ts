@@ -9,6 +9,7 @@ import type {
   AnyOperation,
   Input,
   InputOf,
+  Noun,
   Params,
   Returns,
   Row,
@@ -46,6 +47,12 @@ export interface Context {
   /** Opens an event stream; the iterator ends when the server closes it, and throws when it is cut. */
   open<O extends AnyOperation>(row: O, input: InputOf<O>, options?: CallOptions): Promise<Events>;
   readonly raw: Raw;
+  /** Address of the API, with its path and no slash at its end. */
+  baseUrl(): Promise<string>;
+  /** The id of a thing that is named, as positionals are resolved. Throws not-found and refused. */
+  find(noun: Noun, text: string): Promise<string>;
+  /** The same command with the settings of another profile. */
+  at(profile: string): Context;
   /** One line on standard error; silent with --quiet. */
   notice(text: string): Promise<void>;
   /** One line on standard error with -v (1), -vv (2) or -vvv (3). */
