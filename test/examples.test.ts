@@ -34,6 +34,7 @@ const firstDone: readonly (readonly [RegExp, readonly string[]])[] = [
   [/^kb tag rename draft published/, ["kb tag delete published --yes"]],
   [/^kb doc unarchive/, ["kb doc archive Handbook welcome.md leave.md"]],
   [/^kb doc enable/, ["kb doc disable Handbook welcome.md"]],
+  [/^kb (import|verify)/, ["kb export Handbook backup"]],
 ];
 
 const files: Readonly<Record<string, string>> = {

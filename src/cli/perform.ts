@@ -11,7 +11,7 @@ import type { Command } from "./command.ts";
 import type { Globals } from "./globals.ts";
 import { checkedInput, extraBody, resolvedInput, sourcesOf } from "./input.ts";
 import { madeBy } from "./made-by.ts";
-import { resolve } from "./names.ts";
+import { lookupOf, resolve } from "./names.ts";
 import type { Lookup } from "./names.ts";
 import { optionsFor, styleFor } from "./options.ts";
 import type { Options } from "./options.ts";
@@ -237,31 +237,4 @@ async function existing(
   }
   await session.context.notice("it is there already");
   return object;
-}
-
-/** Look-ups of names through a session; each full list is read once. */
-export function lookupOf(session: Session): Lookup {
-  const lists = new Map<string, Promise<unknown[]>>();
-  const everything = { limit: Infinity };
-  return {
-    async *rows(row, input) {
-      if (row.returns.kind !== "list") {
-        yield* session.rows(row, input, everything);
-        return;
-      }
-      // A full list is the same for every name of a line: asked once.
-      const key = `${row.id} ${JSON.stringify(input)}`;
-      const known = lists.get(key) ?? collect(session.rows(row, input, everything));
-      lists.set(key, known);
-      yield* await known;
-    },
-    one: (row, input) => session.call(row, input),
-    trace: (level, text) => session.context.trace(level, text),
-  };
-}
-
-async function collect(rows: AsyncIterable<unknown>): Promise<unknown[]> {
-  const all: unknown[] = [];
-  for await (const row of rows) all.push(row);
-  return all;
 }

@@ -1,5 +1,5 @@
 import type { HttpAnswer, Sending, World } from "../api/client.ts";
-import type { ServerEvent } from "../api/events.ts";
+import type { Events } from "../api/events.ts";
 import { interrupted } from "../api/interrupted.ts";
 import { noProgress, pageOf, rowsOf } from "../api/pages.ts";
 import type { Page, Progress, Wanted } from "../api/pages.ts";
@@ -42,11 +42,7 @@ export interface Session {
     wanted: Wanted,
     progress?: Progress,
   ): AsyncIterable<unknown>;
-  open(
-    row: AnyOperation,
-    input: Values,
-    options?: CallOptions,
-  ): Promise<AsyncIterable<ServerEvent>>;
+  open(row: AnyOperation, input: Values, options?: CallOptions): Promise<Events>;
   /** Ends waiting for the deadline. */
   close(): void;
 }
@@ -242,6 +238,8 @@ export function openSession(command: Command, options: Options, host: Host): Ses
     return send(full, sending, world, (answer) => Promise.resolve(answer));
   };
 
+  /** Sessions with the settings of other profiles. */
+  const others: Session[] = [];
   const context: Context = {
     host,
     // The generic signatures of Context are the row's types; inside, values are plain data.
@@ -253,6 +251,17 @@ export function openSession(command: Command, options: Options, host: Host): Ses
     open: open as Context["open"],
     raw,
     baseUrl: async () => targetOf(await settings(), command.key ?? "app").baseUrl,
+    find: async (noun, text) => {
+      const { lookupOf, resolve } = await import("./names.ts");
+      return (await resolve(noun, text, {}, lookupOf(session))).id;
+    },
+    at(profile) {
+      const { baseUrl: _, app: __, ...rest } = globals; // these were said of this profile
+      const asked = { ...options, globals: { ...rest, profile } };
+      const other = openSession(command, asked, host);
+      others.push(other);
+      return other.context;
+    },
     notice: async (text) => {
       if (!options.quiet) await say(text, host);
     },
@@ -273,7 +282,18 @@ export function openSession(command: Command, options: Options, host: Host): Ses
     signal,
     interrupted: () => interrupted(signal, command.effect !== "reads"),
   };
-  return { context, settings, call, rows, open, close: () => ended.abort() };
+  const session: Session = {
+    context,
+    settings,
+    call,
+    rows,
+    open,
+    close() {
+      ended.abort();
+      for (const other of others) other.close();
+    },
+  };
+  return session;
 }
 
 /** A line on standard error; it may hold words of a server. */

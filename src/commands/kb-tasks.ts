@@ -1,7 +1,9 @@
+import * as chunks from "../operations/chunks.ts";
 import * as documents from "../operations/documents.ts";
 import * as knowledge from "../operations/knowledge.ts";
 import * as metadata from "../operations/metadata.ts";
 import { body, events, list, local, named, nothing, record } from "../operations/operation.ts";
+import * as models from "../operations/models.ts";
 import * as pipeline from "../operations/pipeline.ts";
 import { dataset_id, file, required, searchMethods } from "../operations/shared.ts";
 import * as tags from "../operations/tags.ts";
@@ -200,6 +202,123 @@ const tagUnbind = task({
   load: () => import("./kb-tag-unbind.ts"),
 });
 
+const directory = local.text("Folder of the export", { required });
+const map_model = local.text(
+  "Another embedding model at the target: provider/model=provider/model",
+  {
+    many: true,
+  },
+);
+const to_profile = local.text("Profile of the target");
+const madeThere = named("id", list("", "action", "what", "name", "id", "note"));
+const makes = [
+  knowledge.create,
+  knowledge.show,
+  metadata.overview,
+  metadata.create,
+  metadata.list,
+  metadata.set,
+  metadata.enableBuiltIn,
+  metadata.disableBuiltIn,
+  tags.list,
+  tags.create,
+  tags.bind,
+  documents.list,
+  documents.downloadZip,
+  documents.createByText,
+  documents.createByFile,
+  documents.disable,
+  documents.archive,
+  models.list,
+];
+const reads = [
+  knowledge.show,
+  metadata.overview,
+  documents.list,
+  documents.show,
+  documents.downloadZip,
+];
+
+const kbExport = task({
+  command: "kb export <kb> <dir>",
+  summary: "Write a knowledge base into a folder, documents byte for byte",
+  about:
+    "The folder holds the documents and a manifest with settings, metadata, tags and sums. What did\nnot change since the last export into it is not fetched again. Prints the files that changed.",
+  key: "dataset",
+  params: {
+    dataset_id,
+    directory: local.text("Folder, new or of an earlier export", { required, word: "dir" }),
+    chunks: local.flag("Also the chunks of every document, for reading and comparing"),
+  },
+  returns: named("file", list("", "action", "document", "file", "bytes")),
+  sends: [...reads, chunks.list],
+  effect: "reads",
+  exits: ["partial"],
+  examples: ["kb export Handbook backup", "kb export Handbook backup --chunks -o jsonl"],
+  load: () => import("./kb-export.ts"),
+});
+
+const kbImport = task({
+  command: "kb import <dir>",
+  summary: "Make a knowledge base from an export",
+  about:
+    "Checks every file of the folder before anything is sent. Repeated after it was ended early, it\ngoes on: what is there with the same content stays as it is.",
+  key: "dataset",
+  params: {
+    directory: { ...directory, word: "dir" },
+    name: local.text("Name of the new knowledge base, that of the export when absent"),
+    into: local.text("Knowledge base to fill instead, name or id"),
+    map_model,
+  },
+  returns: madeThere,
+  sends: makes,
+  effect: "writes",
+  exits: ["partial"],
+  examples: ["kb import backup --name 'Handbook copy'", "kb import backup --dry-run"],
+  load: () => import("./kb-import.ts"),
+});
+
+const kbCopy = task({
+  command: "kb copy <kb>",
+  summary: "Copy a knowledge base, into another workspace too",
+  about: "An export into a folder of our own, then an import with the settings of --to-profile.",
+  key: "dataset",
+  params: {
+    dataset_id,
+    to_profile,
+    name: local.text("Name of the copy, that of the original when absent"),
+    map_model,
+  },
+  returns: madeThere,
+  sends: [...makes, documents.show, chunks.list],
+  effect: "writes",
+  exits: ["partial"],
+  examples: [
+    "kb copy Handbook --name 'Handbook copy'",
+    "kb copy Handbook --name 'Handbook staging' --to-profile sandbox",
+  ],
+  load: () => import("./kb-copy.ts"),
+});
+
+const kbVerify = task({
+  command: "kb verify <a> <b>",
+  summary: "Compare two knowledge bases, or exports of them, to the byte",
+  about:
+    "Each side is a knowledge base or the folder of an export. Lists what differs: documents, content,\nmetadata values, fields, tags, settings; ends with 14 when anything does.",
+  key: "dataset",
+  params: {
+    a: local.text("Knowledge base or folder", { required, word: "a" }),
+    b: local.text("Knowledge base or folder", { required, word: "b" }),
+    to_profile: local.text("Profile of the second side"),
+  },
+  returns: named("name", list("", "what", "name", "a", "b")),
+  sends: reads,
+  effect: "reads",
+  exits: ["gate"],
+  examples: ["kb verify backup Handbook", "kb verify backup Handbook -o json"],
+  load: () => import("./kb-verify.ts"),
+});
+
 /** Commands of `kb` around operations, or of several. */
 export const kbTasks: readonly Task[] = [
   kbSearch,
@@ -211,4 +330,8 @@ export const kbTasks: readonly Task[] = [
   builtInEnable,
   builtInDisable,
   tagUnbind,
+  kbExport,
+  kbImport,
+  kbCopy,
+  kbVerify,
 ] as readonly Task[]; // each is checked where it is declared; a list has one type for all
