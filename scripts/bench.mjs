@@ -1,12 +1,13 @@
 // Prints tables, never a test. Starts as ratios to a bare `node -e 0`, medians of interleaved runs;
-// long lists and bulk writes as ratios to a bare loop over the same requests. `bench [ROUNDS]`, or
-// `bench lists` for the latter alone.
+// long lists and bulk writes as ratios to a bare loop over the same requests. `bench [ROUNDS]`,
+// `bench lists` without the starts, `bench events` or `bench logs` for those alone.
 import { spawn, spawnSync } from "node:child_process";
 import { createServer } from "node:http";
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { events } from "./bench/events.mjs";
+import { logs } from "./bench/logs.mjs";
 import { prepare, root } from "./prepare.mjs";
 
 const serves = process.argv[2] === "serve";
@@ -26,11 +27,17 @@ if (serves) {
     rmSync(folder, { recursive: true, force: true });
     process.exit(0);
   }
+  if (process.argv[2] === "logs") {
+    await logs({ folder, wf, clean, measured, median });
+    rmSync(folder, { recursive: true, force: true });
+    process.exit(0);
+  }
   if (process.argv[2] !== "lists") await starts(Number(process.argv[2] ?? 25));
   await tree();
   await lists();
   await bulk();
   await events({ folder, wf, clean, loop, measured, median });
+  await logs({ folder, wf, clean, measured, median });
   rmSync(folder, { recursive: true, force: true });
 }
 

@@ -100,7 +100,13 @@ describe("a knowledge base made from a file", () => {
       ].join("\n"),
     );
     expect((await kb("tag", "bound", "Handbook", "--jq", ".[].name")).out).toBe("people\n");
-    const fields = await kb("metadata", "list", "Handbook", "--jq", "[.[].name] | sort | join(\" \")");
+    const fields = await kb(
+      "metadata",
+      "list",
+      "Handbook",
+      "--jq",
+      '[.[].name] | sort | join(" ")',
+    );
     expect(fields.out).toBe("reviewed team year\n");
   });
 

@@ -2,14 +2,16 @@ import * as apps from "../operations/apps.ts";
 import * as chats from "../operations/chats.ts";
 import * as completions from "../operations/completions.ts";
 import * as forms from "../operations/forms.ts";
-import { events, local, record, text } from "../operations/operation.ts";
+import { events, local, named, record, text } from "../operations/operation.ts";
 import { required, userInBody, userInQuery } from "../operations/shared.ts";
 import * as workflows from "../operations/workflows.ts";
 import { asEvents } from "./as-events.ts";
 import type { ChatInput } from "./chat-send.ts";
 import type { CompletionInput } from "./completion-create.ts";
+import { logFilters } from "./log-filters.ts";
 import { task } from "./task.ts";
 import type { Task } from "./task.ts";
+import type { LogsInput } from "./workflow-logs.ts";
 import type { RunInput } from "./workflow-run.ts";
 
 const completionCreate = task({
@@ -138,6 +140,64 @@ const workflowStop = task({
   load: () => import("./workflow-stop.ts"),
 });
 
+const workflowLogs = task({
+  command: "wf logs",
+  summary: "List the runs of the workflow, newest first",
+  about:
+    "With --follow it looks for new runs every 2 seconds and prints them oldest first: each run when it\nappears, and again when its status has changed. It begins with the newest 20 (--limit), or with all\nsince --since; json and --jq then take one run at a time.",
+  key: "app",
+  params: {
+    ...logFilters,
+    follow: local.flag("Go on with runs as they come", { short: "F" }),
+  },
+  returns: workflows.logs.returns,
+  output: ({ follow }: LogsInput, format) => (follow && format === "json" ? oneLog : undefined),
+  sends: [workflows.logs],
+  wraps: workflows.logs,
+  effect: "reads",
+  exits: ["cut"],
+  examples: [
+    "wf logs --status failed --since 2h",
+    "wf logs --keyword hello --all -o jsonl",
+    "wf logs --since today --all --where 'elapsed>20s' --where 'error~timeout'",
+    "wf logs --follow -o jsonl",
+  ],
+  load: () => import("./workflow-logs.ts"),
+});
+
+const workflowLogsExport = task({
+  command: "wf logs export <target>",
+  summary: "Write every run of the workflow to a file, each once",
+  about:
+    "A target that ends in .jsonl or .csv is a file, any other a folder that gets one file per export,\nnamed by the time up to which the log was read (-o csv for CSV there). The file appears when it is\nwhole, newest run first; killed or interrupted, the same command goes on where it stood. With --state\nthe next export goes on where this one ended: a file grows at its end, a folder gets a further one,\nand runs that have not ended are written once, when they have.",
+  key: "app",
+  params: {
+    target: local.text("File or folder to write to", { required, length: [1, 4096] }),
+    ...logFilters,
+    state: local.text("File that remembers where the next export goes on", { length: [1, 4096] }),
+    with_detail: local.flag("Add inputs and outputs of each run, one request a run"),
+    concurrency: local.integer("Requests for details at a time, 3 when absent", {
+      range: [1, 50],
+    }),
+  },
+  returns: named(
+    "file",
+    record("rows", "read", "refetched", "missing", "waiting", "running", "file", "since", "until"),
+  ),
+  sends: [workflows.logs, workflows.show, apps.info],
+  wraps: workflows.logs,
+  effect: "reads",
+  exits: ["partial"],
+  examples: [
+    "wf logs export runs.jsonl --since 30d",
+    "wf logs export runs.csv --status failed --with-detail",
+    "wf logs export runs --state runs.state",
+  ],
+  load: () => import("./logs-export.ts"),
+});
+
+const oneLog = named("workflow_run.id", record(...workflows.logs.returns.columns));
+
 const chatSend = task({
   command: "wf chat send <query>",
   summary: "Send a message to a chat application",
@@ -168,5 +228,7 @@ export const workflowTasks: readonly Task[] = [
   workflowRun,
   workflowEvents,
   workflowStop,
+  workflowLogs,
+  workflowLogsExport,
   chatSend,
 ] as readonly Task[]; // each is checked where it is declared; a list has one type for all
