@@ -29,3 +29,14 @@ export async function* mapped<T, R>(
     await Promise.allSettled(open);
   }
 }
+
+/** The same, all at once. */
+export async function allMapped<T, R>(
+  items: Iterable<T>,
+  lanes: number,
+  task: (item: T) => Promise<R>,
+): Promise<R[]> {
+  const results: R[] = [];
+  for await (const result of mapped(items, lanes, task)) results.push(result);
+  return results;
+}

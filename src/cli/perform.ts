@@ -29,9 +29,9 @@ export async function perform(
 ): Promise<void> {
   const options = optionsFor(globals, plainHost);
   if (globals.columns === "help") return printColumns(command, plainHost);
-  const waits = command.key !== undefined && !options.quiet && !plainHost.env["KB_ACCESSIBLE"];
-  const { host, stop } = progress(plainHost, command.summary, waits);
-  const session = openSession(command, options, host);
+  const waits = command.key !== undefined && !options.quiet;
+  const { host, tell, stop } = progress(plainHost, command.summary, waits);
+  const session = openSession(command, options, host, tell);
   try {
     const sources = sourcesOf(host);
     const input = await checkedInput(command, typed, sources);
@@ -43,7 +43,7 @@ export async function perform(
     const returns =
       command.task?.output?.(input as never, session.context.asked.format) ?? command.returns;
     // A dry run prints requests, no answer, so nothing to print answers with is loaded.
-    const { dryRun } = session.context.asked;
+    const dryRun = session.context.asked.dryRun && !command.task?.plans;
     const { checkStyle, render } = dryRun ? requestsOnly : await import("../render/render.ts");
     await checkStyle(returns, style);
 
@@ -54,8 +54,13 @@ export async function perform(
         ? taskValues(command, input, session)
         : rowValues(command, input, extra, progress, session, options),
     );
-    if (returns.kind === "file" && globals.outputFile !== undefined) {
-      await host.files.writeAtomic(globals.outputFile, values as AsyncIterable<Uint8Array>); // a file row yields bytes
+    const pieces = returns.kind === "file" || returns.kind === "text";
+    if (pieces && globals.outputFile !== undefined) {
+      // Such a command yields bytes, or pieces of text.
+      await host.files.writeAtomic(
+        globals.outputFile,
+        values as AsyncIterable<Uint8Array | string>,
+      );
       await session.context.notice(`written to ${globals.outputFile}`);
     } else {
       // Whoever reads a terminal sees each row at once; a file or a program takes a page at a time.

@@ -55,7 +55,12 @@ interface Adding {
 }
 
 /** Makes the session of one command line. Nothing is read or sent before it is needed. */
-export function openSession(command: Command, options: Options, host: Host): Session {
+export function openSession(
+  command: Command,
+  options: Options,
+  host: Host,
+  progress: Context["progress"] = () => {},
+): Session {
   const { globals } = options;
   const flags: TargetFlags = {
     profile: globals.profile,
@@ -258,13 +263,14 @@ export function openSession(command: Command, options: Options, host: Host): Ses
     at(profile) {
       const { baseUrl: _, app: __, ...rest } = globals; // these were said of this profile
       const asked = { ...options, globals: { ...rest, profile } };
-      const other = openSession(command, asked, host);
+      const other = openSession(command, asked, host, progress);
       others.push(other);
       return other.context;
     },
     notice: async (text) => {
       if (!options.quiet) await say(text, host);
     },
+    progress,
     trace,
     confirm: (question) => confirm(question, options, host, signal),
     asked: {

@@ -8,6 +8,7 @@ import * as metadata from "../operations/metadata.ts";
 import * as models from "../operations/models.ts";
 import * as tags from "../operations/tags.ts";
 import { indexed } from "./indexed.ts";
+import type { Standing } from "./indexed.ts";
 import { contentIn, readManifest, requireWhole, sha256 } from "./kb-bundle.ts";
 import type { BundledDocument, Manifest } from "./kb-bundle.ts";
 import { contentsOf } from "./kb-contents.ts";
@@ -257,8 +258,14 @@ async function* content(
       else yield result;
     }
   }
-  const standing = await indexed(dataset_id, new Set(ids.values()), context);
-  for (const { name, id, indexing_status, error } of standing) {
+  const ours = new Set(ids.values());
+  const look = async () => {
+    const found: Standing[] = [];
+    for await (const document of context.each(documents.list, { dataset_id }))
+      if (ours.has(document.id)) found.push(document);
+    return found;
+  };
+  for await (const { name, id, indexing_status, error } of indexed(look, context)) {
     if (indexing_status === "completed") continue;
     failures.push({ action: "failed", what: "document", name, id, note: error ?? indexing_status });
   }

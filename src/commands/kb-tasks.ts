@@ -2,7 +2,16 @@ import * as chunks from "../operations/chunks.ts";
 import * as documents from "../operations/documents.ts";
 import * as knowledge from "../operations/knowledge.ts";
 import * as metadata from "../operations/metadata.ts";
-import { body, events, list, local, named, nothing, record } from "../operations/operation.ts";
+import {
+  body,
+  events,
+  list,
+  local,
+  named,
+  nothing,
+  record,
+  text,
+} from "../operations/operation.ts";
 import * as models from "../operations/models.ts";
 import * as pipeline from "../operations/pipeline.ts";
 import { dataset_id, file, required, searchMethods } from "../operations/shared.ts";
@@ -16,7 +25,7 @@ const docWait = task({
   command: "kb doc wait <kb> [doc...]",
   summary: "Wait until documents are indexed",
   about:
-    "Waits for the documents named, for those of --batch, or for every document of the knowledge\nbase. --timeout sets the deadline; a document that ends in error ends the command with 9.",
+    "Waits for the documents named, for those of --batch, or for every document of the knowledge\nbase. --timeout sets the deadline; without one it ends when nothing has moved for 30 minutes. A\ndocument that ends in error ends the command with 9.",
   key: "dataset",
   params: {
     dataset_id,
@@ -273,6 +282,7 @@ const kbImport = task({
   returns: madeThere,
   sends: makes,
   effect: "writes",
+  plans: true,
   exits: ["partial"],
   examples: ["kb import backup --name 'Handbook copy'", "kb import backup --dry-run"],
   load: () => import("./kb-import.ts"),
@@ -319,6 +329,62 @@ const kbVerify = task({
   load: () => import("./kb-verify.ts"),
 });
 
+const kbFile = local.text("YAML file that describes a knowledge base", { required, word: "file" });
+const planRows = named("name", list("", "action", "what", "name", "from", "to", "note"));
+
+const kbPull = task({
+  command: "kb pull <kb>",
+  summary: "Print a knowledge base as a file for plan and apply",
+  key: "dataset",
+  params: { dataset_id },
+  returns: text,
+  sends: [knowledge.show, metadata.overview, documents.list],
+  effect: "reads",
+  examples: ["kb pull Handbook", "kb pull Handbook --output-file handbook.yml"],
+  load: () => import("./kb-pull.ts"),
+});
+
+const kbPlan = task({
+  command: "kb plan <file>",
+  summary: "Show what apply would change, without changing anything",
+  key: "dataset",
+  params: { file: kbFile, exit_code: local.flag("End with 14 when anything would change") },
+  returns: planRows,
+  sends: [knowledge.list, knowledge.show, metadata.overview],
+  effect: "reads",
+  exits: ["gate"],
+  examples: ["kb plan handbook.yml", "kb plan handbook.yml --exit-code -o json"],
+  load: () => import("./kb-plan.ts"),
+});
+
+const kbApply = task({
+  command: "kb apply <file>",
+  summary: "Make a knowledge base what a file says",
+  about:
+    "Creates it when there is none of that name. What the file leaves out stays as it is; applied\nagain it does nothing. Metadata fields and documents are never deleted.",
+  key: "dataset",
+  params: { file: kbFile },
+  returns: planRows,
+  sends: [
+    knowledge.list,
+    knowledge.show,
+    knowledge.create,
+    knowledge.update,
+    metadata.overview,
+    metadata.create,
+    metadata.enableBuiltIn,
+    metadata.disableBuiltIn,
+    tags.list,
+    tags.create,
+    tags.bind,
+    tags.unbind,
+  ],
+  effect: "writes",
+  plans: true,
+  examples: ["kb apply handbook.yml", "kb apply handbook.yml --dry-run"],
+  load: () => import("./kb-apply.ts"),
+});
+
 /** Commands of `kb` around operations, or of several. */
 export const kbTasks: readonly Task[] = [
   kbSearch,
@@ -334,4 +400,7 @@ export const kbTasks: readonly Task[] = [
   kbImport,
   kbCopy,
   kbVerify,
+  kbPull,
+  kbPlan,
+  kbApply,
 ] as readonly Task[]; // each is checked where it is declared; a list has one type for all

@@ -82,6 +82,15 @@ export interface Context {
   at(profile: string): Context;
   /** One line on standard error; silent with --quiet. */
   notice(text: string): Promise<void>;
+  /** Says how far a long command is, where and as often as it is good to see; silent with --quiet. */
+  progress(step: {
+    readonly done: number;
+    /** Absent where the length is not known. */
+    readonly total?: number | undefined;
+    /** What is counted: `documents`. */
+    readonly unit: string;
+    readonly note?: string | undefined;
+  }): void;
   /** One line on standard error with -v (1), -vv (2) or -vvv (3). */
   trace(level: 1 | 2 | 3, text: string): Promise<void>;
   /** Asks before something is destroyed; throws when the answer is no or nobody can be asked. */
@@ -118,6 +127,8 @@ export interface Task<P extends Params = Params> {
   readonly key?: "dataset" | "app";
   /** Sends requests all the same, with whatever key fits. */
   readonly requests?: true;
+  /** With --dry-run it yields what it would do; others end with the first write, shown. */
+  readonly plans?: true;
   /** May ask before something is destroyed, so it takes --yes. */
   readonly asks?: true;
   readonly params: P;
