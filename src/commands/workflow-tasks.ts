@@ -238,7 +238,10 @@ const workflowLogsExport = task({
   params: {
     target: local.text("File or folder to write to", { required, length: [1, 4096] }),
     ...logFilters,
-    state: local.text("File that remembers where the next export goes on", { length: [1, 4096] }),
+    state: local.text(
+      "File that remembers where the next export goes on; --since then counts for the first",
+      { length: [1, 4096] },
+    ),
     with_detail: local.flag("Add inputs and outputs of each run, one request a run"),
     concurrency: local.integer("Requests for details at a time, 3 when absent", {
       range: [1, 50],
