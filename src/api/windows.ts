@@ -189,11 +189,13 @@ function lastOf({ rows, date }: Page, edges: Edges, input: Values): Last {
 }
 
 /** Unix seconds of a time as it is typed or stands in a header; without a zone it is UTC (server §12). */
-function secondsIn(time: unknown, round: (seconds: number) => number): number | undefined {
+export function secondsIn(time: unknown, round: (seconds: number) => number): number | undefined {
   if (typeof time !== "string") return undefined;
   const local = /^\d{4}-\d{2}-\d{2}[T ][\d:.]+$/.test(time);
   const ms = Date.parse(local ? `${time.replace(" ", "T")}Z` : time);
   return Number.isNaN(ms) ? undefined : round(ms / 1000);
 }
 
-const timeOf = (second: number) => new Date(second * 1000).toISOString().replace(".000Z", "Z");
+/** A Unix second as the API takes it, in UTC. */
+export const timeOf = (second: number) =>
+  new Date(second * 1000).toISOString().replace(".000Z", "Z");

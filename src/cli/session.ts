@@ -18,6 +18,7 @@ import type { Command } from "./command.ts";
 import { isList } from "./command.ts";
 import { curlText, dryRunText } from "./dry-run.ts";
 import { allOf } from "./input.ts";
+import { timeZoneFor } from "./options.ts";
 import type { Options } from "./options.ts";
 
 /** Ends a command after its request was shown instead of sent. No failure. */
@@ -247,6 +248,7 @@ export function openSession(command: Command, options: Options, host: Host): Ses
           ? "json"
           : (globals.output ?? (host.env["KB_OUTPUT"] || undefined)),
       input: options.input,
+      timeZone: () => timeZoneFor(globals, host),
       program: command.words[0] ?? "",
       flags,
     },

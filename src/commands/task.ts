@@ -64,6 +64,8 @@ export interface Context {
     readonly format: string | undefined;
     /** May questions be asked? */
     readonly input: boolean;
+    /** IANA name of the zone in which people are shown times. */
+    timeZone(): string;
     /** `kb` or `wf`. */
     readonly program: string;
     readonly flags: TargetFlags;

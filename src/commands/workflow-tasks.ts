@@ -2,12 +2,13 @@ import * as apps from "../operations/apps.ts";
 import * as chats from "../operations/chats.ts";
 import * as completions from "../operations/completions.ts";
 import * as forms from "../operations/forms.ts";
-import { events, local, record } from "../operations/operation.ts";
+import { events, local, record, report } from "../operations/operation.ts";
 import { required, userInBody, userInQuery, workflow_run_id } from "../operations/shared.ts";
 import * as workflows from "../operations/workflows.ts";
 import { asEvents } from "./as-events.ts";
 import type { ChatInput } from "./chat-send.ts";
 import type { CompletionInput } from "./completion-create.ts";
+import { figureKinds, groupings } from "./stats-fields.ts";
 import { task } from "./task.ts";
 import type { Task } from "./task.ts";
 import type { RunInput } from "./workflow-run.ts";
@@ -129,6 +130,47 @@ const workflowStop = task({
   load: () => import("./workflow-stop.ts"),
 });
 
+const { keyword, status, created_by_end_user_session_id, created_by_account } =
+  workflows.logs.params;
+
+const workflowStats = task({
+  command: "wf stats",
+  summary: "Figures about the runs of the workflow: how they ended, how long they took",
+  about:
+    "Reads the log of the application, or with --from a file of it: runs by status, over time, by error.\nShares are of the runs that have ended, times and tokens are theirs. A percentile is the smallest\nvalue that at least so many percent of the runs do not exceed (nearest rank). A run that waited for\na person took from its start to its finish. The time before, of the same length, is read to compare.\n\nA condition of --fail-if that holds ends the command with 14, after the figures. So does one on a\nfigure that no run tells: a check that measured nothing must not look green.",
+  key: "app",
+  params: {
+    since: local.time("Runs since this time; 24 hours when absent, with --from all"),
+    until: local.time("Runs until this time, now when absent"),
+    keyword,
+    status,
+    created_by_end_user_session_id,
+    created_by_account,
+    from: local.file("File of runs instead of the server, from wf logs -o jsonl or -o csv"),
+    by: local.choice(groupings, "Figures of each version or end user as well", { many: true }),
+    top: local.integer("Most rows of a list of errors, versions or users, 10 when absent", {
+      range: [1, 10_000],
+    }),
+    no_compare: local.flag("Do not read the time before"),
+    fail_if: local.text(
+      `End with 14 if this holds, as in 'p95>20s' or 'failed>2%'; of ${Object.keys(figureKinds).join(", ")}`,
+      { many: true },
+    ),
+    pass_without_runs: local.flag("Let conditions pass that no run tells anything about"),
+  },
+  returns: report,
+  sends: [workflows.logs],
+  wraps: workflows.logs,
+  effect: "reads",
+  exits: ["partial", "gate"],
+  examples: [
+    "wf stats --since 7d --by version",
+    "wf stats --since 1h --fail-if 'p95>20s' --fail-if 'failed>2%'",
+    "wf stats --from runs.jsonl -o md",
+  ],
+  load: () => import("./workflow-stats.ts"),
+});
+
 const chatSend = task({
   command: "wf chat send <query>",
   summary: "Send a message to a chat application",
@@ -159,5 +201,6 @@ export const workflowTasks: readonly Task[] = [
   workflowRun,
   workflowEvents,
   workflowStop,
+  workflowStats,
   chatSend,
 ] as readonly Task[]; // each is checked where it is declared; a list has one type for all

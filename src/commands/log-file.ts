@@ -1,0 +1,113 @@
+import { CliError } from "../errors.ts";
+import type { FileInput } from "../operations/operation.ts";
+import { loggedRun } from "./logged-run.ts";
+import type { LoggedRun } from "./logged-run.ts";
+import type { Context } from "./task.ts";
+
+/** Told of each line that cannot be used, from 1, and why. */
+export type Damaged = (line: number, reason: string) => void;
+
+export interface Line {
+  /** From 1. */
+  readonly number: number;
+  readonly text: string;
+}
+
+/** Turns lines into runs; `last` when no further ones follow. */
+export type Reader = (lines: readonly Line[], last: boolean) => readonly LoggedRun[];
+
+/**
+ * The runs of a file as `wf logs` and `wf logs export` write it: JSON Lines, or CSV with a header.
+ * Read as it comes, so its size does not matter. Lines that are damaged are told and left out.
+ * Throws usage when no line is of use.
+ */
+export async function* runsOfFile(
+  { path, name }: FileInput,
+  context: Context,
+  damaged: Damaged,
+): AsyncGenerator<LoggedRun> {
+  const { files, stdin } = context.host;
+  const pieces = linesOf(name, path === "-" ? stdin.bytes() : files.bytes(path), context);
+  let read: Reader | undefined;
+  let first: readonly [line: number, reason: string] | undefined;
+  let used = false;
+  for await (const { lines, last } of pieces) {
+    read ??= await readerFor(name, lines, (line, reason) => {
+      first ??= [line, reason];
+      damaged(line, reason);
+    });
+    const runs = read?.(lines, last) ?? [];
+    used ||= runs.length > 0;
+    yield* runs;
+  }
+  if (!used && first) throw noLog(name, first[1], first[0]);
+}
+
+/** The error for a file that is none of a log. */
+export const noLog = (name: string, problem: string, line?: number): CliError =>
+  new CliError("usage", `${name}${line === undefined ? "" : ` line ${line}`}: ${problem}`, {
+    changed: "nothing",
+    hint: "--from takes what `wf logs --all -o jsonl` prints, or -o csv",
+  });
+
+/** Longer than any row: what has no line ends is no log. */
+const longestLine = 2 ** 26;
+
+/** Lines as they come, those of one piece together. */
+async function* linesOf(
+  name: string,
+  bytes: AsyncIterable<Uint8Array>,
+  context: Context,
+): AsyncGenerator<{ readonly lines: readonly Line[]; readonly last: boolean }> {
+  const decoder = new TextDecoder();
+  let rest = "";
+  let number = 0;
+  const numbered = (text: string): Line => ({ number: ++number, text });
+  for await (const piece of bytes) {
+    if (context.signal.aborted) throw context.interrupted();
+    const texts = (rest + decoder.decode(piece, { stream: true })).split("\n");
+    rest = texts.pop() ?? "";
+    if (rest.length > longestLine) throw noLog(name, "it does not end", number + 1);
+    yield { lines: texts.map(numbered), last: false };
+  }
+  rest += decoder.decode();
+  yield { lines: rest === "" ? [] : [numbered(rest)], last: true };
+}
+
+export const isBlank = ({ text }: Line): boolean => text.trim() === "";
+
+/** By its name, else by how it begins; undefined as long as nothing but blank lines came. */
+async function readerFor(
+  name: string,
+  lines: readonly Line[],
+  damaged: Damaged,
+): Promise<Reader | undefined> {
+  const start = lines.find((line) => !isBlank(line))?.text.trimStart();
+  if (start === undefined) return undefined;
+  if (start.startsWith("[")) throw noLog(name, "it is one JSON list, not one row a line");
+  if (/\.(jsonl|ndjson)$/i.test(name) || start.startsWith("{")) return jsonReader(damaged);
+  const { csvReader } = await import("./log-csv.ts");
+  return csvReader(name, damaged);
+}
+
+const jsonReader =
+  (damaged: Damaged): Reader =>
+  (lines) => {
+    const runs: LoggedRun[] = [];
+    for (const line of lines) {
+      if (isBlank(line)) continue;
+      const row = jsonIn(line.text);
+      const run = loggedRun(row);
+      if (run) runs.push(run);
+      else damaged(line.number, row === undefined ? "it is no JSON" : "it is no row of a log");
+    }
+    return runs;
+  };
+
+function jsonIn(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
