@@ -44,6 +44,12 @@ export const diskFiles: Files = {
     await mkdir(dirname(path), { recursive: true });
     await appendFile(path, text, { flush: true });
   },
+  truncate: async (path, size) => (await fs()).truncate(path, size),
+  copy: async (from, to) => {
+    const { constants, copyFile } = await fs();
+    await copyFile(from, to, constants.COPYFILE_FICLONE);
+  },
+  rename: async (from, to) => (await fs()).rename(from, to),
   makeFolder: async (path, mode = 0o777) =>
     void (await (await fs()).mkdir(path, { recursive: true, mode })),
   remove: async (path) => (await fs()).rm(path, { force: true, recursive: true }),

@@ -77,3 +77,31 @@ export class ApiError extends CliError {
     this.refusal = refusal;
   }
 }
+
+const diskReasons: Readonly<Record<string, string>> = {
+  ENOENT: "there is no such file",
+  EACCES: "permission denied",
+  EPERM: "not permitted",
+  EROFS: "the file system is read-only",
+  EISDIR: "it is a folder",
+  ENOTDIR: "a part of the path is no folder",
+  ENOSPC: "the disk is full",
+  EDQUOT: "the quota of the disk is used up",
+  EFBIG: "the file is larger than is allowed",
+  EMFILE: "too many files are open",
+};
+const full = ["ENOSPC", "EDQUOT", "EFBIG", "EMFILE"];
+
+/**
+ * What the operating system says about a file, in plain words, and the kind of failure: a wrong path
+ * is one of usage, a machine without room is not. Undefined for any other error.
+ */
+export function diskProblem(
+  error: unknown,
+): { readonly reason: string; readonly kind: "failure" | "usage" } | undefined {
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  const reason = diskReasons[code];
+  return reason === undefined
+    ? undefined
+    : { reason, kind: full.includes(code) ? "failure" : "usage" };
+}

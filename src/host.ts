@@ -41,6 +41,12 @@ export interface Files {
   ): Promise<void>;
   /** Adds to the end and flushes to disk. */
   append(path: string, text: string): Promise<void>;
+  /** Cuts a file off after so many bytes. */
+  truncate(path: string, size: number): Promise<void>;
+  /** Replaces what is there. */
+  copy(from: string, to: string): Promise<void>;
+  /** Replaces what is there, in one step. */
+  rename(from: string, to: string): Promise<void>;
   makeFolder(path: string, mode?: number): Promise<void>;
   remove(path: string): Promise<void>;
 }

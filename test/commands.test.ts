@@ -107,7 +107,7 @@ describe("wrong input sends nothing", () => {
     [["kb", "tga", "list"], "did you mean `kb tag`?"],
     [["kb", "list", "--colums", "id"], "did you mean --columns?"],
     [["wf", "show", "abc"], '<run> "abc" is not a UUID'],
-    [["wf", "logs", "--after", "yesterday"], '--after "yesterday" is no time'],
+    [["wf", "logs", "--after", "yesterday"], '--since "yesterday" is no time'],
     [["kb", "list", "--retries", "-1"], "--retries"],
   ])("%j", async (argv, message) => {
     server.seen.length = 0;

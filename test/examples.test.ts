@@ -23,6 +23,7 @@ const otherEnds: readonly (readonly [RegExp, number, string])[] = [
   [/^wf .* reply status/, 6, "the sandbox has no model, so no such job"],
   [/^wf api \w+ \/datasets/, 4, "the route wants a knowledge key"],
   [/sandbox --data/, 130, "it stays until it is interrupted"],
+  [/^wf logs --follow/, 130, "it follows until it is interrupted"],
 ];
 
 /** What is done before a line whose thing is there already, or not yet. */
@@ -180,7 +181,7 @@ function wordsOf(line: string, values: Readonly<Record<string, string>>): string
 function runnable(line: string): { readonly line: string; readonly by: "us" | "sh" } {
   const inner = /<\((.*?)\)/.exec(line)?.[1] ?? line.replace(/ \| (source|Out-String.*)$/, "");
   const bare = inner.replace(/'[^']*'|"[^"]*"/g, "");
-  return { line: inner, by: /[|<>;&(]|sandbox /.test(bare) ? "sh" : "us" };
+  return { line: inner, by: /[|<>;&(]|sandbox |logs --follow/.test(bare) ? "sh" : "us" };
 }
 
 /** Runs a line by the machine's shell and the built programs; `interrupted` once it says something. */

@@ -9,6 +9,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   operations: [],
   errors: [],
   json: [],
+  csv: [],
   duration: [],
   report: [],
   version: [],
@@ -16,8 +17,8 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   disk: ["host"],
   api: ["operations", "errors", "json"],
   config: ["host", "errors", "json", "api"],
-  render: ["operations", "host", "errors", "json", "report"],
-  commands: ["operations", "api", "errors", "json", "host", "config", "duration", "report"],
+  render: ["operations", "host", "errors", "json", "csv", "report"],
+  commands: ["operations", "api", "errors", "json", "csv", "host", "config", "duration", "report"],
   sandbox: ["operations"],
   cli: [
     "operations",
@@ -50,7 +51,7 @@ const packages: Readonly<Record<string, RegExp>> = {
   "jq-wasm": /^render\//,
   fflate: /^commands\/zip\.ts$/,
   yaml: /^render\//,
-  "csv-stringify": /^render\//,
+  "csv-stringify": /^csv\.ts$/,
   "csv-parse": /^cli\/rows\.ts$/,
   "node-sqlite3-wasm": /^sandbox\/store\.ts$/,
 };

@@ -1,47 +1,8 @@
-import { createServer } from "node:http";
-import type { IncomingMessage, ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
-import { afterAll, describe, expect, test } from "vitest";
-import { perSecond } from "../src/api/per-second.ts";
+import { describe, expect, test } from "vitest";
 import { seenIds } from "../src/api/seen.ts";
+import { canned, logServer, logsOf, seeded, start, uuid } from "./log-server.ts";
 import { cli } from "./support.ts";
 import type { World } from "./support.ts";
-
-type Answer = (url: URL, response: ServerResponse, request: IncomingMessage) => void;
-
-/** A server that answers by hand, and what leads a command line to it. */
-async function canned(answer: Answer) {
-  const seen: URL[] = [];
-  const server = createServer((request, response) => {
-    const url = new URL(request.url ?? "", "http://localhost");
-    seen.push(url);
-    answer(url, response, request);
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  afterAll(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const { port } = server.address() as AddressInfo; // a TCP server has no other kind
-  const env = {
-    KB_BASE_URL: `http://127.0.0.1:${port}/v1`,
-    KB_KEY: "dataset-sandbox",
-    KB_APP_KEY: "app-echo",
-  };
-  return { seen, env };
-}
-
-/** Numbers from 0 to 1 that are the same for the same seed. */
-function seeded(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (Math.imul(state, 1664525) + 1013904223) | 0;
-    const bits = Math.imul(state ^ (state >>> 15), 0x2c1b3c6d);
-    return ((bits ^ (bits >>> 13)) >>> 0) / 2 ** 32;
-  };
-}
-
-const uuid = (number: number) => `00000000-0000-4000-8000-${String(number).padStart(12, "0")}`;
 
 describe("ids that were met", () => {
   const million = 1_000_000;
@@ -91,77 +52,6 @@ describe("ids that were met", () => {
   });
 });
 
-test("rows are counted by second in whatever order they come", () => {
-  const met = perSecond();
-  for (const second of [9, 9, 7, 3, 8, 7, 1, 10]) met.add(second);
-  expect([met.between(1, 10), met.between(7, 8), met.between(4, 6), met.between(9, 9)]).toEqual([
-    8, 3, 0, 2,
-  ]);
-  expect([met.middle(1, 10), met.middle(1, 7), met.middle(4, 6)]).toEqual([8, 7, undefined]);
-});
-
-interface Log {
-  readonly id: string;
-  readonly created_at: number;
-  readonly status: string;
-  /** Never among the rows, but counted. */
-  readonly hidden?: true;
-}
-
-const start = Date.parse("2026-11-21T10:00:00Z") / 1000;
-
-/** As many rows in each second as the list says; every third has failed. */
-const logsOf = (...counts: readonly number[]): Log[] =>
-  counts
-    .flatMap((count, second) => Array.from({ length: count }, () => start + second))
-    .map((created_at, index) => ({
-      id: uuid(index),
-      created_at,
-      status: index % 3 === 0 ? "failed" : index % 7 === 0 ? "running" : "succeeded",
-    }));
-
-/**
- * Pages as the server makes them: sorted by second, those of one second in an order that depends on
- * the query alone (`fixed`) or changes with each (server §12).
- */
-function logServer(
-  logs: () => readonly Log[],
-  seed: number,
-  order: "fixed" | "changing" = "changing",
-) {
-  const random = seeded(seed);
-  return canned((url, response) => {
-    const value = (name: string) => url.searchParams.get(name);
-    const number = (name: string, otherwise: number) => Number(value(name) ?? otherwise);
-    const edge = (name: string, otherwise: number) =>
-      value(name) === null ? otherwise : Date.parse(value(name) ?? "") / 1000;
-    const status = value("status");
-    const found = logs().filter(
-      (log) =>
-        log.created_at >= edge("created_at__after", 0) &&
-        log.created_at <= edge("created_at__before", Infinity) &&
-        (status === null || log.status === status),
-    );
-    const [page, limit] = [number("page", 1), number("limit", 20)];
-    const chance = order === "fixed" ? seeded(seed + page * 1000 + limit) : random;
-    const sorted = found
-      .map((log) => ({ log, chance: chance() }))
-      .sort((a, b) => b.log.created_at - a.log.created_at || a.chance - b.chance)
-      .map(({ log }) => log);
-    const data = sorted
-      .slice((page - 1) * limit, page * limit)
-      .filter(({ hidden }) => !hidden)
-      .map(({ id, created_at, status: ended }) => ({
-        id,
-        created_at,
-        workflow_run: { id, status: ended, created_at },
-      }));
-    response.setHeader("date", new Date((start + 3600) * 1000).toUTCString());
-    response.setHeader("content-type", "application/json");
-    response.end(JSON.stringify({ page, limit, total: found.length, has_more: false, data }));
-  });
-}
-
 const idsIn = (out: string): string[] =>
   out
     .split("\n")
@@ -179,26 +69,67 @@ describe("logs whose pages lose rows", () => {
     // Seconds of more than a page, which no narrower window can cut.
     if (seed % 5 === 0) counts[10] = 130;
     const logs = logsOf(...counts);
-    const { env } = await logServer(() => logs, seed, seed % 2 === 0 ? "changing" : "fixed");
+    const { env } = await logServer(() => logs, seed, {
+      order: seed % 2 === 0 ? "changing" : "fixed",
+    });
     const { exit, out, err } = await cli(all, { env });
     expect([exit, err]).toEqual([0, ""]);
     expect(idsIn(out).sort()).toEqual(logs.map(({ id }) => id));
   });
 
-  test("come newest first, those found later at the end, said with -v", async () => {
-    const logs = logsOf(30, 30, 30, 30, 30);
-    const { env } = await logServer(() => logs, 3);
+  test("come newest first, a few requests more than pages", async () => {
+    const logs = logsOf(30, 30, 130, 30, 30);
+    const { env, seen } = await logServer(() => logs, 3);
     const { exit, out, err } = await cli([...all, "-v"], { env });
-    const ids = idsIn(out);
-    const said = /^(\d+) of 150 rows shown; the others follow, out of order$/m.exec(err);
-    const inOrder = Number(said?.[1]);
-    expect([exit, ids.length]).toEqual([0, 150]);
-    expect(inOrder).toBeGreaterThan(100);
-    expect(inOrder).toBeLessThan(150);
-    const seconds = ids
-      .slice(0, inOrder)
-      .map((id) => logs.find((log) => log.id === id)?.created_at);
+    const seconds = idsIn(out).map((id) => logs.find((log) => log.id === id)?.created_at);
+    expect([exit, seconds.length, new Set(idsIn(out)).size]).toEqual([0, 250, 250]);
     expect(seconds).toEqual(seconds.toSorted((a, b) => Number(b) - Number(a)));
+    expect(err).toContain("2026-11-21T10:00:02Z to 2026-11-21T10:00:02Z is read in parts\n");
+    expect(seen.length).toBeLessThan(15);
+  });
+
+  test("are asked for by first pages alone where no second fills one", async () => {
+    const logs = logsOf(...Array.from({ length: 50 }, () => 9));
+    const { env, seen } = await logServer(() => logs, 3);
+    const { exit, out } = await cli(all, { env });
+    expect([exit, idsIn(out).length]).toEqual([0, 450]);
+    // A page of 100 holds 11 whole seconds, 99 rows.
+    expect(seen.map(({ searchParams }) => searchParams.get("page"))).toEqual(
+      Array.from({ length: 5 }, () => "1"),
+    );
+    expect(seen.map(({ searchParams }) => searchParams.get("created_at__before"))).toEqual([
+      null,
+      "2026-11-21T10:00:38Z",
+      "2026-11-21T10:00:27Z",
+      "2026-11-21T10:00:16Z",
+      "2026-11-21T10:00:05Z",
+    ]);
+  });
+
+  test("that vanish or come while they are read are no reason to fail", async () => {
+    let logs = logsOf(...Array.from({ length: 40 }, () => 12));
+    let asked = 0;
+    const before = () => {
+      asked++;
+      if (asked === 2) logs = logs.filter(({ created_at }) => created_at > start + 3);
+      if (asked === 3)
+        logs = [...logs, { id: uuid(9999), created_at: start + 5, status: "succeeded" }];
+    };
+    const { env } = await logServer(() => logs, 17, { before });
+    const { exit, out } = await cli(all, { env });
+    expect([exit, new Set(idsIn(out)).size, idsIn(out).length]).toEqual([0, 433, 433]);
+  });
+
+  test("are not asked for for ever where the server ignores the bounds", async () => {
+    const rows = JSON.stringify(
+      logsOf(...Array.from({ length: 20 }, () => 5)).map((log) => ({ ...log, workflow_run: null })),
+    );
+    const { env } = await canned((_, response) => {
+      response.setHeader("content-type", "application/json");
+      response.end(`{"page":1,"limit":100,"total":300,"has_more":true,"data":${rows}}`);
+    });
+    const { exit, err } = await cli(all, { env });
+    expect([exit, err]).toEqual([1, expect.stringContaining("created_at__before")]);
   });
 
   test("keep within the filters that were given", async () => {
@@ -206,7 +137,7 @@ describe("logs whose pages lose rows", () => {
     const { env, seen } = await logServer(() => logs, 5);
     const [after, before] = ["2026-11-21T10:00:04Z", "2026-11-21T10:00:20Z"];
     const { exit, out } = await cli(
-      [...all, "--status", "failed", "--after", after, "--before", before],
+      [...all, "--status", "failed", "--since", after, "--until", before],
       { env },
     );
     expect(exit).toBe(0);
@@ -234,8 +165,7 @@ describe("logs whose pages lose rows", () => {
     expect([exit, idsIn(out).length, idsIn(out).includes(later.id)]).toEqual([0, 150, false]);
     expect(seen.map(({ searchParams }) => searchParams.get("created_at__before"))).toEqual([
       null,
-      "2026-11-21T11:00:00Z",
-      ...seen.slice(2).map(({ searchParams }) => searchParams.get("created_at__before")),
+      "2026-11-21T10:00:03Z",
     ]);
   });
 

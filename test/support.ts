@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { Agent } from "undici";
 import { afterAll } from "vitest";
 import { run } from "../src/cli/run.ts";
-import type { Child, Host, Output } from "../src/host.ts";
+import type { Child, Files, Host, Output } from "../src/host.ts";
 import { diskFiles } from "../src/disk.ts";
 
 /** What a command line did. */
@@ -30,6 +30,8 @@ export interface World {
   /** Every wait that was asked for, in ms. */
   readonly waits?: number[];
   readonly folder?: string;
+  /** Instead of the disk's. */
+  readonly files?: Partial<Files>;
 }
 
 const agent = new Agent({ keepAliveTimeout: 50 });
@@ -85,7 +87,7 @@ export async function cli(argv: readonly string[], world: World = {}): Promise<R
       data: join(folder, "data"),
       cache: join(folder, "cache"),
     },
-    files: diskFiles,
+    files: { ...diskFiles, ...world.files },
     signal: world.signal ?? new AbortController().signal,
     now: world.now ?? (() => new Date()),
     // Waits are remembered, not waited for: one turn of the event loop stands for each.

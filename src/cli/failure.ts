@@ -1,4 +1,4 @@
-import { ApiError, CliError } from "../errors.ts";
+import { ApiError, CliError, diskProblem } from "../errors.ts";
 import { isObject } from "../json.ts";
 
 /** How errors are to be shown. */
@@ -17,24 +17,13 @@ export interface Telling {
 export const asFailure = (error: unknown): CliError =>
   error instanceof CliError ? error : (diskFailure(error) ?? bug(error));
 
-const reasons: Readonly<Record<string, string>> = {
-  EACCES: "permission denied",
-  EPERM: "not permitted",
-  EROFS: "the file system is read-only",
-  EISDIR: "it is a folder",
-  ENOTDIR: "a part of the path is no folder",
-  ENOSPC: "the disk is full",
-  EDQUOT: "the quota of the disk is used up",
-  EMFILE: "too many files are open",
-};
-
 /** An error of the file system, which is no bug: the machine says no. */
 function diskFailure(error: unknown): CliError | undefined {
-  if (!(error instanceof Error) || !("code" in error) || !("path" in error)) return undefined;
-  const reason = reasons[String(error.code)];
-  if (reason === undefined) return undefined;
-  const full = ["ENOSPC", "EDQUOT", "EMFILE"].includes(String(error.code));
-  return new CliError(full ? "failure" : "usage", `${String(error.path)}: ${reason}`, {
+  const problem = diskProblem(error);
+  if (!problem || !(error instanceof Error) || !("path" in error)) return undefined;
+  // Whoever takes away what we looked at a moment ago is not foreseen.
+  if ("code" in error && error.code === "ENOENT") return undefined;
+  return new CliError(problem.kind, `${String(error.path)}: ${problem.reason}`, {
     cause: error,
     hint: "KB_CONFIG_DIR, KB_STATE_DIR, KB_DATA_DIR and KB_CACHE_DIR choose other folders",
   });

@@ -1,5 +1,5 @@
 import type { Values } from "../api/request.ts";
-import { CliError } from "../errors.ts";
+import { CliError, diskProblem } from "../errors.ts";
 import type { Host } from "../host.ts";
 import { isObject, setAt, valueAt } from "../json.ts";
 import type { FileInput, Listed, Noun, Param } from "../operations/operation.ts";
@@ -69,16 +69,8 @@ export function sourcesOf(host: Host): Sources {
   };
 }
 
-const reasons: Readonly<Record<string, string>> = {
-  ENOENT: "there is no such file",
-  EACCES: "permission denied",
-  EISDIR: "it is a folder",
-};
-
-const reasonOf = (error: unknown): string => {
-  const code = error instanceof Error && "code" in error ? String(error.code) : "";
-  return reasons[code] ?? (error instanceof Error ? error.message : String(error));
-};
+const reasonOf = (error: unknown): string =>
+  diskProblem(error)?.reason ?? (error instanceof Error ? error.message : String(error));
 
 /** A whole stream of bytes. */
 export async function allOf(chunks: AsyncIterable<Uint8Array>): Promise<Uint8Array<ArrayBuffer>> {

@@ -1,6 +1,7 @@
 import { noProgress } from "../api/pages.ts";
 import type { Progress } from "../api/pages.ts";
 import type { Values } from "../api/request.ts";
+import { tellShown } from "../commands/shown.ts";
 import { ApiError, CliError } from "../errors.ts";
 import type { Host } from "../host.ts";
 import { isObject } from "../json.ts";
@@ -12,7 +13,7 @@ import { checkedInput, extraBody, resolvedInput, sourcesOf } from "./input.ts";
 import { madeBy } from "./made-by.ts";
 import { resolve } from "./names.ts";
 import type { Lookup } from "./names.ts";
-import { count, optionsFor, styleFor } from "./options.ts";
+import { optionsFor, styleFor } from "./options.ts";
 import type { Options } from "./options.ts";
 import type { Parsed } from "./program.ts";
 import { Shown, openSession } from "./session.ts";
@@ -35,7 +36,6 @@ export async function perform(
     const sources = sourcesOf(host);
     const input = await checkedInput(command, typed, sources);
     const extra = await extraBody(globals, sources);
-    const wanted = wantedRows(command, globals);
     const output =
       command.key !== undefined ? (await session.settings()).output.value : host.env["KB_OUTPUT"];
     const style = styleFor(globals, host, output || undefined);
@@ -52,7 +52,7 @@ export async function perform(
     const values = verdict.values(
       command.task
         ? taskValues(command, input, session)
-        : rowValues(command, input, extra, wanted, progress, session, options),
+        : rowValues(command, input, extra, progress, session, options),
     );
     if (returns.kind === "file" && globals.outputFile !== undefined) {
       await host.files.writeAtomic(globals.outputFile, values as AsyncIterable<Uint8Array>); // a file row yields bytes
@@ -76,8 +76,7 @@ export async function perform(
     if (silent && command.key !== undefined && host.stderr.isTTY) {
       await session.context.notice(`done: ${command.summary.toLowerCase()}`);
     }
-    if (isList(command.returns) && !command.task)
-      await tellProgress(progress, globals, session, host);
+    if (isList(command.returns) && !command.task) await tellShown(progress, session.context);
   } catch (error) {
     if (!(error instanceof Shown)) throw error;
   } finally {
@@ -139,7 +138,6 @@ async function* rowValues(
   command: Command,
   input: Values,
   extra: Values | undefined,
-  wanted: Wanted,
   progress: Progress,
   session: Session,
   options: Options,
@@ -159,7 +157,7 @@ async function* rowValues(
     await session.context.confirm(`Delete ${namesTyped(command, input)}?`);
   }
   if (isList(row.returns)) {
-    yield* session.rows(row, ids, wanted, progress);
+    yield* session.rows(row, ids, session.context.asked.rows, progress);
     return;
   }
   let shown: Shown | undefined;
@@ -266,52 +264,4 @@ async function collect(rows: AsyncIterable<unknown>): Promise<unknown[]> {
   const all: unknown[] = [];
   for await (const row of rows) all.push(row);
   return all;
-}
-
-interface Wanted {
-  readonly limit: number;
-  readonly page?: number | undefined;
-}
-
-/** Rows where nothing is said: the first page as the server would cut it. */
-const usualRows = 20;
-
-function wantedRows(command: Command, { limit, all, page }: Globals): Wanted {
-  if (all && (limit !== undefined || page !== undefined)) {
-    throw new CliError("usage", "--all cannot be used with --limit or --page");
-  }
-  const number = page === undefined ? undefined : count("--page", page, 1, 99_999);
-  if (all) return { limit: Infinity };
-  if (limit !== undefined)
-    return { limit: count("--limit", limit, 1, 1_000_000_000), page: number };
-  return { limit: command.returns.kind === "list" ? Infinity : usualRows, page: number };
-}
-
-/** Says how much of a list was shown; a list that does not add up is a partial failure. */
-async function tellProgress(
-  { shown, total, complete }: Progress,
-  globals: Globals,
-  session: Session,
-  host: Host,
-): Promise<void> {
-  const { notice } = session.context;
-  if (host.stdout.closed) return;
-  if (globals.all && total !== undefined && shown < total) {
-    throw new CliError(
-      "partial",
-      `the server counts ${total} rows, but its pages held ${shown} different ones`,
-      {
-        details: { shown, total },
-        hint: "rows were added or removed meanwhile, or the pages overlap; repeat, or narrow the list",
-      },
-    );
-  }
-  if (globals.all || globals.page !== undefined) return;
-  if (total !== undefined && shown < total) {
-    await notice(
-      `${shown} of ${total} shown${globals.limit === undefined ? ", --all for the rest" : ""}`,
-    );
-  } else if (total === undefined && !complete && globals.limit === undefined) {
-    await notice(`${shown} shown, --all for the rest`);
-  }
 }

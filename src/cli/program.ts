@@ -150,9 +150,13 @@ function paramOptions(name: string, param: Param): Option[] {
   }
   const option = new Option(`${short}--${flag} <${placeholder(param)}>`, param.help);
   if (param.many) repeating(option);
-  if (!param.orFile) return [option];
+  const aliases = (param.aliases ?? []).map((alias) =>
+    new Option(`--${alias} <${placeholder(param)}>`).hideHelp(),
+  );
+  if (!param.orFile) return [option, ...aliases];
   return [
     option,
+    ...aliases,
     new Option(`--${flag}-file <path>`, `${param.help}, from a file; - is standard input`),
   ];
 }
@@ -178,6 +182,14 @@ function typedFor(
         : given[camel(flag)]
     ) as Typed | undefined;
     if (value !== undefined) typed[name] = value;
+    for (const alias of param.aliases ?? []) {
+      const other = given[camel(alias)];
+      if (other === undefined) continue;
+      if (value !== undefined) {
+        throw new CliError("usage", `--${alias} is another name of --${flag}: give one of them`);
+      }
+      typed[name] = String(other);
+    }
     const file = param.orFile ? given[camel(`${flag}-file`)] : undefined;
     if (file === undefined) continue;
     if (value !== undefined) {

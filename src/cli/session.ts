@@ -5,8 +5,8 @@ import { noProgress, pageOf, rowsOf } from "../api/pages.ts";
 import type { Page, Progress, Wanted } from "../api/pages.ts";
 import { requestFor } from "../api/request.ts";
 import type { HttpRequest, Values } from "../api/request.ts";
-import { completeRows, edgesOf } from "../api/windows.ts";
-import type { CallOptions, Context, Raw } from "../commands/task.ts";
+import { completeRows, edgesOf, windowsOf } from "../api/windows.ts";
+import type { CallOptions, Context, Raw, WindowOptions } from "../commands/task.ts";
 import { masked, settingsFor, targetOf } from "../config/settings.ts";
 import type { Settings, TargetFlags } from "../config/settings.ts";
 import { CliError } from "../errors.ts";
@@ -19,6 +19,7 @@ import { isList } from "./command.ts";
 import { curlText, dryRunText } from "./dry-run.ts";
 import { allOf } from "./input.ts";
 import { timeZoneFor } from "./options.ts";
+import { gathering, wantedRows } from "./wanted.ts";
 import type { Options } from "./options.ts";
 
 /** Ends a command after its request was shown instead of sent. No failure. */
@@ -178,26 +179,40 @@ export function openSession(command: Command, options: Options, host: Host): Ses
     row: AnyOperation,
     input: Values,
     paging: Readonly<Record<string, string>>,
+    asked: CallOptions = {},
   ): Promise<Page> => {
     let date: string | undefined;
     const heard: Adding["heard"] = (headers) => (date = headers["date"]);
-    return { ...pageOf(row.returns, await ask(row, input, { paging, heard })), date };
+    return { ...pageOf(row.returns, await ask(row, input, { ...asked, paging, heard })), date };
+  };
+
+  /** For reading by windows of time; undefined where pages are complete as they come. */
+  const sourceOf = (row: AnyOperation, input: Values, asked: CallOptions = {}) => {
+    const edges = edgesOf(row);
+    if (edges === undefined || row.returns.kind !== "page") return undefined;
+    return {
+      edges,
+      input,
+      cap: row.returns.cap,
+      ask: (filters: Values, paging: Readonly<Record<string, string>>) =>
+        page(row, filters, paging, asked),
+      trace,
+    };
   };
 
   const rows: Session["rows"] = (row, input, wanted, progress = noProgress()) => {
-    const edges = edgesOf(row);
-    if (edges === undefined || wanted.page !== undefined) {
+    const source = sourceOf(row, input);
+    // What one page shows comes from one query, in which nothing is lost.
+    if (source === undefined || wanted.page !== undefined || wanted.limit <= source.cap) {
       return rowsOf(row.returns, wanted, (paging) => page(row, input, paging), progress);
     }
-    const source = {
-      row,
-      edges,
-      input,
-      ask: (filters: Values, paging: Readonly<Record<string, string>>) =>
-        page(row, filters, paging),
-      trace,
-    };
     return completeRows(source, wanted, progress);
+  };
+
+  const windows = (row: AnyOperation, input: Values, asked: WindowOptions = {}) => {
+    const source = sourceOf(row, input, asked);
+    if (source === undefined) throw new Error(`${row.id} is not read by windows`);
+    return windowsOf(source, asked.last);
   };
 
   const open: Session["open"] = async (row, input, asked = {}) => {
@@ -234,8 +249,11 @@ export function openSession(command: Command, options: Options, host: Host): Ses
     call: call as Context["call"],
     each: ((row: AnyOperation, input: Values) =>
       rows(row, input, { limit: Infinity })) as Context["each"],
+    rows: rows as Context["rows"],
+    windows: windows as Context["windows"],
     open: open as Context["open"],
     raw,
+    baseUrl: async () => targetOf(await settings(), command.key ?? "app").baseUrl,
     notice: async (text) => {
       if (!options.quiet) await say(text, host);
     },
@@ -247,6 +265,8 @@ export function openSession(command: Command, options: Options, host: Host): Ses
         globals.json || globals.jq !== undefined
           ? "json"
           : (globals.output ?? (host.env["KB_OUTPUT"] || undefined)),
+      rows: wantedRows(command, globals),
+      gathers: gathering(globals),
       input: options.input,
       timeZone: () => timeZoneFor(globals, host),
       program: command.words[0] ?? "",

@@ -57,6 +57,8 @@ variable counts as unset. \`config explain\` shows where each value comes from.
                            once, and confirms the end with the run's detail
   --through-pauses         goes on when the run waits for a person
   -o jsonl                 the server's own events, one a line
+  wf logs --follow         runs as they come: each when it appears and again when
+                           its status has changed, oldest first
 
   Text that was sent while the line was cut is not repeated by the server: such
   a gap is announced. Ctrl-C stops following, never the run.

@@ -1,7 +1,7 @@
 import { CliError } from "../errors.ts";
+import { isObject } from "../json.ts";
 import type { FileInput } from "../operations/operation.ts";
-import { loggedRun } from "./logged-run.ts";
-import type { LoggedRun } from "./logged-run.ts";
+import type { WorkflowLog } from "../operations/workflows.ts";
 import type { Context } from "./task.ts";
 
 /** Told of each line that cannot be used, from 1, and why. */
@@ -13,19 +13,22 @@ export interface Line {
   readonly text: string;
 }
 
-/** Turns lines into runs; `last` when no further ones follow. */
-export type Reader = (lines: readonly Line[], last: boolean) => readonly LoggedRun[];
+/** An entry of the log; any field may be missing. */
+export type FiledLog = Partial<WorkflowLog>;
+
+/** Turns lines into entries; `last` when no further ones follow. */
+export type Reader = (lines: readonly Line[], last: boolean) => readonly FiledLog[];
 
 /**
- * The runs of a file as `wf logs` and `wf logs export` write it: JSON Lines, or CSV with a header.
+ * The entries of a file as `wf logs` and `wf logs export` write it: JSON Lines, or CSV with a header.
  * Read as it comes, so its size does not matter. Lines that are damaged are told and left out.
  * Throws usage when no line is of use.
  */
-export async function* runsOfFile(
+export async function* logsOfFile(
   { path, name }: FileInput,
   context: Context,
   damaged: Damaged,
-): AsyncGenerator<LoggedRun> {
+): AsyncGenerator<FiledLog> {
   const { files, stdin } = context.host;
   const pieces = linesOf(name, path === "-" ? stdin.bytes() : files.bytes(path), context);
   let read: Reader | undefined;
@@ -36,9 +39,9 @@ export async function* runsOfFile(
       first ??= [line, reason];
       damaged(line, reason);
     });
-    const runs = read?.(lines, last) ?? [];
-    used ||= runs.length > 0;
-    yield* runs;
+    const logs = read?.(lines, last) ?? [];
+    used ||= logs.length > 0;
+    yield* logs;
   }
   if (!used && first) throw noLog(name, first[1], first[0]);
 }
@@ -93,15 +96,14 @@ async function readerFor(
 const jsonReader =
   (damaged: Damaged): Reader =>
   (lines) => {
-    const runs: LoggedRun[] = [];
+    const logs: FiledLog[] = [];
     for (const line of lines) {
       if (isBlank(line)) continue;
       const row = jsonIn(line.text);
-      const run = loggedRun(row);
-      if (run) runs.push(run);
-      else damaged(line.number, row === undefined ? "it is no JSON" : "it is no row of a log");
+      if (isLog(row)) logs.push(row);
+      else damaged(line.number, row === undefined ? "it is no JSON" : "it is no entry of a log");
     }
-    return runs;
+    return logs;
   };
 
 function jsonIn(text: string): unknown {
@@ -111,3 +113,23 @@ function jsonIn(text: string): unknown {
     return undefined;
   }
 }
+
+/** What is read of it are numbers and texts, or it is not what it looks like. */
+function isLog(row: unknown): row is FiledLog {
+  if (!isObject(row) || !Object.hasOwn(row, "workflow_run")) return false;
+  const run = row["workflow_run"];
+  if (run === null) return true;
+  return (
+    isObject(run) &&
+    isNumber(row["created_at"]) &&
+    ["elapsed_time", "total_tokens", "total_steps", "created_at", "finished_at"].every((name) =>
+      isNumber(run[name]),
+    ) &&
+    ["id", "status", "error", "version"].every((name) => isText(run[name]))
+  );
+}
+
+const isNumber = (value: unknown) =>
+  value === undefined || value === null || typeof value === "number";
+const isText = (value: unknown) =>
+  value === undefined || value === null || typeof value === "string";

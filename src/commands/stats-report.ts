@@ -8,12 +8,7 @@ import type { Judged } from "./stats-gate.ts";
 import { periodsOf } from "./stats-periods.ts";
 import type { Period, Unit } from "./stats-periods.ts";
 import type { Reading } from "./stats-reading.ts";
-
-/** Unix seconds, both included. */
-export interface Span {
-  readonly since: number;
-  readonly until: number;
-}
+import type { Span } from "./stats-sources.ts";
 
 /** What a report of runs is made of. */
 interface Stats {

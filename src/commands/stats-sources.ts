@@ -1,92 +1,88 @@
 import { seenIds } from "../api/seen.ts";
-import { secondsIn, timeOf } from "../api/windows.ts";
+import { hiddenRows, timeOf } from "../api/windows.ts";
 import { CliError } from "../errors.ts";
-import type { FileInput, Input } from "../operations/operation.ts";
+import type { FileInput } from "../operations/operation.ts";
 import * as workflows from "../operations/workflows.ts";
-import { runsOfFile } from "./log-file.ts";
-import { isOpen, loggedRun } from "./logged-run.ts";
+import type { WorkflowLog } from "../operations/workflows.ts";
+import { logsOfFile } from "./log-file.ts";
+import type { FiledLog } from "./log-file.ts";
+import type { LogFilters } from "./log-filters.ts";
+import { hasEnded } from "./log-query.ts";
+import type { LogQuery } from "./log-query.ts";
+import { loggedRun } from "./logged-run.ts";
 import type { LoggedRun } from "./logged-run.ts";
-import type { Span } from "./stats-report.ts";
 import type { Context } from "./task.ts";
 
-/** Which runs are wanted. */
-export interface Filters extends Pick<
-  Input<typeof workflows.logs.params>,
-  "keyword" | "status" | "created_by_end_user_session_id" | "created_by_account"
-> {
-  readonly until?: string | undefined;
+/** Unix seconds, both included. */
+export interface Span {
+  readonly since: number;
+  readonly until: number;
 }
 
-/** Unix seconds, both included; open where nothing is said. */
-interface Bounds {
-  readonly since?: number | undefined;
-  readonly until?: number | undefined;
-}
-
-/** The time that was asked for, and the one before it, to compare with. */
-export interface Asked extends Bounds {
-  readonly before: Span | undefined;
-}
-
-/** Where the runs of both times go. */
+/** Where the runs of the time asked for go, and those of the time before, if it is wanted. */
 export interface Sink {
   now(run: LoggedRun): void;
-  before(run: LoggedRun): void;
+  readonly before: ((run: LoggedRun) => void) | undefined;
 }
 
-/** Reads both times from the server. Gives the error when it hid runs that it counts. */
+/** What was read. */
+export interface Read {
+  /** Where no time was asked for, the runs tell. */
+  readonly since: number | undefined;
+  readonly until: number | undefined;
+  readonly before: Span | undefined;
+  /** Why it is not all; a verdict. */
+  readonly incomplete: CliError | undefined;
+}
+
+/** The time of the same length before this one. */
+const before = ({ since, until }: Span): Span => ({
+  since: since - (until - since + 1),
+  until: since - 1,
+});
+
+/** Reads the log since a second, then the time before it. */
 export async function fromServer(
-  filters: Filters,
-  { since, before }: Asked,
+  { sent, keeps = () => true }: LogQuery,
+  since: number,
   sink: Sink,
   context: Context,
-): Promise<CliError | undefined> {
-  const { keyword, status, created_by_end_user_session_id: user, created_by_account } = filters;
-  // With both filters the server fails (server §12): one of them is ours.
-  const userHere = keyword !== undefined && user !== undefined;
-  const sent = {
-    keyword,
-    status,
-    created_by_end_user_session_id: userHere ? undefined : user,
-    created_by_account,
-  };
+): Promise<Read> {
   let incomplete: CliError | undefined;
-  const read = async ({ since: from, until: to }: Bounds, take: Sink["now"]) => {
-    const edges = {
-      created_at__after: from === undefined ? undefined : timeOf(from),
-      created_at__before: to === undefined ? undefined : timeOf(to),
-    };
-    try {
-      for await (const log of context.each(workflows.logs, { ...sent, ...edges })) {
-        const run = loggedRun(log);
-        if (run && (!userHere || run.user === user)) take(run);
-      }
-    } catch (error) {
-      if (!(error instanceof CliError) || !error.told.verdict) throw error;
-      incomplete ??= error;
+  /** Gives the second up to which it was read: without an end it is the server's now. */
+  const read = async (filters: LogQuery["sent"], take: Sink["now"]) => {
+    let until: number | undefined;
+    let [shown, missing] = [0, 0];
+    for await (const window of context.windows(workflows.logs, filters)) {
+      until ??= window.to;
+      missing += window.missing;
+      shown += window.rows.length;
+      for (const log of window.rows) if (keeps(log)) take(loggedRun(log));
     }
+    if (missing > 0) incomplete ??= hiddenRows(shown, missing);
+    return until ?? since;
   };
-  // Where no end was asked for it is the server's now, not ours.
-  const until = secondsIn(filters.until, Math.floor);
-  await read({ since, until }, sink.now);
-  if (before) {
-    await context.trace(1, `to compare, ${timeOf(before.since)} to ${timeOf(before.until)}`);
-    await read(before, sink.before);
+  const until = await read({ ...sent, created_at__after: timeOf(since) }, sink.now);
+  const earlier = sink.before && before({ since, until });
+  if (earlier && sink.before) {
+    const [from, to] = [timeOf(earlier.since), timeOf(earlier.until)];
+    await context.trace(1, `to compare, ${from} to ${to} is read`);
+    await read({ ...sent, created_at__after: from, created_at__before: to }, sink.before);
   }
-  return incomplete;
+  return { since, until, before: earlier, incomplete };
 }
 
 /** Damaged lines that are named one by one. */
 const mostNamed = 5;
 
-/** Reads both times from a file, in one go. Gives the error when lines of it were of no use. */
+/** Reads a file once: both times, as far as it holds them. */
 export async function fromFile(
   file: FileInput,
-  filters: Filters,
-  { since, until, before }: Asked,
+  filters: LogFilters,
+  { since, until: asked, keeps = () => true }: LogQuery,
   sink: Sink,
   context: Context,
-): Promise<CliError | undefined> {
+): Promise<Read> {
   const { keyword, status, created_by_end_user_session_id, created_by_account } = filters;
   if (keyword !== undefined) {
     throw new CliError("usage", "--keyword is looked for by the server, not in a file", {
@@ -94,52 +90,66 @@ export async function fromFile(
       hint: `wf logs --keyword ${JSON.stringify(keyword)} --all -o jsonl > runs.jsonl`,
     });
   }
+  const until =
+    asked ?? (since === undefined ? undefined : Math.floor(context.host.now().getTime() / 1000));
+  const earlier =
+    sink.before && since !== undefined && until !== undefined
+      ? before({ since, until })
+      : undefined;
   const users = [created_by_end_user_session_id, created_by_account];
   const damaged: { line: number; reason: string }[] = [];
-  const counts = { damaged: 0, again: 0, timeless: 0 };
-  const runs = runsOfFile(file, context, (line, reason) => {
+  const counts = { damaged: 0, again: 0, timeless: 0, earlier: 0 };
+  const logs = logsOfFile(file, context, (line, reason) => {
     counts.damaged++;
     if (damaged.length < mostNamed) damaged.push({ line, reason });
   });
-  for await (const run of onceEach(runs, () => counts.again++)) {
+  for await (const log of onceEach(logs, () => counts.again++)) {
+    const run = loggedRun(log);
     if (status !== undefined && run.status !== status) continue;
     if (users.some((user) => user !== undefined && user !== run.user)) continue;
+    if (!keeps(log)) continue;
     if (since === undefined && until === undefined) sink.now(run);
     else if (run.at === undefined) counts.timeless++;
-    else if (isIn(run.at, { since, until })) sink.now(run);
-    else if (before && isIn(run.at, before)) sink.before(run);
+    else if (run.at >= (since ?? 0) && run.at <= (until ?? Infinity)) sink.now(run);
+    else if (earlier && run.at >= earlier.since && run.at <= earlier.until) {
+      counts.earlier++;
+      sink.before?.(run);
+    }
   }
+
   if (counts.again > 0)
-    await context.notice(`${counts.again} rows stand there again: counted once`);
+    await context.notice(`${counts.again} entries stand there again: counted once`);
   if (counts.timeless > 0)
-    await context.notice(`${counts.timeless} rows do not say when they started: left out`);
+    await context.notice(`${counts.timeless} entries do not say when: left out`);
   for (const { line, reason } of damaged)
     await context.notice(`${file.name} line ${line}: ${reason}; left out`);
-  if (counts.damaged === 0) return undefined;
-  return new CliError("partial", `${counts.damaged} damaged lines of ${file.name} are left out`, {
-    verdict: true,
-    details: { file: file.name, damaged: counts.damaged, first: damaged },
-  });
+  const incomplete =
+    counts.damaged === 0
+      ? undefined
+      : new CliError("partial", `${counts.damaged} damaged lines of ${file.name} are left out`, {
+          verdict: true,
+          details: { file: file.name, damaged: counts.damaged, first: damaged },
+        });
+  // A file may begin where the time asked for begins: that it has no run before says nothing.
+  return { since, until, before: counts.earlier > 0 ? earlier : undefined, incomplete };
 }
 
-const isIn = (at: number, { since = -Infinity, until = Infinity }: Bounds) =>
-  at >= since && at <= until;
-
 /**
- * Each run once. A run that has not ended may stand in the file again, as `wf logs --follow` writes
- * it: what it became counts, and where nothing is known of that, how it stood last.
+ * Each entry once. That of a run that has not ended may stand there again, as `wf logs --follow`
+ * writes it: what became of it counts, and where nothing is known of that, how it stood last.
  */
 async function* onceEach(
-  runs: AsyncIterable<LoggedRun>,
+  logs: AsyncIterable<FiledLog>,
   again: () => void,
-): AsyncGenerator<LoggedRun> {
+): AsyncGenerator<WorkflowLog> {
   const seen = seenIds();
-  const open = new Map<string, LoggedRun>();
-  for await (const run of runs) {
-    if (run.id === undefined) yield run;
-    else if (isOpen(run)) open.set(run.id, run);
-    else if (seen.add(run.id)) yield run;
+  const open = new Map<string, WorkflowLog>();
+  for await (const filed of logs) {
+    const log = filed as WorkflowLog; // only what may be missing is read of it
+    if (filed.id === undefined) yield log;
+    else if (!hasEnded(log)) open.set(log.id, log);
+    else if (seen.add(log.id)) yield log;
     else again();
   }
-  for (const [id, run] of open) if (seen.add(id)) yield run;
+  for (const [id, log] of open) if (seen.add(id)) yield log;
 }

@@ -1,6 +1,8 @@
 import type { HttpAnswer } from "../api/client.ts";
 import type { ServerEvent } from "../api/events.ts";
+import type { Progress, Wanted } from "../api/pages.ts";
 import type { HttpRequest } from "../api/request.ts";
+import type { TimeWindow } from "../api/windows.ts";
 import type { TargetFlags } from "../config/settings.ts";
 import type { CliError, FailureKind } from "../errors.ts";
 import type { Host } from "../host.ts";
@@ -19,6 +21,18 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
   /** Replaces the row's repeats, e.g. 0 inside a loop that repeats by itself. */
   readonly retries?: number;
+}
+
+/** How a list is read by windows of time. */
+export interface WindowOptions extends CallOptions {
+  /** Unix second at which the list ends; the server's clock when absent. */
+  readonly last?: number | undefined;
+}
+
+/** Rows that were asked for. */
+export interface WantedRows extends Wanted {
+  /** Was nothing said about it? */
+  readonly byDefault: boolean;
 }
 
 /** Sends a request that no row describes; the URL is a path below the base URL. */
@@ -43,6 +57,19 @@ export interface Context {
   ): Promise<Answer<O>>;
   /** Every row of a list, page after page, each once. */
   each<O extends AnyOperation>(row: O, input: InputOf<O>): AsyncIterable<Row<O["returns"]>>;
+  /** Rows of a list, as many as wanted; `progress` is kept up to date. */
+  rows<O extends AnyOperation>(
+    row: O,
+    input: InputOf<O>,
+    wanted: Wanted,
+    progress?: Progress,
+  ): AsyncIterable<Row<O["returns"]>>;
+  /** All rows of a list by windows of time, newest first; only for lists that can be read so. */
+  windows<O extends AnyOperation>(
+    row: O,
+    input: InputOf<O>,
+    options?: WindowOptions,
+  ): AsyncIterable<TimeWindow<Row<O["returns"]>>>;
   /** Opens an event stream; the iterator ends when the server closes it, and throws when it is cut. */
   open<O extends AnyOperation>(
     row: O,
@@ -50,6 +77,8 @@ export interface Context {
     options?: CallOptions,
   ): Promise<AsyncIterable<ServerEvent>>;
   readonly raw: Raw;
+  /** Address of the API, with its path and no slash at its end. */
+  baseUrl(): Promise<string>;
   /** One line on standard error; silent with --quiet. */
   notice(text: string): Promise<void>;
   /** One line on standard error with -v (1), -vv (2) or -vvv (3). */
@@ -62,6 +91,10 @@ export interface Context {
     readonly dryRun: boolean;
     /** Output format, undefined where none was named; `json` with --jq. */
     readonly format: string | undefined;
+    /** What --all, --limit and --page say about a list. */
+    readonly rows: WantedRows;
+    /** The flag that makes output wait for the last row, if one was given. */
+    readonly gathers: string | undefined;
     /** May questions be asked? */
     readonly input: boolean;
     /** IANA name of the zone in which people are shown times. */

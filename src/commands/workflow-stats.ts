@@ -1,8 +1,8 @@
-import { secondsIn, timeOf } from "../api/windows.ts";
-import { CliError } from "../errors.ts";
 import type { FileInput } from "../operations/operation.ts";
 import type { Report } from "../report.ts";
 import { parseCondition } from "./condition.ts";
+import type { LogFilters } from "./log-filters.ts";
+import { logQuery } from "./log-query.ts";
 import { figureKinds } from "./stats-fields.ts";
 import type { Grouping } from "./stats-fields.ts";
 import { count, figuresOf, tally } from "./stats-figures.ts";
@@ -10,12 +10,11 @@ import { gate, judged } from "./stats-gate.ts";
 import { reading, see } from "./stats-reading.ts";
 import { statsReport } from "./stats-report.ts";
 import { fromFile, fromServer } from "./stats-sources.ts";
-import type { Asked, Filters, Sink } from "./stats-sources.ts";
+import type { Sink } from "./stats-sources.ts";
 import type { Context } from "./task.ts";
 
 /** Input of `wf stats`. */
-export interface StatsInput extends Filters {
-  readonly since?: string | undefined;
+export interface StatsInput extends LogFilters {
   readonly from?: FileInput | undefined;
   readonly by?: readonly Grouping[] | undefined;
   readonly top?: number | undefined;
@@ -36,27 +35,26 @@ export async function* run(input: StatsInput, context: Context): AsyncGenerator<
   const conditions = (input.fail_if ?? []).map((text) =>
     parseCondition("--fail-if", text, figureKinds),
   );
-  const asked = askedBy(input, context);
+  const query = logQuery(input);
+  const now = Math.floor(context.host.now().getTime() / 1000);
   const found = reading(input.by ?? []);
   const before = tally();
   const sink: Sink = {
     now: (each) => see(found, each),
-    before: (each) => count(before, each),
+    before: input.no_compare ? undefined : (each) => count(before, each),
   };
-  const incomplete = input.from
-    ? await fromFile(input.from, input, asked, sink, context)
-    : await fromServer(input, asked, sink, context);
+  const read = input.from
+    ? await fromFile(input.from, input, query, sink, context)
+    : await fromServer(query, query.since ?? (query.until ?? now) - usualSpan, sink, context);
 
-  const since = asked.since ?? found.first;
-  // A run may be ahead of our clock.
-  const until = Math.max(asked.until ?? -Infinity, found.last ?? -Infinity);
+  const since = read.since ?? found.first;
+  const until = read.until ?? found.last;
+  const { incomplete } = read;
   const verdicts = judged(conditions, figuresOf(found.all));
-  // A file may begin where the time asked for begins: no run before it says nothing.
-  const compared = asked.before && (input.from === undefined || before.runs > 0);
   yield statsReport({
-    span: since === undefined || until < since ? undefined : { since, until },
+    span: since === undefined || until === undefined ? undefined : { since, until },
     reading: found,
-    before: compared ? { span: asked.before, tally: before } : undefined,
+    before: read.before && { span: read.before, tally: before },
     judged: verdicts,
     incomplete: incomplete?.message,
     file: input.from?.name,
@@ -68,22 +66,4 @@ export async function* run(input: StatsInput, context: Context): AsyncGenerator<
   if (closed && incomplete) await context.notice(incomplete.message);
   const end = closed ?? incomplete;
   if (end) throw end;
-}
-
-/** A file is read whole where no beginning is given; the server's log is long. */
-function askedBy(input: StatsInput, context: Context): Asked {
-  const now = Math.floor(context.host.now().getTime() / 1000);
-  const whole = input.from !== undefined && input.since === undefined;
-  const until = secondsIn(input.until, Math.floor) ?? (whole ? undefined : now);
-  const since =
-    secondsIn(input.since, Math.ceil) ?? (whole ? undefined : (until ?? now) - usualSpan);
-  if (since === undefined || until === undefined) return { since, until, before: undefined };
-  if (since > until) {
-    throw new CliError("usage", `--since ${timeOf(since)} is after --until ${timeOf(until)}`, {
-      changed: "nothing",
-    });
-  }
-  const length = until - since + 1; // both ends are included
-  const before = input.no_compare ? undefined : { since: since - length, until: since - 1 };
-  return { since, until, before };
 }

@@ -2,15 +2,17 @@ import * as apps from "../operations/apps.ts";
 import * as chats from "../operations/chats.ts";
 import * as completions from "../operations/completions.ts";
 import * as forms from "../operations/forms.ts";
-import { events, local, record, report } from "../operations/operation.ts";
+import { events, local, named, record, report } from "../operations/operation.ts";
 import { required, userInBody, userInQuery, workflow_run_id } from "../operations/shared.ts";
 import * as workflows from "../operations/workflows.ts";
 import { asEvents } from "./as-events.ts";
 import type { ChatInput } from "./chat-send.ts";
 import type { CompletionInput } from "./completion-create.ts";
+import { logFilters } from "./log-filters.ts";
 import { figureKinds, groupings } from "./stats-fields.ts";
 import { task } from "./task.ts";
 import type { Task } from "./task.ts";
+import type { LogsInput } from "./workflow-logs.ts";
 import type { RunInput } from "./workflow-run.ts";
 
 const completionCreate = task({
@@ -130,22 +132,76 @@ const workflowStop = task({
   load: () => import("./workflow-stop.ts"),
 });
 
-const { keyword, status, created_by_end_user_session_id, created_by_account } =
-  workflows.logs.params;
+const workflowLogs = task({
+  command: "wf logs",
+  summary: "List the runs of the workflow, newest first",
+  about:
+    "With --follow it looks for new runs every 2 seconds and prints them oldest first: each run when it\nappears, and again when its status has changed. It begins with the newest 20 (--limit), or with all\nsince --since; json and --jq then take one run at a time.",
+  key: "app",
+  params: {
+    ...logFilters,
+    follow: local.flag("Go on with runs as they come", { short: "F" }),
+  },
+  returns: workflows.logs.returns,
+  output: ({ follow }: LogsInput, format) => (follow && format === "json" ? oneLog : undefined),
+  sends: [workflows.logs],
+  wraps: workflows.logs,
+  effect: "reads",
+  exits: ["cut"],
+  examples: [
+    "wf logs --status failed --since 2h",
+    "wf logs --keyword hello --all -o jsonl",
+    "wf logs --since today --all --where 'elapsed>20s' --where 'error~timeout'",
+    "wf logs --follow -o jsonl",
+  ],
+  load: () => import("./workflow-logs.ts"),
+});
+
+const workflowLogsExport = task({
+  command: "wf logs export <target>",
+  summary: "Write every run of the workflow to a file, each once",
+  about:
+    "A target that ends in .jsonl or .csv is a file, any other a folder that gets one file per export,\nnamed by the time up to which the log was read (-o csv for CSV there). The file appears when it is\nwhole, newest run first; killed or interrupted, the same command goes on where it stood. With --state\nthe next export goes on where this one ended: a file grows at its end, a folder gets a further one,\nand runs that have not ended are written once, when they have.",
+  key: "app",
+  params: {
+    target: local.text("File or folder to write to", { required, length: [1, 4096] }),
+    ...logFilters,
+    state: local.text("File that remembers where the next export goes on", { length: [1, 4096] }),
+    with_detail: local.flag("Add inputs and outputs of each run, one request a run"),
+    concurrency: local.integer("Requests for details at a time, 3 when absent", {
+      range: [1, 50],
+    }),
+  },
+  returns: named(
+    "file",
+    record("rows", "read", "refetched", "missing", "waiting", "running", "file", "since", "until"),
+  ),
+  sends: [workflows.logs, workflows.show, apps.info],
+  wraps: workflows.logs,
+  effect: "reads",
+  exits: ["partial"],
+  examples: [
+    "wf logs export runs.jsonl --since 30d",
+    "wf logs export runs.csv --status failed --with-detail",
+    "wf logs export runs --state runs.state",
+  ],
+  load: () => import("./logs-export.ts"),
+});
+
+const oneLog = named("workflow_run.id", record(...workflows.logs.returns.columns));
 
 const workflowStats = task({
   command: "wf stats",
   summary: "Figures about the runs of the workflow: how they ended, how long they took",
   about:
-    "Reads the log of the application, or with --from a file of it: runs by status, over time, by error.\nShares are of the runs that have ended, times and tokens are theirs. A percentile is the smallest\nvalue that at least so many percent of the runs do not exceed (nearest rank). A run that waited for\na person took from its start to its finish. The time before, of the same length, is read to compare.\n\nA condition of --fail-if that holds ends the command with 14, after the figures. So does one on a\nfigure that no run tells: a check that measured nothing must not look green.",
+    "Reads the log of the last 24 hours, or since --since; with --from a file of it, whole. Shares are of\nthe runs that have ended, times and tokens are theirs. A percentile is the smallest value that at\nleast so many percent of the runs do not exceed (nearest rank). Of a run that waited for a person the\ntime is that from its start to its finish. The time before, of the same length, is read to compare.\n\nA condition of --fail-if that holds ends the command with 14, after the figures. So does one on a\nfigure that no run tells anything about: a check that measured nothing must not look green.",
   key: "app",
   params: {
-    since: local.time("Runs since this time; 24 hours when absent, with --from all"),
-    until: local.time("Runs until this time, now when absent"),
-    keyword,
-    status,
-    created_by_end_user_session_id,
-    created_by_account,
+    ...logFilters,
+    created_at__after: {
+      ...logFilters.created_at__after,
+      help: "Only runs since this time; 24 hours when absent, with --from all",
+    },
     from: local.file("File of runs instead of the server, from wf logs -o jsonl or -o csv"),
     by: local.choice(groupings, "Figures of each version or end user as well", { many: true }),
     top: local.integer("Most rows of a list of errors, versions or users, 10 when absent", {
@@ -170,7 +226,6 @@ const workflowStats = task({
   ],
   load: () => import("./workflow-stats.ts"),
 });
-
 const chatSend = task({
   command: "wf chat send <query>",
   summary: "Send a message to a chat application",
@@ -201,6 +256,8 @@ export const workflowTasks: readonly Task[] = [
   workflowRun,
   workflowEvents,
   workflowStop,
+  workflowLogs,
+  workflowLogsExport,
   workflowStats,
   chatSend,
 ] as readonly Task[]; // each is checked where it is declared; a list has one type for all

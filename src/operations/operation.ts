@@ -43,6 +43,8 @@ interface Limits {
   readonly range?: readonly [number, number];
   /** Name of the flag, without dashes, where the wire name makes a poor one. */
   readonly flag?: string;
+  /** Further names of the flag, which help does not show. */
+  readonly aliases?: readonly string[];
   /** Word of the positional in `command`, where it is neither the wire name nor the noun. */
   readonly word?: string;
   /** One letter that stands for the flag. */

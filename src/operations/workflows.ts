@@ -272,17 +272,22 @@ export const events = operation({
 
 export const logs = operation({
   id: "getWorkflowLogs",
-  command: "wf logs",
   summary: "List the runs of the workflow, newest first",
   key: "app",
   route: "GET /workflows/logs",
   params: {
     keyword: query.text("Only runs with this text, 30 characters of it, or with this run id"),
     status: query.choice(["succeeded", "failed", "stopped"], "Only runs that ended like this"),
-    created_at__before: query.time("Only runs until this time", { flag: "before" }),
-    created_at__after: query.time("Only runs since this time", { flag: "after" }),
+    created_at__after: query.time("Only runs since this time", {
+      flag: "since",
+      aliases: ["after"],
+    }),
+    created_at__before: query.time("Only runs until this time", {
+      flag: "until",
+      aliases: ["before"],
+    }),
     // Together with a keyword the server answers 500 (server §12).
-    created_by_end_user_session_id: query.text("Only runs of this end user; not with --keyword", {
+    created_by_end_user_session_id: query.text("Only runs of this end user", {
       flag: "end-user",
     }),
     created_by_account: query.text("Only runs of this account, by e-mail address", {
@@ -309,5 +314,4 @@ export const logs = operation({
       ["log", (log) => log.id],
     ),
   ),
-  examples: ["wf logs --status failed --after 2h", "wf logs --keyword hello --all -o jsonl"],
 });

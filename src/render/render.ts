@@ -1,9 +1,9 @@
+import { csvLines } from "../csv.ts";
 import { CliError } from "../errors.ts";
 import type { Output } from "../host.ts";
 import { valueAt } from "../json.ts";
 import type { Returns } from "../operations/operation.ts";
 import {
-  csvLines,
   finished,
   jsonArray,
   jsonLine,

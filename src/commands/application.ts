@@ -1,0 +1,39 @@
+import { CliError } from "../errors.ts";
+import { isObject } from "../json.ts";
+import * as apps from "../operations/apps.ts";
+import * as workflows from "../operations/workflows.ts";
+import type { Context } from "./task.ts";
+
+/** An application, told apart from others without its key. */
+export interface Application {
+  readonly base_url: string;
+  readonly name: string;
+  /** Null where it was not asked for, or no run tells it. */
+  readonly id: string | null;
+}
+
+/** The application that the key opens. No route gives its id, but the inputs of its runs do (server §13). */
+export async function applicationOf(
+  context: Context,
+  { withId }: { readonly withId: boolean },
+): Promise<Application> {
+  const { name } = await context.call(apps.info, {});
+  const base_url = await context.baseUrl();
+  return { base_url, name, id: withId ? await idOfNewestRun(context) : null };
+}
+
+async function idOfNewestRun(context: Context): Promise<string | null> {
+  for await (const { workflow_run } of context.rows(workflows.logs, {}, { limit: 1 })) {
+    if (workflow_run === null) return null;
+    try {
+      const run = await context.call(workflows.show, { workflow_run_id: workflow_run.id });
+      const inputs: unknown = JSON.parse(run.inputs ?? "{}");
+      const id = isObject(inputs) ? inputs["sys.app_id"] : undefined;
+      return typeof id === "string" ? id : null;
+    } catch (error) {
+      const purged = error instanceof CliError && error.kind === "not-found";
+      if (!purged && !(error instanceof SyntaxError)) throw error;
+    }
+  }
+  return null;
+}

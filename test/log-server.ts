@@ -1,0 +1,171 @@
+import { createServer } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterAll } from "vitest";
+
+type Answer = (url: URL, response: ServerResponse, request: IncomingMessage) => void;
+
+/** A server that answers by hand, and what leads a command line to it. */
+export async function canned(answer: Answer) {
+  const seen: URL[] = [];
+  const server = createServer((request, response) => {
+    const url = new URL(request.url ?? "", "http://localhost");
+    seen.push(url);
+    answer(url, response, request);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  afterAll(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const { port } = server.address() as AddressInfo; // a TCP server has no other kind
+  const env = {
+    KB_BASE_URL: `http://127.0.0.1:${port}/v1`,
+    KB_KEY: "dataset-sandbox",
+    KB_APP_KEY: "app-echo",
+  };
+  return { seen, env };
+}
+
+/** Numbers from 0 to 1 that are the same for the same seed. */
+export function seeded(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1664525) + 1013904223) | 0;
+    const bits = Math.imul(state ^ (state >>> 15), 0x2c1b3c6d);
+    return ((bits ^ (bits >>> 13)) >>> 0) / 2 ** 32;
+  };
+}
+
+export const uuid = (number: number) =>
+  `00000000-0000-4000-8000-${String(number).padStart(12, "0")}`;
+
+/** One entry; its run has the same number, in another space of ids. */
+export interface Log {
+  readonly id: string;
+  readonly created_at: number;
+  status: string;
+  /** Never among the rows, but counted. */
+  readonly hidden?: true;
+}
+
+/** Unix second of the first row; the server's clock shows one hour later. */
+export const start = Date.parse("2026-11-21T10:00:00Z") / 1000;
+export const clock = start + 3600;
+
+/** As many rows in each second as the list says; every third has failed. */
+export const logsOf = (...counts: readonly number[]): Log[] =>
+  counts
+    .flatMap((count, second) => Array.from({ length: count }, () => start + second))
+    .map((created_at, index) => ({
+      id: uuid(index),
+      created_at,
+      status: index % 3 === 0 ? "failed" : index % 7 === 0 ? "running" : "succeeded",
+    }));
+
+export const runOf = (id: string) => id.replace("-4000-", "-4001-");
+
+interface Behaviour {
+  /** Rows of one second stand in an order that depends on the query alone, or changes with each. */
+  readonly order?: "fixed" | "changing";
+  /** Unix second that the server's clock shows. */
+  readonly now?: () => number;
+  /** Called before each list of logs is made. */
+  readonly before?: (url: URL) => void;
+  /** Further characters of each row. */
+  readonly padding?: number;
+  /** Names in the inputs of a run and in `/info`. */
+  readonly app?: { readonly name: string; readonly id: string };
+  /** Answers in place of the server; true when it did. */
+  readonly instead?: (url: URL, response: ServerResponse) => boolean;
+}
+
+/**
+ * Logs as the server gives them: sorted by second alone, so pages miss rows and repeat others
+ * (server §12); also the detail of each run and the application's name.
+ */
+export function logServer(
+  logs: () => readonly Log[],
+  seed: number,
+  { order = "changing", now = () => clock, before, app, instead, padding = 0 }: Behaviour = {},
+) {
+  const random = seeded(seed);
+  return canned((url, response) => {
+    if (instead?.(url, response)) return;
+    const json = (body: unknown, status = 200) => {
+      response.statusCode = status;
+      response.setHeader("date", new Date(now() * 1000).toUTCString());
+      response.setHeader("content-type", "application/json");
+      response.end(JSON.stringify(body));
+    };
+    const value = (name: string) => url.searchParams.get(name);
+    const [, run] = /\/workflows\/run\/(.*)$/.exec(url.pathname) ?? [];
+    if (url.pathname.endsWith("/info")) {
+      json({ name: app?.name ?? "echo", mode: "workflow", description: "", tags: [] });
+    } else if (run !== undefined) {
+      const log = logs().find(({ id }) => runOf(id) === run);
+      if (log) json(detailOf(log, app?.id ?? uuid(1)));
+      else json({ code: "not_found", message: "Workflow run not found.", status: 404 }, 404);
+    } else {
+      before?.(url);
+      const number = (name: string, otherwise: number) => Number(value(name) ?? otherwise);
+      const edge = (name: string, otherwise: number) =>
+        value(name) === null ? otherwise : Date.parse(value(name) ?? "") / 1000;
+      const [status, keyword] = [value("status"), value("keyword")];
+      const found = logs().filter(
+        (log) =>
+          log.created_at >= edge("created_at__after", 0) &&
+          log.created_at <= edge("created_at__before", Infinity) &&
+          (status === null || log.status === status) &&
+          (keyword === null || runOf(log.id) === keyword),
+      );
+      const [page, limit] = [number("page", 1), number("limit", 20)];
+      const chance = order === "fixed" ? seeded(seed + page * 1000 + limit) : random;
+      const data = found
+        .map((log) => ({ log, chance: chance() }))
+        .sort((a, b) => b.log.created_at - a.log.created_at || a.chance - b.chance)
+        .map(({ log }) => log)
+        .slice((page - 1) * limit, page * limit)
+        .filter(({ hidden }) => !hidden)
+        .map((log) => rowOf(log, padding));
+      json({ page, limit, total: found.length, has_more: found.length > page * limit, data });
+    }
+  });
+}
+
+const ended = (status: string) => status !== "running" && status !== "paused";
+
+const runFields = ({ id, status, created_at }: Log) => ({
+  id: runOf(id),
+  status,
+  error: status === "failed" ? "no answer from the model" : null,
+  elapsed_time: ended(status) ? Number(id.slice(-2)) : 0,
+  total_tokens: 10,
+  total_steps: 3,
+  created_at,
+  finished_at: ended(status) ? created_at + 1 : null,
+});
+
+const rowOf = (log: Log, padding: number) => ({
+  id: log.id,
+  workflow_run: {
+    ...runFields(log),
+    version: "2026-11-21 00:02:02.696187",
+    triggered_from: "app-run",
+    exceptions_count: 0,
+  },
+  details: null,
+  created_from: "service-api",
+  created_by_role: "end_user",
+  created_by_account: null,
+  created_by_end_user: { id: uuid(2), type: "service-api", is_anonymous: false, session_id: "ann" },
+  created_at: log.created_at,
+  ...(padding > 0 && { padding: "x".repeat(padding) }),
+});
+
+const detailOf = (log: Log, app_id: string) => ({
+  ...runFields(log),
+  workflow_id: uuid(3),
+  inputs: JSON.stringify({ query: `question ${Number(log.id.slice(-12))}`, "sys.app_id": app_id }),
+  outputs: { answer: "42" },
+});

@@ -1,0 +1,14 @@
+import { expect, test } from "vitest";
+import { exportsKilled, exportsUnderWay } from "../export-scenario.ts";
+import { temporaryFolder } from "../support.ts";
+
+const folder = await temporaryFolder();
+
+test("a hundred logs that change meanwhile are exported whole, each run once", async () => {
+  for (let seed = 100; seed < 200; seed++) await exportsUnderWay(seed, folder);
+  expect.hasAssertions();
+});
+
+test.each([1, 2, 3, 4, 5, 6])("an export killed ten times doubles nothing (seed %i)", (seed) =>
+  exportsKilled(seed, 10, folder),
+);
