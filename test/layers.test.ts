@@ -52,7 +52,7 @@ const packages: Readonly<Record<string, RegExp>> = {
   fflate: /^commands\/zip\.ts$/,
   yaml: /^render\//,
   "csv-stringify": /^csv\.ts$/,
-  "csv-parse": /^cli\/rows\.ts$/,
+  "csv-parse": /^(cli\/rows|commands\/log-csv)\.ts$/,
   "node-sqlite3-wasm": /^sandbox\/store\.ts$/,
 };
 

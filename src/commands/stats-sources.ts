@@ -118,15 +118,15 @@ export async function fromFile(
   }
 
   if (counts.again > 0)
-    await context.notice(`${counts.again} entries stand there again: counted once`);
+    await context.notice(`entries that stand there again, counted once: ${counts.again}`);
   if (counts.timeless > 0)
-    await context.notice(`${counts.timeless} entries do not say when: left out`);
+    await context.notice(`entries left out because they do not say when: ${counts.timeless}`);
   for (const { line, reason } of damaged)
     await context.notice(`${file.name} line ${line}: ${reason}; left out`);
   const incomplete =
     counts.damaged === 0
       ? undefined
-      : new CliError("partial", `${counts.damaged} damaged lines of ${file.name} are left out`, {
+      : new CliError("partial", `damaged lines of ${file.name}, left out: ${counts.damaged}`, {
           verdict: true,
           details: { file: file.name, damaged: counts.damaged, first: damaged },
         });
