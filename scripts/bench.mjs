@@ -1,23 +1,16 @@
 // Prints tables, never a test. Starts as ratios to a bare `node -e 0`, medians of interleaved runs;
-// long lists and bulk writes as ratios to a bare loop over the same requests; an export of logs by
-// its speed and memory. `bench [ROUNDS]`, `bench lists` without the starts, or `bench logs` for the
-// export alone.
+// long lists and bulk writes as ratios to a bare loop over the same requests. `bench [ROUNDS]`,
+// `bench lists` without the starts, `bench events` or `bench logs` for those alone.
 import { spawn, spawnSync } from "node:child_process";
 import { createServer } from "node:http";
-import {
-  closeSync,
-  mkdtempSync,
-  openSync,
-  readFileSync,
-  readSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { events } from "./bench/events.mjs";
+import { logs } from "./bench/logs.mjs";
 import { prepare, root } from "./prepare.mjs";
 
-const serves = process.argv[2]?.startsWith("serve");
+const serves = process.argv[2] === "serve";
 const folder = serves ? "" : mkdtempSync(join(tmpdir(), "kb-wf-bench-"));
 const kb = join(root, "bin", "kb.js");
 const wf = join(root, "bin", "wf.js");
@@ -26,16 +19,25 @@ const clean = Object.fromEntries(
 );
 
 if (serves) {
-  (process.argv[2] === "serve" ? serveList : serveLogs)(Number(process.argv[3]));
+  serveList(Number(process.argv[3]));
 } else {
   prepare();
-  if (process.argv[2] !== "logs") {
-    if (process.argv[2] !== "lists") await starts(Number(process.argv[2] ?? 25));
-    await tree();
-    await lists();
-    await bulk();
+  if (process.argv[2] === "events") {
+    await events({ folder, wf, clean, loop, measured, median });
+    rmSync(folder, { recursive: true, force: true });
+    process.exit(0);
   }
-  await logs();
+  if (process.argv[2] === "logs") {
+    await logs({ folder, wf, clean, measured, median });
+    rmSync(folder, { recursive: true, force: true });
+    process.exit(0);
+  }
+  if (process.argv[2] !== "lists") await starts(Number(process.argv[2] ?? 25));
+  await tree();
+  await lists();
+  await bulk();
+  await events({ folder, wf, clean, loop, measured, median });
+  await logs({ folder, wf, clean, measured, median });
   rmSync(folder, { recursive: true, force: true });
 }
 
@@ -243,70 +245,6 @@ function serveList(total) {
   server.listen(0, "127.0.0.1", () => console.log(server.address().port));
 }
 
-/** A log row as a real server gives it, about 600 bytes, with gaps for what differs. */
-function logRow() {
-  return JSON.stringify({
-    id: "6f1d2c3b-4a59-4e68-8f77-LOG_________",
-    workflow_run: {
-      id: "0190f2b4-5f6a-7c31-9d2e-LOG_________",
-      version: "2026-11-21 00:02:02.696187",
-      status: "succeeded",
-      triggered_from: "app-run",
-      error: null,
-      elapsed_time: 0.029812,
-      total_tokens: 120,
-      total_steps: 2,
-      created_at: "SECOND",
-      finished_at: "SECOND",
-      exceptions_count: 0,
-    },
-    details: null,
-    created_from: "service-api",
-    created_by_role: "end_user",
-    created_by_account: null,
-    created_by_end_user: {
-      id: "92faeba1-32ec-470f-a2a8-3d434b76fa6a",
-      type: "service-api",
-      is_anonymous: false,
-      session_id: "ann",
-    },
-    created_at: "SECOND",
-  }).replaceAll('"SECOND"', "SECOND");
-}
-
-/** Serves a log of that many rows, seven of each second, newest first. Prints its address. */
-function serveLogs(total) {
-  const perSecond = 7;
-  const newest = Math.floor(Date.now() / 1000);
-  const pieces = logRow().split(/(LOG_________|SECOND)/);
-  const row = (index) => {
-    const id = String(index).padStart(12, "0");
-    const second = String(newest - Math.floor(index / perSecond));
-    let text = "";
-    for (const piece of pieces) {
-      text += piece === "SECOND" ? second : piece === "LOG_________" ? id : piece;
-    }
-    return text;
-  };
-  const server = createServer((request, response) => {
-    const { pathname, searchParams } = new URL(request.url, "http://localhost");
-    response.writeHead(200, { "content-type": "application/json" });
-    if (pathname.endsWith("/info")) return response.end('{"name":"bench","tags":[]}');
-    const [page, limit] = [Number(searchParams.get("page")), Number(searchParams.get("limit"))];
-    const before = searchParams.get("created_at__before");
-    const end = before === null ? newest : Date.parse(before) / 1000;
-    const skipped = Math.max(0, newest - end) * perSecond;
-    const data = [];
-    const first = skipped + (page - 1) * limit;
-    for (let index = first; index < Math.min(first + limit, total); index++) data.push(row(index));
-    const left = Math.max(0, total - skipped);
-    response.end(
-      `{"page":${page},"limit":${limit},"total":${left},"has_more":${left > page * limit},"data":[${data}]}`,
-    );
-  });
-  server.listen(0, "127.0.0.1", () => console.log(server.address().port));
-}
-
 /** Runs a program to its end: seconds, and the most memory it ever held in MB. */
 async function measured(args, env, stdout = "ignore") {
   const hook = join(folder, "memory.cjs");
@@ -330,7 +268,8 @@ async function measured(args, env, stdout = "ignore") {
 
 /** Program text for `node -e`, run where the project's packages are found. */
 function loop(lines) {
-  return `const { Agent } = require(${JSON.stringify(join(root, "node_modules", "undici"))});
+  return `const require = module.constructor.createRequire(${JSON.stringify(join(root, "package.json"))});
+   const { Agent } = require("undici");
    const agent = new Agent();
    (async () => { ${lines} process.exit(0); })();`;
 }
@@ -417,58 +356,6 @@ async function lists() {
   }
   closeSync(file);
   for (const child of servers) child.kill();
-}
-
-/** A complete log written to a file: rows a second, and how memory grows with the rows. */
-async function logs() {
-  const [few, many] = [100_000, 1_000_000];
-  const once = async (rows) => {
-    const child = spawn(
-      process.execPath,
-      [join(root, "scripts", "bench.mjs"), "serve-logs", String(rows)],
-      { stdio: ["ignore", "pipe", "inherit"] },
-    );
-    const port = await new Promise((resolve) => child.stdout.once("data", resolve));
-    const target = join(folder, `runs-${rows}.jsonl`);
-    const run = await measured([wf, "logs", "export", target, "-q"], {
-      ...clean,
-      KB_CONFIG_DIR: join(folder, "none"),
-      KB_BASE_URL: `http://127.0.0.1:${String(port).trim()}/v1`,
-      KB_APP_KEY: "app-bench",
-    });
-    child.kill();
-    let lines = 0;
-    for (const chunk of chunksOf(target)) for (const byte of chunk) if (byte === 10) lines++;
-    if (lines !== rows) throw new Error(`${lines} of ${rows} rows were exported`);
-    rmSync(target);
-    return run;
-  };
-  // Peaks vary by some MB with the moments of garbage collection: the lower one of two counts.
-  const twice = async (rows) => {
-    const runs = [await once(rows), await once(rows)];
-    return {
-      seconds: median(runs.map(({ seconds }) => seconds)),
-      megabytes: Math.min(...runs.map(({ megabytes }) => megabytes)),
-    };
-  };
-  const less = await twice(few);
-  const more = await twice(many);
-  const rate = many / more.seconds;
-  const bytes = ((more.megabytes - less.megabytes) * 1024 * 1024) / (many - few);
-  console.log(
-    `\nwf logs export of ${many} rows: ${rate.toFixed(0)} rows/s (≥ 20000)${rate < 20_000 ? "  under" : ""}, ` +
-      `${more.megabytes.toFixed(0)} MB, ${bytes.toFixed(1)} bytes a row more than for ${few} (≤ 16)${bytes > 16 ? "  over" : ""}`,
-  );
-}
-
-/** A file piece by piece. */
-function* chunksOf(path) {
-  const file = openSync(path, "r");
-  const buffer = Buffer.alloc(1 << 20);
-  for (let size = readSync(file, buffer); size > 0; size = readSync(file, buffer)) {
-    yield buffer.subarray(0, size);
-  }
-  closeSync(file);
 }
 
 /** One rename per row of a file, beside a loop that sends the same requests. */

@@ -36,7 +36,7 @@ export interface Files {
   /** Whole or not at all: written beside, flushed, renamed. */
   writeAtomic(
     path: string,
-    content: string | Uint8Array | AsyncIterable<Uint8Array>,
+    content: string | Uint8Array | AsyncIterable<Uint8Array | string>,
     mode?: number,
   ): Promise<void>;
   /** Adds to the end and flushes to disk. */

@@ -22,6 +22,7 @@ const otherEnds: readonly (readonly [RegExp, number, string])[] = [
   [/^wf .* message suggested/, 5, "the sandbox has no model that suggests"],
   [/^wf .* reply status/, 6, "the sandbox has no model, so no such job"],
   [/^wf api \w+ \/datasets/, 4, "the route wants a knowledge key"],
+  [/^kb plan .*--exit-code/, 14, "the description would change"],
   [/sandbox --data/, 130, "it stays until it is interrupted"],
   [/^wf logs --follow/, 130, "it follows until it is interrupted"],
 ];
@@ -34,6 +35,7 @@ const firstDone: readonly (readonly [RegExp, readonly string[]])[] = [
   [/^kb tag rename draft published/, ["kb tag delete published --yes"]],
   [/^kb doc unarchive/, ["kb doc archive Handbook welcome.md leave.md"]],
   [/^kb doc enable/, ["kb doc disable Handbook welcome.md"]],
+  [/^kb (import|verify)/, ["kb export Handbook backup"]],
 ];
 
 const files: Readonly<Record<string, string>> = {
@@ -49,6 +51,7 @@ const files: Readonly<Record<string, string>> = {
   "files.csv": "file\nwelcome.md\nleave.md\n",
   "children.csv": "content\nParking\nLockers\n",
   "annotations.csv": "question,answer\nWhere?,Main street 1.\nWhen?,At nine.\n",
+  "handbook.yml": "knowledge_base: Handbook\ndescription: What new colleagues ask\n",
   "files.json": "[]",
   "mood.json": '"happy"',
 };

@@ -50,7 +50,7 @@ const packages: Readonly<Record<string, RegExp>> = {
   "eventsource-parser": /^api\/events\.ts$/,
   "jq-wasm": /^render\//,
   fflate: /^commands\/zip\.ts$/,
-  yaml: /^render\//,
+  yaml: /^(render\/|commands\/kb-(file|pull))/,
   "csv-stringify": /^csv\.ts$/,
   "csv-parse": /^(cli\/rows|commands\/log-csv)\.ts$/,
   "node-sqlite3-wasm": /^sandbox\/store\.ts$/,

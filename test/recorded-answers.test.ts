@@ -112,10 +112,10 @@ describe.each(answered.map((exchange) => [exchange.name, exchange] as const))(
         .split("\n")
         .flatMap((line) => (line.startsWith("data: ") ? [line.slice(6)] : []));
       const read: unknown[] = [];
-      for await (const event of eventsIn(bytesOf(text))) read.push(event);
-      const jsonl = await printed({ ...row, returns: events }, read, "jsonl");
+      for await (const batch of eventsIn(bytesOf(text))) read.push(...batch);
+      const jsonl = await printed({ ...row, returns: events }, [read], "jsonl");
       expect(jsonl).toBe(recorded.map((line) => `${line}\n`).join(""));
-      const lines = (await printed({ ...row, returns: events }, read, undefined)).split("\n");
+      const lines = (await printed({ ...row, returns: events }, [read], undefined)).split("\n");
       // Every node and every end of the stream has its line; text is in between.
       for (const kind of ["node_started", "workflow_finished", "workflow_paused"]) {
         const count = recorded.filter((line) =>

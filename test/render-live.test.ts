@@ -1,6 +1,7 @@
 import { stripVTControlCharacters } from "node:util";
 import { expect, test } from "vitest";
 import { eventsIn } from "../src/api/events.ts";
+import type { Events } from "../src/api/events.ts";
 import { events } from "../src/operations/operation.ts";
 import { render } from "../src/render/render.ts";
 import type { ServerEvent, Style } from "../src/render/render.ts";
@@ -10,7 +11,7 @@ import type { Reader } from "./printed.ts";
 import { bodyText, exchanges } from "./recordings.ts";
 
 /** The events of a recorded stream. */
-function recorded(name: string): AsyncGenerator<ServerEvent> {
+function recorded(name: string): Events {
   const exchange = exchanges.find((each) => each.name === name);
   if (!exchange) throw new Error(`no recording ${name}`);
   return eventsIn(bytesOf(bodyText(exchange)));
@@ -27,10 +28,15 @@ const event = (data: Readonly<Record<string, unknown>>): ServerEvent => ({
 });
 
 const following = (
-  list: Iterable<ServerEvent> | AsyncIterable<ServerEvent>,
+  list: Iterable<ServerEvent> | Events,
   style: Partial<Style> = {},
   reader: Reader = { terminal: 100 },
-) => printed(events, list, style, reader);
+) => printed(events, batches(list), style, reader);
+
+/** Events one at a time as they arrive, or the batches of a stream. */
+async function* batches(list: Iterable<ServerEvent> | Events): Events {
+  for await (const each of list) yield "event" in each ? [each] : each;
+}
 
 test("a run is shown line by line, its text below them", async () => {
   expect(
@@ -280,7 +286,7 @@ test("colour adds nothing but colour", async () => {
 
 test("a text that is cut off ends with its line", async () => {
   const { out, writes } = collecting({ terminal: 80 });
-  const cut = arriving([event({ event: "message", answer: "Hel" })], new Error("cut"));
+  const cut = arriving([[event({ event: "message", answer: "Hel" })]], new Error("cut"));
   await expect(render(events, cut, plain, out)).rejects.toThrow("cut");
   expect(writes.join("")).toBe("Hel\n");
 });
@@ -290,10 +296,10 @@ test("each event is one write, awaited before the next event is read", async () 
     event({ event: "text_chunk", data: { text: String(index) } }),
   );
   const log: string[] = [];
-  async function* source(): AsyncGenerator<ServerEvent> {
+  async function* source(): Events {
     for (const each of list) {
       log.push("read");
-      yield each;
+      yield [each];
     }
   }
   const { out } = collecting();
@@ -347,7 +353,7 @@ test.each<[string, Partial<Style>, Reader, string]>([
     "workflow_started\nnode_started\n",
   ],
 ])("events: %s", async (_, style, reader, expected) => {
-  expect(await printed(events, two, style, reader)).toBe(expected);
+  expect(await printed(events, batches(two), style, reader)).toBe(expected);
 });
 
 test("unknown data never makes a line wider than the terminal", async () => {

@@ -557,7 +557,12 @@ describe("groups", () => {
         { account: "bo@example.com", version: "v2", elapsed: 3, tokens: 5 },
         { user: "cy", version: "v2", elapsed: 9, status: "failed" },
       ],
-      ...["--by", "version", "--by", "user", "--top", "2"],
+      "--by",
+      "version",
+      "--by",
+      "user",
+      "--top",
+      "2",
     );
     expect(told.by["version"]).toMatchObject({
       groups: [

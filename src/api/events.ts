@@ -9,16 +9,24 @@ export interface ServerEvent {
   /** The JSON text as the server sent it, without `data: `. */
   readonly raw: string;
   readonly data: Readonly<Record<string, unknown>>;
+  /** Short name of its run, where several are followed together. */
+  readonly run?: string | undefined;
 }
 
 /** Largest event that is kept while its end is awaited, in characters: beyond, the stream is no event stream. */
 const largestEvent = 64 * 1024 * 1024;
 
 /**
- * Events in a stream of bytes, as they become whole. Pings carry no data and never become events
- * (server §15.2). Throws `failure` for data that is not a JSON object.
+ * Events travel in the batches in which they became whole, never an empty one: handing them on one
+ * by one would cost more than reading them.
  */
-export async function* eventsIn(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<ServerEvent> {
+export type Events<T = void> = AsyncGenerator<readonly ServerEvent[], T>;
+
+/**
+ * Events in a stream of bytes, as they become whole. Pings carry no data and never become events
+ * (server §15.2). Throws `failure` for data that is not a JSON object, after what came before it.
+ */
+export async function* eventsIn(bytes: AsyncIterable<Uint8Array>): Events {
   const arrived: EventSourceMessage[] = [];
   const parser = createParser({ onEvent: (message) => arrived.push(message) });
   const decoder = new TextDecoder();
@@ -30,8 +38,21 @@ export async function* eventsIn(bytes: AsyncIterable<Uint8Array>): AsyncGenerato
     if (pending > largestEvent) {
       throw new CliError("failure", "the stream holds an event of more than 64 MiB");
     }
-    for (const message of arrived.splice(0)) yield read(message);
+    if (arrived.length === 0) continue;
+    const batch: ServerEvent[] = [];
+    try {
+      for (const message of arrived.splice(0)) batch.push(read(message));
+    } catch (error) {
+      if (batch.length > 0) yield batch;
+      throw error;
+    }
+    yield batch;
   }
+}
+
+/** The same events one by one, for streams that are short. */
+export async function* singly(events: Events): AsyncGenerator<ServerEvent> {
+  for await (const batch of events) yield* batch;
 }
 
 function read(message: EventSourceMessage): ServerEvent {

@@ -1,15 +1,14 @@
 import type { Values } from "../api/request.ts";
 import { ApiError, CliError } from "../errors.ts";
 import type { FailureKind } from "../errors.ts";
-import type { Host } from "../host.ts";
 import { retryOf } from "../operations/operation.ts";
 import type { AnyOperation } from "../operations/operation.ts";
 import type { Command } from "./command.ts";
 import type { Globals } from "./globals.ts";
 import type { Journal, Left } from "./journal.ts";
 import { madeBy } from "./made-by.ts";
-import { resolve } from "./names.ts";
-import { existsAlready, goneAlready, lookupOf } from "./perform.ts";
+import { lookupOf, resolve } from "./names.ts";
+import { existsAlready, goneAlready } from "./perform.ts";
 import type { Row } from "./rows.ts";
 import { idOf } from "./session.ts";
 import type { Session } from "./session.ts";
@@ -85,36 +84,14 @@ export interface Tally {
   stop(reason?: CliError): void;
 }
 
-/** ms between two lines of progress; a tenth of the rows may come sooner, after a second. */
-const longBeat = 10_000;
-const shortBeat = 1000;
-
-/** Counts outcomes and tells progress where no rows are seen on a terminal. */
-export function openTally(rows: readonly Ready[], { context }: Session, host: Host): Tally {
+/** Counts outcomes and tells how far they are. */
+export function openTally(rows: readonly Ready[], { context }: Session): Tally {
   const counts = { ok: 0, failed: 0, unknown: 0, skipped: 0 };
   const failed = new Set<number>();
-  const start = host.now().getTime();
   const total = rows.length;
-  let [told, toldAt, tried] = [0, start, 0];
+  let done = 0;
   let stopped = false;
   let reason: CliError | undefined;
-
-  const beat = () => {
-    const now = host.now().getTime();
-    const due =
-      now - toldAt >= longBeat || (now - toldAt >= shortBeat && tried - told >= total / 10);
-    if (!due || tried === total || host.stdout.isTTY) return;
-    [told, toldAt] = [tried, now];
-    const rate = (tried * 1000) / (now - start);
-    const wrong = counts.failed + counts.unknown;
-    const parts = [
-      `${tried} of ${counted(total)}`,
-      ...(wrong > 0 ? [`${wrong} failed`] : []),
-      `${rate.toFixed(rate < 10 ? 1 : 0)}/s`,
-      `${Math.ceil((total - tried) / rate)} s left`,
-    ];
-    context.notice(parts.join(", ")).catch(() => {}); // nobody reads standard error
-  };
   return {
     counts,
     failed,
@@ -126,9 +103,10 @@ export function openTally(rows: readonly Ready[], { context }: Session, host: Ho
     },
     add({ row, status }) {
       counts[status]++;
-      tried++;
       if (status === "failed") failed.add(row);
-      beat();
+      const wrong = counts.failed + counts.unknown;
+      const note = wrong > 0 ? `${wrong} failed` : undefined;
+      context.progress({ done: ++done, total, unit: "rows", note });
     },
     stop(error) {
       stopped = true;

@@ -59,11 +59,10 @@ export async function perform(
     return plainHost.stdout.write(`${columnNames(outcomes).join("\n")}\n`);
   }
   const lanes = openLanes(count("--concurrency", globals.concurrency ?? "3", 1, 50));
-  const waits = !options.quiet && !plainHost.env["KB_ACCESSIBLE"];
   const { name, bytes, host: reading } = await fileOf(globals.each, plainHost);
-  const { host: showing, stop } = progress(reading, command.summary, waits);
+  const { host: showing, tell, stop } = progress(reading, command.summary, !options.quiet);
   const host = watched(showing, lanes.slowDown);
-  const session = openSession(command, options, host);
+  const session = openSession(command, options, host, tell);
   try {
     const settings = await session.settings();
     const style = styleFor(globals, host, settings.output.value || undefined);
@@ -84,7 +83,7 @@ export async function perform(
     const failures = await openFailures(globals, table, host);
     const journal = await begun(found, checked, rows, session);
     const run: Run = { row, command, globals, extra, session, journal };
-    const tally = openTally(rows, session, host);
+    const tally = openTally(rows, session);
     await render(outcomes, results(run, rows, lanes, tally), style, host.stdout);
     await failures.write(rows, tally.failed);
     await conclude(run, rows, tally);

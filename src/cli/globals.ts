@@ -151,7 +151,7 @@ export const globalFlags: readonly GlobalFlag[] = [
     flags: "--output-file <path>",
     help: "Write the answer to a file",
     group: "Output",
-    only: ({ returns }) => returns.kind === "file",
+    only: ({ returns }) => returns.kind === "file" || returns.kind === "text",
   },
   { flags: "--color <when>", help: "always, never or auto", group: "Output" },
   { flags: "-q, --quiet", help: "No progress and no notices", group: "Output" },

@@ -77,14 +77,15 @@ const effects = {
 } as const;
 
 function sendsLines(command: Command): string[] {
-  if (command.sends.length === 0) return ["sends nothing to the server"];
+  if (command.sends.length === 0)
+    return [command.requests ? "what it sends depends on the line" : "sends nothing to the server"];
   return command.sends.map((row) => `sends ${methodAndPath(row).join(" ")} (${row.id})`);
 }
 
 /** Exit codes other than 0 that a command can give. */
 export function exitsOf(command: Command): FailureKind[] {
   const kinds: FailureKind[] = ["failure", "usage"];
-  if (command.key === undefined) return [...kinds, "interrupted"];
+  if (!command.requests) return [...kinds, ...(command.task?.exits ?? []), "interrupted"];
   kinds.push("not-found", "auth", "refused", "unsupported", "limited");
   kinds.push(...(command.task?.exits ?? []));
   if (isList(command.returns) || takesEach(command)) kinds.push("partial");

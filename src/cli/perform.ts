@@ -11,7 +11,7 @@ import type { Command } from "./command.ts";
 import type { Globals } from "./globals.ts";
 import { checkedInput, extraBody, resolvedInput, sourcesOf } from "./input.ts";
 import { madeBy } from "./made-by.ts";
-import { resolve } from "./names.ts";
+import { lookupOf, resolve } from "./names.ts";
 import type { Lookup } from "./names.ts";
 import { optionsFor, styleFor } from "./options.ts";
 import type { Options } from "./options.ts";
@@ -29,9 +29,9 @@ export async function perform(
 ): Promise<void> {
   const options = optionsFor(globals, plainHost);
   if (globals.columns === "help") return printColumns(command, plainHost);
-  const waits = command.key !== undefined && !options.quiet && !plainHost.env["KB_ACCESSIBLE"];
-  const { host, stop } = progress(plainHost, command.summary, waits);
-  const session = openSession(command, options, host);
+  const waits = command.key !== undefined && !options.quiet;
+  const { host, tell, stop } = progress(plainHost, command.summary, waits);
+  const session = openSession(command, options, host, tell);
   try {
     const sources = sourcesOf(host);
     const input = await checkedInput(command, typed, sources);
@@ -43,7 +43,7 @@ export async function perform(
     const returns =
       command.task?.output?.(input as never, session.context.asked.format) ?? command.returns;
     // A dry run prints requests, no answer, so nothing to print answers with is loaded.
-    const { dryRun } = session.context.asked;
+    const dryRun = session.context.asked.dryRun && !command.task?.plans;
     const { checkStyle, render } = dryRun ? requestsOnly : await import("../render/render.ts");
     await checkStyle(returns, style);
 
@@ -54,8 +54,13 @@ export async function perform(
         ? taskValues(command, input, session)
         : rowValues(command, input, extra, progress, session, options),
     );
-    if (returns.kind === "file" && globals.outputFile !== undefined) {
-      await host.files.writeAtomic(globals.outputFile, values as AsyncIterable<Uint8Array>); // a file row yields bytes
+    const pieces = returns.kind === "file" || returns.kind === "text";
+    if (pieces && globals.outputFile !== undefined) {
+      // Such a command yields bytes, or pieces of text.
+      await host.files.writeAtomic(
+        globals.outputFile,
+        values as AsyncIterable<Uint8Array | string>,
+      );
       await session.context.notice(`written to ${globals.outputFile}`);
     } else {
       // Whoever reads a terminal sees each row at once; a file or a program takes a page at a time.
@@ -237,31 +242,4 @@ async function existing(
   }
   await session.context.notice("it is there already");
   return object;
-}
-
-/** Look-ups of names through a session; each full list is read once. */
-export function lookupOf(session: Session): Lookup {
-  const lists = new Map<string, Promise<unknown[]>>();
-  const everything = { limit: Infinity };
-  return {
-    async *rows(row, input) {
-      if (row.returns.kind !== "list") {
-        yield* session.rows(row, input, everything);
-        return;
-      }
-      // A full list is the same for every name of a line: asked once.
-      const key = `${row.id} ${JSON.stringify(input)}`;
-      const known = lists.get(key) ?? collect(session.rows(row, input, everything));
-      lists.set(key, known);
-      yield* await known;
-    },
-    one: (row, input) => session.call(row, input),
-    trace: (level, text) => session.context.trace(level, text),
-  };
-}
-
-async function collect(rows: AsyncIterable<unknown>): Promise<unknown[]> {
-  const all: unknown[] = [];
-  for await (const row of rows) all.push(row);
-  return all;
 }

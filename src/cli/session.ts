@@ -1,5 +1,5 @@
 import type { HttpAnswer, Sending, World } from "../api/client.ts";
-import type { ServerEvent } from "../api/events.ts";
+import type { Events } from "../api/events.ts";
 import { interrupted } from "../api/interrupted.ts";
 import { noProgress, pageOf, rowsOf } from "../api/pages.ts";
 import type { Page, Progress, Wanted } from "../api/pages.ts";
@@ -43,11 +43,7 @@ export interface Session {
     wanted: Wanted,
     progress?: Progress,
   ): AsyncIterable<unknown>;
-  open(
-    row: AnyOperation,
-    input: Values,
-    options?: CallOptions,
-  ): Promise<AsyncIterable<ServerEvent>>;
+  open(row: AnyOperation, input: Values, options?: CallOptions): Promise<Events>;
   /** Ends waiting for the deadline. */
   close(): void;
 }
@@ -60,7 +56,12 @@ interface Adding {
 }
 
 /** Makes the session of one command line. Nothing is read or sent before it is needed. */
-export function openSession(command: Command, options: Options, host: Host): Session {
+export function openSession(
+  command: Command,
+  options: Options,
+  host: Host,
+  progress: Context["progress"] = () => {},
+): Session {
   const { globals } = options;
   const flags: TargetFlags = {
     profile: globals.profile,
@@ -243,6 +244,8 @@ export function openSession(command: Command, options: Options, host: Host): Ses
     return send(full, sending, world, (answer) => Promise.resolve(answer));
   };
 
+  /** Sessions with the settings of other profiles. */
+  const others: Session[] = [];
   const context: Context = {
     host,
     // The generic signatures of Context are the row's types; inside, values are plain data.
@@ -254,9 +257,21 @@ export function openSession(command: Command, options: Options, host: Host): Ses
     open: open as Context["open"],
     raw,
     baseUrl: async () => targetOf(await settings(), command.key ?? "app").baseUrl,
+    find: async (noun, text) => {
+      const { lookupOf, resolve } = await import("./names.ts");
+      return (await resolve(noun, text, {}, lookupOf(session))).id;
+    },
+    at(profile) {
+      const { baseUrl: _, app: __, ...rest } = globals; // these were said of this profile
+      const asked = { ...options, globals: { ...rest, profile } };
+      const other = openSession(command, asked, host, progress);
+      others.push(other);
+      return other.context;
+    },
     notice: async (text) => {
       if (!options.quiet) await say(text, host);
     },
+    progress,
     trace,
     confirm: (question) => confirm(question, options, host, signal),
     asked: {
@@ -275,7 +290,18 @@ export function openSession(command: Command, options: Options, host: Host): Ses
     signal,
     interrupted: () => interrupted(signal, command.effect !== "reads"),
   };
-  return { context, settings, call, rows, open, close: () => ended.abort() };
+  const session: Session = {
+    context,
+    settings,
+    call,
+    rows,
+    open,
+    close() {
+      ended.abort();
+      for (const other of others) other.close();
+    },
+  };
+  return session;
 }
 
 /** A line on standard error; it may hold words of a server. */

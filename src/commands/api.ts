@@ -1,6 +1,6 @@
 import { textOf } from "../api/client.ts";
 import type { HttpAnswer } from "../api/client.ts";
-import { eventsIn } from "../api/events.ts";
+import { eventsIn, singly } from "../api/events.ts";
 import { noProgress, pageOf, rowsOf } from "../api/pages.ts";
 import type { HttpRequest } from "../api/request.ts";
 import { CliError } from "../errors.ts";
@@ -237,7 +237,7 @@ async function* shown(answer: HttpAnswer, { host, asked }: Context): AsyncGenera
   // As the server sent it, unless a format or a filter asks for values.
   const asSent = asked.format === undefined;
   if (type.includes("event-stream")) {
-    for await (const { raw, data } of eventsIn(answer.body)) yield asSent ? raw : data;
+    for await (const { raw, data } of singly(eventsIn(answer.body))) yield asSent ? raw : data;
     return;
   }
   if (!/^text\/|json|xml|html/.test(type) && (isTTY || !asSent)) {

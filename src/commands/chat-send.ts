@@ -1,6 +1,7 @@
 import * as chats from "../operations/chats.ts";
 import { isObject } from "../json.ts";
 import { CliError } from "../errors.ts";
+import { singly } from "../api/events.ts";
 import { asEvents } from "./as-events.ts";
 import type { Context } from "./task.ts";
 
@@ -30,9 +31,9 @@ export async function* run(input: ChatInput, context: Context): AsyncGenerator<u
     if (answer.event === "workflow_paused") throw paused();
   } else {
     let chatflow = false;
-    for await (const event of await context.open(chats.send, body)) {
+    for await (const event of singly(await context.open(chats.send, body))) {
       conversation ??= event.data["conversation_id"];
-      yield event;
+      yield [event];
       if (event.event === "error") {
         throw new CliError("remote-failed", `the answer failed: ${String(event.data["message"])}`);
       }

@@ -1,6 +1,7 @@
 import { CliError } from "../errors.ts";
 import { isObject } from "../json.ts";
 import * as completions from "../operations/completions.ts";
+import { singly } from "../api/events.ts";
 import { asEvents } from "./as-events.ts";
 import type { Context } from "./task.ts";
 
@@ -20,8 +21,8 @@ export async function* run(input: CompletionInput, context: Context): AsyncGener
     yield await context.call(completions.completeBlocking, body);
     return;
   }
-  for await (const event of await context.open(completions.complete, body)) {
-    yield event;
+  for await (const event of singly(await context.open(completions.complete, body))) {
+    yield [event];
     if (event.event === "error") {
       throw new CliError("remote-failed", `the answer failed: ${String(event.data["message"])}`);
     }

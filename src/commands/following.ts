@@ -1,10 +1,11 @@
-import type { ServerEvent } from "../api/events.ts";
+import type { Events, ServerEvent } from "../api/events.ts";
 import { ApiError, CliError } from "../errors.ts";
 import { isObject, valueAt } from "../json.ts";
 import * as workflows from "../operations/workflows.ts";
 import { replayFilter } from "./replay-filter.ts";
 import { isEnded } from "./run-outcome.ts";
 import type { Outcome } from "./run-outcome.ts";
+import { shownText } from "./shown-text.ts";
 import type { Context } from "./task.ts";
 
 /** What to follow, and how far. */
@@ -12,12 +13,29 @@ export interface Following {
   /** Known from the start, or from the first event of `first`. */
   readonly runId?: string | undefined;
   /** A stream that is open already: that of `wf run`. */
-  readonly first?: AsyncIterable<ServerEvent> | undefined;
+  readonly first?: Events | undefined;
   /** Reconnect until the run has ended. */
   readonly reconnect: boolean;
   readonly throughPauses: boolean;
   /** Ask for the state snapshot at each connection. */
   readonly snapshot: boolean;
+}
+
+/** What happened on the way; it grows while a run is followed. */
+export interface Tally {
+  events: number;
+  reconnects: number;
+  /** Events of snapshots that had been shown before. */
+  repeats: number;
+  gaps: number;
+}
+
+export const newTally = (): Tally => ({ events: 0, reconnects: 0, repeats: 0, gaps: 0 });
+
+/** How a followed run stands when nothing more is to come. */
+export interface Followed {
+  readonly runId: string;
+  readonly outcome: Outcome;
 }
 
 /** Reconnects in a row that bring nothing new before giving up. */
@@ -26,38 +44,47 @@ const firstWait = 500;
 const longestWait = 30_000;
 
 /**
- * Events of a run, each once, across any number of cuts; returns what became of it. A gap in text,
- * which the server never replays (server §15.6), is an event `_gap`. Throws `cut` when no end could
+ * Events of a run, each once, across any number of cuts; returns what became of it. Where text may
+ * be missing, which the server never replays (server §15.6), an event `_gap` says so, and
+ * `_gap_filled` brings it at the end when the run's outputs hold it. Throws `cut` when no end could
  * be confirmed, and refusals as they are.
  */
 export async function* followed(
   following: Following,
   context: Context,
-): AsyncGenerator<ServerEvent, { runId: string; outcome: Outcome }> {
+  tally: Tally = newTally(),
+): Events<Followed> {
   const filter = replayFilter();
+  const text = shownText(following.first === undefined);
   let { runId } = following;
   let stream = following.first;
   let connected = false;
-  /** Did anything new come since the last gap was told? */
+  /** Was a gap told, and nothing new came since? */
   let told = false;
   let inVain = 0;
+  /** What run detail says of a run whose closing event was not seen. */
+  let end: Outcome | undefined;
   for (;;) {
     let why = "the server closed the stream before the run ended";
     let news = false;
     try {
       stream ??= await connect(requireRun(runId));
       // The server only tells what happens from now on: text of the meantime is lost.
-      if (connected && told) yield gap(requireRun(runId));
-      told = false;
+      if (connected && !told) {
+        yield [gap(requireRun(runId))];
+        told = true;
+      }
       connected = true;
-      for await (const event of stream) {
-        runId ??= idIn(event);
-        if (!filter.isNew(event)) continue;
-        news = told = true;
-        yield event;
-        const outcome = finalOutcome(event, following.throughPauses);
+      for await (const batch of stream) {
+        runId ??= batch.map(idIn).find((id) => id !== undefined);
+        const { fresh, outcome, failed } = sifted(batch);
+        if (fresh.length > 0) {
+          news = true;
+          told = false;
+          yield fresh;
+        }
         if (outcome) return { runId: requireRun(runId), outcome };
-        if (event.event === "error") break;
+        if (failed) break;
       }
     } catch (error) {
       // Nothing was ever followed: what stands in the way is not a cut.
@@ -68,22 +95,45 @@ export async function* followed(
     inVain = news ? 0 : inVain + 1;
     const known = runId;
     if (known === undefined) throw lost(why);
-    const outcome = await confirmed(known, following, context, filter.lastError());
-    if (
-      outcome &&
-      (!following.reconnect || !(outcome.status === "paused" && following.throughPauses))
-    ) {
-      // The final event itself was not seen: a connection to an ended run sends just that one.
-      const last = yield* finalEvent(known, outcome);
-      return { runId: known, outcome: last };
+    end ??= await confirmed(known, following, context, filter.lastError());
+    if (end) {
+      // A connection to an ended run sends its closing event, to a paused one its form.
+      if (inVain >= budget) {
+        await context.notice(`the closing event of run ${known} could not be read: ${why}`);
+      }
+      if (inVain >= budget || filter.lastError() !== undefined)
+        return { runId: known, outcome: end };
+    } else if (!following.reconnect || inVain >= budget) {
+      throw cut(known, why);
+    } else {
+      await context.notice(`${why}; reconnecting`);
+      tally.reconnects++;
     }
-    if (!following.reconnect || inVain >= budget) throw cut(known, why);
-    await context.notice(`${why}; reconnecting`);
+    if (end && inVain === 0) continue;
     const wait =
       Math.min(longestWait, firstWait * 2 ** Math.max(0, inVain - 1)) * context.host.random();
     await context.host.sleep(wait, context.signal).catch(() => {
       throw resumable(context.interrupted(), known);
     });
+  }
+
+  /** What of a batch is shown: no repeats, and nothing after the event that ends the run. */
+  function sifted(batch: readonly ServerEvent[]) {
+    const fresh: ServerEvent[] = [];
+    for (const event of batch) {
+      if (!filter.isNew(event)) {
+        tally.repeats++;
+        continue;
+      }
+      tally.events++;
+      text.see(event);
+      const outcome = finalOutcome(event, following.throughPauses);
+      if (outcome && event.event === "workflow_finished") fresh.push(...filled(event));
+      fresh.push(event);
+      if (outcome) return { fresh, outcome, failed: false };
+      if (event.event === "error") return { fresh, outcome, failed: true };
+    }
+    return { fresh, outcome: undefined, failed: false };
   }
 
   function connect(run: string) {
@@ -98,25 +148,30 @@ export async function* followed(
     );
   }
 
-  /** Shows the closing event of a run that ended while nobody listened. */
-  async function* finalEvent(run: string, outcome: Outcome): AsyncGenerator<ServerEvent, Outcome> {
-    if (filter.lastError() !== undefined) return outcome;
-    // An ended run answers with its closing event alone: what came before it is not to be had.
-    if (connected && told && isEnded(outcome.status)) yield gap(run);
-    try {
-      for await (const event of await connect(run)) {
-        if (!filter.isNew(event)) continue;
-        yield event;
-        const final = finalOutcome(event, false);
-        if (final) return final;
-      }
-    } catch (error) {
-      if (context.signal.aborted) throw error;
-      await context.trace(1, `the closing event could not be read: ${String(error)}`);
-    }
-    return outcome;
+  /** What may be missing between two connections; a run that has ended does not even replay nodes. */
+  function gap(run: string): ServerEvent {
+    text.gap();
+    tally.gaps++;
+    const missing = ["text", "reasoning", "iterations", "loops", "agent logs"];
+    return own("_gap", run, { missing });
+  }
+
+  /** What the outputs of the ended run hold of a text that was not shown whole. */
+  function filled(finished: ServerEvent): ServerEvent[] {
+    const run = idIn(finished) ?? runId ?? "";
+    const found = text.missingIn(valueAt(finished.data, "data.outputs"));
+    if (found?.length === 0) return [];
+    // Where no gap was seen, only the outputs show that the beginning is missing.
+    const announced = tally.gaps > 0 ? [] : [gap(run)];
+    return [...announced, ...(found ?? []).map((data) => own("_gap_filled", run, { data }))];
   }
 }
+
+/** An event of ours, in the envelope of the server's. */
+const own = (event: string, workflow_run_id: string, more: object): ServerEvent => {
+  const data = { event, workflow_run_id, ...more };
+  return { event, raw: JSON.stringify(data), data };
+};
 
 const requireRun = (runId: string | undefined): string => {
   if (runId === undefined) throw lost("the stream named no run");
@@ -125,16 +180,6 @@ const requireRun = (runId: string | undefined): string => {
 
 const idIn = ({ data }: ServerEvent): string | undefined =>
   typeof data["workflow_run_id"] === "string" ? data["workflow_run_id"] : undefined;
-
-/** What may be missing between two connections; a run that has ended does not even replay nodes. */
-const gap = (runId: string): ServerEvent => {
-  const data = {
-    event: "_gap",
-    workflow_run_id: runId,
-    missing: ["text", "reasoning", "iterations", "loops", "agent logs"],
-  };
-  return { event: "_gap", raw: JSON.stringify(data), data };
-};
 
 /** What an event says about the end: undefined while the run goes on. */
 function finalOutcome(event: ServerEvent, throughPauses: boolean): Outcome | undefined {
@@ -166,7 +211,7 @@ function formIn(reason: unknown): NonNullable<Outcome["forms"]> {
   return [{ token, actions: ids }];
 }
 
-/** Asks run detail: an outcome when the run has ended or is paused, undefined when it goes on. */
+/** Asks run detail: an outcome when nothing more is to be followed, undefined while the run goes on. */
 async function confirmed(
   runId: string,
   following: Following,
@@ -177,7 +222,7 @@ async function confirmed(
     const detail = await context.call(workflows.show, { workflow_run_id: runId });
     const { status, error } = detail;
     if (isEnded(status)) return { status, error };
-    if (status === "paused") return { status };
+    if (status === "paused" && !(following.reconnect && following.throughPauses)) return { status };
     if (streamError !== undefined) return { status: "failed", error: streamError };
     return undefined;
   } catch (error) {

@@ -99,7 +99,7 @@ export function safePath(name: string): string {
 }
 
 /** `a.md`, then `a (1).md`: a second document of one name does not overwrite the first. */
-function unique(path: string, taken: Set<string>): string {
+export function unique(path: string, taken: Set<string>): string {
   const dot = path.lastIndexOf(".");
   const [stem, end] =
     dot > path.lastIndexOf("/") + 1 ? [path.slice(0, dot), path.slice(dot)] : [path, ""];

@@ -1,7 +1,18 @@
+import * as chunks from "../operations/chunks.ts";
 import * as documents from "../operations/documents.ts";
 import * as knowledge from "../operations/knowledge.ts";
 import * as metadata from "../operations/metadata.ts";
-import { body, events, list, local, named, nothing, record } from "../operations/operation.ts";
+import {
+  body,
+  events,
+  list,
+  local,
+  named,
+  nothing,
+  record,
+  text,
+} from "../operations/operation.ts";
+import * as models from "../operations/models.ts";
 import * as pipeline from "../operations/pipeline.ts";
 import { dataset_id, file, required, searchMethods } from "../operations/shared.ts";
 import * as tags from "../operations/tags.ts";
@@ -14,7 +25,7 @@ const docWait = task({
   command: "kb doc wait <kb> [doc...]",
   summary: "Wait until documents are indexed",
   about:
-    "Waits for the documents named, for those of --batch, or for every document of the knowledge\nbase. --timeout sets the deadline; a document that ends in error ends the command with 9.",
+    "Waits for the documents named, for those of --batch, or for every document of the knowledge\nbase. --timeout sets the deadline; without one it ends when nothing has moved for 30 minutes. A\ndocument that ends in error ends the command with 9.",
   key: "dataset",
   params: {
     dataset_id,
@@ -200,6 +211,180 @@ const tagUnbind = task({
   load: () => import("./kb-tag-unbind.ts"),
 });
 
+const directory = local.text("Folder of the export", { required });
+const map_model = local.text(
+  "Another embedding model at the target: provider/model=provider/model",
+  {
+    many: true,
+  },
+);
+const to_profile = local.text("Profile of the target");
+const madeThere = named("id", list("", "action", "what", "name", "id", "note"));
+const makes = [
+  knowledge.create,
+  knowledge.show,
+  metadata.overview,
+  metadata.create,
+  metadata.list,
+  metadata.set,
+  metadata.enableBuiltIn,
+  metadata.disableBuiltIn,
+  tags.list,
+  tags.create,
+  tags.bind,
+  documents.list,
+  documents.downloadZip,
+  documents.createByText,
+  documents.createByFile,
+  documents.disable,
+  documents.archive,
+  models.list,
+];
+const reads = [
+  knowledge.show,
+  metadata.overview,
+  documents.list,
+  documents.show,
+  documents.downloadZip,
+];
+
+const kbExport = task({
+  command: "kb export <kb> <dir>",
+  summary: "Write a knowledge base into a folder, documents byte for byte",
+  about:
+    "The folder holds the documents and a manifest with settings, metadata, tags and sums. What did\nnot change since the last export into it is not fetched again. Prints the files that changed.",
+  key: "dataset",
+  params: {
+    dataset_id,
+    directory: local.text("Folder, new or of an earlier export", { required, word: "dir" }),
+    chunks: local.flag("Also the chunks of every document, for reading and comparing"),
+  },
+  returns: named("file", list("", "action", "document", "file", "bytes")),
+  sends: [...reads, chunks.list],
+  effect: "reads",
+  exits: ["partial"],
+  examples: ["kb export Handbook backup", "kb export Handbook backup --chunks -o jsonl"],
+  load: () => import("./kb-export.ts"),
+});
+
+const kbImport = task({
+  command: "kb import <dir>",
+  summary: "Make a knowledge base from an export",
+  about:
+    "Checks every file of the folder before anything is sent. Repeated after it was ended early, it\ngoes on: what is there with the same content stays as it is.",
+  key: "dataset",
+  params: {
+    directory: { ...directory, word: "dir" },
+    name: local.text("Name of the new knowledge base, that of the export when absent"),
+    into: local.text("Knowledge base to fill instead, name or id"),
+    map_model,
+  },
+  returns: madeThere,
+  sends: makes,
+  effect: "writes",
+  plans: true,
+  exits: ["partial"],
+  examples: ["kb import backup --name 'Handbook copy'", "kb import backup --dry-run"],
+  load: () => import("./kb-import.ts"),
+});
+
+const kbCopy = task({
+  command: "kb copy <kb>",
+  summary: "Copy a knowledge base, into another workspace too",
+  about: "An export into a folder of our own, then an import with the settings of --to-profile.",
+  key: "dataset",
+  params: {
+    dataset_id,
+    to_profile,
+    name: local.text("Name of the copy, that of the original when absent"),
+    map_model,
+  },
+  returns: madeThere,
+  sends: [...makes, documents.show, chunks.list],
+  effect: "writes",
+  exits: ["partial"],
+  examples: [
+    "kb copy Handbook --name 'Handbook copy'",
+    "kb copy Handbook --name 'Handbook staging' --to-profile sandbox",
+  ],
+  load: () => import("./kb-copy.ts"),
+});
+
+const kbVerify = task({
+  command: "kb verify <a> <b>",
+  summary: "Compare two knowledge bases, or exports of them, to the byte",
+  about:
+    "Each side is a knowledge base or the folder of an export. Lists what differs: documents, content,\nmetadata values, fields, tags, settings; ends with 14 when anything does.",
+  key: "dataset",
+  params: {
+    a: local.text("Knowledge base or folder", { required, word: "a" }),
+    b: local.text("Knowledge base or folder", { required, word: "b" }),
+    to_profile: local.text("Profile of the second side"),
+  },
+  returns: named("name", list("", "what", "name", "a", "b")),
+  sends: reads,
+  effect: "reads",
+  exits: ["gate"],
+  examples: ["kb verify backup Handbook", "kb verify backup Handbook -o json"],
+  load: () => import("./kb-verify.ts"),
+});
+
+const kbFile = local.text("YAML file that describes a knowledge base", { required, word: "file" });
+const planRows = named("name", list("", "action", "what", "name", "from", "to", "note"));
+
+const kbPull = task({
+  command: "kb pull <kb>",
+  summary: "Print a knowledge base as a file for plan and apply",
+  key: "dataset",
+  params: { dataset_id },
+  returns: text,
+  sends: [knowledge.show, metadata.overview, documents.list],
+  effect: "reads",
+  examples: ["kb pull Handbook", "kb pull Handbook --output-file handbook.yml"],
+  load: () => import("./kb-pull.ts"),
+});
+
+const kbPlan = task({
+  command: "kb plan <file>",
+  summary: "Show what apply would change, without changing anything",
+  key: "dataset",
+  params: { file: kbFile, exit_code: local.flag("End with 14 when anything would change") },
+  returns: planRows,
+  sends: [knowledge.list, knowledge.show, metadata.overview],
+  effect: "reads",
+  exits: ["gate"],
+  examples: ["kb plan handbook.yml", "kb plan handbook.yml --exit-code -o json"],
+  load: () => import("./kb-plan.ts"),
+});
+
+const kbApply = task({
+  command: "kb apply <file>",
+  summary: "Make a knowledge base what a file says",
+  about:
+    "Creates it when there is none of that name. What the file leaves out stays as it is; applied\nagain it does nothing. Metadata fields and documents are never deleted.",
+  key: "dataset",
+  params: { file: kbFile },
+  returns: planRows,
+  sends: [
+    knowledge.list,
+    knowledge.show,
+    knowledge.create,
+    knowledge.update,
+    metadata.overview,
+    metadata.create,
+    metadata.enableBuiltIn,
+    metadata.disableBuiltIn,
+    tags.list,
+    tags.create,
+    tags.bind,
+    tags.unbind,
+  ],
+  effect: "writes",
+  plans: true,
+  examples: ["kb apply handbook.yml", "kb apply handbook.yml --dry-run"],
+  load: () => import("./kb-apply.ts"),
+});
+
 /** Commands of `kb` around operations, or of several. */
 export const kbTasks: readonly Task[] = [
   kbSearch,
@@ -211,4 +396,11 @@ export const kbTasks: readonly Task[] = [
   builtInEnable,
   builtInDisable,
   tagUnbind,
+  kbExport,
+  kbImport,
+  kbCopy,
+  kbVerify,
+  kbPull,
+  kbPlan,
+  kbApply,
 ] as readonly Task[]; // each is checked where it is declared; a list has one type for all

@@ -114,22 +114,27 @@ function jsonIn(text: string): unknown {
   }
 }
 
-/** What is read of it are numbers and texts, or it is not what it looks like. */
+const numbers = [
+  "elapsed_time",
+  "total_tokens",
+  "total_steps",
+  "created_at",
+  "finished_at",
+] as const;
+const texts = ["id", "status", "error", "version"] as const;
+
+/** Numbers where figures are made of them, texts where they are shown. */
 function isLog(row: unknown): row is FiledLog {
   if (!isObject(row) || !Object.hasOwn(row, "workflow_run")) return false;
   const run = row["workflow_run"];
+  if (!is("number", row["created_at"])) return false;
   if (run === null) return true;
-  return (
-    isObject(run) &&
-    isNumber(row["created_at"]) &&
-    ["elapsed_time", "total_tokens", "total_steps", "created_at", "finished_at"].every((name) =>
-      isNumber(run[name]),
-    ) &&
-    ["id", "status", "error", "version"].every((name) => isText(run[name]))
-  );
+  if (!isObject(run)) return false;
+  for (const name of numbers) if (!is("number", run[name])) return false;
+  for (const name of texts) if (!is("string", run[name])) return false;
+  return true;
 }
 
-const isNumber = (value: unknown) =>
-  value === undefined || value === null || typeof value === "number";
-const isText = (value: unknown) =>
-  value === undefined || value === null || typeof value === "string";
+/** Is it of that kind, or not there? */
+const is = (kind: "number" | "string", value: unknown): boolean =>
+  value === undefined || value === null || typeof value === kind;

@@ -1,4 +1,5 @@
 import { hiddenRows, timeOf } from "../api/windows.ts";
+import { allMapped } from "../api/mapped.ts";
 import { CliError } from "../errors.ts";
 import { isObject } from "../json.ts";
 import * as workflows from "../operations/workflows.ts";
@@ -11,7 +12,6 @@ import { baseOf, fileFor, seenFrom, targetOf } from "./export-target.ts";
 import type { Target } from "./export-target.ts";
 import { leftWork, openWork, settle } from "./export-work.ts";
 import type { Left, Step, Work } from "./export-work.ts";
-import { inLanes } from "./lanes.ts";
 import type { LogFilters } from "./log-filters.ts";
 import { logLines } from "./log-lines.ts";
 import type { LogLines } from "./log-lines.ts";
@@ -31,8 +31,6 @@ type Input = LogFilters & {
 const usualLanes = 3;
 /** Waiting runs that are asked for before what was found is written down. */
 const waitingAtOnce = 50;
-/** ms between two lines that say how far it came. */
-const betweenLines = 10_000;
 
 /** What holds for all parts of one export. */
 interface Export {
@@ -193,7 +191,6 @@ async function readLog(whole: Export, work: Work): Promise<void> {
     ...(since > 0 && { created_at__after: timeOf(since) }),
     ...(whole.until !== undefined && { created_at__before: timeOf(whole.until) }),
   };
-  let said = context.host.now().getTime();
   for await (const window of context.windows(workflows.logs, sent, { last: work.done.next })) {
     const until = work.done.until ?? Math.max(window.to, state?.until ?? 0);
     const rows = window.rows.filter(({ id }) => !known.has(id));
@@ -210,10 +207,8 @@ async function readLog(whole: Export, work: Work): Promise<void> {
         recent: window.rows.filter(isRecent).map(({ id }) => id),
       }),
     });
-    const now = context.host.now().getTime();
-    if (now - said < betweenLines) continue;
-    said = now;
-    await context.notice(`${work.done.read} of ${work.done.read + window.left} runs read`);
+    const { read } = work.done;
+    context.progress({ done: read, total: read + window.left, unit: "runs" });
   }
   await work.add("", { next: null });
 }
@@ -225,7 +220,7 @@ async function readWaiting(whole: Export, state: ExportState, work: Work): Promi
   const open = state.waiting.filter(({ id }) => !settled.has(id));
   for (let at = 0; at < open.length; at += waitingAtOnce) {
     const asked = open.slice(at, at + waitingAtOnce);
-    const found = await inLanes(asked, lanesOf(input), (log) => logOf(log, context));
+    const found = await allMapped(asked, lanesOf(input), (log) => logOf(log, context));
     const logs = found.filter((log) => log !== undefined);
     const ended = logs.filter(hasEnded);
     const goOn = new Set(logs.filter((log) => !hasEnded(log)).map(({ id }) => id));
@@ -248,7 +243,7 @@ async function written(
   const waits = (log: WorkflowLog) => input.state !== undefined && !hasEnded(log);
   const logs = rows.filter((log) => !waits(log) && (query.keeps?.(log) ?? true));
   const details = input.with_detail
-    ? await inLanes(logs, lanesOf(input), (log) => detailOf(log, context))
+    ? await allMapped(logs, lanesOf(input), (log) => detailOf(log, context))
     : [];
   return {
     text: logs.map((log, at) => lines.line({ log, detail: details[at] })).join(""),

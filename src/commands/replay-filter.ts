@@ -1,4 +1,6 @@
 import type { ServerEvent } from "../api/events.ts";
+import { seenIds } from "../api/seen.ts";
+import type { Seen } from "../api/seen.ts";
 import { isObject, valueAt } from "../json.ts";
 
 /** Remembers what was shown, so that a snapshot after a reconnect repeats nothing. */
@@ -10,84 +12,79 @@ export interface ReplayFilter {
 }
 
 /** Live streams have no node events for these; snapshots do (server §15.6). */
-const containers = new Set(["iteration", "loop"]);
+const containers: ReadonlySet<unknown> = new Set(["iteration", "loop"]);
 
-/** A filter for one run; its keys are those of server §15.6. */
+/** A filter for one run; its keys are those of server §15.6, kept in 16 bytes each. */
 export function replayFilter(): ReplayFilter {
-  const seen = new Set<string>();
-  /** Keys by node, to be forgotten when a paused node starts again under its old id. */
-  const ofNode = new Map<string, Set<string>>();
+  /** Ids by kind of event: most are UUIDs, which are kept as they are. */
+  const seen = new Map<string, Seen>();
+  const once = (kind: string, id: string): boolean => {
+    let ids = seen.get(kind);
+    if (ids === undefined) seen.set(kind, (ids = seenIds()));
+    return ids.add(id);
+  };
+  /** How often a node was resumed: it starts again under its old id (server §15.6). */
+  const resumed = new Map<string, number>();
   let paused: readonly string[] = [];
-  let answer = "";
+  let answer: string | undefined;
   let failed: string | undefined;
 
-  const isNew = (event: ServerEvent): boolean => {
-    const data = event.data["data"];
-    const fields = isObject(data) ? data : {};
-    const id = String(fields["id"] ?? "");
-    const node = String(fields["node_id"] ?? "");
-    switch (event.event) {
+  const isNew = ({ event, data: whole }: ServerEvent): boolean => {
+    if (event === "text_chunk") return true;
+    const data = isObject(whole["data"]) ? whole["data"] : {};
+    const turn = () => resumed.get(String(data["node_id"])) ?? 0;
+    switch (event) {
       case "workflow_started": {
-        const resumed = fields["reason"] === "resumption";
-        if (resumed) forget(paused);
-        return once(
-          `started ${id} ${resumed ? `${fields["reason"]} ${fields["created_at"]}` : ""}`,
-        );
+        if (data["reason"] !== "resumption") return once("started", text(data["id"]));
+        for (const node of paused) resumed.set(node, (resumed.get(node) ?? 0) + 1);
+        paused = [];
+        return once("resumed", `${text(data["id"])} ${text(data["created_at"])}`);
       }
       case "node_started":
-        return !containers.has(String(fields["node_type"])) && once(`node_started ${id}`, node);
+        return (
+          !containers.has(data["node_type"]) && once(`node_started ${turn()}`, text(data["id"]))
+        );
       case "node_finished":
-        if (containers.has(String(fields["node_type"])) || fields["status"] === "paused")
-          return false;
-        return once(`node_finished ${id} ${fields["status"]}`, node);
+        return (
+          !containers.has(data["node_type"]) &&
+          data["status"] !== "paused" &&
+          once(`node_finished ${text(data["status"])} ${turn()}`, text(data["id"]))
+        );
       case "node_retry":
-        return once(`node_retry ${id} ${fields["retry_index"]}`, node);
+        return once("retry", `${text(data["id"])} ${text(data["retry_index"])} ${turn()}`);
       case "human_input_required":
-        return once(`form ${fields["form_id"]}`);
+        return once("form", text(data["form_id"]));
       case "workflow_paused":
-        paused = texts(fields["paused_nodes"]);
-        return once(`paused ${paused.join(",")} ${formsOf(fields["reasons"])}`);
+        paused = texts(data["paused_nodes"]);
+        return once("paused", `${paused.join(",")} ${formsOf(data["reasons"])}`);
       case "workflow_finished":
-        return once(`finished ${id}`);
+        return once("finished", text(data["id"]));
       case "message":
-        answer += String(event.data["answer"] ?? "");
+        // Only chatflows replay an answer, so only their text is kept.
+        answer = (answer ?? "") + text(whole["answer"]);
         return true;
       case "message_replace":
-        return replaced(String(event.data["answer"] ?? ""));
+        return replaced(text(whole["answer"]));
       case "error":
-        failed = String(event.data["message"] ?? "error");
+        failed = text(whole["message"]) || "error";
         return true;
       default:
         return true;
     }
   };
 
-  const once = (key: string, node?: string): boolean => {
-    if (seen.has(key)) return false;
-    seen.add(key);
-    if (node !== undefined) {
-      const keys = ofNode.get(node) ?? new Set();
-      ofNode.set(node, keys.add(key));
-    }
-    return true;
-  };
-
-  const forget = (nodes: readonly string[]) => {
-    for (const node of nodes) {
-      for (const key of ofNode.get(node) ?? []) seen.delete(key);
-      ofNode.delete(node);
-    }
-  };
-
   /** A snapshot's saved answer is empty during the first segment: text shown stays (server §15.6). */
-  const replaced = (text: string): boolean => {
-    if (text === "" || text === answer) return false;
-    answer = text;
+  const replaced = (by: string): boolean => {
+    if (by === "" || by === answer) return false;
+    answer = by;
     return true;
   };
 
   return { isNew, lastError: () => failed };
 }
+
+const text = (value: unknown): string =>
+  typeof value === "string" || typeof value === "number" ? String(value) : "";
 
 const texts = (value: unknown): readonly string[] =>
   Array.isArray(value) ? value.map(String) : [];

@@ -50,7 +50,7 @@ export async function fromServer(
 ): Promise<Read> {
   let incomplete: CliError | undefined;
   /** Gives the second up to which it was read: without an end it is the server's now. */
-  const read = async (filters: LogQuery["sent"], take: Sink["now"]) => {
+  const read = async (filters: LogQuery["sent"], take: Sink["now"], note?: string) => {
     let until: number | undefined;
     let [shown, missing] = [0, 0];
     for await (const window of context.windows(workflows.logs, filters)) {
@@ -58,6 +58,7 @@ export async function fromServer(
       missing += window.missing;
       shown += window.rows.length;
       for (const log of window.rows) if (keeps(log)) take(loggedRun(log));
+      context.progress({ done: shown, total: shown + window.left, unit: "runs", note });
     }
     if (missing > 0) incomplete ??= hiddenRows(shown, missing);
     return until ?? since;
@@ -66,8 +67,9 @@ export async function fromServer(
   const earlier = sink.before && before({ since, until });
   if (earlier && sink.before) {
     const [from, to] = [timeOf(earlier.since), timeOf(earlier.until)];
+    const filters = { ...sent, created_at__after: from, created_at__before: to };
     await context.trace(1, `to compare, ${from} to ${to} is read`);
-    await read({ ...sent, created_at__after: from, created_at__before: to }, sink.before);
+    await read(filters, sink.before, "to compare");
   }
   return { since, until, before: earlier, incomplete };
 }
@@ -98,12 +100,13 @@ export async function fromFile(
       : undefined;
   const users = [created_by_end_user_session_id, created_by_account];
   const damaged: { line: number; reason: string }[] = [];
-  const counts = { damaged: 0, again: 0, timeless: 0, earlier: 0 };
+  const counts = { read: 0, damaged: 0, again: 0, timeless: 0, earlier: 0 };
   const logs = logsOfFile(file, context, (line, reason) => {
     counts.damaged++;
     if (damaged.length < mostNamed) damaged.push({ line, reason });
   });
   for await (const log of onceEach(logs, () => counts.again++)) {
+    if (++counts.read % 10_000 === 0) context.progress({ done: counts.read, unit: "runs" });
     const run = loggedRun(log);
     if (status !== undefined && run.status !== status) continue;
     if (users.some((user) => user !== undefined && user !== run.user)) continue;

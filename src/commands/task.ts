@@ -1,5 +1,5 @@
 import type { HttpAnswer } from "../api/client.ts";
-import type { ServerEvent } from "../api/events.ts";
+import type { Events } from "../api/events.ts";
 import type { Progress, Wanted } from "../api/pages.ts";
 import type { HttpRequest } from "../api/request.ts";
 import type { TimeWindow } from "../api/windows.ts";
@@ -11,6 +11,7 @@ import type {
   AnyOperation,
   Input,
   InputOf,
+  Noun,
   Params,
   Returns,
   Row,
@@ -71,16 +72,25 @@ export interface Context {
     options?: WindowOptions,
   ): AsyncIterable<TimeWindow<Row<O["returns"]>>>;
   /** Opens an event stream; the iterator ends when the server closes it, and throws when it is cut. */
-  open<O extends AnyOperation>(
-    row: O,
-    input: InputOf<O>,
-    options?: CallOptions,
-  ): Promise<AsyncIterable<ServerEvent>>;
+  open<O extends AnyOperation>(row: O, input: InputOf<O>, options?: CallOptions): Promise<Events>;
   readonly raw: Raw;
   /** Address of the API, with its path and no slash at its end. */
   baseUrl(): Promise<string>;
+  /** The id of a thing that is named, as positionals are resolved. Throws not-found and refused. */
+  find(noun: Noun, text: string): Promise<string>;
+  /** The same command with the settings of another profile. */
+  at(profile: string): Context;
   /** One line on standard error; silent with --quiet. */
   notice(text: string): Promise<void>;
+  /** Says how far a long command is, where and as often as it is good to see; silent with --quiet. */
+  progress(step: {
+    readonly done: number;
+    /** Absent where the length is not known. */
+    readonly total?: number | undefined;
+    /** What is counted: `documents`. */
+    readonly unit: string;
+    readonly note?: string | undefined;
+  }): void;
   /** One line on standard error with -v (1), -vv (2) or -vvv (3). */
   trace(level: 1 | 2 | 3, text: string): Promise<void>;
   /** Asks before something is destroyed; throws when the answer is no or nobody can be asked. */
@@ -119,6 +129,8 @@ export interface Task<P extends Params = Params> {
   readonly key?: "dataset" | "app";
   /** Sends requests all the same, with whatever key fits. */
   readonly requests?: true;
+  /** With --dry-run it yields what it would do; others end with the first write, shown. */
+  readonly plans?: true;
   /** May ask before something is destroyed, so it takes --yes. */
   readonly asks?: true;
   readonly params: P;

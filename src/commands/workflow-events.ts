@@ -1,63 +1,73 @@
-import type { ServerEvent } from "../api/events.ts";
-import { isObject } from "../json.ts";
-import * as forms from "../operations/forms.ts";
-import { followed } from "./following.ts";
+import { CliError } from "../errors.ts";
+import { answerText } from "./answer-text.ts";
+import { picked, shown, summed } from "./event-stages.ts";
+import { followed, newTally } from "./following.ts";
 import { conclude } from "./run-outcome.ts";
 import type { Context } from "./task.ts";
+import { followedTogether } from "./together.ts";
 
 /** Input of `wf events`. */
-interface Input {
-  readonly workflow_run_id: string;
+export interface EventsInput {
+  readonly workflow_run_id: readonly string[];
   readonly follow?: boolean | undefined;
   readonly through_pauses?: boolean | undefined;
   readonly no_snapshot?: boolean | undefined;
+  readonly only?: readonly string[] | undefined;
+  readonly text?: boolean | undefined;
+  readonly reasoning?: boolean | undefined;
 }
 
-/** Events of a run as they come; ends with what became of it (conclude). */
-export async function* run(input: Input, context: Context): AsyncGenerator<ServerEvent> {
-  const events = followed(
-    {
-      runId: input.workflow_run_id,
-      reconnect: input.follow ?? false,
-      throughPauses: input.through_pauses ?? false,
-      snapshot: !input.no_snapshot,
-    },
-    context,
-  );
-  const { outcome } = yield* shown(events, context);
-  await conclude(input.workflow_run_id, outcome, context.notice);
-}
-
-/** Passes events on and says on standard error where text is missing. */
-export async function* shown<T>(
-  events: AsyncGenerator<ServerEvent, T>,
-  context: Context,
-): AsyncGenerator<ServerEvent, T> {
-  for (;;) {
-    const next = await events.next();
-    if (next.done) return next.value;
-    if (next.value.event === "_gap") {
-      await context.notice("connected again; text sent meanwhile is missing here");
-    }
-    yield await withFormText(next.value, context);
+/** Events of runs as they come; ends with what became of them (conclude). */
+export async function* run(input: EventsInput, context: Context): AsyncGenerator<unknown> {
+  const kinds = kindsIn(input.only);
+  const runs = [...new Set(input.workflow_run_id)];
+  const [runId = "", ...others] = runs;
+  const asText = Boolean(input.text || input.reasoning);
+  check(input, asText, others.length > 0, context);
+  const tally = newTally();
+  const follow = (run: string) =>
+    shown(
+      followed(
+        {
+          runId: run,
+          reconnect: input.follow ?? false,
+          throughPauses: input.through_pauses ?? false,
+          snapshot: !input.no_snapshot,
+        },
+        context,
+        tally,
+      ),
+      context,
+    );
+  if (others.length > 0) {
+    yield* picked(summed(followedTogether(runs, follow, context), tally, context), kinds);
+    return;
   }
+  const events = summed(follow(runId), tally, context);
+  const { outcome } = asText
+    ? yield* answerText(events, input, context)
+    : yield* picked(events, kinds);
+  await conclude(runId, outcome, context.notice);
 }
 
-/**
- * A snapshot's form text still holds its placeholders; the form's own route has the text (server
- * §15.6). Only what is shown changes: the server's own words stay in `raw`.
- */
-async function withFormText(event: ServerEvent, context: Context): Promise<ServerEvent> {
-  const form = event.event === "human_input_required" ? event.data["data"] : undefined;
-  if (!isObject(form) || context.asked.format !== undefined) return event;
-  const { form_content, form_token } = form;
-  if (typeof form_token !== "string" || !/\{\{#(?!\$output\.)/.test(String(form_content)))
-    return event;
-  try {
-    const { form_content: text } = await context.call(forms.show, { form_token });
-    return { ...event, data: { ...event.data, data: { ...form, form_content: text } } };
-  } catch (error) {
-    if (context.signal.aborted) throw error;
-    return event; // answered meanwhile
+function check(input: EventsInput, asText: boolean, several: boolean, context: Context): void {
+  const wrong = (message: string) => new CliError("usage", message, { changed: "nothing" });
+  if (!asText) return;
+  if (several) throw wrong("--text and --reasoning show the text of one run");
+  if (input.only) throw wrong("--only picks events, and --text and --reasoning print none");
+  if (context.asked.format !== undefined)
+    throw wrong("--text and --reasoning print text, in no other format");
+}
+
+/** Kinds of `--only a,b --only c`; undefined for every kind. */
+function kindsIn(only: readonly string[] = []): ReadonlySet<string> | undefined {
+  const kinds = only.flatMap((each) => each.split(",")).map((kind) => kind.trim());
+  const wrong = kinds.find((kind) => !/^[a-z_]+$/.test(kind));
+  if (wrong !== undefined) {
+    throw new CliError("usage", `--only: ${JSON.stringify(wrong)} is no kind of event`, {
+      changed: "nothing",
+      hint: "kinds are words such as node_finished, text_chunk or workflow_finished",
+    });
   }
+  return kinds.length === 0 ? undefined : new Set(kinds);
 }

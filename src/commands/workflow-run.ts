@@ -1,4 +1,5 @@
-import type { ServerEvent } from "../api/events.ts";
+import { singly } from "../api/events.ts";
+import type { Events } from "../api/events.ts";
 import { CliError } from "../errors.ts";
 import * as workflows from "../operations/workflows.ts";
 import { asEvents } from "./as-events.ts";
@@ -6,7 +7,7 @@ import { followed } from "./following.ts";
 import { conclude } from "./run-outcome.ts";
 import { runInputs } from "./run-inputs.ts";
 import type { Context } from "./task.ts";
-import { shown } from "./workflow-events.ts";
+import { shown } from "./event-stages.ts";
 
 /** Input of `wf run`. */
 export interface RunInput {
@@ -70,10 +71,8 @@ async function* blocking(input: RunInput, body: Body, context: Context): AsyncGe
 }
 
 /** The ids of a run, as soon as the server names them; leaving the stream does not stop the run. */
-async function started(
-  events: AsyncIterable<ServerEvent>,
-): Promise<{ workflow_run_id: string; task_id: string }> {
-  for await (const { event, data } of events) {
+async function started(events: Events): Promise<{ workflow_run_id: string; task_id: string }> {
+  for await (const { event, data } of singly(events)) {
     if (event === "error") {
       throw new CliError("remote-failed", `the run could not start: ${String(data["message"])}`);
     }

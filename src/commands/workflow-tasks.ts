@@ -2,8 +2,8 @@ import * as apps from "../operations/apps.ts";
 import * as chats from "../operations/chats.ts";
 import * as completions from "../operations/completions.ts";
 import * as forms from "../operations/forms.ts";
-import { events, local, named, record, report } from "../operations/operation.ts";
-import { required, userInBody, userInQuery, workflow_run_id } from "../operations/shared.ts";
+import { events, local, named, record, report, text } from "../operations/operation.ts";
+import { required, userInBody, userInQuery } from "../operations/shared.ts";
 import * as workflows from "../operations/workflows.ts";
 import { asEvents } from "./as-events.ts";
 import type { ChatInput } from "./chat-send.ts";
@@ -92,24 +92,33 @@ const started = {
 };
 
 const workflowEvents = task({
-  command: "wf events <run>",
-  summary: "Show the events of a run as they come",
+  command: "wf events <run...>",
+  summary: "Show the events of runs as they come",
   about:
-    "Begins with what has happened so far. Without --follow it reads the stream to its end once, with\n--follow it reconnects until the run has ended and shows every event once. The exit code is what\nbecame of the run either way.",
+    "Begins with what has happened so far. Without --follow it reads the stream to its end once, with\n--follow it reconnects until the run has ended and shows every event once. What a cut line lost is\nannounced (_gap) and filled from the run's outputs at the end (_gap_filled). The exit code is what\nbecame of the run either way; of several runs, the gravest.",
   key: "app",
   params: {
-    workflow_run_id,
+    workflow_run_id: local.uuid("Runs", { many: true, required, word: "run" }),
     follow: local.flag("Reconnect until the run has ended", { short: "F" }),
     through_pauses: local.flag("Go on when the run waits for a person"),
     no_snapshot: local.flag("Show only what happens from now on"),
+    only: local.text("Only events of these kinds, separated by commas", { many: true }),
+    text: local.flag("Print the text of the answer alone"),
+    reasoning: local.flag("Print the reasoning alone, or with --text both"),
     user: userInQuery,
   },
   returns: events,
+  output: ({ text: asText, reasoning }) => (asText || reasoning ? text : undefined),
   sends: [workflows.events, workflows.show, forms.show],
   wraps: workflows.events,
   effect: "reads",
   exits: ["paused", "remote-failed", "cut"],
-  examples: ["wf events $RUN", "wf events $RUN --follow -o jsonl"],
+  examples: [
+    "wf events $RUN",
+    "wf events $RUN --follow -o jsonl",
+    "wf events $RUN --follow --only node_finished,workflow_finished",
+    "wf events $RUN --follow --text",
+  ],
   load: () => import("./workflow-events.ts"),
 });
 

@@ -198,6 +198,8 @@ export type Returns<T = unknown> =
   | { readonly kind: "file" }
   /** Any JSON values or texts, printed as they are. */
   | { readonly kind: "json" }
+  /** Pieces of one text, printed as they come. */
+  | { readonly kind: "text" }
   /** One `Report` (src/report.ts). */
   | { readonly kind: "report" }
   | { readonly kind: "nothing" };
@@ -232,6 +234,7 @@ export const named = <R>(path: string, returns: R): R => ({ ...returns, name: pa
 
 export const events = { kind: "events" } as const;
 export const file = { kind: "file" } as const;
+export const text = { kind: "text" } as const;
 export const report = { kind: "report" } as const;
 export const nothing = { kind: "nothing" } as const;
 

@@ -8,6 +8,8 @@ export interface ServerEvent {
   readonly event: string;
   readonly raw: string;
   readonly data: Readonly<Record<string, unknown>>;
+  /** Short name of its run, where several are followed together. */
+  readonly run?: string | undefined;
 }
 
 /** How event lines are dressed. */
@@ -108,6 +110,8 @@ const told: Readonly<Record<string, (look: Look) => readonly Part[]>> = {
     const missing = look("missing");
     return Array.isArray(missing) ? [`missing: ${missing.join(", ")}`] : [];
   },
+  // The outputs stand in full below the end of the run.
+  _gap_filled: (look) => [after("in the output", look("output"))],
 };
 
 const pauseMessages = (reasons: unknown): Part[] =>

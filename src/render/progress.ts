@@ -2,40 +2,89 @@ import type { Host, Output } from "../host.ts";
 
 /** ms of waiting before anything is shown. */
 const patience = 300;
+/** ms between two lines where nothing is redrawn; a tenth of the work may come sooner. */
+const longBeat = 10_000;
+const shortBeat = 1000;
 
-/** Shows that something is going on, on a terminal and only while nothing else is written. */
+/** How far something is. */
+export interface Step {
+  readonly done: number;
+  /** Absent where the length is not known. */
+  readonly total?: number | undefined;
+  /** What is counted: `documents`. */
+  readonly unit: string;
+  /** Further words: `2 failed`. */
+  readonly note?: string | undefined;
+}
+
+/** Shows on standard error that something is going on, while nothing else is written. */
 export interface Progress {
   /** The same host, but what is written takes the spinner away first. */
   readonly host: Host;
+  tell(step: Step): void;
   stop(): void;
 }
 
 /**
- * A spinner on standard error that appears after 300 ms without output. Where there is no terminal,
- * or redrawing is unwanted, it shows nothing.
+ * On a terminal a spinner that appears after 300 ms without output, with what was told last; in a
+ * pipe, and where redrawing is unwanted, a line every ten seconds or tenth of the way. Nothing where
+ * it is not wanted.
  */
 export function progress(host: Host, text: string, wanted: boolean): Progress {
+  const redraws = host.stderr.terminal !== undefined && !host.env["KB_ACCESSIBLE"];
+  if (wanted && redraws) return spinning(host, text);
+  const start = host.now().getTime();
+  let [toldAt, told] = [start, 0];
+  const tell = (step: Step) => {
+    const now = host.now().getTime();
+    const tenth = (step.total ?? Infinity) / 10;
+    const due =
+      now - toldAt >= longBeat || (now - toldAt >= shortBeat && step.done - told >= tenth);
+    if (!due || step.done === step.total) return;
+    [toldAt, told] = [now, step.done];
+    host.stderr.write(`${words(step, now - start)}\n`).catch(() => {}); // nobody reads it
+  };
+  return { host, tell: wanted ? tell : () => {}, stop: () => {} };
+}
+
+function spinning(host: Host, text: string): Progress {
   const { terminal } = host.stderr;
-  if (!wanted || terminal === undefined) return { host, stop: () => {} };
+  const start = host.now().getTime();
   const ended = new AbortController();
-  let spinner: { stop(): unknown } | undefined;
-  host
-    .sleep(patience, ended.signal)
-    .then(async () => {
-      const { default: ora } = await import("ora");
-      if (ended.signal.aborted) return;
-      // Standard input stays with whoever reads it: a prompt, or a pipe.
-      spinner = ora({ text, stream: terminal, discardStdin: false, isEnabled: true }).start();
-    })
-    .catch(() => {}); // the command was quicker
-  const stop = () => {
-    ended.abort();
+  let spinner: { stop(): unknown; text: string } | undefined;
+  let shown = text;
+  let starting = false;
+  const appear = (after: number) => {
+    if (starting || spinner || ended.signal.aborted || terminal === undefined) return;
+    starting = true;
+    host
+      .sleep(after, ended.signal)
+      .then(async () => {
+        const { default: ora } = await import("ora");
+        starting = false;
+        if (ended.signal.aborted) return;
+        // Standard input stays with whoever reads it: a prompt, or a pipe.
+        spinner = ora({
+          text: shown,
+          stream: terminal,
+          discardStdin: false,
+          isEnabled: true,
+        }).start();
+      })
+      .catch(() => {}); // the command was quicker
+  };
+  appear(patience);
+  const clear = () => {
     spinner?.stop();
     spinner = undefined;
   };
-  const clearing = (output: Output): Output => ({
+  const stop = () => {
+    ended.abort();
+    clear();
+  };
+  const clearing = (output: Output, away: () => void): Output => ({
     write: (words) => {
-      stop();
+      away();
       return output.write(words);
     },
     isTTY: output.isTTY,
@@ -47,12 +96,42 @@ export function progress(host: Host, text: string, wanted: boolean): Progress {
       return output.closed;
     },
   });
+  // What is told brings the spinner back; without that, output is all there is to see.
+  let tells = false;
+  const away = () => (tells ? clear() : stop());
   const ask: Host["ask"] = (question, options) => {
     stop();
     return host.ask(question, options);
   };
   return {
-    host: { ...host, stdout: clearing(host.stdout), stderr: clearing(host.stderr), ask },
+    host: {
+      ...host,
+      stdout: clearing(host.stdout, away),
+      stderr: clearing(host.stderr, away),
+      ask,
+    },
+    tell(step) {
+      tells = true;
+      shown = words(step, host.now().getTime() - start);
+      if (spinner) spinner.text = shown;
+      else appear(patience);
+    },
     stop,
   };
+}
+
+/** `12 of 340 documents, 4.0/s, 82 s left`. */
+function words({ done, total, unit, note }: Step, ms: number): string {
+  const rate = (done * 1000) / Math.max(1, ms);
+  const known = total !== undefined && done > 0;
+  return [
+    total === undefined ? `${done} ${unit}` : `${done} of ${total} ${unit}`,
+    ...(note === undefined ? [] : [note]),
+    ...(known ? [`${rate.toFixed(rate < 10 ? 1 : 0)}/s`, left((total - done) / rate)] : []),
+  ].join(", ");
+}
+
+function left(seconds: number): string {
+  if (seconds < 100) return `${Math.ceil(seconds)} s left`;
+  return `${Math.ceil(seconds / 60)} min left`;
 }

@@ -15,7 +15,7 @@ import {
 } from "./formats.ts";
 import type { Style } from "./formats.ts";
 import { checkFilter, filtered } from "./jq.ts";
-import { live } from "./live.ts";
+import { interleaved } from "./interleaved.ts";
 import type { ServerEvent } from "./live.ts";
 import {
   cellText,
@@ -68,14 +68,20 @@ export async function render(
 ): Promise<number> {
   if (returns.kind === "file") return printBytes(values as AsyncIterable<Uint8Array>, out); // a file yields bytes
   if (returns.kind === "nothing") return each(values, out, () => "");
+  if (returns.kind === "text") return printText(values, out);
   const printing: Printing = { returns, style, out };
   const form = formOf(printing);
   if (returns.kind === "events") {
-    const events = values as AsyncIterable<ServerEvent>; // what such a command yields
+    const events = values as AsyncIterable<readonly ServerEvent[]>; // what such a command yields
     if (isForPeople(style)) return printLive(events, style, out);
     if (form === "name") return printRunId(events, out);
-    if (form === "jsonl" && style.columns === undefined)
-      return each(events, out, ({ raw }) => finished(raw, out.isTTY));
+    if (form === "jsonl" && style.columns === undefined) {
+      return each(events, out, (batch) => {
+        let lines = "";
+        for (const { raw } of batch) lines += finished(raw, out.isTTY);
+        return lines;
+      });
+    }
     return printers[form](dataOf(events), printing);
   }
   const rows = returns.kind === "json" && tables.has(form) ? flat(values) : values;
@@ -116,8 +122,8 @@ async function* flat(values: AsyncIterable<unknown>): AsyncGenerator<unknown> {
   }
 }
 
-async function* dataOf(events: AsyncIterable<ServerEvent>): AsyncGenerator<unknown> {
-  for await (const { data } of events) yield data;
+async function* dataOf(events: AsyncIterable<readonly ServerEvent[]>): AsyncGenerator<unknown> {
+  for await (const batch of events) for (const { data } of batch) yield data;
 }
 
 const isList = ({ kind }: Returns<never>): boolean =>
@@ -337,11 +343,11 @@ const safe = (text: string, { isTTY }: Output): string =>
   isTTY ? text.replace(/[^\n\t]+/g, (part) => visible(part)) : text;
 
 async function printLive(
-  events: AsyncIterable<ServerEvent>,
+  events: AsyncIterable<readonly ServerEvent[]>,
   style: Style,
   out: Output,
 ): Promise<number> {
-  const follower = live({
+  const follower = interleaved({
     paint: await paintFor(style.color),
     clock: clockFor(style, out.isTTY),
     times: timesFor(style, out.isTTY),
@@ -349,7 +355,7 @@ async function printLive(
     columns: out.isTTY ? out.columns : Infinity,
   });
   try {
-    return await each(events, out, (event) => follower.next(event));
+    return await each(events, out, (batch) => batch.map((event) => follower.next(event)).join(""));
   } finally {
     const end = follower.end();
     if (end !== "") await out.write(end);
@@ -357,14 +363,25 @@ async function printLive(
 }
 
 /** The id of the run, once, as soon as an event names it; the events are read to their end. */
-function printRunId(events: AsyncIterable<ServerEvent>, out: Output): Promise<number> {
+function printRunId(events: AsyncIterable<readonly ServerEvent[]>, out: Output): Promise<number> {
   let known = false;
-  return each(events, out, ({ data }) => {
-    const id = data["workflow_run_id"];
+  return each(events, out, (batch) => {
+    const id = batch.map(({ data }) => data["workflow_run_id"]).find((each) => each !== undefined);
     if (known || typeof id !== "string") return "";
     known = true;
     return `${out.isTTY ? visible(id) : id}\n`;
   });
+}
+
+/** A text as it grows; a terminal gets a line end after it, a file nothing that is not of it. */
+async function printText(pieces: AsyncIterable<unknown>, out: Output): Promise<number> {
+  let last = "";
+  const count = await each(pieces, out, (piece) => {
+    last = String(piece);
+    return out.isTTY ? visible(last, { newlines: true }) : last;
+  });
+  if (out.isTTY && count > 0 && !last.endsWith("\n")) await out.write("\n");
+  return count;
 }
 
 async function printBytes(chunks: AsyncIterable<Uint8Array>, out: Output): Promise<number> {

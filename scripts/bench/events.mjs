@@ -1,0 +1,157 @@
+// A followed stream: events a second beside a bare loop, memory, delay, and what an idle one costs.
+// `node events.mjs serve COUNT` is the server, in a process of its own.
+import { spawn } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const run = "f0814fd6-733e-4d64-8910-99311df67d60";
+const task = "39854d6a-d769-46ed-a952-ea21d4e0da66";
+const inRun = (event, data) =>
+  `data: ${JSON.stringify({ event, workflow_run_id: run, task_id: task, data })}\n\n`;
+
+if (process.argv[2] === "serve") serve(Number(process.argv[3]));
+
+/** A canned run: `/…/events` sends COUNT events and ends; with `user=slow` one event every 20 ms. */
+function serve(count) {
+  const start = inRun("workflow_started", { id: run, workflow_id: run, reason: "initial" });
+  const end = inRun("workflow_finished", { id: run, status: "succeeded", outputs: { a: 1, b: 2 } });
+  const node = (index, kind) =>
+    inRun(kind, {
+      id: `00000000-0000-4000-8000-${String(index).padStart(12, "0")}`,
+      node_id: `node${index % 50}`,
+      node_type: "code",
+      title: "Sort",
+      ...(kind === "node_finished" && { status: "succeeded" }),
+    });
+  // About 240 bytes each, as the server sends a word of an answer; every tenth one is about a node.
+  const at = (index) =>
+    index % 20 === 0
+      ? node(index, "node_started")
+      : index % 20 === 10
+        ? node(index - 10, "node_finished")
+        : inRun("text_chunk", {
+            text: `a few words, number ${index} `,
+            from_variable_selector: ["1754154032319", "text"],
+          });
+
+  const server = createServer(async (request, response) => {
+    if (!request.url.includes("/events")) {
+      response.writeHead(200, { "content-type": "application/json" });
+      response.end(JSON.stringify({ id: run, status: "running" }));
+      return;
+    }
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    const write = (text) =>
+      response.write(text) || new Promise((resolve) => response.once("drain", resolve));
+    await write(`event: ping\n\n${start}`);
+    if (request.url.includes("user=idle")) {
+      setInterval(() => response.write("event: ping\n\n"), 10_000).unref();
+      return;
+    }
+    if (request.url.includes("user=slow")) {
+      for (let index = 0; index < 200; index++) {
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        await write(
+          inRun("text_chunk", { text: `at ${performance.timeOrigin + performance.now()}` }),
+        );
+      }
+    } else {
+      let text = "";
+      for (let index = 0; index < count; index++) {
+        text += at(index);
+        if (text.length < 60_000) continue;
+        await write(text);
+        text = "";
+      }
+      await write(text);
+    }
+    response.end(end);
+  });
+  server.listen(0, "127.0.0.1", () => console.log(server.address().port));
+}
+
+/** Prints what following costs. */
+export async function events({ folder, wf, clean, loop, measured, median }) {
+  const count = 1_000_000;
+  const servers = [];
+  const open = async (events) => {
+    const child = spawn(process.execPath, [fileURLToPath(import.meta.url), "serve", events], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    servers.push(child);
+    const port = await new Promise((resolve) => child.stdout.once("data", resolve));
+    return `http://127.0.0.1:${String(port).trim()}`;
+  };
+  const [many, few] = [await open(String(count)), await open(String(count / 10))];
+  const env = (origin, user) => ({
+    ...clean,
+    KB_BASE_URL: `${origin}/v1`,
+    KB_APP_KEY: "app-bench",
+    KB_USER: user,
+  });
+  const follow = [wf, "events", run, "--follow", "-o", "jsonl"];
+  const bare = loop(`
+    const { createParser } = require("eventsource-parser");
+    const { body } = await agent.request({ origin: ${JSON.stringify(many)}, path: "/v1/workflow/${run}/events", method: "GET" });
+    const decoder = new TextDecoder();
+    let count = 0;
+    const parser = createParser({ onEvent: ({ data }) => { if (JSON.parse(data).event) count++; } });
+    for await (const chunk of body) parser.feed(decoder.decode(chunk, { stream: true }));
+    if (count !== ${count} + 2) throw new Error(String(count));`);
+
+  const [bares, ours] = [[], []];
+  for (let round = 0; round < 3; round++) {
+    bares.push(await measured(["-e", bare], clean));
+    ours.push(await measured(follow, env(many, "bench")));
+  }
+  const seconds = (runs) => median(runs.map((each) => each.seconds));
+  const less = await measured(follow, env(few, "bench"));
+  const grown = median(ours.map((each) => each.megabytes)) - less.megabytes;
+  const ratio = seconds(ours) / seconds(bares);
+  console.log(
+    `\n${count} events, -o jsonl: bare loop ${rate(count / seconds(bares))}/s, wf events --follow ${rate(count / seconds(ours))}/s: ${ratio.toFixed(2)}× the time (≤ 1.3)${ratio > 1.3 ? "  over" : ""}; ${grown.toFixed(1)} MB more than for ${count / 10} (< 30)${grown > 30 ? "  over" : ""}`,
+  );
+  console.log(`From the server's write to our line: ${await delay(follow, env(many, "slow"))}`);
+  console.log(`A follower of an idle run: ${await idle(follow, env(many, "idle"), folder)}`);
+  for (const child of servers) child.kill();
+
+  /** The server writes its clock into each event; both processes read the same one. */
+  async function delay(args, environment) {
+    const child = spawn(process.execPath, args, {
+      env: environment,
+      stdio: ["ignore", "pipe", "ignore"],
+    });
+    const took = [];
+    child.stdout.on("data", (chunk) => {
+      const now = performance.timeOrigin + performance.now();
+      for (const [, then] of String(chunk).matchAll(/"at (\d+\.?\d*)"/g)) took.push(now - then);
+    });
+    await new Promise((resolve) => child.on("close", resolve));
+    const middle = median(took);
+    return `${middle.toFixed(2)} ms at the median (< 5)${middle > 5 ? "  over" : ""}`;
+  }
+}
+
+/** Share of a core that a process takes over ten seconds in which only one ping comes. */
+async function idle(args, env, folder) {
+  const hook = join(folder, "idle.cjs");
+  const report = join(folder, "idle.txt");
+  writeFileSync(
+    hook,
+    `let begin;
+     setTimeout(() => { begin = process.cpuUsage(); }, 2000);
+     setTimeout(() => {
+       const { user, system } = process.cpuUsage(begin);
+       require("node:fs").writeFileSync(${JSON.stringify(report)}, String((user + system) / 1e7));
+       process.exit(0);
+     }, 12_000);`,
+  );
+  const child = spawn(process.execPath, ["--require", hook, ...args], { env, stdio: "ignore" });
+  await new Promise((resolve) => child.on("close", resolve));
+  const share = Number(readFileSync(report, "utf8"));
+  return `${(100 * share).toFixed(2)} % of a core (< 1)${share > 0.01 ? "  over" : ""}`;
+}
+
+const rate = (number) => number.toFixed(0);

@@ -1,0 +1,123 @@
+// A complete export of logs: rows a second, and how memory grows with the rows.
+// `node logs.mjs serve COUNT` is the server, in a process of its own.
+import { spawn } from "node:child_process";
+import { closeSync, openSync, readSync, rmSync } from "node:fs";
+import { createServer } from "node:http";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+if (process.argv[2] === "serve") serve(Number(process.argv[3]));
+
+/** A log row as a real server gives it, about 600 bytes, with gaps for what differs. */
+function logRow() {
+  return JSON.stringify({
+    id: "6f1d2c3b-4a59-4e68-8f77-LOG_________",
+    workflow_run: {
+      id: "0190f2b4-5f6a-7c31-9d2e-LOG_________",
+      version: "2026-11-21 00:02:02.696187",
+      status: "succeeded",
+      triggered_from: "app-run",
+      error: null,
+      elapsed_time: 0.029812,
+      total_tokens: 120,
+      total_steps: 2,
+      created_at: "SECOND",
+      finished_at: "SECOND",
+      exceptions_count: 0,
+    },
+    details: null,
+    created_from: "service-api",
+    created_by_role: "end_user",
+    created_by_account: null,
+    created_by_end_user: {
+      id: "92faeba1-32ec-470f-a2a8-3d434b76fa6a",
+      type: "service-api",
+      is_anonymous: false,
+      session_id: "ann",
+    },
+    created_at: "SECOND",
+  }).replaceAll('"SECOND"', "SECOND");
+}
+
+/** Serves a log of that many rows, seven of each second, newest first. Prints its address. */
+function serve(total) {
+  const perSecond = 7;
+  const newest = Math.floor(Date.now() / 1000);
+  const pieces = logRow().split(/(LOG_________|SECOND)/);
+  const row = (index) => {
+    const id = String(index).padStart(12, "0");
+    const second = String(newest - Math.floor(index / perSecond));
+    let text = "";
+    for (const piece of pieces) {
+      text += piece === "SECOND" ? second : piece === "LOG_________" ? id : piece;
+    }
+    return text;
+  };
+  const server = createServer((request, response) => {
+    const { pathname, searchParams } = new URL(request.url, "http://localhost");
+    response.writeHead(200, { "content-type": "application/json" });
+    if (pathname.endsWith("/info")) return response.end('{"name":"bench","tags":[]}');
+    const [page, limit] = [Number(searchParams.get("page")), Number(searchParams.get("limit"))];
+    const before = searchParams.get("created_at__before");
+    const end = before === null ? newest : Date.parse(before) / 1000;
+    const skipped = Math.max(0, newest - end) * perSecond;
+    const data = [];
+    const first = skipped + (page - 1) * limit;
+    for (let index = first; index < Math.min(first + limit, total); index++) data.push(row(index));
+    const left = Math.max(0, total - skipped);
+    response.end(
+      `{"page":${page},"limit":${limit},"total":${left},"has_more":${left > page * limit},"data":[${data}]}`,
+    );
+  });
+  server.listen(0, "127.0.0.1", () => console.log(server.address().port));
+}
+
+/** A complete log written to a file: rows a second, and how memory grows with the rows. */
+export async function logs({ folder, wf, clean, measured, median }) {
+  const [few, many] = [100_000, 1_000_000];
+  const once = async (rows) => {
+    const child = spawn(process.execPath, [fileURLToPath(import.meta.url), "serve", String(rows)], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    const port = await new Promise((resolve) => child.stdout.once("data", resolve));
+    const target = join(folder, `runs-${rows}.jsonl`);
+    const run = await measured([wf, "logs", "export", target, "-q"], {
+      ...clean,
+      KB_CONFIG_DIR: join(folder, "none"),
+      KB_BASE_URL: `http://127.0.0.1:${String(port).trim()}/v1`,
+      KB_APP_KEY: "app-bench",
+    });
+    child.kill();
+    let lines = 0;
+    for (const chunk of chunksOf(target)) for (const byte of chunk) if (byte === 10) lines++;
+    if (lines !== rows) throw new Error(`${lines} of ${rows} rows were exported`);
+    rmSync(target);
+    return run;
+  };
+  // Peaks vary by some MB with the moments of garbage collection: the lower one of two counts.
+  const twice = async (rows) => {
+    const runs = [await once(rows), await once(rows)];
+    return {
+      seconds: median(runs.map(({ seconds }) => seconds)),
+      megabytes: Math.min(...runs.map(({ megabytes }) => megabytes)),
+    };
+  };
+  const less = await twice(few);
+  const more = await twice(many);
+  const rate = many / more.seconds;
+  const bytes = ((more.megabytes - less.megabytes) * 1024 * 1024) / (many - few);
+  console.log(
+    `\nwf logs export of ${many} rows: ${rate.toFixed(0)} rows/s (≥ 20000)${rate < 20_000 ? "  under" : ""}, ` +
+      `${more.megabytes.toFixed(0)} MB, ${bytes.toFixed(1)} bytes a row more than for ${few} (≤ 16)${bytes > 16 ? "  over" : ""}`,
+  );
+}
+
+/** A file piece by piece. */
+function* chunksOf(path) {
+  const file = openSync(path, "r");
+  const buffer = Buffer.alloc(1 << 20);
+  for (let size = readSync(file, buffer); size > 0; size = readSync(file, buffer)) {
+    yield buffer.subarray(0, size);
+  }
+  closeSync(file);
+}

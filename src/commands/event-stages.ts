@@ -1,0 +1,77 @@
+import type { Events, ServerEvent } from "../api/events.ts";
+import { isObject } from "../json.ts";
+import * as forms from "../operations/forms.ts";
+import type { Tally } from "./following.ts";
+import type { Context } from "./task.ts";
+
+/** Passes events on and says on standard error where text is missing. */
+export async function* shown<T>(events: Events<T>, context: Context): Events<T> {
+  for (;;) {
+    const next = await events.next();
+    if (next.done) return next.value;
+    const batch = next.value;
+    if (batch.some(({ event }) => event === "_gap")) {
+      await context.notice("some of what was sent meanwhile, such as text, is missing here");
+    }
+    yield batch.some(isForm)
+      ? await Promise.all(batch.map((event) => withFormText(event, context)))
+      : batch;
+  }
+}
+
+/** Passes events on and says at the end, however it comes, what happened on the way. */
+export async function* summed<T>(events: Events<T>, tally: Tally, context: Context): Events<T> {
+  const start = context.host.now().getTime();
+  try {
+    return yield* events;
+  } finally {
+    const seconds = (context.host.now().getTime() - start) / 1000;
+    await context.notice(`${summaryOf(tally)} in ${seconds.toFixed(1)} s`);
+  }
+}
+
+/** `24 events, 2 reconnects, 7 repeats dropped, 1 gap`. */
+const summaryOf = ({ events, reconnects, repeats, gaps }: Tally): string =>
+  [
+    counted(events, "event"),
+    counted(reconnects, "reconnect"),
+    `${counted(repeats, "repeat")} dropped`,
+    counted(gaps, "gap"),
+  ].join(", ");
+
+const counted = (count: number, noun: string) => `${count} ${noun}${count === 1 ? "" : "s"}`;
+
+/** Events of these kinds, or all; what is missing is told all the same. */
+export async function* picked<T>(
+  events: Events<T>,
+  kinds: ReadonlySet<string> | undefined,
+): Events<T> {
+  if (kinds === undefined) return yield* events;
+  for (;;) {
+    const next = await events.next();
+    if (next.done) return next.value;
+    const wanted = next.value.filter(({ event }) => kinds.has(event) || event.startsWith("_"));
+    if (wanted.length > 0) yield wanted;
+  }
+}
+
+const isForm = ({ event }: ServerEvent) => event === "human_input_required";
+
+/**
+ * A snapshot's form text still holds its placeholders; the form's own route has the text (server
+ * §15.6). Only what is shown changes: the server's own words stay in `raw`.
+ */
+async function withFormText(event: ServerEvent, context: Context): Promise<ServerEvent> {
+  const form = isForm(event) ? event.data["data"] : undefined;
+  if (!isObject(form) || context.asked.format !== undefined) return event;
+  const { form_content, form_token } = form;
+  if (typeof form_token !== "string" || !/\{\{#(?!\$output\.)/.test(String(form_content)))
+    return event;
+  try {
+    const { form_content: text } = await context.call(forms.show, { form_token });
+    return { ...event, data: { ...event.data, data: { ...form, form_content: text } } };
+  } catch (error) {
+    if (context.signal.aborted) throw error;
+    return event; // answered meanwhile
+  }
+}

@@ -1,0 +1,77 @@
+import { CliError } from "../errors.ts";
+import type { Context } from "./task.ts";
+
+/** ms between two looks (server §9.6). */
+const longest = 2000;
+const first = 300;
+/** ms without any movement until that is said, and until waiting ends: a dead worker never moves. */
+const still = 300_000;
+const dead = 1_800_000;
+
+/** How one document stands. */
+export interface Standing {
+  readonly id: string;
+  readonly name: string;
+  readonly indexing_status: string;
+  readonly error: string | null;
+  /** Chunks that are done and all of them, where the server tells. */
+  readonly chunks?: readonly [done: number, total: number] | undefined;
+}
+
+/** Does nothing more happen to it? */
+export const isDone = ({ indexing_status }: Pick<Standing, "indexing_status">): boolean =>
+  indexing_status === "completed" || indexing_status === "error" || indexing_status === "paused";
+
+/**
+ * Yields each document when it has been indexed or has failed to, asking `look` how all stand. Says
+ * so when nothing moves for five minutes; throws deadline when nothing moves for thirty.
+ */
+export async function* indexed(
+  look: () => Promise<readonly Standing[]>,
+  context: Context,
+): AsyncGenerator<Standing> {
+  const { host } = context;
+  const told = new Set<string>();
+  let state = "";
+  let movedAt = host.now().getTime();
+  let said = false;
+  for (let wait = first; ; wait = Math.min(longest, wait * 2)) {
+    const standings = await look();
+    const now = host.now().getTime();
+    for (const standing of standings.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
+      if (!isDone(standing) || told.has(standing.id)) continue;
+      told.add(standing.id);
+      yield standing;
+    }
+    const open = standings.filter((standing) => !isDone(standing));
+    if (open.length === 0) return;
+    const present = JSON.stringify(open.map((each) => [each.indexing_status, each.chunks]));
+    if (present !== state) [state, movedAt, said] = [present, now, false];
+    const note = chunkWords(open);
+    context.progress({ done: told.size, total: standings.length, unit: "documents", note });
+    if (now - movedAt >= still && !said) {
+      said = true;
+      await context.notice(`no movement for 5 min: ${stuckWords(open)}`);
+    }
+    if (now - movedAt >= dead) {
+      throw new CliError("deadline", `no movement for 30 min: ${stuckWords(open)}`, {
+        verdict: true,
+        details: { open: open.map(({ id, name }) => ({ id, name })) },
+        hint: "the server's worker may be down; adding a document again under its name starts it again",
+      });
+    }
+    await host.sleep(wait, context.signal).catch(() => {
+      throw context.interrupted();
+    });
+  }
+}
+
+function chunkWords(open: readonly Standing[]): string | undefined {
+  const known = open.flatMap(({ chunks }) => (chunks && chunks[1] > 0 ? [chunks] : []));
+  if (known.length === 0) return undefined;
+  const sum = (at: 0 | 1) => known.reduce((all, chunks) => all + chunks[at], 0);
+  return `${sum(0)} of ${sum(1)} chunks of those under way`;
+}
+
+const stuckWords = (open: readonly Standing[]): string =>
+  `${open.length} documents, ${open[0]?.name} is ${open[0]?.indexing_status}`;

@@ -1,0 +1,133 @@
+import { createHash } from "node:crypto";
+import { join } from "node:path";
+import { CliError } from "../errors.ts";
+import type { Files } from "../host.ts";
+import { isObject } from "../json.ts";
+import { safePath } from "./kb-doc-download.ts";
+import type { DocumentState, KbState } from "./kb-state.ts";
+
+/** A document of a bundle: what the server said, and its file. */
+export interface BundledDocument extends DocumentState {
+  /** Path below the folder, with `/`; null where the server had no content to give. */
+  readonly file: string | null;
+  readonly bytes: number;
+  readonly sha256: string | null;
+  /** File with its chunks as JSON Lines, where they were asked for. */
+  readonly chunks?: string;
+}
+
+/** What `manifest.json` holds. */
+export interface Manifest {
+  /** Version of this layout. */
+  readonly kb_export: 1;
+  /** Where it came from. */
+  readonly source: { readonly base_url: string; readonly id: string; readonly name: string };
+  readonly exported_at: string;
+  readonly state: Omit<KbState, "documents"> & { readonly documents: readonly BundledDocument[] };
+  /** Chunking rules by key, as create takes them. */
+  readonly rules: Readonly<Record<string, unknown>>;
+}
+
+const fileName = "manifest.json";
+
+/** SHA-256 in hexadecimal digits. */
+export const sha256 = (bytes: Uint8Array | string): string =>
+  createHash("sha256").update(bytes).digest("hex");
+
+/** Is there a bundle in the folder? */
+export const isBundle = async (folder: string, files: Files): Promise<boolean> =>
+  (await files.stat(join(folder, fileName))) !== null;
+
+/** Writes the manifest whole or not at all, with a sum over all it says. */
+export async function writeManifest(
+  folder: string,
+  manifest: Manifest,
+  files: Files,
+): Promise<void> {
+  const sum = sha256(JSON.stringify(manifest));
+  await files.writeAtomic(
+    join(folder, fileName),
+    `${JSON.stringify({ ...manifest, sum }, null, 2)}\n`,
+  );
+}
+
+/**
+ * Reads the manifest of a bundle; undefined where there is none. Throws usage for one that is cut,
+ * changed or of another version.
+ */
+export async function readManifest(folder: string, files: Files): Promise<Manifest | undefined> {
+  const path = join(folder, fileName);
+  if ((await files.stat(path)) === null) return undefined;
+  const broken = (why: string) =>
+    new CliError("usage", `${path} ${why}`, {
+      changed: "nothing",
+      hint: "export again into an empty folder: kb export <kb> <dir>",
+    });
+  let value: unknown;
+  try {
+    value = JSON.parse(new TextDecoder().decode(await files.read(path)));
+  } catch {
+    throw broken("is no JSON: it was cut or changed");
+  }
+  if (!isObject(value) || value["kb_export"] !== 1) throw broken("is no manifest of an export");
+  const { sum, ...manifest } = value;
+  if (sum !== sha256(JSON.stringify(manifest))) throw broken("was changed after it was written");
+  const found = manifest as unknown as Manifest; // the sum holds, so it is what was written
+  const outside = found.state.documents.find(
+    ({ file }) => file !== null && safePath(file) !== file,
+  );
+  if (outside) throw broken(`names a file outside of the folder: ${String(outside.file)}`);
+  return found;
+}
+
+/** A file of a bundle that is not as the manifest says. */
+export interface Damage {
+  readonly file: string;
+  readonly problem: "missing" | "changed";
+}
+
+/** Compares every file with the manifest, and yields those that differ. */
+export async function* damagesIn(
+  folder: string,
+  { state }: Manifest,
+  files: Files,
+): AsyncGenerator<Damage> {
+  for (const { file, sha256: sum } of state.documents) {
+    if (file === null) continue;
+    const bytes = await contentIn(folder, file, files);
+    if (bytes === undefined) yield { file, problem: "missing" };
+    else if (sha256(bytes) !== sum) yield { file, problem: "changed" };
+  }
+}
+
+/** A file of the bundle; undefined where there is none. */
+export async function contentIn(
+  folder: string,
+  file: string,
+  files: Files,
+): Promise<Uint8Array | undefined> {
+  try {
+    return await files.read(join(folder, file));
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? error.code : undefined;
+    if (code === "ENOENT" || code === "EISDIR" || code === "ENOTDIR") return undefined;
+    throw error;
+  }
+}
+
+/** Refuses a bundle with damaged files before anything is sent. */
+export async function requireWhole(
+  folder: string,
+  manifest: Manifest,
+  files: Files,
+): Promise<void> {
+  const damages: Damage[] = [];
+  for await (const damage of damagesIn(folder, manifest, files)) damages.push(damage);
+  const [first] = damages;
+  if (first === undefined) return;
+  throw new CliError(
+    "usage",
+    `${damages.length} files of ${folder} are not as they were exported; ${first.file} is ${first.problem}`,
+    { changed: "nothing", details: { damages }, hint: "export again, or restore the files" },
+  );
+}

@@ -1,0 +1,94 @@
+import { isObject } from "../json.ts";
+import type { DocumentState, KbState } from "./kb-state.ts";
+
+/** A document with the sum over its content; null where there is no content. */
+export interface ComparedDocument extends DocumentState {
+  readonly sha256: string | null;
+}
+
+/** One side of a comparison. */
+export interface Side extends Omit<KbState, "documents"> {
+  readonly documents: readonly ComparedDocument[];
+}
+
+/** One thing in which two sides differ; null where a side lacks it. */
+export interface Difference {
+  readonly what: "setting" | "tag" | "field" | "document" | "content" | "metadata" | "status";
+  readonly name: string;
+  readonly a: unknown;
+  readonly b: unknown;
+}
+
+/**
+ * All differences between two knowledge bases. Documents are matched by name, those of one name in
+ * their order. The name of the knowledge base is no difference: a copy has another one.
+ */
+export function* differences(a: Side, b: Side): Generator<Difference> {
+  for (const key of ["description", "permission", "indexing_technique", "doc_form"] as const) {
+    yield* unlike("setting", key, a.settings[key], b.settings[key]);
+  }
+  yield* unlike(
+    "setting",
+    "embedding_model",
+    a.settings.embedding_model,
+    b.settings.embedding_model,
+  );
+  yield* deep("retrieval_model", a.settings.retrieval_model, b.settings.retrieval_model);
+  yield* unlike("setting", "built_in_fields", a.built_in_fields, b.built_in_fields);
+  yield* sets("tag", new Map(a.tags.map((tag) => [tag, tag])), new Map(b.tags.map((t) => [t, t])));
+  const typesOf = ({ fields }: Side) => new Map(fields.map(({ name, type }) => [name, type]));
+  yield* sets("field", typesOf(a), typesOf(b));
+  const [left, right] = [byName(a.documents), byName(b.documents)];
+  for (const name of new Set([...left.keys(), ...right.keys()])) {
+    const [one, other] = [left.get(name), right.get(name)];
+    if (!one || !other) {
+      yield { what: "document", name, a: one ? "there" : null, b: other ? "there" : null };
+      continue;
+    }
+    yield* unlike("content", name, one.sha256, other.sha256);
+    yield* unlike("status", name, statusOf(one), statusOf(other));
+    for (const field of new Set([...Object.keys(one.metadata), ...Object.keys(other.metadata)])) {
+      const label = `${name}: ${field}`;
+      yield* unlike("metadata", label, one.metadata[field] ?? null, other.metadata[field] ?? null);
+    }
+  }
+}
+
+function* unlike(what: Difference["what"], name: string, a: unknown, b: unknown) {
+  if (a !== b) yield { what, name, a, b };
+}
+
+/** Settings inside settings; what one server leaves out and another says as null is the same. */
+function* deep(path: string, a: unknown, b: unknown): Generator<Difference> {
+  if (!isObject(a) || !isObject(b)) {
+    const [one, other] = [JSON.stringify(a ?? null), JSON.stringify(b ?? null)];
+    if (one !== other) yield { what: "setting", name: path, a: a ?? null, b: b ?? null };
+    return;
+  }
+  for (const key of new Set([...Object.keys(a), ...Object.keys(b)]))
+    yield* deep(`${path}.${key}`, a[key], b[key]);
+}
+
+function* sets(
+  what: Difference["what"],
+  a: ReadonlyMap<string, string>,
+  b: ReadonlyMap<string, string>,
+): Generator<Difference> {
+  for (const name of new Set([...a.keys(), ...b.keys()]))
+    yield* unlike(what, name, a.get(name) ?? null, b.get(name) ?? null);
+}
+
+/** `a.md`, and `a.md #2` for the second of that name. */
+function byName(documents: readonly ComparedDocument[]): ReadonlyMap<string, ComparedDocument> {
+  const found = new Map<string, ComparedDocument>();
+  const counts = new Map<string, number>();
+  for (const document of documents) {
+    const count = (counts.get(document.name) ?? 0) + 1;
+    counts.set(document.name, count);
+    found.set(count === 1 ? document.name : `${document.name} #${count}`, document);
+  }
+  return found;
+}
+
+const statusOf = ({ enabled, archived }: DocumentState): string =>
+  archived ? "archived" : enabled ? "enabled" : "disabled";

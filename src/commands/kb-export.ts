@@ -1,0 +1,220 @@
+import { dirname, join } from "node:path";
+import { CliError } from "../errors.ts";
+import { isObject } from "../json.ts";
+import * as chunks from "../operations/chunks.ts";
+import { isBundle, readManifest, sha256, writeManifest } from "./kb-bundle.ts";
+import type { BundledDocument, Manifest } from "./kb-bundle.ts";
+import { contentsOf } from "./kb-contents.ts";
+import { safePath, unique } from "./kb-doc-download.ts";
+import { rulesOf, stateOf } from "./kb-state.ts";
+import type { DocumentState, KbState } from "./kb-state.ts";
+import type { Context } from "./task.ts";
+
+/** Input of `kb export`. */
+export interface ExportInput {
+  readonly dataset_id: string;
+  readonly directory: string;
+  readonly chunks?: boolean | undefined;
+}
+
+/** One file of the folder that changed. */
+interface Change {
+  readonly action: "written" | "removed" | "no content";
+  readonly document: string;
+  readonly file: string | null;
+  readonly bytes: number;
+}
+
+/** What is known of a file that was written before its manifest was. */
+type Written = Pick<BundledDocument, "id" | "stored" | "file" | "bytes" | "sha256">;
+
+/**
+ * Writes a knowledge base into a folder: documents byte for byte, and a manifest of all the rest.
+ * What did not change since the last export is not fetched again. The manifest is written last, so
+ * a folder always holds the last export that was finished, and what was fetched before a kill
+ * counts.
+ */
+export async function* run(input: ExportInput, context: Context): AsyncGenerator<Change> {
+  const { dataset_id, directory } = input;
+  const { files } = context.host;
+  const before = await readManifest(directory, files);
+  await requireOurs(directory, before, dataset_id, context);
+  const state = await stateOf(dataset_id, context);
+  const rules = await rulesOf(dataset_id, state, context);
+  const journal = join(directory, "manifest.part.jsonl");
+  const known = new Map<string, Written>(before?.state.documents.map((each) => [each.id, each]));
+  for (const each of await writtenIn(journal, context)) known.set(each.id, each);
+
+  const places = placesFor(state.documents, known);
+  const done = new Map<string, Written>();
+  const wanted: DocumentState[] = [];
+  for (const document of state.documents) {
+    const old = known.get(document.id);
+    const found =
+      old?.file && old.stored === document.stored && old.file === places.get(document.id)
+        ? await files.stat(join(directory, old.file))
+        : null;
+    if (old && found?.size === old.bytes) done.set(document.id, old);
+    else wanted.push(document);
+  }
+
+  await files.makeFolder(directory);
+  const unlogged: Written[] = [];
+  const log = async () => {
+    if (unlogged.length === 0) return;
+    const lines = unlogged.splice(0).map((each) => `${JSON.stringify(each)}\n`);
+    await files.append(journal, lines.join(""));
+  };
+  const without: DocumentState[] = [];
+  try {
+    for await (const { document, bytes } of contentsOf(dataset_id, wanted, context)) {
+      const { id, name, stored } = document;
+      if (bytes === undefined) {
+        without.push(document);
+        done.set(id, { id, stored, file: null, bytes: 0, sha256: null });
+        yield { action: "no content", document: name, file: null, bytes: 0 };
+        continue;
+      }
+      const file = places.get(id) ?? id;
+      await files.makeFolder(dirname(join(directory, file)));
+      await files.writeAtomic(join(directory, file), bytes);
+      const written = { id, stored, file, bytes: bytes.length, sha256: sha256(bytes) };
+      done.set(id, written);
+      unlogged.push(written);
+      if (unlogged.length >= 100) await log();
+      yield { action: "written", document: name, file, bytes: bytes.length };
+    }
+  } finally {
+    await log();
+  }
+
+  const bundled: BundledDocument[] = [];
+  for (const document of state.documents) {
+    const written = done.get(document.id);
+    if (!written) continue;
+    const chunkFile = input.chunks
+      ? await writeChunks(dataset_id, document, written.file ?? document.id, directory, context)
+      : undefined;
+    bundled.push({ ...document, ...written, ...(chunkFile && { chunks: chunkFile }) });
+  }
+  const manifest: Manifest = {
+    kb_export: 1,
+    source: { base_url: await context.baseUrl(), id: dataset_id, name: state.settings.name },
+    exported_at: context.host.now().toISOString(),
+    state: { ...state, documents: bundled },
+    rules,
+  };
+  await writeManifest(directory, manifest, files);
+  await files.remove(journal);
+  yield* removeStale(directory, before, bundled, context);
+  const fetched = wanted.length - without.length;
+  await context.notice(
+    `${state.documents.length} documents of ${state.settings.name} in ${directory}: ${fetched} fetched, ${state.documents.length - wanted.length} unchanged`,
+  );
+  if (without.length > 0) throw incomplete(without, state);
+}
+
+/** Never writes into a folder that holds anything else. */
+async function requireOurs(
+  directory: string,
+  before: Manifest | undefined,
+  dataset_id: string,
+  { host: { files } }: Context,
+): Promise<void> {
+  const refuse = (message: string) =>
+    new CliError("usage", message, { changed: "nothing", hint: "choose another folder" });
+  if (before && before.source.id !== dataset_id)
+    throw refuse(`${directory} holds an export of another knowledge base, ${before.source.name}`);
+  const found = await files.stat(directory);
+  if (found === null || before) return;
+  if (!found.isDirectory) throw refuse(`${directory} is a file`);
+  const names = await files.list(directory);
+  const ours = names.includes("manifest.part.jsonl") || names.length === 0;
+  if (!ours && !(await isBundle(directory, files)))
+    throw refuse(`${directory} is not empty, and holds no export`);
+}
+
+/** What an export that was ended early had written. */
+async function writtenIn(journal: string, { host: { files } }: Context): Promise<Written[]> {
+  if ((await files.stat(journal)) === null) return [];
+  const text = new TextDecoder().decode(await files.read(journal));
+  return text.split("\n").flatMap((line) => {
+    try {
+      const value: unknown = JSON.parse(line);
+      return isObject(value) ? [value as unknown as Written] : []; // our own lines
+    } catch {
+      return []; // the end of the file, or a line that a kill cut
+    }
+  });
+}
+
+/** A path for each document, the one it had where there is one; no two differ only in case. */
+function placesFor(
+  documents: readonly DocumentState[],
+  known: ReadonlyMap<string, Written>,
+): ReadonlyMap<string, string> {
+  const taken = new Set<string>();
+  const places = new Map<string, string>();
+  for (const { id, name } of documents) {
+    const file = known.get(id)?.file;
+    const wish = `documents/${safePath(name)}`;
+    // A renamed document moves; one that only stood aside for another of its name stays.
+    if (file && stem(file) === stem(wish) && !taken.has(file.toLowerCase())) {
+      taken.add(file.toLowerCase());
+      places.set(id, file);
+    }
+  }
+  for (const { id, name } of documents) {
+    if (!places.has(id)) places.set(id, unique(`documents/${safePath(name)}`, taken));
+  }
+  return places;
+}
+
+const stem = (path: string): string => path.replace(/ \(\d+\)(?=(\.[^./]*)?$)/, "");
+
+async function writeChunks(
+  dataset_id: string,
+  document: DocumentState,
+  place: string,
+  directory: string,
+  context: Context,
+): Promise<string> {
+  const { files } = context.host;
+  const lines: string[] = [];
+  const rows = context.each(chunks.list, { dataset_id, document_id: document.id });
+  for await (const { position, content, answer, keywords, enabled, child_chunks } of rows) {
+    const children = child_chunks.map((child) => child.content);
+    lines.push(`${JSON.stringify({ position, content, answer, keywords, enabled, children })}\n`);
+  }
+  const file = `${place.replace(/^documents\//, "chunks/")}.jsonl`;
+  await files.makeFolder(dirname(join(directory, file)));
+  await files.writeAtomic(join(directory, file), lines.join(""));
+  return file;
+}
+
+/** Takes away the files of documents that are gone, once the manifest no longer names them. */
+async function* removeStale(
+  directory: string,
+  before: Manifest | undefined,
+  now: readonly BundledDocument[],
+  { host: { files } }: Context,
+): AsyncGenerator<Change> {
+  const kept = new Set(now.flatMap(({ file, chunks: other }) => [file, other]));
+  for (const { name, file, bytes, chunks: other } of before?.state.documents ?? []) {
+    if (other !== undefined && !kept.has(other)) await files.remove(join(directory, other));
+    if (file === null || kept.has(file)) continue;
+    await files.remove(join(directory, file));
+    yield { action: "removed", document: name, file, bytes };
+  }
+}
+
+const incomplete = (without: readonly DocumentState[], state: KbState) =>
+  new CliError(
+    "partial",
+    `${without.length} of ${state.documents.length} documents have no file on the server: ${without[0]?.name}`,
+    {
+      verdict: true,
+      details: { without: without.map(({ id, name }) => ({ id, name })) },
+      hint: "documents of other sources, such as web pages, cannot be downloaded; --chunks keeps their text",
+    },
+  );

@@ -1,0 +1,125 @@
+import { CliError } from "../errors.ts";
+import type { Files } from "../host.ts";
+import { isObject } from "../json.ts";
+import type { FieldState, KbState } from "./kb-state.ts";
+
+/** A knowledge base as a file describes it; what the file leaves out is left as it is. */
+export interface KbFile {
+  readonly knowledge_base: string;
+  readonly description?: string;
+  readonly permission?: string;
+  readonly indexing_technique?: string;
+  /** `provider/model`. */
+  readonly embedding_model?: string;
+  /** Search settings; those that are not named stay. */
+  readonly retrieval_model?: Readonly<Record<string, unknown>>;
+  /** All tags that are bound. */
+  readonly tags?: readonly string[];
+  /** Metadata fields and their types; others stay. */
+  readonly metadata?: Readonly<Record<string, FieldState["type"]>>;
+  readonly built_in_fields?: boolean;
+}
+
+type Check = (value: unknown) => string | undefined;
+
+const isText: Check = (value) => (typeof value === "string" ? undefined : "is no text");
+const among =
+  (...words: readonly string[]): Check =>
+  (value) =>
+    words.includes(String(value)) ? undefined : `is not one of ${words.join(", ")}`;
+
+const searchFields: ReadonlySet<string> = new Set([
+  "search_method",
+  "reranking_enable",
+  "reranking_mode",
+  "reranking_model",
+  "top_k",
+  "score_threshold_enabled",
+  "score_threshold",
+  "weights",
+]);
+
+/** What may stand in a file, and what is wrong with a value. */
+const checks: Readonly<Record<keyof KbFile, Check>> = {
+  knowledge_base: (value) => (typeof value === "string" && value !== "" ? undefined : "is no name"),
+  description: isText,
+  permission: among("only_me", "all_team_members", "partial_members"),
+  indexing_technique: among("high_quality", "economy"),
+  embedding_model: (value) =>
+    typeof value === "string" && value.includes("/") ? undefined : "is no provider/model",
+  retrieval_model: (value) => {
+    if (!isObject(value)) return "is no mapping";
+    const other = Object.keys(value).find((key) => !searchFields.has(key));
+    return other === undefined ? undefined : `has no field ${other}`;
+  },
+  tags: (value) =>
+    Array.isArray(value) && value.every((tag) => typeof tag === "string")
+      ? undefined
+      : "is no list of texts",
+  metadata: (value) =>
+    isObject(value)
+      ? Object.entries(value)
+          .filter(([, type]) => !["string", "number", "time"].includes(String(type)))
+          .map(([name]) => `says of ${name} what is not one of string, number, time`)[0]
+      : "is no mapping of names to types",
+  built_in_fields: (value) =>
+    typeof value === "boolean" ? undefined : "is neither true nor false",
+};
+
+/** Reads and checks a file. Throws usage with the line of what is wrong. */
+export async function readKbFile(path: string, files: Files): Promise<KbFile> {
+  const { LineCounter, isMap, isScalar, parseDocument } = await import("yaml");
+  if ((await files.stat(path)) === null) {
+    throw new CliError("usage", `there is no file ${path}`, {
+      changed: "nothing",
+      hint: "kb pull <kb> writes one of a knowledge base that is there",
+    });
+  }
+  const text = new TextDecoder().decode(await files.read(path));
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines });
+  const wrong = (offset: number, message: string, hint?: string) =>
+    new CliError("usage", `${path} line ${lines.linePos(offset).line}: ${message}`, {
+      changed: "nothing",
+      hint,
+    });
+  const [broken] = document.errors;
+  if (broken) throw wrong(broken.pos[0], broken.message.split("\n")[0] ?? "this is no YAML");
+  if (!isMap(document.contents)) throw wrong(0, "this is no mapping", "kb pull writes one");
+  for (const { key, value } of document.contents.items) {
+    const offset = isScalar(key) ? (key.range?.[0] ?? 0) : 0;
+    const name = isScalar(key) ? String(key.value) : "";
+    if (!Object.hasOwn(checks, name)) {
+      const names = Object.keys(checks).join(", ");
+      throw wrong(offset, `there is no field ${JSON.stringify(name)}`, `fields are: ${names}`);
+    }
+    const plain: unknown =
+      value === null ? null : (document.toJS() as Record<string, unknown>)[name];
+    const problem = checks[name as keyof KbFile](plain); // one of its keys, by the check above
+    if (problem !== undefined) throw wrong(offset, `${name} ${problem}`);
+  }
+  const found = document.toJS() as KbFile; // every field was checked
+  if (found.knowledge_base === undefined) throw wrong(0, "knowledge_base is missing");
+  return found;
+}
+
+/** What a file says of a knowledge base as it is now. */
+export function kbFileOf({ settings, tags, fields, built_in_fields }: KbState): KbFile {
+  return {
+    knowledge_base: settings.name,
+    description: settings.description,
+    permission: settings.permission,
+    ...(settings.indexing_technique !== null && {
+      indexing_technique: settings.indexing_technique,
+    }),
+    ...(settings.embedding_model !== null && { embedding_model: settings.embedding_model }),
+    ...(isObject(settings.retrieval_model) && {
+      retrieval_model: Object.fromEntries(
+        Object.entries(settings.retrieval_model).filter(([key]) => searchFields.has(key)),
+      ),
+    }),
+    tags,
+    metadata: Object.fromEntries(fields.map(({ name, type }) => [name, type])),
+    built_in_fields,
+  };
+}

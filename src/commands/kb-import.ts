@@ -1,0 +1,382 @@
+import { join } from "node:path";
+import { mapped } from "../api/mapped.ts";
+import { ApiError, CliError } from "../errors.ts";
+import { valueAt } from "../json.ts";
+import * as documents from "../operations/documents.ts";
+import * as knowledge from "../operations/knowledge.ts";
+import * as metadata from "../operations/metadata.ts";
+import * as models from "../operations/models.ts";
+import * as tags from "../operations/tags.ts";
+import { indexed } from "./indexed.ts";
+import type { Standing } from "./indexed.ts";
+import { contentIn, readManifest, requireWhole, sha256 } from "./kb-bundle.ts";
+import type { BundledDocument, Manifest } from "./kb-bundle.ts";
+import { contentsOf } from "./kb-contents.ts";
+import { stateOf } from "./kb-state.ts";
+import type { Context } from "./task.ts";
+
+/** Input of `kb import`. */
+export interface ImportInput {
+  readonly directory: string;
+  readonly name?: string | undefined;
+  readonly into?: string | undefined;
+  readonly map_model?: readonly string[] | undefined;
+}
+
+/** One thing that was made. */
+interface Made {
+  readonly action: "created" | "there" | "failed";
+  readonly what: "knowledge base" | "field" | "tag" | "document";
+  readonly name: string;
+  readonly id: string | null;
+  readonly note: string | null;
+}
+
+/** Uploads at once: a stock server serves ten connections (server §20). */
+const lanes = 3;
+/** Documents whose values go with one request. */
+const valuesAtOnce = 50;
+
+/**
+ * Makes a knowledge base from an export. The whole folder is checked before anything is sent. An
+ * import that was ended early goes on when it is repeated: what is there with the same content is
+ * left as it is.
+ */
+export async function* run(input: ImportInput, context: Context): AsyncGenerator<Made> {
+  const { directory } = input;
+  const { files } = context.host;
+  const manifest = await readManifest(directory, files);
+  if (!manifest) {
+    throw new CliError("usage", `${directory} holds no export`, {
+      changed: "nothing",
+      hint: "kb export <kb> <dir> makes one",
+    });
+  }
+  await requireWhole(directory, manifest, files);
+  const model = await modelFor(manifest, input.map_model ?? [], context);
+  if (context.asked.dryRun) {
+    yield* planned(input, manifest);
+    return;
+  }
+  const target = await targetFor(input, manifest, model, context);
+  yield made("knowledge base", target.name, target.id, target.created);
+  yield* fieldsAndTags(target.id, manifest, context);
+  yield* content(directory, target.id, manifest, context);
+  if (target.note !== undefined) await files.remove(target.note);
+}
+
+const made = (what: Made["what"], name: string, id: string | null, created = true): Made => ({
+  action: created ? "created" : "there",
+  what,
+  name,
+  id,
+  note: null,
+});
+
+function* planned(input: ImportInput, { state }: Manifest): Generator<Made> {
+  const name = input.into ?? input.name ?? state.settings.name;
+  yield { ...made("knowledge base", name, null, input.into === undefined), note: "not sent" };
+  for (const { name: field } of state.fields)
+    yield { ...made("field", field, null), note: "not sent" };
+  for (const tag of state.tags) yield { ...made("tag", tag, null), note: "not sent" };
+  for (const document of state.documents)
+    yield { ...made("document", document.name, null), note: "not sent" };
+}
+
+/** The embedding model under its name at the target; refuses one that is not active there. */
+async function modelFor(
+  { state }: Manifest,
+  mappings: readonly string[],
+  context: Context,
+): Promise<string | undefined> {
+  const { embedding_model: model, indexing_technique } = state.settings;
+  const mapping = new Map(
+    mappings.map((text) => {
+      const at = text.indexOf("=");
+      if (at < 1) throw new CliError("usage", `--map-model ${JSON.stringify(text)} is no old=new`);
+      return [text.slice(0, at), text.slice(at + 1)] as const;
+    }),
+  );
+  if (model === null || indexing_technique !== "high_quality") return undefined;
+  const wanted = mapping.get(model) ?? model;
+  const active = await context.call(models.list, { model_type: "text-embedding" });
+  const names = active.flatMap((provider) =>
+    provider.models.map((each) => `${provider.provider}/${each.model}`),
+  );
+  if (names.includes(wanted)) return wanted;
+  throw new CliError("refused", `the embedding model ${wanted} is not active there`, {
+    changed: "nothing",
+    details: { active: names },
+    hint:
+      names.length > 0
+        ? `--map-model '${model}=${names[0]}' takes another one`
+        : "activate an embedding model in the workspace first",
+  });
+}
+
+interface Target {
+  readonly id: string;
+  readonly name: string;
+  readonly created: boolean;
+  readonly note?: string;
+}
+
+/** The knowledge base to fill: a new one, the one of --into, or the one of an import that was cut. */
+async function targetFor(
+  input: ImportInput,
+  manifest: Manifest,
+  model: string | undefined,
+  context: Context,
+): Promise<Target> {
+  const { settings } = manifest.state;
+  if (input.into !== undefined) {
+    return { id: await context.find("kb", input.into), name: input.into, created: false };
+  }
+  const name = input.name ?? settings.name;
+  const note = await noteOf(name, manifest, context);
+  const begun = await noted(note, context);
+  if (begun !== undefined) {
+    await context.notice(`an import into ${name} was begun; it goes on`);
+    return { id: begun, name, created: false, note };
+  }
+  const slash = model?.lastIndexOf("/") ?? -1;
+  const create = {
+    name,
+    description: settings.description,
+    ...(settings.indexing_technique && {
+      indexing_technique: settings.indexing_technique as "economy",
+    }),
+    permission: settings.permission === "only_me" ? "only_me" : "all_team_members",
+    ...(model !== undefined && {
+      embedding_model_provider: model.slice(0, slash),
+      embedding_model: model.slice(slash + 1),
+    }),
+    retrieval_model: settings.retrieval_model,
+  } as const;
+  const { id } = await context.call(knowledge.create, create).catch((error: unknown) => {
+    if (!(error instanceof ApiError) || error.kind !== "refused") throw error;
+    throw new ApiError(error.kind, error.message, error.refusal, {
+      ...error.told,
+      hint: `--name gives it another name, --into ${JSON.stringify(name)} fills the one that is there`,
+    });
+  });
+  await context.host.files.makeFolder(join(context.host.folders.state, "imports"), 0o700);
+  await context.host.files.writeAtomic(note, `${JSON.stringify({ dataset_id: id, name })}\n`);
+  return { id, name, created: true, note };
+}
+
+/** File that says which knowledge base an import made, until the import has ended. */
+async function noteOf(name: string, { source }: Manifest, context: Context): Promise<string> {
+  const key = sha256([await context.baseUrl(), source.id, name].join("\n")).slice(0, 32);
+  return join(context.host.folders.state, "imports", `${key}.json`);
+}
+
+/** The knowledge base that an import of the same export made, if it is still there. */
+async function noted(note: string, context: Context): Promise<string | undefined> {
+  if ((await context.host.files.stat(note)) === null) return undefined;
+  const text = new TextDecoder().decode(await context.host.files.read(note));
+  const id = valueAt(JSON.parse(text), "dataset_id");
+  if (typeof id !== "string") return undefined;
+  try {
+    await context.call(knowledge.show, { dataset_id: id });
+    return id;
+  } catch (error) {
+    if (error instanceof CliError && error.kind === "not-found") return undefined;
+    throw error;
+  }
+}
+
+async function* fieldsAndTags(
+  dataset_id: string,
+  { state }: Manifest,
+  context: Context,
+): AsyncGenerator<Made> {
+  const before = await context.call(metadata.overview, { dataset_id });
+  for (const { name, type } of state.fields) {
+    if (before.doc_metadata.some((field) => field.name === name)) continue;
+    const { id } = await context.call(metadata.create, { dataset_id, name, type });
+    yield made("field", name, id);
+  }
+  if (before.built_in_field_enabled !== state.built_in_fields) {
+    const row = state.built_in_fields ? metadata.enableBuiltIn : metadata.disableBuiltIn;
+    await context.call(row, { dataset_id });
+  }
+  if (state.tags.length === 0) return;
+  const all = await context.call(tags.list, {});
+  const ids: string[] = [];
+  for (const name of state.tags) {
+    const there = all.find((tag) => tag.name === name);
+    const { id } = there ?? (await context.call(tags.create, { name }));
+    ids.push(id);
+    yield made("tag", name, id, !there);
+  }
+  await context.call(tags.bind, { tag_ids: ids, target_id: dataset_id });
+}
+
+/** Documents with their values and marks; those that are there with the same content stay. */
+async function* content(
+  directory: string,
+  dataset_id: string,
+  manifest: Manifest,
+  context: Context,
+): AsyncGenerator<Made> {
+  const there = await contentThere(dataset_id, context);
+  const ids = new Map<BundledDocument, string>();
+  const failures: Made[] = [];
+  const names = new Set<string>();
+  const wanted: (readonly [BundledDocument, boolean])[] = [];
+  for (const document of manifest.state.documents) {
+    if (document.file === null) {
+      failures.push(failed(document, "the export holds no content of it"));
+      continue;
+    }
+    const id = there.get(`${document.name}\n${document.sha256}`)?.shift();
+    if (id !== undefined) ids.set(document, id);
+    else wanted.push([document, names.has(document.name)]);
+    names.add(document.name);
+  }
+  const send = async ([document, again]: readonly [BundledDocument, boolean]) => {
+    try {
+      const id = await upload(directory, dataset_id, manifest, document, again, context);
+      ids.set(document, id);
+      return made("document", document.name, id);
+    } catch (error) {
+      const one =
+        error instanceof CliError && (error.kind === "refused" || error.kind === "failure");
+      if (!one || context.signal.aborted) throw error;
+      return failed(document, error.message);
+    }
+  };
+  // A second document of a name is sent after the first: at once they would become one.
+  const [firsts, seconds] = [wanted.filter(([, again]) => !again), wanted.filter(([, a]) => a)];
+  for (const [group, atOnce] of [
+    [firsts, lanes],
+    [seconds, 1],
+  ] as const) {
+    for await (const result of mapped(group, atOnce, send)) {
+      if (result.action === "failed") failures.push(result);
+      else yield result;
+    }
+  }
+  const ours = new Set(ids.values());
+  const look = async () => {
+    const found: Standing[] = [];
+    for await (const document of context.each(documents.list, { dataset_id }))
+      if (ours.has(document.id)) found.push(document);
+    return found;
+  };
+  for await (const { name, id, indexing_status, error } of indexed(look, context)) {
+    if (indexing_status === "completed") continue;
+    failures.push({ action: "failed", what: "document", name, id, note: error ?? indexing_status });
+  }
+  await setValues(dataset_id, ids, context);
+  await setMarks(dataset_id, ids, context);
+  yield* failures;
+  if (failures.length > 0) {
+    throw new CliError(
+      "partial",
+      `${failures.length} of ${manifest.state.documents.length} documents are not there: ${failures[0]?.name}: ${failures[0]?.note}`,
+      { verdict: true, hint: "repeat the import: what is there is left as it is" },
+    );
+  }
+  await context.notice(
+    `${manifest.state.documents.length} documents; kb verify ${directory} id:${dataset_id} compares them`,
+  );
+}
+
+const failed = ({ name }: BundledDocument, note: string): Made => ({
+  action: "failed",
+  what: "document",
+  name,
+  id: null,
+  note,
+});
+
+/** Ids of the documents that are there, by name and sum of their content. */
+async function contentThere(
+  dataset_id: string,
+  context: Context,
+): Promise<ReadonlyMap<string, string[]>> {
+  const { documents: found } = await stateOf(dataset_id, context);
+  const there = new Map<string, string[]>();
+  for await (const { document, bytes } of contentsOf(dataset_id, found, context)) {
+    if (!bytes) continue;
+    const key = `${document.name}\n${sha256(bytes)}`;
+    there.set(key, [...(there.get(key) ?? []), document.id]);
+  }
+  return there;
+}
+
+/** Sends one document as it was made; `again`: another one of this name is there already. */
+async function upload(
+  directory: string,
+  dataset_id: string,
+  { state, rules }: Manifest,
+  document: BundledDocument,
+  again: boolean,
+  context: Context,
+): Promise<string> {
+  const { doc_form, indexing_technique } = state.settings;
+  const file = document.file ?? "";
+  const shared = {
+    dataset_id,
+    indexing_technique: (indexing_technique ?? "economy") as "economy",
+    ...(doc_form && { doc_form: doc_form as "text_model" }),
+    process_rule: (document.rule !== null && rules[document.rule]) || { mode: "automatic" },
+  };
+  const bytes = await contentIn(directory, file, context.host.files);
+  // A create by text replaces the one of its name, a file can stand beside it (server §9.2).
+  if (document.from_text && !again) {
+    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+    const answer = await context.call(documents.createByText, {
+      ...shared,
+      name: document.name,
+      text,
+    });
+    return answer.document.id;
+  }
+  const answer = await context.call(documents.createByFile, {
+    ...shared,
+    file: { path: join(directory, file), name: document.name.replaceAll(/[/\\]/g, "∕") },
+    ...(again && { duplicate: false }),
+  });
+  return answer.document.id;
+}
+
+async function setValues(
+  dataset_id: string,
+  ids: ReadonlyMap<BundledDocument, string>,
+  context: Context,
+): Promise<void> {
+  const fields = new Map(
+    (await context.call(metadata.list, { dataset_id })).map(({ name, id }) => [name, id]),
+  );
+  const operations = [...ids].flatMap(([document, document_id]) => {
+    const metadata_list = Object.entries(document.metadata).map(([name, value]) => ({
+      id: fields.get(name) ?? "",
+      name,
+      value,
+    }));
+    return metadata_list.length === 0 ? [] : [{ document_id, metadata_list }];
+  });
+  for (let at = 0; at < operations.length; at += valuesAtOnce) {
+    const operation_data = operations.slice(at, at + valuesAtOnce);
+    await context.call(metadata.set, { dataset_id, operation_data });
+  }
+}
+
+/** Disabled and archived documents become so last: as such they could not be indexed. */
+async function setMarks(
+  dataset_id: string,
+  ids: ReadonlyMap<BundledDocument, string>,
+  context: Context,
+): Promise<void> {
+  const marked = (is: (document: BundledDocument) => boolean) =>
+    [...ids].filter(([document]) => is(document)).map(([, id]) => id);
+  for (const [row, document_ids] of [
+    [documents.disable, marked(({ enabled }) => !enabled)],
+    [documents.archive, marked(({ archived }) => archived)],
+  ] as const) {
+    if (document_ids.length > 0) await context.call(row, { dataset_id, document_ids });
+  }
+}

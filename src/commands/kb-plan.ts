@@ -1,0 +1,68 @@
+import { CliError } from "../errors.ts";
+import * as knowledge from "../operations/knowledge.ts";
+import * as metadata from "../operations/metadata.ts";
+import { readKbFile } from "./kb-file.ts";
+import type { KbFile } from "./kb-file.ts";
+import { settingsOf } from "./kb-state.ts";
+import { steps } from "./kb-steps.ts";
+import type { Present, Step } from "./kb-steps.ts";
+import type { Context } from "./task.ts";
+
+/** What a file describes, what is there, and the way from here to there. */
+export interface Planned {
+  readonly file: KbFile;
+  /** Undefined where there is no such knowledge base yet. */
+  readonly id: string | undefined;
+  readonly present: Present;
+  readonly steps: readonly Step[];
+}
+
+/** Compares a file with the knowledge base of its name. */
+export async function planned(path: string, context: Context): Promise<Planned> {
+  const file = await readKbFile(path, context.host.files);
+  const id = await idOf(file.knowledge_base, context);
+  const present = id === undefined ? undefined : await presentOf(id, context);
+  return { file, id, present, steps: steps(file, present) };
+}
+
+async function idOf(name: string, context: Context): Promise<string | undefined> {
+  try {
+    return await context.find("kb", `name:${name}`);
+  } catch (error) {
+    if (error instanceof CliError && error.kind === "not-found") return undefined;
+    throw error;
+  }
+}
+
+/** What is there, documents aside. */
+async function presentOf(dataset_id: string, context: Context): Promise<Present> {
+  const kb = await context.call(knowledge.show, { dataset_id });
+  const overview = await context.call(metadata.overview, { dataset_id });
+  return {
+    settings: settingsOf(kb),
+    tags: kb.tags.map(({ name }) => name).sort(),
+    fields: overview.doc_metadata.map(({ name, type }) => ({ name, type })),
+    built_in_fields: overview.built_in_field_enabled,
+  };
+}
+
+/** Yields the steps; throws gate when there are any and --exit-code asks for it. */
+export async function* run(
+  input: { readonly file: string; readonly exit_code?: boolean | undefined },
+  context: Context,
+): AsyncGenerator<Step> {
+  const plan = await planned(input.file, context);
+  yield* plan.steps;
+  const count = plan.steps.length;
+  if (count === 0) {
+    await context.notice(`${plan.file.knowledge_base} is as ${input.file} says`);
+    return;
+  }
+  await context.notice(`${count} changes; kb apply ${input.file} makes them`);
+  if (input.exit_code) {
+    throw new CliError("gate", `${plan.file.knowledge_base} differs in ${count} points`, {
+      verdict: true,
+      details: { changes: count },
+    });
+  }
+}

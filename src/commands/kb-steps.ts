@@ -1,0 +1,90 @@
+import { isObject } from "../json.ts";
+import type { KbFile } from "./kb-file.ts";
+import type { FieldState, KbState } from "./kb-state.ts";
+
+/** One change that makes a knowledge base what a file says. */
+export interface Step {
+  readonly action: "create" | "change" | "bind" | "unbind" | "switch";
+  readonly what: "knowledge base" | "setting" | "tag" | "field" | "built-in fields";
+  readonly name: string;
+  readonly from: unknown;
+  readonly to: unknown;
+  readonly note: string | null;
+}
+
+/** What is there; undefined where there is no such knowledge base. */
+export type Present = Omit<KbState, "documents"> | undefined;
+
+const settingNames = [
+  "description",
+  "permission",
+  "indexing_technique",
+  "embedding_model",
+] as const;
+
+/**
+ * The steps from what is there to what the file says, in the order in which they are taken. Throws
+ * nothing: a field of another type, which no server changes, is a step with a note.
+ */
+export function steps(file: KbFile, present: Present): readonly Step[] {
+  const found: Step[] = [];
+  const add = (step: Partial<Step> & Pick<Step, "action" | "what" | "name">) =>
+    found.push({ from: null, to: null, note: null, ...step });
+
+  if (!present) add({ action: "create", what: "knowledge base", name: file.knowledge_base });
+  for (const name of settingNames) {
+    const [from, to] = [present?.settings[name] ?? null, file[name]];
+    if (to === undefined || to === (from ?? "")) continue;
+    const note =
+      present && (name === "indexing_technique" || name === "embedding_model")
+        ? "indexes every document again"
+        : null;
+    add({ action: present ? "change" : "create", what: "setting", name, from, to, note });
+  }
+  for (const { name, from, to } of searchChanges(file, present)) {
+    add({ action: present ? "change" : "create", what: "setting", name, from, to });
+  }
+  const bound = new Set(present?.tags);
+  for (const name of file.tags ?? []) {
+    if (!bound.delete(name)) add({ action: "bind", what: "tag", name });
+  }
+  if (file.tags) for (const name of bound) add({ action: "unbind", what: "tag", name });
+  for (const field of Object.entries(file.metadata ?? {})) {
+    const step = fieldStep(field, present?.fields ?? []);
+    if (step) add(step);
+  }
+  const before = present?.built_in_fields ?? false;
+  const after = file.built_in_fields ?? before;
+  if (after !== before) {
+    const name = after ? "on" : "off";
+    add({ action: "switch", what: "built-in fields", name, from: before, to: after });
+  }
+  return found;
+}
+
+function fieldStep(
+  [name, type]: readonly [string, FieldState["type"]],
+  fields: readonly FieldState[],
+): (Partial<Step> & Pick<Step, "action" | "what" | "name">) | undefined {
+  const there = fields.find((field) => field.name === name);
+  if (there === undefined) return { action: "create", what: "field", name, to: type };
+  if (there.type === type) return undefined;
+  return {
+    action: "change",
+    what: "field",
+    name,
+    from: there.type,
+    to: type,
+    note: "no server changes the type of a field: delete it, with its values, or keep its type",
+  };
+}
+
+/** Search settings that differ, by path. */
+function* searchChanges({ retrieval_model: wanted }: KbFile, present: Present) {
+  const there = present?.settings.retrieval_model;
+  for (const [key, to] of Object.entries(wanted ?? {})) {
+    const from = isObject(there) ? there[key] : undefined;
+    if (JSON.stringify(from) !== JSON.stringify(to))
+      yield { name: `retrieval_model.${key}`, from: from ?? null, to };
+  }
+}

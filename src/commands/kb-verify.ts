@@ -1,0 +1,65 @@
+import { CliError } from "../errors.ts";
+import { contentIn, readManifest, sha256 } from "./kb-bundle.ts";
+import { differences } from "./kb-compare.ts";
+import type { ComparedDocument, Difference, Side } from "./kb-compare.ts";
+import { contentsOf } from "./kb-contents.ts";
+import { stateOf } from "./kb-state.ts";
+import type { Context } from "./task.ts";
+
+/** Input of `kb verify`. */
+export interface VerifyInput {
+  readonly a: string;
+  readonly b: string;
+  readonly to_profile?: string | undefined;
+}
+
+/**
+ * Compares two knowledge bases, or exports of them, down to the bytes of every document. Yields the
+ * differences; throws gate when there are any.
+ */
+export async function* run(input: VerifyInput, context: Context): AsyncGenerator<Difference> {
+  const there = input.to_profile === undefined ? context : context.at(input.to_profile);
+  const a = await sideOf(input.a, context);
+  const b = await sideOf(input.b, there);
+  let count = 0;
+  for (const difference of differences(a, b)) {
+    count++;
+    yield difference;
+  }
+  const checked = `${a.documents.length} and ${b.documents.length} documents, their content and metadata, ${a.fields.length} fields, ${a.tags.length} tags and the settings were compared`;
+  if (count > 0) {
+    throw new CliError("gate", `${count} differences: ${checked}`, {
+      verdict: true,
+      details: { differences: count },
+    });
+  }
+  await context.notice(`no difference: ${checked}`);
+}
+
+/** What a folder or a knowledge base holds; a folder is one that has a manifest, or is a path. */
+async function sideOf(text: string, context: Context): Promise<Side> {
+  const { files } = context.host;
+  const manifest = await readManifest(text, files);
+  if (manifest) {
+    const documents: ComparedDocument[] = [];
+    for (const document of manifest.state.documents) {
+      const bytes = document.file === null ? null : await contentIn(text, document.file, files);
+      // What lies in the folder counts, not what the manifest says of it.
+      documents.push({ ...document, sha256: bytes ? sha256(bytes) : null });
+    }
+    return { ...manifest.state, documents };
+  }
+  if (/[/\\]/.test(text) || (await files.stat(text))?.isDirectory) {
+    throw new CliError("usage", `${text} holds no export`, {
+      changed: "nothing",
+      hint: "kb export <kb> <dir> makes one; a knowledge base of that name is name:…",
+    });
+  }
+  const dataset_id = await context.find("kb", text);
+  const state = await stateOf(dataset_id, context);
+  const sums = new Map<string, string | null>();
+  for await (const { document, bytes } of contentsOf(dataset_id, state.documents, context))
+    sums.set(document.id, bytes ? sha256(bytes) : null);
+  const documents = state.documents.map((each) => ({ ...each, sha256: sums.get(each.id) ?? null }));
+  return { ...state, documents };
+}

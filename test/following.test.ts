@@ -1,0 +1,164 @@
+import { describe, expect, test } from "vitest";
+import { cutAt, eventEnds, followsThrough, runs, seeded } from "./following.ts";
+import { endsOf, gateway, playedRun, recordedRun } from "./played-run.ts";
+import type { Played } from "./played-run.ts";
+import { cli } from "./support.ts";
+
+describe.each(runs)("%s", (title, flags) => {
+  const run = recordedRun(title);
+
+  test("without a cut", () => followsThrough(run, flags, []));
+
+  test("cut after every event", async () => {
+    const random = seeded(title.length);
+    for (const at of eventEnds(run)) await followsThrough(run, flags, [cutAt(at, random)]);
+  });
+
+  test("cut at every byte around an event", async () => {
+    const random = seeded(title.length + 1);
+    const ends = eventEnds(run);
+    const middle = ends[Math.floor(random() * ends.length)] ?? 0;
+    for (let at = Math.max(1, middle - 20); at < middle + 40; at++)
+      await followsThrough(run, flags, [cutAt(at, random)]);
+  });
+
+  test("cut again and again", async () => {
+    const random = seeded(title.length + 2);
+    for (let turn = 0; turn < 10; turn++) {
+      const size = endsOf(run).at(-1) ?? 0;
+      const places = Array.from({ length: 4 }, () => 1 + Math.floor(random() * (size - 1)));
+      const cuts = places.sort((a, b) => a - b).map((at) => cutAt(at, random));
+      await followsThrough(run, flags, cuts);
+    }
+  });
+
+  test("silence in the middle is a cut", () =>
+    followsThrough(run, flags, [cutAt(eventEnds(run)[2] ?? 1, seeded(1), true)]));
+});
+
+const follow = async (run: readonly Played[], at: number, flags: readonly string[] = []) => {
+  const server = await playedRun(run, [{ at, how: "end", lost: 0, refusals: [] }]);
+  const id = String(run[0]?.data["workflow_run_id"]);
+  return cli(["wf", "events", id, "--follow", ...flags], {
+    env: { KB_BASE_URL: server.baseUrl, KB_APP_KEY: "app-x" },
+  });
+};
+
+/** A run that says these pieces, one event each, and gives these outputs. */
+function talking(pieces: readonly string[], outputs: object): readonly Played[] {
+  const id = "5b1c1b8e-6d0f-4a52-9f1e-2f1f0a3f7c11";
+  const events = [
+    { event: "workflow_started", data: { id, reason: "initial" } },
+    ...pieces.map((text) => ({
+      event: "text_chunk",
+      data: { text, from_variable_selector: ["llm", "text"] },
+    })),
+    { event: "workflow_finished", data: { id, status: "succeeded", outputs } },
+  ];
+  return events.map(({ event, data: inner }) => {
+    const data = { event, workflow_run_id: id, data: inner };
+    return { event, raw: JSON.stringify(data), data };
+  });
+}
+
+describe("the text alone", () => {
+  const pieces = ["Leave ", "is ", "30 days", ",\n", "in the first ", "year 25 — ", "plus ", "1."];
+  const whole = pieces.join("");
+  const run = talking(pieces, { answer: whole, count: 3 });
+
+  test("is whole wherever the line is cut", async () => {
+    for (let at = 1; at < (endsOf(run).at(-1) ?? 0); at += 7) {
+      const ran = await follow(run, at, ["--text"]);
+      expect(ran.exit, ran.err).toBe(0);
+      expect(ran.out, `cut at ${at}`).toBe(whole);
+    }
+  });
+
+  test("is said to be incomplete where no output holds it", async () => {
+    const other = talking(pieces, { answer: `${whole} Ask people.`, summary: "other" });
+    const cut = (eventEnds(other)[3] ?? 0) + 5;
+    const ran = await follow(other, cut, ["--text"]);
+    expect(ran.out).toBe(`${whole} Ask people.`);
+    const hidden = talking(pieces, { first: "other", second: "text" });
+    const lost = await follow(hidden, cut, ["--text"]);
+    expect(lost.out).toBe("Leave is 30 daysin the first year 25 — plus 1.");
+    expect(lost.err).toContain("some of what was sent meanwhile, such as text, is missing here");
+  });
+
+  test("is the one text among the outputs of a run that streamed none", async () => {
+    const ran = await follow(talking([], { answer: "42 days", count: 3 }), 1, ["--text"]);
+    expect(ran.out).toBe("42 days");
+  });
+
+  test.each([
+    [["--text", "--only", "node_started"], "--only picks events"],
+    [["--text", "-o", "json"], "in no other format"],
+  ])("is refused with %j", async (flags, message) => {
+    const ran = await follow(run, 1, flags);
+    expect(ran.exit).toBe(2);
+    expect(ran.err).toContain(message);
+  });
+});
+
+test("kinds are picked, and gaps are told all the same", async () => {
+  const title = "slow run, streaming, a node takes 6 s";
+  const [, , third = 0] = eventEnds(recordedRun(title));
+  const ran = await follow(recordedRun(title), third, [
+    "--only",
+    "workflow_finished, node_started",
+    "-o",
+    "jsonl",
+  ]);
+  const kinds = ran.out.match(/(?<="event": ?")\w+/g);
+  expect(kinds).toEqual([
+    "node_started",
+    "_gap",
+    "node_started",
+    "node_started",
+    "workflow_finished",
+  ]);
+});
+
+test("what happened on the way stands in one line", async () => {
+  const title = "slow run, streaming, a node takes 6 s";
+  const [, , third = 0] = eventEnds(recordedRun(title));
+  const ran = await follow(recordedRun(title), third, ["-o", "jsonl"]);
+  expect(ran.err).toMatch(/\n9 events, 1 reconnect, 3 repeats dropped, 1 gap in \d+\.\d s\n$/);
+});
+
+describe("several runs", () => {
+  /** Two recorded runs behind one address, each with a cut of its own. */
+  const both = ["run, streaming", "slow run, streaming, a node takes 6 s"].map(recordedRun);
+
+  async function together(flags: readonly string[], titles = both) {
+    const servers = await Promise.all(
+      titles.map((run) =>
+        playedRun(run, [{ at: eventEnds(run)[2] ?? 1, how: "reset", lost: 1, refusals: [503] }]),
+      ),
+    );
+    const ids = titles.map((run) => String(run[0]?.data["workflow_run_id"]));
+    const front = await gateway(new Map(ids.map((id, at) => [id, servers[at]?.baseUrl ?? ""])));
+    return cli(["wf", "events", ...ids, "--follow", ...flags], {
+      env: { KB_BASE_URL: front, KB_APP_KEY: "app-x", TZ: "UTC" },
+    });
+  }
+
+  test("stand side by side, each line with its run, each event once", async () => {
+    const ran = await together([]);
+    expect(ran.exit, ran.err).toBe(0);
+    const lines = ran.out.trimEnd().split("\n");
+    expect(lines.filter((line) => !/^[0-9a-f]{8} {2}/.test(line))).toEqual([]);
+    for (const run of both) {
+      const name = String(run[0]?.data["workflow_run_id"]).slice(0, 8);
+      const started = lines.filter((line) => line.startsWith(name) && /node_started/.test(line));
+      expect(started).toHaveLength(run.filter(({ event }) => event === "node_started").length);
+    }
+  });
+
+  test("end with the gravest of their ends, and tell all", async () => {
+    const failing = recordedRun("run that fails, streaming");
+    const ran = await together(["-o", "jsonl"], [...both, failing]);
+    expect(ran.exit).toBe(9);
+    expect(ran.err).toContain("1 of 3 runs: run ");
+  });
+});

@@ -1,0 +1,164 @@
+import { expect } from "vitest";
+import { cli } from "./support.ts";
+import { endsOf, playedRun } from "./played-run.ts";
+import type { Cut, Played, Refusal } from "./played-run.ts";
+
+/** Recorded runs, and whether they go on through a pause. */
+export const runs: readonly (readonly [title: string, flags: readonly string[]])[] = [
+  ["run, streaming", []],
+  ["run that fails, streaming", []],
+  ["slow run, streaming, a node takes 6 s", []],
+  ["run with human input, streaming: ends at the pause", []],
+  ["paused run, snapshot and continue_on_pause, form submitted after 3 s", ["--through-pauses"]],
+  ["run of increment_loop_with_break_condition_workflow", []],
+  ["iteration: array_iteration_formatting_workflow", []],
+  ["node that is retried twice, then fails", []],
+  ["node that fails with a default value: partial-succeeded", []],
+  ["chatflow with iteration and conversation variable", []],
+  ["chatflow that pauses", []],
+];
+
+/** Numbers from 0 to 1 that are the same in every run of a seed. */
+export function seeded(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state * 1_103_515_245 + 12_345) % 2 ** 31;
+    return state / 2 ** 31;
+  };
+}
+
+/** A cut of a random kind at this byte. */
+export function cutAt(at: number, random: () => number, silence = false): Cut {
+  const kinds = ["end", "truncated", "reset"] as const;
+  const refusals: readonly Refusal[] = [503, 502, "reset", "empty"];
+  return {
+    at,
+    how: silence ? "silence" : (kinds[Math.floor(random() * kinds.length)] ?? "end"),
+    lost: Math.floor(random() * 4),
+    refusals: refusals.filter(() => random() < 0.2),
+  };
+}
+
+const exits: Readonly<Record<string, number>> = {
+  succeeded: 0,
+  "partial-succeeded": 0,
+  failed: 9,
+  paused: 8,
+};
+
+const inner = ({ data }: Pick<Played, "data">) => (data["data"] ?? {}) as Record<string, unknown>;
+
+/** By what an event is known here; undefined for pieces of text and the like. */
+function keyOf(event: Played): string | undefined {
+  const data = inner(event);
+  const { event: kind } = event;
+  if (kind.startsWith("workflow_")) return [kind, data["reason"], data["status"]].join(" ");
+  if (/^node_(started|finished)$/.test(kind)) return [kind, data["id"], data["status"]].join(" ");
+  if (kind.startsWith("human_input_")) return [kind, data["node_id"]].join(" ");
+  return undefined;
+}
+
+/** Node events of containers, and the end of a waiting node: a snapshot has them, nobody shows them. */
+const onlyInSnapshots = (event: Played): boolean =>
+  event.event.startsWith("node_") &&
+  (/^(iteration|loop)$/.test(String(inner(event)["node_type"])) ||
+    inner(event)["status"] === "paused");
+
+/** A server never says these again. */
+const neverAgain = /^(workflow_started resumption|human_input_form_filled)/;
+
+/**
+ * Follows the run over the cuts and checks what came out against the uncut stream: workflow, node
+ * and form events each once and in order, all else equal or announced as a gap.
+ */
+export async function followsThrough(
+  run: readonly Played[],
+  flags: readonly string[],
+  cuts: readonly Cut[],
+): Promise<void> {
+  const server = await playedRun(run, cuts);
+  const id = String(run[0]?.data["workflow_run_id"]);
+  const silent = cuts.some(({ how }) => how === "silence") ? ["--idle-timeout", "0.1s"] : [];
+  const ran = await cli(["wf", "events", id, "-F", "-o", "jsonl", ...flags, ...silent], {
+    env: { KB_BASE_URL: server.baseUrl, KB_APP_KEY: "app-x" },
+  });
+  const told = `${JSON.stringify(cuts)}\n${ran.err}\n${ran.out}`;
+  const shown = ran.out
+    .trimEnd()
+    .split("\n")
+    .map((raw): Played => {
+      const data = JSON.parse(raw) as Record<string, unknown>; // events are objects
+      return { event: String(data["event"]), raw, data };
+    });
+  const last = run.findLast((event) => /^workflow_(finished|paused)$/.test(event.event));
+  expect(ran.exit, told).toBe(exits[String(last && inner(last)["status"])]);
+
+  const upTo = last ? run.indexOf(last) + 1 : run.length;
+  const expected = run.slice(0, upTo).filter((event) => !onlyInSnapshots(event));
+  checkOrder(expected, shown, told);
+  checkPieces(expected, shown, told);
+  checkFilled(expected, shown, told);
+  expect(shown.filter(onlyInSnapshots), told).toEqual([]);
+}
+
+/** Workflow, node and form events: what is missing is of the kinds that no server says twice. */
+function checkOrder(expected: readonly Played[], shown: readonly Played[], told: string): void {
+  const keys = expected.map(keyOf).filter((key) => key !== undefined);
+  const actual = shown.map(keyOf).filter((key) => key !== undefined);
+  const missing = withoutInOrder(keys, actual);
+  expect(missing, told).not.toBeUndefined();
+  const resumptionLost = missing?.some((key) => key.startsWith("workflow_started resumption"));
+  const inexcusable = missing?.filter((key) => {
+    // The waiting node starts again under its old id: unannounced, that is a repeat.
+    const again = keys.filter((each) => each === key).length > 1;
+    return !neverAgain.test(key) && !(resumptionLost && again);
+  });
+  expect(inexcusable, told).toEqual([]);
+  if (missing && missing.length > 0) {
+    expect(
+      shown.some(({ event }) => event === "_gap"),
+      told,
+    ).toBe(true);
+  }
+}
+
+/** What the list lacks of `all`; undefined when it holds anything else or in another order. */
+function withoutInOrder(all: readonly string[], list: readonly string[]): string[] | undefined {
+  const missing: string[] = [];
+  let at = 0;
+  for (const each of all) {
+    if (list[at] === each) at++;
+    else missing.push(each);
+  }
+  return at === list.length ? missing : undefined;
+}
+
+/** Text, retries, iterations: in order, and where some are missing a gap was told in between. */
+function checkPieces(expected: readonly Played[], shown: readonly Played[], told: string): void {
+  const pieces = expected.filter((event) => keyOf(event) === undefined).map(({ raw }) => raw);
+  let at = 0;
+  let gap = false;
+  for (const { event, raw } of shown) {
+    if (event === "_gap") gap = true;
+    if (!pieces.includes(raw)) continue;
+    const next = pieces.indexOf(raw, at);
+    expect(next, `${raw} is shown out of order\n${told}`).toBeGreaterThanOrEqual(at);
+    if (next > at) expect(gap, `unsaid before ${raw}\n${told}`).toBe(true);
+    at = next + 1;
+    gap = false;
+  }
+  if (at < pieces.length) expect(gap, `unsaid at the end\n${told}`).toBe(true);
+}
+
+/** A filled gap and the text before it are an output of the run. */
+function checkFilled(expected: readonly Played[], shown: readonly Played[], told: string): void {
+  const outputs = inner(expected.at(-1) ?? { data: {} })["outputs"];
+  for (const event of shown.filter(({ event: kind }) => kind === "_gap_filled")) {
+    const { output, from, text } = inner(event);
+    const whole = (outputs as Record<string, unknown>)[String(output)];
+    expect(String(whole).slice(Number(from)), told).toBe(text);
+  }
+}
+
+/** Bytes after which an event is whole. */
+export const eventEnds = (run: readonly Played[]): readonly number[] => endsOf(run).slice(0, -1);

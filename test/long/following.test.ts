@@ -1,0 +1,23 @@
+import { describe, test } from "vitest";
+import { cutAt, followsThrough, runs, seeded } from "../following.ts";
+import { endsOf, recordedRun } from "../played-run.ts";
+
+describe.each(runs)("%s", (title, flags) => {
+  const run = recordedRun(title);
+  const size = endsOf(run).at(-1) ?? 0;
+
+  test("cut at every byte", { timeout: 600_000 }, async () => {
+    const random = seeded(title.length);
+    for (let at = 1; at < size; at++) await followsThrough(run, flags, [cutAt(at, random)]);
+  });
+
+  test("cut at random, up to eight times", { timeout: 600_000 }, async () => {
+    const random = seeded(title.length + 7);
+    for (let turn = 0; turn < 200; turn++) {
+      const count = 1 + Math.floor(random() * 8);
+      const places = Array.from({ length: count }, () => 1 + Math.floor(random() * (size - 1)));
+      const cuts = places.sort((a, b) => a - b).map((at) => cutAt(at, random));
+      await followsThrough(run, flags, cuts);
+    }
+  });
+});
