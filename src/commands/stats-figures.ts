@@ -1,3 +1,5 @@
+import { numbers } from "./numbers.ts";
+import type { Numbers } from "./numbers.ts";
 import { isEnded } from "./run-outcome.ts";
 import type { LoggedRun } from "./logged-run.ts";
 import type { FigureName } from "./stats-fields.ts";
@@ -7,8 +9,8 @@ export interface Tally {
   runs: number;
   readonly statuses: Map<string, number>;
   /** Of ended runs. */
-  readonly seconds: number[];
-  readonly tokens: number[];
+  readonly seconds: Numbers;
+  readonly tokens: Numbers;
   steps: number | undefined;
   /** Runs whose time is that from start to finish. */
   byClock: number;
@@ -17,8 +19,8 @@ export interface Tally {
 export const tally = (): Tally => ({
   runs: 0,
   statuses: new Map(),
-  seconds: [],
-  tokens: [],
+  seconds: numbers(),
+  tokens: numbers(),
   steps: undefined,
   byClock: 0,
 });
@@ -26,8 +28,8 @@ export const tally = (): Tally => ({
 export function count(into: Tally, run: LoggedRun): void {
   into.runs++;
   add(into.statuses, run.status, 1);
-  if (run.seconds !== undefined) into.seconds.push(run.seconds);
-  if (run.tokens !== undefined) into.tokens.push(run.tokens);
+  if (run.seconds !== undefined) into.seconds.add(run.seconds);
+  if (run.tokens !== undefined) into.tokens.add(run.tokens);
   if (run.steps !== undefined) into.steps = (into.steps ?? 0) + run.steps;
   if (run.byClock) into.byClock++;
 }
@@ -38,8 +40,8 @@ export function together(tallies: readonly Tally[]): Tally {
   for (const each of tallies) {
     all.runs += each.runs;
     for (const [status, runs] of each.statuses) add(all.statuses, status, runs);
-    for (const value of each.seconds) all.seconds.push(value);
-    for (const value of each.tokens) all.tokens.push(value);
+    all.seconds.addAll(each.seconds);
+    all.tokens.addAll(each.tokens);
     if (each.steps !== undefined) all.steps = (all.steps ?? 0) + each.steps;
     all.byClock += each.byClock;
   }
@@ -54,8 +56,8 @@ export type Figures = Readonly<Record<FigureName, number | undefined>>;
 
 /** Seconds, shares from 0 to 1 of the runs that have ended, and numbers. */
 export function figuresOf({ runs, statuses, seconds, tokens, steps }: Tally): Figures {
-  const times = Float64Array.from(seconds).sort();
-  const perRun = Float64Array.from(tokens).sort();
+  const times = seconds.sorted();
+  const perRun = tokens.sorted();
   const number = (status: string) => statuses.get(status) ?? 0;
   const ended = [...statuses].reduce((sum, [status, of]) => sum + (isEnded(status) ? of : 0), 0);
   const share = (status: string) => (ended === 0 ? undefined : number(status) / ended);

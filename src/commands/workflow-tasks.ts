@@ -231,7 +231,7 @@ const workflowStats = task({
   examples: [
     "wf stats --since 7d --by version",
     "wf stats --since 1h --fail-if 'p95>20s' --fail-if 'failed>2%'",
-    "wf stats --from runs.jsonl -o md",
+    "wf stats --from november.jsonl -o md",
   ],
   load: () => import("./workflow-stats.ts"),
 });
