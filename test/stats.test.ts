@@ -284,6 +284,17 @@ describe("what is read", () => {
     ]);
   });
 
+  test("a log of many pages, each run once", async () => {
+    const { env, seen } = await server(
+      Array.from({ length: 450 }, (_, index) => ({ at: now - index, elapsed: index })),
+    );
+    const { exit, told } = await stats(["--since", "1h", "--no-compare"], { env });
+    expect(exit).toBe(0);
+    expect(told).toMatchObject({ since: now - 3600, until: now + 10 });
+    expect(told.figures).toMatchObject({ runs: 450, p50: 224, p95: 427, max: 449 });
+    expect(seen.length).toBeGreaterThan(4);
+  });
+
   test("--no-compare spares the second read", async () => {
     const { env, seen } = await server([{ at: now - 10 }]);
     const { told } = await stats(["--since", "1h", "--no-compare"], { env });
@@ -693,8 +704,9 @@ describe("--from", () => {
     const text = [
       head,
       good(1),
-      `${uuid(2)},failed,2,"an error\nof two lines"\n`,
+      `${uuid(2)},failed,2,"an error\n\nof three lines"\n`,
       `${uuid(3)},failed,3,a "stray quote\n`,
+      "\n",
       good(4),
       `${uuid(5)},failed,5,"never closed\n`,
       good(6),
@@ -705,7 +717,7 @@ describe("--from", () => {
     const { exit, told, err } = await stats(["--from", file(text, "csv")], {});
     expect(exit).toBe(10);
     expect(told.statuses).toEqual({ succeeded: 4, failed: 2 });
-    for (const line of [5, 7, 10]) expect(err).toContain(`csv line ${line}: `);
+    for (const line of [6, 9, 12]) expect(err).toContain(`csv line ${line}: `);
     expect(err).toContain(", left out: 3");
     const open = await stats(
       ["--from", file(`${head}${good(1)}"${good(2).repeat(3000)}${good(3)}`, "csv")],
@@ -725,6 +737,12 @@ describe("--from", () => {
     expect([exit, out]).toEqual([2, ""]);
     expect(err).toContain(problem);
     expect(err).toContain("wf logs --all -o jsonl");
+  });
+
+  test("an interrupt ends the reading", async () => {
+    const signal = AbortSignal.abort("SIGINT");
+    const { exit, out } = await wf(["--from", file(jsonl(runs))], { signal });
+    expect([exit, out]).toEqual([130, ""]);
   });
 
   test("an empty file holds no runs", async () => {

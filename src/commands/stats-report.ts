@@ -132,7 +132,7 @@ const courses: Partial<Record<FigureName, (values: readonly number[]) => number>
 };
 
 function summary(
-  { span, before, incomplete, reading }: Stats,
+  { span, before, incomplete, reading, file }: Stats,
   figures: Figures,
   earlier: Figures | undefined,
   periods: readonly Period[],
@@ -175,7 +175,7 @@ function summary(
     ],
     rows: [times("since"), times("until"), ...rows],
     notes: [
-      ...(runs === 0 ? ["no runs: nothing is measured"] : []),
+      ...(runs === 0 ? [file === undefined ? noRuns : "no runs"] : []),
       ...(incomplete === undefined ? [] : [`incomplete: ${incomplete}`]),
       ...(byClock > 0
         ? [
@@ -185,6 +185,9 @@ function summary(
     ],
   };
 }
+
+/** Server §12. */
+const noRuns = "no runs; the log of a chatflow is always empty";
 
 /** Points of a drawn line; more of them tell nothing in a table. */
 const mostPoints = 24;
