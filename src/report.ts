@@ -6,7 +6,7 @@ export interface Report {
   /** What `-o json` and `-o yaml` print. */
   readonly data: unknown;
   readonly sections: readonly Section[];
-  /** The same as a picture, for `-o svg`; absent where a report has none. */
+  /** The same as a picture, for `-o svg`; there where the command `returns: drawnReport`. */
   readonly svg?: () => string;
 }
 

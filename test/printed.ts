@@ -12,6 +12,7 @@ export const plain: Style = {
   timeZone: "UTC",
   color: false,
   accessible: false,
+  unicode: true,
   now: () => new Date("2026-11-21T12:00:00Z"),
 };
 

@@ -41,6 +41,7 @@ const style = (format: Style["format"]): Style => ({
   times: "utc",
   color: false,
   accessible: false,
+  unicode: true,
   now: () => new Date("2026-11-21T00:00:00Z"),
 });
 

@@ -25,3 +25,13 @@ export function wantsColor(
   if (host.env["TERM"] === "dumb") return false;
   return stream.isTTY;
 }
+
+/**
+ * May charts and lines be drawn with more than ASCII? Not where the locale has another character
+ * set, on a console without the signs, or where plain output was asked for.
+ */
+export function wantsUnicode({ env }: Host): boolean {
+  if (isOn(env["KB_ACCESSIBLE"]) || env["TERM"] === "dumb" || env["TERM"] === "linux") return false;
+  const locale = env["LC_ALL"] || env["LC_CTYPE"] || env["LANG"];
+  return !locale || /utf-?8/i.test(locale);
+}

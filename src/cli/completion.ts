@@ -6,7 +6,7 @@ import { formats } from "../render/format-names.ts";
 import { flagOf, flagged } from "./command.ts";
 import type { Command } from "./command.ts";
 import { appNames, namesOf } from "./completion-names.ts";
-import { globalFlags, globalsOf } from "./globals.ts";
+import { globalFlags, globalsOf, helpOf } from "./globals.ts";
 import type { GlobalFlag } from "./globals.ts";
 import { longOf, negatable, shortOf, valueOf } from "./help-json.ts";
 import { aliases } from "./program.ts";
@@ -183,7 +183,9 @@ function flagsFor(command: Command | undefined): Flag[] {
     : [];
   return [
     ...own,
-    ...shared.map(sharedFlag).filter(({ long }) => !own.some((flag) => flag.long === long)),
+    ...shared
+      .map((flag) => sharedFlag(flag, command))
+      .filter(({ long }) => !own.some((flag) => flag.long === long)),
     { long: "--help", short: "-h", help: "Show help", many: false, value: undefined },
     ...(command
       ? []
@@ -204,12 +206,12 @@ function paramFlags(command: Command, name: string, param: Param): Flag[] {
   ];
 }
 
-const sharedFlag = (flag: GlobalFlag): Flag => ({
+const sharedFlag = (flag: GlobalFlag, command: Command | undefined): Flag => ({
   long: longOf(flag),
   short: shortOf(flag),
-  help: flag.help,
+  help: helpOf(flag, command),
   many: flag.repeats === true,
-  value: sharedOffer(longOf(flag), valueOf(flag)),
+  value: flag.choices?.(command) ?? sharedOffer(longOf(flag), valueOf(flag)),
 });
 
 const sharedOffer = (long: string, word: string | undefined): Offer | undefined =>
@@ -217,8 +219,6 @@ const sharedOffer = (long: string, word: string | undefined): Offer | undefined 
 
 /** Values of shared flags, where more is known of them than a word for the usage line. */
 const sharedValues: Readonly<Record<string, Offer>> = {
-  "--output": formats,
-  "--color": ["always", "never", "auto"],
   "--profile": "profiles",
   "--app": "apps",
 };

@@ -65,7 +65,7 @@ export async function perform(
   const session = openSession(command, options, host, tell);
   try {
     const settings = await session.settings();
-    const style = styleFor(globals, host, settings.output.value || undefined);
+    const style = styleFor(globals, host, settings.output.value || undefined, outcomes);
     await checkStyle(outcomes, style);
     const sources = sourcesOf(host);
     const table = await tableOf(name, bytes);

@@ -1,12 +1,15 @@
 import { isList, takesUser } from "./command.ts";
 import { madeBy } from "./made-by.ts";
 import type { Command } from "./command.ts";
+import { formatsOf } from "../render/format-names.ts";
 
 /** A flag that many commands share. */
 export interface GlobalFlag {
   /** As commander reads it: `-o, --output <format>`. */
   readonly flags: string;
   readonly help: string;
+  /** What its value may be, of a command or of any; help names them. */
+  readonly choices?: (command: Command | undefined) => readonly string[];
   readonly group: "Request" | "Output" | "Connection" | "Other";
   /** Commands that take it; every one when absent. */
   readonly only?: (command: Command) => boolean;
@@ -125,7 +128,8 @@ export const globalFlags: readonly GlobalFlag[] = [
   },
   {
     flags: "-o, --output <format>",
-    help: "grid, wide, tsv, csv, md, json, jsonl, yaml or name",
+    help: "Format of the output",
+    choices: (command) => formatsOf(command?.returns),
     group: "Output",
     only: prints,
   },
@@ -140,7 +144,7 @@ export const globalFlags: readonly GlobalFlag[] = [
     flags: "--columns <paths>",
     help: "Columns to show, by comma; help lists them",
     group: "Output",
-    only: prints,
+    only: (command) => prints(command) && command.returns.kind !== "report",
   },
   { flags: "--no-headers", help: "Leave out the header row", group: "Output", only: prints },
   { flags: "--sort <column>", help: "Sort the rows shown", group: "Output", only: lists },
@@ -153,7 +157,12 @@ export const globalFlags: readonly GlobalFlag[] = [
     group: "Output",
     only: ({ returns }) => returns.kind === "file" || returns.kind === "text",
   },
-  { flags: "--color <when>", help: "always, never or auto", group: "Output" },
+  {
+    flags: "--color <when>",
+    help: "When to colour",
+    choices: () => ["always", "never", "auto"],
+    group: "Output",
+  },
   { flags: "-q, --quiet", help: "No progress and no notices", group: "Output" },
   {
     flags: "-v, --verbose",
@@ -200,6 +209,13 @@ export const globalFlags: readonly GlobalFlag[] = [
 /** The shared flags a command takes. */
 export const globalsOf = (command: Command): readonly GlobalFlag[] =>
   globalFlags.filter(({ only }) => only?.(command) ?? true);
+
+/** What a shared flag does, and what its value may be: `When to colour: always, never or auto`. */
+export function helpOf({ help, choices }: GlobalFlag, command?: Command): string {
+  if (!choices) return help;
+  const words = choices(command);
+  return `${help}: ${words.slice(0, -1).join(", ")} or ${words.at(-1)}`;
+}
 
 /** What was given for the shared flags, by long name in camel case. */
 export interface Globals {

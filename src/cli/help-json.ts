@@ -3,7 +3,7 @@ import { methodAndPath } from "../operations/operation.ts";
 import type { AnyOperation, Param } from "../operations/operation.ts";
 import { flagOf, flagged } from "./command.ts";
 import type { Command } from "./command.ts";
-import { globalFlags, globalsOf } from "./globals.ts";
+import { globalFlags, globalsOf, helpOf } from "./globals.ts";
 import type { GlobalFlag } from "./globals.ts";
 import { exitsOf, usageOf } from "./help.ts";
 
@@ -125,7 +125,7 @@ function sharedFlagTree(flag: GlobalFlag) {
     short: shortOf(flag) ?? null,
     value: valueOf(flag) ?? null,
     many: flag.repeats === true,
-    help: flag.help,
+    help: helpOf(flag),
     group: flag.group,
   };
 }

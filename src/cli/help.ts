@@ -4,7 +4,7 @@ import { methodAndPath } from "../operations/operation.ts";
 import type { Param } from "../operations/operation.ts";
 import { argumentOf, flagOf, flagged, isList, placeholder } from "./command.ts";
 import type { Command } from "./command.ts";
-import { globalsOf, takesEach } from "./globals.ts";
+import { globalsOf, helpOf, takesEach } from "./globals.ts";
 import { topics } from "./topics.ts";
 
 /** Help of a command, a group of commands or the whole program, by its words. Throws nothing. */
@@ -51,7 +51,7 @@ function commandHelp(command: Command): string {
         rowsOf(
           globalsOf(command)
             .filter((flag) => flag.group === group)
-            .map(({ flags, help }) => [indented(flags), help]),
+            .map((flag) => [indented(flag.flags), helpOf(flag, command)]),
         ),
       ),
     ),

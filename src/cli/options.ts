@@ -1,10 +1,11 @@
 import { CliError } from "../errors.ts";
 import type { Host } from "../host.ts";
 import type { ConnectionSettings } from "../host.ts";
-import { formats } from "../render/format-names.ts";
+import type { Returns } from "../operations/operation.ts";
+import { formats, formatsOf } from "../render/format-names.ts";
 import type { Style } from "../render/render.ts";
 import type { Globals } from "./globals.ts";
-import { isOn, wantsColor } from "./color.ts";
+import { isOn, wantsColor, wantsUnicode } from "./color.ts";
 import { nearest } from "./nearest.ts";
 import { durationValue, wrong } from "./values.ts";
 
@@ -72,15 +73,26 @@ export function count(label: string, text: string, least: number, most: number):
   return value;
 }
 
-/** How the answer is to be printed. `output` is the format the settings name. Throws usage. */
-export function styleFor(globals: Globals, host: Host, output: string | undefined): Style {
-  const format = globals.json ? "json" : (globals.output ?? output);
-  const known = formats.find((candidate) => candidate === format);
-  if (format !== undefined && known === undefined) {
-    const near = nearest(format, formats);
+/**
+ * How an answer is to be printed. `output` is the format the settings name; it holds where the
+ * command has it. Throws usage.
+ */
+export function styleFor(
+  globals: Globals,
+  host: Host,
+  output: string | undefined,
+  returns: Returns<never>,
+): Style {
+  const asked = globals.json ? "json" : globals.output;
+  const format = asked ?? output;
+  const offered = formatsOf(returns);
+  const known = offered.find((candidate) => candidate === format);
+  const isUsual = formats.some((candidate) => candidate === format);
+  if (format !== undefined && known === undefined && (asked !== undefined || !isUsual)) {
+    const near = nearest(format, offered);
     throw new CliError(
       "usage",
-      `--output ${JSON.stringify(format)} is not one of ${formats.join(", ")}`,
+      `--output ${JSON.stringify(format)} is not one of ${offered.join(", ")}`,
       {
         changed: "nothing",
         hint: near === undefined ? undefined : `did you mean ${near}?`,
@@ -111,6 +123,7 @@ export function styleFor(globals: Globals, host: Host, output: string | undefine
     ...(zone !== undefined && { timeZone: zone }),
     color: wantsColor(globals, host, host.stdout),
     accessible: isOn(host.env["KB_ACCESSIBLE"]),
+    unicode: wantsUnicode(host),
     now: () => host.now(),
   };
 }

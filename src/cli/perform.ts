@@ -38,10 +38,10 @@ export async function perform(
     const extra = await extraBody(globals, sources);
     const output =
       command.key !== undefined ? (await session.settings()).output.value : host.env["KB_OUTPUT"];
-    const style = styleFor(globals, host, output || undefined);
     // A task's parameters were checked as its own, so this is its input.
     const returns =
       command.task?.output?.(input as never, session.context.asked.format) ?? command.returns;
+    const style = styleFor(globals, host, output || undefined, returns);
     // A dry run prints requests, no answer, so nothing to print answers with is loaded.
     const dryRun = session.context.asked.dryRun && !command.task?.plans;
     const { checkStyle, render } = dryRun ? requestsOnly : await import("../render/render.ts");

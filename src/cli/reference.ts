@@ -6,7 +6,7 @@ import { version } from "../version.ts";
 import { flagOf, flagged, placeholder } from "./command.ts";
 import type { Command } from "./command.ts";
 import { commandsOf } from "./commands.ts";
-import { globalFlags, globalsOf } from "./globals.ts";
+import { globalFlags, globalsOf, helpOf } from "./globals.ts";
 import { isRequired, longOf, negatable } from "./help-json.ts";
 import { exitsOf, helpFor, paramHelp, usageOf } from "./help.ts";
 import { topics } from "./topics.ts";
@@ -34,7 +34,7 @@ export function referencePage(): string {
         "Flag",
         globalFlags
           .filter((flag) => flag.group === group)
-          .map(({ flags, help }): Entry => [code(flags), plain(help)]),
+          .map((flag): Entry => [code(flag.flags), plain(helpOf(flag))]),
       ),
     ]),
     "## Exit codes",
@@ -179,7 +179,7 @@ export function manPage(program: "kb" | "wf"): string {
     ".SH COMMANDS",
     ...byNoun(commands).flatMap(commandManual),
     ".SH SHARED FLAGS",
-    ...globalFlags.flatMap(({ flags, help }) => entryManual([flags, help])),
+    ...globalFlags.flatMap((flag) => entryManual([flag.flags, helpOf(flag)])),
     ".SH EXIT STATUS",
     ...exitEntries().flatMap(entryManual),
     ...otherTopics().flatMap(([name, text]) => topicManual(name, text)),

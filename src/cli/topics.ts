@@ -48,7 +48,12 @@ variable counts as unset. \`config explain\` shows where each value comes from.
   --columns a,b.c picks fields by path, --columns help lists them. --jq filters
   with jq's language; strings come out raw. --sort and --reverse order
   the rows of every format. --no-headers, --utc and --relative change tables
-  only; JSON keeps the server's values.`,
+  only; JSON keeps the server's values.
+
+  Reports are several tables. On a terminal charts stand beside their numbers,
+  in ASCII with KB_ACCESSIBLE, TERM=dumb or a locale that is not UTF-8. tsv has
+  titles and notes as lines with #, csv none, with an empty line between tables;
+  json, yaml and --jq give the figures as data. Some are drawn with -o svg.`,
   follow: `Following a run
 
   wf events RUN            what has happened so far and happens now, until the

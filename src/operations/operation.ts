@@ -200,8 +200,8 @@ export type Returns<T = unknown> =
   | { readonly kind: "json" }
   /** Pieces of one text, printed as they come. */
   | { readonly kind: "text" }
-  /** One `Report` (src/report.ts). */
-  | { readonly kind: "report" }
+  /** One `Report` (src/report.ts); with `picture` it has an `svg`. */
+  | { readonly kind: "report"; readonly picture?: true }
   | { readonly kind: "nothing" };
 
 declare const answer: unique symbol;
@@ -236,6 +236,7 @@ export const events = { kind: "events" } as const;
 export const file = { kind: "file" } as const;
 export const text = { kind: "text" } as const;
 export const report = { kind: "report" } as const;
+export const drawnReport = { kind: "report", picture: true } as const;
 export const nothing = { kind: "nothing" } as const;
 
 /**

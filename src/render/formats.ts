@@ -1,10 +1,11 @@
-import type { formats } from "./format-names.ts";
-import { escaped } from "./text.ts";
+import type { Output } from "../host.ts";
+import type { Format } from "./format-names.ts";
+import { escaped, visible } from "./text.ts";
 
 /** How values are to be printed; what a command line says about its output. */
 export interface Style {
   /** Absent: a grid on a terminal, tsv in a pipe, a sheet for records, live lines for events. */
-  readonly format: (typeof formats)[number] | undefined;
+  readonly format: Format | undefined;
   /** Paths into the row, or labels of its columns. */
   readonly columns?: readonly string[];
   readonly headers: boolean;
@@ -19,6 +20,8 @@ export interface Style {
   readonly color: boolean;
   /** No box drawing, nothing drawn twice. */
   readonly accessible: boolean;
+  /** May charts and lines be drawn with more than ASCII? */
+  readonly unicode: boolean;
   readonly now: () => Date;
 }
 
@@ -52,6 +55,10 @@ export async function yamlText(value: unknown): Promise<string> {
   return stringify(value, { compat: "yaml-1.1", lineWidth: 0, aliasDuplicateObjects: false });
 }
 
+/** Full text in a pipe; on a terminal nothing that acts on it, line ends and tabs being the format's affair. */
+export const safe = (text: string, { isTTY }: Output): string =>
+  isTTY ? text.replace(/[^\n\t]+/g, (part) => visible(part)) : text;
+
 const tsvEscapes: Readonly<Record<string, string>> = {
   "\t": "\\t",
   "\n": "\\n",
@@ -67,6 +74,6 @@ export const tsvLine = (cells: readonly string[]): string =>
 export const mdLine = (cells: readonly string[]): string =>
   `| ${cells.map((cell) => cell.replaceAll("|", "\\|").replace(/\r?\n|\r/g, "<br>")).join(" | ")} |\n`;
 
-/** First two lines of a GitHub table, which cannot do without them. */
-export const mdHead = (labels: readonly string[]): string =>
-  mdLine(labels) + mdLine(labels.map(() => "---"));
+/** First two lines of a GitHub table, which cannot do without them; columns of `right` stand there. */
+export const mdHead = (labels: readonly string[], right: readonly boolean[] = []): string =>
+  mdLine(labels) + mdLine(labels.map((_, index) => (right[index] ? "---:" : "---")));

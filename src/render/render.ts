@@ -3,6 +3,8 @@ import { CliError } from "../errors.ts";
 import type { Output } from "../host.ts";
 import { valueAt } from "../json.ts";
 import type { Returns } from "../operations/operation.ts";
+import type { Report } from "../report.ts";
+import type { Format } from "./format-names.ts";
 import {
   finished,
   jsonArray,
@@ -10,13 +12,16 @@ import {
   mdHead,
   mdLine,
   prettyJson,
+  safe,
   tsvLine,
   yamlText,
 } from "./formats.ts";
 import type { Style } from "./formats.ts";
+import { printGrid } from "./grid.ts";
 import { checkFilter, filtered } from "./jq.ts";
 import { interleaved } from "./interleaved.ts";
 import type { ServerEvent } from "./live.ts";
+import type { ReportForm } from "./report.ts";
 import {
   cellText,
   columnNames,
@@ -24,7 +29,6 @@ import {
   fieldNamed,
   fieldsOf,
   isColumn,
-  printGrid,
   sheet,
   sorted,
 } from "./table.ts";
@@ -41,6 +45,7 @@ export { columnNames, visible };
  * that is no jq. Throws CliError usage.
  */
 export async function checkStyle(returns: Returns<never>, style: Style): Promise<void> {
+  if (returns.kind === "report") refuseColumns(style);
   for (const name of [
     ...(style.columns ?? []),
     ...(style.sort === undefined ? [] : [style.sort]),
@@ -54,6 +59,16 @@ export async function checkStyle(returns: Returns<never>, style: Style): Promise
     });
   }
   if (style.jq !== undefined) await checkFilter(style.jq);
+}
+
+/** Tables of a report have columns of their own each, so no flag can name them. */
+function refuseColumns({ columns, sort, reverse }: Style): void {
+  const flag = columns ? "--columns" : sort !== undefined ? "--sort" : reverse ? "--reverse" : "";
+  if (flag === "") return;
+  throw new CliError("usage", `${flag} is for lists, and this command prints a report`, {
+    changed: "nothing",
+    hint: "--jq picks from its data: `--jq 'keys'` shows what there is",
+  });
 }
 
 /**
@@ -70,6 +85,7 @@ export async function render(
   if (returns.kind === "nothing") return each(values, out, () => "");
   if (returns.kind === "text") return printText(values, out);
   const printing: Printing = { returns, style, out };
+  if (returns.kind === "report") return printReports(values as AsyncIterable<Report>, printing); // what such a command yields
   const form = formOf(printing);
   if (returns.kind === "events") {
     const events = values as AsyncIterable<readonly ServerEvent[]>; // what such a command yields
@@ -89,7 +105,7 @@ export async function render(
 }
 
 /** How values are printed: a format of the user's choice, or the dress of their kind. */
-type Form = Exclude<Style["format"], undefined> | "jq" | "sheet" | "values";
+type Form = Exclude<Format, "svg"> | "jq" | "sheet" | "values";
 
 function formOf({ returns, style, out }: Printing): Form {
   const { format, jq } = style;
@@ -97,7 +113,8 @@ function formOf({ returns, style, out }: Printing): Form {
   if (returns.kind === "json" && isForPeople(style)) return "values";
   if (returns.kind === "record" && (format === "grid" || format === "wide")) return "sheet";
   if (returns.kind === "record" && format === undefined) return out.isTTY ? "sheet" : "tsv";
-  return format ?? (out.isTTY ? "grid" : "tsv");
+  // A picture is of reports alone.
+  return format === undefined || format === "svg" ? (out.isTTY ? "grid" : "tsv") : format;
 }
 
 /** Is the dress left to the kind of the values? Columns and filters ask for another one. */
@@ -124,6 +141,13 @@ async function* flat(values: AsyncIterable<unknown>): AsyncGenerator<unknown> {
 
 async function* dataOf(events: AsyncIterable<readonly ServerEvent[]>): AsyncGenerator<unknown> {
   for await (const batch of events) for (const { data } of batch) yield data;
+}
+
+async function* mapped<T, U>(
+  values: AsyncIterable<T>,
+  to: (value: T) => U | Promise<U>,
+): AsyncGenerator<U> {
+  for await (const value of values) yield to(value);
 }
 
 const isList = ({ kind }: Returns<never>): boolean =>
@@ -277,7 +301,29 @@ async function dressFor({ style, out }: Printing): Promise<Dress> {
     paint: await paintFor(style.color),
     headers: style.headers,
     accessible: style.accessible,
+    unicode: style.unicode,
   };
+}
+
+/** Reports as text, or what programs read of them: their data. */
+async function printReports(reports: AsyncIterable<Report>, printing: Printing): Promise<number> {
+  const { style, out } = printing;
+  const { format, jq } = style;
+  const asJson: Printing = { ...printing, returns: { kind: "json" } };
+  const data = mapped(reports, (report) => report.data);
+  if (jq !== undefined) return printers.jq(data, asJson);
+  if (format === "json" || format === "yaml") return printers[format](data, asJson);
+  if (format === "jsonl") return printers.jsonl(flat(data), asJson);
+  const { reportText } = await import("./report.ts");
+  const dress = await dressFor(printing);
+  const form = reportFormOf(format, out);
+  const texts = mapped(reports, (report) => reportText(report, form, style, dress, out));
+  return each(texts, out, (text) => text);
+}
+
+function reportFormOf(format: Style["format"], { isTTY }: Output): ReportForm {
+  if (format === "tsv" || format === "csv" || format === "md" || format === "svg") return format;
+  return format === undefined && !isTTY ? "tsv" : "grid";
 }
 
 async function printTable(rows: AsyncIterable<unknown>, printing: Printing): Promise<number> {
@@ -337,10 +383,6 @@ function printLines(
     },
   );
 }
-
-/** Full text in a pipe; on a terminal nothing that acts on it, line ends and tabs being the format's affair. */
-const safe = (text: string, { isTTY }: Output): string =>
-  isTTY ? text.replace(/[^\n\t]+/g, (part) => visible(part)) : text;
 
 async function printLive(
   events: AsyncIterable<readonly ServerEvent[]>,

@@ -83,10 +83,18 @@ export function shorten(text: string, width: number): string {
   return `${start}…`;
 }
 
-/** Text filled with blanks to `width` columns, behind it or, aligned right, before it. */
-export function pad(text: string, width: number, align: "left" | "right" = "left"): string {
+/**
+ * Text filled with blanks to `width` columns, behind it or, aligned right, before it. `painted` is
+ * the same text with colours, which take no room.
+ */
+export function pad(
+  text: string,
+  width: number,
+  align: "left" | "right" = "left",
+  painted = text,
+): string {
   const blanks = " ".repeat(Math.max(0, width - widthOf(text)));
-  return align === "left" ? text + blanks : blanks + text;
+  return align === "left" ? painted + blanks : blanks + painted;
 }
 
 /** Colours; without colour the text as it is. Never the only sign of anything. */
