@@ -140,7 +140,7 @@ const wf = (argv: readonly string[], world: World): Promise<Ran> =>
 /** The figures that a line prints, and how it ended. */
 async function stats(argv: readonly string[], world: World): Promise<Ran & { told: Stats }> {
   const ran = await wf([...argv, "-o", "json"], world);
-  return { ...ran, told: ((v) => v.data ?? v)(JSON.parse(ran.out || "{}")) as Stats };
+  return { ...ran, told: JSON.parse(ran.out || "{}") as Stats };
 }
 
 const folder = await temporaryFolder();
@@ -786,5 +786,112 @@ describe("--from", () => {
     const { exit, err } = await wf(["--from", file(jsonl(runs)), "--keyword", "tax"], {});
     expect(exit).toBe(2);
     expect(err).toContain("--keyword");
+  });
+});
+
+describe("for people", () => {
+  const runs: readonly Told[] = [
+    { at: now - 5400, elapsed: 4 },
+    { at: now - 1800, elapsed: 1, tokens: 30 },
+    { at: now - 1700, elapsed: 2.5, status: "failed", error: "no | \u001b[Kanswer" },
+    { at: now - 10, elapsed: 2, user: "bob" },
+  ];
+
+  test("as tables of a pull request", async () => {
+    const line = [
+      "--since",
+      "1h",
+      "--until",
+      "now",
+      "--by",
+      "user",
+      "--fail-if",
+      "p95>2s",
+      "-o",
+      "md",
+    ];
+    const { exit, out } = await wf(["--from", file(jsonl(runs)), ...line], {});
+    expect(exit).toBe(14);
+    expect(out).toBe(`### Runs
+
+| figure | value | unit | before | change |
+| --- | ---: | --- | ---: | ---: |
+| since | 2026-11-21T10:00:00Z |  | 2026-11-21T08:59:59Z |  |
+| until | 2026-11-21T11:00:00Z |  | 2026-11-21T09:59:59Z |  |
+| runs | 3 |  | 1 | +200.0 % |
+| running | 0 |  | 0 | 0.0 % |
+| paused | 0 |  | 0 | 0.0 % |
+| ended | 3 |  | 1 | +200.0 % |
+| succeeded | 66.67 | % | 100.00 | -33.33 points |
+| partial | 0.00 | % | 0.00 | 0.00 points |
+| failed | 33.33 | % | 0.00 | +33.33 points |
+| stopped | 0.00 | % | 0.00 | 0.00 points |
+| failed_runs | 1 |  | 0 |  |
+| p50 | 2.000 | s | 4.000 | -50.0 % |
+| p95 | 2.500 | s | 4.000 | -37.5 % |
+| p99 | 2.500 | s | 4.000 | -37.5 % |
+| max | 2.500 | s | 4.000 | -37.5 % |
+| tokens | 50 |  | 10 | +400.0 % |
+| tokens_p50 | 10 |  | 10 | 0.0 % |
+| tokens_p95 | 30 |  | 10 | +200.0 % |
+| steps | 6 |  | 2 | +200.0 % |
+
+### Conditions that must not hold
+
+| condition | value | verdict |
+| --- | ---: | --- |
+| p95>2s | 2.500 s | failed |
+
+### By status
+
+| status | runs | % |
+| --- | ---: | ---: |
+| succeeded | 2 | 66.67 |
+| failed | 1 | 33.33 |
+
+### Per hour
+
+| hour | runs | failed_runs | p95 (s) | tokens |
+| --- | ---: | ---: | ---: | ---: |
+| 2026-11-21T10:00:00Z | 3 | 1 | 2.500 | 50 |
+| 2026-11-21T11:00:00Z | 0 | 0 |  |  |
+
+### Errors
+
+| runs | error | last seen | example run |
+| ---: | --- | --- | --- |
+| 1 | no \\| \u001b[Kanswer | 2026-11-21T10:31:40Z | 00000000-0000-4000-8000-000001000002 |
+
+### By user
+
+| user | runs | failed (%) | p50 (s) | p95 (s) | tokens |
+| --- | ---: | ---: | ---: | ---: | ---: |
+| ann | 2 | 50.00 | 1.000 | 2.500 | 40 |
+| bob | 1 | 0.00 | 2.000 | 2.000 | 10 |
+`);
+  });
+
+  test("with bars and lines beside the numbers on a terminal, nothing of it raw", async () => {
+    const { exit, out } = await wf(["--from", file(jsonl(runs)), "--utc"], {
+      tty: true,
+      columns: 100,
+      env: { LANG: "en_US.UTF-8", NO_COLOR: "1" },
+    });
+    expect(exit).toBe(0);
+    expect(out).toMatch(/^runs +4 +[▁-█]{2} *$/m);
+    expect(out).toMatch(/^succeeded +3 +75\.00 +█+ *$/m);
+    expect(out).toMatch(/^2026-11-21 09:00 +1 +█+▋ +0 +4\.000 +10 *$/m);
+    expect(out).toContain("no | ␛[Kanswer");
+  });
+
+  test("notes say what the figures leave out", async () => {
+    const paused = { at: now - 60, elapsed: 0.1, finished: now };
+    const { out } = await wf(["--from", file(`${jsonl([paused])}{\n`), "-o", "md"], {});
+    expect(out).toContain("incomplete: damaged lines of runs-");
+    expect(out).toContain(
+      "times from start to finish, because the server has that of a part of the run: 1",
+    );
+    const { env } = await server([]);
+    expect((await wf(["-o", "md"], { env })).out).toContain("no runs; the log of a chatflow");
   });
 });

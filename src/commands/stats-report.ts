@@ -123,8 +123,8 @@ const left = (label: string): Heading => ({ label });
 const right = (label: string): Heading => ({ label, right: true });
 const dateOf = (second: number) => new Date(second * 1000);
 
-/** Figures whose course over time is drawn, and how one point of it is made of several. */
-const courses: Partial<Record<FigureName, (values: readonly number[]) => number>> = {
+/** Figures whose way through time is drawn, and how one point of it is made of several. */
+const trends: Partial<Record<FigureName, (values: readonly number[]) => number>> = {
   runs: (values) => values.reduce((sum, value) => sum + value, 0),
   failed_runs: (values) => values.reduce((sum, value) => sum + value, 0),
   p95: (values) => Math.max(...values),
@@ -146,18 +146,18 @@ function summary(
     null,
   ];
   const rows = names.map((name): Cell[] => {
-    const course = courses[name];
+    const trend = trends[name];
     return [
       name,
       shown(name, figures[name]),
       unitOf(name),
       ...(earlier ? [shown(name, earlier[name]), change(name, figures[name], earlier[name])] : []),
-      course && perPeriod.length > 1
+      trend && perPeriod.length > 1
         ? {
             chart: "spark",
             values: drawn(
               perPeriod.map((each) => each[name]),
-              course,
+              trend,
             ),
           }
         : null,
@@ -171,7 +171,7 @@ function summary(
       right("value"),
       left("unit"),
       ...(earlier ? [right("before"), right("change")] : []),
-      left("course"),
+      left("trend"),
     ],
     rows: [times("since"), times("until"), ...rows],
     notes: [
@@ -179,7 +179,7 @@ function summary(
       ...(incomplete === undefined ? [] : [`incomplete: ${incomplete}`]),
       ...(byClock > 0
         ? [
-            `${byClock} runs were paused or have no time of their own: theirs is from start to finish`,
+            `times from start to finish, because the server has that of a part of the run: ${byClock}`,
           ]
         : []),
     ],
@@ -236,7 +236,7 @@ function periodSection(unit: Unit, timeZone: string, periods: readonly Period[])
     columns: [
       left(unit === "hour" ? unit : `${unit} (${timeZone})`),
       right("runs"),
-      left("share"),
+      left(""),
       right("failed_runs"),
       right("p95 (s)"),
       right("tokens"),
@@ -272,7 +272,7 @@ function errorSection({ groups, others }: ReturnType<Reading["errors"]["top"]>):
 }
 
 function groupSection({ by, rows, others }: { by: string } & ReturnType<typeof largest>): Section {
-  const most = Math.max(1, ...rows.map(([, { runs }]) => runs));
+  const all = rows.reduce((sum, [, { runs }]) => sum + runs, others.runs);
   return {
     title: `By ${by}`,
     columns: [
@@ -289,7 +289,7 @@ function groupSection({ by, rows, others }: { by: string } & ReturnType<typeof l
       return [
         name === "" ? null : name,
         runs,
-        { chart: "bar", value: runs / most },
+        { chart: "bar", value: runs / all },
         shown("failed", failed),
         shown("p50", p50),
         shown("p95", p95),
