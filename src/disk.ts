@@ -7,6 +7,10 @@ const fs = () => import("node:fs/promises");
 /** The real disk. */
 export const diskFiles: Files = {
   read: async (path) => (await fs()).readFile(path),
+  async *bytes(path) {
+    const { createReadStream } = await import("node:fs");
+    yield* createReadStream(path) as AsyncIterable<Buffer>; // without an encoding it gives bytes
+  },
   blob: async (path) => (await import("node:fs")).openAsBlob(path),
   async stat(path) {
     try {

@@ -25,6 +25,8 @@ export interface ConnectionSettings {
 export interface Files {
   /** Throws the system's error (`code: "ENOENT"`). */
   read(path: string): Promise<Uint8Array>;
+  /** Piece by piece, up to where the file ends by then. Throws the system's error. */
+  bytes(path: string): AsyncIterable<Uint8Array>;
   /** Streamed when sent, length known, nothing read yet. */
   blob(path: string): Promise<Blob>;
   /** null when there is nothing. */

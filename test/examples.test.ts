@@ -56,6 +56,7 @@ const files: Readonly<Record<string, string>> = {
   "handbook.yml": "knowledge_base: Handbook\ndescription: What new colleagues ask\n",
   "files.json": "[]",
   "mood.json": '"happy"',
+  "november.jsonl": `${JSON.stringify({ id: "1", created_at: 1795219614, workflow_run: { id: "2", status: "succeeded" } })}\n`,
 };
 
 /** Time that runs fifty times faster for whatever waits. */

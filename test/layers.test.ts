@@ -65,7 +65,7 @@ const packages: Readonly<Record<string, RegExp>> = {
   fflate: /^commands\/zip\.ts$/,
   yaml: /^(render\/|commands\/kb-(file|pull))/,
   "csv-stringify": /^csv\.ts$/,
-  "csv-parse": /^table-file\.ts$/,
+  "csv-parse": /^(table-file|commands\/log-csv)\.ts$/,
   "node-sqlite3-wasm": /^sandbox\/store\.ts$/,
 };
 

@@ -127,3 +127,15 @@ export function styleFor(
     now: () => host.now(),
   };
 }
+
+/** IANA name of the zone in which times are shown; what TZ holds beside names the system understands. */
+export function timeZoneFor(globals: Globals, host: Host): string {
+  const named = globals.utc ? "UTC" : host.env["TZ"] || undefined;
+  const format = (timeZone?: string) =>
+    new Intl.DateTimeFormat("en", { timeZone }).resolvedOptions().timeZone;
+  try {
+    return format(named);
+  } catch {
+    return format();
+  }
+}

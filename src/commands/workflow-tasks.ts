@@ -3,13 +3,14 @@ import * as chats from "../operations/chats.ts";
 import * as completions from "../operations/completions.ts";
 import * as files from "../operations/files.ts";
 import * as forms from "../operations/forms.ts";
-import { events, list, local, named, record, text } from "../operations/operation.ts";
+import { events, list, local, named, record, report, text } from "../operations/operation.ts";
 import { required, userInBody, userInQuery, workflow_run_id } from "../operations/shared.ts";
 import * as workflows from "../operations/workflows.ts";
 import { asEvents } from "./as-events.ts";
 import type { ChatInput } from "./chat-send.ts";
 import type { CompletionInput } from "./completion-create.ts";
 import { logFilters } from "./log-filters.ts";
+import { figureKinds, groupings } from "./stats-fields.ts";
 import { task } from "./task.ts";
 import type { Task } from "./task.ts";
 import type { LogsInput } from "./workflow-logs.ts";
@@ -265,6 +266,42 @@ const workflowLogsExport = task({
 
 const oneLog = named("workflow_run.id", record(...workflows.logs.returns.columns));
 
+const workflowStats = task({
+  command: "wf stats",
+  summary: "Figures about the runs of the workflow: how they ended, how long they took",
+  about:
+    "Reads the log of the last 24 hours, or since --since; with --from a file of it, whole. Shares are of\nthe runs that have ended, times and tokens are theirs. A percentile is the smallest value that at\nleast so many percent of the runs do not exceed (nearest rank). Of a run that waited for a person the\ntime is that from its start to its finish. The time before, of the same length, is read to compare.\n\nA condition of --fail-if that holds ends the command with 14, after the figures. So does one on a\nfigure that no run tells anything about: a check that measured nothing must not look green.",
+  key: "app",
+  params: {
+    ...logFilters,
+    created_at__after: {
+      ...logFilters.created_at__after,
+      help: "Only runs since this time; 24 hours when absent, with --from all",
+    },
+    from: local.file("File of runs instead of the server, from wf logs -o jsonl or -o csv"),
+    by: local.choice(groupings, "Figures of each version or end user as well", { many: true }),
+    top: local.integer("Most rows of a list of errors, versions or users, 10 when absent", {
+      range: [1, 10_000],
+    }),
+    no_compare: local.flag("Do not read the time before"),
+    fail_if: local.text(
+      `End with 14 if this holds, as in 'p95>20s' or 'failed>2%'; of ${Object.keys(figureKinds).join(", ")}`,
+      { many: true },
+    ),
+    pass_without_runs: local.flag("Let conditions pass that no run tells anything about"),
+  },
+  returns: report,
+  sends: [workflows.logs],
+  wraps: workflows.logs,
+  effect: "reads",
+  exits: ["partial", "gate"],
+  examples: [
+    "wf stats --since 7d --by version",
+    "wf stats --since 1h --fail-if 'p95>20s' --fail-if 'failed>2%'",
+    "wf stats --from november.jsonl -o md",
+  ],
+  load: () => import("./workflow-stats.ts"),
+});
 const chatSend = task({
   command: "wf chat send <query>",
   summary: "Send a message to a chat application",
@@ -299,5 +336,6 @@ export const workflowTasks: readonly Task[] = [
   formSubmit,
   workflowLogs,
   workflowLogsExport,
+  workflowStats,
   chatSend,
 ] as readonly Task[]; // each is checked where it is declared; a list has one type for all
