@@ -51,6 +51,8 @@ const files: Readonly<Record<string, string>> = {
   "files.csv": "file\nwelcome.md\nleave.md\n",
   "children.csv": "content\nParking\nLockers\n",
   "annotations.csv": "question,answer\nWhere?,Main street 1.\nWhen?,At nine.\n",
+  "approve.json": `{"action":"approve","inputs":{"comment":"fine"}}`,
+  "questions.csv": "query\nHow many days?\nWhere?\n",
   "handbook.yml": "knowledge_base: Handbook\ndescription: What new colleagues ask\n",
   "files.json": "[]",
   "mood.json": '"happy"',

@@ -11,6 +11,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   json: [],
   csv: [],
   duration: [],
+  "table-file": ["errors", "json"],
   report: [],
   version: [],
   host: [],
@@ -18,7 +19,18 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   api: ["operations", "errors", "json"],
   config: ["host", "errors", "json", "api"],
   render: ["operations", "host", "errors", "json", "csv", "report"],
-  commands: ["operations", "api", "errors", "json", "csv", "host", "config", "duration", "report"],
+  commands: [
+    "operations",
+    "api",
+    "errors",
+    "json",
+    "csv",
+    "host",
+    "config",
+    "duration",
+    "table-file",
+    "report",
+  ],
   sandbox: ["operations"],
   cli: [
     "operations",
@@ -31,6 +43,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     "commands",
     "version",
     "duration",
+    "table-file",
   ],
   main: ["cli", "host", "errors", "disk"],
 };
@@ -52,7 +65,7 @@ const packages: Readonly<Record<string, RegExp>> = {
   fflate: /^commands\/zip\.ts$/,
   yaml: /^(render\/|commands\/kb-(file|pull))/,
   "csv-stringify": /^csv\.ts$/,
-  "csv-parse": /^(cli\/rows|commands\/log-csv)\.ts$/,
+  "csv-parse": /^(table-file|commands\/log-csv)\.ts$/,
   "node-sqlite3-wasm": /^sandbox\/store\.ts$/,
 };
 

@@ -1,9 +1,10 @@
 import * as apps from "../operations/apps.ts";
 import * as chats from "../operations/chats.ts";
 import * as completions from "../operations/completions.ts";
+import * as files from "../operations/files.ts";
 import * as forms from "../operations/forms.ts";
-import { events, local, named, record, report, text } from "../operations/operation.ts";
-import { required, userInBody, userInQuery } from "../operations/shared.ts";
+import { events, list, local, named, record, report, text } from "../operations/operation.ts";
+import { required, userInBody, userInQuery, workflow_run_id } from "../operations/shared.ts";
 import * as workflows from "../operations/workflows.ts";
 import { asEvents } from "./as-events.ts";
 import type { ChatInput } from "./chat-send.ts";
@@ -40,7 +41,9 @@ const completionCreate = task({
 
 const runParams = {
   workflow_id: local.uuid("Published version of the workflow, the newest when absent"),
-  input: local.text("One input as name=value, typed by the application's form", { many: true }),
+  input: local.text("One input as name=value, typed by the application's form; a file as @path", {
+    many: true,
+  }),
   inputs: local.json("All inputs as one JSON object", { shape: { kind: "object" } }),
   files: local.json("Files of the run, JSON list", {
     shape: { kind: "list", of: { kind: "object" } },
@@ -48,6 +51,12 @@ const runParams = {
   blocking: local.flag("Wait for one answer instead of events"),
   detach: local.flag("Start the run and print its id at once"),
   through_pauses: local.flag("Go on when the run waits for a person"),
+  answer: local.text("JSON file that answers a form: {action, inputs, node}", { many: true }),
+  text: local.flag("Print the text of the answer alone"),
+  only_output: local.text("Print this one output of the run, as it is"),
+  each: local.text("Run once per row of a CSV or JSON Lines file (-: standard input)"),
+  errors_to: local.text("Write the rows whose runs did not succeed to a file, with --each"),
+  concurrency: local.integer("Runs at once with --each", { range: [1, 10], server: "3" }),
   user: userInBody,
 } as const;
 
@@ -60,13 +69,17 @@ const workflowRun = task({
   params: runParams,
   returns: events,
   output: (input: RunInput, format) =>
-    asEvents(input, format)
-      ? undefined
-      : input.detach
-        ? started
-        : input.blocking
-          ? workflows.runBlocking.returns
-          : workflows.show.returns,
+    input.each !== undefined
+      ? eachRow
+      : input.text || input.only_output !== undefined
+        ? text
+        : asEvents(input, format)
+          ? undefined
+          : input.detach
+            ? started
+            : input.blocking
+              ? workflows.runBlocking.returns
+              : workflows.show.returns,
   sends: [
     workflows.run,
     workflows.runById,
@@ -74,17 +87,23 @@ const workflowRun = task({
     workflows.show,
     apps.parameters,
     apps.info,
+    files.upload,
+    forms.show,
+    forms.submit,
   ],
   wraps: workflows.run,
   effect: "writes",
-  exits: ["paused", "remote-failed", "cut"],
+  exits: ["paused", "remote-failed", "partial", "cut"],
   examples: [
     "wf run --input query=hello",
-    "wf run --input query=hello --detach -o name",
-    `wf run --inputs '{"query":"hello"}' --jq .outputs`,
+    `wf run --inputs '{"query":"hello"}' --only-output query`,
+    "wf --app review run --input query=hello --answer approve.json",
+    "wf run --each questions.csv --errors-to failed.csv",
   ],
   load: () => import("./workflow-run.ts"),
 });
+
+const eachRow = named("run", list("", "row", "status", "run", "elapsed", "outputs", "error"));
 
 const started = {
   ...record<{ workflow_run_id: string; task_id: string }>("workflow_run_id", "task_id"),
@@ -122,14 +141,59 @@ const workflowEvents = task({
   load: () => import("./workflow-events.ts"),
 });
 
+const workflowWait = task({
+  command: "wf wait <run>",
+  summary: "Wait until a run has ended and show it",
+  about:
+    "Looks at the run's detail, again and again, without its events. The exit code is what became of\nthe run; --timeout sets a deadline.",
+  key: "app",
+  params: {
+    workflow_run_id,
+    through_pauses: local.flag("Go on when the run waits for a person"),
+  },
+  returns: workflows.show.returns,
+  sends: [workflows.show],
+  effect: "reads",
+  exits: ["paused", "remote-failed"],
+  examples: ["wf wait $RUN", "wf wait $RUN --timeout 10m --jq .outputs"],
+  load: () => import("./workflow-wait.ts"),
+});
+
+const formSubmit = task({
+  command: "wf form submit <token>",
+  summary: "Answer the form of a paused run, once, so that the run goes on",
+  about:
+    "On a terminal it shows the form and asks for what the line leaves out. Inputs are checked against\nthe form; a file is uploaded first.",
+  key: "app",
+  params: {
+    form_token: forms.submit.params.form_token,
+    action: local.text("Id of the action to take, from the form"),
+    input: local.text("One input as name=value; a file as @path", { many: true }),
+    inputs: local.json("All inputs as one JSON object", { shape: { kind: "object" } }),
+    user: userInBody,
+  },
+  returns: named("form_token", record("form_token", "action", "inputs")),
+  sends: [forms.submit, forms.show, files.upload],
+  wraps: forms.submit,
+  effect: "writes",
+  examples: [
+    "wf --app review form submit $TOKEN --action approve --input comment=fine",
+    `wf --app review form submit $TOKEN --action reject --inputs '{"comment":""}'`,
+  ],
+  load: () => import("./form-submit.ts"),
+});
+
 const workflowStop = task({
   command: "wf stop <task>",
   summary: "Stop a running task",
   about:
-    "Takes the task id of the stream, not the run id. The server says the same for every id, so --run\nnames the run whose detail is read afterwards; without it the stop is sent, not verified.",
+    "Takes the task id of the stream, or the id of a run that was started or followed here. The server\nsays the same for every id, so the run's detail is read afterwards; where the run is not known\n(--run), the stop is sent, not verified. A paused run cannot be stopped.",
   key: "app",
   params: {
-    task_id: local.text("Task id, from the stream of the run", { required, word: "task" }),
+    task_id: local.text("Task id, from the stream of the run, or run id", {
+      required,
+      word: "task",
+    }),
     run: local.uuid("Run id, to verify that it stopped"),
     user: userInBody,
   },
@@ -137,7 +201,7 @@ const workflowStop = task({
   sends: [workflows.stop, workflows.show],
   wraps: workflows.stop,
   effect: "writes",
-  examples: ["wf stop $TASK", "wf stop $TASK --run $RUN"],
+  examples: ["wf stop $TASK", "wf stop $TASK --run $RUN", "wf stop $RUN"],
   load: () => import("./workflow-stop.ts"),
 });
 
@@ -175,7 +239,10 @@ const workflowLogsExport = task({
   params: {
     target: local.text("File or folder to write to", { required, length: [1, 4096] }),
     ...logFilters,
-    state: local.text("File that remembers where the next export goes on", { length: [1, 4096] }),
+    state: local.text(
+      "File that remembers where the next export goes on; --since then counts for the first",
+      { length: [1, 4096] },
+    ),
     with_detail: local.flag("Add inputs and outputs of each run, one request a run"),
     concurrency: local.integer("Requests for details at a time, 3 when absent", {
       range: [1, 50],
@@ -264,7 +331,9 @@ export const workflowTasks: readonly Task[] = [
   completionCreate,
   workflowRun,
   workflowEvents,
+  workflowWait,
   workflowStop,
+  formSubmit,
   workflowLogs,
   workflowLogsExport,
   workflowStats,
