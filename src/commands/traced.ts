@@ -1,8 +1,8 @@
 import { CliError } from "../errors.ts";
 import { followed } from "./following.ts";
 import { readRecording } from "./recording.ts";
-import { runTrace } from "./run-trace.ts";
-import type { RunTrace } from "./run-trace.ts";
+import { runTrace } from "../run-trace.ts";
+import type { RunTrace } from "../run-trace.ts";
 import type { Context } from "./task.ts";
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;

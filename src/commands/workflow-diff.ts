@@ -1,7 +1,7 @@
 import { CliError } from "../errors.ts";
 import { isObject } from "../json.ts";
 import type { Cell, Report, Section } from "../report.ts";
-import type { NodeRun, RunTrace } from "./run-trace.ts";
+import type { NodeRun, RunTrace } from "../run-trace.ts";
 import type { Context } from "./task.ts";
 import { traced } from "./traced.ts";
 

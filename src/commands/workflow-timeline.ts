@@ -1,5 +1,5 @@
 import type { Cell, Report, Tone } from "../report.ts";
-import type { NodeRun, RunTrace } from "./run-trace.ts";
+import type { NodeRun, RunTrace } from "../run-trace.ts";
 import type { Context } from "./task.ts";
 import { timelineSvg } from "./timeline-svg.ts";
 import { traced } from "./traced.ts";
