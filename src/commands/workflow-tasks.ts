@@ -35,6 +35,14 @@ const completionCreate = task({
   load: () => import("./completion-create.ts"),
 });
 
+/** Parameters of every command that watches a run. */
+const expectParams = {
+  expect: local.text("Sentence or YAML file that the run must meet (`wf help expect`)", {
+    many: true,
+  }),
+  junit: local.text("File for what became of the expectations, as JUnit XML"),
+} as const;
+
 const runParams = {
   workflow_id: local.uuid("Published version of the workflow, the newest when absent"),
   input: local.text("One input as name=value, typed by the application's form", { many: true }),
@@ -102,6 +110,7 @@ const workflowEvents = task({
     only: local.text("Only events of these kinds, separated by commas", { many: true }),
     text: local.flag("Print the text of the answer alone"),
     reasoning: local.flag("Print the reasoning alone, or with --text both"),
+    ...expectParams,
     user: userInQuery,
   },
   returns: events,
@@ -109,12 +118,12 @@ const workflowEvents = task({
   sends: [workflows.events, workflows.show, forms.show],
   wraps: workflows.events,
   effect: "reads",
-  exits: ["paused", "remote-failed", "cut"],
+  exits: ["paused", "remote-failed", "cut", "gate"],
   examples: [
     "wf events $RUN",
-    "wf events $RUN --follow -o jsonl",
-    "wf events $RUN --follow --only node_finished,workflow_finished",
+    "wf events $RUN --follow --only node_finished,workflow_finished -o jsonl",
     "wf events $RUN --follow --text",
+    `wf events $RUN --follow --expect 'run succeeded within 2m' --expect 'output query is "hello"' --junit report.xml`,
   ],
   load: () => import("./workflow-events.ts"),
 });
