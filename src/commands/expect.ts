@@ -1,5 +1,5 @@
 import { dirname } from "node:path";
-import type { Events } from "../api/events.ts";
+import type { Events, ServerEvent } from "../api/events.ts";
 import { CliError } from "../errors.ts";
 import { quoted } from "./expect-check.ts";
 import type { Check, Finding } from "./expect-check.ts";
@@ -69,7 +69,7 @@ export async function* watching<T>(
   events: Events<T>,
   expectations: Expectations,
   context: Context,
-  at: () => number = () => context.host.now().getTime(),
+  at: (event: ServerEvent) => number = () => context.host.now().getTime(),
 ): Events<T & { readonly trace: RunTrace }> {
   const { see, trace } = runTrace();
   if (!isAsked(expectations)) return { ...(yield* events), trace };
@@ -81,8 +81,7 @@ export async function* watching<T>(
         open = false;
         return { ...next.value, trace };
       }
-      const time = at();
-      for (const event of next.value) see(event, time);
+      for (const event of next.value) see(event, at(event));
       yield next.value;
     }
   } catch (error) {
