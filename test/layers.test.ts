@@ -12,6 +12,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   csv: [],
   duration: [],
   "table-file": ["errors", "json"],
+  nearest: [],
   report: [],
   "run-trace": ["json"],
   version: [],
@@ -32,6 +33,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     "table-file",
     "report",
     "run-trace",
+    "nearest",
   ],
   sandbox: ["operations"],
   cli: [
@@ -46,6 +48,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     "version",
     "duration",
     "table-file",
+    "nearest",
   ],
   main: ["cli", "host", "errors", "disk"],
 };
@@ -57,7 +60,7 @@ const exceptions: Readonly<Record<string, readonly string[]>> = {
 const packages: Readonly<Record<string, RegExp>> = {
   undici: /^(api\/client|main|host)\.ts$/,
   commander: /^cli\//,
-  leven: /^cli\//,
+  leven: /^nearest\.ts$/,
   chalk: /^render\//,
   "cli-table3": /^render\//,
   ora: /^render\//,
@@ -65,7 +68,7 @@ const packages: Readonly<Record<string, RegExp>> = {
   "eventsource-parser": /^api\/events\.ts$/,
   "jq-wasm": /^render\//,
   fflate: /^commands\/zip\.ts$/,
-  yaml: /^(render\/|commands\/kb-(file|pull))/,
+  yaml: /^(render\/|commands\/(kb-(file|pull)|expect-file)\.ts$)/,
   "csv-stringify": /^csv\.ts$/,
   "csv-parse": /^(table-file|commands\/log-csv)\.ts$/,
   "node-sqlite3-wasm": /^sandbox\/store\.ts$/,

@@ -1,9 +1,10 @@
 import type { Events, ServerEvent } from "../api/events.ts";
 import { CliError } from "../errors.ts";
+import { readExpectations, report, watching } from "./expect.ts";
+import type { ExpectInput } from "./expect.ts";
 import { finalOutcome } from "./following.ts";
 import type { Followed } from "./following.ts";
 import { readRecording } from "./recording.ts";
-import { conclude } from "./run-outcome.ts";
 import type { Outcome } from "./run-outcome.ts";
 import type { Context } from "./task.ts";
 
@@ -12,18 +13,32 @@ const together = 500;
 
 /** Shows a recording as `wf events` showed the run, and ends as that run did. */
 export async function* run(
-  input: { readonly file: string; readonly speed?: string | undefined },
+  input: ExpectInput & { readonly file: string; readonly speed?: string | undefined },
   context: Context,
 ): Events {
-  const { runId, outcome } = yield* replayed(input.file, speedOf(input.speed, context), context);
-  await conclude(runId, outcome, context.notice);
+  const speed = speedOf(input.speed, context);
+  const expectations = await readExpectations(input, context);
+  const times = new WeakMap<ServerEvent, number>();
+  const events = watching(
+    replayed(input.file, speed, context, times),
+    expectations,
+    context,
+    (event) => times.get(event) ?? 0,
+  );
+  await report(yield* events, expectations, context);
 }
 
 /**
  * Events of a recording with the time between them divided by `speed`; returns what became of the
- * run. Throws cut for a recording that ends before its run.
+ * run. `times` is told when each event came, in ms. Throws cut for a recording that ends before its
+ * run.
  */
-export async function* replayed(path: string, speed: number, context: Context): Events<Followed> {
+async function* replayed(
+  path: string,
+  speed: number,
+  context: Context,
+  times: WeakMap<ServerEvent, number>,
+): Events<Followed> {
   let batch: ServerEvent[] = [];
   let now = 0;
   let runId = "";
@@ -40,6 +55,7 @@ export async function* replayed(path: string, speed: number, context: Context): 
       });
       now = at;
     }
+    times.set(event, at);
     batch.push(event);
     if (runId === "") runId = String(event.data["workflow_run_id"] ?? "");
     if (event.event === "workflow_started") outcome = undefined;
