@@ -13,6 +13,8 @@ const bin = join(import.meta.dirname, "..", "bin", "wf.js");
 const home = await temporaryFolder();
 const server = await testSandbox({ speed: 1 });
 let number = 0;
+/** A run of a minute. */
+const slow = ["--app", "slow", "run", "--input", "query=x", "--input", "seconds=60"];
 
 /** Runs the built program to its end; `act` may do something to it when it has written a text. */
 async function wf(
@@ -66,10 +68,7 @@ describe("a followed run ends with the code of what became of it", () => {
   });
 
   test("a deadline: 12", async () => {
-    const started = await wf([
-      ...["--app", "slow", "run", "--input", "query=x", "--input", "seconds=60"],
-      ...["--detach", "-o", "name"],
-    ]);
+    const started = await wf(slow.concat("--detach", "-o", "name"));
     const line = ["--app", "slow", "events", started.out.trim(), "-F", "--timeout", "1s"];
     const ran = await wf(line);
     expect(ran.exit).toBe(12);
@@ -119,10 +118,7 @@ describe("a followed run ends with the code of what became of it", () => {
   );
 
   test("Ctrl-C while it waits for a run", async () => {
-    const started = await wf([
-      ...["--app", "slow", "run", "--input", "query=x", "--input", "seconds=60"],
-      ...["--detach", "-o", "name"],
-    ]);
+    const started = await wf(slow.concat("--detach", "-o", "name"));
     const child = spawn(
       process.execPath,
       [bin, "--app", "slow", "wait", started.out.trim(), "-v"],
