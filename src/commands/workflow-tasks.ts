@@ -2,7 +2,7 @@ import * as apps from "../operations/apps.ts";
 import * as chats from "../operations/chats.ts";
 import * as completions from "../operations/completions.ts";
 import * as forms from "../operations/forms.ts";
-import { events, local, named, record, text } from "../operations/operation.ts";
+import { events, local, named, record, someEvents, text } from "../operations/operation.ts";
 import { required, userInBody, userInQuery } from "../operations/shared.ts";
 import * as workflows from "../operations/workflows.ts";
 import { asEvents } from "./as-events.ts";
@@ -107,7 +107,8 @@ const workflowEvents = task({
     user: userInQuery,
   },
   returns: events,
-  output: ({ text: asText, reasoning }) => (asText || reasoning ? text : undefined),
+  output: ({ text: asText, reasoning, only }) =>
+    asText || reasoning ? text : only ? someEvents : undefined,
   sends: [workflows.events, workflows.show, forms.show],
   wraps: workflows.events,
   effect: "reads",
