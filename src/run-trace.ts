@@ -14,7 +14,7 @@ export interface NodeRun {
   readonly title: string;
   readonly type: string;
   /** The loop or iteration it ran in, by node id, and the round there, from 1. */
-  readonly within: { readonly nodeId: string; readonly round: number } | undefined;
+  within: { readonly nodeId: string; readonly round: number } | undefined;
   readonly startedAt: number;
   finishedAt: number | undefined;
   /** Which events began and ended it, counted from 1: several can come at one time. */
@@ -120,7 +120,7 @@ export function runTrace(): Tracing {
   const containerOf = (data: Fields): NodeRun["within"] => {
     const nodeId = text(data["iteration_id"]) ?? text(data["loop_id"]);
     if (nodeId === undefined) return undefined;
-    // Only the end of a node says which round it was; at its start it is the one that runs.
+    // Only the end of a node says which round it was; at its start it is the one that began last.
     return { nodeId, round: running.get(nodeId)?.rounds ?? 1 };
   };
 
@@ -134,6 +134,10 @@ export function runTrace(): Tracing {
     node.tokens =
       numeric(valueAt(data, "execution_metadata.total_tokens")) ?? numeric(data["total_tokens"]);
     node.outputs = data["outputs"];
+    const index =
+      numeric(valueAt(data, "execution_metadata.iteration_index")) ??
+      numeric(valueAt(data, "execution_metadata.loop_index"));
+    if (node.within && index !== undefined) node.within = { ...node.within, round: index + 1 };
   };
 
   /** Steps as the server counts them: not those inside loops and iterations (server §15.5). */

@@ -11,6 +11,7 @@ import {
   named,
   record,
   report,
+  someEvents,
   text,
 } from "../operations/operation.ts";
 import { required, userInBody, userInQuery, workflow_run_id } from "../operations/shared.ts";
@@ -153,7 +154,8 @@ const workflowEvents = task({
     user: userInQuery,
   },
   returns: events,
-  output: ({ text: asText, reasoning }) => (asText || reasoning ? text : undefined),
+  output: ({ text: asText, reasoning, only }) =>
+    asText || reasoning ? text : only ? someEvents : undefined,
   sends: [workflows.events, workflows.show, forms.show],
   wraps: workflows.events,
   effect: "reads",

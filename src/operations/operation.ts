@@ -194,7 +194,8 @@ export type Returns<T = unknown> =
       readonly after: string;
       readonly cap: number;
     } & Layout<T>)
-  | { readonly kind: "events" }
+  /** Batches of events; with `some` not every event of a run is among them. */
+  | { readonly kind: "events"; readonly some?: true }
   | { readonly kind: "file" }
   /** Any JSON values or texts, printed as they are. */
   | { readonly kind: "json" }
@@ -233,6 +234,7 @@ export const cursor = <T>(after: string, ...columns: Column<T>[]): Typed<Kind<"c
 export const named = <R>(path: string, returns: R): R => ({ ...returns, name: path });
 
 export const events = { kind: "events" } as const;
+export const someEvents = { kind: "events", some: true } as const;
 export const file = { kind: "file" } as const;
 export const text = { kind: "text" } as const;
 export const report = { kind: "report" } as const;
