@@ -234,6 +234,7 @@ function formIn(reason: unknown): NonNullable<Outcome["forms"]> {
   const inputs = valueAt(reason, "inputs");
   const usual = valueAt(reason, "resolved_default_values");
   const names = (Array.isArray(inputs) ? (inputs as unknown[]) : [])
+    .filter((input) => !valueAt(input, "default.value"))
     .map((input) => String(valueAt(input, "output_variable_name")))
     .filter((name) => !valueAt(usual, name));
   return [{ token, actions: ids, inputs: names }];
