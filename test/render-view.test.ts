@@ -26,9 +26,9 @@ function followed({ columns = 80, rows = 24 }: Size = {}, style: Partial<Style> 
   const clock = manualClock("2026-11-21T00:00:00Z");
   const size = { columns, rows };
   const writes: string[] = [];
-  const output = (keep: boolean): Output => ({
+  const output = (before: (text: string) => void | Promise<void>): Output => ({
     async write(text) {
-      if (keep) writes.push(String(text));
+      await before(String(text));
       terminal.write(String(text));
     },
     isTTY: true,
@@ -39,8 +39,9 @@ function followed({ columns = 80, rows = 24 }: Size = {}, style: Partial<Style> 
     closed: false,
   });
   const { host, screen } = screenOf({
-    stdout: output(true),
-    stderr: output(false),
+    stdout: output((text) => void writes.push(text)),
+    // Slow enough that something could be drawn in between.
+    stderr: output(() => clock.sleep(150)),
     sleep: (ms: number, signal?: AbortSignal) => clock.sleep(ms, signal),
   } as unknown as Host);
 
@@ -48,7 +49,11 @@ function followed({ columns = 80, rows = 24 }: Size = {}, style: Partial<Style> 
     clock,
     /** Everything that was written to standard output. */
     written: () => writes.join(""),
-    notice: (text: string) => host.stderr.write(`${text}\n`),
+    async notices(...texts: string[]) {
+      const written = Promise.all(texts.map((text) => host.stderr.write(`${text}\n`)));
+      await clock.advance(200 * texts.length);
+      await written;
+    },
     lines: () => terminal.lines(),
     /** Lets the next drawing happen; gives what is on the screen, without empty rows at its end. */
     async look() {
@@ -156,7 +161,12 @@ test.each<[string, readonly string[]]>([
       "✓ succeeded    529ms  Iteration with Flatten Enabled  3 rounds",
       "✓ succeeded      0ms  End",
       "",
-      ...["- 1", "- 2", "- 2", "- 4", "- 3", "- 6"],
+      "- 1",
+      "- 2",
+      "- 2",
+      "- 4",
+      "- 3",
+      "- 6",
       "",
       '  outputs  {"output":[1,2,2,4,3,6]}',
       "✓ succeeded    638ms  run dcd4f396-5a25-4203-ac4b-f7626769eaa2  0 tokens  4 steps",
@@ -390,22 +400,22 @@ test("a notice goes above what changes, and below what is settled", async () => 
     starts("b", "Fetch"),
     () => run.look(),
     ends("a", "Start"),
-    () => run.notice("the line was cut; reconnecting"),
+    () => run.notices("the line was cut; reconnecting"),
     async () => void (shown = await run.look()),
-    () => Promise.all([run.notice("one"), run.notice("two"), run.clock.advance(300)]),
+    () => run.notices("one", "two"),
   ]);
   expect(shown).toEqual([
     "✓ succeeded     1.5s  Start",
     "the line was cut; reconnecting",
-    "⠹ running       0.2s  Fetch",
-    "⠹ running       0.2s  run run-1",
+    "⠼ running       0.4s  Fetch",
+    "⠼ running       0.4s  run run-1",
   ]);
   expect(await run.lines()).toEqual([
     "✓ succeeded     1.5s  Start",
     "the line was cut; reconnecting",
     "one",
     "two",
-    "• running       0.5s  Fetch",
+    "• running       0.8s  Fetch",
   ]);
 });
 
