@@ -7,17 +7,30 @@ const fs = () => import("node:fs/promises");
 /** The real disk. */
 export const diskFiles: Files = {
   read: async (path) => (await fs()).readFile(path),
+  async *bytes(path) {
+    const { createReadStream } = await import("node:fs");
+    yield* createReadStream(path) as AsyncIterable<Buffer>; // without an encoding it gives bytes
+  },
   blob: async (path) => (await import("node:fs")).openAsBlob(path),
   async stat(path) {
     try {
       const found = await (await fs()).stat(path);
-      return { size: found.size, isDirectory: found.isDirectory(), mode: found.mode & 0o777 };
+      return {
+        size: found.size,
+        isDirectory: found.isDirectory(),
+        isFile: found.isFile(),
+        mode: found.mode & 0o777,
+      };
     } catch (error) {
       const code = error instanceof Error && "code" in error ? error.code : undefined;
       if (code === "ENOENT" || code === "ENOTDIR") return null;
       throw error;
     }
   },
+  async *watch(folder, signal) {
+    yield* (await fs()).watch(folder, { recursive: true, signal });
+  },
+  realPath: async (path) => (await fs()).realpath(path),
   list: async (path) => (await (await fs()).readdir(path)).sort(),
   async writeAtomic(path, content, mode = 0o666) {
     const { open, rename, rm, writeFile } = await fs();

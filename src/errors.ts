@@ -84,6 +84,7 @@ const diskReasons: Readonly<Record<string, string>> = {
   EPERM: "not permitted",
   EROFS: "the file system is read-only",
   EISDIR: "it is a folder",
+  EEXIST: "a file is in its place",
   ENOTDIR: "a part of the path is no folder",
   ENOSPC: "the disk is full",
   EDQUOT: "the quota of the disk is used up",

@@ -25,10 +25,18 @@ export interface ConnectionSettings {
 export interface Files {
   /** Throws the system's error (`code: "ENOENT"`). */
   read(path: string): Promise<Uint8Array>;
+  /** Piece by piece, up to where the file ends by then. Throws the system's error. */
+  bytes(path: string): AsyncIterable<Uint8Array>;
   /** Streamed when sent, length known, nothing read yet. */
   blob(path: string): Promise<Blob>;
-  /** null when there is nothing. */
-  stat(path: string): Promise<{ size: number; isDirectory: boolean; mode: number } | null>;
+  /** Tells that something below the folder has changed, until the signal is aborted. */
+  watch(folder: string, signal: AbortSignal): AsyncIterable<unknown>;
+  /** Of what a link leads to; null when there is nothing. A pipe or a device is no file. */
+  stat(
+    path: string,
+  ): Promise<{ size: number; isDirectory: boolean; isFile: boolean; mode: number } | null>;
+  /** Without links; throws the system's error. */
+  realPath(path: string): Promise<string>;
   /** Names in a folder, sorted. */
   list(path: string): Promise<string[]>;
   /** Whole or not at all: written beside, flushed, renamed. */

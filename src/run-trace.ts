@@ -17,6 +17,9 @@ export interface NodeRun {
   within: { readonly nodeId: string; readonly round: number } | undefined;
   readonly startedAt: number;
   finishedAt: number | undefined;
+  /** Which events began and ended it, counted from 1: several can come at one time. */
+  readonly beganWith: number;
+  endedWith: number | undefined;
   /** `running` until the server says how it ended: succeeded, failed, exception, stopped, … */
   status: string;
   /** Seconds, as the server measured them. */
@@ -50,6 +53,8 @@ export interface RunTrace {
   outputs: unknown;
   /** Text of the answer as it streamed. */
   text: string;
+  /** May nodes have run that no event told of: watching began late, or the line was cut at the end? */
+  nodesMissing: boolean;
   gaps: number;
   pauses: number;
   events: number;
@@ -77,12 +82,15 @@ export function runTrace(): Tracing {
     nodes: [],
     outputs: undefined,
     text: "",
+    nodesMissing: true,
     gaps: 0,
     pauses: 0,
     events: 0,
   };
   /** By execution id, the latest: a paused node starts again under its old one. */
   const running = new Map<string, NodeRun>();
+  /** Was the last thing heard of the nodes that the line was cut? */
+  let cut = false;
 
   const begin = (data: Fields, at: number, id: string, type: string) => {
     const node: NodeRun = {
@@ -93,6 +101,8 @@ export function runTrace(): Tracing {
       within: containerOf(data),
       startedAt: at,
       finishedAt: undefined,
+      beganWith: trace.events,
+      endedWith: undefined,
       status: "running",
       elapsed: undefined,
       error: undefined,
@@ -117,6 +127,7 @@ export function runTrace(): Tracing {
   const end = (data: Fields, at: number, node: NodeRun) => {
     const elapsed = numeric(data["elapsed_time"]);
     node.finishedAt = at;
+    node.endedWith = trace.events;
     node.elapsed = elapsed;
     node.status = text(data["status"]) ?? "succeeded";
     node.error = text(data["error"]);
@@ -129,6 +140,10 @@ export function runTrace(): Tracing {
     if (node.within && index !== undefined) node.within = { ...node.within, round: index + 1 };
   };
 
+  /** Steps as the server counts them: not those inside loops and iterations (server §15.5). */
+  const stepsSeen = () =>
+    trace.nodes.reduce((sum, { within, retries }) => sum + (within ? 0 : 1 + retries), 0);
+
   const see = ({ event, data: whole }: TracedEvent, at: number) => {
     const data: Fields = isObject(whole["data"]) ? whole["data"] : {};
     const id = text(data["id"]) ?? "";
@@ -136,9 +151,11 @@ export function runTrace(): Tracing {
     trace.startedAt ??= at;
     trace.lastAt = at;
     trace.runId ??= text(whole["workflow_run_id"]);
+    if (/^(node|iteration|loop)_/.test(event)) cut = false;
     switch (event) {
       case "workflow_started":
         trace.workflowId ??= text(data["workflow_id"]);
+        if (data["reason"] !== "resumption") trace.nodesMissing = false;
         trace.status = "running";
         return;
       case "node_started":
@@ -188,6 +205,7 @@ export function runTrace(): Tracing {
         trace.steps = numeric(data["total_steps"]);
         trace.outputs = data["outputs"];
         if (event === "workflow_paused") trace.pauses++;
+        else if (cut && stepsSeen() < (trace.steps ?? Infinity)) trace.nodesMissing = true;
         return;
       case "error":
         trace.status = "failed";
@@ -195,6 +213,7 @@ export function runTrace(): Tracing {
         return;
       case "_gap":
         trace.gaps++;
+        cut = true;
         return;
     }
   };

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { cpSync, mkdirSync, writeFileSync } from "node:fs";
-import { delimiter, join } from "node:path";
+import { delimiter, dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { commandsOf } from "../src/cli/commands.ts";
@@ -22,6 +22,7 @@ const otherEnds: readonly (readonly [RegExp, number, string])[] = [
   [/^wf .* message suggested/, 5, "the sandbox has no model that suggests"],
   [/^wf .* reply status/, 6, "the sandbox has no model, so no such job"],
   [/^wf api \w+ \/datasets/, 4, "the route wants a knowledge key"],
+  [/^wf diff .*--exit-code/, 14, "the runs ended in other ways"],
   [/^kb plan .*--exit-code/, 14, "the description would change"],
   [/sandbox --data/, 130, "it stays until it is interrupted"],
   [/^wf logs --follow/, 130, "it follows until it is interrupted"],
@@ -36,7 +37,19 @@ const firstDone: readonly (readonly [RegExp, readonly string[]])[] = [
   [/^kb doc unarchive/, ["kb doc archive Handbook welcome.md leave.md"]],
   [/^kb doc enable/, ["kb doc disable Handbook welcome.md"]],
   [/^kb (import|verify)/, ["kb export Handbook backup"]],
+  [/^kb eval .*--baseline/, ["kb eval Handbook questions.jsonl --save before.json"]],
 ];
+
+/** What `--record` writes of a run with one node. */
+const recording = (status: string): string =>
+  [
+    { event: "workflow_started", data: { id: "r" } },
+    { event: "node_started", data: { id: "1", node_id: "s", title: "Start" } },
+    { event: "node_finished", data: { id: "1", node_id: "s", status: "succeeded" } },
+    { event: "workflow_finished", data: { id: "r", status, outputs: {} } },
+  ]
+    .map((event, at) => `${JSON.stringify({ at, event: { workflow_run_id: "r", ...event } })}\n`)
+    .join("");
 
 const files: Readonly<Record<string, string>> = {
   "welcome.md": "Welcome to the team. Laptops wait on day one. Parking is free for guests.\n",
@@ -51,9 +64,18 @@ const files: Readonly<Record<string, string>> = {
   "files.csv": "file\nwelcome.md\nleave.md\n",
   "children.csv": "content\nParking\nLockers\n",
   "annotations.csv": "question,answer\nWhere?,Main street 1.\nWhen?,At nine.\n",
+  "run.jsonl": recording("succeeded"),
+  "before.jsonl": recording("succeeded"),
+  "after.jsonl": recording("partial-succeeded"),
+  "approve.json": `{"action":"approve","inputs":{"comment":"fine"}}`,
+  "questions.csv": "query\nHow many days?\nWhere?\n",
   "handbook.yml": "knowledge_base: Handbook\ndescription: What new colleagues ask\n",
+  "questions.jsonl":
+    '{"question":"When do laptops wait?","documents":["welcome.md"]}\n{"question":"How many days of leave?","text":"Thirty days"}\n',
+  "handbook/welcome.md": "Welcome.\n",
   "files.json": "[]",
   "mood.json": '"happy"',
+  "november.jsonl": `${JSON.stringify({ id: "1", created_at: 1795219614, workflow_run: { id: "2", status: "succeeded" } })}\n`,
 };
 
 /** Time that runs fifty times faster for whatever waits. */
@@ -78,8 +100,11 @@ const environment = (origin: string) => ({
 beforeAll(async () => {
   for (const folder of ["data", "home", "files"]) mkdirSync(join(template, folder));
   for (const [name, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(template, "files", name)), { recursive: true });
     writeFileSync(join(template, "files", name), text);
   }
+  mkdirSync(join(template, "files", "docs", "people"), { recursive: true });
+  writeFileSync(join(template, "files", "docs", "people", "leave.md"), "Thirty days.\n");
   process.chdir(join(template, "files"));
   const sandbox = await startSandbox({ clock, folder: join(template, "data") });
   const env = environment(sandbox.origin);

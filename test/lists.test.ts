@@ -169,6 +169,18 @@ describe("logs whose pages lose rows", () => {
     ]);
   });
 
+  test("that a wide query does not show are found in narrower windows", async () => {
+    const logs = logsOf(...Array.from({ length: 40 }, () => 9)).map((log, index) =>
+      [20, 21, 200, 340].includes(index) ? { ...log, shy: true as const } : log,
+    );
+    const { env, seen } = await logServer(() => logs, 19);
+    const { exit, out } = await cli(all, { env });
+    expect([exit, idsIn(out).sort()]).toEqual([0, logs.map(({ id }) => id)]);
+    const seconds = idsIn(out).map((id) => logs.find((log) => log.id === id)?.created_at);
+    expect(seconds).toEqual(seconds.toSorted((a, b) => Number(b) - Number(a)));
+    expect(seen.length).toBeLessThan(60);
+  });
+
   test("that stay hidden are counted: what there is is printed, exit 10", async () => {
     const logs = logsOf(5, 121, 5).map((log, index) =>
       index >= 40 && index < 51 ? { ...log, hidden: true as const } : log,

@@ -47,6 +47,8 @@ export interface Log {
   status: string;
   /** Never among the rows, but counted. */
   readonly hidden?: true;
+  /** Counted, but only among the rows of a window of at most three seconds. */
+  readonly shy?: true;
 }
 
 /** Unix second of the first row; the server's clock shows one hour later. */
@@ -119,6 +121,7 @@ export function logServer(
           (status === null || log.status === status) &&
           (keyword === null || runOf(log.id) === keyword),
       );
+      const isWide = edge("created_at__before", Infinity) - edge("created_at__after", 0) > 2;
       const [page, limit] = [number("page", 1), number("limit", 20)];
       const chance = order === "fixed" ? seeded(seed + page * 1000 + limit) : random;
       const data = found
@@ -126,7 +129,7 @@ export function logServer(
         .sort((a, b) => b.log.created_at - a.log.created_at || a.chance - b.chance)
         .map(({ log }) => log)
         .slice((page - 1) * limit, page * limit)
-        .filter(({ hidden }) => !hidden)
+        .filter(({ hidden, shy }) => !hidden && !(shy && isWide))
         .map((log) => rowOf(log, padding));
       json({ page, limit, total: found.length, has_more: found.length > page * limit, data });
     }

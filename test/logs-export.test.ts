@@ -341,7 +341,12 @@ describe("a state", () => {
       exit: 2,
       err: expect.stringContaining("is no state of an export") as string,
     });
-    expect(await exporting(server.target, ["--state", place("new")], server)).toMatchObject({
+    const below = join(stranger, "state");
+    expect(await exporting(place("a.jsonl"), ["--state", below], server)).toMatchObject({
+      exit: 2,
+      err: expect.stringContaining("a file is in its place") as string,
+    });
+    expect(await exporting(server.target, ["--state", `${stranger}.new`], server)).toMatchObject({
       exit: 2,
       err: expect.stringContaining("does not say what it holds") as string,
     });

@@ -2,7 +2,8 @@ import { stripVTControlCharacters } from "node:util";
 import { expect, test } from "vitest";
 import { eventsIn } from "../src/api/events.ts";
 import type { Host, Output } from "../src/host.ts";
-import { events, someEvents } from "../src/operations/operation.ts";
+import { events, pastEvents, someEvents } from "../src/operations/operation.ts";
+import type { Returns } from "../src/operations/operation.ts";
 import { render } from "../src/render/render.ts";
 import type { ServerEvent, Style } from "../src/render/render.ts";
 import { screenOf } from "../src/render/screen.ts";
@@ -65,7 +66,10 @@ function followed({ columns = 80, rows = 24 }: Size = {}, style: Partial<Style> 
       terminal.resize(width, height);
       Object.assign(size, { columns: width, rows: height });
     },
-    async run(happenings: Iterable<Happening> | AsyncIterable<Happening>, returns = events) {
+    async run(
+      happenings: Iterable<Happening> | AsyncIterable<Happening>,
+      returns: Returns<never> = events,
+    ) {
       async function* batches() {
         for await (const each of happenings) {
           if (typeof each === "function") await each();
@@ -349,6 +353,22 @@ test("a snapshot's node has been at work since it began", async () => {
     "⠙ running       0.1s  New",
     "⠙ running      1m40s  run run-1",
   ]);
+});
+
+test("of a recording the time counts from when it is shown", async () => {
+  const run = followed();
+  let shown: string[] = [];
+  const old = { created_at: 1_700_000_000 };
+  await run.run(
+    [
+      event("workflow_started", { id: "run-1", ...old }),
+      starts("a", "Fetch", old),
+      async () => void (shown = await run.look()),
+      ended(),
+    ],
+    pastEvents,
+  );
+  expect(shown).toEqual(["⠙ running       0.1s  Fetch", "⠙ running       0.1s  run run-1"]);
 });
 
 test("what changes never takes more than the screen; it all stands there in the end", async () => {

@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 if (process.argv[2] === "serve") serve(Number(process.argv[3]));
 
 /** A log row as a real server gives it, about 600 bytes, with gaps for what differs. */
-function logRow() {
+export function logRow() {
   return JSON.stringify({
     id: "6f1d2c3b-4a59-4e68-8f77-LOG_________",
     workflow_run: {

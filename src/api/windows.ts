@@ -220,6 +220,7 @@ export async function* completeRows(
     }
   }
   progress.complete = true;
+  progress.total = progress.shown + missing;
   if (missing > 0) throw hiddenRows(progress.shown, missing);
 }
 

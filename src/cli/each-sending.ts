@@ -9,7 +9,7 @@ import type { Journal, Left } from "./journal.ts";
 import { madeBy } from "./made-by.ts";
 import { lookupOf, resolve } from "./names.ts";
 import { existsAlready, goneAlready } from "./perform.ts";
-import type { Row } from "./rows.ts";
+import type { Row } from "../table-file.ts";
 import { idOf } from "./session.ts";
 import type { Session } from "./session.ts";
 import { isUuid } from "./values.ts";

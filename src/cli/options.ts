@@ -6,7 +6,7 @@ import { formats, formatsOf } from "../render/format-names.ts";
 import type { Style } from "../render/render.ts";
 import type { Globals } from "./globals.ts";
 import { isOn, wantsColor, wantsUnicode } from "./color.ts";
-import { nearest } from "./nearest.ts";
+import { nearest } from "../nearest.ts";
 import { durationValue, wrong } from "./values.ts";
 
 /** The shared flags, checked, with the environment behind them. */
@@ -126,4 +126,16 @@ export function styleFor(
     unicode: wantsUnicode(host),
     now: () => host.now(),
   };
+}
+
+/** IANA name of the zone in which times are shown; what TZ holds beside names the system understands. */
+export function timeZoneFor(globals: Globals, host: Host): string {
+  const named = globals.utc ? "UTC" : host.env["TZ"] || undefined;
+  const format = (timeZone?: string) =>
+    new Intl.DateTimeFormat("en", { timeZone }).resolvedOptions().timeZone;
+  try {
+    return format(named);
+  } catch {
+    return format();
+  }
 }

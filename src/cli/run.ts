@@ -2,6 +2,7 @@ import type { Host } from "../host.ts";
 import { version } from "../version.ts";
 import { commandsOf } from "./commands.ts";
 import { asFailure } from "./failure.ts";
+import { takesEach } from "./globals.ts";
 import type { Globals } from "./globals.ts";
 import { helpTopic } from "./help-topic.ts";
 import { parse } from "./program.ts";
@@ -35,7 +36,9 @@ export async function run(argv: readonly string[], host: Host): Promise<number> 
       return 0;
     }
     globals = parsed.globals;
-    const { perform } = each ?? (await import("./perform.ts"));
+    // A task may read rows by itself.
+    const rows = each && takesEach(parsed.command) ? each : undefined;
+    const { perform } = rows ?? (await import("./perform.ts"));
     await perform(parsed, host);
     return 0;
   } catch (error) {

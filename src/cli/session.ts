@@ -18,6 +18,7 @@ import type { Command } from "./command.ts";
 import { isList } from "./command.ts";
 import { curlText, dryRunText } from "./dry-run.ts";
 import { allOf } from "./input.ts";
+import { timeZoneFor } from "./options.ts";
 import { gathering, wantedRows } from "./wanted.ts";
 import type { Options } from "./options.ts";
 
@@ -282,6 +283,7 @@ export function openSession(
       rows: wantedRows(command, globals),
       gathers: gathering(globals),
       input: options.input,
+      timeZone: () => timeZoneFor(globals, host),
       program: command.words[0] ?? "",
       flags,
     },

@@ -29,8 +29,9 @@ export function parseCondition(
   const fail = (at: number, problem: string, hint?: string) =>
     new CliError("usage", `${option} ${JSON.stringify(text)}, position ${at + 1}: ${problem}`, {
       changed: "nothing",
-      hint: hint ?? `conditions look like ${example(fields)}`,
+      hint: hint ?? `conditions look like ${example(fields, known)}`,
     });
+  let known: string | undefined;
   const name = /^\s*([\p{L}_][\p{L}\p{N}_.@-]*)\s*/u.exec(text);
   if (!name) throw fail(0, "a name is missing");
   const [before, field = ""] = name;
@@ -39,6 +40,7 @@ export function parseCondition(
     const names = Object.keys(fields).join(", ");
     throw fail(text.indexOf(field), `there is no ${field}`, `it has: ${names}`);
   }
+  known = field;
   const rest = text.slice(before.length);
   const operator = operators.find((each) => rest.startsWith(each));
   if (operator === undefined) throw fail(before.length, `one of ${operators.join(" ")} is missing`);
@@ -56,11 +58,13 @@ export function parseCondition(
   return { field, operator, value, text };
 }
 
-const example = (fields: Readonly<Record<string, FieldKind>>): string => {
-  const [field = "name", kind] = Object.entries(fields)[0] ?? [];
-  const value = { number: ">10", seconds: ">20s", share: ">2%", text: "=word" }[kind ?? "number"];
+function example(fields: Readonly<Record<string, FieldKind>>, known: string | undefined): string {
+  const field = known ?? Object.keys(fields)[0] ?? "name";
+  const value = { number: ">10", seconds: ">20s", share: ">2%", text: "=word" }[
+    fields[field] ?? "number"
+  ];
   return `'${field}${value}'`;
-};
+}
 
 /** Value in the unit of the field, or what is wrong with it. */
 function numberIn(written: string, kind: FieldKind): number | string {

@@ -1,3 +1,4 @@
+import { dirname } from "node:path";
 import { CliError } from "../errors.ts";
 import type { Files } from "../host.ts";
 import { isObject } from "../json.ts";
@@ -27,7 +28,11 @@ export const stateText = (state: ExportState): string =>
 
 /** The state of an earlier export; undefined when there is none. Throws usage for any other file. */
 export async function readState(path: string, files: Files): Promise<ExportState | undefined> {
-  if (!(await files.stat(path))) return undefined;
+  if (!(await files.stat(path))) {
+    // Better refused now than when all is read.
+    await files.makeFolder(dirname(path));
+    return undefined;
+  }
   const text = new TextDecoder().decode(await files.read(path));
   let state: unknown;
   try {

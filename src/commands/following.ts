@@ -19,6 +19,11 @@ export interface Following {
   readonly throughPauses: boolean;
   /** Ask for the state snapshot at each connection. */
   readonly snapshot: boolean;
+  /**
+   * Answers the forms that the run waits for, when a connection stands that will show what follows
+   * (server §15.6); says false where nobody here can, and then the run is left paused.
+   */
+  readonly answer?: ((forms: readonly ServerEvent[]) => Promise<boolean>) | undefined;
 }
 
 /** What happened on the way; it grows while a run is followed. */
@@ -59,8 +64,12 @@ export async function* followed(
   let { runId } = following;
   let stream = following.first;
   let connected = false;
-  /** Was a gap told, and nothing new came since? */
-  let told = false;
+  /** May something be missing before the next event? */
+  let gapOpen = false;
+  /** Kind of the last event that was shown. */
+  let last = "";
+  /** Forms that wait, by the node that asked. */
+  const forms = new Map<unknown, ServerEvent>();
   let inVain = 0;
   /** What run detail says of a run whose closing event was not seen. */
   let end: Outcome | undefined;
@@ -70,21 +79,23 @@ export async function* followed(
     try {
       stream ??= await connect(requireRun(runId));
       // The server only tells what happens from now on: text of the meantime is lost.
-      if (connected && !told) {
-        yield [gap(requireRun(runId))];
-        told = true;
-      }
+      gapOpen = connected;
       connected = true;
       for await (const batch of stream) {
         runId ??= batch.map(idIn).find((id) => id !== undefined);
-        const { fresh, outcome, failed } = sifted(batch);
+        const { fresh, outcome, paused, failed } = sifted(batch);
         if (fresh.length > 0) {
           news = true;
-          told = false;
           yield fresh;
         }
         if (outcome) return { runId: requireRun(runId), outcome };
         if (failed) break;
+        // The stream that began the run closes at a pause: what follows comes on the next one.
+        if (paused && following.answer && stream !== following.first) {
+          if (!(await following.answer([...forms.values()])))
+            return { runId: requireRun(runId), outcome: paused };
+          forms.clear();
+        }
       }
     } catch (error) {
       // Nothing was ever followed: what stands in the way is not a cut.
@@ -106,10 +117,11 @@ export async function* followed(
     } else if (!following.reconnect || inVain >= budget) {
       throw cut(known, why);
     } else {
-      await context.notice(`${why}; reconnecting`);
+      if (last !== "workflow_paused") await context.notice(`${why}; reconnecting`);
       tally.reconnects++;
     }
-    if (end && inVain === 0) continue;
+    // What closes after its last event was no failure.
+    if (inVain === 0 && (end || last === "workflow_paused")) continue;
     const wait =
       Math.min(longestWait, firstWait * 2 ** Math.max(0, inVain - 1)) * context.host.random();
     await context.host.sleep(wait, context.signal).catch(() => {
@@ -120,20 +132,31 @@ export async function* followed(
   /** What of a batch is shown: no repeats, and nothing after the event that ends the run. */
   function sifted(batch: readonly ServerEvent[]) {
     const fresh: ServerEvent[] = [];
+    let paused: Outcome | undefined;
     for (const event of batch) {
+      const kind = event.event;
+      if (kind === "human_input_required") forms.set(valueAt(event.data, "data.node_id"), event);
+      if (kind === "human_input_form_filled" || kind === "human_input_form_timeout")
+        forms.delete(valueAt(event.data, "data.node_id"));
+      if (kind === "workflow_paused") paused = finalOutcome(event, false);
       if (!filter.isNew(event)) {
         tally.repeats++;
+        // Nothing happened while the run waited.
+        if (kind === "workflow_paused" && last === kind) gapOpen = false;
         continue;
       }
+      if (gapOpen) fresh.push(gap(requireRun(runId)));
+      gapOpen = false;
       tally.events++;
       text.see(event);
       const outcome = finalOutcome(event, following.throughPauses);
-      if (outcome && event.event === "workflow_finished") fresh.push(...filled(event));
+      if (outcome && kind === "workflow_finished") fresh.push(...filled(event));
       fresh.push(event);
-      if (outcome) return { fresh, outcome, failed: false };
-      if (event.event === "error") return { fresh, outcome, failed: true };
+      last = kind;
+      if (outcome) return { fresh, outcome, paused, failed: false };
+      if (kind === "error") return { fresh, outcome, paused, failed: true };
     }
-    return { fresh, outcome: undefined, failed: false };
+    return { fresh, outcome: undefined, paused, failed: false };
   }
 
   function connect(run: string) {
@@ -182,7 +205,7 @@ const idIn = ({ data }: ServerEvent): string | undefined =>
   typeof data["workflow_run_id"] === "string" ? data["workflow_run_id"] : undefined;
 
 /** What an event says about the end: undefined while the run goes on. */
-function finalOutcome(event: ServerEvent, throughPauses: boolean): Outcome | undefined {
+export function finalOutcome(event: ServerEvent, throughPauses: boolean): Outcome | undefined {
   const data = event.data["data"];
   if (event.event === "workflow_finished" && isObject(data)) {
     return {

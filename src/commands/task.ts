@@ -107,6 +107,8 @@ export interface Context {
     readonly gathers: string | undefined;
     /** May questions be asked? */
     readonly input: boolean;
+    /** IANA name of the zone in which people are shown times. */
+    timeZone(): string;
     /** `kb` or `wf`. */
     readonly program: string;
     readonly flags: TargetFlags;

@@ -1,8 +1,9 @@
 import { CliError } from "../errors.ts";
 import { answerText } from "./answer-text.ts";
-import { picked, shown, summed } from "./event-stages.ts";
+import { kept, picked, remembering, shown, summed } from "./event-stages.ts";
+import { readExpectations, report, watching } from "./expect.ts";
 import { followed, newTally } from "./following.ts";
-import { conclude } from "./run-outcome.ts";
+import { requireNew } from "./recording.ts";
 import type { Context } from "./task.ts";
 import { followedTogether } from "./together.ts";
 
@@ -15,43 +16,60 @@ export interface EventsInput {
   readonly only?: readonly string[] | undefined;
   readonly text?: boolean | undefined;
   readonly reasoning?: boolean | undefined;
+  readonly record?: string | undefined;
+  readonly redact?: boolean | undefined;
+  readonly expect?: readonly string[] | undefined;
+  readonly junit?: string | undefined;
 }
 
-/** Events of runs as they come; ends with what became of them (conclude). */
+/** Events of runs as they come; ends with what became of them, and of what was expected. */
 export async function* run(input: EventsInput, context: Context): AsyncGenerator<unknown> {
   const kinds = kindsIn(input.only);
   const runs = [...new Set(input.workflow_run_id)];
   const [runId = "", ...others] = runs;
   const asText = Boolean(input.text || input.reasoning);
   check(input, asText, others.length > 0, context);
+  await requireNew(input.record, context);
+  const expectations = await readExpectations(input, context);
   const tally = newTally();
   const follow = (run: string) =>
-    shown(
-      followed(
-        {
-          runId: run,
-          reconnect: input.follow ?? false,
-          throughPauses: input.through_pauses ?? false,
-          snapshot: !input.no_snapshot,
-        },
+    remembering(
+      shown(
+        followed(
+          {
+            runId: run,
+            reconnect: input.follow ?? false,
+            throughPauses: input.through_pauses ?? false,
+            snapshot: !input.no_snapshot,
+          },
+          context,
+          tally,
+        ),
         context,
-        tally,
       ),
       context,
     );
   if (others.length > 0) {
-    yield* picked(summed(followedTogether(runs, follow, context), tally, context), kinds);
+    const together = summed(followedTogether(runs, follow, context), tally, context);
+    yield* picked(kept(input, together, context), kinds);
     return;
   }
-  const events = summed(follow(runId), tally, context);
-  const { outcome } = asText
-    ? yield* answerText(events, input, context)
-    : yield* picked(events, kinds);
-  await conclude(runId, outcome, context.notice);
+  const stream = kept(input, summed(follow(runId), tally, context), context);
+  const events = watching(stream, expectations, context);
+  try {
+    const watched = asText
+      ? yield* answerText(events, input, context)
+      : yield* picked(events, kinds);
+    await report(watched, expectations, context);
+  } finally {
+    await events.return(undefined as never); // where nobody reads on; it has ended otherwise
+  }
 }
 
 function check(input: EventsInput, asText: boolean, several: boolean, context: Context): void {
   const wrong = (message: string) => new CliError("usage", message, { changed: "nothing" });
+  if (several && (input.expect || input.junit !== undefined))
+    throw wrong("--expect and --junit are about one run");
   if (!asText) return;
   if (several) throw wrong("--text and --reasoning show the text of one run");
   if (input.only) throw wrong("--only picks events, and --text and --reasoning print none");

@@ -1,16 +1,27 @@
 import { singly } from "../api/events.ts";
 import type { Events } from "../api/events.ts";
 import { CliError } from "../errors.ts";
+import { isObject } from "../json.ts";
 import * as workflows from "../operations/workflows.ts";
 import { asEvents } from "./as-events.ts";
+import { answerText } from "./answer-text.ts";
+import { kept, remembering, shown } from "./event-stages.ts";
+import { readExpectations, report, watching } from "./expect.ts";
+import type { ExpectInput } from "./expect.ts";
 import { followed } from "./following.ts";
+import type { Followed } from "./following.ts";
+import { answering, readAnswers } from "./form-answers.ts";
+import type { FormAnswer } from "./form-answers.ts";
+import { uploaded } from "./input-files.ts";
+import { requireNew } from "./recording.ts";
+import { remember } from "./remembered-runs.ts";
+import { runEach } from "./run-each.ts";
+import { inputMaker } from "./run-inputs.ts";
 import { conclude } from "./run-outcome.ts";
-import { runInputs } from "./run-inputs.ts";
 import type { Context } from "./task.ts";
-import { shown } from "./event-stages.ts";
 
 /** Input of `wf run`. */
-export interface RunInput {
+export interface RunInput extends ExpectInput {
   readonly workflow_id?: string | undefined;
   readonly input?: readonly string[] | undefined;
   readonly inputs?: unknown;
@@ -18,47 +29,136 @@ export interface RunInput {
   readonly blocking?: boolean | undefined;
   readonly detach?: boolean | undefined;
   readonly through_pauses?: boolean | undefined;
+  readonly answer?: readonly string[] | undefined;
+  readonly text?: boolean | undefined;
+  readonly only_output?: string | undefined;
+  readonly each?: string | undefined;
+  readonly errors_to?: string | undefined;
+  readonly concurrency?: number | undefined;
+  readonly record?: string | undefined;
+  readonly redact?: boolean | undefined;
 }
+
+/** What is sent to start a run. */
+type Body = { readonly inputs: Readonly<Record<string, unknown>>; readonly files?: unknown[] };
 
 /**
  * Starts a run, once, and stays with it to its end. A cut line is followed up through the event
  * stream of the run; the run is never started again.
  */
 export async function* run(input: RunInput, context: Context): AsyncGenerator<unknown> {
-  const inputs = await runInputs(input, context);
+  refuseTogether(input, context);
+  await requireNew(input.record, context);
+  const expectations = await readExpectations(input, context);
+  const answers = await readAnswers(input.answer ?? [], context);
+  const make = await inputMaker(context);
+  if (input.each !== undefined) {
+    const start = (body: Body) => follow(input, body, answers, context);
+    yield* runEach({ ...input, each: input.each }, make, start, context);
+    return;
+  }
+  const inputs = await uploaded(await make(input), context);
   const body = { inputs, ...(Array.isArray(input.files) && { files: input.files }) };
   if (input.blocking) {
     yield* blocking(input, body, context);
     return;
   }
-  const first =
-    input.workflow_id === undefined
-      ? await context.open(workflows.run, body)
-      : await context.open(workflows.runById, { ...body, workflow_id: input.workflow_id });
   if (input.detach) {
-    yield await started(first);
+    yield await started(await opened(input, body, context), context);
     return;
   }
-  const events = shown(
-    followed(
-      { first, reconnect: true, throughPauses: input.through_pauses ?? false, snapshot: true },
+  const stream = kept(input, follow(input, body, answers, context), context);
+  const events = watching(stream, expectations, context);
+  try {
+    await report(yield* printed(input, events, context), expectations, context);
+  } finally {
+    await events.return(undefined as never); // where nobody reads on; it has ended otherwise
+  }
+}
+
+/** What is shown of a run that is followed: its events, its text, one output, or its detail. */
+async function* printed<T extends Followed>(
+  input: RunInput,
+  events: Events<T>,
+  context: Context,
+): AsyncGenerator<unknown, T> {
+  if (input.text) return yield* answerText(events, { text: true }, context);
+  if (input.only_output === undefined && asEvents(input, context.asked.format))
+    return yield* events;
+  let next = await events.next();
+  while (!next.done) next = await events.next();
+  const { runId } = next.value;
+  const detail = await context.call(workflows.show, { workflow_run_id: runId });
+  yield input.only_output === undefined
+    ? detail
+    : outputNamed(input.only_output, detail.outputs, runId);
+  return next.value;
+}
+
+/** Flags that each say what is printed, or how long to stay. */
+function refuseTogether(input: RunInput, context: Context): void {
+  const given = Object.entries({
+    "--blocking": input.blocking,
+    "--detach": input.detach,
+    "--text": input.text,
+    "--only-output": input.only_output !== undefined,
+    "--each": input.each !== undefined,
+  }).filter(([, is]) => is);
+  const wrong = (message: string) => new CliError("usage", message, { changed: "nothing" });
+  const [first, second] = given.map(([flag]) => flag);
+  if (second !== undefined) throw wrong(`${first} and ${second} cannot be used together`);
+  if (input.answer && (input.blocking || input.detach))
+    throw wrong(`--answer follows the run, so it cannot be used with ${first}`);
+  const watched = Boolean(input.expect) || input.junit !== undefined;
+  if (watched && (input.blocking || input.detach || input.each !== undefined))
+    throw wrong(`--expect and --junit follow one run, so they cannot be used with ${first}`);
+  if (input.record !== undefined && (input.blocking || input.detach || input.each !== undefined))
+    throw wrong(`--record follows one run, so it cannot be used with ${first}`);
+  if ((input.text || input.only_output !== undefined) && context.asked.format !== undefined)
+    throw wrong(`${first} prints text, in no other format`);
+}
+
+const opened = (input: RunInput, body: Body, context: Context): Promise<Events> =>
+  input.workflow_id === undefined
+    ? context.open(workflows.run, body)
+    : context.open(workflows.runById, { ...body, workflow_id: input.workflow_id });
+
+/** Starts the run and follows it to its end. */
+async function* follow(
+  input: RunInput,
+  body: Body,
+  answers: readonly FormAnswer[],
+  context: Context,
+): Events<Followed> {
+  const first = await opened(input, body, context);
+  const answer =
+    answers.length > 0 && !input.through_pauses ? answering(answers, context) : undefined;
+  return yield* remembering(
+    shown(
+      followed(
+        {
+          first,
+          reconnect: true,
+          throughPauses: input.through_pauses || answers.length > 0,
+          snapshot: true,
+          answer: answer ?? (answers.length > 0 ? tolerant(answers, context) : undefined),
+        },
+        context,
+      ),
       context,
     ),
     context,
   );
-  if (asEvents(input, context.asked.format)) {
-    const { runId, outcome } = yield* events;
-    await conclude(runId, outcome, context.notice);
-    return;
-  }
-  let next = await events.next();
-  while (!next.done) next = await events.next();
-  const { runId, outcome } = next.value;
-  yield await context.call(workflows.show, { workflow_run_id: runId });
-  await conclude(runId, outcome, context.notice);
 }
 
-type Body = { readonly inputs: Readonly<Record<string, unknown>>; readonly files?: unknown[] };
+/** Answers what it can; what is left waits for somebody else, as --through-pauses asks. */
+function tolerant(answers: readonly FormAnswer[], context: Context) {
+  const answer = answering(answers, context);
+  return async (...forms: Parameters<typeof answer>) => {
+    await answer(...forms);
+    return true;
+  };
+}
 
 async function* blocking(input: RunInput, body: Body, context: Context): AsyncGenerator<unknown> {
   const answer =
@@ -70,14 +170,31 @@ async function* blocking(input: RunInput, body: Body, context: Context): AsyncGe
   await conclude(answer.workflow_run_id, { status, error }, context.notice);
 }
 
+/** One output, texts as they are and everything else as JSON. */
+function outputNamed(name: string, outputs: unknown, runId: string): string {
+  if (isObject(outputs) && Object.hasOwn(outputs, name)) {
+    const value = outputs[name];
+    return typeof value === "string" ? value : JSON.stringify(value);
+  }
+  const names = isObject(outputs) ? Object.keys(outputs).join(", ") : "";
+  throw new CliError("not-found", `run ${runId} has no output ${JSON.stringify(name)}`, {
+    changed: "yes",
+    hint: names === "" ? `wf show ${runId} has the detail` : `it has: ${names}`,
+  });
+}
+
 /** The ids of a run, as soon as the server names them; leaving the stream does not stop the run. */
-async function started(events: Events): Promise<{ workflow_run_id: string; task_id: string }> {
+async function started(
+  events: Events,
+  context: Context,
+): Promise<{ workflow_run_id: string; task_id: string }> {
   for await (const { event, data } of singly(events)) {
     if (event === "error") {
       throw new CliError("remote-failed", `the run could not start: ${String(data["message"])}`);
     }
     const { workflow_run_id, task_id } = data;
     if (typeof workflow_run_id === "string" && typeof task_id === "string") {
+      await remember(workflow_run_id, task_id, context);
       return { workflow_run_id, task_id };
     }
   }

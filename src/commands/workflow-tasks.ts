@@ -1,14 +1,27 @@
 import * as apps from "../operations/apps.ts";
 import * as chats from "../operations/chats.ts";
 import * as completions from "../operations/completions.ts";
+import * as files from "../operations/files.ts";
 import * as forms from "../operations/forms.ts";
-import { events, local, named, record, someEvents, text } from "../operations/operation.ts";
-import { required, userInBody, userInQuery } from "../operations/shared.ts";
+import {
+  drawnReport,
+  events,
+  list,
+  local,
+  named,
+  pastEvents,
+  record,
+  report,
+  someEvents,
+  text,
+} from "../operations/operation.ts";
+import { required, userInBody, userInQuery, workflow_run_id } from "../operations/shared.ts";
 import * as workflows from "../operations/workflows.ts";
 import { asEvents } from "./as-events.ts";
 import type { ChatInput } from "./chat-send.ts";
 import type { CompletionInput } from "./completion-create.ts";
 import { logFilters } from "./log-filters.ts";
+import { figureKinds, groupings } from "./stats-fields.ts";
 import { task } from "./task.ts";
 import type { Task } from "./task.ts";
 import type { LogsInput } from "./workflow-logs.ts";
@@ -37,9 +50,24 @@ const completionCreate = task({
   load: () => import("./completion-create.ts"),
 });
 
+const recordingParams = {
+  record: local.text("Write the events to a new file, for replay, timeline and diff"),
+  redact: local.flag("Keep texts out of the recording: only their length is written"),
+} as const;
+
+/** Parameters of every command that watches a run. */
+const expectParams = {
+  expect: local.text("Sentence or YAML file that the run must meet (`wf help expect`)", {
+    many: true,
+  }),
+  junit: local.text("File for what became of the expectations, as JUnit XML"),
+} as const;
+
 const runParams = {
   workflow_id: local.uuid("Published version of the workflow, the newest when absent"),
-  input: local.text("One input as name=value, typed by the application's form", { many: true }),
+  input: local.text("One input as name=value, typed by the application's form; a file as @path", {
+    many: true,
+  }),
   inputs: local.json("All inputs as one JSON object", { shape: { kind: "object" } }),
   files: local.json("Files of the run, JSON list", {
     shape: { kind: "list", of: { kind: "object" } },
@@ -47,6 +75,14 @@ const runParams = {
   blocking: local.flag("Wait for one answer instead of events"),
   detach: local.flag("Start the run and print its id at once"),
   through_pauses: local.flag("Go on when the run waits for a person"),
+  answer: local.text("JSON file that answers a form: {action, inputs, node}", { many: true }),
+  ...recordingParams,
+  ...expectParams,
+  text: local.flag("Print the text of the answer alone"),
+  only_output: local.text("Print this one output of the run, as it is"),
+  each: local.text("Run once per row of a CSV or JSON Lines file (-: standard input)"),
+  errors_to: local.text("Write the rows whose runs did not succeed to a file, with --each"),
+  concurrency: local.integer("Runs at once with --each", { range: [1, 10], server: "3" }),
   user: userInBody,
 } as const;
 
@@ -59,13 +95,17 @@ const workflowRun = task({
   params: runParams,
   returns: events,
   output: (input: RunInput, format) =>
-    asEvents(input, format)
-      ? undefined
-      : input.detach
-        ? started
-        : input.blocking
-          ? workflows.runBlocking.returns
-          : workflows.show.returns,
+    input.each !== undefined
+      ? eachRow
+      : input.text || input.only_output !== undefined
+        ? text
+        : asEvents(input, format)
+          ? undefined
+          : input.detach
+            ? started
+            : input.blocking
+              ? workflows.runBlocking.returns
+              : workflows.show.returns,
   sends: [
     workflows.run,
     workflows.runById,
@@ -73,17 +113,23 @@ const workflowRun = task({
     workflows.show,
     apps.parameters,
     apps.info,
+    files.upload,
+    forms.show,
+    forms.submit,
   ],
   wraps: workflows.run,
   effect: "writes",
-  exits: ["paused", "remote-failed", "cut"],
+  exits: ["paused", "remote-failed", "partial", "cut", "gate"],
   examples: [
     "wf run --input query=hello",
-    "wf run --input query=hello --detach -o name",
-    `wf run --inputs '{"query":"hello"}' --jq .outputs`,
+    `wf run --inputs '{"query":"hello"}' --only-output query`,
+    "wf --app review run --input query=hello --answer approve.json",
+    "wf run --each questions.csv --errors-to failed.csv",
   ],
   load: () => import("./workflow-run.ts"),
 });
+
+const eachRow = named("run", list("", "row", "status", "run", "elapsed", "outputs", "error"));
 
 const started = {
   ...record<{ workflow_run_id: string; task_id: string }>("workflow_run_id", "task_id"),
@@ -104,6 +150,8 @@ const workflowEvents = task({
     only: local.text("Only events of these kinds, separated by commas", { many: true }),
     text: local.flag("Print the text of the answer alone"),
     reasoning: local.flag("Print the reasoning alone, or with --text both"),
+    ...recordingParams,
+    ...expectParams,
     user: userInQuery,
   },
   returns: events,
@@ -112,24 +160,129 @@ const workflowEvents = task({
   sends: [workflows.events, workflows.show, forms.show],
   wraps: workflows.events,
   effect: "reads",
-  exits: ["paused", "remote-failed", "cut"],
+  exits: ["paused", "remote-failed", "cut", "gate"],
   examples: [
     "wf events $RUN",
-    "wf events $RUN --follow -o jsonl",
-    "wf events $RUN --follow --only node_finished,workflow_finished",
+    "wf events $RUN --follow --only node_finished,workflow_finished -o jsonl",
     "wf events $RUN --follow --text",
+    `wf events $RUN --follow --expect 'run succeeded within 2m' --expect 'output query is "hello"' --junit report.xml`,
   ],
   load: () => import("./workflow-events.ts"),
+});
+
+const place = local.text("Recording, or id of a run that goes on", { required });
+
+const workflowReplay = task({
+  command: "wf replay <file>",
+  summary: "Show a recording as the run was shown",
+  about:
+    "Takes what --record wrote, or the output of wf events -o jsonl. On a terminal it takes the time\nthat the run took, in a pipe none. The exit code is that of the run.",
+  params: {
+    file: local.text("Recording", { required }),
+    speed: local.text("How fast: 5x, 0.5x or max"),
+    ...expectParams,
+  },
+  returns: pastEvents,
+  sends: [],
+  effect: "reads",
+  exits: ["paused", "remote-failed", "cut", "gate"],
+  examples: [
+    "wf replay run.jsonl",
+    "wf replay run.jsonl --speed max -o jsonl",
+    "wf replay run.jsonl --expect 'run succeeded within 2m' -q",
+  ],
+  load: () => import("./workflow-replay.ts"),
+});
+
+const workflowTimeline = task({
+  command: "wf timeline <run>",
+  summary: "Show when each node of a run began and ended",
+  about:
+    "Takes a recording, or a run that goes on, which is followed to its end: no server keeps the events\nof nodes once a run is over.",
+  key: "app",
+  params: { run: place, user: userInQuery },
+  returns: drawnReport,
+  sends: [workflows.events, workflows.show],
+  effect: "reads",
+  exits: ["cut"],
+  examples: ["wf timeline run.jsonl", "wf timeline run.jsonl -o svg > run.svg"],
+  load: () => import("./workflow-timeline.ts"),
+});
+
+const workflowDiff = task({
+  command: "wf diff <a> <b>",
+  summary: "Compare two runs: the path taken, timing, tokens, outputs",
+  key: "app",
+  params: {
+    a: { ...place, word: "a" },
+    b: { ...place, word: "b" },
+    exit_code: local.flag("End with 14 when path, end or outputs differ"),
+    user: userInQuery,
+  },
+  returns: report,
+  sends: [workflows.events, workflows.show],
+  effect: "reads",
+  exits: ["cut", "gate"],
+  examples: [
+    "wf diff before.jsonl after.jsonl",
+    "wf diff before.jsonl after.jsonl --exit-code -o md",
+  ],
+  load: () => import("./workflow-diff.ts"),
+});
+
+const workflowWait = task({
+  command: "wf wait <run>",
+  summary: "Wait until a run has ended and show it",
+  about:
+    "Looks at the run's detail, again and again, without its events. The exit code is what became of\nthe run; --timeout sets a deadline.",
+  key: "app",
+  params: {
+    workflow_run_id,
+    through_pauses: local.flag("Go on when the run waits for a person"),
+  },
+  returns: workflows.show.returns,
+  sends: [workflows.show],
+  effect: "reads",
+  exits: ["paused", "remote-failed"],
+  examples: ["wf wait $RUN", "wf wait $RUN --timeout 10m --jq .outputs"],
+  load: () => import("./workflow-wait.ts"),
+});
+
+const formSubmit = task({
+  command: "wf form submit <token>",
+  summary: "Answer the form of a paused run, once, so that the run goes on",
+  about:
+    "On a terminal it shows the form and asks for what the line leaves out. Inputs are checked against\nthe form; a file is uploaded first.",
+  key: "app",
+  params: {
+    form_token: forms.submit.params.form_token,
+    action: local.text("Id of the action to take, from the form"),
+    input: local.text("One input as name=value; a file as @path", { many: true }),
+    inputs: local.json("All inputs as one JSON object", { shape: { kind: "object" } }),
+    user: userInBody,
+  },
+  returns: named("form_token", record("form_token", "action", "inputs")),
+  sends: [forms.submit, forms.show, files.upload],
+  wraps: forms.submit,
+  effect: "writes",
+  examples: [
+    "wf --app review form submit $TOKEN --action approve --input comment=fine",
+    `wf --app review form submit $TOKEN --action reject --inputs '{"comment":""}'`,
+  ],
+  load: () => import("./form-submit.ts"),
 });
 
 const workflowStop = task({
   command: "wf stop <task>",
   summary: "Stop a running task",
   about:
-    "Takes the task id of the stream, not the run id. The server says the same for every id, so --run\nnames the run whose detail is read afterwards; without it the stop is sent, not verified.",
+    "Takes the task id of the stream, or the id of a run that was started or followed here. The server\nsays the same for every id, so the run's detail is read afterwards; where the run is not known\n(--run), the stop is sent, not verified. A paused run cannot be stopped.",
   key: "app",
   params: {
-    task_id: local.text("Task id, from the stream of the run", { required, word: "task" }),
+    task_id: local.text("Task id, from the stream of the run, or run id", {
+      required,
+      word: "task",
+    }),
     run: local.uuid("Run id, to verify that it stopped"),
     user: userInBody,
   },
@@ -137,7 +290,7 @@ const workflowStop = task({
   sends: [workflows.stop, workflows.show],
   wraps: workflows.stop,
   effect: "writes",
-  examples: ["wf stop $TASK", "wf stop $TASK --run $RUN"],
+  examples: ["wf stop $TASK", "wf stop $TASK --run $RUN", "wf stop $RUN"],
   load: () => import("./workflow-stop.ts"),
 });
 
@@ -175,7 +328,10 @@ const workflowLogsExport = task({
   params: {
     target: local.text("File or folder to write to", { required, length: [1, 4096] }),
     ...logFilters,
-    state: local.text("File that remembers where the next export goes on", { length: [1, 4096] }),
+    state: local.text(
+      "File that remembers where the next export goes on; --since then counts for the first",
+      { length: [1, 4096] },
+    ),
     with_detail: local.flag("Add inputs and outputs of each run, one request a run"),
     concurrency: local.integer("Requests for details at a time, 3 when absent", {
       range: [1, 50],
@@ -199,6 +355,42 @@ const workflowLogsExport = task({
 
 const oneLog = named("workflow_run.id", record(...workflows.logs.returns.columns));
 
+const workflowStats = task({
+  command: "wf stats",
+  summary: "Figures about the runs of the workflow: how they ended, how long they took",
+  about:
+    "Reads the log of the last 24 hours, or since --since; with --from a file of it, whole. Shares are of\nthe runs that have ended, times and tokens are theirs. A percentile is the smallest value that at\nleast so many percent of the runs do not exceed (nearest rank). Of a run that waited for a person the\ntime is that from its start to its finish. The time before, of the same length, is read to compare.\n\nA condition of --fail-if that holds ends the command with 14, after the figures. So does one on a\nfigure that no run tells anything about: a check that measured nothing must not look green.",
+  key: "app",
+  params: {
+    ...logFilters,
+    created_at__after: {
+      ...logFilters.created_at__after,
+      help: "Only runs since this time; 24 hours when absent, with --from all",
+    },
+    from: local.file("File of runs instead of the server, from wf logs -o jsonl or -o csv"),
+    by: local.choice(groupings, "Figures of each version or end user as well", { many: true }),
+    top: local.integer("Most rows of a list of errors, versions or users, 10 when absent", {
+      range: [1, 10_000],
+    }),
+    no_compare: local.flag("Do not read the time before"),
+    fail_if: local.text(
+      `End with 14 if this holds, as in 'p95>20s' or 'failed>2%'; of ${Object.keys(figureKinds).join(", ")}`,
+      { many: true },
+    ),
+    pass_without_runs: local.flag("Let conditions pass that no run tells anything about"),
+  },
+  returns: report,
+  sends: [workflows.logs],
+  wraps: workflows.logs,
+  effect: "reads",
+  exits: ["partial", "gate"],
+  examples: [
+    "wf stats --since 7d --by version",
+    "wf stats --since 1h --fail-if 'p95>20s' --fail-if 'failed>2%'",
+    "wf stats --from november.jsonl -o md",
+  ],
+  load: () => import("./workflow-stats.ts"),
+});
 const chatSend = task({
   command: "wf chat send <query>",
   summary: "Send a message to a chat application",
@@ -228,8 +420,14 @@ export const workflowTasks: readonly Task[] = [
   completionCreate,
   workflowRun,
   workflowEvents,
+  workflowWait,
+  workflowReplay,
+  workflowTimeline,
+  workflowDiff,
   workflowStop,
+  formSubmit,
   workflowLogs,
   workflowLogsExport,
+  workflowStats,
   chatSend,
 ] as readonly Task[]; // each is checked where it is declared; a list has one type for all

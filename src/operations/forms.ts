@@ -73,7 +73,6 @@ export const show = operation({
 
 export const submit = operation({
   id: "submitChatflowHumanInputForm",
-  command: "wf form submit <token>",
   summary: "Answer the form of a paused run, once, so that the run goes on",
   key: "app",
   route: "POST /form/human_input/{form_token}",
@@ -88,8 +87,4 @@ export const submit = operation({
   },
   returns: record<Readonly<Record<string, unknown>>>(),
   since: "1.14.0",
-  examples: [
-    `wf --app review form submit $TOKEN --action approve --inputs '{"comment":"fine"}'`,
-    `wf --app review form submit $TOKEN --action reject --inputs '{"comment":""}'`,
-  ],
 });

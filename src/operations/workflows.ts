@@ -121,6 +121,15 @@ export interface WorkflowLog {
 const dateOf = (seconds: number | null | undefined) =>
   typeof seconds === "number" ? new Date(seconds * 1000) : null;
 
+/** JSON text as its value; any other text as it is. */
+const parsed = (text: string | null): unknown => {
+  try {
+    return text === null ? null : JSON.parse(text);
+  } catch {
+    return text;
+  }
+};
+
 const inputs = body.json("Values of the application's inputs by name, JSON", {
   required,
   shape: { kind: "object" },
@@ -224,11 +233,12 @@ export const show = operation({
   returns: record<WorkflowRun>(
     "id",
     "status",
-    "inputs",
+    ["inputs", (run) => parsed(run.inputs)],
     "outputs",
     "error",
     time("started", "created_at"),
     time("finished", "finished_at"),
+    // Of the last segment only where the run was resumed; the times above span all (server §13).
     "elapsed_time",
     "total_tokens",
     "total_steps",

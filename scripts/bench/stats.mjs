@@ -1,0 +1,46 @@
+// Figures of an exported log: rows a second, and how memory grows with the rows.
+import { closeSync, openSync, rmSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import { logRow } from "./logs.mjs";
+
+/** Writes that many rows, three a second, every twentieth failed with an error of its own. */
+function writeRows(path, count) {
+  const file = openSync(path, "w");
+  const newest = 1_790_000_000;
+  const row = logRow();
+  let text = "";
+  for (let index = 0; index < count; index++) {
+    const id = String(index).padStart(12, "0");
+    const failed = index % 20 === 0;
+    text += `${row
+      .replaceAll("LOG_________", id)
+      .replaceAll("SECOND", String(newest - Math.floor(index / 3)))
+      .replace("0.029812", String(((index * 7919) % 30_000) / 1000))
+      .replace('"succeeded"', failed ? '"failed"' : '"succeeded"')
+      .replace('"error":null', failed ? `"error":"node ${id}: timed out"` : '"error":null')}\n`;
+    if (text.length < 1 << 20 && index < count - 1) continue;
+    writeSync(file, text);
+    text = "";
+  }
+  closeSync(file);
+}
+
+export async function stats({ folder, wf, clean, measured }) {
+  const [few, many] = [100_000, 1_000_000];
+  const once = async (rows) => {
+    const path = join(folder, `stats-${rows}.jsonl`);
+    writeRows(path, rows);
+    const line = [wf, "stats", "--from", path, "--by", "version", "-o", "json", "-q"];
+    const run = await measured(line, { ...clean, KB_CONFIG_DIR: join(folder, "none") });
+    rmSync(path);
+    return run;
+  };
+  const less = await once(few);
+  const more = await once(many);
+  const rate = many / more.seconds;
+  const bytes = ((more.megabytes - less.megabytes) * 1024 * 1024) / (many - few);
+  console.log(
+    `\nwf stats --from ${many} rows: ${rate.toFixed(0)} rows/s (≥ 80000)${rate < 80_000 ? "  under" : ""}, ` +
+      `${more.megabytes.toFixed(0)} MB, ${bytes.toFixed(0)} bytes a row more than for ${few} (≤ 200)${bytes > 200 ? "  over" : ""}`,
+  );
+}

@@ -1,0 +1,89 @@
+import type { CliError } from "../errors.ts";
+import type { FileInput } from "../operations/operation.ts";
+import type { Report } from "../report.ts";
+import { parseCondition } from "./condition.ts";
+import type { LogFilters } from "./log-filters.ts";
+import { logQuery } from "./log-query.ts";
+import { statsData } from "./stats-data.ts";
+import { figureKinds } from "./stats-fields.ts";
+import type { Grouping } from "./stats-fields.ts";
+import { count, tally } from "./stats-figures.ts";
+import { gate, judged } from "./stats-gate.ts";
+import { reading, see } from "./stats-reading.ts";
+import { statsSections } from "./stats-sections.ts";
+import { fromFile, fromServer } from "./stats-sources.ts";
+import type { Sink } from "./stats-sources.ts";
+import { summed } from "./stats-summed.ts";
+import type { Summed } from "./stats-summed.ts";
+import type { Context } from "./task.ts";
+
+/** Input of `wf stats`. */
+export interface StatsInput extends LogFilters {
+  readonly from?: FileInput | undefined;
+  readonly by?: readonly Grouping[] | undefined;
+  readonly top?: number | undefined;
+  readonly no_compare?: boolean | undefined;
+  readonly fail_if?: readonly string[] | undefined;
+  readonly pass_without_runs?: boolean | undefined;
+}
+
+/** Seconds. */
+const usualSpan = 86_400;
+const usualTop = 10;
+
+/**
+ * Figures of the runs in the log of the application, or in a file of it. Throws `gate` as a verdict
+ * when a condition holds, and `partial` when not all runs could be read.
+ */
+export async function* run(input: StatsInput, context: Context): AsyncGenerator<Report> {
+  const conditions = (input.fail_if ?? []).map((text) =>
+    parseCondition("--fail-if", text, figureKinds),
+  );
+  const query = logQuery(input);
+  const now = Math.floor(context.host.now().getTime() / 1000);
+  const found = reading(input.by ?? []);
+  const before = tally();
+  const sink: Sink = {
+    now: (each) => see(found, each),
+    before: input.no_compare ? undefined : (each) => count(before, each),
+  };
+  const read = input.from
+    ? await fromFile(input.from, input, query, sink, context)
+    : await fromServer(query, query.since ?? (query.until ?? now) - usualSpan, sink, context);
+
+  const since = read.since ?? found.first;
+  const until = read.until ?? found.last;
+  const stats = summed(
+    found,
+    since === undefined || until === undefined ? undefined : { since, until },
+    read.before && { span: read.before, tally: before },
+    { timeZone: context.asked.timeZone(), top: input.top ?? usualTop },
+  );
+  const { incomplete } = read;
+  const verdicts = judged(conditions, stats.figures);
+  yield {
+    data: statsData(stats, verdicts, input.from?.name, incomplete === undefined),
+    sections: statsSections(stats, verdicts, notesOn(stats, input, incomplete)),
+  };
+
+  const closed = gate(verdicts, input.pass_without_runs === true);
+  if (closed && incomplete) await context.notice(incomplete.message);
+  const end = closed ?? incomplete;
+  if (end) throw end;
+}
+
+/** What the figures leave out. */
+const notesOn = (
+  { figures, byClock }: Summed,
+  { from }: StatsInput,
+  incomplete: CliError | undefined,
+): string[] => [
+  // Server §12.
+  ...(figures.runs === 0
+    ? [from ? "no runs" : "no runs; the log of a chatflow is always empty"]
+    : []),
+  ...(incomplete ? [`incomplete: ${incomplete.message}`] : []),
+  ...(byClock > 0
+    ? [`times from start to finish, because the server has that of a part of the run: ${byClock}`]
+    : []),
+];
