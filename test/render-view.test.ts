@@ -2,7 +2,8 @@ import { stripVTControlCharacters } from "node:util";
 import { expect, test } from "vitest";
 import { eventsIn } from "../src/api/events.ts";
 import type { Host, Output } from "../src/host.ts";
-import { events, someEvents } from "../src/operations/operation.ts";
+import { events, pastEvents, someEvents } from "../src/operations/operation.ts";
+import type { Returns } from "../src/operations/operation.ts";
 import { render } from "../src/render/render.ts";
 import type { ServerEvent, Style } from "../src/render/render.ts";
 import { screenOf } from "../src/render/screen.ts";
@@ -26,9 +27,9 @@ function followed({ columns = 80, rows = 24 }: Size = {}, style: Partial<Style> 
   const clock = manualClock("2026-11-21T00:00:00Z");
   const size = { columns, rows };
   const writes: string[] = [];
-  const output = (keep: boolean): Output => ({
+  const output = (before: (text: string) => void | Promise<void>): Output => ({
     async write(text) {
-      if (keep) writes.push(String(text));
+      await before(String(text));
       terminal.write(String(text));
     },
     isTTY: true,
@@ -39,8 +40,9 @@ function followed({ columns = 80, rows = 24 }: Size = {}, style: Partial<Style> 
     closed: false,
   });
   const { host, screen } = screenOf({
-    stdout: output(true),
-    stderr: output(false),
+    stdout: output((text) => void writes.push(text)),
+    // Slow enough that something could be drawn in between.
+    stderr: output(() => clock.sleep(150)),
     sleep: (ms: number, signal?: AbortSignal) => clock.sleep(ms, signal),
   } as unknown as Host);
 
@@ -48,7 +50,11 @@ function followed({ columns = 80, rows = 24 }: Size = {}, style: Partial<Style> 
     clock,
     /** Everything that was written to standard output. */
     written: () => writes.join(""),
-    notice: (text: string) => host.stderr.write(`${text}\n`),
+    async notices(...texts: string[]) {
+      const written = Promise.all(texts.map((text) => host.stderr.write(`${text}\n`)));
+      await clock.advance(200 * texts.length);
+      await written;
+    },
     lines: () => terminal.lines(),
     /** Lets the next drawing happen; gives what is on the screen, without empty rows at its end. */
     async look() {
@@ -60,7 +66,10 @@ function followed({ columns = 80, rows = 24 }: Size = {}, style: Partial<Style> 
       terminal.resize(width, height);
       Object.assign(size, { columns: width, rows: height });
     },
-    async run(happenings: Iterable<Happening> | AsyncIterable<Happening>, returns = events) {
+    async run(
+      happenings: Iterable<Happening> | AsyncIterable<Happening>,
+      returns: Returns<never> = events,
+    ) {
       async function* batches() {
         for await (const each of happenings) {
           if (typeof each === "function") await each();
@@ -346,6 +355,22 @@ test("a snapshot's node has been at work since it began", async () => {
   ]);
 });
 
+test("of a recording the time counts from when it is shown", async () => {
+  const run = followed();
+  let shown: string[] = [];
+  const old = { created_at: 1_700_000_000 };
+  await run.run(
+    [
+      event("workflow_started", { id: "run-1", ...old }),
+      starts("a", "Fetch", old),
+      async () => void (shown = await run.look()),
+      ended(),
+    ],
+    pastEvents,
+  );
+  expect(shown).toEqual(["⠙ running       0.1s  Fetch", "⠙ running       0.1s  run run-1"]);
+});
+
 test("what changes never takes more than the screen; it all stands there in the end", async () => {
   const run = followed({ columns: 40, rows: 8 });
   const many = Array.from({ length: 20 }, (_, index) => String(index));
@@ -395,22 +420,22 @@ test("a notice goes above what changes, and below what is settled", async () => 
     starts("b", "Fetch"),
     () => run.look(),
     ends("a", "Start"),
-    () => run.notice("the line was cut; reconnecting"),
+    () => run.notices("the line was cut; reconnecting"),
     async () => void (shown = await run.look()),
-    () => Promise.all([run.notice("one"), run.notice("two"), run.clock.advance(300)]),
+    () => run.notices("one", "two"),
   ]);
   expect(shown).toEqual([
     "✓ succeeded     1.5s  Start",
     "the line was cut; reconnecting",
-    "⠹ running       0.2s  Fetch",
-    "⠹ running       0.2s  run run-1",
+    "⠼ running       0.4s  Fetch",
+    "⠼ running       0.4s  run run-1",
   ]);
   expect(await run.lines()).toEqual([
     "✓ succeeded     1.5s  Start",
     "the line was cut; reconnecting",
     "one",
     "two",
-    "• running       0.5s  Fetch",
+    "• running       0.8s  Fetch",
   ]);
 });
 

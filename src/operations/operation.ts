@@ -194,8 +194,11 @@ export type Returns<T = unknown> =
       readonly after: string;
       readonly cap: number;
     } & Layout<T>)
-  /** Batches of events; with `some` not every event of a run is among them. */
-  | { readonly kind: "events"; readonly some?: true }
+  /**
+   * Batches of events. With `some` not every event of a run is among them; with `past` they come
+   * long after the dates in them, at the pace at which they came then.
+   */
+  | { readonly kind: "events"; readonly some?: true; readonly past?: true }
   | { readonly kind: "file" }
   /** Any JSON values or texts, printed as they are. */
   | { readonly kind: "json" }
@@ -235,6 +238,7 @@ export const named = <R>(path: string, returns: R): R => ({ ...returns, name: pa
 
 export const events = { kind: "events" } as const;
 export const someEvents = { kind: "events", some: true } as const;
+export const pastEvents = { kind: "events", past: true } as const;
 export const file = { kind: "file" } as const;
 export const text = { kind: "text" } as const;
 export const report = { kind: "report" } as const;

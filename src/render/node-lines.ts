@@ -8,6 +8,8 @@ import type { Paint } from "./text.ts";
 export interface ViewDress extends LiveDress {
   /** May signs be more than ASCII? */
   readonly unicode: boolean;
+  /** Do the events come long after the dates in them? */
+  readonly past: boolean;
 }
 
 /** A piece of a line; pieces stand two columns apart. */

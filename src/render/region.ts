@@ -26,7 +26,10 @@ export function region(out: Output): Region {
   let drawn: readonly string[] = [];
   let columns = out.columns;
 
-  /** A terminal that became narrower breaks lines that had room before. */
+  /**
+   * A terminal that became narrower breaks lines that had room before. The few that cut them off
+   * instead lose as many lines above.
+   */
   const rowsTaken = () =>
     out.columns === columns
       ? drawn.length

@@ -399,6 +399,7 @@ async function printLive(
       return out.isTTY ? out.columns : Infinity;
     },
     unicode: style.unicode,
+    past: "past" in returns,
   };
   const screen = "some" in returns ? undefined : style.screen;
   let follower: Follower | undefined;

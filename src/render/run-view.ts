@@ -115,7 +115,8 @@ export function runView(dress: ViewDress): RunView {
   };
 
   const see = (event: ServerEvent) => {
-    tracing.see(event, cameAt(event, dress.now().getTime()));
+    const now = dress.now().getTime();
+    tracing.see(event, dress.past ? now : cameAt(event, now));
     const piece = pieces.get(event.event);
     if (piece) {
       const [field, as] = piece;
