@@ -197,10 +197,9 @@ await type(["wf", "--app", "review", "events", paused, "--follow"]);
 
 say("What a run must do, and when each node ran");
 const recording = join(home, "loop.jsonl");
-await type([
-  ...["wf", "--app", "loop", "run", "--input", "query=x", "--only-output", "num"],
-  ...["--record", recording, "--expect", 'node "Variable Assigner" ran 4 times'],
-]);
+const expected = 'node "Variable Assigner" ran 4 times';
+const watched = ["--jq", ".outputs", "--record", recording, "--expect", expected];
+await type(["wf", "--app", "loop", "run", "--input", "query=x", ...watched]);
 await type(["wf", "timeline", recording, "-o", "grid"]);
 
 say("What has run");
