@@ -13,12 +13,13 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   duration: [],
   "table-file": ["errors", "json"],
   report: [],
+  "run-trace": ["json"],
   version: [],
   host: [],
   disk: ["host"],
   api: ["operations", "errors", "json"],
   config: ["host", "errors", "json", "api"],
-  render: ["operations", "host", "errors", "json", "csv", "report"],
+  render: ["operations", "host", "errors", "json", "csv", "report", "run-trace"],
   commands: [
     "operations",
     "api",
@@ -30,6 +31,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     "duration",
     "table-file",
     "report",
+    "run-trace",
   ],
   sandbox: ["operations"],
   cli: [

@@ -1,5 +1,10 @@
-import type { ServerEvent } from "../api/events.ts";
-import { isObject, valueAt } from "../json.ts";
+import { isObject, valueAt } from "./json.ts";
+
+/** What of an event of a stream tells about the run. */
+interface TracedEvent {
+  readonly event: string;
+  readonly data: Readonly<Record<string, unknown>>;
+}
 
 /** One execution of a node. Times are ms since the epoch, by when its events came. */
 export interface NodeRun {
@@ -21,6 +26,8 @@ export interface NodeRun {
   retries: number;
   /** Rounds of a loop or an iteration that began. */
   rounds: number | undefined;
+  /** Rounds of an iteration in all; of a loop the most there may be. */
+  roundsAhead: number | undefined;
   outputs: unknown;
 }
 
@@ -51,7 +58,7 @@ export interface RunTrace {
 /** A trace that grows with every event it sees. */
 export interface Tracing {
   /** `at`: when the event came, ms since the epoch. */
-  see(event: ServerEvent, at: number): void;
+  see(event: TracedEvent, at: number): void;
   readonly trace: RunTrace;
 }
 
@@ -92,6 +99,7 @@ export function runTrace(): Tracing {
       tokens: undefined,
       retries: 0,
       rounds: undefined,
+      roundsAhead: undefined,
       outputs: undefined,
     };
     running.set(id, node);
@@ -117,7 +125,7 @@ export function runTrace(): Tracing {
     node.outputs = data["outputs"];
   };
 
-  const see = ({ event, data: whole }: ServerEvent, at: number) => {
+  const see = ({ event, data: whole }: TracedEvent, at: number) => {
     const data: Fields = isObject(whole["data"]) ? whole["data"] : {};
     const id = text(data["id"]) ?? "";
     trace.events++;
@@ -133,9 +141,13 @@ export function runTrace(): Tracing {
         begin(data, at, id, text(data["node_type"]) ?? "");
         return;
       case "iteration_started":
-      case "loop_started":
-        begin(data, at, id, event === "loop_started" ? "loop" : "iteration").rounds = 1;
+      case "loop_started": {
+        const type = event === "loop_started" ? "loop" : "iteration";
+        const node = begin(data, at, id, type);
+        node.rounds = 1;
+        node.roundsAhead = numeric(valueAt(data, `metadata.${type}_length`));
         return;
+      }
       case "iteration_next":
       case "loop_next": {
         // Both count from 0, but a loop says nothing of its first round (server §15.5).
