@@ -22,6 +22,7 @@ const otherEnds: readonly (readonly [RegExp, number, string])[] = [
   [/^wf .* message suggested/, 5, "the sandbox has no model that suggests"],
   [/^wf .* reply status/, 6, "the sandbox has no model, so no such job"],
   [/^wf api \w+ \/datasets/, 4, "the route wants a knowledge key"],
+  [/^wf diff .*--exit-code/, 14, "the runs ended in other ways"],
   [/^kb plan .*--exit-code/, 14, "the description would change"],
   [/sandbox --data/, 130, "it stays until it is interrupted"],
   [/^wf logs --follow/, 130, "it follows until it is interrupted"],
@@ -38,6 +39,17 @@ const firstDone: readonly (readonly [RegExp, readonly string[]])[] = [
   [/^kb (import|verify)/, ["kb export Handbook backup"]],
 ];
 
+/** What `--record` writes of a run with one node. */
+const recording = (status: string): string =>
+  [
+    { event: "workflow_started", data: { id: "r" } },
+    { event: "node_started", data: { id: "1", node_id: "s", title: "Start" } },
+    { event: "node_finished", data: { id: "1", node_id: "s", status: "succeeded" } },
+    { event: "workflow_finished", data: { id: "r", status, outputs: {} } },
+  ]
+    .map((event, at) => `${JSON.stringify({ at, event: { workflow_run_id: "r", ...event } })}\n`)
+    .join("");
+
 const files: Readonly<Record<string, string>> = {
   "welcome.md": "Welcome to the team. Laptops wait on day one. Parking is free for guests.\n",
   "leave.md": "Thirty days of leave a year.\n",
@@ -51,6 +63,9 @@ const files: Readonly<Record<string, string>> = {
   "files.csv": "file\nwelcome.md\nleave.md\n",
   "children.csv": "content\nParking\nLockers\n",
   "annotations.csv": "question,answer\nWhere?,Main street 1.\nWhen?,At nine.\n",
+  "run.jsonl": recording("succeeded"),
+  "before.jsonl": recording("succeeded"),
+  "after.jsonl": recording("partial-succeeded"),
   "approve.json": `{"action":"approve","inputs":{"comment":"fine"}}`,
   "questions.csv": "query\nHow many days?\nWhere?\n",
   "handbook.yml": "knowledge_base: Handbook\ndescription: What new colleagues ask\n",

@@ -2,6 +2,7 @@ import type { Events, ServerEvent } from "../api/events.ts";
 import { isObject } from "../json.ts";
 import * as forms from "../operations/forms.ts";
 import type { Tally } from "./following.ts";
+import { recorded } from "./recording.ts";
 import { remember } from "./remembered-runs.ts";
 import type { Context } from "./task.ts";
 
@@ -39,6 +40,16 @@ export async function* remembering<T>(events: Events<T>, context: Context): Even
 /** In an event of an ended run and in some snapshots the task is the run, which stops nothing (server §13). */
 const isTask = ({ workflow_run_id, task_id }: Readonly<Record<string, unknown>>): boolean =>
   typeof workflow_run_id === "string" && typeof task_id === "string" && task_id !== workflow_run_id;
+
+/** Passes events on and records them, where that was asked for. */
+export const kept = <T>(
+  input: { readonly record?: string | undefined; readonly redact?: boolean | undefined },
+  events: Events<T>,
+  context: Context,
+): Events<T> =>
+  input.record === undefined
+    ? events
+    : recorded(events, input.record, input.redact ?? false, context);
 
 /** Passes events on and says at the end, however it comes, what happened on the way. */
 export async function* summed<T>(events: Events<T>, tally: Tally, context: Context): Events<T> {

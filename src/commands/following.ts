@@ -205,7 +205,7 @@ const idIn = ({ data }: ServerEvent): string | undefined =>
   typeof data["workflow_run_id"] === "string" ? data["workflow_run_id"] : undefined;
 
 /** What an event says about the end: undefined while the run goes on. */
-function finalOutcome(event: ServerEvent, throughPauses: boolean): Outcome | undefined {
+export function finalOutcome(event: ServerEvent, throughPauses: boolean): Outcome | undefined {
   const data = event.data["data"];
   if (event.event === "workflow_finished" && isObject(data)) {
     return {

@@ -1,3 +1,5 @@
+import { xml } from "./xml.ts";
+
 /** One check of a suite; without `failure` it passed. */
 export interface Case {
   readonly name: string;
@@ -27,19 +29,3 @@ export function junitText(suite: string, cases: readonly Case[]): string {
     "",
   ].join("\n");
 }
-
-const entities: Readonly<Record<string, string>> = {
-  "&": "&amp;",
-  "<": "&lt;",
-  ">": "&gt;",
-  '"': "&quot;",
-  "\n": "&#10;",
-  "\r": "&#13;",
-  "\t": "&#9;",
-};
-
-/** Text as it may stand in XML, in attributes as well; characters that XML does not know are left out. */
-const xml = (text: string): string =>
-  text
-    .replace(/[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu, "")
-    .replace(/[&<>"\n\r\t]/g, (found) => entities[found] ?? "");

@@ -10,13 +10,19 @@ export interface ErrorGroup {
   example: string | undefined;
 }
 
+/** What a list of groups leaves out. */
+export interface Others {
+  readonly groups: number;
+  readonly runs: number;
+}
+
 /** Groups of errors that grow with every run. */
 export interface ErrorGroups {
   see(run: LoggedRun): void;
   /** Largest first; what does not fit is only counted. */
   top(wanted: number): {
     readonly groups: readonly ErrorGroup[];
-    readonly others: { readonly groups: number; readonly runs: number };
+    readonly others: Others;
   };
 }
 

@@ -23,6 +23,8 @@ export const figureKinds = {
 
 export type FigureName = keyof typeof figureKinds;
 
+export const figureNames = Object.keys(figureKinds) as FigureName[]; // the keys of a constant
+
 /** What runs can be told apart by. */
 export const groupings = ["version", "user"] as const;
 

@@ -51,8 +51,17 @@ export function together(tallies: readonly Tally[]): Tally {
 const add = (counts: Map<string, number>, key: string, more: number) =>
   counts.set(key, (counts.get(key) ?? 0) + more);
 
-/** Figures by name; undefined where nothing was measured. */
-export type Figures = Readonly<Record<FigureName, number | undefined>>;
+/** Figures by name; undefined where nothing was measured, which what is counted always is. */
+export type Figures = {
+  readonly [Name in FigureName]: Name extends
+    | "runs"
+    | "running"
+    | "paused"
+    | "ended"
+    | "failed_runs"
+    ? number
+    : number | undefined;
+};
 
 /** Seconds, shares from 0 to 1 of the runs that have ended, and numbers. */
 export function figuresOf({ runs, statuses, seconds, tokens, steps }: Tally): Figures {

@@ -1,7 +1,8 @@
 import { CliError } from "../errors.ts";
 import { answerText } from "./answer-text.ts";
-import { picked, shown, summed } from "./event-stages.ts";
+import { kept, picked, remembering, shown, summed } from "./event-stages.ts";
 import { followed, newTally } from "./following.ts";
+import { requireNew } from "./recording.ts";
 import { conclude } from "./run-outcome.ts";
 import type { Context } from "./task.ts";
 import { followedTogether } from "./together.ts";
@@ -15,6 +16,8 @@ export interface EventsInput {
   readonly only?: readonly string[] | undefined;
   readonly text?: boolean | undefined;
   readonly reasoning?: boolean | undefined;
+  readonly record?: string | undefined;
+  readonly redact?: boolean | undefined;
 }
 
 /** Events of runs as they come; ends with what became of them (conclude). */
@@ -24,26 +27,31 @@ export async function* run(input: EventsInput, context: Context): AsyncGenerator
   const [runId = "", ...others] = runs;
   const asText = Boolean(input.text || input.reasoning);
   check(input, asText, others.length > 0, context);
+  await requireNew(input.record, context);
   const tally = newTally();
   const follow = (run: string) =>
-    shown(
-      followed(
-        {
-          runId: run,
-          reconnect: input.follow ?? false,
-          throughPauses: input.through_pauses ?? false,
-          snapshot: !input.no_snapshot,
-        },
+    remembering(
+      shown(
+        followed(
+          {
+            runId: run,
+            reconnect: input.follow ?? false,
+            throughPauses: input.through_pauses ?? false,
+            snapshot: !input.no_snapshot,
+          },
+          context,
+          tally,
+        ),
         context,
-        tally,
       ),
       context,
     );
   if (others.length > 0) {
-    yield* picked(summed(followedTogether(runs, follow, context), tally, context), kinds);
+    const together = summed(followedTogether(runs, follow, context), tally, context);
+    yield* picked(kept(input, together, context), kinds);
     return;
   }
-  const events = summed(follow(runId), tally, context);
+  const events = kept(input, summed(follow(runId), tally, context), context);
   const { outcome } = asText
     ? yield* answerText(events, input, context)
     : yield* picked(events, kinds);

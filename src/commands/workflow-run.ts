@@ -5,12 +5,13 @@ import { isObject } from "../json.ts";
 import * as workflows from "../operations/workflows.ts";
 import { asEvents } from "./as-events.ts";
 import { answerText } from "./answer-text.ts";
-import { remembering, shown } from "./event-stages.ts";
+import { kept, remembering, shown } from "./event-stages.ts";
 import { followed } from "./following.ts";
 import type { Followed } from "./following.ts";
 import { answering, readAnswers } from "./form-answers.ts";
 import type { FormAnswer } from "./form-answers.ts";
 import { uploaded } from "./input-files.ts";
+import { requireNew } from "./recording.ts";
 import { remember } from "./remembered-runs.ts";
 import { runEach } from "./run-each.ts";
 import { inputMaker } from "./run-inputs.ts";
@@ -32,6 +33,8 @@ export interface RunInput {
   readonly each?: string | undefined;
   readonly errors_to?: string | undefined;
   readonly concurrency?: number | undefined;
+  readonly record?: string | undefined;
+  readonly redact?: boolean | undefined;
 }
 
 /** What is sent to start a run. */
@@ -43,6 +46,7 @@ type Body = { readonly inputs: Readonly<Record<string, unknown>>; readonly files
  */
 export async function* run(input: RunInput, context: Context): AsyncGenerator<unknown> {
   refuseTogether(input, context);
+  await requireNew(input.record, context);
   const answers = await readAnswers(input.answer ?? [], context);
   const make = await inputMaker(context);
   if (input.each !== undefined) {
@@ -60,7 +64,7 @@ export async function* run(input: RunInput, context: Context): AsyncGenerator<un
     yield await started(await opened(input, body, context), context);
     return;
   }
-  const events = follow(input, body, answers, context);
+  const events = kept(input, follow(input, body, answers, context), context);
   if (input.text) {
     const { runId, outcome } = yield* answerText(events, { text: true }, context);
     await conclude(runId, outcome, context.notice);
@@ -95,6 +99,8 @@ function refuseTogether(input: RunInput, context: Context): void {
   if (second !== undefined) throw wrong(`${first} and ${second} cannot be used together`);
   if (input.answer && (input.blocking || input.detach))
     throw wrong(`--answer follows the run, so it cannot be used with ${first}`);
+  if (input.record !== undefined && (input.blocking || input.detach || input.each !== undefined))
+    throw wrong(`--record follows one run, so it cannot be used with ${first}`);
   if ((input.text || input.only_output !== undefined) && context.asked.format !== undefined)
     throw wrong(`${first} prints text, in no other format`);
 }

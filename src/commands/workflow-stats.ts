@@ -1,16 +1,20 @@
+import type { CliError } from "../errors.ts";
 import type { FileInput } from "../operations/operation.ts";
 import type { Report } from "../report.ts";
 import { parseCondition } from "./condition.ts";
 import type { LogFilters } from "./log-filters.ts";
 import { logQuery } from "./log-query.ts";
+import { statsData } from "./stats-data.ts";
 import { figureKinds } from "./stats-fields.ts";
 import type { Grouping } from "./stats-fields.ts";
-import { count, figuresOf, tally } from "./stats-figures.ts";
+import { count, tally } from "./stats-figures.ts";
 import { gate, judged } from "./stats-gate.ts";
 import { reading, see } from "./stats-reading.ts";
-import { statsReport } from "./stats-report.ts";
+import { statsSections } from "./stats-sections.ts";
 import { fromFile, fromServer } from "./stats-sources.ts";
 import type { Sink } from "./stats-sources.ts";
+import { summed } from "./stats-summed.ts";
+import type { Summed } from "./stats-summed.ts";
 import type { Context } from "./task.ts";
 
 /** Input of `wf stats`. */
@@ -49,21 +53,37 @@ export async function* run(input: StatsInput, context: Context): AsyncGenerator<
 
   const since = read.since ?? found.first;
   const until = read.until ?? found.last;
+  const stats = summed(
+    found,
+    since === undefined || until === undefined ? undefined : { since, until },
+    read.before && { span: read.before, tally: before },
+    { timeZone: context.asked.timeZone(), top: input.top ?? usualTop },
+  );
   const { incomplete } = read;
-  const verdicts = judged(conditions, figuresOf(found.all));
-  yield statsReport({
-    span: since === undefined || until === undefined ? undefined : { since, until },
-    reading: found,
-    before: read.before && { span: read.before, tally: before },
-    judged: verdicts,
-    incomplete: incomplete?.message,
-    file: input.from?.name,
-    timeZone: context.asked.timeZone(),
-    top: input.top ?? usualTop,
-  });
+  const verdicts = judged(conditions, stats.figures);
+  yield {
+    data: statsData(stats, verdicts, input.from?.name, incomplete === undefined),
+    sections: statsSections(stats, verdicts, notesOn(stats, input, incomplete)),
+  };
 
   const closed = gate(verdicts, input.pass_without_runs === true);
   if (closed && incomplete) await context.notice(incomplete.message);
   const end = closed ?? incomplete;
   if (end) throw end;
 }
+
+/** What the figures leave out. */
+const notesOn = (
+  { figures, byClock }: Summed,
+  { from }: StatsInput,
+  incomplete: CliError | undefined,
+): string[] => [
+  // Server §12.
+  ...(figures.runs === 0
+    ? [from ? "no runs" : "no runs; the log of a chatflow is always empty"]
+    : []),
+  ...(incomplete ? [`incomplete: ${incomplete.message}`] : []),
+  ...(byClock > 0
+    ? [`times from start to finish, because the server has that of a part of the run: ${byClock}`]
+    : []),
+];

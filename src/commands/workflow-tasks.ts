@@ -3,7 +3,16 @@ import * as chats from "../operations/chats.ts";
 import * as completions from "../operations/completions.ts";
 import * as files from "../operations/files.ts";
 import * as forms from "../operations/forms.ts";
-import { events, list, local, named, record, report, text } from "../operations/operation.ts";
+import {
+  drawnReport,
+  events,
+  list,
+  local,
+  named,
+  record,
+  report,
+  text,
+} from "../operations/operation.ts";
 import { required, userInBody, userInQuery, workflow_run_id } from "../operations/shared.ts";
 import * as workflows from "../operations/workflows.ts";
 import { asEvents } from "./as-events.ts";
@@ -39,6 +48,11 @@ const completionCreate = task({
   load: () => import("./completion-create.ts"),
 });
 
+const recordingParams = {
+  record: local.text("Write the events to a new file, for replay, timeline and diff"),
+  redact: local.flag("Keep texts out of the recording: only their length is written"),
+} as const;
+
 const runParams = {
   workflow_id: local.uuid("Published version of the workflow, the newest when absent"),
   input: local.text("One input as name=value, typed by the application's form; a file as @path", {
@@ -52,6 +66,7 @@ const runParams = {
   detach: local.flag("Start the run and print its id at once"),
   through_pauses: local.flag("Go on when the run waits for a person"),
   answer: local.text("JSON file that answers a form: {action, inputs, node}", { many: true }),
+  ...recordingParams,
   text: local.flag("Print the text of the answer alone"),
   only_output: local.text("Print this one output of the run, as it is"),
   each: local.text("Run once per row of a CSV or JSON Lines file (-: standard input)"),
@@ -124,6 +139,7 @@ const workflowEvents = task({
     only: local.text("Only events of these kinds, separated by commas", { many: true }),
     text: local.flag("Print the text of the answer alone"),
     reasoning: local.flag("Print the reasoning alone, or with --text both"),
+    ...recordingParams,
     user: userInQuery,
   },
   returns: events,
@@ -139,6 +155,61 @@ const workflowEvents = task({
     "wf events $RUN --follow --text",
   ],
   load: () => import("./workflow-events.ts"),
+});
+
+const place = local.text("Recording, or id of a run that goes on", { required });
+
+const workflowReplay = task({
+  command: "wf replay <file>",
+  summary: "Show a recording as the run was shown",
+  about:
+    "Takes what --record wrote, or the output of wf events -o jsonl. On a terminal it takes the time\nthat the run took, in a pipe none. The exit code is that of the run.",
+  params: {
+    file: local.text("Recording", { required }),
+    speed: local.text("How fast: 5x, 0.5x or max"),
+  },
+  returns: events,
+  sends: [],
+  effect: "reads",
+  exits: ["paused", "remote-failed", "cut"],
+  examples: ["wf replay run.jsonl", "wf replay run.jsonl --speed max -o jsonl"],
+  load: () => import("./workflow-replay.ts"),
+});
+
+const workflowTimeline = task({
+  command: "wf timeline <run>",
+  summary: "Show when each node of a run began and ended",
+  about:
+    "Takes a recording, or a run that goes on, which is followed to its end: no server keeps the events\nof nodes once a run is over.",
+  key: "app",
+  params: { run: place, user: userInQuery },
+  returns: drawnReport,
+  sends: [workflows.events, workflows.show],
+  effect: "reads",
+  exits: ["cut"],
+  examples: ["wf timeline run.jsonl", "wf timeline run.jsonl -o svg > run.svg"],
+  load: () => import("./workflow-timeline.ts"),
+});
+
+const workflowDiff = task({
+  command: "wf diff <a> <b>",
+  summary: "Compare two runs: the path taken, timing, tokens, outputs",
+  key: "app",
+  params: {
+    a: { ...place, word: "a" },
+    b: { ...place, word: "b" },
+    exit_code: local.flag("End with 14 when path, end or outputs differ"),
+    user: userInQuery,
+  },
+  returns: report,
+  sends: [workflows.events, workflows.show],
+  effect: "reads",
+  exits: ["cut", "gate"],
+  examples: [
+    "wf diff before.jsonl after.jsonl",
+    "wf diff before.jsonl after.jsonl --exit-code -o md",
+  ],
+  load: () => import("./workflow-diff.ts"),
 });
 
 const workflowWait = task({
@@ -332,6 +403,9 @@ export const workflowTasks: readonly Task[] = [
   workflowRun,
   workflowEvents,
   workflowWait,
+  workflowReplay,
+  workflowTimeline,
+  workflowDiff,
   workflowStop,
   formSubmit,
   workflowLogs,
