@@ -6,17 +6,26 @@ interface TracedEvent {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** One execution of a node. Times are ms since the epoch, by when its events came. */
+/**
+ * One execution of a node. Times are ms since the epoch, by when its events came; those that happened
+ * before anybody listened are known to the second (server §15.6).
+ */
 export interface NodeRun {
   /** Execution id; of a loop or an iteration the id of its node. */
   readonly id: string;
   readonly nodeId: string;
   readonly title: string;
   readonly type: string;
-  /** The loop or iteration it ran in, by node id, and the round there, from 1. */
-  readonly within: { readonly nodeId: string; readonly round: number } | undefined;
+  /**
+   * The loop or iteration it ran in, by node id, and the round there, from 1: before its end, that
+   * which began last.
+   */
+  within: { readonly nodeId: string; readonly round: number } | undefined;
   readonly startedAt: number;
   finishedAt: number | undefined;
+  /** Which events began and ended it, counted from 1: several can come at one time. */
+  readonly beganWith: number;
+  endedWith: number | undefined;
   /** `running` until the server says how it ended: succeeded, failed, exception, stopped, … */
   status: string;
   /** Seconds, as the server measured them. */
@@ -38,7 +47,7 @@ export interface RunTrace {
   /** `running`, `paused`, or how it ended. */
   status: string;
   error: string | undefined;
-  /** ms since the epoch of the first and the last event. */
+  /** ms since the epoch: the first event, or a node that began before it; the last event. */
   startedAt: number | undefined;
   lastAt: number | undefined;
   /** Seconds, as the server measured them; of the last segment only after a pause (server §13). */
@@ -91,8 +100,10 @@ export function runTrace(): Tracing {
       title: text(data["title"]) ?? text(data["node_id"]) ?? id,
       type,
       within: containerOf(data),
-      startedAt: at,
+      startedAt: isReplayed(data) ? Math.min(at, secondsIn(data["created_at"]) ?? at) : at,
       finishedAt: undefined,
+      beganWith: trace.events,
+      endedWith: undefined,
       status: "running",
       elapsed: undefined,
       error: undefined,
@@ -104,19 +115,22 @@ export function runTrace(): Tracing {
     };
     running.set(id, node);
     trace.nodes.push(node);
+    trace.startedAt = Math.min(trace.startedAt ?? at, node.startedAt);
     return node;
   };
 
   const containerOf = (data: Fields): NodeRun["within"] => {
     const nodeId = text(data["iteration_id"]) ?? text(data["loop_id"]);
     if (nodeId === undefined) return undefined;
-    // Only the end of a node says which round it was; at its start it is the one that runs.
-    return { nodeId, round: running.get(nodeId)?.rounds ?? 1 };
+    return { nodeId, round: roundIn(data) ?? running.get(nodeId)?.rounds ?? 1 };
   };
 
   const end = (data: Fields, at: number, node: NodeRun) => {
     const elapsed = numeric(data["elapsed_time"]);
-    node.finishedAt = at;
+    const wasThere = isReplayed(data) && elapsed !== undefined;
+    node.finishedAt = wasThere ? Math.min(at, node.startedAt + elapsed * 1000) : at;
+    node.endedWith = trace.events;
+    if (roundIn(data) !== undefined) node.within = containerOf(data);
     node.elapsed = elapsed;
     node.status = text(data["status"]) ?? "succeeded";
     node.error = text(data["error"]);
@@ -144,8 +158,8 @@ export function runTrace(): Tracing {
       case "loop_started": {
         const type = event === "loop_started" ? "loop" : "iteration";
         const node = begin(data, at, id, type);
-        node.rounds = 1;
         node.roundsAhead = numeric(valueAt(data, `metadata.${type}_length`));
+        node.rounds = node.roundsAhead === 0 ? 0 : 1;
         return;
       }
       case "iteration_next":
@@ -204,3 +218,20 @@ const text = (value: unknown): string | undefined =>
   typeof value === "string" && value !== "" ? value : undefined;
 const numeric = (value: unknown): number | undefined =>
   typeof value === "number" ? value : undefined;
+
+/** Round of a loop or iteration, from 1: only the end of a node says which it was (server §15.5). */
+function roundIn(data: Fields): number | undefined {
+  const index =
+    numeric(valueAt(data, "execution_metadata.iteration_index")) ??
+    numeric(valueAt(data, "execution_metadata.loop_index"));
+  return index === undefined ? undefined : index + 1;
+}
+
+/** Was it told by a snapshot? Those leave this field out (server §15.6). */
+const isReplayed = (data: Fields): boolean => !("inputs_truncated" in data);
+
+/** ms of a Unix time in seconds. */
+const secondsIn = (value: unknown): number | undefined => {
+  const seconds = numeric(value);
+  return seconds === undefined ? undefined : seconds * 1000;
+};

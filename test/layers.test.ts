@@ -32,6 +32,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     "table-file",
     "report",
     "run-trace",
+    "version",
   ],
   sandbox: ["operations"],
   cli: [

@@ -40,11 +40,12 @@ export async function conclude(
         : `wf events ${runId} shows the form`,
     });
   }
+  const stopped = endOf(outcome) === "stopped";
   throw new CliError(
     "remote-failed",
-    `run ${runId} ${wasStopped(outcome) ? "was stopped" : status}${error ? `: ${error}` : ""}`,
+    `run ${runId} ${stopped ? "was stopped" : status}${error ? `: ${error}` : ""}`,
     {
-      code: wasStopped(outcome) ? "stopped" : "failed",
+      code: stopped ? "stopped" : "failed",
       verdict: true,
       details: { run: runId, status },
       hint: `wf show ${runId} has the detail`,
@@ -52,6 +53,6 @@ export async function conclude(
   );
 }
 
-/** A stopped run's live stream says `failed`; the text tells (server §13). */
-const wasStopped = ({ status, error }: Outcome): boolean =>
-  status === "stopped" || /^(Aborted|Stopped by user)/.test(error ?? "");
+/** How the run stands. A stopped run's live stream says `failed`; the text tells (server §13). */
+export const endOf = ({ status, error }: Outcome): string =>
+  /^(Aborted|Stopped by user)/.test(error ?? "") ? "stopped" : status;
