@@ -31,7 +31,7 @@ export default defineConfig({
       groups: [
         {
           name: "core",
-          test: /src\/(operations|errors|json|version|cli\/(run|program|command|commands|globals|made-by|color|help|help-topic|topics|nearest)\.|commands\/([a-z-]*tasks|as-events))|commander|leven/,
+          test: /src\/(operations|errors|json|nearest|version|cli\/(run|program|command|commands|globals|made-by|color|help|help-topic|topics)\.|commands\/([a-z-]*tasks|as-events))|commander|leven/,
         },
         { name: "tell", test: /src\/(render\/text|cli\/(tell|failure))\./ },
         { name: "client", test: /src\/api\/(client|refusal|answer|events)\.|eventsource-parser/ },

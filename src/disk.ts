@@ -22,6 +22,19 @@ export const diskFiles: Files = {
       throw error;
     }
   },
+  async walk(folder, include, exclude) {
+    const { glob } = await import("tinyglobby");
+    return glob([...include], {
+      cwd: folder,
+      ignore: ["**/.git/**", "**/node_modules/**", ...exclude],
+      dot: true,
+      followSymbolicLinks: false,
+      expandDirectories: false,
+    });
+  },
+  async *watch(folder, signal) {
+    yield* (await fs()).watch(folder, { recursive: true, signal });
+  },
   list: async (path) => (await (await fs()).readdir(path)).sort(),
   async writeAtomic(path, content, mode = 0o666) {
     const { open, rename, rm, writeFile } = await fs();

@@ -59,6 +59,8 @@ export interface RunTrace {
   outputs: unknown;
   /** Text of the answer as it streamed. */
   text: string;
+  /** May nodes have run that no event told of: watching began late, or the line was cut at the end? */
+  nodesMissing: boolean;
   gaps: number;
   pauses: number;
   events: number;
@@ -86,12 +88,15 @@ export function runTrace(): Tracing {
     nodes: [],
     outputs: undefined,
     text: "",
+    nodesMissing: true,
     gaps: 0,
     pauses: 0,
     events: 0,
   };
   /** By execution id, the latest: a paused node starts again under its old one. */
   const running = new Map<string, NodeRun>();
+  /** Was the last thing heard of the nodes that the line was cut? */
+  let cut = false;
 
   const begin = (data: Fields, at: number, id: string, type: string) => {
     const node: NodeRun = {
@@ -139,6 +144,10 @@ export function runTrace(): Tracing {
     node.outputs = data["outputs"];
   };
 
+  /** Steps as the server counts them: not those inside loops and iterations (server §15.5). */
+  const stepsSeen = () =>
+    trace.nodes.reduce((sum, { within, retries }) => sum + (within ? 0 : 1 + retries), 0);
+
   const see = ({ event, data: whole }: TracedEvent, at: number) => {
     const data: Fields = isObject(whole["data"]) ? whole["data"] : {};
     const id = text(data["id"]) ?? "";
@@ -146,9 +155,11 @@ export function runTrace(): Tracing {
     trace.startedAt ??= at;
     trace.lastAt = at;
     trace.runId ??= text(whole["workflow_run_id"]);
+    if (/^(node|iteration|loop)_/.test(event)) cut = false;
     switch (event) {
       case "workflow_started":
         trace.workflowId ??= text(data["workflow_id"]);
+        if (data["reason"] !== "resumption") trace.nodesMissing = false;
         trace.status = "running";
         return;
       case "node_started":
@@ -198,6 +209,7 @@ export function runTrace(): Tracing {
         trace.steps = numeric(data["total_steps"]);
         trace.outputs = data["outputs"];
         if (event === "workflow_paused") trace.pauses++;
+        else if (cut && stepsSeen() < (trace.steps ?? Infinity)) trace.nodesMissing = true;
         return;
       case "error":
         trace.status = "failed";
@@ -205,6 +217,7 @@ export function runTrace(): Tracing {
         return;
       case "_gap":
         trace.gaps++;
+        cut = true;
         return;
     }
   };

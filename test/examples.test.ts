@@ -98,6 +98,8 @@ beforeAll(async () => {
   for (const [name, text] of Object.entries(files)) {
     writeFileSync(join(template, "files", name), text);
   }
+  mkdirSync(join(template, "files", "docs", "people"), { recursive: true });
+  writeFileSync(join(template, "files", "docs", "people", "leave.md"), "Thirty days.\n");
   process.chdir(join(template, "files"));
   const sandbox = await startSandbox({ clock, folder: join(template, "data") });
   const env = environment(sandbox.origin);

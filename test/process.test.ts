@@ -212,3 +212,17 @@ test.each([
     .filter((name) => name !== undefined);
   expect([...new Set(found)]).toEqual(wanted);
 });
+
+test.each([[[]], [["--only", "node_started,node_finished"]]])(
+  "a reader who leaves before the end fails a gate, with %j",
+  async (flags) => {
+    const line = "--app slow run --input query=x --input seconds=1 --detach -o name";
+    const { out } = await run(["wf", ...line.split(" ")]);
+    const argv = ["events", out.trim(), "--expect", "no errors", "-o", "jsonl", ...flags];
+    const child = start(["wf", "--app", "slow", ...argv]);
+    child.stdout.once("data", () => child.stdout.destroy());
+    const said = shows(child, "stderr", "the expectations were not checked: the output was not");
+    expect(await ended(child)).toBe(14);
+    await said;
+  },
+);

@@ -2,7 +2,7 @@ import { CliError } from "../errors.ts";
 import type { Command } from "./command.ts";
 import { helpFor } from "./help.ts";
 import { helpTree } from "./help-json.ts";
-import { nearest } from "./nearest.ts";
+import { nearest } from "../nearest.ts";
 import { topics } from "./topics.ts";
 
 /**

@@ -6,7 +6,7 @@ import { formats, formatsOf } from "../render/format-names.ts";
 import type { Style } from "../render/render.ts";
 import type { Globals } from "./globals.ts";
 import { isOn, wantsColor, wantsUnicode } from "./color.ts";
-import { nearest } from "./nearest.ts";
+import { nearest } from "../nearest.ts";
 import { durationValue, wrong } from "./values.ts";
 
 /** The shared flags, checked, with the environment behind them. */

@@ -6,7 +6,7 @@ import type { Command } from "./command.ts";
 import { globalFlags, globalsOf } from "./globals.ts";
 import type { GlobalFlag, Globals } from "./globals.ts";
 import { helpFor, usageOf } from "./help.ts";
-import { nearest } from "./nearest.ts";
+import { nearest } from "../nearest.ts";
 
 /** A value as typed: a word, several, yes or no, or the path of a file that holds the text. */
 export type Typed = string | readonly string[] | boolean | { readonly file: string };

@@ -4,7 +4,7 @@ import type { Param, Params } from "../operations/operation.ts";
 import { flagOf } from "./command.ts";
 import type { Command } from "./command.ts";
 import { checkedInput, labelOf } from "./input.ts";
-import { nearest } from "./nearest.ts";
+import { nearest } from "../nearest.ts";
 import type { Typed } from "./program.ts";
 import { checked, wrong } from "./values.ts";
 import type { Sources } from "./values.ts";

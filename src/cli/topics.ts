@@ -70,6 +70,63 @@ variable counts as unset. \`config explain\` shows where each value comes from.
 
   0 succeeded   8 waits for a person   9 failed or stopped   11 network
   12 --timeout passed   13 the stream ended without a confirmed end`,
+  expect: `Expectations
+
+  --expect takes a sentence about the run, or a YAML file of them, and can be
+  repeated. Expectations that are not met end the command with 14.
+
+  run succeeded [within TIME]        succeeded, partial-succeeded, failed,
+                                     stopped or paused
+  run took BOUND TIME                run took less than 10s
+  run used [BOUND] N tokens          tokens or steps
+  node NODE succeeded [within TIME]  succeeded, failed or stopped
+  node NODE ran [[BOUND] N times]    at least once where nothing is said
+  node NODE did not run
+  node NODE was retried [[BOUND] N times]
+  node NODE was not retried
+  node NODE took BOUND TIME
+  node NODE used [BOUND] N tokens    all its runs together
+  node NODE before NODE              or "A" before "B": A had ended when B began
+  VALUE exists                       or: does not exist
+  VALUE is JSON                      or: is not; texts stand in quotes
+  VALUE contains "text"              or: does not contain
+  VALUE matches /pattern/i           or: does not match; flags i, m, s, u, v
+  VALUE >= 0.8                       or: >, <=, <
+  no errors                          errors, retries, gaps or pauses
+
+  VALUE   output PATH (output answer, output items.0.name); text, the text of
+          the answer; error, that of the run
+  NODE    "Title" or id, without quotes where it is one word; type llm
+  BOUND   at least, at most, exactly, less than, more than
+  TIME    30s, 1m30s, 250ms, as the server measured it
+
+  A node that ran several times meets a sentence when it does each time; it
+  comes before another by its first time. Patterns are looked for in the first
+  65536 characters, for a second. What cannot be told, such as what happened
+  while the line was cut, is not met.
+
+  A file holds sentences under checks, and short forms for common ones:
+
+    name: Support flow
+    checks: [run succeeded, no retries]
+    required: [Start, Review]
+    forbidden: [Escalate]
+    order: [[Start, Review, End]]
+    within: {run: 2m, nodes: {Review: 30s}}
+    tokens: {max: 5000, nodes: {Answer: 1000}}
+    outputs:
+      answer: {contains: refund, matches: /ticket \\d+/i}
+      score: {equals: 1, exists: true}
+
+  Expectations are the verdict on what they speak of: with 'run failed' a failed
+  run ends with 0. How the run ends counts as ever (8, 9) where no sentence
+  begins with run and an end. A run that waits for a person ends with 8, and
+  nothing is checked, unless one says: run paused. A cut line (13), --timeout
+  (12) and an interrupt (130) stay what they are.
+
+  --junit FILE writes the result as JUnit XML, whatever happens: what was not
+  checked counts as failed. In GitHub Actions what is not met is also shown as
+  an annotation, beside its line of the file.`,
   scripting: `Scripting
 
   The exit code is the truth: \`help exit-codes\`. With -o json, -o jsonl or

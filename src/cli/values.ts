@@ -3,7 +3,7 @@ import { CliError } from "../errors.ts";
 import { isObject } from "../json.ts";
 import type { FileInput, Param, Shape } from "../operations/operation.ts";
 import type { Typed } from "./program.ts";
-import { nearest } from "./nearest.ts";
+import { nearest } from "../nearest.ts";
 
 /** What checking a value needs of the world. */
 export interface Sources {

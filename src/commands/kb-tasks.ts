@@ -211,6 +211,61 @@ const tagUnbind = task({
   load: () => import("./kb-tag-unbind.ts"),
 });
 
+const kbSync = task({
+  command: "kb sync <kb> <dir>",
+  summary: "Make a knowledge base hold what a directory holds",
+  about:
+    "Creates documents for new files, updates changed ones in place, leaves unchanged ones alone. Which\nfile a document is and what it holds stands in its own metadata (kb_path, kb_hash, kb_source), so\nany machine goes on where another stopped. Texts are md, markdown, mdx and txt; other kinds are\nuploaded. --dry-run shows the plan. Shards take a share of the files each; only shard 1 may --prune,\nafter the others.",
+  key: "dataset",
+  params: {
+    dataset_id,
+    directory: local.text("Directory", { required, word: "dir" }),
+    include: local.text("Only files that match, such as '**/*.md'", { many: true }),
+    exclude: local.text("No files that match; .kbignore and .gitignore count too", { many: true }),
+    prefix: local.text("Before every path: several directories share a knowledge base"),
+    prune: local.flag("Also delete documents of this directory whose file is gone"),
+    max_delete: local.text("Ask before more is deleted, a number or a share (20% when absent)"),
+    metadata_from: local.choice(["front-matter"], "Values from the head of each text"),
+    metadata: local.text("Value for each file: field=value, {1} is the first wildcard", {
+      many: true,
+    }),
+    match: local.text("Only files that match get the values of --metadata", { many: true }),
+    shard: local.text("A share of the files: 3/8, auto or auto/8"),
+    since: local.text("Only files that differ from this git revision"),
+    no_wait: local.flag("Do not wait for indexing; the next sync marks what was indexed"),
+    wait_for_limit: local.flag("Wait when the knowledge rate limit is reached"),
+    watch: local.flag("Go on, and sync after every change"),
+    concurrency: local.integer("Uploads at once", { range: [1, 10], server: "3, 1 in a shard" }),
+  },
+  returns: named("document_id", list("", "action", "path", "document_id", "note")),
+  sends: [
+    knowledge.show,
+    metadata.overview,
+    metadata.list,
+    metadata.create,
+    metadata.set,
+    documents.list,
+    documents.downloadZip,
+    documents.createByText,
+    documents.createByFile,
+    documents.updateByText,
+    documents.replace,
+    documents.updateByFile,
+    documents.remove,
+  ],
+  effect: "writes",
+  plans: true,
+  asks: true,
+  exits: ["partial"],
+  examples: [
+    "kb sync Handbook docs",
+    "kb sync Handbook docs --dry-run",
+    "kb sync Handbook docs --prune --include '**/*.md'",
+    "kb sync Handbook docs --metadata 'team={1}' --match '*/**'",
+  ],
+  load: () => import("./kb-sync.ts"),
+});
+
 const directory = local.text("Folder of the export", { required });
 const map_model = local.text(
   "Another embedding model at the target: provider/model=provider/model",
@@ -396,6 +451,7 @@ export const kbTasks: readonly Task[] = [
   builtInEnable,
   builtInDisable,
   tagUnbind,
+  kbSync,
   kbExport,
   kbImport,
   kbCopy,

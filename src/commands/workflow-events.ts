@@ -1,10 +1,10 @@
 import { CliError } from "../errors.ts";
 import { answerText } from "./answer-text.ts";
 import { kept, picked, remembering, shown, summed } from "./event-stages.ts";
+import { readExpectations, report, watching } from "./expect.ts";
 import { followed, newTally } from "./following.ts";
 import { checkRecord } from "./recording.ts";
 import type { RecordInput } from "./recording.ts";
-import { conclude } from "./run-outcome.ts";
 import type { Context } from "./task.ts";
 import { followedTogether } from "./together.ts";
 
@@ -17,9 +17,11 @@ export interface EventsInput extends RecordInput {
   readonly only?: readonly string[] | undefined;
   readonly text?: boolean | undefined;
   readonly reasoning?: boolean | undefined;
+  readonly expect?: readonly string[] | undefined;
+  readonly junit?: string | undefined;
 }
 
-/** Events of runs as they come; ends with what became of them (conclude). */
+/** Events of runs as they come; ends with what became of them, and of what was expected. */
 export async function* run(input: EventsInput, context: Context): AsyncGenerator<unknown> {
   const kinds = kindsIn(input.only);
   const runs = [...new Set(input.workflow_run_id)];
@@ -27,6 +29,7 @@ export async function* run(input: EventsInput, context: Context): AsyncGenerator
   const asText = Boolean(input.text || input.reasoning);
   check(input, asText, others.length > 0, context);
   await checkRecord(input, context);
+  const expectations = await readExpectations(input, context);
   const tally = newTally();
   const follow = (run: string) =>
     remembering(
@@ -50,16 +53,23 @@ export async function* run(input: EventsInput, context: Context): AsyncGenerator
     yield* picked(together, kinds);
     return;
   }
-  const events = kept(input, summed(follow(runId), tally, context), context);
-  const { outcome } = asText
-    ? yield* answerText(events, input, context)
-    : yield* picked(events, kinds);
-  await conclude(runId, outcome, context.notice);
+  const stream = kept(input, summed(follow(runId), tally, context), context);
+  const events = watching(stream, expectations, context);
+  try {
+    const watched = asText
+      ? yield* answerText(events, input, context)
+      : yield* picked(events, kinds);
+    await report(watched, expectations, context);
+  } finally {
+    await events.return(undefined as never); // where nobody reads on; it has ended otherwise
+  }
 }
 
 function check(input: EventsInput, asText: boolean, several: boolean, context: Context): void {
   const wrong = (message: string) => new CliError("usage", message, { changed: "nothing" });
   if (several && input.record !== undefined) throw wrong("--record follows one run");
+  if (several && (input.expect || input.junit !== undefined))
+    throw wrong("--expect and --junit are about one run");
   if (!asText) return;
   if (several) throw wrong("--text and --reasoning show the text of one run");
   if (input.only) throw wrong("--only picks events, and --text and --reasoning print none");

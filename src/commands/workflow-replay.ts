@@ -1,14 +1,16 @@
 import type { Events, ServerEvent } from "../api/events.ts";
 import { CliError } from "../errors.ts";
+import { readExpectations, report, watching } from "./expect.ts";
+import type { ExpectInput } from "./expect.ts";
 import { finalOutcome } from "./following.ts";
 import type { Followed } from "./following.ts";
 import { readRecording } from "./recording-reader.ts";
-import { conclude, isEnded } from "./run-outcome.ts";
+import { isEnded } from "./run-outcome.ts";
 import type { Outcome } from "./run-outcome.ts";
 import type { Context } from "./task.ts";
 
 /** Input of `wf replay`. */
-export interface ReplayInput {
+interface ReplayInput extends ExpectInput {
   readonly file: string;
   readonly speed?: string | undefined;
   /** ms. */
@@ -17,8 +19,13 @@ export interface ReplayInput {
 
 /** Shows a recording as `wf events` showed the run, and ends as that run did. */
 export async function* run(input: ReplayInput, context: Context): Events {
-  const { runId, outcome } = yield* replayed(input, context);
-  await conclude(runId, outcome, context.notice);
+  const expectations = await readExpectations(input, context);
+  const events = watching(replayed(input, context), expectations, context);
+  try {
+    await report(yield* events, expectations, context);
+  } finally {
+    await events.return(undefined as never); // where nobody reads on; it has ended otherwise
+  }
 }
 
 /**
@@ -26,7 +33,7 @@ export async function* run(input: ReplayInput, context: Context): Events {
  * in `at` when it came. Throws usage for a file that is no recording and cut for one that ends
  * before its run.
  */
-export async function* replayed(input: ReplayInput, context: Context): Events<Followed> {
+async function* replayed(input: ReplayInput, context: Context): Events<Followed> {
   const pace = paceOf(input, context);
   const reading = readRecording(input.file, context);
   let runId: string | undefined;

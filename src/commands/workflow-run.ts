@@ -6,6 +6,8 @@ import * as workflows from "../operations/workflows.ts";
 import { asEvents } from "./as-events.ts";
 import { answerText } from "./answer-text.ts";
 import { kept, remembering, shown } from "./event-stages.ts";
+import { readExpectations, report, watching } from "./expect.ts";
+import type { ExpectInput } from "./expect.ts";
 import { followed } from "./following.ts";
 import type { Followed } from "./following.ts";
 import { answering, readAnswers } from "./form-answers.ts";
@@ -20,7 +22,7 @@ import { conclude } from "./run-outcome.ts";
 import type { Context } from "./task.ts";
 
 /** Input of `wf run`. */
-export interface RunInput extends RecordInput {
+export interface RunInput extends ExpectInput, RecordInput {
   readonly workflow_id?: string | undefined;
   readonly input?: readonly string[] | undefined;
   readonly inputs?: unknown;
@@ -46,6 +48,7 @@ type Body = { readonly inputs: Readonly<Record<string, unknown>>; readonly files
 export async function* run(input: RunInput, context: Context): AsyncGenerator<unknown> {
   refuseTogether(input, context);
   await checkRecord(input, context);
+  const expectations = await readExpectations(input, context);
   const answers = await readAnswers(input.answer ?? [], context);
   const make = await inputMaker(context);
   if (input.each !== undefined) {
@@ -63,25 +66,32 @@ export async function* run(input: RunInput, context: Context): AsyncGenerator<un
     yield await started(await opened(input, body, context), context);
     return;
   }
-  const events = kept(input, follow(input, body, answers, context), context);
-  if (input.text) {
-    const { runId, outcome } = yield* answerText(events, { text: true }, context);
-    await conclude(runId, outcome, context.notice);
-    return;
+  const stream = kept(input, follow(input, body, answers, context), context);
+  const events = watching(stream, expectations, context);
+  try {
+    await report(yield* printed(input, events, context), expectations, context);
+  } finally {
+    await events.return(undefined as never); // where nobody reads on; it has ended otherwise
   }
-  if (input.only_output === undefined && asEvents(input, context.asked.format)) {
-    const { runId, outcome } = yield* events;
-    await conclude(runId, outcome, context.notice);
-    return;
-  }
+}
+
+/** What is shown of a run that is followed: its events, its text, one output, or its detail. */
+async function* printed<T extends Followed>(
+  input: RunInput,
+  events: Events<T>,
+  context: Context,
+): AsyncGenerator<unknown, T> {
+  if (input.text) return yield* answerText(events, { text: true }, context);
+  if (input.only_output === undefined && asEvents(input, context.asked.format))
+    return yield* events;
   let next = await events.next();
   while (!next.done) next = await events.next();
-  const { runId, outcome } = next.value;
+  const { runId } = next.value;
   const detail = await context.call(workflows.show, { workflow_run_id: runId });
   yield input.only_output === undefined
     ? detail
     : outputNamed(input.only_output, detail.outputs, runId);
-  await conclude(runId, outcome, context.notice);
+  return next.value;
 }
 
 /** Flags that each say what is printed, or how long to stay. */
@@ -98,6 +108,9 @@ function refuseTogether(input: RunInput, context: Context): void {
   if (second !== undefined) throw wrong(`${first} and ${second} cannot be used together`);
   if (input.answer && (input.blocking || input.detach))
     throw wrong(`--answer follows the run, so it cannot be used with ${first}`);
+  const watched = Boolean(input.expect) || input.junit !== undefined;
+  if (watched && (input.blocking || input.detach || input.each !== undefined))
+    throw wrong(`--expect and --junit follow one run, so they cannot be used with ${first}`);
   if (input.record !== undefined && (input.blocking || input.detach || input.each !== undefined))
     throw wrong(`--record follows one run, so it cannot be used with ${first}`);
   if ((input.text || input.only_output !== undefined) && context.asked.format !== undefined)

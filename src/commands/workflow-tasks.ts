@@ -53,6 +53,14 @@ const recordingParams = {
   redact: local.flag("Keep texts out of the recording: only their length is written"),
 } as const;
 
+/** Parameters of every command that watches a run. */
+const expectParams = {
+  expect: local.text("Sentence or YAML file that the run must meet (`wf help expect`)", {
+    many: true,
+  }),
+  junit: local.text("File for what became of the expectations, as JUnit XML"),
+} as const;
+
 const runParams = {
   workflow_id: local.uuid("Published version of the workflow, the newest when absent"),
   input: local.text("One input as name=value, typed by the application's form; a file as @path", {
@@ -67,6 +75,7 @@ const runParams = {
   through_pauses: local.flag("Go on when the run waits for a person"),
   answer: local.text("JSON file that answers a form: {action, inputs, node}", { many: true }),
   ...recordingParams,
+  ...expectParams,
   text: local.flag("Print the text of the answer alone"),
   only_output: local.text("Print this one output of the run, as it is"),
   each: local.text("Run once per row of a CSV or JSON Lines file (-: standard input)"),
@@ -108,7 +117,7 @@ const workflowRun = task({
   ],
   wraps: workflows.run,
   effect: "writes",
-  exits: ["paused", "remote-failed", "partial", "cut"],
+  exits: ["paused", "remote-failed", "partial", "cut", "gate"],
   examples: [
     "wf run --input query=hello",
     `wf run --inputs '{"query":"hello"}' --only-output query`,
@@ -140,6 +149,7 @@ const workflowEvents = task({
     text: local.flag("Print the text of the answer alone"),
     reasoning: local.flag("Print the reasoning alone, or with --text both"),
     ...recordingParams,
+    ...expectParams,
     user: userInQuery,
   },
   returns: events,
@@ -147,12 +157,12 @@ const workflowEvents = task({
   sends: [workflows.events, workflows.show, forms.show],
   wraps: workflows.events,
   effect: "reads",
-  exits: ["paused", "remote-failed", "cut"],
+  exits: ["paused", "remote-failed", "cut", "gate"],
   examples: [
     "wf events $RUN",
-    "wf events $RUN --follow -o jsonl",
-    "wf events $RUN --follow --only node_finished,workflow_finished",
+    "wf events $RUN --follow --only node_finished,workflow_finished -o jsonl",
     "wf events $RUN --follow --text",
+    `wf events $RUN --follow --expect 'run succeeded within 2m' --expect 'output query is "hello"' --junit report.xml`,
   ],
   load: () => import("./workflow-events.ts"),
 });
@@ -170,15 +180,17 @@ const workflowReplay = task({
     file: local.text("Recording (-: standard input)", { required }),
     speed: local.text("How fast: 5x, 0.5x or max"),
     idle_limit: local.duration("Wait no longer than this between two events"),
+    ...expectParams,
   },
   returns: events,
   sends: [],
   effect: "reads",
-  exits: ["paused", "remote-failed", "cut"],
+  exits: ["paused", "remote-failed", "cut", "gate"],
   examples: [
     "wf replay run.jsonl",
     "wf replay run.jsonl --speed 5x --idle-limit 2s",
     "wf replay run.jsonl -o jsonl",
+    "wf replay run.jsonl --expect 'run succeeded within 2m' -q",
   ],
   load: () => import("./workflow-replay.ts"),
 });

@@ -1,0 +1,79 @@
+import { counted, inSeconds, quoted, within } from "./expect-check.ts";
+import type { Amount, Finding } from "./expect-check.ts";
+import type { RunTrace } from "../run-trace.ts";
+
+/** How a run can end or stand. */
+export const ends = ["succeeded", "partial-succeeded", "failed", "stopped", "paused"] as const;
+
+/** Did the run end like this, in time? */
+export function ended(trace: RunTrace, status: string, limit?: Amount): Finding {
+  const error = trace.error === undefined ? "" : `: ${quoted(trace.error)}`;
+  const actual = `it ${trace.status === "paused" ? "is" : "ended as"} ${trace.status}${error}`;
+  if (trace.status !== status) return { passed: false, actual };
+  return limit === undefined ? { passed: true, actual } : took(trace, limit);
+}
+
+export function took(trace: RunTrace, limit: Amount): Finding {
+  const seconds = secondsOf(trace);
+  if (seconds === undefined) return { passed: false, actual: "nobody knows how long it took" };
+  return { passed: within(limit, seconds), actual: `it took ${inSeconds(seconds)}`, seconds };
+}
+
+/** What the server measured; after a pause that is the last part only (server §13). */
+function secondsOf({ pauses, elapsed, startedAt, lastAt }: RunTrace): number | undefined {
+  if (pauses === 0 && elapsed !== undefined) return elapsed;
+  if (startedAt === undefined || lastAt === undefined) return undefined;
+  return (lastAt - startedAt) / 1000;
+}
+
+export function used(trace: RunTrace, unit: "tokens" | "steps", amount: Amount): Finding {
+  const count = trace[unit];
+  if (count === undefined) return { passed: false, actual: `the server did not count the ${unit}` };
+  return {
+    passed: within(amount, count),
+    actual: `it used ${counted(count, unit.slice(0, -1))}`,
+  };
+}
+
+/** What `no …` can speak of, and what there was of it. */
+export const faults = {
+  errors(trace: RunTrace): Finding {
+    const bad = trace.nodes.find(({ status }) => status === "failed" || status === "exception");
+    if (bad) {
+      const error = bad.error === undefined ? "" : `: ${quoted(bad.error)}`;
+      return { passed: false, actual: `node ${quoted(bad.title)} failed${error}` };
+    }
+    if (trace.error !== undefined)
+      return { passed: false, actual: `the run has the error ${quoted(trace.error)}` };
+    if (["failed", "partial-succeeded"].includes(trace.status))
+      return { passed: false, actual: `the run ended as ${trace.status}` };
+    return ofAllNodes(trace, { passed: true, actual: "there was none" });
+  },
+  gaps: ({ gaps }: RunTrace): Finding => none(gaps, "gap"),
+  retries(trace: RunTrace): Finding {
+    const first = trace.nodes.find(({ retries }) => retries > 0);
+    if (first !== undefined) {
+      const times = counted(first.retries, "time");
+      return { passed: false, actual: `node ${quoted(first.title)} was retried ${times}` };
+    }
+    if (trace.gaps > 0) return { passed: false, actual: retriesUnseen };
+    return ofAllNodes(trace, { passed: true, actual: "there was none" });
+  },
+  pauses: ({ pauses }: RunTrace): Finding => none(pauses, "pause"),
+};
+
+const none = (count: number, noun: string): Finding => ({
+  passed: count === 0,
+  actual: count === 0 ? "there was none" : `seen: ${counted(count, noun)}`,
+});
+
+/** Why nothing can be said of nodes that no event told of. */
+export const unseen =
+  "not every node was seen: watching began after the run did, or the line was cut at its end";
+
+/** A cut line loses retries for good (server §15.6). */
+export const retriesUnseen = "the line was cut, and nothing tells of retries meanwhile";
+
+/** That something did not happen can only be said when all nodes were seen. */
+export const ofAllNodes = (trace: RunTrace, finding: Finding): Finding =>
+  finding.passed && trace.nodesMissing ? { passed: false, actual: unseen } : finding;

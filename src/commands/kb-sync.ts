@@ -1,0 +1,277 @@
+import { allMapped } from "../api/mapped.ts";
+import { CliError } from "../errors.ts";
+import { sha256 } from "./kb-bundle.ts";
+import { contentsOf } from "./kb-contents.ts";
+import { stateOf } from "./kb-state.ts";
+import { changedSince } from "./sync-git.ts";
+import { apply } from "./sync-apply.ts";
+import type { Done } from "./sync-apply.ts";
+import { fileAt, otherKind, pathsIn, requireDifferent } from "./sync-files.ts";
+import type { LocalFile, Selection, Unfit } from "./sync-files.ts";
+import { patternValues, patternsOf } from "./sync-patterns.ts";
+import { doubtful, fields, plan } from "./sync-plan.ts";
+import type { Step } from "./sync-plan.ts";
+import { isInShard, shardOf } from "./sync-shard.ts";
+import type { Shard } from "./sync-shard.ts";
+import type { Context } from "./task.ts";
+
+/** Input of `kb sync`. */
+export interface SyncInput extends Selection {
+  readonly dataset_id: string;
+  readonly directory: string;
+  readonly prune?: boolean | undefined;
+  readonly max_delete?: string | undefined;
+  readonly metadata_from?: "front-matter" | undefined;
+  readonly metadata?: readonly string[] | undefined;
+  readonly match?: readonly string[] | undefined;
+  readonly shard?: string | undefined;
+  readonly since?: string | undefined;
+  readonly no_wait?: boolean | undefined;
+  readonly wait_for_limit?: boolean | undefined;
+  readonly watch?: boolean | undefined;
+  readonly concurrency?: number | undefined;
+}
+
+/** Uploads at once, where nothing is said: a stock server serves ten connections (server §20). */
+const usualLanes = 3;
+/** Files read at once. */
+const readers = 4;
+/** ms without a further change before a directory that is watched is synced. */
+const calm = 500;
+
+/** Makes a knowledge base hold what a directory holds, once, or again after every change. */
+export async function* run(input: SyncInput, context: Context): AsyncGenerator<Done> {
+  const shard = shardOf(input.shard, context.host.env);
+  if (input.prune && shard && shard.index !== 1) {
+    throw new CliError("usage", "--prune is for shard 1 alone, when the others have ended", {
+      changed: "nothing",
+    });
+  }
+  if (!input.watch) {
+    yield* once(input, shard, context);
+    return;
+  }
+  const stop = new AbortController();
+  const signal = AbortSignal.any([context.signal, stop.signal]);
+  const changes = context.host.files.watch(input.directory, signal)[Symbol.asyncIterator]();
+  try {
+    for (let next = changes.next(); ;) {
+      yield* once(input, shard, context);
+      await context.notice(`watching ${input.directory}; Ctrl-C ends it`);
+      await next.catch((error: unknown) => {
+        throw context.signal.aborted ? context.interrupted() : error;
+      });
+      next = changes.next();
+      for (let quiet = false; !quiet;) {
+        const wait = context.host.sleep(calm, context.signal).then(() => true);
+        quiet = await Promise.race([wait, next.then(() => false)]).catch(() => {
+          throw context.interrupted();
+        });
+        if (!quiet) next = changes.next();
+      }
+    }
+  } finally {
+    stop.abort();
+  }
+}
+
+async function* once(
+  input: SyncInput,
+  shard: Shard | undefined,
+  context: Context,
+): AsyncGenerator<Done> {
+  const { dataset_id, directory, prefix, prune = false } = input;
+  const source = prefix ?? ".";
+  const patterns = patternsOf(input.metadata ?? [], input.match ?? []);
+  const paths = await pathsIn(directory, input, context);
+  if (prune && paths.length === 0) {
+    throw new CliError(
+      "usage",
+      `${directory} holds no file, and --prune would delete every document`,
+      {
+        changed: "nothing",
+      },
+    );
+  }
+  const state = await stateOf(dataset_id, context);
+  const whole = (path: string) => (prefix === undefined ? path : `${prefix}/${path}`);
+  const share = paths.filter((path) => isInShard(whole(path), shard));
+  const looked = await wantedPaths(share, input, state.documents, whole, context);
+  const read = await allMapped(looked, readers, (path) =>
+    fileAt(directory, path, input, input.metadata_from !== undefined, context),
+  );
+  const files = read.filter(isFile).map((file) => ({
+    ...file,
+    metadata: { ...file.metadata, ...patternValues(file.path, patterns) },
+  }));
+  const unfit = read.filter((each): each is Unfit => !isFile(each));
+  requireDifferent(files);
+
+  const sums = new Map<string, string | null>();
+  for await (const { document, bytes } of contentsOf(
+    dataset_id,
+    doubtful(files, state.documents),
+    context,
+  ))
+    sums.set(document.id, bytes ? sha256(bytes) : null);
+  // Only what no file of the whole directory has any more is deleted, whatever the share.
+  const present = new Set(paths.map(whole));
+  const steps = plan(files, { documents: state.documents, sums }, { source, prune }).filter(
+    ({ action, path, note }) => action !== "delete" || note !== null || !present.has(path),
+  );
+  const [others, mistakes] = [unfit.filter(isOther), unfit.filter((each) => !isOther(each))];
+  for (const { path, problem } of mistakes) await context.notice(`${path} is left out: ${problem}`);
+  if (others.length > 0) {
+    const kinds = new Set(others.map(({ path }) => path.slice(path.lastIndexOf(".") + 1)));
+    await context.notice(
+      `${others.length} files are left out: the server takes no ${[...kinds].sort().join(", ")}`,
+    );
+  }
+
+  const own = state.documents.filter(({ metadata }) => metadata[fields.source] === source);
+  if (context.asked.dryRun) {
+    yield* steps.filter(({ action }) => action !== "unchanged").map(planned);
+    await tell(steps.map(planned), files.length, steps, "would be", context);
+    return;
+  }
+  await confirmDeletes(steps, own.length, input, context);
+  const results: Done[] = [];
+  const technique = state.settings.indexing_technique;
+  if (technique === null && steps.some(({ action }) => action === "create")) {
+    throw new CliError("refused", "the knowledge base has no indexing technique yet", {
+      changed: "nothing",
+      hint: `kb update ${dataset_id} --indexing-technique economy (or high_quality)`,
+    });
+  }
+  const how = {
+    dataset_id,
+    source,
+    indexing_technique: (technique ?? "economy") as "economy",
+    doc_form: state.settings.doc_form,
+    first: state.documents.length === 0,
+    lanes: shard ? 1 : (input.concurrency ?? usualLanes),
+    wait: !input.no_wait,
+    waitForLimit: input.wait_for_limit ?? false,
+  };
+  try {
+    for await (const result of apply(steps, how, context)) {
+      results.push(result);
+      yield result;
+    }
+  } catch (error) {
+    if (!context.signal.aborted || !(error instanceof CliError)) throw error;
+    throw new CliError(error.kind, error.message, {
+      ...error.told,
+      hint: "the same command goes on: what is done is not done again",
+    });
+  } finally {
+    await tell(results, files.length, steps, "were", context);
+  }
+  const failed = results.filter(({ action }) => action === "failed");
+  const bad = failed.length + mistakes.length;
+  if (bad > 0) {
+    const [first] = failed;
+    throw new CliError(
+      "partial",
+      `${bad} of ${read.length} files are not in the knowledge base${first ? `: ${first.path}: ${first.note}` : ""}`,
+      {
+        verdict: true,
+        details: { failed, unfit: mistakes },
+        hint: "repeat the command when they are mended",
+      },
+    );
+  }
+}
+
+const isOther = ({ problem }: Unfit): boolean => problem === otherKind;
+
+const isFile = (each: LocalFile | Unfit): each is LocalFile => "hash" in each;
+
+/** With --since, files that git calls unchanged and that the server has are taken as they are. */
+async function wantedPaths(
+  paths: readonly string[],
+  { since, directory }: SyncInput,
+  documents: readonly { readonly metadata: Readonly<Record<string, string | number>> }[],
+  whole: (path: string) => string,
+  context: Context,
+): Promise<readonly string[]> {
+  if (since === undefined) return paths;
+  const changed = await changedSince(since, directory, context);
+  const there = new Set(
+    documents
+      .filter(({ metadata }) => /^[0-9a-f]{64}$/.test(String(metadata[fields.hash] ?? "")))
+      .map(({ metadata }) => metadata[fields.path]),
+  );
+  return paths.filter((path) => changed.has(path) || !there.has(whole(path)));
+}
+
+const planned = (step: Step): Done => {
+  const { action, path, document, file } = step;
+  const embeds = action === "create" || action === "update";
+  const note = embeds && file ? `${file.characters} characters to embed` : step.note;
+  return { action, path, document_id: document?.id ?? null, note };
+};
+
+/** Asks before more is deleted than is usual; what is unusual is a share or a number. */
+async function confirmDeletes(
+  steps: readonly Step[],
+  total: number,
+  { max_delete = "20%" }: SyncInput,
+  context: Context,
+): Promise<void> {
+  const count = steps.filter(({ action }) => action === "delete").length;
+  const [, number = "", percent] = /^(\d+(?:\.\d+)?)(%?)$/.exec(max_delete) ?? [];
+  if (number === "") {
+    throw new CliError(
+      "usage",
+      `--max-delete ${JSON.stringify(max_delete)} is no number or share`,
+      {
+        changed: "nothing",
+        hint: "--max-delete 50 or --max-delete 20%",
+      },
+    );
+  }
+  const most = percent ? (Number(number) / 100) * total : Number(number);
+  if (count > most) await context.confirm(`Delete ${count} of ${total} documents (--max-delete)?`);
+}
+
+async function tell(
+  results: readonly Done[],
+  files: number,
+  steps: readonly Step[],
+  verb: string,
+  context: Context,
+): Promise<void> {
+  const counts = new Map<string, number>();
+  for (const { action } of results) counts.set(action, (counts.get(action) ?? 0) + 1);
+  const unchanged = steps.filter(({ action }) => action === "unchanged").length;
+  counts.set("unchanged", unchanged);
+  const words = {
+    create: "created",
+    update: "updated",
+    adopt: "adopted",
+    metadata: "given new values",
+  };
+  const parts = [...counts]
+    .filter(([, count]) => count > 0)
+    .map(
+      ([action, count]) =>
+        `${count} ${words[action as keyof typeof words] ?? { delete: "deleted", skip: "skipped" }[action] ?? action}`,
+    );
+  const sent = new Set(
+    results
+      .filter(({ action }) => action === "create" || action === "update")
+      .map(({ path }) => path),
+  );
+  const characters = steps.reduce(
+    (sum, { path, file, action }) =>
+      sum +
+      (sent.has(path) && (action === "create" || action === "update")
+        ? (file?.characters ?? 0)
+        : 0),
+    0,
+  );
+  await context.notice(
+    `${files} files: ${parts.join(", ") || "nothing"}; ${characters} characters ${verb} embedded`,
+  );
+}

@@ -1,0 +1,69 @@
+import { ApiError } from "../errors.ts";
+import * as metadata from "../operations/metadata.ts";
+import type { MetadataField } from "../operations/metadata.ts";
+import type { DocumentState } from "./kb-state.ts";
+import type { Context } from "./task.ts";
+
+/** Documents whose values go with one request. */
+const atOnce = 50;
+
+type Values = Readonly<Record<string, string | number>>;
+
+/** Writes metadata values of documents. */
+export interface Writer {
+  /** Sets these values and keeps all others. */
+  set(
+    changes: readonly { readonly id: string; readonly before: Values; readonly values: Values }[],
+  ): Promise<void>;
+}
+
+/** A writer of values; fields that are missing are made when they are first needed. */
+export async function metadataWriter(dataset_id: string, context: Context): Promise<Writer> {
+  let known = await byName(dataset_id, context);
+
+  const ensure = async (name: string, type: "string" | "number") => {
+    if (known.has(name)) return;
+    try {
+      await context.call(metadata.create, { dataset_id, name, type });
+    } catch (error) {
+      // Another machine that syncs a part of the same directory may have made it meanwhile.
+      const there = error instanceof ApiError && error.kind === "refused";
+      if (!there || !(await byName(dataset_id, context)).has(name)) throw error;
+    }
+    known = await byName(dataset_id, context);
+  };
+
+  const one = ({ id, before, values }: Parameters<Writer["set"]>[0][number]) => ({
+    document_id: id,
+    // All values are sent: a server before 1.10.1 forgets those that are not (server §11).
+    metadata_list: Object.entries({ ...before, ...values }).flatMap(([name, value]) => {
+      const field = known.get(name);
+      const fitting = field?.type === "string" ? String(value) : value;
+      return field ? [{ id: field.id, name, value: fitting }] : [];
+    }),
+    partial_update: true,
+  });
+
+  return {
+    async set(changes) {
+      for (const { values } of changes) {
+        for (const [name, value] of Object.entries(values))
+          await ensure(name, typeof value === "number" ? "number" : "string");
+      }
+      for (let at = 0; at < changes.length; at += atOnce) {
+        const operation_data = changes.slice(at, at + atOnce).map(one);
+        await context.call(metadata.set, { dataset_id, operation_data });
+      }
+    },
+  };
+}
+
+const byName = async (
+  dataset_id: string,
+  context: Context,
+): Promise<ReadonlyMap<string, MetadataField>> =>
+  new Map((await context.call(metadata.list, { dataset_id })).map((field) => [field.name, field]));
+
+/** Values of a document that is there; none of a new one. */
+export const valuesBefore = (document: DocumentState | undefined): Values =>
+  document?.metadata ?? {};
