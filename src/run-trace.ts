@@ -6,10 +6,7 @@ interface TracedEvent {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/**
- * One execution of a node. Times are ms since the epoch, by when its events came; those that happened
- * before anybody listened are known to the second (server §15.6).
- */
+/** One execution of a node. Times are ms since the epoch, by when its events came. */
 export interface NodeRun {
   /** Execution id; of a loop or an iteration the id of its node. */
   readonly id: string;
@@ -22,6 +19,8 @@ export interface NodeRun {
    */
   within: { readonly nodeId: string; readonly round: number } | undefined;
   readonly startedAt: number;
+  /** ms by the server's clock, to the second, of what began before anybody listened (server §15.6). */
+  readonly createdAt: number | undefined;
   finishedAt: number | undefined;
   /** Which events began and ended it, counted from 1: several can come at one time. */
   readonly beganWith: number;
@@ -47,9 +46,11 @@ export interface RunTrace {
   /** `running`, `paused`, or how it ended. */
   status: string;
   error: string | undefined;
-  /** ms since the epoch: the first event, or a node that began before it; the last event. */
+  /** ms since the epoch of the first and the last event. */
   startedAt: number | undefined;
   lastAt: number | undefined;
+  /** ms that the clock of these times is ahead of the server's, to the second; undefined if unknown. */
+  ahead: number | undefined;
   /** Seconds, as the server measured them; of the last segment only after a pause (server §13). */
   elapsed: number | undefined;
   tokens: number | undefined;
@@ -82,6 +83,7 @@ export function runTrace(): Tracing {
     error: undefined,
     startedAt: undefined,
     lastAt: undefined,
+    ahead: undefined,
     elapsed: undefined,
     tokens: undefined,
     steps: undefined,
@@ -99,13 +101,16 @@ export function runTrace(): Tracing {
   let cut = false;
 
   const begin = (data: Fields, at: number, id: string, type: string) => {
+    const created = secondsIn(data["created_at"]);
+    const replayed = isReplayed(data);
     const node: NodeRun = {
       id,
       nodeId: text(data["node_id"]) ?? id,
       title: text(data["title"]) ?? text(data["node_id"]) ?? id,
       type,
       within: containerOf(data),
-      startedAt: isReplayed(data) ? Math.min(at, secondsIn(data["created_at"]) ?? at) : at,
+      startedAt: at,
+      createdAt: replayed ? created : undefined,
       finishedAt: undefined,
       beganWith: trace.events,
       endedWith: undefined,
@@ -118,9 +123,10 @@ export function runTrace(): Tracing {
       roundsAhead: undefined,
       outputs: undefined,
     };
+    if (!replayed && created !== undefined)
+      trace.ahead = Math.min(trace.ahead ?? Infinity, at - created);
     running.set(id, node);
     trace.nodes.push(node);
-    trace.startedAt = Math.min(trace.startedAt ?? at, node.startedAt);
     return node;
   };
 
@@ -132,8 +138,7 @@ export function runTrace(): Tracing {
 
   const end = (data: Fields, at: number, node: NodeRun) => {
     const elapsed = numeric(data["elapsed_time"]);
-    const wasThere = isReplayed(data) && elapsed !== undefined;
-    node.finishedAt = wasThere ? Math.min(at, node.startedAt + elapsed * 1000) : at;
+    node.finishedAt = at;
     node.endedWith = trace.events;
     if (roundIn(data) !== undefined) node.within = containerOf(data);
     node.elapsed = elapsed;
@@ -243,8 +248,8 @@ function roundIn(data: Fields): number | undefined {
 /** Was it told by a snapshot? Those leave this field out (server §15.6). */
 const isReplayed = (data: Fields): boolean => !("inputs_truncated" in data);
 
-/** ms of a Unix time in seconds. */
+/** ms of a Unix time in seconds; undefined for what is none. */
 const secondsIn = (value: unknown): number | undefined => {
   const seconds = numeric(value);
-  return seconds === undefined ? undefined : seconds * 1000;
+  return seconds !== undefined && seconds >= 0 && seconds < 1e11 ? seconds * 1000 : undefined;
 };

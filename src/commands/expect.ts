@@ -1,5 +1,5 @@
 import { dirname } from "node:path";
-import type { Events, ServerEvent } from "../api/events.ts";
+import type { Events } from "../api/events.ts";
 import { CliError } from "../errors.ts";
 import { quoted } from "./expect-check.ts";
 import type { Check, Finding } from "./expect-check.ts";

@@ -31,6 +31,8 @@ export interface Span {
 /** The nodes of a run in the order in which they began, those of loops inside of these. */
 export interface Spans {
   readonly top: readonly Span[];
+  /** ms since the epoch. */
+  readonly startedAt: number;
   /** ms from the beginning of the run to its last event, at least 1. */
   readonly length: number;
 }
@@ -44,7 +46,13 @@ interface Piece {
 }
 
 export function spansOf(trace: RunTrace): Spans {
-  const { nodes, startedAt = 0, lastAt = startedAt, status } = trace;
+  const { nodes, lastAt = 0, status } = trace;
+  const begins = beginsOf(trace);
+  const beginOf = (node: NodeRun) => begins.get(node) ?? node.startedAt;
+  const startedAt = [...begins.values()].reduce(
+    (least, begin) => Math.min(least, begin),
+    trace.startedAt ?? 0,
+  );
   const top: Piece[] = [];
   /** By execution id, the latest. */
   const pieces = new Map<string, Piece>();
@@ -54,7 +62,7 @@ export function spansOf(trace: RunTrace): Spans {
     const before = pieces.get(node.id);
     if (before && waits(before.last) && trace.pauses > 0) {
       // A node that waits for a person starts again under its old id (server §15.6).
-      before.waited += node.startedAt - before.last.startedAt;
+      before.waited += beginOf(node) - beginOf(before.last);
       before.last = node;
       continue;
     }
@@ -68,9 +76,9 @@ export function spansOf(trace: RunTrace): Spans {
 
   const spanOf = ({ first, last, waited, inner }: Piece): Span => {
     const { id, nodeId, title, type, retries, tokens, rounds, error, within } = last;
-    const start = first.startedAt - startedAt;
-    const end = Math.max(start, (last.finishedAt ?? lastAt) - startedAt);
-    const measured = waited === 0 && last.elapsed !== undefined;
+    const start = beginOf(first) - startedAt;
+    const end = Math.max(start, endOf(last, beginOf(last), lastAt) - startedAt);
+    const measured = waited === 0 && !waits(last) && last.elapsed !== undefined;
     return {
       id,
       nodeId,
@@ -91,9 +99,42 @@ export function spansOf(trace: RunTrace): Spans {
       inner: inner.map(spanOf),
     };
   };
-  return { top: top.map(spanOf), length: Math.max(1, lastAt - startedAt) };
+  return { top: top.map(spanOf), startedAt, length: Math.max(1, lastAt - startedAt) };
 }
 
+/** ms by which whole seconds can be wrong. */
+const second = 1000;
+
+/**
+ * When each node began. What began before anybody listened has only a second of the server's clock
+ * for it, or its own measure where it ended later on; and it began before those that follow it.
+ */
+function beginsOf({ nodes, ahead = 0 }: RunTrace): ReadonlyMap<NodeRun, number> {
+  const begins = new Map<NodeRun, number>();
+  let next = Infinity;
+  for (const node of nodes.toReversed()) {
+    const { createdAt, startedAt, finishedAt, elapsed } = node;
+    let begin = startedAt;
+    if (createdAt !== undefined) {
+      begin = Math.min(startedAt, createdAt + ahead);
+      const measured = finishedAt === undefined ? NaN : finishedAt - (elapsed ?? NaN) * 1000;
+      begin = Math.min(next, Math.abs(measured - begin) <= second ? measured : begin);
+    }
+    next = begin;
+    begins.set(node, begin);
+  }
+  return begins;
+}
+
+/** When a node ended; with the run where nobody saw it, or where it waits. */
+function endOf(node: NodeRun, begin: number, runEnd: number): number {
+  const { createdAt, finishedAt, elapsed } = node;
+  if (finishedAt === undefined || waits(node)) return runEnd;
+  if (createdAt === undefined || elapsed === undefined) return finishedAt;
+  return Math.min(finishedAt, begin + elapsed * 1000);
+}
+
+/** Does it wait for a person, or has it not ended? */
 const waits = ({ finishedAt, rounds, status }: NodeRun): boolean =>
   (finishedAt === undefined && rounds === undefined) || status === "paused";
 

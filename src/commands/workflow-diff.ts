@@ -114,9 +114,7 @@ function slowerOnes(
 
 /** ms of a run: the server's, but after a pause that is of its last part only (server §13). */
 const tookOf = ({ trace }: Traced): number =>
-  trace.pauses === 0 && trace.elapsed !== undefined
-    ? trace.elapsed * 1000
-    : (trace.lastAt ?? 0) - (trace.startedAt ?? 0);
+  trace.pauses === 0 && trace.elapsed !== undefined ? trace.elapsed * 1000 : spansOf(trace).length;
 
 function report(compared: Comparison): Report {
   const { nodes, outputs, text } = compared;

@@ -52,14 +52,13 @@ const titleOf = ({ trace }: Traced, length: number): string =>
 
 const counted = (count: number, noun: string) => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
-function dataOf({ trace, timed }: Traced, { top, length }: Spans) {
+function dataOf({ trace, timed }: Traced, { top, startedAt, length }: Spans) {
   return {
     run: trace.runId ?? null,
     workflow: trace.workflowId ?? null,
     status: trace.status,
     error: trace.error ?? null,
-    started_at:
-      trace.startedAt === undefined ? null : new Date(Math.round(trace.startedAt)).toISOString(),
+    started_at: new Date(Math.round(startedAt)).toISOString(),
     took_ms: Math.round(length),
     tokens: trace.tokens ?? null,
     steps: trace.steps ?? null,
