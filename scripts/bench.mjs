@@ -1,6 +1,6 @@
 // Prints tables, never a test. Starts as ratios to a bare `node -e 0`, medians of interleaved runs;
 // long lists and bulk writes as ratios to a bare loop over the same requests. `bench [ROUNDS]`,
-// `bench lists` without the starts, `bench events`, `bench logs` or `bench stats` for those alone.
+// `bench lists` without the starts, `bench events`, `logs`, `stats` or `timeline` for those alone.
 import { spawn, spawnSync } from "node:child_process";
 import { createServer } from "node:http";
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { events } from "./bench/events.mjs";
 import { logs } from "./bench/logs.mjs";
 import { stats } from "./bench/stats.mjs";
+import { timeline } from "./bench/timeline.mjs";
 import { prepare, root } from "./prepare.mjs";
 
 const serves = process.argv[2] === "serve";
@@ -38,6 +39,11 @@ if (serves) {
     rmSync(folder, { recursive: true, force: true });
     process.exit(0);
   }
+  if (process.argv[2] === "timeline") {
+    await timeline({ folder, wf, clean, measured, median });
+    rmSync(folder, { recursive: true, force: true });
+    process.exit(0);
+  }
   if (process.argv[2] !== "lists") await starts(Number(process.argv[2] ?? 25));
   await tree();
   await lists();
@@ -45,6 +51,7 @@ if (serves) {
   await events({ folder, wf, clean, loop, measured, median });
   await logs({ folder, wf, clean, measured, median });
   await stats({ folder, wf, clean, measured });
+  await timeline({ folder, wf, clean, measured, median });
   rmSync(folder, { recursive: true, force: true });
 }
 

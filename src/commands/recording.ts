@@ -131,15 +131,13 @@ async function newRecording(path: string, redact: boolean, context: Context): Pr
       changed: "nothing",
     });
   };
-  const file = await (async () => {
-    try {
-      await files.makeFolder(dirname(path));
-      return await files.create(path);
-    } catch (error) {
-      const exists = error instanceof Error && "code" in error && error.code === "EEXIST";
-      throw exists ? isThere(path) : problemOf(error);
-    }
-  })();
+  await files.makeFolder(dirname(path)).catch((error: unknown) => {
+    throw problemOf(error);
+  });
+  const file = await files.create(path).catch((error: unknown) => {
+    const exists = error instanceof Error && "code" in error && error.code === "EEXIST";
+    throw exists ? isThere(path) : problemOf(error);
+  });
   let start: number | undefined;
   let at = 0;
   let broken: CliError | undefined;

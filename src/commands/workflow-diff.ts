@@ -5,7 +5,7 @@ import { differences, fromDifference } from "./json-difference.ts";
 import type { Difference } from "./json-difference.ts";
 import { nodePairs, reversals } from "./node-pairs.ts";
 import type { NodePair, NodeSide, Reversal } from "./node-pairs.ts";
-import { spansOf } from "./node-spans.ts";
+import { eachSpan, spansOf } from "./node-spans.ts";
 import type { Context } from "./task.ts";
 import { traced } from "./traced.ts";
 import type { Traced } from "./traced.ts";
@@ -179,10 +179,11 @@ const sideData = ({ runs, state, took, tokens, retries }: NodeSide) => ({
 const change = (before: number, after: number): number | null =>
   before > 0 ? Number(((after - before) / before).toFixed(4)) : null;
 
-/** `+25 %`; nothing for times too short to be compared. */
+/** `+25 %`, or `×12`; nothing for times too short to be compared. */
 function percent(before: number, after: number, least = 0): string | null {
   const by = Math.max(before, after) < least ? null : change(before, after);
   if (by === null) return null;
+  if (by >= 9.5) return `×${Math.round(by + 1)}`;
   const rounded = Math.round(by * 100);
   return `${rounded > 0 ? "+" : ""}${rounded} %`;
 }
@@ -204,7 +205,7 @@ function runSection({ a, b, aspects, nodes, slower }: Comparison): Section {
       right.tokens ?? null,
       left.tokens && right.tokens ? percent(left.tokens, right.tokens) : null,
     ],
-    ["nodes", left.nodes.length || null, right.nodes.length || null, null],
+    ["nodes", countOf(a), countOf(b), null],
   ];
   const errors: Cell[] = ["error", left.error ?? null, right.error ?? null, null];
   const unseen = [a, b].filter(({ trace }) => trace.nodes.length === 0);
@@ -225,6 +226,10 @@ function runSection({ a, b, aspects, nodes, slower }: Comparison): Section {
     ],
   };
 }
+
+/** How many nodes ran; nothing where that is not known. */
+const countOf = ({ trace }: Traced): number | null =>
+  [...eachSpan(spansOf(trace).top)].length || null;
 
 const differing = (text: string, differs: boolean): Cell =>
   differs ? { text, tone: "warn" } : text;

@@ -34,7 +34,7 @@ function timeline(found: Traced, expand: boolean): Report {
   const { trace } = found;
   const spans = spansOf(trace);
   const rows = rowsOf(spans.top, expand);
-  const title = titleOf(found, spans.length);
+  const title = titleOf(found, spans);
   return {
     data: dataOf(found, spans),
     sections: [{ title, ...tableOf(rows, spans.length), notes: notesOf(found, spans, expand) }],
@@ -42,11 +42,11 @@ function timeline(found: Traced, expand: boolean): Report {
   };
 }
 
-const titleOf = ({ trace }: Traced, length: number): string =>
+const titleOf = ({ trace }: Traced, { top, length }: Spans): string =>
   [
     `Run ${trace.runId ?? "of unknown id"} ${trace.status}`,
     durationText(length),
-    counted(trace.nodes.length, "node"),
+    counted([...eachSpan(top)].length, "node"),
     ...(trace.tokens ? [counted(trace.tokens, "token")] : []),
   ].join(", ");
 
