@@ -1,19 +1,23 @@
 // The main job on a sandbox of its own: real command lines in child processes, typed and answered.
 import { spawn } from "node:child_process";
-import { readdirSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { prepare, root } from "./prepare.mjs";
 
 prepare();
 
+/** What the commands keep of themselves, and a recording: gone when the tour ends. */
+const home = mkdtempSync(join(tmpdir(), "kb-tour-"));
+process.on("exit", () => rmSync(home, { recursive: true, force: true }));
+
 const program = (name) => join(root, "bin", `${name}.js`);
 const environment = {
-  ...process.env,
-  KB_CONFIG_DIR: join(root, "node_modules", ".cache", "kb-tour"),
+  ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(KB_|DIFY_)/.test(name))),
+  KB_CONFIG_DIR: join(home, "config"),
+  KB_STATE_DIR: join(home, "state"),
+  KB_CACHE_DIR: join(home, "cache"),
 };
-for (const name of Object.keys(environment)) {
-  if (/^(KB_(?!CONFIG_DIR)|DIFY_)/.test(name)) delete environment[name];
-}
 
 const sandbox = spawn(process.execPath, [program("kb"), "sandbox", "--ephemeral", "-o", "json"], {
   cwd: root,
@@ -121,6 +125,10 @@ for (const query of ["parental leave", "有給休暇", "报销"]) {
   await type(["kb", "search", "Handbook", query, "--top-k", "3", "--jq", hits]);
 }
 
+say("The same by one command, and how good the search is");
+await type(["kb", "sync", "Handbook", "examples/handbook", "-o", "name"]);
+await type(["kb", "eval", "Handbook", "examples/questions.jsonl", "--top-k", "5", "-o", "grid"]);
+
 say("Tags and metadata");
 await type(["kb", "tag", "create", "draft", "-o", "name"]);
 await type(["kb", "tag", "rename", "draft", "published"]);
@@ -187,8 +195,16 @@ await type([
 ]);
 await type(["wf", "--app", "review", "events", paused, "--follow"]);
 
+say("What a run must do, and when each node ran");
+const recording = join(home, "loop.jsonl");
+const expected = 'node "Variable Assigner" ran 4 times';
+const watched = ["--jq", ".outputs", "--record", recording, "--expect", expected];
+await type(["wf", "--app", "loop", "run", "--input", "query=x", ...watched]);
+await type(["wf", "timeline", recording, "-o", "grid"]);
+
 say("What has run");
 await type(["wf", "--app", "review", "logs", "-o", "grid"]);
+await type(["wf", "--app", "review", "stats", "--since", "1h", "-o", "grid"]);
 await type([
   "wf",
   "--app",

@@ -15,26 +15,22 @@ export const diskFiles: Files = {
   async stat(path) {
     try {
       const found = await (await fs()).stat(path);
-      return { size: found.size, isDirectory: found.isDirectory(), mode: found.mode & 0o777 };
+      return {
+        size: found.size,
+        isDirectory: found.isDirectory(),
+        isFile: found.isFile(),
+        mode: found.mode & 0o777,
+      };
     } catch (error) {
       const code = error instanceof Error && "code" in error ? error.code : undefined;
       if (code === "ENOENT" || code === "ENOTDIR") return null;
       throw error;
     }
   },
-  async walk(folder, include, exclude) {
-    const { glob } = await import("tinyglobby");
-    return glob([...include], {
-      cwd: folder,
-      ignore: ["**/.git/**", "**/node_modules/**", ...exclude],
-      dot: true,
-      followSymbolicLinks: false,
-      expandDirectories: false,
-    });
-  },
   async *watch(folder, signal) {
     yield* (await fs()).watch(folder, { recursive: true, signal });
   },
+  realPath: async (path) => (await fs()).realpath(path),
   list: async (path) => (await (await fs()).readdir(path)).sort(),
   async writeAtomic(path, content, mode = 0o666) {
     const { open, rename, rm, writeFile } = await fs();

@@ -37,19 +37,14 @@ export interface Files {
   bytes(path: string): AsyncIterable<Uint8Array>;
   /** Streamed when sent, length known, nothing read yet. */
   blob(path: string): Promise<Blob>;
-  /** null when there is nothing. */
-  stat(path: string): Promise<{ size: number; isDirectory: boolean; mode: number } | null>;
-  /**
-   * Files below a folder that match a pattern, as paths relative to it with `/`; folders behind
-   * symbolic links are left out.
-   */
-  walk(
-    folder: string,
-    include: readonly string[],
-    exclude: readonly string[],
-  ): Promise<readonly string[]>;
   /** Tells that something below the folder has changed, until the signal is aborted. */
   watch(folder: string, signal: AbortSignal): AsyncIterable<unknown>;
+  /** Of what a link leads to; null when there is nothing. A pipe or a device is no file. */
+  stat(
+    path: string,
+  ): Promise<{ size: number; isDirectory: boolean; isFile: boolean; mode: number } | null>;
+  /** Without links; throws the system's error. */
+  realPath(path: string): Promise<string>;
   /** Names in a folder, sorted. */
   list(path: string): Promise<string[]>;
   /** Whole or not at all: written beside, flushed, renamed. */

@@ -13,10 +13,7 @@ export interface NodeRun {
   readonly nodeId: string;
   readonly title: string;
   readonly type: string;
-  /**
-   * The loop or iteration it ran in, by node id, and the round there, from 1: before its end, that
-   * which began last.
-   */
+  /** The loop or iteration it ran in, by node id, and the round there, from 1. */
   within: { readonly nodeId: string; readonly round: number } | undefined;
   readonly startedAt: number;
   /** ms by the server's clock, to the second, of what began before anybody listened (server §15.6). */
@@ -133,20 +130,24 @@ export function runTrace(): Tracing {
   const containerOf = (data: Fields): NodeRun["within"] => {
     const nodeId = text(data["iteration_id"]) ?? text(data["loop_id"]);
     if (nodeId === undefined) return undefined;
-    return { nodeId, round: roundIn(data) ?? running.get(nodeId)?.rounds ?? 1 };
+    // Only the end of a node says which round it was; at its start it is the one that began last.
+    return { nodeId, round: running.get(nodeId)?.rounds ?? 1 };
   };
 
   const end = (data: Fields, at: number, node: NodeRun) => {
     const elapsed = numeric(data["elapsed_time"]);
     node.finishedAt = at;
     node.endedWith = trace.events;
-    if (roundIn(data) !== undefined) node.within = containerOf(data);
     node.elapsed = elapsed;
     node.status = text(data["status"]) ?? "succeeded";
     node.error = text(data["error"]);
     node.tokens =
       numeric(valueAt(data, "execution_metadata.total_tokens")) ?? numeric(data["total_tokens"]);
     node.outputs = data["outputs"];
+    const index =
+      numeric(valueAt(data, "execution_metadata.iteration_index")) ??
+      numeric(valueAt(data, "execution_metadata.loop_index"));
+    if (node.within && index !== undefined) node.within = { ...node.within, round: index + 1 };
   };
 
   /** Steps as the server counts them: not those inside loops and iterations (server §15.5). */
@@ -236,14 +237,6 @@ const text = (value: unknown): string | undefined =>
   typeof value === "string" && value !== "" ? value : undefined;
 const numeric = (value: unknown): number | undefined =>
   typeof value === "number" ? value : undefined;
-
-/** Round of a loop or iteration, from 1: only the end of a node says which it was (server §15.5). */
-function roundIn(data: Fields): number | undefined {
-  const index =
-    numeric(valueAt(data, "execution_metadata.iteration_index")) ??
-    numeric(valueAt(data, "execution_metadata.loop_index"));
-  return index === undefined ? undefined : index + 1;
-}
 
 /** Was it told by a snapshot? Those leave this field out (server §15.6). */
 const isReplayed = (data: Fields): boolean => !("inputs_truncated" in data);

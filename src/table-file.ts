@@ -5,6 +5,8 @@ import { isObject } from "./json.ts";
 export interface Row {
   /** From 1; a header does not count. */
   readonly number: number;
+  /** Line of the file on which it begins, from 1. */
+  readonly line: number;
   /** Column and value, in the file's order: texts of CSV, any JSON value of JSON Lines. */
   readonly cells: readonly (readonly [column: string, value: unknown])[];
   /** Its text without line end. */
@@ -75,6 +77,7 @@ function jsonLines(name: string, text: string): Table {
     if (line.trim() === "") continue;
     rows.push({
       number: rows.length + 1,
+      line: index + 1,
       cells: Object.entries(objectIn(`${name} line ${index + 1}`, line)),
       raw: line,
     });
@@ -127,10 +130,13 @@ async function csv(name: string, text: string): Promise<Table> {
   const [header, ...rest] = parsed;
   const columns = (header?.record ?? []).map((column) => column.trim());
   const end = text.includes("\r\n") ? "\r\n" : "\n";
+  const lineOf = linesIn(text);
+  lineOf(withoutLineEnds(header?.raw ?? ""));
   return {
     columns,
     rows: rest.map(({ record, raw }, index) => ({
       number: index + 1,
+      line: lineOf(withoutLineEnds(raw)),
       cells: columns.map((column, at) => [column, record[at] ?? ""] as const),
       raw: withoutLineEnds(raw),
     })),
@@ -140,6 +146,21 @@ async function csv(name: string, text: string): Promise<Table> {
         .join(""),
   };
 }
+
+/** Tells on which line each of the parts of a text begins; they are asked for in their order. */
+function linesIn(text: string): (part: string) => number {
+  let [at, line] = [0, 1];
+  return (part) => {
+    const start = text.indexOf(part, at);
+    line += lineEnds(text.slice(at, start));
+    const found = line;
+    line += lineEnds(part);
+    at = start + part.length;
+    return found;
+  };
+}
+
+const lineEnds = (text: string) => text.split("\n").length - 1;
 
 /** The parser's text of a record may hold the line end before or half of the one after it. */
 const withoutLineEnds = (raw: string) => raw.replace(/^[\r\n]+|[\r\n]+$/g, "");

@@ -1,6 +1,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { write } from "./directory.ts";
 import { testSandbox } from "./sandbox.ts";
 import { temporaryFolder } from "./support.ts";
 
@@ -110,6 +111,22 @@ describe("a knowledge base made from a file", () => {
     expect(fields.out).toBe("reviewed team year\n");
   });
 
+  test("holds the documents of a directory beside the file", async () => {
+    await write(join(home, "pages"), { "a.md": "a", "b/c.md": "c", "d.zip": "d" });
+    const path = await file("knowledge_base: Handbook", "documents:", "  directory: pages");
+    const plan = await kb("plan", path, "--exit-code");
+    expect(plan.exit).toBe(14);
+    expect(plan.out).toBe(
+      "create\tdocument\ta.md\t\t\t1 characters to embed\ncreate\tdocument\tb/c.md\t\t\t1 characters to embed\n",
+    );
+    const applied = await kb("apply", path);
+    expect(applied.exit, applied.err).toBe(0);
+    const names = await kb("doc", "list", "Handbook", "--jq", '[.[].name] | sort | join(" ")');
+    expect(names.out).toBe("a.md b/c.md\n");
+    expect(await kb("apply", path)).toMatchObject({ exit: 0, out: "" });
+    expect((await kb("plan", path, "--exit-code")).exit).toBe(0);
+  });
+
   test("keeps the type of a field, and says how to change it", async () => {
     const path = await file("knowledge_base: Handbook", "metadata: { team: number }");
     const before = writes();
@@ -141,6 +158,11 @@ describe("a file that is wrong is refused with its line", () => {
       "an unknown search setting",
       ["knowledge_base: A", "retrieval_model:", "  topk: 3"],
       "line 2: retrieval_model has no field topk",
+    ],
+    [
+      "an unknown field of the documents",
+      ["knowledge_base: A", "documents:", "  directory: a", "  prefx: b"],
+      "line 2: documents has no field prefx",
     ],
     ["no name", ["description: x"], "line 1: knowledge_base is missing"],
     ["no mapping", ["- a"], "line 1: this is no mapping"],

@@ -243,7 +243,7 @@ describe("a run that waits for a person", () => {
     const ran = await server.cli(["wf", "--app", "review", "events", run]);
     expect(ran.exit).toBe(8);
     expect(ran.out).toContain("Please review: x");
-    const token = /wf form submit (\S+) --action approve\|reject/.exec(ran.err)?.[1] ?? "";
+    const token = /wf form submit (\S+) --action approve /.exec(ran.err)?.[1] ?? "";
     const answered = await server.cli([
       "wf",
       "--app",

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { cpSync, mkdirSync, writeFileSync } from "node:fs";
-import { delimiter, join } from "node:path";
+import { delimiter, dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { commandsOf } from "../src/cli/commands.ts";
@@ -37,6 +37,7 @@ const firstDone: readonly (readonly [RegExp, readonly string[]])[] = [
   [/^kb doc unarchive/, ["kb doc archive Handbook welcome.md leave.md"]],
   [/^kb doc enable/, ["kb doc disable Handbook welcome.md"]],
   [/^kb (import|verify)/, ["kb export Handbook backup"]],
+  [/^kb eval .*--baseline/, ["kb eval Handbook questions.jsonl --save before.json"]],
 ];
 
 /** What `--record` writes of a run with one node. */
@@ -69,6 +70,9 @@ const files: Readonly<Record<string, string>> = {
   "approve.json": `{"action":"approve","inputs":{"comment":"fine"}}`,
   "questions.csv": "query\nHow many days?\nWhere?\n",
   "handbook.yml": "knowledge_base: Handbook\ndescription: What new colleagues ask\n",
+  "questions.jsonl":
+    '{"question":"When do laptops wait?","documents":["welcome.md"]}\n{"question":"How many days of leave?","text":"Thirty days"}\n',
+  "handbook/welcome.md": "Welcome.\n",
   "files.json": "[]",
   "mood.json": '"happy"',
   "november.jsonl": `${JSON.stringify({ id: "1", created_at: 1795219614, workflow_run: { id: "2", status: "succeeded" } })}\n`,
@@ -96,6 +100,7 @@ const environment = (origin: string) => ({
 beforeAll(async () => {
   for (const folder of ["data", "home", "files"]) mkdirSync(join(template, folder));
   for (const [name, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(template, "files", name)), { recursive: true });
     writeFileSync(join(template, "files", name), text);
   }
   mkdirSync(join(template, "files", "docs", "people"), { recursive: true });

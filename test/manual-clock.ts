@@ -28,12 +28,17 @@ export function manualClock(start = "2026-11-21T00:00:00Z"): ManualClock {
     sleep: (ms, signal) =>
       new Promise((resolve, reject) => {
         if (signal?.aborted) return reject(signal.reason);
-        const sleeper: Sleeper = { ms, until: time + ms, wake: resolve };
-        sleepers.add(sleeper);
-        signal?.addEventListener("abort", () => {
+        const stop = () => {
           sleepers.delete(sleeper);
-          reject(signal.reason);
-        });
+          reject(signal?.reason);
+        };
+        const wake = () => {
+          signal?.removeEventListener("abort", stop);
+          resolve();
+        };
+        const sleeper: Sleeper = { ms, until: time + ms, wake };
+        sleepers.add(sleeper);
+        signal?.addEventListener("abort", stop);
         for (const watcher of [...watchers].filter((each) => each.ms === ms)) {
           watchers.delete(watcher);
           watcher.seen();

@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { cpSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { commandsOf } from "../src/cli/commands.ts";
@@ -37,12 +37,13 @@ const settled = (text: string): string =>
 
 test("the README's commands print what it shows", async () => {
   const folder = await temporaryFolder();
+  cpSync(join(root, "examples"), join(folder, "examples"), { recursive: true });
   const script = steps.map(({ command }, index) => `echo "--- ${index}"\n${command}`).join("\n");
   const child = spawn(
     process.execPath,
     [join(root, "bin", "kb.js"), "sandbox", "--ephemeral", "--", "sh", "-c", `(${script}\n) 2>&1`],
     {
-      cwd: root,
+      cwd: folder,
       env: { PATH: process.env["PATH"], HOME: folder },
     },
   );

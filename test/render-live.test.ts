@@ -113,7 +113,7 @@ test("a pause shows the form that waits", async () => {
   action   reject: Reject
   expires  2026-11-21 01:07 UTC
   form     pbd0XGPuYgrshMbvy8wxrM
-00:07:16  workflow_paused    paused  62ms  0 tokens
+00:07:16  workflow_paused    paused  62ms  0 tokens  2 steps
 `);
 });
 

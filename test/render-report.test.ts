@@ -273,6 +273,24 @@ test("no line is wider than the terminal, whatever its width", async () => {
   }
 });
 
+test("what takes the room that is left leaves heads and texts whole", async () => {
+  const value: Report = {
+    data: null,
+    sections: [
+      {
+        columns: [{ label: "a long head" }, { label: "title" }, { label: "" }],
+        rows: [[1, "a title of thirty columns, just", { chart: "span", from: 0, to: 1 }]],
+      },
+    ],
+  };
+  expect(await shown({}, { terminal: 60 }, value)).toBe(
+    `a long head  title
+───────────  ───────────────────────────────  ──────────────
+          1  a title of thirty columns, just  ██████████████
+`,
+  );
+});
+
 const drawn = task({
   command: "wf timeline",
   summary: "Draw",

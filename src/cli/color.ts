@@ -26,6 +26,13 @@ export function wantsColor(
   return stream.isTTY;
 }
 
+/** May lines be redrawn? Not where each line is to be read once: aloud, in a log, on no terminal. */
+export const wantsRedraw = ({ env, stdout }: Host): boolean =>
+  stdout.terminal !== undefined &&
+  !isOn(env["KB_ACCESSIBLE"]) &&
+  !isOn(env["CI"]) &&
+  env["TERM"] !== "dumb";
+
 /**
  * May charts and lines be drawn with more than ASCII? Not where the locale has another character
  * set, on a console without the signs, or where plain output was asked for.

@@ -6,6 +6,8 @@ import { ApiError, CliError } from "../errors.ts";
 import type { Host } from "../host.ts";
 import { isObject } from "../json.ts";
 import { progress } from "../render/progress.ts";
+import { screenOf } from "../render/screen.ts";
+import { wantsRedraw } from "./color.ts";
 import { isList } from "./command.ts";
 import type { Command } from "./command.ts";
 import type { Globals } from "./globals.ts";
@@ -30,7 +32,8 @@ export async function perform(
   const options = optionsFor(globals, plainHost);
   if (globals.columns === "help") return printColumns(command, plainHost);
   const waits = command.key !== undefined && !options.quiet;
-  const { host, tell, stop } = progress(plainHost, command.summary, waits);
+  const { host: sharing, screen } = screenOf(plainHost);
+  const { host, tell, stop } = progress(sharing, command.summary, waits);
   const session = openSession(command, options, host, tell);
   try {
     const sources = sourcesOf(host);
@@ -41,7 +44,10 @@ export async function perform(
     // A task's parameters were checked as its own, so this is its input.
     const returns =
       command.task?.output?.(input as never, session.context.asked.format) ?? command.returns;
-    const style = styleFor(globals, host, output || undefined, returns);
+    const style = {
+      ...styleFor(globals, host, output || undefined, returns),
+      ...(wantsRedraw(host) && { screen }),
+    };
     // A dry run prints requests, no answer, so nothing to print answers with is loaded.
     const dryRun = session.context.asked.dryRun && !command.task?.plans;
     const { checkStyle, render } = dryRun ? requestsOnly : await import("../render/render.ts");

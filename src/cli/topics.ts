@@ -65,6 +65,10 @@ variable counts as unset. \`config explain\` shows where each value comes from.
   wf logs --follow         runs as they come: each when it appears and again when
                            its status has changed, oldest first
 
+  On a terminal a run is drawn: nodes at work with their time and round, the text
+  as it grows, and above them what is done. In a pipe, with KB_ACCESSIBLE, CI or
+  TERM=dumb, of several runs and with --only each event is a line.
+
   Text that was sent while the line was cut is not repeated by the server: such
   a gap is announced. Ctrl-C stops following, never the run.
 

@@ -1,27 +1,19 @@
 /** Kinds that are made from text: what is in the file is what is indexed. */
-const texts: ReadonlySet<string> = new Set(["md", "markdown", "mdx", "txt"]);
-/** Kinds that the server reads by itself (server §9.3); some only with a setting of it. */
-const files: ReadonlySet<string> = new Set([
-  "pdf",
-  "html",
-  "htm",
-  "xlsx",
-  "xls",
-  "docx",
-  "csv",
-  "vtt",
-  "properties",
-  "doc",
-  "pptx",
-  "ppt",
-  "eml",
-  "msg",
-  "xml",
-  "epub",
-]);
+export const prose: ReadonlySet<string> = new Set(["txt", "md", "markdown", "mdx"]);
+/** Kinds that hold text and are read by the server (server §9.3). */
+export const marked: ReadonlySet<string> = new Set(["html", "htm", "csv", "vtt", "properties"]);
+/** Other kinds that every server takes (server §9.3). */
+export const bound: ReadonlySet<string> = new Set(["pdf", "docx", "xlsx", "xls"]);
+/** Kinds that need a setting of the server (server §9.3). */
+export const extra: ReadonlySet<string> = new Set(["doc", "pptx", "eml", "msg", "xml", "epub"]);
+
+/** Lower case, without its dot; "" where there is none. */
+export const extensionOf = (path: string): string =>
+  /\.([^./]+)$/.exec(path)?.[1]?.toLowerCase() ?? "";
 
 /** How a file becomes a document; undefined for kinds that no server takes. */
 export function kindOf(path: string): "text" | "file" | undefined {
-  const extension = /\.([^./]+)$/.exec(path)?.[1]?.toLowerCase() ?? "";
-  return texts.has(extension) ? "text" : files.has(extension) ? "file" : undefined;
+  const extension = extensionOf(path);
+  if (prose.has(extension)) return "text";
+  return [marked, bound, extra].some((kinds) => kinds.has(extension)) ? "file" : undefined;
 }

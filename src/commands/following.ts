@@ -231,7 +231,13 @@ function formIn(reason: unknown): NonNullable<Outcome["forms"]> {
   const ids = Array.isArray(actions)
     ? actions.map((action: unknown) => String(valueAt(action, "id")))
     : [];
-  return [{ token, actions: ids }];
+  const inputs = valueAt(reason, "inputs");
+  const usual = valueAt(reason, "resolved_default_values");
+  const names = (Array.isArray(inputs) ? (inputs as unknown[]) : [])
+    .filter((input) => !valueAt(input, "default.value"))
+    .map((input) => String(valueAt(input, "output_variable_name")))
+    .filter((name) => !valueAt(usual, name));
+  return [{ token, actions: ids, inputs: names }];
 }
 
 /** Asks run detail: an outcome when nothing more is to be followed, undefined while the run goes on. */

@@ -1,35 +1,27 @@
 import { isObject } from "../json.ts";
 
-/**
- * Values between two lines of `---` at the beginning of a text; lists are joined by commas, dates are
- * Unix seconds. Empty where there are none, undefined where they are no YAML mapping.
- */
-export async function frontMatterOf(
-  text: string,
-): Promise<Readonly<Record<string, string | number>> | undefined> {
-  const found = /^\uFEFF?---[ \t]*\r?\n([\s\S]*?)^---[ \t]*$/m.exec(text);
-  if (!found || found.index !== 0) return {};
-  const { parse } = await import("yaml");
-  let value: unknown;
-  try {
-    value = parse(found[1] ?? "");
-  } catch {
-    return undefined;
-  }
-  if (value === null || value === undefined) return {};
-  if (!isObject(value)) return undefined;
-  return Object.fromEntries(
-    Object.entries(value).flatMap(([name, each]) => {
-      const plain = plainOf(each);
-      return plain === undefined ? [] : [[name, plain]];
-    }),
-  );
-}
+/** The block of YAML between two lines `---` at the top of a text. */
+export type FrontMatter =
+  | { readonly kind: "none" }
+  | { readonly kind: "good"; readonly fields: Readonly<Record<string, unknown>> }
+  | { readonly kind: "broken"; readonly line: number; readonly reason: string };
 
-function plainOf(value: unknown): string | number | undefined {
-  if (typeof value === "string" || typeof value === "number") return value;
-  if (typeof value === "boolean") return String(value);
-  if (value instanceof Date) return Math.floor(value.getTime() / 1000);
-  if (Array.isArray(value)) return value.map((each) => String(plainOf(each) ?? "")).join(", ");
-  return undefined;
+/** Reads the front matter of a text; says line and reason where it is none. */
+export async function frontMatterOf(text: string): Promise<FrontMatter> {
+  const lines = text.replace(/^\uFEFF/, "").split(/\r?\n/);
+  if (lines[0]?.trimEnd() !== "---") return { kind: "none" };
+  const end = lines.findIndex((line, index) => index > 0 && /^(---|\.\.\.)\s*$/.test(line));
+  if (end === -1) return { kind: "broken", line: 1, reason: "no line --- ends it" };
+  const { LineCounter, parseDocument } = await import("yaml");
+  const counter = new LineCounter();
+  const document = parseDocument(lines.slice(1, end).join("\n"), { lineCounter: counter });
+  const [error] = document.errors;
+  if (error) {
+    const line = counter.linePos(error.pos[0]).line + 1;
+    return { kind: "broken", line, reason: error.message.split(/ at line |\n/)[0] ?? "no YAML" };
+  }
+  const fields: unknown = document.toJS();
+  if (fields === null) return { kind: "good", fields: {} };
+  if (!isObject(fields)) return { kind: "broken", line: 2, reason: "it is no list of name: value" };
+  return { kind: "good", fields };
 }

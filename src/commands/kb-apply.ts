@@ -3,6 +3,7 @@ import { isObject } from "../json.ts";
 import * as knowledge from "../operations/knowledge.ts";
 import * as metadata from "../operations/metadata.ts";
 import * as tags from "../operations/tags.ts";
+import { documentsOf } from "./kb-file-documents.ts";
 import { planned } from "./kb-plan.ts";
 import type { Planned } from "./kb-plan.ts";
 import type { Step } from "./kb-steps.ts";
@@ -26,6 +27,7 @@ export async function* run(
   }
   if (context.asked.dryRun) {
     yield* plan.steps;
+    if (plan.id !== undefined) yield* documentsOf(input.file, plan.file, plan.id, context);
     return;
   }
   const dataset_id = plan.id ?? (await create(plan, context));
@@ -49,10 +51,15 @@ export async function* run(
     await context.call(row, { dataset_id });
     yield step;
   }
+  let documents = 0;
+  for await (const step of documentsOf(input.file, plan.file, dataset_id, context)) {
+    documents++;
+    yield step;
+  }
   await context.notice(
-    plan.steps.length === 0
+    plan.steps.length + documents === 0
       ? `${plan.file.knowledge_base} is as ${input.file} says; nothing to do`
-      : `${plan.steps.length} changes made`,
+      : `${plan.steps.length + documents} changes made`,
   );
 }
 

@@ -18,6 +18,17 @@ export interface KbFile {
   /** Metadata fields and their types; others stay. */
   readonly metadata?: Readonly<Record<string, FieldState["type"]>>;
   readonly built_in_fields?: boolean;
+  /** Documents kept in step with a directory, as `kb sync` does. */
+  readonly documents?: DirectoryOf;
+}
+
+/** A directory, seen from the file, and which of its files count. */
+interface DirectoryOf {
+  readonly directory: string;
+  readonly include?: readonly string[];
+  readonly exclude?: readonly string[];
+  readonly prefix?: string;
+  readonly prune?: boolean;
 }
 
 type Check = (value: unknown) => string | undefined;
@@ -64,7 +75,30 @@ const checks: Readonly<Record<keyof KbFile, Check>> = {
       : "is no mapping of names to types",
   built_in_fields: (value) =>
     typeof value === "boolean" ? undefined : "is neither true nor false",
+  documents: (value) => {
+    if (!isObject(value) || typeof value["directory"] !== "string") return "names no directory";
+    return Object.entries(value)
+      .map(([name, each]) => directoryProblem(name, each))
+      .find((problem) => problem !== undefined);
+  },
 };
+
+function directoryProblem(name: string, value: unknown): string | undefined {
+  switch (name) {
+    case "directory":
+    case "prefix":
+      return typeof value === "string" ? undefined : `has a ${name} that is no text`;
+    case "include":
+    case "exclude":
+      return Array.isArray(value) && value.every((one) => typeof one === "string")
+        ? undefined
+        : `has an ${name} that is no list of texts`;
+    case "prune":
+      return typeof value === "boolean" ? undefined : "has a prune that is neither true nor false";
+    default:
+      return `has no field ${name}`;
+  }
+}
 
 /** Reads and checks a file. Throws usage with the line of what is wrong. */
 export async function readKbFile(path: string, files: Files): Promise<KbFile> {

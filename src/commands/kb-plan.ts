@@ -1,6 +1,7 @@
 import { CliError } from "../errors.ts";
 import * as knowledge from "../operations/knowledge.ts";
 import * as metadata from "../operations/metadata.ts";
+import { documentsOf } from "./kb-file-documents.ts";
 import { readKbFile } from "./kb-file.ts";
 import type { KbFile } from "./kb-file.ts";
 import { settingsOf } from "./kb-state.ts";
@@ -53,7 +54,16 @@ export async function* run(
 ): AsyncGenerator<Step> {
   const plan = await planned(input.file, context);
   yield* plan.steps;
-  const count = plan.steps.length;
+  let count = plan.steps.length;
+  if (plan.id !== undefined) {
+    const dry = { ...context, asked: { ...context.asked, dryRun: true } };
+    for await (const step of documentsOf(input.file, plan.file, plan.id, dry)) {
+      count++;
+      yield step;
+    }
+  } else if (plan.file.documents) {
+    await context.notice(`every file of ${plan.file.documents.directory} becomes a document`);
+  }
   if (count === 0) {
     await context.notice(`${plan.file.knowledge_base} is as ${input.file} says`);
     return;

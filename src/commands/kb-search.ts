@@ -24,14 +24,24 @@ export async function* run(input: SearchInput, context: Context): AsyncGenerator
   const stored = isObject(retrieval_model)
     ? retrieval_model
     : await storedSettings(input.dataset_id, context);
-  const settings = {
-    ...stored,
-    ...(search_method !== undefined && { search_method }),
-    ...(top_k !== undefined && { top_k }),
-    ...(score_threshold !== undefined && { score_threshold, score_threshold_enabled: true }),
-  };
+  const settings = changedSettings(stored, { search_method, top_k, score_threshold });
   yield* await context.call(knowledge.search, { ...request, retrieval_model: settings });
 }
+
+/** Search settings with those that flags of their own give. */
+export const changedSettings = (
+  settings: Readonly<Record<string, unknown>>,
+  {
+    search_method,
+    top_k,
+    score_threshold,
+  }: Pick<SearchInput, "search_method" | "top_k" | "score_threshold">,
+): Record<string, unknown> => ({
+  ...settings,
+  ...(search_method !== undefined && { search_method }),
+  ...(top_k !== undefined && { top_k }),
+  ...(score_threshold !== undefined && { score_threshold, score_threshold_enabled: true }),
+});
 
 /** Settings as `show` answers them: it names keyword search wherever nothing else works. */
 async function storedSettings(

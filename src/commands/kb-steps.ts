@@ -4,8 +4,8 @@ import type { FieldState, KbState } from "./kb-state.ts";
 
 /** One change that makes a knowledge base what a file says. */
 export interface Step {
-  readonly action: "create" | "change" | "bind" | "unbind" | "switch";
-  readonly what: "knowledge base" | "setting" | "tag" | "field" | "built-in fields";
+  readonly action: "create" | "change" | "bind" | "unbind" | "switch" | "delete" | "failed";
+  readonly what: "knowledge base" | "setting" | "tag" | "field" | "built-in fields" | "document";
   readonly name: string;
   readonly from: unknown;
   readonly to: unknown;

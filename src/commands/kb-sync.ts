@@ -6,7 +6,9 @@ import { stateOf } from "./kb-state.ts";
 import { changedSince } from "./sync-git.ts";
 import { apply } from "./sync-apply.ts";
 import type { Done } from "./sync-apply.ts";
-import { fileAt, otherKind, pathsIn, requireDifferent } from "./sync-files.ts";
+import { filesBelow } from "./folder-files.ts";
+import type { FolderFile, Obstacle } from "./folder-files.ts";
+import { fileAt, isOther, requireDifferent } from "./sync-files.ts";
 import type { LocalFile, Selection, Unfit } from "./sync-files.ts";
 import { patternValues, patternsOf } from "./sync-patterns.ts";
 import { doubtful, fields, plan } from "./sync-plan.ts";
@@ -83,8 +85,9 @@ async function* once(
   const { dataset_id, directory, prefix, prune = false } = input;
   const source = prefix ?? ".";
   const patterns = patternsOf(input.metadata ?? [], input.match ?? []);
-  const paths = await pathsIn(directory, input, context);
-  if (prune && paths.length === 0) {
+  const all: (FolderFile | Obstacle)[] = [];
+  for await (const each of filesBelow(directory, input, context.host.files)) all.push(each);
+  if (prune && all.length === 0) {
     throw new CliError(
       "usage",
       `${directory} holds no file, and --prune would delete every document`,
@@ -95,10 +98,10 @@ async function* once(
   }
   const state = await stateOf(dataset_id, context);
   const whole = (path: string) => (prefix === undefined ? path : `${prefix}/${path}`);
-  const share = paths.filter((path) => isInShard(whole(path), shard));
+  const share = all.filter(({ path }) => isInShard(whole(path), shard));
   const looked = await wantedPaths(share, input, state.documents, whole, context);
-  const read = await allMapped(looked, readers, (path) =>
-    fileAt(directory, path, input, input.metadata_from !== undefined, context),
+  const read = await allMapped(looked, readers, (found) =>
+    fileAt(found, input, input.metadata_from !== undefined, context),
   );
   const files = read.filter(isFile).map((file) => ({
     ...file,
@@ -115,7 +118,7 @@ async function* once(
   ))
     sums.set(document.id, bytes ? sha256(bytes) : null);
   // Only what no file of the whole directory has any more is deleted, whatever the share.
-  const present = new Set(paths.map(whole));
+  const present = new Set(all.map(({ path }) => whole(path)));
   const steps = plan(files, { documents: state.documents, sums }, { source, prune }).filter(
     ({ action, path, note }) => action !== "delete" || note !== null || !present.has(path),
   );
@@ -124,7 +127,7 @@ async function* once(
   if (others.length > 0) {
     const kinds = new Set(others.map(({ path }) => path.slice(path.lastIndexOf(".") + 1)));
     await context.notice(
-      `${others.length} files are left out: the server takes no ${[...kinds].sort().join(", ")}`,
+      `${others.length} files are left out, which are no documents: ${[...kinds].sort().join(", ")}`,
     );
   }
 
@@ -183,26 +186,24 @@ async function* once(
   }
 }
 
-const isOther = ({ problem }: Unfit): boolean => problem === otherKind;
-
 const isFile = (each: LocalFile | Unfit): each is LocalFile => "hash" in each;
 
 /** With --since, files that git calls unchanged and that the server has are taken as they are. */
-async function wantedPaths(
-  paths: readonly string[],
+async function wantedPaths<T extends { readonly path: string }>(
+  found: readonly T[],
   { since, directory }: SyncInput,
   documents: readonly { readonly metadata: Readonly<Record<string, string | number>> }[],
   whole: (path: string) => string,
   context: Context,
-): Promise<readonly string[]> {
-  if (since === undefined) return paths;
+): Promise<readonly T[]> {
+  if (since === undefined) return found;
   const changed = await changedSince(since, directory, context);
   const there = new Set(
     documents
       .filter(({ metadata }) => /^[0-9a-f]{64}$/.test(String(metadata[fields.hash] ?? "")))
       .map(({ metadata }) => metadata[fields.path]),
   );
-  return paths.filter((path) => changed.has(path) || !there.has(whole(path)));
+  return found.filter(({ path }) => changed.has(path) || !there.has(whole(path)));
 }
 
 const planned = (step: Step): Done => {

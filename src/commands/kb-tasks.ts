@@ -10,11 +10,12 @@ import {
   named,
   nothing,
   record,
+  report,
   text,
 } from "../operations/operation.ts";
 import * as models from "../operations/models.ts";
 import * as pipeline from "../operations/pipeline.ts";
-import { dataset_id, file, required, searchMethods } from "../operations/shared.ts";
+import { dataset_id, file, required, retrievalShape, searchMethods } from "../operations/shared.ts";
 import * as tags from "../operations/tags.ts";
 import { asEvents } from "./as-events.ts";
 import type { PipelineInput } from "./kb-pipeline-run.ts";
@@ -44,6 +45,12 @@ const docWait = task({
   load: () => import("./kb-doc-wait.ts"),
 });
 
+const searchFlags = {
+  search_method: local.choice(searchMethods, "How chunks are searched"),
+  top_k: local.integer("Chunks at most", { range: [1, 100] }),
+  score_threshold: local.number("Only chunks with at least this score", { range: [0, 1] }),
+} as const;
+
 const kbSearch = task({
   command: "kb search <kb> <query>",
   summary: "Search a knowledge base for the chunks that answer a query",
@@ -52,9 +59,7 @@ const kbSearch = task({
   key: "dataset",
   params: {
     ...knowledge.search.params,
-    search_method: local.choice(searchMethods, "How chunks are searched"),
-    top_k: local.integer("Chunks at most", { range: [1, 100] }),
-    score_threshold: local.number("Only chunks with at least this score", { range: [0, 1] }),
+    ...searchFlags,
   },
   returns: knowledge.search.returns,
   sends: [knowledge.search, knowledge.show],
@@ -405,7 +410,7 @@ const kbPlan = task({
   key: "dataset",
   params: { file: kbFile, exit_code: local.flag("End with 14 when anything would change") },
   returns: planRows,
-  sends: [knowledge.list, knowledge.show, metadata.overview],
+  sends: [knowledge.list, knowledge.show, metadata.overview, documents.list, documents.downloadZip],
   effect: "reads",
   exits: ["gate"],
   examples: ["kb plan handbook.yml", "kb plan handbook.yml --exit-code -o json"],
@@ -416,7 +421,7 @@ const kbApply = task({
   command: "kb apply <file>",
   summary: "Make a knowledge base what a file says",
   about:
-    "Creates it when there is none of that name. What the file leaves out stays as it is; applied\nagain it does nothing. Metadata fields and documents are never deleted.",
+    "Creates it when there is none of that name. What the file leaves out stays as it is; applied\nagain it does nothing. Metadata fields are never deleted, documents only with prune.",
   key: "dataset",
   params: { file: kbFile },
   returns: planRows,
@@ -433,11 +438,79 @@ const kbApply = task({
     tags.create,
     tags.bind,
     tags.unbind,
+    ...kbSync.sends,
   ],
   effect: "writes",
   plans: true,
   examples: ["kb apply handbook.yml", "kb apply handbook.yml --dry-run"],
   load: () => import("./kb-apply.ts"),
+});
+
+const kbEval = task({
+  command: "kb eval <kb> <questions>",
+  summary: "Measure what searches find for questions whose answers are known",
+  about:
+    "Questions are JSON Lines or CSV: question, documents (names, ids or paths that are to be found; a\nlist, in CSV parted by ;), text (to stand in a chunk that is found), filter (the conditions on\nmetadata of the search) and id; all but the question and one of documents and text may be left out.\n\nA rank counts documents: the first chunk of a document gives its place. A text stands for the\nfirst document that holds it; one that is not found, for a document that is missing. recall@k is\nthe share of what was expected that is among the first k, precision@k the share of k that was\nexpected, hit_rate@k the share of questions with any of it, ndcg@k its gain by binary relevance and\nlog2 of the rank, mrr the mean of 1/rank of the first that was expected.\n\nConditions of --fail-if are on these, on latency_p50 and latency_p95 and on failed; with --baseline\non a difference as well: 'recall@5.change<-0.02'. One that holds ends the command with 14, after the\nfigures. Without --k, k is 1, 3, 5 and 10 as far as the searches reach.",
+  key: "dataset",
+  params: {
+    dataset_id,
+    questions: local.file("Questions and what is to be found, - for standard input", {
+      required,
+      word: "questions",
+    }),
+    ...searchFlags,
+    retrieval_model: local.json("Search settings instead of those of the knowledge base, JSON", {
+      shape: retrievalShape,
+    }),
+    matrix: local.text(
+      "Compare settings, all combinations: search_method, top_k, score_threshold, reranking_enable or vector_weight=value,value",
+      { many: true },
+    ),
+    k: local.text("How many documents are looked at, by comma: 1,3,5"),
+    failures: local.flag("List the questions with something missing, and what was found instead"),
+    baseline: local.file("Compare with an earlier evaluation, as --save writes it"),
+    save: local.text("File for everything that -o json prints, for --baseline"),
+    fail_if: local.text("End with 14 if this holds, as in 'recall@5<0.9'", { many: true }),
+    junit: local.text("File for a JUnit report with a case for each question"),
+    allow_missing: local.flag("Count documents that are not there as not found"),
+    concurrency: local.integer("Questions at a time, 3 when absent", { range: [1, 50] }),
+    wait_for_limit: local.flag("Wait a minute at the rate limit of the knowledge base, and go on"),
+  },
+  returns: report,
+  sends: [knowledge.search, knowledge.show, documents.list],
+  wraps: knowledge.search,
+  effect: "reads",
+  exits: ["partial", "gate"],
+  examples: [
+    "kb eval Handbook questions.jsonl --top-k 5 --failures",
+    "kb eval Handbook questions.jsonl --matrix search_method=keyword_search,full_text_search --matrix top_k=3,5 -o md",
+    "kb eval Handbook questions.jsonl --baseline before.json --fail-if 'recall@1<90%' --fail-if 'mrr.change<-0.02' --junit eval.xml",
+  ],
+  load: () => import("./kb-eval.ts"),
+});
+
+const kbLint = task({
+  command: "kb lint <dir>",
+  summary: "Show what would go wrong with the files of a folder as documents",
+  about:
+    "Nothing is sent. An error means that a file is refused, cut or not told from another one, a\nwarning that it comes through but not as it should: only errors end the command with 14. What begins\nwith a dot is left out, and so is what .gitignore and .kbignore name.",
+  params: {
+    directory: local.text("Folder with the files", { required, word: "dir" }),
+    include: local.text("Only these files, by a pattern as in .gitignore", { many: true }),
+    exclude: local.text("None of these files, by a pattern as in .gitignore", { many: true }),
+    max_size: local.text("Largest file that the server takes, 15MiB when absent"),
+    strict: local.flag("Warnings end the command with 14 as well"),
+  },
+  returns: named("file", list("", "severity", "file", "finding", "problem", "fix")),
+  sends: [],
+  effect: "reads",
+  exits: ["gate"],
+  examples: [
+    "kb lint handbook",
+    "kb lint handbook --include '*.md' --strict -o json",
+    "kb lint handbook --exclude drafts/ --max-size 50MB",
+  ],
+  load: () => import("./kb-lint.ts"),
 });
 
 /** Commands of `kb` around operations, or of several. */
@@ -452,6 +525,8 @@ export const kbTasks: readonly Task[] = [
   builtInDisable,
   tagUnbind,
   kbSync,
+  kbEval,
+  kbLint,
   kbExport,
   kbImport,
   kbCopy,

@@ -6,7 +6,23 @@ export interface Outcome {
   readonly error?: string | null | undefined;
   readonly exceptions?: number | undefined;
   /** Open forms of a paused run: token and the ids of the actions. */
-  readonly forms?: readonly { readonly token: string; readonly actions: readonly string[] }[];
+  readonly forms?: readonly Form[];
+}
+
+/** A form that waits, as far as it takes to answer it. */
+interface Form {
+  readonly token: string;
+  /** Ids of the actions. */
+  readonly actions: readonly string[];
+  /** Inputs that have no value yet. */
+  readonly inputs: readonly string[];
+}
+
+/** The line that answers a form. */
+function lineFor({ token, actions: [action = "…", ...others], inputs }: Form): string {
+  const values = inputs.map((name) => ` --input ${name}=…`).join("");
+  const or = others.length > 0 ? ` (or --action ${others.join(", ")})` : "";
+  return `wf form submit ${token} --action ${action}${values}${or}`;
 }
 
 /** Statuses after which nothing more happens (server §7). */
@@ -35,9 +51,7 @@ export async function conclude(
     throw new CliError("paused", `run ${runId} waits for a person`, {
       verdict: true,
       details: { run: runId, forms },
-      hint: form
-        ? `wf form submit ${form.token} --action ${form.actions.join("|")}`
-        : `wf events ${runId} shows the form`,
+      hint: form ? lineFor(form) : `wf events ${runId} shows the form`,
     });
   }
   const stopped = endOf(outcome) === "stopped";

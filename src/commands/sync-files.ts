@@ -1,14 +1,13 @@
-import { join } from "node:path";
 import { CliError } from "../errors.ts";
 import type { Context } from "./task.ts";
 import { sha256 } from "./kb-bundle.ts";
 import { frontMatterOf } from "./front-matter.ts";
 import { kindOf } from "./file-kinds.ts";
+import { reasonOf } from "./folder-files.ts";
+import type { FolderFile, Obstacle, Wanted } from "./folder-files.ts";
 
 /** Which files of a directory count. */
-export interface Selection {
-  readonly include?: readonly string[] | undefined;
-  readonly exclude?: readonly string[] | undefined;
+export interface Selection extends Wanted {
   /** Before every name, with a `/` between: several directories share one knowledge base. */
   readonly prefix?: string | undefined;
 }
@@ -39,68 +38,35 @@ export interface Unfit {
 }
 
 /** What is wrong with files that are no documents at all. */
-export const otherKind = "the server takes no files of this kind";
+const otherKind = "the server takes no files of this kind";
+const noFile = "it is a loop of links, or no file";
+
+/** Is nothing missing where it is left out? */
+export const isOther = ({ problem }: Unfit): boolean => problem === otherKind || problem === noFile;
 
 /** Characters that a name may have (server §9.1). */
 const longestName = 200;
-
-/** Paths of the files that count, sorted; those of .kbignore and .gitignore are left out. */
-export async function pathsIn(
-  directory: string,
-  { include = ["**/*"], exclude = [] }: Selection,
-  { host: { files } }: Context,
-): Promise<readonly string[]> {
-  const found = await files.stat(directory);
-  if (!found?.isDirectory) {
-    throw new CliError("usage", `${directory} is ${found ? "no directory" : "not there"}`, {
-      changed: "nothing",
-    });
-  }
-  const paths = await files.walk(directory, include, exclude);
-  const { default: ignore } = await import("ignore");
-  const rules = ignore();
-  const ruled = await files.walk(directory, ["**/.kbignore", "**/.gitignore"], []);
-  // Deeper ones later: what they say counts more.
-  for (const path of ruled.toSorted((a, b) => a.length - b.length)) {
-    const folder = path.slice(0, path.lastIndexOf("/") + 1);
-    const text = new TextDecoder().decode(await files.read(join(directory, path)));
-    rules.add(text.split(/\r?\n/).flatMap((line) => inFolder(line, folder)));
-  }
-  return paths
-    .filter((path) => !/(^|\/)\./.test(path) && !rules.ignores(path))
-    .sort((a, b) => (a < b ? -1 : 1));
-}
-
-/** A line of an ignore file as it would stand in the topmost folder. */
-function inFolder(line: string, folder: string): string[] {
-  const rule = line.trimEnd();
-  if (rule === "" || rule.startsWith("#")) return [];
-  if (folder === "") return [rule];
-  const not = rule.startsWith("!") ? "!" : "";
-  const pattern = rule.slice(not.length);
-  const anchored = /\/./.test(pattern);
-  return [`${not}${folder}${anchored ? pattern.replace(/^\//, "") : `**/${pattern}`}`];
-}
 
 /**
  * Reads one file. Gives what is wrong with it in place of a document: empty, not UTF-8, not to be
  * read, or of a kind that the server does not take.
  */
 export async function fileAt(
-  directory: string,
-  path: string,
+  found: FolderFile | Obstacle,
   { prefix }: Selection,
   withFrontMatter: boolean,
   { host: { files } }: Context,
 ): Promise<LocalFile | Unfit> {
+  const { path } = found;
+  if (found.kind !== "file") return { path, problem: obstacles[found.kind](found.reason) };
   const kind = kindOf(path);
   if (kind === undefined) return { path, problem: otherKind };
-  const place = join(directory, path);
+  const { place } = found;
   let content: Uint8Array;
   try {
     content = await files.read(place);
   } catch (error) {
-    return { path, problem: error instanceof Error ? error.message : String(error) };
+    return { path, problem: reasonOf(error) };
   }
   if (content.length === 0) return { path, problem: "it is empty" };
   const text = kind === "text" ? textOf(content) : undefined;
@@ -108,8 +74,9 @@ export async function fileAt(
     return { path, problem: "it is not UTF-8 text, as its name says" };
   const hash = sha256(content);
   const whole = prefix === undefined ? path : `${prefix}/${path}`;
-  const front = withFrontMatter && text !== undefined ? await frontMatterOf(text) : {};
-  if (front === undefined) return { path, problem: "its front matter is no YAML mapping" };
+  const front = withFrontMatter && text !== undefined ? await frontMatterOf(text) : undefined;
+  if (front?.kind === "broken")
+    return { path, problem: `its front matter is broken, line ${front.line}: ${front.reason}` };
   return {
     path: whole,
     place,
@@ -118,8 +85,33 @@ export async function fileAt(
     bytes: content.length,
     hash,
     characters: text === undefined ? content.length : [...text].length,
-    metadata: front,
+    metadata: front?.kind === "good" ? plainValues(front.fields) : {},
   };
+}
+
+/** What stands in the way of a file; what is no file at all is not missed. */
+const obstacles: Readonly<Record<Obstacle["kind"], (reason?: string) => string>> = {
+  unreadable: (reason) => `it cannot be read: ${reason}`,
+  "broken-link": () => "the link leads nowhere",
+  "link-loop": () => noFile,
+  "no-file": () => noFile,
+};
+
+/** Values as fields take them: lists are joined by commas, dates are Unix seconds. */
+const plainValues = (values: Readonly<Record<string, unknown>>): LocalFile["metadata"] =>
+  Object.fromEntries(
+    Object.entries(values).flatMap(([name, value]) => {
+      const plain = plainOf(value);
+      return plain === undefined ? [] : [[name, plain]];
+    }),
+  );
+
+function plainOf(value: unknown): string | number | undefined {
+  if (typeof value === "string" || typeof value === "number") return value;
+  if (typeof value === "boolean") return String(value);
+  if (value instanceof Date) return Math.floor(value.getTime() / 1000);
+  if (Array.isArray(value)) return value.map((each) => String(plainOf(each) ?? "")).join(", ");
+  return undefined;
 }
 
 /** Text as it is sent, or undefined for bytes that are none. */

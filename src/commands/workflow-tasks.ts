@@ -9,8 +9,10 @@ import {
   list,
   local,
   named,
+  pastEvents,
   record,
   report,
+  someEvents,
   text,
 } from "../operations/operation.ts";
 import { required, userInBody, userInQuery, workflow_run_id } from "../operations/shared.ts";
@@ -153,7 +155,8 @@ const workflowEvents = task({
     user: userInQuery,
   },
   returns: events,
-  output: ({ text: asText, reasoning }) => (asText || reasoning ? text : undefined),
+  output: ({ text: asText, reasoning, only }) =>
+    asText || reasoning ? text : only ? someEvents : undefined,
   sends: [workflows.events, workflows.show, forms.show],
   wraps: workflows.events,
   effect: "reads",
@@ -182,7 +185,7 @@ const workflowReplay = task({
     idle_limit: local.duration("Wait no longer than this between two events"),
     ...expectParams,
   },
-  returns: events,
+  returns: pastEvents,
   sends: [],
   effect: "reads",
   exits: ["paused", "remote-failed", "cut", "gate"],
@@ -414,7 +417,7 @@ const chatSend = task({
     ...chats.send.params,
     blocking: local.flag("Wait for one answer instead of events"),
   },
-  returns: events,
+  returns: pastEvents,
   output: (input: ChatInput, format) =>
     asEvents(input, format) ? undefined : chats.sendBlocking.returns,
   sends: [chats.send, chats.sendBlocking],

@@ -194,7 +194,11 @@ export type Returns<T = unknown> =
       readonly after: string;
       readonly cap: number;
     } & Layout<T>)
-  | { readonly kind: "events" }
+  /**
+   * Batches of events. With `some` not every event of a run is among them; with `past` they come
+   * long after the dates in them, at the pace at which they came then.
+   */
+  | { readonly kind: "events"; readonly some?: true; readonly past?: true }
   | { readonly kind: "file" }
   /** Any JSON values or texts, printed as they are. */
   | { readonly kind: "json" }
@@ -233,6 +237,8 @@ export const cursor = <T>(after: string, ...columns: Column<T>[]): Typed<Kind<"c
 export const named = <R>(path: string, returns: R): R => ({ ...returns, name: path });
 
 export const events = { kind: "events" } as const;
+export const someEvents = { kind: "events", some: true } as const;
+export const pastEvents = { kind: "events", past: true } as const;
 export const file = { kind: "file" } as const;
 export const text = { kind: "text" } as const;
 export const report = { kind: "report" } as const;

@@ -1,5 +1,6 @@
 import type { Output } from "../host.ts";
 import type { Format } from "./format-names.ts";
+import type { Screen } from "./screen.ts";
 import { escaped, visible } from "./text.ts";
 
 /** How values are to be printed; what a command line says about its output. */
@@ -22,6 +23,8 @@ export interface Style {
   readonly accessible: boolean;
   /** May charts and lines be drawn with more than ASCII? */
   readonly unicode: boolean;
+  /** Terminal on which lines may be redrawn; absent where they stay as they are written. */
+  readonly screen?: Screen;
   readonly now: () => Date;
 }
 

@@ -1,5 +1,6 @@
 import { live } from "./live.ts";
-import type { Live, LiveDress, ServerEvent } from "./live.ts";
+import type { LiveDress, ServerEvent } from "./event-lines.ts";
+import type { Live } from "./live.ts";
 import { visible } from "./text.ts";
 
 /**

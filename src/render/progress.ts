@@ -1,4 +1,5 @@
 import type { Host, Output } from "../host.ts";
+import { withWrite } from "./outputs.ts";
 
 /** ms of waiting before anything is shown. */
 const patience = 300;
@@ -82,20 +83,11 @@ function spinning(host: Host, text: string): Progress {
     ended.abort();
     clear();
   };
-  const clearing = (output: Output, away: () => void): Output => ({
-    write: (words) => {
+  const clearing = (output: Output, away: () => void): Output =>
+    withWrite(output, (words) => {
       away();
       return output.write(words);
-    },
-    isTTY: output.isTTY,
-    terminal: output.terminal,
-    get columns() {
-      return output.columns;
-    },
-    get closed() {
-      return output.closed;
-    },
-  });
+    });
   // What is told brings the spinner back; without that, output is all there is to see.
   let tells = false;
   const away = () => (tells ? clear() : stop());

@@ -19,8 +19,9 @@ import {
 import type { Style } from "./formats.ts";
 import { printGrid } from "./grid.ts";
 import { checkFilter, filtered } from "./jq.ts";
-import { interleaved } from "./interleaved.ts";
-import type { ServerEvent } from "./live.ts";
+import type { Follower } from "./followed.ts";
+import type { ServerEvent } from "./event-lines.ts";
+import type { ViewDress } from "./node-lines.ts";
 import type { ReportForm } from "./report.ts";
 import {
   cellText,
@@ -37,7 +38,7 @@ import { paintFor, visible } from "./text.ts";
 import { clockFor, timesFor } from "./times.ts";
 
 export type { Style } from "./formats.ts";
-export type { ServerEvent } from "./live.ts";
+export type { ServerEvent } from "./event-lines.ts";
 export { columnNames, visible };
 
 /**
@@ -89,7 +90,7 @@ export async function render(
   const form = formOf(printing);
   if (returns.kind === "events") {
     const events = values as AsyncIterable<readonly ServerEvent[]>; // what such a command yields
-    if (isForPeople(style)) return printLive(events, style, out);
+    if (isForPeople(style)) return printLive(events, printing);
     if (form === "name") return printRunId(events, out);
     if (form === "jsonl" && style.columns === undefined) {
       return each(events, out, (batch) => {
@@ -386,22 +387,34 @@ function printLines(
 
 async function printLive(
   events: AsyncIterable<readonly ServerEvent[]>,
-  style: Style,
-  out: Output,
+  { returns, style, out }: Printing,
 ): Promise<number> {
-  const follower = interleaved({
+  const { inLines, isRun, redrawn } = await import("./followed.ts");
+  const dress: ViewDress = {
     paint: await paintFor(style.color),
     clock: clockFor(style, out.isTTY),
     times: timesFor(style, out.isTTY),
     now: style.now,
-    columns: out.isTTY ? out.columns : Infinity,
-  });
+    get columns() {
+      return out.isTTY ? out.columns : Infinity;
+    },
+    unicode: style.unicode,
+    past: "past" in returns,
+  };
+  const screen = "some" in returns ? undefined : style.screen;
+  let follower: Follower | undefined;
+  let count = 0;
   try {
-    return await each(events, out, (batch) => batch.map((event) => follower.next(event)).join(""));
+    for await (const batch of events) {
+      follower ??= screen && isRun(batch) ? redrawn(screen, dress, out) : inLines(dress, out);
+      await follower.show(batch);
+      count += 1;
+      if (out.closed) break;
+    }
   } finally {
-    const end = follower.end();
-    if (end !== "") await out.write(end);
+    await follower?.end();
   }
+  return count;
 }
 
 /** The id of the run, once, as soon as an event names it; the events are read to their end. */

@@ -83,6 +83,23 @@ export function shorten(text: string, width: number): string {
   return `${start}…`;
 }
 
+/** A line as lines of at most `width` columns, broken where the room ends. */
+export function wrapped(line: string, width: number): string[] {
+  if (widthOf(line, width) <= width) return [line];
+  const lines: string[] = [];
+  let [start, taken] = ["", 0];
+  for (const grapheme of graphemesOf(line)) {
+    const more = graphemeWidth(grapheme);
+    if (taken + more > width) {
+      lines.push(start);
+      [start, taken] = ["", 0];
+    }
+    start += grapheme;
+    taken += more;
+  }
+  return [...lines, start];
+}
+
 /**
  * Text filled with blanks to `width` columns, behind it or, aligned right, before it. `painted` is
  * the same text with colours, which take no room.

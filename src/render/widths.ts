@@ -19,7 +19,7 @@ const claims: readonly ((column: Measured) => number)[] = [
   () => narrowest,
   ({ whole, cellWidth }) => (whole ? 0 : Math.min(cellWidth, readable)),
   ({ whole, cellWidth }) => (whole ? cellWidth : 0),
-  ({ cellWidth }) => Math.min(cellWidth, comfortable),
+  ({ cellWidth }) => (cellWidth === Infinity ? 0 : Math.min(cellWidth, comfortable)),
   ({ headWidth }) => headWidth,
   ({ cellWidth }) => cellWidth,
 ];

@@ -1,0 +1,28 @@
+import { CliError } from "../errors.ts";
+
+const units: Readonly<Record<string, number>> = {
+  B: 1,
+  KB: 1e3,
+  MB: 1e6,
+  GB: 1e9,
+  KIB: 2 ** 10,
+  MIB: 2 ** 20,
+  GIB: 2 ** 30,
+};
+
+/** Bytes of `10MB`, `4MiB` or a bare number. Throws usage. */
+export function bytesIn(option: string, text: string): number {
+  const [, number, unit = "B"] = /^(\d+(?:\.\d+)?)\s*([KMG]?i?B)?$/i.exec(text.trim()) ?? [];
+  const factor = units[unit.toUpperCase()];
+  if (number !== undefined && factor !== undefined) return Math.floor(Number(number) * factor);
+  throw new CliError("usage", `${option} ${JSON.stringify(text)} is no size`, {
+    changed: "nothing",
+    hint: "sizes look like 10MB, 4MiB or 500000",
+  });
+}
+
+/** `16.0 MiB`, for people. */
+export function shownBytes(bytes: number): string {
+  const [unit, size] = bytes < 2 ** 20 ? ["KiB", 2 ** 10] : ["MiB", 2 ** 20];
+  return `${(bytes / Number(size)).toFixed(1)} ${unit}`;
+}

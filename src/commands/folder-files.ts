@@ -1,0 +1,126 @@
+import type { Ignore } from "ignore";
+import { CliError, diskProblem } from "../errors.ts";
+import type { Files } from "../host.ts";
+
+/** A file below a folder. */
+export interface FolderFile {
+  readonly kind: "file";
+  /** From the folder on, with `/` between its parts. */
+  readonly path: string;
+  /** Where it is opened. */
+  readonly place: string;
+  /** Bytes. */
+  readonly size: number;
+}
+
+/** Something below a folder that cannot be read as a file. */
+export interface Obstacle {
+  readonly kind: "unreadable" | "broken-link" | "link-loop" | "no-file";
+  readonly path: string;
+  /** What the system says, where it says anything. */
+  readonly reason?: string | undefined;
+}
+
+/** Which files are wanted; patterns are those of .gitignore. */
+export interface Wanted {
+  /** Only these. */
+  readonly include?: readonly string[] | undefined;
+  /** None of these, whatever the files in the folder say. */
+  readonly exclude?: readonly string[] | undefined;
+}
+
+/** Files whose lines leave out what is beside and below them; the later one has the last word. */
+const ignoreFiles = [".gitignore", ".kbignore"] as const;
+
+/** Rules of one folder, for paths below it. */
+interface Rules {
+  readonly base: string;
+  readonly rules: Ignore;
+}
+
+/**
+ * Every wanted file below a folder, in the order of their paths. What begins with a dot is left out,
+ * and what .gitignore and .kbignore name; links are followed. Throws usage where there is no folder.
+ */
+export async function* filesBelow(
+  folder: string,
+  { include = [], exclude = [] }: Wanted,
+  files: Files,
+): AsyncGenerator<FolderFile | Obstacle> {
+  const found = await files.stat(folder);
+  if (!found?.isDirectory) {
+    const reason = found ? "it is a file" : "there is no such folder";
+    throw new CliError("usage", `${folder} cannot be read: ${reason}`, { changed: "nothing" });
+  }
+  const { default: ignore } = await import("ignore");
+  const rulesOf = (lines: readonly string[]) => ignore({ ignorecase: false }).add([...lines]);
+  const only = include.length > 0 ? rulesOf(include) : undefined;
+  const without = rulesOf(exclude);
+
+  const isWanted = (path: string, isFolder: boolean, outer: readonly Rules[]): boolean => {
+    const as = (text: string) => (isFolder ? `${text}/` : text);
+    if (without.ignores(as(path))) return false;
+    let left = false;
+    for (const { base, rules } of outer) {
+      const { ignored, unignored } = rules.test(as(path.slice(base.length)));
+      left = ignored || (left && !unignored);
+    }
+    return !left && (isFolder || only === undefined || only.ignores(path));
+  };
+
+  /** `base` is "" or ends with a slash; `above` are the real places of the folders around it. */
+  async function* walk(
+    base: string,
+    outer: readonly Rules[],
+    above: readonly string[],
+  ): AsyncGenerator<FolderFile | Obstacle> {
+    const place = `${folder}/${base}`;
+    let names: readonly string[];
+    let real: string;
+    try {
+      names = await files.list(place);
+      real = await files.realPath(place);
+    } catch (error) {
+      yield { kind: "unreadable", path: base.slice(0, -1) || ".", reason: reasonOf(error) };
+      return;
+    }
+    if (above.includes(real)) {
+      yield { kind: "link-loop", path: base.slice(0, -1) };
+      return;
+    }
+    const own: Rules[] = [];
+    for (const name of ignoreFiles) {
+      if (!names.includes(name)) continue;
+      const lines = new TextDecoder().decode(await files.read(place + name)).split(/\r?\n/);
+      own.push({ base, rules: rulesOf(lines) });
+    }
+    const rules = [...outer, ...own];
+    for (const name of names) {
+      if (name.startsWith(".")) continue;
+      const path = base + name;
+      let stat: Awaited<ReturnType<Files["stat"]>>;
+      try {
+        stat = await files.stat(place + name);
+      } catch (error) {
+        if (!isWanted(path, false, rules)) continue;
+        yield codeOf(error) === "ELOOP"
+          ? { kind: "link-loop", path }
+          : { kind: "unreadable", path, reason: reasonOf(error) };
+        continue;
+      }
+      if (!isWanted(path, stat?.isDirectory === true, rules)) continue;
+      if (stat === null) yield { kind: "broken-link", path };
+      else if (stat.isDirectory) yield* walk(`${path}/`, rules, [...above, real]);
+      else if (!stat.isFile) yield { kind: "no-file", path };
+      else yield { kind: "file", path, place: place + name, size: stat.size };
+    }
+  }
+  yield* walk("", [], []);
+}
+
+/** What the system says about a file it will not give. */
+export const reasonOf = (error: unknown): string =>
+  diskProblem(error)?.reason ?? (error instanceof Error ? error.message : String(error));
+
+const codeOf = (error: unknown): string =>
+  error instanceof Error && "code" in error ? String(error.code) : "";

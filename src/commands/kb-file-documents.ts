@@ -1,0 +1,35 @@
+import { dirname, isAbsolute, join } from "node:path";
+import type { KbFile } from "./kb-file.ts";
+import type { Step } from "./kb-steps.ts";
+import { run as sync } from "./kb-sync.ts";
+import type { Context } from "./task.ts";
+
+/** Actions of a sync in the words of a plan; all others change a document. */
+const words: Readonly<Record<string, Step["action"]>> = {
+  create: "create",
+  delete: "delete",
+  failed: "failed",
+  left: "failed",
+};
+
+/**
+ * Keeps the documents of a file's directory in step; with --dry-run it only tells how. The directory
+ * is seen from the file.
+ */
+export async function* documentsOf(
+  path: string,
+  { documents }: KbFile,
+  dataset_id: string,
+  context: Context,
+): AsyncGenerator<Step> {
+  if (!documents) return;
+  const { directory, ...rest } = documents;
+  const place = isAbsolute(directory) ? directory : join(dirname(path), directory);
+  for await (const { action, path: name, note } of sync(
+    { dataset_id, directory: place, ...rest },
+    context,
+  )) {
+    if (action === "skip" || action === "unchanged") continue;
+    yield { action: words[action] ?? "change", what: "document", name, from: null, to: null, note };
+  }
+}

@@ -1,0 +1,14 @@
+import type { Output } from "../host.ts";
+
+/** The same output, written to in another way. */
+export const withWrite = (output: Output, write: Output["write"]): Output => ({
+  write,
+  isTTY: output.isTTY,
+  terminal: output.terminal,
+  get columns() {
+    return output.columns;
+  },
+  get closed() {
+    return output.closed;
+  },
+});
