@@ -48,6 +48,15 @@ export const diskFiles: Files = {
       throw error;
     }
   },
+  async create(path) {
+    const file = await (await fs()).open(path, "wx");
+    return {
+      write: (text) => file.appendFile(text),
+      async close() {
+        await file.sync().finally(() => file.close());
+      },
+    };
+  },
   async append(path, text) {
     const { appendFile, mkdir } = await fs();
     await mkdir(dirname(path), { recursive: true });

@@ -15,3 +15,14 @@ export function millisecondsIn(text: string): number | undefined {
   }
   return total;
 }
+
+/** A length of time in ms as people read it: `62 ms`, `1.23 s`, `2m 05s`, `1h 02m`. */
+export function durationText(ms: number): string {
+  if (ms < 999.5) return `${Math.round(ms)} ms`;
+  if (ms < 59_995) return `${(ms / 1000).toFixed(2)} s`;
+  const seconds = Math.round(ms / 1000);
+  const minutes = Math.floor(seconds / 60);
+  const padded = (number: number) => String(number).padStart(2, "0");
+  if (minutes < 60) return `${minutes}m ${padded(seconds % 60)}s`;
+  return `${Math.floor(minutes / 60)}h ${padded(minutes % 60)}m`;
+}

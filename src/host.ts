@@ -21,6 +21,14 @@ export interface ConnectionSettings {
   readonly caFile?: string | undefined;
 }
 
+/** A file that grows while it is open. */
+export interface GrowingFile {
+  /** Adds to its end; resolves when the text is with the operating system. */
+  write(text: string): Promise<void>;
+  /** Flushes it to disk. */
+  close(): Promise<void>;
+}
+
 /** The few things the programs do with files; paths are the operating system's. */
 export interface Files {
   /** Throws the system's error (`code: "ENOENT"`). */
@@ -45,6 +53,8 @@ export interface Files {
     content: string | Uint8Array | AsyncIterable<Uint8Array | string>,
     mode?: number,
   ): Promise<void>;
+  /** A new, empty file; throws `code: "EEXIST"` where there is one. */
+  create(path: string): Promise<GrowingFile>;
   /** Adds to the end and flushes to disk. */
   append(path: string, text: string): Promise<void>;
   /** Cuts a file off after so many bytes. */

@@ -16,6 +16,8 @@ export interface NodeRun {
   /** The loop or iteration it ran in, by node id, and the round there, from 1. */
   within: { readonly nodeId: string; readonly round: number } | undefined;
   readonly startedAt: number;
+  /** ms by the server's clock, to the second, of what began before anybody listened (server §15.6). */
+  readonly createdAt: number | undefined;
   finishedAt: number | undefined;
   /** Which events began and ended it, counted from 1: several can come at one time. */
   readonly beganWith: number;
@@ -44,6 +46,8 @@ export interface RunTrace {
   /** ms since the epoch of the first and the last event. */
   startedAt: number | undefined;
   lastAt: number | undefined;
+  /** ms that the clock of these times is ahead of the server's, to the second; undefined if unknown. */
+  ahead: number | undefined;
   /** Seconds, as the server measured them; of the last segment only after a pause (server §13). */
   elapsed: number | undefined;
   tokens: number | undefined;
@@ -76,6 +80,7 @@ export function runTrace(): Tracing {
     error: undefined,
     startedAt: undefined,
     lastAt: undefined,
+    ahead: undefined,
     elapsed: undefined,
     tokens: undefined,
     steps: undefined,
@@ -93,6 +98,8 @@ export function runTrace(): Tracing {
   let cut = false;
 
   const begin = (data: Fields, at: number, id: string, type: string) => {
+    const created = secondsIn(data["created_at"]);
+    const replayed = isReplayed(data);
     const node: NodeRun = {
       id,
       nodeId: text(data["node_id"]) ?? id,
@@ -100,6 +107,7 @@ export function runTrace(): Tracing {
       type,
       within: containerOf(data),
       startedAt: at,
+      createdAt: replayed ? created : undefined,
       finishedAt: undefined,
       beganWith: trace.events,
       endedWith: undefined,
@@ -112,6 +120,8 @@ export function runTrace(): Tracing {
       roundsAhead: undefined,
       outputs: undefined,
     };
+    if (!replayed && created !== undefined)
+      trace.ahead = Math.min(trace.ahead ?? Infinity, at - created);
     running.set(id, node);
     trace.nodes.push(node);
     return node;
@@ -165,8 +175,8 @@ export function runTrace(): Tracing {
       case "loop_started": {
         const type = event === "loop_started" ? "loop" : "iteration";
         const node = begin(data, at, id, type);
-        node.rounds = 1;
         node.roundsAhead = numeric(valueAt(data, `metadata.${type}_length`));
+        node.rounds = node.roundsAhead === 0 ? 0 : 1;
         return;
       }
       case "iteration_next":
@@ -227,3 +237,12 @@ const text = (value: unknown): string | undefined =>
   typeof value === "string" && value !== "" ? value : undefined;
 const numeric = (value: unknown): number | undefined =>
   typeof value === "number" ? value : undefined;
+
+/** Was it told by a snapshot? Those leave this field out (server §15.6). */
+const isReplayed = (data: Fields): boolean => !("inputs_truncated" in data);
+
+/** ms of a Unix time in seconds; undefined for what is none. */
+const secondsIn = (value: unknown): number | undefined => {
+  const seconds = numeric(value);
+  return seconds !== undefined && seconds >= 0 && seconds < 1e11 ? seconds * 1000 : undefined;
+};

@@ -112,6 +112,7 @@ describe("a followed run ends with the code of what became of it", () => {
           .trimEnd()
           .split("\n")
           .map(() => "at"),
+        "end",
       ]);
       expect((await wf(["replay", record, "-q"])).exit).toBe(13);
     },

@@ -33,6 +33,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     "table-file",
     "report",
     "run-trace",
+    "version",
     "nearest",
   ],
   sandbox: ["operations"],

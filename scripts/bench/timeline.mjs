@@ -1,25 +1,67 @@
-// The waterfall of a long recording.
-import { writeFileSync } from "node:fs";
+// The waterfall of a recorded run: seconds from the start of the command to its end.
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-export async function timeline({ folder, wf, clean, measured }) {
-  const count = 10_000;
-  const path = join(folder, "nodes.jsonl");
-  const event = (at, kind, data) =>
-    JSON.stringify({ at, event: { event: kind, workflow_run_id: "r", data } });
-  const lines = ['{"recording":1}', event(0, "workflow_started", { id: "r" })];
-  for (let index = 0; index < count; index++) {
-    const id = `node ${index}`;
-    const node = { id, node_id: id, node_type: "code", title: `Sort ${index}` };
-    lines.push(event(index * 10, "node_started", node));
-    const end = { status: "succeeded", elapsed_time: 0.007 };
-    lines.push(event(index * 10 + 7, "node_finished", { ...node, ...end }));
+/** Writes a recording of that many nodes, one after the other or in the rounds of an iteration. */
+function writeRecording(path, nodes, perRound) {
+  const inside = perRound > 0;
+  const lines = ['{"recording":1,"program":"wf","started_at":"2026-11-21T12:00:00.000Z"}'];
+  let at = 0;
+  const event = (kind, data) =>
+    lines.push(JSON.stringify({ at, event: { event: kind, workflow_run_id: "r", data } }));
+  event("workflow_started", { id: "r", workflow_id: "w", inputs: {}, reason: "initial" });
+  if (inside) event("iteration_started", { id: "i", node_id: "i", title: "Rows" });
+  for (let index = 0; index < nodes; index++) {
+    const place = inside ? index % perRound : index;
+    const round = inside ? Math.floor(index / perRound) : 0;
+    if (inside && place === 0) event("iteration_next", { id: "i", node_id: "i", index: round });
+    const node = {
+      id: `execution-${index}`,
+      node_id: `node-${place}`,
+      node_type: "code",
+      title: `Step ${place}`,
+      inputs_truncated: false,
+      iteration_id: inside ? "i" : null,
+    };
+    event("node_started", node);
+    at += 3;
+    event("node_finished", {
+      ...node,
+      status: index % 1000 === 999 ? "failed" : "succeeded",
+      elapsed_time: 0.003,
+      outputs: { text: "x".repeat(200) },
+      execution_metadata: { iteration_index: round, total_tokens: 12 },
+    });
   }
-  lines.push(event(count * 10, "workflow_finished", { id: "r", status: "succeeded", outputs: {} }));
+  if (inside) event("iteration_completed", { id: "i", node_id: "i", status: "succeeded" });
+  event("workflow_finished", { id: "r", status: "succeeded", outputs: {}, total_tokens: 1 });
   writeFileSync(path, `${lines.join("\n")}\n`);
-  const line = [wf, "timeline", path, "-o", "grid"];
-  const { seconds } = await measured(line, { ...clean, KB_CONFIG_DIR: join(folder, "none") });
-  console.log(
-    `\nWaterfall of ${count} nodes: ${seconds.toFixed(2)} s, start-up included (< 1)${seconds > 1 ? "  over" : ""}`,
-  );
+}
+
+export async function timeline({ folder, wf, clean, measured, median }) {
+  const nodes = 10_000;
+  console.log(`\nWaterfall of ${nodes} nodes, medians of 3 (≤ 1 s)`);
+  for (const [what, perRound, ...flags] of [
+    ["one after the other", 0],
+    ["rounds together", 5],
+    ["each round", 5, "--expand"],
+    ["as a picture", 0, "-o", "svg"],
+  ]) {
+    const path = join(folder, "timeline.jsonl");
+    writeRecording(path, nodes, perRound);
+    const line = [
+      wf,
+      "timeline",
+      path,
+      ...(flags.includes("svg") ? flags : ["-o", "grid", ...flags]),
+    ];
+    const seconds = [];
+    for (let round = 0; round < 3; round++) {
+      const run = await measured(line, { ...clean, KB_CONFIG_DIR: join(folder, "none") });
+      seconds.push(run.seconds);
+    }
+    rmSync(path);
+    const took = median(seconds);
+    console.log(`${what.padEnd(24)} ${took.toFixed(2)} s${took > 1 ? "  over" : ""}`);
+  }
 }

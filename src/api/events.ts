@@ -9,6 +9,8 @@ export interface ServerEvent {
   /** The JSON text as the server sent it, without `data: `. */
   readonly raw: string;
   readonly data: Readonly<Record<string, unknown>>;
+  /** When it came, ms since the epoch, where that is not now: in a recording. */
+  readonly at?: number | undefined;
   /** Short name of its run, where several are followed together. */
   readonly run?: string | undefined;
 }

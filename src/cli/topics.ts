@@ -74,6 +74,24 @@ variable counts as unset. \`config explain\` shows where each value comes from.
 
   0 succeeded   8 waits for a person   9 failed or stopped   11 network
   12 --timeout passed   13 the stream ended without a confirmed end`,
+  recordings: `Recordings of runs
+
+  wf run --record FILE         writes the events of the run as they come, with
+  wf events RUN --record FILE  their times, to a new file
+  wf replay FILE               shows them again and ends as the run did
+  wf timeline FILE             when each node began and ended
+  wf diff A B                  two runs side by side
+
+  A recording is JSON Lines: {"recording":1,"program","started_at"}, then
+  {"at","event"} for each event, ms since the first and the server's own text,
+  and {"end":{"exit","why"}} when the command ended by itself. What
+  wf events -o jsonl prints is read as well; times are then to the second.
+
+  Credentials are always masked: keys, Authorization, cookies and the like in
+  headers and fields, signatures and passwords in addresses. --redact replaces
+  every text and number of inputs, outputs, answers, forms and errors by its
+  length or kind. Titles and ids of nodes, names of fields, states, times and
+  tokens stay, so that timeline, diff of the path and --expect still work.`,
   expect: `Expectations
 
   --expect takes a sentence about the run, or a YAML file of them, and can be

@@ -3,6 +3,7 @@ import { isObject } from "../json.ts";
 import * as forms from "../operations/forms.ts";
 import type { Tally } from "./following.ts";
 import { recorded } from "./recording.ts";
+import type { RecordInput } from "./recording.ts";
 import { remember } from "./remembered-runs.ts";
 import type { Context } from "./task.ts";
 
@@ -42,11 +43,7 @@ const isTask = ({ workflow_run_id, task_id }: Readonly<Record<string, unknown>>)
   typeof workflow_run_id === "string" && typeof task_id === "string" && task_id !== workflow_run_id;
 
 /** Passes events on and records them, where that was asked for. */
-export const kept = <T>(
-  input: { readonly record?: string | undefined; readonly redact?: boolean | undefined },
-  events: Events<T>,
-  context: Context,
-): Events<T> =>
+export const kept = <T>(input: RecordInput, events: Events<T>, context: Context): Events<T> =>
   input.record === undefined
     ? events
     : recorded(events, input.record, input.redact ?? false, context);

@@ -1,5 +1,5 @@
 import { dirname } from "node:path";
-import type { Events, ServerEvent } from "../api/events.ts";
+import type { Events } from "../api/events.ts";
 import { CliError } from "../errors.ts";
 import { quoted } from "./expect-check.ts";
 import type { Check, Finding } from "./expect-check.ts";
@@ -62,14 +62,13 @@ const isAsked = ({ checks, junit }: Expectations): boolean =>
   checks.length > 0 || junit !== undefined;
 
 /**
- * Passes the events of a run on and watches them; returns what they return and what they told. `at`
- * gives when an event came, ms since the epoch. However it ends early, the JUnit file says so.
+ * Passes the events of a run on and watches them; returns what they return and what they told.
+ * However it ends early, the JUnit file says so.
  */
 export async function* watching<T>(
   events: Events<T>,
   expectations: Expectations,
   context: Context,
-  at: (event: ServerEvent) => number = () => context.host.now().getTime(),
 ): Events<T & { readonly trace: RunTrace }> {
   const { see, trace } = runTrace();
   if (!isAsked(expectations)) return { ...(yield* events), trace };
@@ -81,7 +80,8 @@ export async function* watching<T>(
         open = false;
         return { ...next.value, trace };
       }
-      for (const event of next.value) see(event, at(event));
+      const now = context.host.now().getTime();
+      for (const event of next.value) see(event, event.at ?? now);
       yield next.value;
     }
   } catch (error) {

@@ -2,7 +2,8 @@ import { parse } from "csv-parse/sync";
 import { secondsIn } from "../api/windows.ts";
 import type { RunStatus, WorkflowLog } from "../operations/workflows.ts";
 import { isBlank, noLog } from "./log-file.ts";
-import type { Damaged, FiledLog, Line, Reader } from "./log-file.ts";
+import type { Damaged, FiledLog, Reader } from "./log-file.ts";
+import type { Line } from "./lines.ts";
 
 /** Lines that one row may have; a quote that is open for longer is a stray one. */
 const mostLines = 1000;

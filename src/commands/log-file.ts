@@ -2,16 +2,12 @@ import { CliError } from "../errors.ts";
 import { isObject } from "../json.ts";
 import type { FileInput } from "../operations/operation.ts";
 import type { WorkflowLog } from "../operations/workflows.ts";
+import { linesOf } from "./lines.ts";
+import type { Line } from "./lines.ts";
 import type { Context } from "./task.ts";
 
 /** Told of each line that cannot be used, from 1, and why. */
 export type Damaged = (line: number, reason: string) => void;
-
-export interface Line {
-  /** From 1. */
-  readonly number: number;
-  readonly text: string;
-}
 
 /** An entry of the log; any field may be missing. */
 export type FiledLog = Partial<WorkflowLog>;
@@ -30,7 +26,11 @@ export async function* logsOfFile(
   damaged: Damaged,
 ): AsyncGenerator<FiledLog> {
   const { files, stdin } = context.host;
-  const pieces = linesOf(name, path === "-" ? stdin.bytes() : files.bytes(path), context);
+  const pieces = linesOf(
+    path === "-" ? stdin.bytes() : files.bytes(path),
+    (line) => noLog(name, "it does not end", line),
+    context,
+  );
   let read: Reader | undefined;
   let first: readonly [line: number, reason: string] | undefined;
   let used = false;
@@ -52,30 +52,6 @@ export const noLog = (name: string, problem: string, line?: number): CliError =>
     changed: "nothing",
     hint: "--from takes what `wf logs --all -o jsonl` prints, or -o csv",
   });
-
-/** Longer than any row: what has no line ends is no log. */
-const longestLine = 2 ** 26;
-
-/** Lines as they come, those of one piece together. */
-async function* linesOf(
-  name: string,
-  bytes: AsyncIterable<Uint8Array>,
-  context: Context,
-): AsyncGenerator<{ readonly lines: readonly Line[]; readonly last: boolean }> {
-  const decoder = new TextDecoder();
-  let rest = "";
-  let number = 0;
-  const numbered = (text: string): Line => ({ number: ++number, text });
-  for await (const piece of bytes) {
-    if (context.signal.aborted) throw context.interrupted();
-    const texts = (rest + decoder.decode(piece, { stream: true })).split("\n");
-    rest = texts.pop() ?? "";
-    if (rest.length > longestLine) throw noLog(name, "it does not end", number + 1);
-    yield { lines: texts.map(numbered), last: false };
-  }
-  rest += decoder.decode();
-  yield { lines: rest === "" ? [] : [numbered(rest)], last: true };
-}
 
 export const isBlank = ({ text }: Line): boolean => text.trim() === "";
 

@@ -1,17 +1,72 @@
+import { dirname } from "node:path";
 import type { Events, ServerEvent } from "../api/events.ts";
-import { CliError } from "../errors.ts";
+import { CliError, diskProblem } from "../errors.ts";
 import { isObject } from "../json.ts";
+import { version } from "../version.ts";
+import { writable } from "./redaction.ts";
+import { conclude } from "./run-outcome.ts";
+import type { Outcome } from "./run-outcome.ts";
 import type { Context } from "./task.ts";
 
-/** An event and when it came, in ms since the first one. */
-export interface Recorded {
-  readonly at: number;
-  readonly event: ServerEvent;
+/*
+ * A recording is JSON Lines:
+ *   {"recording":1,"program":"wf 0.1.0","started_at":"2026-11-21T12:00:00.000Z"}
+ *   {"at":0,"event":{…}}     ms since the first event, and the server's own text
+ *   {"end":{"exit":0,"why":"succeeded"}}
+ * The last line is there when the command ended by itself.
+ */
+
+/** Version of the format. */
+export const recordingVersion = 1;
+
+/** First line of a recording. */
+export interface Head {
+  readonly recording: number;
+  readonly program: string;
+  /** ISO time of the first event. */
+  readonly started_at: string;
+  /** Texts were replaced by their lengths. */
+  readonly redacted?: true;
 }
 
+/** Last line of a recording: how the command ended that made it. */
+export interface Ending {
+  readonly exit: number;
+  /** What became of the run, or the kind of failure; `left` when nobody read on. */
+  readonly why: string;
+}
+
+/** What a command line says about a recording. */
+export interface RecordInput {
+  readonly record?: string | undefined;
+  readonly redact?: boolean | undefined;
+}
+
+/** Refuses, before anything is sent, to write over a file and what makes no recording. */
+export async function checkRecord(
+  { record: path, redact }: RecordInput,
+  { host }: Context,
+): Promise<void> {
+  const wrong = (message: string, hint: string) =>
+    new CliError("usage", message, { changed: "nothing", hint });
+  if (path === undefined) {
+    if (redact) throw wrong("--redact says how --record writes", "add --record FILE");
+    return;
+  }
+  if (path === "-") throw wrong("--record writes to a file", "-o jsonl prints the events");
+  if ((await host.files.stat(path)) !== null) throw isThere(path);
+}
+
+const isThere = (path: string): CliError =>
+  new CliError("usage", `--record: ${path} is there already`, {
+    changed: "nothing",
+    hint: "a recording is never written over: choose another name",
+  });
+
 /**
- * Passes events on and writes each to a file as it comes, with its time: a line of JSON for the
- * recording, then one for each event. Every line is whole whatever ends the command.
+ * Passes events on and writes each to a new file as it comes. Every line is whole whatever ends the
+ * command; without an event there is no file. A disk that fails does not end what is followed: that
+ * is said at once, and ends the command with `failure` when the run itself did well.
  */
 export async function* recorded<T>(
   events: Events<T>,
@@ -19,134 +74,118 @@ export async function* recorded<T>(
   redact: boolean,
   context: Context,
 ): Events<T> {
-  const { files, now } = context.host;
-  const head = { recording: 1, program: context.asked.program, started_at: now().toISOString() };
-  await files.append(path, `${JSON.stringify(head)}\n`);
-  let start: number | undefined;
-  for (;;) {
-    const next = await events.next();
-    if (next.done) return next.value;
-    const time = now().getTime();
-    start ??= time;
-    const at = time - start;
-    const lines = next.value.map((event) => `{"at":${at},"event":${kept(event, redact)}}\n`);
-    await files.append(path, lines.join(""));
-    yield next.value;
+  const recording = await newRecording(path, redact, context);
+  let end: Ending | undefined;
+  try {
+    for (;;) {
+      const next = await events.next();
+      if (next.done) {
+        end = await endingOf(next.value);
+        const broken = await recording.end(end);
+        if (broken && end.exit === 0) throw broken;
+        return next.value;
+      }
+      await recording.write(next.value);
+      yield next.value;
+    }
+  } catch (error) {
+    end ??=
+      error instanceof CliError
+        ? { exit: error.exit, why: error.kind }
+        : { exit: 1, why: "failure" };
+    throw error;
+  } finally {
+    if (end === undefined) {
+      const left: AsyncGenerator<unknown, unknown> = events;
+      await left.return(undefined);
+    }
+    await recording.end(end ?? { exit: 0, why: "left" });
   }
 }
 
-/** Refuses to write over a file, before anything is sent. */
-export async function requireNew(path: string | undefined, { host }: Context): Promise<void> {
-  if (path === undefined || (await host.files.stat(path)) === null) return;
-  throw new CliError("usage", `--record: ${path} is there already`, {
-    changed: "nothing",
-    hint: "a recording is never written over: choose another name",
-  });
+/** How a command ends that followed a run to this outcome; those that follow several have none. */
+async function endingOf(followed: unknown): Promise<Ending> {
+  if (!isObject(followed) || !isObject(followed["outcome"])) return { exit: 0, why: "done" };
+  const outcome = followed["outcome"] as unknown as Outcome; // what a followed run returns
+  try {
+    await conclude("", outcome, () => Promise.resolve());
+    return { exit: 0, why: outcome.status };
+  } catch (error) {
+    return { exit: error instanceof CliError ? error.exit : 1, why: outcome.status };
+  }
 }
 
-/** The server's own text, without what nobody may see: requests of http nodes hold their headers. */
-function kept({ raw, data }: ServerEvent, redact: boolean): string {
-  const text = redact ? JSON.stringify(redacted(data, false)) : raw;
-  return text
-    .replace(/((?:authorization|api-key|x-api-key)\\?"?\s*[:=]\s*\\?"?)[^"\\\r\n]+/gi, "$1***")
-    .replace(/\b(app|dataset|sk)-[A-Za-z0-9_-]{8,}/g, "$1-***");
+/** A file that takes the events of one run. */
+interface Recording {
+  write(events: readonly ServerEvent[]): Promise<void>;
+  /** Closes the file, the first time; the failure that left it in part. */
+  end(ending: Ending): Promise<CliError | undefined>;
 }
 
-/** Fields whose texts are people's own, wherever they stand. */
-const personal: ReadonlySet<string> = new Set([
-  "inputs",
-  "outputs",
-  "process_data",
-  "text",
-  "answer",
-  "reasoning",
-  "form_content",
-  "rendered_content",
-  "resolved_default_values",
-  "submitted_data",
-  "form_token",
-  "url",
-  "data_source_info",
-]);
-
-/** The same structure, with the length of each personal text in its place. */
-function redacted(value: unknown, inside: boolean): unknown {
-  if (typeof value === "string") return inside ? `<${value.length} characters>` : value;
-  if (Array.isArray(value)) return value.map((each) => redacted(each, inside));
-  if (!isObject(value)) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([key, each]) => [key, redacted(each, inside || personal.has(key))]),
-  );
-}
-
-/**
- * The events of a recording, or of what `wf events -o jsonl` printed, whose times are then those of
- * the server. A line that is damaged is named on standard error and left out. Throws usage for a
- * file that is neither.
- */
-export async function* readRecording(path: string, context: Context): AsyncGenerator<Recorded> {
-  const { files } = context.host;
-  const wrong = (message: string) =>
-    new CliError("usage", `${path}: ${message}`, {
+async function newRecording(path: string, redact: boolean, context: Context): Promise<Recording> {
+  const { files, now } = context.host;
+  const problemOf = (error: unknown): CliError => {
+    const problem = diskProblem(error);
+    if (!problem) throw error;
+    return new CliError(problem.kind, `--record: ${path} cannot be written: ${problem.reason}`, {
       changed: "nothing",
-      hint: "wf run --record FILE makes a recording",
     });
-  const found = await files.stat(path);
-  if (found === null || found.isDirectory) throw wrong("there is no such file");
-  let number = 0;
-  let events = 0;
+  };
+  await files.makeFolder(dirname(path)).catch((error: unknown) => {
+    throw problemOf(error);
+  });
+  const file = await files.create(path).catch((error: unknown) => {
+    const exists = error instanceof Error && "code" in error && error.code === "EEXIST";
+    throw exists ? isThere(path) : problemOf(error);
+  });
   let start: number | undefined;
   let at = 0;
-  for await (const line of linesOf(await files.blob(path))) {
-    number++;
-    if (line.trim() === "") continue;
-    const value = objectIn(line);
-    if (value?.["recording"] === 1) continue;
-    const inner = isObject(value?.["event"]) ? value["event"] : value;
-    if (inner === undefined || typeof inner["event"] !== "string") {
-      if (events === 0 && number === 1) throw wrong("this is no recording");
-      await context.notice(`${path} line ${number} is damaged and left out`);
-      continue;
+  let broken: CliError | undefined;
+  let open = true;
+
+  const append = async (text: string) => {
+    if (broken) return;
+    try {
+      await file.write(text);
+    } catch (error) {
+      const { message } = problemOf(error);
+      broken = new CliError("failure", `the recording is not whole: ${message}`, {
+        changed: "yes",
+        verdict: true,
+        hint: "the run itself went on; what was written until then can be used",
+      });
+      await context.notice(`${broken.message}; the run is followed without it`);
     }
-    events++;
-    if (typeof value?.["at"] === "number") {
-      at = Math.max(at, value["at"]);
-    } else {
-      const time = secondsIn(inner);
-      start ??= time;
-      if (time !== undefined && start !== undefined) at = Math.max(at, (time - start) * 1000);
-    }
-    const raw = inner === value ? line : JSON.stringify(inner);
-    yield { at, event: { event: inner["event"], raw, data: inner } };
-  }
-  if (events === 0) throw wrong("it holds no event");
-}
+  };
 
-function objectIn(line: string): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(line);
-    return isObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-/** Unix seconds at which the server says that it happened. */
-function secondsIn({ data }: Readonly<Record<string, unknown>>): number | undefined {
-  if (!isObject(data)) return undefined;
-  const time = data["finished_at"] ?? data["created_at"];
-  return typeof time === "number" ? time : undefined;
-}
-
-/** Lines of a file, read as they are needed. */
-async function* linesOf(blob: Blob): AsyncGenerator<string> {
-  const decoder = new TextDecoder();
-  let rest = "";
-  // The stream of a blob gives bytes; the types of the platform do not say so.
-  for await (const chunk of blob.stream() as unknown as AsyncIterable<Uint8Array>) {
-    const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
-    rest = lines.pop() ?? "";
-    yield* lines;
-  }
-  if (rest !== "") yield rest;
+  return {
+    async write(events) {
+      const time = now().getTime();
+      let lines = "";
+      if (start === undefined) {
+        start = time;
+        const head: Head = {
+          recording: recordingVersion,
+          program: `${context.asked.program} ${version}`,
+          started_at: new Date(time).toISOString(),
+          ...(redact && { redacted: true }),
+        };
+        lines = `${JSON.stringify(head)}\n`;
+      }
+      // A clock that was set back must not turn the order around.
+      at = Math.max(at, time - start);
+      for (const event of events) lines += `{"at":${at},"event":${writable(event, redact)}}\n`;
+      await append(lines);
+    },
+    async end(ending) {
+      if (!open) return broken;
+      open = false;
+      if (start !== undefined) await append(`${JSON.stringify({ end: ending })}\n`);
+      await file.close().catch((error: unknown) => {
+        broken ??= problemOf(error);
+      });
+      if (start === undefined) await files.remove(path);
+      return broken;
+    },
+  };
 }

@@ -1,30 +1,83 @@
 import { CliError } from "../errors.ts";
-import { followed } from "./following.ts";
-import { readRecording } from "./recording.ts";
 import { runTrace } from "../run-trace.ts";
 import type { RunTrace } from "../run-trace.ts";
+import { followed } from "./following.ts";
+import { readRecording } from "./recording-reader.ts";
+import { endOf, isEnded } from "./run-outcome.ts";
 import type { Context } from "./task.ts";
+
+/** What is known of a run. */
+export interface Traced {
+  /** The recording or the run, as it was typed. */
+  readonly place: string;
+  readonly trace: RunTrace;
+  /** Are times those at which events came, or whole seconds of the server? */
+  readonly timed: boolean;
+  /** Were texts replaced by their lengths? */
+  readonly redacted: boolean;
+  /** What ended the following of a run before the run itself ended; a verdict. */
+  readonly problem: CliError | undefined;
+}
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 /**
- * What a recording tells of its run, or what a run that goes on tells until it has ended. Throws
- * unsupported for a run that is over: no server keeps the events of its nodes (server §15.3).
+ * What a recording tells of its run, or, for a run id, what the run tells until it has ended or
+ * waits for a person. Of a run that is over no server keeps the events of its nodes (server §15.3).
  */
-export async function traced(place: string, context: Context): Promise<RunTrace> {
-  const tracing = runTrace();
-  if ((await context.host.files.stat(place)) === null && uuid.test(place)) {
-    const following = { runId: place, reconnect: true, throughPauses: false, snapshot: true };
-    for await (const batch of followed(following, context)) {
-      const now = context.host.now().getTime();
-      for (const event of batch) tracing.see(event, now);
+export const traced = (place: string, context: Context): Promise<Traced> =>
+  uuid.test(place) ? ofRun(place, context) : ofRecording(place, context);
+
+async function ofRecording(place: string, context: Context): Promise<Traced> {
+  const { see, trace } = runTrace();
+  const reading = readRecording(place, context);
+  for (;;) {
+    const next = await reading.next();
+    if (next.done) {
+      const { timed, redacted, end } = next.value;
+      // The closing event can be missing where run detail told the end.
+      if (end && trace.status === "running" && isEnded(end.why)) trace.status = end.why;
+      settle(trace);
+      return { place, trace, timed, redacted, problem: undefined };
     }
-  } else {
-    for await (const { at, event } of readRecording(place, context)) tracing.see(event, at);
+    for (const event of next.value) {
+      const run = event.data["workflow_run_id"];
+      if (typeof run === "string" && run !== (trace.runId ?? run)) throw several(place, trace);
+      see(event, event.at);
+    }
   }
-  if (tracing.trace.nodes.length > 0) return tracing.trace;
-  throw new CliError("unsupported", `${place} holds no events of nodes`, {
+}
+
+const settle = (trace: RunTrace) => {
+  trace.status = endOf(trace);
+};
+
+const several = (place: string, { runId = "" }: RunTrace): CliError =>
+  new CliError("usage", `${place} holds the events of several runs`, {
     changed: "nothing",
-    hint: "no server keeps them once a run is over: record it with wf run --record FILE",
+    hint: `jq -c 'select(.workflow_run_id == "${runId}")' leaves those of one`,
   });
+
+async function ofRun(runId: string, context: Context): Promise<Traced> {
+  const { see, trace } = runTrace();
+  const following = { runId, reconnect: true, throughPauses: false, snapshot: true };
+  let problem: CliError | undefined;
+  try {
+    const events = followed(following, context);
+    for (;;) {
+      const next = await events.next();
+      if (next.done) {
+        trace.status = next.value.outcome.status;
+        settle(trace);
+        break;
+      }
+      const now = context.host.now().getTime();
+      for (const event of next.value) see(event, now);
+    }
+  } catch (error) {
+    // What was seen until then is still of use.
+    if (!(error instanceof CliError) || trace.nodes.length === 0) throw error;
+    problem = new CliError(error.kind, error.message, { ...error.told, verdict: true });
+  }
+  return { place: runId, trace, timed: true, redacted: false, problem };
 }

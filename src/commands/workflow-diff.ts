@@ -1,184 +1,291 @@
+import { durationText } from "../duration.ts";
 import { CliError } from "../errors.ts";
-import { isObject } from "../json.ts";
 import type { Cell, Report, Section } from "../report.ts";
-import type { NodeRun, RunTrace } from "../run-trace.ts";
+import { differences, fromDifference } from "./json-difference.ts";
+import type { Difference } from "./json-difference.ts";
+import { nodePairs, reversals } from "./node-pairs.ts";
+import type { NodePair, NodeSide, Reversal } from "./node-pairs.ts";
+import { eachSpan, spansOf } from "./node-spans.ts";
 import type { Context } from "./task.ts";
 import { traced } from "./traced.ts";
+import type { Traced } from "./traced.ts";
 
-/** One node of both runs, or of one of them; times are seconds. */
-interface NodePair {
-  readonly node: string;
-  /** Which execution of this node, from 1. */
-  readonly time: number;
-  readonly a: NodeSide | null;
-  readonly b: NodeSide | null;
+/** Input of `wf diff`. */
+interface Input {
+  readonly a: string;
+  readonly b: string;
+  readonly timing?: string | undefined;
+  readonly exit_code?: boolean | undefined;
 }
 
-interface NodeSide {
-  readonly status: string;
-  readonly elapsed: number;
-  readonly tokens: number | null;
+/** In what two runs can differ. */
+type Aspect = "status" | "path" | "outputs" | "text" | "timing";
+
+/** Two runs side by side. */
+interface Comparison {
+  readonly a: Traced;
+  readonly b: Traced;
+  /** Undefined where the nodes of one of them are not known. */
+  readonly nodes: readonly NodePair[] | undefined;
+  readonly reversed: readonly Reversal[];
+  readonly outputs: readonly Difference[];
+  /** Undefined where it is the same, not known in full, or the outputs tell the difference. */
+  readonly text: readonly [a: string, b: string] | undefined;
+  /** What took longer in the second run than the limit allows. */
+  readonly slower: readonly string[];
+  readonly aspects: readonly Aspect[];
 }
 
-/** A place of the outputs in which the runs differ. */
-interface OutputPair {
-  readonly path: string;
-  readonly a: unknown;
-  readonly b: unknown;
+/** Compares two runs. Throws gate as a verdict where they differ and that was asked for. */
+export async function* run(input: Input, context: Context): AsyncGenerator<Report> {
+  if (input.a === "-" && input.b === "-") throw wrong("standard input can only be one of the two");
+  const limit = input.timing === undefined ? undefined : shareIn(input.timing);
+  // Runs that go on are followed side by side, or the second one's beginning would be missed.
+  const [a, b] = await Promise.all([traced(input.a, context), traced(input.b, context)]);
+  const compared = comparison(a, b, limit);
+  yield report(compared);
+  const problem = a.problem ?? b.problem;
+  if (problem) throw problem;
+  if (!input.exit_code || compared.aspects.length === 0) return;
+  throw new CliError("gate", `the runs differ in ${compared.aspects.join(", ")}`, {
+    verdict: true,
+    details: { differences: compared.aspects },
+  });
 }
 
-/** Compares two runs: the path taken, timing, tokens, outputs. Throws gate with --exit-code. */
-export async function* run(
-  input: { readonly a: string; readonly b: string; readonly exit_code?: boolean | undefined },
-  context: Context,
-): AsyncGenerator<Report> {
-  const [a, b] = [await traced(input.a, context), await traced(input.b, context)];
-  const pairs = paired(a, b);
-  const outputs = [...unlike("", a.outputs, b.outputs)];
-  const path = pairs.filter((pair) => pair.a?.status !== pair.b?.status);
-  const same = a.status === b.status && path.length === 0 && outputs.length === 0;
-  const order = sameOrder(a, b);
-  yield {
-    data: {
-      same: same && order,
-      a: sideOf(a),
-      b: sideOf(b),
-      same_order: order,
-      nodes: pairs,
-      outputs,
-    },
+const wrong = (message: string, hint?: string): CliError =>
+  new CliError("usage", message, { changed: "nothing", hint });
+
+/** 0.2 of `20%`. */
+function shareIn(text: string): number {
+  const percent = /^(\d+(?:\.\d+)?) ?%$/.exec(text)?.[1];
+  if (percent === undefined)
+    throw wrong(`--timing ${JSON.stringify(text)} is no percentage`, "it looks like 20%");
+  return Number(percent) / 100;
+}
+
+function comparison(a: Traced, b: Traced, limit: number | undefined): Comparison {
+  const known = a.trace.nodes.length > 0 && b.trace.nodes.length > 0;
+  const nodes = known ? nodePairs(spansOf(a.trace).top, spansOf(b.trace).top) : undefined;
+  const reversed = nodes ? reversals(nodes) : [];
+  const outputs = [...differences(a.trace.outputs, b.trace.outputs)];
+  const text = outputs.length > 0 ? undefined : textDifference(a, b);
+  const slower = limit === undefined ? [] : slowerOnes(a, b, nodes ?? [], limit);
+  const differs: Readonly<Record<Aspect, boolean>> = {
+    status: a.trace.status !== b.trace.status,
+    path: reversed.length > 0 || (nodes ?? []).some(({ a: one, b: other }) => !sameEnd(one, other)),
+    outputs: outputs.length > 0,
+    text: text !== undefined,
+    timing: slower.length > 0,
+  };
+  const aspects = (Object.keys(differs) as Aspect[]).filter((aspect) => differs[aspect]); // its own keys
+  return { a, b, nodes, reversed, outputs, text, slower, aspects };
+}
+
+const sameEnd = (a: NodeSide | undefined, b: NodeSide | undefined): boolean =>
+  a?.runs === b?.runs && a?.state === b?.state;
+
+/** Streamed texts, where all of both was seen: a pause and a cut leave parts out (server §15.6, §18). */
+function textDifference(a: Traced, b: Traced): Comparison["text"] {
+  const isWhole = ({ trace }: Traced) =>
+    trace.gaps === 0 && trace.pauses === 0 && trace.nodes.length > 0;
+  if (!isWhole(a) || !isWhole(b) || a.trace.text === b.trace.text) return undefined;
+  return [a.trace.text, b.trace.text];
+}
+
+/** ms below which a difference is noise, whatever the share. */
+const noise = 100;
+
+function slowerOnes(
+  a: Traced,
+  b: Traced,
+  nodes: readonly NodePair[],
+  limit: number,
+): readonly string[] {
+  const isSlower = (before: number, after: number) =>
+    after - before > Math.max(noise, before * limit);
+  return [
+    ...(isSlower(tookOf(a), tookOf(b)) ? ["the run"] : []),
+    ...nodes.flatMap(({ node, a: one, b: other }) =>
+      one && other && isSlower(one.took, other.took) ? [node] : [],
+    ),
+  ];
+}
+
+/** ms of a run: the server's, but after a pause that is of its last part only (server §13). */
+const tookOf = ({ trace }: Traced): number =>
+  trace.pauses === 0 && trace.elapsed !== undefined ? trace.elapsed * 1000 : spansOf(trace).length;
+
+function report(compared: Comparison): Report {
+  const { nodes, outputs, text } = compared;
+  return {
+    data: dataOf(compared),
     sections: [
-      runSection(a, b),
-      nodeSection(pairs, order),
+      runSection(compared),
+      ...(nodes ? [nodeSection(nodes, compared.reversed)] : []),
       ...(outputs.length > 0 ? [outputSection(outputs)] : []),
+      ...(text ? [textSection(text)] : []),
     ],
   };
-  if (input.exit_code && !(same && order)) {
-    throw new CliError("gate", "the runs differ in their path, their end or their outputs", {
-      verdict: true,
-      details: { nodes: path.length, outputs: outputs.length, same_order: order },
-    });
-  }
 }
 
-const secondsOf = ({ elapsed, startedAt, finishedAt }: NodeRun): number =>
-  elapsed ?? ((finishedAt ?? startedAt) - startedAt) / 1000;
-
-const lengthOf = ({ startedAt = 0, lastAt = 0 }: RunTrace): number => (lastAt - startedAt) / 1000;
-
-const sideOf = (trace: RunTrace) => ({
-  run: trace.runId ?? null,
-  status: trace.status,
-  error: trace.error ?? null,
-  seconds: lengthOf(trace),
-  tokens: trace.tokens ?? null,
-  steps: trace.steps ?? null,
-  nodes: trace.nodes.length,
-  characters: trace.text.length,
-  gaps: trace.gaps,
-});
-
-/** Nodes of both runs by node id and how often each ran, in the order of the first run. */
-function paired(a: RunTrace, b: RunTrace): readonly NodePair[] {
-  const pairs = new Map<string, { -readonly [K in keyof NodePair]: NodePair[K] }>();
-  for (const [side, { nodes }] of [
-    ["a", a],
-    ["b", b],
-  ] as const) {
-    const times = new Map<string, number>();
-    for (const node of nodes) {
-      const time = (times.get(node.nodeId) ?? 0) + 1;
-      times.set(node.nodeId, time);
-      const key = `${node.nodeId} ${time}`;
-      const pair = pairs.get(key) ?? { node: node.title, time, a: null, b: null };
-      const { status, tokens = null } = node;
-      pair[side] = { status, elapsed: secondsOf(node), tokens };
-      pairs.set(key, pair);
-    }
-  }
-  return [...pairs.values()];
-}
-
-/** Did the nodes that ran in both begin in the same order? */
-function sameOrder(a: RunTrace, b: RunTrace): boolean {
-  const [one, other] = [a, b].map(({ nodes }) => nodes.map(({ nodeId }) => nodeId));
-  const [left, right] = [new Set(one), new Set(other)];
-  const shared = (ids: readonly string[] = []) =>
-    ids.filter((id) => left.has(id) && right.has(id)).join("\n");
-  return shared(one) === shared(other);
-}
-
-/** Places in which two values differ, by path. */
-function* unlike(path: string, a: unknown, b: unknown): Generator<OutputPair> {
-  const [left, right] = [fieldsOf(a), fieldsOf(b)];
-  if (left && right) {
-    for (const key of new Set([...Object.keys(left), ...Object.keys(right)]))
-      yield* unlike(path === "" ? key : `${path}.${key}`, left[key], right[key]);
-  } else if (JSON.stringify(a ?? null) !== JSON.stringify(b ?? null)) {
-    yield { path: path === "" ? "." : path, a: a ?? null, b: b ?? null };
-  }
-}
-
-const fieldsOf = (value: unknown): Record<string, unknown> | undefined =>
-  Array.isArray(value) ? { ...value } : isObject(value) ? value : undefined;
-
-function runSection(a: RunTrace, b: RunTrace): Section {
-  const [left, right] = [sideOf(a), sideOf(b)];
-  const rows = (["run", "status", "error", "nodes", "steps", "characters", "gaps"] as const).map(
-    (name): Cell[] => [name, left[name], right[name], null],
-  );
-  const counts = (["seconds", "tokens"] as const).map((name): Cell[] => [
-    name,
-    left[name],
-    right[name],
-    delta(left[name], right[name]),
-  ]);
+function dataOf({ a, b, nodes, reversed, outputs, text, slower, aspects }: Comparison) {
   return {
-    title: "Runs",
-    columns: [{ label: "" }, { label: "a" }, { label: "b" }, { label: "change", right: true }],
-    rows: [...rows, ...counts],
+    differences: aspects,
+    a: runData(a),
+    b: runData(b),
+    nodes: nodes
+      ? nodes.map(({ node, nodeId, a: one, b: other }) => ({
+          node,
+          node_id: nodeId,
+          a: one ? sideData(one) : null,
+          b: other ? sideData(other) : null,
+          change: one && other ? change(one.took, other.took) : null,
+        }))
+      : null,
+    reversed,
+    outputs: outputs.map(({ path, a: one, b: other }) => ({
+      path,
+      ...(one !== undefined && { a: one }),
+      ...(other !== undefined && { b: other }),
+    })),
+    text: text ? { a: text[0], b: text[1] } : null,
+    slower,
   };
 }
 
-function nodeSection(pairs: readonly NodePair[], order: boolean): Section {
+const runData = (traced: Traced) => ({
+  place: traced.place,
+  run: traced.trace.runId ?? null,
+  status: traced.trace.status,
+  error: traced.trace.error ?? null,
+  took_ms: Math.round(tookOf(traced)),
+  tokens: traced.trace.tokens ?? null,
+  steps: traced.trace.steps ?? null,
+  pauses: traced.trace.pauses,
+  gaps: traced.trace.gaps,
+  redacted: traced.redacted,
+});
+
+const sideData = ({ runs, state, took, tokens, retries }: NodeSide) => ({
+  runs,
+  state,
+  took_ms: Number(took.toFixed(3)),
+  tokens: tokens ?? null,
+  retries,
+});
+
+/** 0.25 for a quarter more; null where it was nothing before. */
+const change = (before: number, after: number): number | null =>
+  before > 0 ? Number(((after - before) / before).toFixed(4)) : null;
+
+/** `+25 %`, or `×12`; nothing for times too short to be compared. */
+function percent(before: number, after: number, least = 0): string | null {
+  const by = Math.max(before, after) < least ? null : change(before, after);
+  if (by === null) return null;
+  if (by >= 9.5) return `×${Math.round(by + 1)}`;
+  const rounded = Math.round(by * 100);
+  return `${rounded > 0 ? "+" : ""}${rounded} %`;
+}
+
+/** ms below which a change of time is not told in percent. */
+const measurable = 10;
+
+const label = (text: string, right = false) => ({ label: text, ...(right && { right }) });
+
+function runSection({ a, b, aspects, nodes, slower }: Comparison): Section {
+  const [left, right] = [a.trace, b.trace];
+  const rows: Cell[][] = [
+    ["run", left.runId ?? a.place, right.runId ?? b.place, null],
+    ["status", left.status, differing(right.status, left.status !== right.status), null],
+    ["time", durationText(tookOf(a)), durationText(tookOf(b)), percent(tookOf(a), tookOf(b), 1)],
+    [
+      "tokens",
+      left.tokens ?? null,
+      right.tokens ?? null,
+      left.tokens && right.tokens ? percent(left.tokens, right.tokens) : null,
+    ],
+    ["nodes", countOf(a), countOf(b), null],
+  ];
+  const errors: Cell[] = ["error", left.error ?? null, right.error ?? null, null];
+  const unseen = [a, b].filter(({ trace }) => trace.nodes.length === 0);
+  const cut = [a, b].filter(({ trace }) => trace.gaps > 0);
+  return {
+    columns: [label(""), label("a"), label("b"), label("change", true)],
+    rows: left.error !== undefined || right.error !== undefined ? [...rows, errors] : rows,
+    notes: [
+      aspects.length === 0
+        ? `No difference in ${nodes ? "status, path and outputs" : "status and outputs"}.`
+        : `They differ in ${aspects.join(", ")}.`,
+      ...(slower.length > 0 ? [`Slower than --timing allows: ${slower.join(", ")}.`] : []),
+      ...unseen.map(({ place }) => `The nodes of ${place} are not known: the run was over.`),
+      ...cut.map(({ place }) => `The line of ${place} was cut: rounds of loops may be missing.`),
+      ...(a.redacted !== b.redacted
+        ? [`The texts of ${(a.redacted ? a : b).place} were redacted: outputs cannot be compared.`]
+        : []),
+    ],
+  };
+}
+
+/** How many nodes ran; nothing where that is not known. */
+const countOf = ({ trace }: Traced): number | null =>
+  [...eachSpan(spansOf(trace).top)].length || null;
+
+const differing = (text: string, differs: boolean): Cell =>
+  differs ? { text, tone: "warn" } : text;
+
+function nodeSection(pairs: readonly NodePair[], reversed: readonly Reversal[]): Section {
+  const counted = pairs.some(({ a, b }) => a?.tokens || b?.tokens);
   return {
     title: "Nodes",
     columns: [
-      { label: "node" },
-      { label: "time", right: true },
-      { label: "a" },
-      { label: "b" },
-      { label: "a (s)", right: true },
-      { label: "b (s)", right: true },
-      { label: "change", right: true },
+      label("node"),
+      label("a"),
+      label("b"),
+      label("a took", true),
+      label("b took", true),
+      label("change", true),
+      ...(counted ? [label("a tokens", true), label("b tokens", true)] : []),
     ],
-    rows: pairs.map(({ node, time, a, b }): Cell[] => [
-      node,
-      time === 1 ? null : time,
-      a?.status ?? "did not run",
-      a?.status === b?.status
-        ? (b?.status ?? null)
-        : { text: b?.status ?? "did not run", tone: "warn" },
-      a ? a.elapsed : null,
-      b ? b.elapsed : null,
-      a && b ? delta(a.elapsed, b.elapsed) : null,
+    rows: pairs.map(({ node, a, b }): Cell[] => [
+      `${"  ".repeat((a ?? b)?.depth ?? 0)}${node}`,
+      differing(endText(a), !a),
+      differing(endText(b), !sameEnd(a, b)),
+      a ? durationText(a.took) : null,
+      b ? durationText(b.took) : null,
+      a && b ? percent(a.took, b.took, measurable) : null,
+      ...(counted ? [a?.tokens ?? null, b?.tokens ?? null] : []),
     ]),
-    notes: order ? [] : ["The nodes that ran in both began in another order."],
+    notes: reversed.map(
+      ({ before, after }) => `${before} ran before ${after} in a, after it in b.`,
+    ),
   };
 }
 
-const outputSection = (outputs: readonly OutputPair[]): Section => ({
+function endText(side: NodeSide | undefined): string {
+  if (side === undefined) return "did not run";
+  const { runs, state, retries } = side;
+  const ended = runs > 1 && !state.includes(",") ? `${runs} ${state}` : state;
+  return retries > 0 ? `${ended} (${retries} ${retries === 1 ? "retry" : "retries"})` : ended;
+}
+
+const outputSection = (outputs: readonly Difference[]): Section => ({
   title: "Outputs that differ",
-  columns: [{ label: "path" }, { label: "a" }, { label: "b" }],
-  rows: outputs.map(({ path, a, b }): Cell[] => [path, wordOf(a), wordOf(b)]),
+  columns: [label("path"), label("a"), label("b")],
+  rows: outputs.map(({ path, a, b }): Cell[] => {
+    const [one, other] =
+      typeof a === "string" && typeof b === "string"
+        ? fromDifference(a, b)
+        : [textOf(a), textOf(b)];
+    return [path === "" ? "(all)" : path, one, other];
+  }),
 });
 
-const wordOf = (value: unknown): string =>
-  typeof value === "string" ? value : JSON.stringify(value ?? null);
+const textOf = (value: unknown): string | null =>
+  value === undefined ? null : typeof value === "string" ? value : JSON.stringify(value);
 
-/** `+12 %`; nothing where the first is nothing. */
-function delta(a: number | null, b: number | null): string | null {
-  if (a === null || b === null || a === 0) return null;
-  const percent = Math.round((100 * (b - a)) / a);
-  return `${percent > 0 ? "+" : ""}${percent} %`;
-}
+const textSection = (texts: readonly [a: string, b: string]): Section => ({
+  title: "Text, from where it differs",
+  columns: [label("a"), label("b")],
+  rows: [[...fromDifference(...texts)]],
+});

@@ -3,12 +3,13 @@ import { answerText } from "./answer-text.ts";
 import { kept, picked, remembering, shown, summed } from "./event-stages.ts";
 import { readExpectations, report, watching } from "./expect.ts";
 import { followed, newTally } from "./following.ts";
-import { requireNew } from "./recording.ts";
+import { checkRecord } from "./recording.ts";
+import type { RecordInput } from "./recording.ts";
 import type { Context } from "./task.ts";
 import { followedTogether } from "./together.ts";
 
 /** Input of `wf events`. */
-export interface EventsInput {
+export interface EventsInput extends RecordInput {
   readonly workflow_run_id: readonly string[];
   readonly follow?: boolean | undefined;
   readonly through_pauses?: boolean | undefined;
@@ -16,8 +17,6 @@ export interface EventsInput {
   readonly only?: readonly string[] | undefined;
   readonly text?: boolean | undefined;
   readonly reasoning?: boolean | undefined;
-  readonly record?: string | undefined;
-  readonly redact?: boolean | undefined;
   readonly expect?: readonly string[] | undefined;
   readonly junit?: string | undefined;
 }
@@ -29,7 +28,7 @@ export async function* run(input: EventsInput, context: Context): AsyncGenerator
   const [runId = "", ...others] = runs;
   const asText = Boolean(input.text || input.reasoning);
   check(input, asText, others.length > 0, context);
-  await requireNew(input.record, context);
+  await checkRecord(input, context);
   const expectations = await readExpectations(input, context);
   const tally = newTally();
   const follow = (run: string) =>
@@ -51,7 +50,7 @@ export async function* run(input: EventsInput, context: Context): AsyncGenerator
     );
   if (others.length > 0) {
     const together = summed(followedTogether(runs, follow, context), tally, context);
-    yield* picked(kept(input, together, context), kinds);
+    yield* picked(together, kinds);
     return;
   }
   const stream = kept(input, summed(follow(runId), tally, context), context);
@@ -68,6 +67,7 @@ export async function* run(input: EventsInput, context: Context): AsyncGenerator
 
 function check(input: EventsInput, asText: boolean, several: boolean, context: Context): void {
   const wrong = (message: string) => new CliError("usage", message, { changed: "nothing" });
+  if (several && input.record !== undefined) throw wrong("--record follows one run");
   if (several && (input.expect || input.junit !== undefined))
     throw wrong("--expect and --junit are about one run");
   if (!asText) return;

@@ -4,76 +4,107 @@ import { readExpectations, report, watching } from "./expect.ts";
 import type { ExpectInput } from "./expect.ts";
 import { finalOutcome } from "./following.ts";
 import type { Followed } from "./following.ts";
-import { readRecording } from "./recording.ts";
+import { readRecording } from "./recording-reader.ts";
+import { isEnded } from "./run-outcome.ts";
 import type { Outcome } from "./run-outcome.ts";
 import type { Context } from "./task.ts";
 
-/** Events handed on at once where no time lies between them. */
-const together = 500;
+/** Input of `wf replay`. */
+interface ReplayInput extends ExpectInput {
+  readonly file: string;
+  readonly speed?: string | undefined;
+  /** ms. */
+  readonly idle_limit?: number | undefined;
+}
 
 /** Shows a recording as `wf events` showed the run, and ends as that run did. */
-export async function* run(
-  input: ExpectInput & { readonly file: string; readonly speed?: string | undefined },
-  context: Context,
-): Events {
-  const speed = speedOf(input.speed, context);
+export async function* run(input: ReplayInput, context: Context): Events {
   const expectations = await readExpectations(input, context);
-  const times = new WeakMap<ServerEvent, number>();
-  const events = watching(
-    replayed(input.file, speed, context, times),
-    expectations,
-    context,
-    (event) => times.get(event) ?? 0,
-  );
-  await report(yield* events, expectations, context);
+  const events = watching(replayed(input, context), expectations, context);
+  try {
+    await report(yield* events, expectations, context);
+  } finally {
+    await events.return(undefined as never); // where nobody reads on; it has ended otherwise
+  }
 }
 
 /**
- * Events of a recording with the time between them divided by `speed`; returns what became of the
- * run. `times` is told when each event came, in ms. Throws cut for a recording that ends before its
- * run.
+ * Events of a recording, each when its time has come; returns what became of the run. Each carries
+ * in `at` when it came. Throws usage for a file that is no recording and cut for one that ends
+ * before its run.
  */
-async function* replayed(
-  path: string,
-  speed: number,
-  context: Context,
-  times: WeakMap<ServerEvent, number>,
-): Events<Followed> {
-  let batch: ServerEvent[] = [];
-  let now = 0;
-  let runId = "";
+async function* replayed(input: ReplayInput, context: Context): Events<Followed> {
+  const pace = paceOf(input, context);
+  const reading = readRecording(input.file, context);
+  let runId: string | undefined;
   let outcome: Outcome | undefined;
-  for await (const { at, event } of readRecording(path, context)) {
-    const wait = (at - now) / speed;
-    if (batch.length >= together || (wait >= 1 && batch.length > 0)) {
-      yield batch;
-      batch = [];
+  for (;;) {
+    const next = await reading.next();
+    if (next.done) {
+      const { end } = next.value;
+      // The closing event can be missing where run detail told the end.
+      if (!outcome && end && isEnded(end.why)) outcome = { status: end.why };
+      if (outcome) return { runId: runId ?? "of unknown id", outcome };
+      throw cut(input.file, runId);
     }
-    if (wait >= 1) {
-      await context.host.sleep(wait, context.signal).catch(() => {
-        throw context.interrupted();
-      });
-      now = at;
+    let due: ServerEvent[] = [];
+    for (const event of next.value) {
+      const wait = pace(event.at);
+      if (wait >= 1) {
+        if (due.length > 0) yield due;
+        due = [];
+        await context.host.sleep(wait, context.signal).catch(() => {
+          throw context.interrupted();
+        });
+      }
+      due.push(event);
+      const run = event.data["workflow_run_id"];
+      if (typeof run === "string") runId ??= run;
+      outcome = outcomeAfter(event, outcome);
     }
-    times.set(event, at);
-    batch.push(event);
-    if (runId === "") runId = String(event.data["workflow_run_id"] ?? "");
-    if (event.event === "workflow_started") outcome = undefined;
-    outcome = finalOutcome(event, false) ?? outcome;
+    if (due.length > 0) yield due;
   }
-  if (batch.length > 0) yield batch;
-  if (outcome) return { runId, outcome };
-  throw new CliError("cut", `the recording ends before run ${runId} did`, {
-    hint: `wf show ${runId} tells how it ended`,
-  });
 }
 
-/** `5x`, `0.5x` or `max`; as it was on a terminal, at once in a pipe. */
-function speedOf(text: string | undefined, { host }: Context): number {
-  if (text === undefined) return host.stdout.isTTY ? 1 : Infinity;
-  const number = /^(\d+(?:\.\d+)?)x?$/.exec(text)?.[1];
+/** How the run stands after an event; undefined while it goes on. */
+function outcomeAfter(event: ServerEvent, before: Outcome | undefined): Outcome | undefined {
+  if (event.event === "workflow_started") return undefined;
+  if (event.event === "error") return { status: "failed", error: String(event.data["message"]) };
+  return finalOutcome(event, false) ?? before;
+}
+
+const cut = (file: string, runId: string | undefined): CliError =>
+  new CliError("cut", `the recording ${file} ends before its run did`, {
+    verdict: true,
+    details: { run: runId ?? null },
+    hint:
+      runId === undefined
+        ? "it was cut off before the run was named"
+        : `wf show ${runId} tells how it ended`,
+  });
+
+/** ms that a timer can wait. */
+const longestWait = 2 ** 31 - 1;
+
+/** Gives how many ms to wait until an event of that time is to be shown. */
+function paceOf({ speed, idle_limit: limit = Infinity }: ReplayInput, { host }: Context) {
+  const factor = speed === undefined ? (host.stdout.isTTY ? 1 : Infinity) : speedIn(speed);
+  const begin = host.now().getTime();
+  let last: number | undefined;
+  let due = begin;
+  return (at: number): number => {
+    if (factor === Infinity) return 0;
+    due += Math.min(at - (last ?? at), limit) / factor;
+    last = at;
+    return Math.min(longestWait, due - host.now().getTime());
+  };
+}
+
+/** `5x`, `0.5x` or `max`. */
+function speedIn(text: string): number {
   if (text === "max") return Infinity;
-  if (number !== undefined && Number(number) > 0) return Number(number);
+  const number = Number(/^(\d+(?:\.\d+)?)x?$/.exec(text)?.[1]);
+  if (number > 0) return number;
   throw new CliError("usage", `--speed ${JSON.stringify(text)} is no speed`, {
     changed: "nothing",
     hint: "speeds look like 5x, 0.5x or max",

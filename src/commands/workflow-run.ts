@@ -13,7 +13,8 @@ import type { Followed } from "./following.ts";
 import { answering, readAnswers } from "./form-answers.ts";
 import type { FormAnswer } from "./form-answers.ts";
 import { uploaded } from "./input-files.ts";
-import { requireNew } from "./recording.ts";
+import { checkRecord } from "./recording.ts";
+import type { RecordInput } from "./recording.ts";
 import { remember } from "./remembered-runs.ts";
 import { runEach } from "./run-each.ts";
 import { inputMaker } from "./run-inputs.ts";
@@ -21,7 +22,7 @@ import { conclude } from "./run-outcome.ts";
 import type { Context } from "./task.ts";
 
 /** Input of `wf run`. */
-export interface RunInput extends ExpectInput {
+export interface RunInput extends ExpectInput, RecordInput {
   readonly workflow_id?: string | undefined;
   readonly input?: readonly string[] | undefined;
   readonly inputs?: unknown;
@@ -35,8 +36,6 @@ export interface RunInput extends ExpectInput {
   readonly each?: string | undefined;
   readonly errors_to?: string | undefined;
   readonly concurrency?: number | undefined;
-  readonly record?: string | undefined;
-  readonly redact?: boolean | undefined;
 }
 
 /** What is sent to start a run. */
@@ -48,7 +47,7 @@ type Body = { readonly inputs: Readonly<Record<string, unknown>>; readonly files
  */
 export async function* run(input: RunInput, context: Context): AsyncGenerator<unknown> {
   refuseTogether(input, context);
-  await requireNew(input.record, context);
+  await checkRecord(input, context);
   const expectations = await readExpectations(input, context);
   const answers = await readAnswers(input.answer ?? [], context);
   const make = await inputMaker(context);

@@ -170,16 +170,19 @@ const workflowEvents = task({
   load: () => import("./workflow-events.ts"),
 });
 
-const place = local.text("Recording, or id of a run that goes on", { required });
+const place = local.text("Recording (-: standard input), or id of a run that goes on", {
+  required,
+});
 
 const workflowReplay = task({
   command: "wf replay <file>",
   summary: "Show a recording as the run was shown",
   about:
-    "Takes what --record wrote, or the output of wf events -o jsonl. On a terminal it takes the time\nthat the run took, in a pipe none. The exit code is that of the run.",
+    "Takes what --record wrote, or the output of wf events -o jsonl. On a terminal it takes the time\nthat the run took, in a pipe none. The exit code is that of the run; 13 where the recording ends\nbefore it.",
   params: {
-    file: local.text("Recording", { required }),
+    file: local.text("Recording (-: standard input)", { required }),
     speed: local.text("How fast: 5x, 0.5x or max"),
+    idle_limit: local.duration("Wait no longer than this between two events"),
     ...expectParams,
   },
   returns: pastEvents,
@@ -188,7 +191,8 @@ const workflowReplay = task({
   exits: ["paused", "remote-failed", "cut", "gate"],
   examples: [
     "wf replay run.jsonl",
-    "wf replay run.jsonl --speed max -o jsonl",
+    "wf replay run.jsonl --speed 5x --idle-limit 2s",
+    "wf replay run.jsonl -o jsonl",
     "wf replay run.jsonl --expect 'run succeeded within 2m' -q",
   ],
   load: () => import("./workflow-replay.ts"),
@@ -198,25 +202,38 @@ const workflowTimeline = task({
   command: "wf timeline <run>",
   summary: "Show when each node of a run began and ended",
   about:
-    "Takes a recording, or a run that goes on, which is followed to its end: no server keeps the events\nof nodes once a run is over.",
+    "Takes a recording, or a run that goes on, which is followed until it ends or waits for a person:\nthe server tells of nodes only as long as a run goes on. Of more than five rounds of a loop each\nnode has one row.",
   key: "app",
-  params: { run: place, user: userInQuery },
+  params: {
+    run: place,
+    expand: local.flag("A row for each round, however many there are"),
+    user: userInQuery,
+  },
   returns: drawnReport,
   sends: [workflows.events, workflows.show],
   effect: "reads",
   exits: ["cut"],
-  examples: ["wf timeline run.jsonl", "wf timeline run.jsonl -o svg > run.svg"],
+  examples: [
+    "wf timeline run.jsonl",
+    "wf timeline run.jsonl -o svg > run.svg",
+    "wf timeline run.jsonl --jq '.nodes | max_by(.took_ms).node'",
+  ],
   load: () => import("./workflow-timeline.ts"),
 });
 
 const workflowDiff = task({
   command: "wf diff <a> <b>",
-  summary: "Compare two runs: the path taken, timing, tokens, outputs",
+  summary: "Compare two runs: status, path taken, time, tokens, outputs",
+  about:
+    "Of a run that is over and was not recorded the server tells no nodes: status, time, tokens and\noutputs are compared. With --exit-code a difference in status, path, outputs or text ends with 14;\none in time only where --timing says how much more is too much.",
   key: "app",
   params: {
     a: { ...place, word: "a" },
     b: { ...place, word: "b" },
-    exit_code: local.flag("End with 14 when path, end or outputs differ"),
+    timing: local.text(
+      "The run or a node of b that takes this much longer is a difference, as in 20% (from 0.1 s)",
+    ),
+    exit_code: local.flag("End with 14 when the runs differ"),
     user: userInQuery,
   },
   returns: report,
@@ -225,7 +242,7 @@ const workflowDiff = task({
   exits: ["cut", "gate"],
   examples: [
     "wf diff before.jsonl after.jsonl",
-    "wf diff before.jsonl after.jsonl --exit-code -o md",
+    "wf diff before.jsonl after.jsonl --timing 20% --exit-code -o md",
   ],
   load: () => import("./workflow-diff.ts"),
 });
@@ -400,7 +417,7 @@ const chatSend = task({
     ...chats.send.params,
     blocking: local.flag("Wait for one answer instead of events"),
   },
-  returns: events,
+  returns: pastEvents,
   output: (input: ChatInput, format) =>
     asEvents(input, format) ? undefined : chats.sendBlocking.returns,
   sends: [chats.send, chats.sendBlocking],

@@ -1,130 +1,162 @@
-import type { Cell, Report, Tone } from "../report.ts";
-import type { NodeRun, RunTrace } from "../run-trace.ts";
+import { durationText } from "../duration.ts";
+import { CliError } from "../errors.ts";
+import type { Cell, Heading, Report, Section } from "../report.ts";
+import { eachSpan, spansOf } from "./node-spans.ts";
+import type { Span, Spans } from "./node-spans.ts";
 import type { Context } from "./task.ts";
+import { isCollapsed, labelOf, mostRounds, rowsByNode, rowsOf, toneOf } from "./timeline-rows.ts";
+import type { TimelineRow } from "./timeline-rows.ts";
 import { timelineSvg } from "./timeline-svg.ts";
 import { traced } from "./traced.ts";
+import type { Traced } from "./traced.ts";
 
-/** A node of a waterfall; times are ms since the run began. */
-export interface Bar {
-  readonly node: string;
-  readonly node_id: string;
-  readonly type: string;
-  readonly status: string;
-  /** Loops and iterations that it ran inside of. */
-  readonly depth: number;
-  /** Round of the loop or iteration it ran in, from 1. */
-  readonly round: number | null;
-  readonly start: number;
-  readonly end: number;
-  readonly retries: number;
-  readonly tokens: number | null;
-  readonly error: string | null;
+/** Input of `wf timeline`. */
+interface Input {
+  readonly run: string;
+  readonly expand?: boolean | undefined;
 }
 
-/** A waterfall of the nodes of a run. */
-export async function* run(
-  input: { readonly run: string },
-  context: Context,
-): AsyncGenerator<Report> {
-  yield timeline(await traced(input.run, context));
+/** A waterfall of the nodes of a run. Throws unsupported where nobody knows them. */
+export async function* run(input: Input, context: Context): AsyncGenerator<Report> {
+  const found = await traced(input.run, context);
+  if (found.trace.nodes.length === 0) throw noNodes(input.run, found);
+  yield timeline(found, input.expand ?? false);
+  if (found.problem) throw found.problem;
 }
 
-function timeline(trace: RunTrace): Report {
-  const bars = barsOf(trace);
-  const length = Math.max(1, ...bars.map(({ end }) => end));
-  const data = {
-    run: trace.runId ?? null,
-    status: trace.status,
-    milliseconds: length,
-    tokens: trace.tokens ?? null,
-    gaps: trace.gaps,
-    nodes: bars,
-  };
-  return {
-    data,
-    sections: [
-      {
-        title: `Run ${trace.runId ?? ""} ${trace.status}, ${seconds(length)}`,
-        columns: [
-          { label: "node" },
-          { label: "status" },
-          { label: "start", right: true },
-          { label: "took", right: true },
-          { label: "retries", right: true },
-          { label: "tokens", right: true },
-          { label: "timeline" },
-        ],
-        rows: bars.map((bar) => rowOf(bar, length)),
-        notes: notesOf(bars, trace),
-      },
-    ],
-    svg: () => timelineSvg(bars, length, trace.runId ?? ""),
-  };
-}
-
-/** Bars in the order in which the nodes began; a node that never ended ends with the run. */
-export function barsOf({ nodes, startedAt = 0, lastAt = 0 }: RunTrace): Bar[] {
-  const containers = new Map(
-    nodes.filter(({ rounds }) => rounds).map((node) => [node.nodeId, node]),
-  );
-  const depthOf = (node: NodeRun): number => {
-    const around = node.within && containers.get(node.within.nodeId);
-    return node.within === undefined ? 0 : 1 + (around && around !== node ? depthOf(around) : 0);
-  };
-  return nodes.map((node) => {
-    const end = Math.max(0, (node.finishedAt ?? lastAt) - startedAt);
-    // Somebody who came late saw the start after it: the server's own measure tells.
-    const measured = end - (node.elapsed ?? 0) * 1000;
-    return {
-      node: node.title,
-      node_id: node.nodeId,
-      type: node.type,
-      status: node.status,
-      depth: depthOf(node),
-      round: node.within?.round ?? null,
-      start: Math.max(0, Math.round(Math.min(node.startedAt - startedAt, measured))),
-      end: Math.round(end),
-      retries: node.retries,
-      tokens: node.tokens ?? null,
-      error: node.error ?? null,
-    };
+const noNodes = (place: string, { trace }: Traced): CliError =>
+  new CliError("unsupported", `${place} (${trace.status}) tells nothing of its nodes`, {
+    changed: "nothing",
+    hint: "the server tells of nodes as long as a run goes on: record it with `wf run --record FILE`",
   });
+
+function timeline(found: Traced, expand: boolean): Report {
+  const { trace } = found;
+  const spans = spansOf(trace);
+  const rows = rowsOf(spans.top, expand);
+  const title = titleOf(found, spans);
+  return {
+    data: dataOf(found, spans),
+    sections: [{ title, ...tableOf(rows, spans.length), notes: notesOf(found, spans, expand) }],
+    svg: () => timelineSvg(rows, spans.length, title),
+  };
 }
 
-const tones: Readonly<Record<string, Tone>> = {
-  succeeded: "good",
-  failed: "bad",
-  exception: "bad",
-  stopped: "bad",
-  paused: "warn",
-  running: "warn",
-};
+const titleOf = ({ trace }: Traced, { top, length }: Spans): string =>
+  [
+    `Run ${trace.runId ?? "of unknown id"} ${trace.status}`,
+    durationText(length),
+    counted([...eachSpan(top)].length, "node"),
+    ...(trace.tokens ? [counted(trace.tokens, "token")] : []),
+  ].join(", ");
 
-function rowOf(bar: Bar, length: number): Cell[] {
-  const { node, depth, round, status, start, end, retries, tokens } = bar;
-  const name = `${"  ".repeat(depth)}${node}${round === null ? "" : ` (round ${round})`}`;
-  const tone = tones[status];
+const counted = (count: number, noun: string) => `${count} ${noun}${count === 1 ? "" : "s"}`;
+
+function dataOf({ trace, timed }: Traced, { top, startedAt, length }: Spans) {
+  return {
+    run: trace.runId ?? null,
+    workflow: trace.workflowId ?? null,
+    status: trace.status,
+    error: trace.error ?? null,
+    started_at: new Date(Math.round(startedAt)).toISOString(),
+    took_ms: Math.round(length),
+    tokens: trace.tokens ?? null,
+    steps: trace.steps ?? null,
+    pauses: trace.pauses,
+    gaps: trace.gaps,
+    timed,
+    nodes: [...eachSpan(top)].map(([span, around]) => ({
+      node: span.title,
+      node_id: span.nodeId,
+      type: span.type,
+      status: span.status,
+      error: span.error ?? null,
+      depth: around.length,
+      within: around.at(-1)?.nodeId ?? null,
+      round: span.round ?? null,
+      start_ms: Math.round(span.start),
+      end_ms: Math.round(span.end),
+      took_ms: Number(span.took.toFixed(3)),
+      waited_ms: Math.round(span.waited),
+      retries: span.retries,
+      tokens: span.tokens ?? null,
+      rounds: span.rounds ?? null,
+    })),
+  };
+}
+
+/** A column of the table and its cell in a row; `rare` ones are left out where all are empty. */
+interface TimelineColumn extends Heading {
+  readonly rare?: true;
+  cell(row: TimelineRow, length: number): Cell;
+}
+
+const columns: readonly TimelineColumn[] = [
+  { label: "node", cell: ({ depth, label }) => `${"  ".repeat(depth)}${label}` },
+  { label: "state", cell: ({ state, tone }) => ({ text: state, tone }) },
+  { label: "start", right: true, cell: ({ start }) => durationText(start) },
+  { label: "took", right: true, cell: ({ took }) => durationText(took) },
+  { label: "retries", right: true, rare: true, cell: ({ retries }) => retries || null },
+  { label: "tokens", right: true, rare: true, cell: ({ tokens }) => tokens || null },
+  {
+    label: "",
+    cell: ({ start, end, tone }, length) => ({
+      chart: "span",
+      from: start / length,
+      to: end / length,
+      tone,
+    }),
+  },
+];
+
+function tableOf(rows: readonly TimelineRow[], length: number): Pick<Section, "columns" | "rows"> {
+  const shown = columns.filter(
+    ({ rare, cell }) => !rare || rows.some((row) => cell(row, length) !== null),
+  );
+  return {
+    columns: shown.map(({ label, right }) => ({ label, ...(right && { right }) })),
+    rows: rows.map((row) => shown.map(({ cell }) => cell(row, length))),
+  };
+}
+
+/** Errors that are told below the table, and how many characters of each. */
+const mostErrors = 3;
+const longestError = 300;
+
+const shortened = (text: string): string =>
+  text.length > longestError ? `${text.slice(0, longestError - 1)}…` : text;
+
+/** Where the time went, what went wrong, and what is not to be seen. */
+function notesOf({ trace, timed }: Traced, spans: Spans, expand: boolean): string[] {
+  const all = [...eachSpan(spans.top)].map(([span]) => span);
+  const waiting = all.filter(({ waited }) => waited > 0);
+  const wrong = all.filter(({ error, status }) => error !== undefined && toneOf(status) === "bad");
   return [
-    name,
-    tone ? { text: status, tone } : status,
-    seconds(start),
-    seconds(end - start),
-    retries === 0 ? null : retries,
-    tokens === 0 ? null : tokens,
-    { chart: "span", from: start / length, to: end / length, ...(tone && { tone }) },
+    ...longestNote(spans),
+    ...waiting.map(({ title, waited }) => `${title} waited ${durationText(waited)} for a person.`),
+    ...wrong.slice(0, mostErrors).map((span) => `${labelOf(span)}: ${shortened(span.error ?? "")}`),
+    ...(wrong.length > mostErrors ? [`${wrong.length - mostErrors} more nodes failed.`] : []),
+    ...(isCollapsed(spans.top, expand)
+      ? [
+          `More than ${mostRounds} rounds are one row, with the sum of their times: --expand shows each.`,
+        ]
+      : []),
+    ...(trace.gaps > 0
+      ? [`The line was cut (${counted(trace.gaps, "gap")}): rounds of loops may be missing.`]
+      : []),
+    ...(timed
+      ? []
+      : ["The file has no times: these are made of whole seconds and of how long each node took."]),
   ];
 }
 
-/** What took longest, and what is not to be seen. */
-function notesOf(bars: readonly Bar[], { gaps, nodes }: RunTrace): string[] {
-  const plain = bars.filter((_, index) => nodes[index]?.rounds === undefined);
-  const total = Math.max(1, ...bars.map(({ end }) => end));
-  const [longest] = plain.toSorted((a, b) => b.end - b.start - (a.end - a.start));
-  const share = longest ? Math.round((100 * (longest.end - longest.start)) / total) : 0;
-  return [
-    ...(longest ? [`${longest.node} took ${share} % of the time.`] : []),
-    ...(gaps > 0 ? [`${gaps} times the line was cut: nodes of that time may be missing.`] : []),
-  ];
+/** The node that took most of the run, and inside of a loop the one that took most of that. */
+function longestNote({ top, length }: Spans): string[] {
+  const lengthOf = ({ start, end }: Span) => end - start;
+  const [longest] = top.toSorted((a, b) => lengthOf(b) - lengthOf(a));
+  const percent = longest ? Math.round((100 * lengthOf(longest)) / length) : 0;
+  if (!longest || percent === 0) return [];
+  const [most] = rowsByNode(longest.inner).toSorted((a, b) => b.took - a.took);
+  const inside = most ? `; in it ${most.label} took ${durationText(most.took)}` : "";
+  return [`${longest.title} took ${percent} % of the time${inside}.`];
 }
-
-const seconds = (ms: number): string => `${(ms / 1000).toFixed(ms < 10_000 ? 3 : 1)} s`;

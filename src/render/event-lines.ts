@@ -8,6 +8,8 @@ export interface ServerEvent {
   readonly event: string;
   readonly raw: string;
   readonly data: Readonly<Record<string, unknown>>;
+  /** When it came, ms since the epoch, where that is not now: in a recording. */
+  readonly at?: number | undefined;
   /** Short name of its run, where several are followed together. */
   readonly run?: string | undefined;
 }
@@ -156,7 +158,8 @@ const kindWidth = "workflow_finished".length;
 export function eventLine(event: ServerEvent, dress: LiveDress): string {
   // Of messages only the creation is known, which stays the same while they grow.
   const at = valueAt(event.data, "data.finished_at") ?? valueAt(event.data, "data.created_at");
-  const time = dress.clock(typeof at === "number" ? new Date(at * 1000) : dress.now());
+  const came = event.at === undefined ? dress.now() : new Date(event.at);
+  const time = dress.clock(typeof at === "number" ? new Date(at * 1000) : came);
   const indent = "  ".repeat(depthOf(event.event, lookInto(event)));
   return toldAfter(`${time}  ${indent}`, event, dress);
 }

@@ -14,8 +14,6 @@ type Asked = Pick<Style, "times" | "timeZone" | "now">;
  * 8601 in UTC with whole seconds. `relative` is the same for both.
  */
 export function timesFor(asked: Asked, forPeople: boolean): Times {
-  const write = (text: (date: Date) => string) => (date: Date) =>
-    Number.isNaN(date.getTime()) ? "" : text(date);
   if (asked.times === "relative") {
     const now = asked.now().getTime();
     return { text: write((date) => distance(now - date.getTime())) };
@@ -36,7 +34,11 @@ export function timesFor(asked: Asked, forPeople: boolean): Times {
 
 /** Time of day of an event: `14:03:22`, or ISO 8601 where not `forPeople`. */
 export const clockFor = (asked: Asked, forPeople: boolean): ((date: Date) => string) =>
-  forPeople ? clock(asked, { timeStyle: "medium" }) : isoSeconds;
+  write(forPeople ? clock(asked, { timeStyle: "medium" }) : isoSeconds);
+
+/** What is no date is nothing: a server can send any number. */
+const write = (text: (date: Date) => string) => (date: Date) =>
+  Number.isNaN(date.getTime()) ? "" : text(date);
 
 const isoSeconds = (date: Date): string => date.toISOString().replace(/\.\d+Z$/, "Z");
 

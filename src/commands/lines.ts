@@ -1,0 +1,46 @@
+import type { CliError } from "../errors.ts";
+import type { Context } from "./task.ts";
+
+/** A line of a file, without its end. */
+export interface Line {
+  /** From 1. */
+  readonly number: number;
+  readonly text: string;
+}
+
+/** Longer than any line that is meant to be one. */
+const longest = 2 ** 26;
+
+/**
+ * Lines as they come, those of one piece together; the last one may lack its end. Throws what
+ * `endless` makes of the number of a line that does not end.
+ */
+export async function* linesOf(
+  bytes: AsyncIterable<Uint8Array>,
+  endless: (number: number) => CliError,
+  context: Context,
+): AsyncGenerator<{ readonly lines: readonly Line[]; readonly last: boolean }> {
+  const decoder = new TextDecoder();
+  /** Pieces of a line that has not ended. */
+  let open: string[] = [];
+  let length = 0;
+  let number = 0;
+  const numbered = (text: string): Line => ({ number: ++number, text });
+  for await (const piece of bytes) {
+    if (context.signal.aborted) throw context.interrupted();
+    const text = decoder.decode(piece, { stream: true });
+    const end = text.lastIndexOf("\n");
+    if (end < 0) {
+      open.push(text);
+      length += text.length;
+      if (length > longest) throw endless(number + 1);
+      continue;
+    }
+    const lines = [...open, text.slice(0, end)].join("").split("\n").map(numbered);
+    open = [text.slice(end + 1)];
+    length = text.length - end - 1;
+    yield { lines, last: false };
+  }
+  const rest = [...open, decoder.decode()].join("");
+  yield { lines: rest === "" ? [] : [numbered(rest)], last: true };
+}
