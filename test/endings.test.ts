@@ -112,7 +112,9 @@ describe("a followed run ends with the code of what became of it", () => {
           .trimEnd()
           .split("\n")
           .map(() => "at"),
+        "end",
       ]);
+      expect(JSON.parse(lines.at(-1) ?? "")).toMatchObject({ end: { exit } });
       expect((await wf(["replay", record, "-q"])).exit).toBe(13);
     },
   );

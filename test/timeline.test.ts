@@ -213,11 +213,11 @@ test("on a terminal it is a waterfall that fits", async () => {
     env: { LANG: "C", TERM: "xterm" },
   });
   expect(out.split("\n").slice(2, 7)).toEqual([
-    "-----------  ---------  -----  -----  ---  -----------------------",
-    "Each         failed      0 ms  40 ms       |---------------------|",
-    "  #1 Fetch   succeeded   0 ms  10 ms    3  |----|",
-    "  #1 Sum up  succeeded  10 ms  10 ms    3       |-----|",
-    "  #2 Fetch   failed     20 ms  10 ms    3             |----|",
+    "-----------  ---------  -----  -----  ------  --------------------",
+    "Each         failed      0 ms  40 ms          |------------------|",
+    "  #1 Fetch   succeeded   0 ms  10 ms       3  |---|",
+    "  #1 Sum up  succeeded  10 ms  10 ms       3       |---|",
+    "  #2 Fetch   failed     20 ms  10 ms       3            |---|",
   ]);
 });
 

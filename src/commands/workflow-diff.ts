@@ -131,6 +131,7 @@ function report(compared: Comparison): Report {
 
 function dataOf({ a, b, nodes, reversed, outputs, text, slower, aspects }: Comparison) {
   return {
+    same: aspects.length === 0,
     differences: aspects,
     a: runData(a),
     b: runData(b),
