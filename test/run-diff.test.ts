@@ -91,6 +91,17 @@ test("an order is one only where nothing ran side by side", async () => {
   expect((await diff([one, parallel, "--exit-code"])).exit).toBe(0);
 });
 
+test("a node that comes last now has changed places with all others", async () => {
+  const inOrder = (titles: string) =>
+    written(runOf([...titles].map((title, index) => node(title, index * 10, index * 10 + 10))));
+  const ran = await diff([await inOrder("ABCD"), await inOrder("BCDA"), "-o", "json"]);
+  expect((JSON.parse(ran.out) as { reversed: unknown }).reversed).toEqual([
+    { before: "A", after: "B" },
+    { before: "A", after: "C" },
+    { before: "A", after: "D" },
+  ]);
+});
+
 test("a loop is one node with all its rounds", async () => {
   const rounds = (count: number) =>
     runOf(
