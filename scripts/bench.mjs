@@ -1,12 +1,13 @@
 // Prints tables, never a test. Starts as ratios to a bare `node -e 0`, medians of interleaved runs;
-// long lists and bulk writes as ratios to a bare loop over the same requests. `bench [ROUNDS]`,
-// `bench lists` without the starts, `bench events`, `logs`, `stats` or `timeline` for those alone.
+// all else as ratios to a bare loop over the same requests. `bench PART` measures one part alone,
+// `bench starts ROUNDS` with more or fewer rounds.
 import { spawn, spawnSync } from "node:child_process";
 import { createServer } from "node:http";
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { events } from "./bench/events.mjs";
+import { knowledge } from "./bench/knowledge.mjs";
 import { logs } from "./bench/logs.mjs";
 import { stats } from "./bench/stats.mjs";
 import { timeline } from "./bench/timeline.mjs";
@@ -20,38 +21,30 @@ const clean = Object.fromEntries(
   Object.entries(process.env).filter(([name]) => !/^(KB_|DIFY_)/.test(name)),
 );
 
+/** What is measured, by the word that picks it. */
+const parts = {
+  starts: () => starts(Number(process.argv[3] ?? 25)),
+  tree,
+  lists,
+  bulk,
+  events,
+  timeline,
+  logs,
+  stats,
+  knowledge,
+};
+
 if (serves) {
   serveList(Number(process.argv[3]));
 } else {
   prepare();
-  if (process.argv[2] === "events") {
-    await events({ folder, wf, clean, loop, measured, median });
-    rmSync(folder, { recursive: true, force: true });
-    process.exit(0);
+  const picked = process.argv[2];
+  if (picked !== undefined && !Object.hasOwn(parts, picked))
+    throw new Error(`parts are ${Object.keys(parts).join(", ")}`);
+  const tools = { folder, kb, wf, clean, loop, measured, median, openSandbox };
+  for (const [name, part] of Object.entries(parts)) {
+    if (picked === undefined || picked === name) await part(tools);
   }
-  if (process.argv[2] === "logs") {
-    await logs({ folder, wf, clean, measured, median });
-    rmSync(folder, { recursive: true, force: true });
-    process.exit(0);
-  }
-  if (process.argv[2] === "stats") {
-    await stats({ folder, wf, clean, measured });
-    rmSync(folder, { recursive: true, force: true });
-    process.exit(0);
-  }
-  if (process.argv[2] === "timeline") {
-    await timeline({ folder, wf, clean, measured, median });
-    rmSync(folder, { recursive: true, force: true });
-    process.exit(0);
-  }
-  if (process.argv[2] !== "lists") await starts(Number(process.argv[2] ?? 25));
-  await tree();
-  await lists();
-  await bulk();
-  await events({ folder, wf, clean, loop, measured, median });
-  await logs({ folder, wf, clean, measured, median });
-  await stats({ folder, wf, clean, measured });
-  await timeline({ folder, wf, clean, measured, median });
   rmSync(folder, { recursive: true, force: true });
 }
 

@@ -53,8 +53,8 @@ export function pageOf(returns: Returns<never>, answer: unknown): Page {
 
 /**
  * Every wanted row, page after page, each once. `ask` sends one request with the paging parameters
- * given. Numbered pages end on a short page, never on `has_more`, which is wrong on an exactly full
- * last page (server §5). `progress` is kept up to date while rows are given out, and so is `seen`.
+ * given. Numbered pages end on a short page, or when there are as many rows as the server counts, never
+ * on `has_more`, which is wrong on an exactly full last page (server §5). `progress` is kept up to date while rows are given out, and so is `seen`.
  */
 export async function* rowsOf(
   returns: Returns<never>,
@@ -99,7 +99,9 @@ export async function* rowsOf(
     }
     after = nextAfter(returns, rows);
     const ended =
-      returns.kind === "cursor" ? more === false || rows.length === 0 : rows.length < size;
+      returns.kind === "cursor"
+        ? more === false || rows.length === 0
+        : rows.length < size || (total !== undefined && progress.shown >= total);
     if (ended) {
       progress.complete = true;
       return;

@@ -1,0 +1,241 @@
+// A directory synced and a knowledge base exported: requests, documents a second, memory.
+// `node knowledge.mjs serve` is the server, in a process of its own; it keeps what it is sent.
+import { spawn } from "node:child_process";
+import { createHash } from "node:crypto";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const base = "11111111-1111-4111-8111-111111111111";
+const idOf = (index) => `22222222-2222-4222-8222-${String(index).padStart(12, "0")}`;
+
+if (process.argv[2] === "serve") serve();
+
+/** As much of a server as sync and export need; counts requests and the time it works itself. */
+function serve() {
+  const { zipSync } = createRequire(import.meta.url)("fflate");
+  const documents = new Map();
+  const fields = [];
+  const counts = { lists: 0, zips: 0, writes: 0, other: 0, busy: 0 };
+  const shown = (document) => ({
+    id: document.id,
+    position: document.index,
+    data_source_type: "upload_file",
+    data_source_info: { upload_file_id: document.id },
+    data_source_detail_dict: {
+      upload_file: { id: document.id, name: document.name, extension: "txt", size: 1 },
+    },
+    dataset_process_rule_id: "rule",
+    name: document.name,
+    created_from: "api",
+    created_at: 1_790_000_000 + document.index,
+    indexing_status: "completed",
+    error: null,
+    enabled: true,
+    archived: false,
+    display_status: "available",
+    word_count: 10,
+    doc_form: "text_model",
+    doc_metadata: document.metadata,
+  });
+
+  const answer = (method, path, query, body) => {
+    if (path === `/v1/datasets/${base}`) {
+      counts.other++;
+      const search = { search_method: "keyword_search", top_k: 2 };
+      return {
+        id: base,
+        name: "Bench",
+        description: "",
+        permission: "only_me",
+        indexing_technique: "economy",
+        doc_form: "text_model",
+        tags: [],
+        retrieval_model_dict: search,
+      };
+    }
+    if (path.endsWith("/documents/metadata")) {
+      counts.writes++;
+      for (const { document_id, metadata_list } of body.operation_data)
+        documents.get(document_id).metadata = metadata_list.map((each) => ({
+          ...each,
+          type: "string",
+        }));
+      return { result: "success" };
+    }
+    if (path.endsWith("/metadata")) {
+      if (method === "GET") return { doc_metadata: fields, built_in_field_enabled: false };
+      counts.writes++;
+      const field = { id: idOf(fields.length), ...body, count: 0 };
+      fields.push(field);
+      return field;
+    }
+    if (path.endsWith("/create-by-text")) {
+      counts.writes++;
+      const index = documents.size;
+      const document = { id: idOf(index), index, name: body.name, text: body.text, metadata: [] };
+      documents.set(document.id, document);
+      return { document: shown(document), batch: "1" };
+    }
+    if (path.endsWith("/documents")) {
+      counts.lists++;
+      const [page, limit] = [Number(query.get("page")), Number(query.get("limit"))];
+      const newest = documents.size - (page - 1) * limit;
+      const data = [];
+      for (let index = newest - 1; index >= Math.max(0, newest - limit); index--)
+        data.push(shown(documents.get(idOf(index))));
+      return { data, has_more: data.length === limit, limit, total: documents.size, page };
+    }
+    counts.other++;
+    const { id } = [...documents.values()][0] ?? {};
+    return { ...(id && shown(documents.get(id))), document_process_rule: { mode: "automatic" } };
+  };
+
+  const server = createServer((request, response) => {
+    const pieces = [];
+    request.on("data", (piece) => pieces.push(piece));
+    request.on("end", () => {
+      const { pathname, searchParams } = new URL(request.url, "http://localhost");
+      if (pathname === "/counts") {
+        response.end(JSON.stringify(counts));
+        for (const name of Object.keys(counts)) counts[name] = 0;
+        return;
+      }
+      const start = performance.now();
+      const body = pieces.length > 0 ? JSON.parse(Buffer.concat(pieces).toString()) : undefined;
+      if (pathname.endsWith("/download-zip")) {
+        counts.zips++;
+        const files = body.document_ids.map((id) => [
+          `${id}.md`,
+          Buffer.from(documents.get(id).text),
+        ]);
+        response.writeHead(200, { "content-type": "application/zip" });
+        response.end(zipSync(Object.fromEntries(files), { level: 0 }));
+      } else {
+        const text = JSON.stringify(answer(request.method, pathname, searchParams, body));
+        response.writeHead(200, { "content-type": "application/json" });
+        response.end(text);
+      }
+      counts.busy += performance.now() - start;
+    });
+  });
+  server.listen(0, "127.0.0.1", () => console.log(server.address().port));
+}
+
+/** Prints what a sync and an export of 10,000 documents cost. */
+export async function knowledge({ folder, kb, clean, loop, measured, openSandbox }) {
+  const count = 10_000;
+  const lanes = 3;
+  const directory = join(folder, "docs");
+  for (let part = 0; part < 100; part++) {
+    mkdirSync(join(directory, String(part)), { recursive: true });
+    for (let index = 0; index < count / 100; index++)
+      writeFileSync(
+        join(directory, String(part), `${index}.md`),
+        `Page ${part} ${index}. `.repeat(60),
+      );
+  }
+  const open = async () => {
+    const child = spawn(process.execPath, [fileURLToPath(import.meta.url), "serve"], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    const port = await new Promise((resolve) => child.stdout.once("data", resolve));
+    return { child, origin: `http://127.0.0.1:${String(port).trim()}` };
+  };
+  const counted = async (origin) => (await fetch(`${origin}/counts`)).json();
+
+  // Against the sandbox, which works as a server does: one that answers at once would only measure
+  // how little a bare loop does.
+  const { child: sandbox, address } = await openSandbox();
+  const headers = { authorization: `Bearer ${address.key}`, "content-type": "application/json" };
+  const made = async (name) => {
+    const body = JSON.stringify({ name, indexing_technique: "economy" });
+    const answer = await fetch(`${address.base_url}/datasets`, { method: "POST", headers, body });
+    return (await answer.json()).id;
+  };
+  const some = join(directory, "some");
+  const few = 3000;
+  for (let index = 0; index < few; index++) {
+    mkdirSync(join(some, String(index % 30)), { recursive: true });
+    writeFileSync(join(some, String(index % 30), `${index}.md`), `Page ${index}. `.repeat(60));
+  }
+  const bare = loop(`
+    const { readdirSync, readFileSync } = require("node:fs");
+    const folder = ${JSON.stringify(`${some}/`)};
+    const paths = readdirSync(folder, { recursive: true }).filter((path) => path.endsWith(".md"));
+    let next = 0;
+    await Promise.all(Array.from({ length: ${lanes} }, async () => {
+      for (let path = paths[next++]; path; path = paths[next++]) {
+        const { body } = await agent.request({
+          origin: ${JSON.stringify(new URL(address.base_url).origin)}, path: "/v1/datasets/${await made("Bare")}/document/create-by-text", method: "POST",
+          headers: ${JSON.stringify(headers)},
+          body: JSON.stringify({ name: path, text: readFileSync(folder + path, "utf8"), indexing_technique: "economy" }),
+        });
+        await body.json();
+      }
+    }));`);
+  const bareRun = await measured(["-e", bare], clean);
+  const sandboxEnv = {
+    ...clean,
+    KB_CONFIG_DIR: join(folder, "none"),
+    KB_BASE_URL: address.base_url,
+    KB_KEY: address.key,
+  };
+  const into = await made("Sync");
+  const first = await measured([kb, "sync", into, some, "--no-wait", "-q"], sandboxEnv);
+  sandbox.kill("SIGTERM");
+  rmSync(some, { recursive: true });
+
+  const { child, origin } = await open();
+  const env = {
+    ...clean,
+    KB_CONFIG_DIR: join(folder, "none"),
+    KB_BASE_URL: `${origin}/v1`,
+    KB_KEY: "dataset-bench",
+  };
+  const sync = [kb, "sync", base, directory, "--concurrency", String(lanes), "-q"];
+  await measured(sync, env);
+  await counted(origin);
+  const second = await measured(sync, env);
+  const again = await counted(origin);
+  const own = second.seconds - again.busy / 1000;
+  const share = (100 * bareRun.seconds) / first.seconds;
+  const over = (is) => (is ? "  over" : "");
+  console.log(
+    `\nkb sync, ${few} new files: bare loop ${rate(few / bareRun.seconds)}/s, kb sync ${rate(few / first.seconds)}/s: ${share.toFixed(0)} % (≥ 90)${share < 90 ? "  under" : ""}`,
+  );
+  console.log(
+    `  ${count} files, unchanged: ${again.lists} list requests (≤ 100)${over(again.lists > 100)}, ${again.writes} writes (0)${over(again.writes > 0)}, ${own.toFixed(1)} s beside the server's ${(again.busy / 1000).toFixed(1)} s (< 3)${over(own > 3)}, ${second.megabytes.toFixed(0)} MB (< 150)${over(second.megabytes > 150)}`,
+  );
+
+  const target = join(folder, "backup");
+  const exported = await measured([kb, "export", base, target, "-q"], env);
+  const asked = await counted(origin);
+  const each = (100 * (asked.zips + asked.other)) / count;
+  console.log(
+    `kb export of ${count}: ${each.toFixed(2)} requests for 100 documents beside ${asked.lists} lists (≤ 1.1)${over(each > 1.1)}, ${rate(count / exported.seconds)}/s, ${exported.megabytes.toFixed(0)} MB`,
+  );
+  child.kill();
+
+  const shards = await open();
+  const shardEnv = { ...env, KB_BASE_URL: `${shards.origin}/v1` };
+  await measured(sync, shardEnv);
+  await counted(shards.origin);
+  for (let index = 1; index <= 8; index++)
+    await measured([...sync, "--shard", `${index}/8`], shardEnv);
+  const all = await counted(shards.origin);
+  console.log(
+    `  eight shards, unchanged: ${all.lists} list requests, ${(all.lists / again.lists).toFixed(1)} lists' worth for eight (≤ 16)${over(all.lists > 16 * again.lists)}, ${all.writes} writes`,
+  );
+  shards.child.kill();
+
+  const block = Buffer.alloc(64 * 1024 * 1024, 7);
+  const start = performance.now();
+  createHash("sha256").update(block).digest("hex");
+  const speed = 64 / ((performance.now() - start) / 1000);
+  console.log(`SHA-256 as it is used: ${rate(speed)} MB/s (≥ 400)${speed < 400 ? "  under" : ""}`);
+}
+
+const rate = (number) => number.toFixed(0);
