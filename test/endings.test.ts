@@ -114,6 +114,7 @@ describe("a followed run ends with the code of what became of it", () => {
           .map(() => "at"),
         "end",
       ]);
+      expect(JSON.parse(lines.at(-1) ?? "")).toMatchObject({ end: { exit } });
       expect((await wf(["replay", record, "-q"])).exit).toBe(13);
     },
   );

@@ -47,7 +47,7 @@ test.each(runs)("%s does not differ from itself", async (title) => {
   const path = await fileOf(title);
   const ran = await diff([path, path, "--exit-code", "--timing", "0%", "-o", "json"]);
   expect(ran.exit, ran.err).toBe(0);
-  expect(JSON.parse(ran.out)).toMatchObject({ differences: [], reversed: [], outputs: [] });
+  expect(JSON.parse(ran.out)).toMatchObject({ same: true, differences: [], outputs: [] });
 });
 
 test("of two recorded runs it says what was another", async () => {
@@ -89,6 +89,17 @@ test("an order is one only where nothing ran side by side", async () => {
   });
   const parallel = await written(runOf([node("B", 0, 15), node("A", 10, 20), node("C", 5, 25)]));
   expect((await diff([one, parallel, "--exit-code"])).exit).toBe(0);
+});
+
+test("a node that comes last now has changed places with all others", async () => {
+  const inOrder = (titles: string) =>
+    written(runOf([...titles].map((title, index) => node(title, index * 10, index * 10 + 10))));
+  const ran = await diff([await inOrder("ABCD"), await inOrder("BCDA"), "-o", "json"]);
+  expect((JSON.parse(ran.out) as { reversed: unknown }).reversed).toEqual([
+    { before: "A", after: "B" },
+    { before: "A", after: "C" },
+    { before: "A", after: "D" },
+  ]);
 });
 
 test("a loop is one node with all its rounds", async () => {

@@ -160,6 +160,49 @@ describe("many rounds", () => {
     expect(expanded[401]).toBe("  #200 Fetch | failed | 3.98 s | 10 ms | 3");
   });
 
+  test("of a loop in a loop are one row as well", async () => {
+    const path = join(home, "nested.jsonl");
+    let at = 0;
+    const event = (kind: string, data: object) =>
+      JSON.stringify({ at: at++, event: { event: kind, workflow_run_id: "r", data } });
+    const step = (round: number) => {
+      const node = { id: `s${round}`, node_id: "s", title: "Step", loop_id: "in" };
+      return [
+        event("node_started", { ...node, inputs_truncated: false }),
+        event("node_finished", { ...node, inputs_truncated: false, status: "succeeded" }),
+      ];
+    };
+    const inner = (round: number) => [
+      event("loop_next", { id: "out", node_id: "out", index: round }),
+      event("loop_started", { id: "in", node_id: "in", title: "Inner", loop_id: "out" }),
+      ...step(2 * round),
+      event("loop_next", { id: "in", node_id: "in", index: 1 }),
+      ...step(2 * round + 1),
+      event("loop_completed", { id: "in", node_id: "in", status: "succeeded" }),
+    ];
+    const lines = [
+      event("workflow_started", { id: "r" }),
+      event("loop_started", { id: "out", node_id: "out", title: "Outer" }),
+      ...Array.from({ length: 10 }, (_, round) => inner(round)).flat(),
+      event("loop_completed", { id: "out", node_id: "out", status: "succeeded" }),
+      event("workflow_finished", { id: "r", status: "succeeded" }),
+    ];
+    await writeFile(path, lines.join("\n"));
+    const labels = async (...flags: readonly string[]) =>
+      rowsOf((await timeline([path, ...flags])).out)
+        .filter((row) => !row.startsWith("#"))
+        .map((row) => row.split(" | ")[0]);
+    expect(await labels()).toEqual(["node", "Outer", "  10× Inner", "    20× Step"]);
+    expect((await labels("--expand")).slice(0, 6)).toEqual([
+      "node",
+      "Outer",
+      "  #1 Inner",
+      "    #1 Step",
+      "    #2 Step",
+      "  #2 Inner",
+    ]);
+  });
+
   test("up to five are shown", async () => {
     const path = join(home, "five.jsonl");
     await writeFile(path, iterated(5));
