@@ -3,6 +3,7 @@ import { CliError } from "../errors.ts";
 import { sha256 } from "./kb-bundle.ts";
 import { contentsOf } from "./kb-contents.ts";
 import { stateOf } from "./kb-state.ts";
+import type { KbState } from "./kb-state.ts";
 import { changedSince } from "./sync-git.ts";
 import { apply } from "./sync-apply.ts";
 import type { Done } from "./sync-apply.ts";
@@ -37,7 +38,7 @@ export interface SyncInput extends Selection {
 /** Uploads at once, where nothing is said: a stock server serves ten connections (server §20). */
 const usualLanes = 3;
 /** Files read at once. */
-const readers = 4;
+const readers = 8;
 /** ms without a further change before a directory that is watched is synced. */
 const calm = 500;
 
@@ -96,13 +97,16 @@ async function* once(
       },
     );
   }
-  const state = await stateOf(dataset_id, context);
+  // The server is asked while the files are read; only --since has to wait for its answer.
+  const asked = stateOf(dataset_id, context);
+  asked.catch(() => {}); // told where it is waited for
   const whole = (path: string) => (prefix === undefined ? path : `${prefix}/${path}`);
   const share = all.filter(({ path }) => isInShard(whole(path), shard));
-  const looked = await wantedPaths(share, input, state.documents, whole, context);
+  const looked = await wantedPaths(share, input, asked, whole, context);
   const read = await allMapped(looked, readers, (found) =>
     fileAt(found, input, input.metadata_from !== undefined, context),
   );
+  const state = await asked;
   const files = read.filter(isFile).map((file) => ({
     ...file,
     metadata: { ...file.metadata, ...patternValues(file.path, patterns) },
@@ -192,12 +196,13 @@ const isFile = (each: LocalFile | Unfit): each is LocalFile => "hash" in each;
 async function wantedPaths<T extends { readonly path: string }>(
   found: readonly T[],
   { since, directory }: SyncInput,
-  documents: readonly { readonly metadata: Readonly<Record<string, string | number>> }[],
+  asked: Promise<KbState>,
   whole: (path: string) => string,
   context: Context,
 ): Promise<readonly T[]> {
   if (since === undefined) return found;
   const changed = await changedSince(since, directory, context);
+  const { documents } = await asked;
   const there = new Set(
     documents
       .filter(({ metadata }) => /^[0-9a-f]{64}$/.test(String(metadata[fields.hash] ?? "")))
