@@ -1,12 +1,17 @@
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
 import { defineConfig } from "rolldown";
+import { licences } from "./scripts/licences.mjs";
+
+const sqlite = dirname(createRequire(import.meta.url).resolve("node-sqlite3-wasm"));
 
 // Chunks keep the lazy parts lazy. What every command needs is one file: reading thirty small ones
-// costs more than the rest of a start. The package that finds its .wasm beside itself stays
-// out.
+// costs more than the rest of a start. Nothing is left to be installed: the programs work offline.
 export default defineConfig({
-  input: { main: "src/main.ts" },
+  input: { main: "src/main.ts", "keyring-child": "src/keyring-child.ts" },
   platform: "node",
-  external: ["node-sqlite3-wasm"],
+  external: ["@napi-rs/keyring"], // optional, and looks for its binary beside itself
   plugins: [
     {
       // Commander loads child_process (4 ms) for subcommands that are programs of their own; we have
@@ -18,6 +23,14 @@ export default defineConfig({
           : null,
       load: (id) => (id === "\0no-child-process" ? "module.exports = {};" : null),
     },
+    {
+      name: "sqlite-beside-the-bundle", // it looks for its .wasm in the folder of the running file
+      generateBundle() {
+        const fileName = "node-sqlite3-wasm.wasm";
+        this.emitFile({ type: "asset", fileName, source: readFileSync(join(sqlite, fileName)) });
+      },
+    },
+    licences,
   ],
   output: {
     dir: "dist",
@@ -31,15 +44,23 @@ export default defineConfig({
       groups: [
         {
           name: "core",
-          test: /src\/(operations|errors|json|nearest|version|cli\/(run|program|command|commands|globals|made-by|color|help|help-topic|topics)\.|commands\/([a-z-]*tasks|as-events))|commander|leven/,
+          test: /src\/(operations\/(operation|shared)|errors|json|nearest|version|secrets|is-on|render\/outputs|cli\/(run|program|command|commands|globals|made-by|color|help|topic-names)\.|commands\/(tasks?|as-events)\.)|commander|leven/,
+        },
+        {
+          name: "kb",
+          test: /src\/(operations\/(of-kb|knowledge|documents|chunks|metadata|tags|models|pipeline)|commands\/kb-tasks)\./,
+        },
+        {
+          name: "wf",
+          test: /src\/(operations\/(of-wf|workflows|forms|files|chats|completions|apps|audio|annotations)|commands\/(workflow-tasks|log-filters|stats-fields))\./,
         },
         { name: "tell", test: /src\/(render\/text|cli\/(tell|failure))\./ },
-        { name: "client", test: /src\/api\/(client|refusal|answer|events)\.|eventsource-parser/ },
-        { name: "render", test: /src\/render\/(?!progress|jq|format-names)/ },
         {
           name: "perform",
-          test: /src\/(duration|api|config|cli\/(perform|session|input|names|options|values|dry-run))/,
+          test: /src\/(duration|api\/(?!client|network-failure|unpacked|refusal|answer|events)|config|cli\/(perform|session|input|lookup|options|values|dry-run)|render\/(progress|screen|outputs))/,
         },
+        { name: "client", test: /src\/api\/|eventsource-parser/ },
+        { name: "render", test: /src\/render\/(?!jq|format-names)/ },
       ],
     },
   },

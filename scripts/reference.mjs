@@ -23,9 +23,9 @@ try {
   const { manPage, referencePage } = await import(built);
   const docs = join(root, "docs");
   mkdirSync(join(docs, "man"), { recursive: true });
-  writeFileSync(join(docs, "reference.md"), referencePage());
+  writeFileSync(join(docs, "reference.md"), await referencePage());
   for (const program of ["kb", "wf"]) {
-    writeFileSync(join(docs, "man", `${program}.1`), manPage(program));
+    writeFileSync(join(docs, "man", `${program}.1`), await manPage(program));
   }
 } finally {
   rmSync(folder, { recursive: true, force: true });

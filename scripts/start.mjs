@@ -1,17 +1,21 @@
 // The main job on a sandbox of its own: real command lines in child processes, typed and answered.
+//   npm start -- --keep             leaves the sandbox running
+//   npm start -- --package FOLDER   takes the programs of an installed package instead of the clone's
 import { spawn } from "node:child_process";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { prepare, root } from "./prepare.mjs";
 
-prepare();
+const at = process.argv.indexOf("--package");
+const installed = at < 0 ? root : process.argv[at + 1];
+if (at < 0) prepare();
 
 /** What the commands keep of themselves, and a recording: gone when the tour ends. */
 const home = mkdtempSync(join(tmpdir(), "kb-tour-"));
 process.on("exit", () => rmSync(home, { recursive: true, force: true }));
 
-const program = (name) => join(root, "bin", `${name}.js`);
+const program = (name) => join(installed, "bin", `${name}.js`);
 const environment = {
   ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(KB_|DIFY_)/.test(name))),
   KB_CONFIG_DIR: join(home, "config"),

@@ -17,6 +17,7 @@ const checks = long
       ["lint", "oxlint", ["--deny-warnings", "src", "test", "scripts", "bin"]],
       ["format", "oxfmt", ["--check", "src", "test", "scripts", "bin"]],
       ["unused code", "knip", []],
+      ["package", "publint", ["--strict"]],
     ];
 const failed = [];
 for (const [name, command, args] of checks) {

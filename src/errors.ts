@@ -90,12 +90,17 @@ const diskReasons: Readonly<Record<string, string>> = {
   EDQUOT: "the quota of the disk is used up",
   EFBIG: "the file is larger than is allowed",
   EMFILE: "too many files are open",
+  EIO: "the disk fails (input/output error)",
 };
-const full = ["ENOSPC", "EDQUOT", "EFBIG", "EMFILE"];
+/** What the operating system says about a file in plain words; of anything else its own message. */
+export const reasonOf = (error: unknown): string =>
+  diskProblem(error)?.reason ?? (error instanceof Error ? error.message : String(error));
+
+const machine = ["ENOSPC", "EDQUOT", "EFBIG", "EMFILE", "EIO"];
 
 /**
  * What the operating system says about a file, in plain words, and the kind of failure: a wrong path
- * is one of usage, a machine without room is not. Undefined for any other error.
+ * is one of usage, a machine that fails or has no room is not. Undefined for any other error.
  */
 export function diskProblem(
   error: unknown,
@@ -104,5 +109,5 @@ export function diskProblem(
   const reason = diskReasons[code];
   return reason === undefined
     ? undefined
-    : { reason, kind: full.includes(code) ? "failure" : "usage" };
+    : { reason, kind: machine.includes(code) ? "failure" : "usage" };
 }

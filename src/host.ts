@@ -1,4 +1,5 @@
 import type { Dispatcher } from "undici";
+import type { Secrets } from "./secrets.ts";
 
 /** Where text goes: standard output or standard error. */
 export interface Output {
@@ -9,6 +10,8 @@ export interface Output {
   readonly columns: number;
   /** The terminal itself, for what redraws; undefined when it is none. */
   readonly terminal: NodeJS.WriteStream | undefined;
+  /** How often the program was stopped and went on (Ctrl-Z, `fg`): others have written meanwhile. */
+  readonly resumed?: number;
   /** True once the reader has gone away (`| head`); further writes do nothing. */
   readonly closed: boolean;
 }
@@ -76,8 +79,27 @@ export interface Child {
   kill(signal: NodeJS.Signals): void;
 }
 
+/**
+ * Where the operating system keeps secrets, by a name. Each call rejects within two seconds when
+ * nothing answers; the message says why.
+ */
+export interface Keyring {
+  /** Undefined where nothing rests under the name. */
+  get(name: string): Promise<string | undefined>;
+  /** Replaces what is there. */
+  set(name: string, secret: string): Promise<void>;
+  /** Also where nothing is there. */
+  delete(name: string): Promise<void>;
+}
+
 /** Everything the programs may touch outside themselves. `main.ts` builds the real one, tests theirs. */
-export interface Host {
+export interface Host extends Outside {
+  /** Keys and passwords in use: `stderr` masks them by itself, what goes elsewhere asks. */
+  readonly secrets: Secrets;
+}
+
+/** The same as it is handed in, before the program begins. */
+export interface Outside {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Name and version of Node, platform: `v20.19.0 linux-x64`. */
   readonly platform: string;
@@ -104,11 +126,14 @@ export interface Host {
   /** Aborted by a signal; `reason` is its name: SIGINT, SIGTERM or SIGHUP. */
   readonly signal: AbortSignal;
   now(): Date;
+  /** Whole ms since some moment, for durations: it goes on evenly when the clock is set. */
+  elapsed(): number;
   /** Resolves after `ms`, or rejects when `signal` (or the host's own) is aborted. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
   /** 0 ≤ x < 1, for jitter. */
   random(): number;
   dispatcher(settings: ConnectionSettings): Promise<Dispatcher>;
+  keyring(): Promise<Keyring>;
   /** Runs a program. `collect` keeps its standard output, otherwise it shares ours. */
   spawn(
     command: string,

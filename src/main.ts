@@ -4,9 +4,10 @@ import { fileURLToPath } from "node:url";
 import type { Dispatcher } from "undici";
 import { run } from "./cli/run.ts";
 import { diskFiles } from "./disk.ts";
-import { CliError } from "./errors.ts";
+import { CliError, reasonOf } from "./errors.ts";
 import type { FailureKind } from "./errors.ts";
-import type { Child, ConnectionSettings, Host, Output } from "./host.ts";
+import type { Child, ConnectionSettings, Host, Keyring, Outside, Output } from "./host.ts";
+import { proxiesOf } from "./proxies.ts";
 
 /**
  * Runs `kb` or `wf` on this process and ends it with the exit code. The process ends at once when
@@ -17,27 +18,35 @@ export async function main(program: "kb" | "wf"): Promise<never> {
   process.exit(code);
 }
 
-function hostOfProcess(): Host {
+function hostOfProcess(): Outside {
   const { env } = process;
   const signal = signalOf();
   return {
     env,
     platform: `${process.version} ${process.platform}-${process.arch}`,
-    cwd: process.cwd(),
+    cwd: currentFolder(),
     // Bundled, this file is dist/main.js; the folder beside it holds `kb` and `wf`.
     binFolder: fileURLToPath(new URL("../bin/shims", import.meta.url)),
     pathSeparator: delimiter,
     process: { pid: process.pid, isAlive },
-    stdin: { isTTY: Boolean(process.stdin.isTTY), bytes: () => typedBytes(signal) },
-    stdout: outputOf(process.stdout),
-    stderr: outputOf(process.stderr),
+    stdin: {
+      // Opened when it is asked for: 2 ms that help and errors do not need.
+      get isTTY() {
+        return Boolean(process.stdin.isTTY);
+      },
+      bytes: () => typedBytes(signal),
+    },
+    stdout: outputOf(process.stdout, true),
+    stderr: outputOf(process.stderr, false), // what is said there is no result
     folders: foldersOf(env),
     files: diskFiles,
     signal,
     now: () => new Date(),
+    elapsed: () => Math.floor(performance.now()),
     sleep,
     random: () => Math.random(),
     dispatcher,
+    keyring: () => keyring(signal),
     spawn: start,
     ask,
   };
@@ -56,9 +65,14 @@ async function* typedBytes(signal: AbortSignal): AsyncGenerator<Uint8Array> {
 const endOf = (signal: string): FailureKind =>
   signal === "SIGTERM" ? "terminated" : signal === "SIGHUP" ? "hangup" : "interrupted";
 
-/** Writes are awaited, so a slow reader slows the program and nothing is lost at the end. */
-function outputOf(stream: NodeJS.WriteStream): Output {
+/**
+ * Writes are awaited, so a slow reader slows the program and nothing is lost at the end. What
+ * `matters` and cannot be written, on a full disk, fails the command.
+ */
+function outputOf(stream: NodeJS.WriteStream, matters: boolean): Output {
   let closed = false;
+  let resumed = 0;
+  if (stream.isTTY) process.on("SIGCONT", () => void resumed++);
   // Without a listener a closed reader would crash the process even though write() has a callback.
   stream.on("error", () => {});
   return {
@@ -67,12 +81,11 @@ function outputOf(stream: NodeJS.WriteStream): Output {
         ? Promise.resolve()
         : new Promise((resolve, reject) => {
             stream.write(text, (error) => {
-              const code = error && "code" in error ? error.code : undefined;
-              if (!error) resolve();
-              else if (code === "EPIPE" || code === "ERR_STREAM_DESTROYED") {
-                closed = true;
-                resolve();
-              } else reject(new CliError("failure", `output cannot be written: ${error.message}`));
+              if (!error) return resolve();
+              const code = "code" in error ? error.code : undefined;
+              if (code === "EPIPE" || code === "ERR_STREAM_DESTROYED") closed = true;
+              else if (matters) return reject(outputLost(error));
+              resolve();
             });
           }),
     isTTY: Boolean(stream.isTTY),
@@ -80,14 +93,41 @@ function outputOf(stream: NodeJS.WriteStream): Output {
     get columns() {
       return stream.isTTY ? stream.columns || 80 : Infinity;
     },
+    get resumed() {
+      return resumed;
+    },
     get closed() {
       return closed;
     },
   };
 }
 
+const outputLost = (cause: Error) =>
+  new CliError("failure", `output cannot be written: ${reasonOf(cause)}`, {
+    cause,
+    code: "output",
+  });
+
+/** Where the process stands; the root where that folder was taken away. */
+function currentFolder(): string {
+  try {
+    return process.cwd();
+  } catch {
+    return "/";
+  }
+}
+
+/** The root, where the system knows no home: as for services. */
+function systemHome(): string {
+  try {
+    return homedir();
+  } catch {
+    return "/";
+  }
+}
+
 function foldersOf(env: NodeJS.ProcessEnv): Host["folders"] {
-  const home = () => env["HOME"] || env["USERPROFILE"] || homedir();
+  const home = () => env["HOME"] || env["USERPROFILE"] || systemHome();
   const windows = process.platform === "win32";
   const folder = (own: string, xdg: string, below: string, appData: "APPDATA" | "LOCALAPPDATA") =>
     env[own] ||
@@ -144,12 +184,22 @@ function sleep(ms: number, signal?: AbortSignal): Promise<void> {
 async function dispatcher({ connectTimeout, caFile }: ConnectionSettings): Promise<Dispatcher> {
   const ca = caFile === undefined ? undefined : await certificates(caFile);
   const connect = { timeout: connectTimeout, ...(ca && { ca }) };
-  const proxied = ["HTTP_PROXY", "HTTPS_PROXY"].some(
-    (name) => process.env[name] || process.env[name.toLowerCase()],
-  );
-  if (proxied) {
-    const { EnvHttpProxyAgent } = await import("undici");
-    return new EnvHttpProxyAgent({ connect, ...(ca && { requestTls: { ca }, proxyTls: { ca } }) });
+  const proxies = proxiesOf(process.env);
+  if (proxies) {
+    const { EnvHttpProxyAgent, Pool } = await import("undici");
+    return new EnvHttpProxyAgent({
+      ...proxies,
+      connect,
+      requestTls: connect,
+      proxyTls: connect,
+      clientFactory(origin, options) {
+        const pool = new Pool(origin, { ...options, headersTimeout: connectTimeout });
+        const open = pool.connect.bind(pool);
+        return Object.assign(pool, {
+          connect: (tunnel: Dispatcher.ConnectOptions) => open(tunnel).catch(noTunnel),
+        });
+      },
+    });
   }
   // Node 20 optimises undici's WebAssembly parser in the background and waits for that at exit: 80 ms
   // of a request's 195; on long lists it takes 20 MB more. Without its optimising compiler the
@@ -167,14 +217,37 @@ async function dispatcher({ connectTimeout, caFile }: ConnectionSettings): Promi
   return Object.assign(agent, { request: request.bind(agent) });
 }
 
-/** The system's authorities and those of a file: naming `ca` alone would replace the former. */
+/** Marks what happened before anything could be sent to the server. */
+function noTunnel(cause: unknown): never {
+  throw Object.assign(new Error("no tunnel through the proxy", { cause }), { code: "ERR_TUNNEL" });
+}
+
+/**
+ * Node's own authorities, those of NODE_EXTRA_CA_CERTS and those of a file: naming `ca` alone would
+ * replace the others.
+ */
 async function certificates(path: string): Promise<string[]> {
   const { rootCertificates } = await import("node:tls");
   const { readFile } = await import("node:fs/promises");
   const pem = await readFile(path, "utf8").catch((cause: unknown) => {
     throw new CliError("usage", `the certificate file ${path} cannot be read`, { cause });
   });
-  return [...rootCertificates, pem];
+  if (!pem.includes("-----BEGIN CERTIFICATE-----")) {
+    throw new CliError("usage", `${path} holds no certificate`, {
+      hint: "--ca-file takes PEM: text that begins with -----BEGIN CERTIFICATE-----",
+    });
+  }
+  const extra = process.env["NODE_EXTRA_CA_CERTS"];
+  const more = extra ? await readFile(extra, "utf8").catch(() => "") : ""; // Node warns of it
+  return [...rootCertificates, more, pem];
+}
+
+/** Loaded when a key rests there or is to. What is asked of it ends with us, however we end. */
+async function keyring(signal: AbortSignal): Promise<Keyring> {
+  const { systemKeyring } = await import("./keyring.ts");
+  const ended = new AbortController();
+  process.once("exit", () => ended.abort());
+  return systemKeyring(process.execPath, AbortSignal.any([signal, ended.signal]));
 }
 
 function start(
@@ -182,25 +255,30 @@ function start(
   args: readonly string[],
   options: { env: Host["env"]; collect?: boolean; shell?: boolean },
 ): Child {
-  // Loaded here and at once: most commands start no other, and the caller wants a child, not a promise.
-  const { spawn } = process.getBuiltinModule("node:child_process");
-  const child = spawn(command, args, {
-    env: options.env,
-    shell: options.shell ?? false,
-    stdio: ["inherit", options.collect ? "pipe" : "inherit", "inherit"],
-  });
   const pieces: Buffer[] = [];
-  child.stdout?.on("data", (piece: Buffer) => pieces.push(piece));
-  const exit = new Promise<number>((resolve, reject) => {
-    child.on("error", reject);
-    child.on("close", (code, signal) =>
-      resolve(code ?? 128 + (signal ? constants.signals[signal] : 0)),
-    );
+  // Loaded when something is started. On Windows it finds programs that are scripts, as kb.cmd is.
+  const started = import("cross-spawn").then(({ default: spawn }) => {
+    const child = spawn(command, [...args], {
+      env: { ...options.env },
+      shell: options.shell ?? false,
+      stdio: ["inherit", options.collect ? "pipe" : "inherit", "inherit"],
+    });
+    child.stdout?.on("data", (piece: Buffer) => pieces.push(piece));
+    const exit = new Promise<number>((resolve, reject) => {
+      child.on("error", reject);
+      child.on("close", (code, signal) =>
+        resolve(code ?? 128 + (signal ? constants.signals[signal] : 0)),
+      );
+    });
+    return { exit, kill: (name: NodeJS.Signals) => child.kill(name) };
   });
+  const exit = started.then((child) => child.exit);
+  const output = exit.then(() => Buffer.concat(pieces).toString());
+  output.catch(() => {}); // whoever waits for one of the two is told
   return {
     exit,
-    output: exit.then(() => Buffer.concat(pieces).toString()),
-    kill: (signal) => void child.kill(signal),
+    output,
+    kill: (signal) => void started.then(({ kill }) => kill(signal)),
   };
 }
 
@@ -212,12 +290,13 @@ async function ask(
   const { createInterface } = await import("node:readline/promises");
   const { Writable } = await import("node:stream");
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
-  if (hidden) process.stderr.write(question);
   const reader = createInterface({
     input: process.stdin,
     output: hidden ? silent : process.stderr,
     terminal: true,
   });
+  // Only now does the terminal no longer show what is typed.
+  if (hidden) process.stderr.write(question);
   // The terminal hands Ctrl-C and Ctrl-D to the reader, not to the process.
   const left = new AbortController();
   reader.on("SIGINT", () => left.abort());

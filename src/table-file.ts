@@ -118,6 +118,7 @@ async function csv(name: string, text: string): Promise<Table> {
     // `raw` makes it give records with their text, which its types do not say.
     parse(part, {
       raw: true,
+      record_delimiter: ["\r\n", "\n", "\r"], // by itself it takes the first one it finds for all
       skip_empty_lines: true,
       ...(upTo !== undefined && { to: upTo }),
     }) as unknown as Parsed[];

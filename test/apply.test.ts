@@ -55,6 +55,11 @@ describe("a knowledge base made from a file", () => {
     ];
     expect(plan.out).toBe(`${rows.join("\n")}\n`);
     expect((await kb("apply", path, "--dry-run")).out).toBe(plan.out);
+    const grid = (await kb("plan", path, "-o", "grid", "--color", "always")).out.split("\n");
+    expect(grid[7]).toContain("\u001b[32mbind\u001b[39m");
+    expect(grid[10]).toContain("\u001b[33mswitch\u001b[39m");
+    expect(grid[10]).toContain("\u001b[31mfalse\u001b[39m");
+    expect(grid[10]).toContain("\u001b[32mtrue\u001b[39m");
     expect(writes()).toBe(before);
 
     const applied = await kb("apply", path);

@@ -356,7 +356,7 @@ describe("profiles", () => {
     expect(JSON.parse(shown.out)).toMatchObject({
       name: "work.place",
       default: true,
-      key: "dataset-****dbox",
+      key: "dataset-****dbox in the profile file",
       default_app: "echo",
     });
     const { diskFiles } = await import("../src/disk.ts");

@@ -1,12 +1,16 @@
 import { expect, test } from "vitest";
 import { http, rawServer } from "./raw-server.ts";
 import { cli } from "./support.ts";
+import type { World } from "./support.ts";
 
 const base = "11111111-1111-4111-8111-111111111111";
 const batch = "20261121120000123456";
 
 /** A server whose batch stands like this, look after look; the last one stays. */
-async function wait(looks: readonly (readonly [stage: string, done: number])[]) {
+async function wait(
+  looks: readonly (readonly [stage: string, done: number])[],
+  world: Pick<World, "elapsed"> = {},
+) {
   let look = 0;
   const server = await rawServer([
     (socket) => {
@@ -26,6 +30,7 @@ async function wait(looks: readonly (readonly [stage: string, done: number])[]) 
   return cli(["kb", "doc", "wait", base, "--batch", batch], {
     env: { KB_BASE_URL: server.baseUrl, KB_KEY: "dataset-x" },
     now: () => new Date((now += 60_000)),
+    ...world,
   });
 }
 
@@ -52,4 +57,11 @@ test("an indexing error ends it with 9 and the server's text", async () => {
   ]);
   expect(ran.exit).toBe(9);
   expect(ran.err).toContain("the model said no");
+});
+
+test("a clock that is set on by hours, as after sleep, ends no waiting", async () => {
+  const looks = Array.from({ length: 40 }, () => ["indexing", 3] as const);
+  const ran = await wait([...looks, ["completed", 8]], { elapsed: () => 0 });
+  expect(ran.exit, ran.err).toBe(0);
+  expect(ran.err).not.toContain("no movement");
 });

@@ -237,7 +237,7 @@ async function bySh(
 /** Every example, once. */
 const examples = [
   ...new Set(
-    ["kb", "wf"].flatMap((program) => commandsOf(program).flatMap((command) => command.examples)),
+    [...(await commandsOf("kb")), ...(await commandsOf("wf"))].flatMap(({ examples }) => examples),
   ),
 ];
 
@@ -279,6 +279,7 @@ test.each(examples)("%s", async (example) => {
             ...env,
             PATH,
             HOME,
+            KB_NO_KEYRING: "1",
             KB_CONFIG_DIR: join(HOME, "config"),
             PROFILE: join(HOME, "profile.ps1"),
           },

@@ -150,16 +150,22 @@ test("the limit of size is 15 MiB, or what is said", async () => {
   });
 });
 
-test("links to nothing, to a folder above and to themselves are told, others followed", async () => {
-  const place = folder({ "a/b.md": "1", "z.md": "2" });
+test("links to nothing, to folders above or elsewhere and to themselves are told, others followed", async () => {
+  const place = folder({ "a/b.md": "1", "pictures/c.gif": "GIF8", "z.md": "2" });
   symlinkSync("../a", join(place, "a", "again"));
   symlinkSync("nowhere", join(place, "dead.md"));
   symlinkSync("self", join(place, "self"));
-  symlinkSync(folder({ "c.gif": "GIF8" }), join(place, "other"));
+  symlinkSync(folder({ "c.md": "secret" }), join(place, "elsewhere"));
+  symlinkSync(join(folder({ "d.md": "secret" }), "d.md"), join(place, "file.md"));
+  symlinkSync("pictures", join(place, "same"));
   expect((await linted(place)).found).toEqual([
     "a/again link-loop",
     "dead.md broken-link",
-    "other/c.gif kind",
+    "elsewhere outside-link",
+    "file.md outside-link",
+    "pictures/c.gif kind",
+    "same/c.gif kind",
+    "same/c.gif duplicate",
     "self link-loop",
   ]);
 });
@@ -251,9 +257,15 @@ test("the handbook of the examples is fine", async () => {
   expect(await linted(handbook)).toMatchObject({ exit: 0, rows: [] });
 });
 
+test("what is no list of a server has no pages: --limit is refused", async () => {
+  const ran = await cli(["kb", "lint", folder({ "a.md": "Words." }), "--limit", "1"]);
+  expect(ran.exit).toBe(2);
+  expect(ran.err).toContain("--limit");
+});
+
 test("names on a terminal cannot act on it", async () => {
-  const place = folder({ "a\u001b[31m.md": "Words." });
+  const place = folder({ "a\u001b[8m.md": "Words." });
   const ran = await cli(["kb", "lint", place], { tty: true, columns: 200 });
-  expect(ran.out).not.toContain("\u001b[31m");
+  expect(ran.out).not.toContain("\u001b[8m");
   expect(ran.exit).toBe(14);
 });

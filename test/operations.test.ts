@@ -54,7 +54,7 @@ const cases = fixtures.flatMap(({ operation, cases: each }) =>
   each.map((one, index) => ({ name: `${operation} ${index + 1}`, operation, ...one })),
 );
 
-const commands = ["kb", "wf"].flatMap((program) => commandsOf(program));
+const commands = [...(await commandsOf("kb")), ...(await commandsOf("wf"))];
 const wordsOf = (line: readonly string[]): readonly string[] =>
   line.filter((word, at) => word !== "--app" && line[at - 1] !== "--app");
 const commandOf = (line: readonly string[]): Command | undefined =>

@@ -198,7 +198,7 @@ async function loaded(argv: readonly string[]): Promise<string[]> {
 }
 
 /** Chunks of heavy packages: agent is the part of undici that requests need. */
-const heavy = /^(agent|undici|dist|source|source2|ora|sync|jq-wasm|node-sqlite3-wasm)\b/;
+const heavy = /^(agent|undici|dist|source|ora|sync|jq-wasm|node-sqlite3-wasm|keyring|@napi-rs)\b/;
 
 test.each([
   [["kb", "--help"], []],

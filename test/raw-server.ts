@@ -1,6 +1,7 @@
 import { createServer } from "node:net";
-import type { AddressInfo, Socket } from "node:net";
+import type { AddressInfo, Server, Socket } from "node:net";
 import { afterAll } from "vitest";
+import { cli } from "./support.ts";
 
 /** A TCP server that answers each connection's request by hand. */
 export interface RawServer {
@@ -9,13 +10,20 @@ export interface RawServer {
   readonly requests: string[];
 }
 
+interface Serving {
+  /** Instead of plain TCP. */
+  readonly serve?: (served: (socket: Socket) => void) => Server;
+  readonly host?: string;
+}
+
 /** Answers request number n (from 0) with the n-th entry; the last one serves for all further. */
 export async function rawServer(
   answers: readonly ((socket: Socket, request: string) => void)[],
+  { serve = createServer, host = "127.0.0.1" }: Serving = {},
 ): Promise<RawServer> {
   const requests: string[] = [];
   const sockets = new Set<Socket>();
-  const server = createServer((socket) => {
+  const server = serve((socket) => {
     sockets.add(socket);
     socket.on("error", () => {}); // the client may go away
     let text = "";
@@ -31,13 +39,17 @@ export async function rawServer(
       answers[Math.min(requests.length, answers.length) - 1]?.(socket, request);
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  await new Promise<void>((resolve, reject) => {
+    server.on("error", reject);
+    server.listen(0, host, resolve);
+  });
   afterAll(() => {
     for (const socket of sockets) socket.destroy();
     server.close();
   });
   const { port } = server.address() as AddressInfo; // a TCP server has no other kind
-  return { baseUrl: `http://127.0.0.1:${port}/v1`, requests };
+  const name = host.includes(":") ? `[${host}]` : host;
+  return { baseUrl: `http://${name}:${port}/v1`, requests };
 }
 
 /** A whole HTTP answer. */
@@ -55,3 +67,55 @@ export const http = (
     "",
     body,
   ].join("\r\n");
+
+/** Answers of a server that has no knowledge bases, and of one that made one. */
+export const emptyPage = '{"data":[],"has_more":false,"limit":20,"total":0,"page":1}';
+export const createdKb = '{"id":"0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e","name":"A","created_at":1}';
+
+export const keys = { KB_KEY: "dataset-sandbox", KB_APP_KEY: "app-echo" };
+
+/** Answers with this text and closes. */
+export const say =
+  (...pieces: readonly (string | Uint8Array)[]) =>
+  (socket: Socket) => {
+    for (const piece of pieces) socket.write(piece);
+    socket.end();
+  };
+export const reset = (socket: Socket) => void socket.resetAndDestroy();
+
+/** Writes 2 GB after the start, and counts what it got rid of until the reader hung up. */
+export function endless(start: string): {
+  readonly answer: (socket: Socket) => void;
+  readonly counted: { bytes: number };
+} {
+  const counted = { bytes: 0 };
+  const piece = Buffer.alloc(2 ** 20, "x");
+  const answer = (socket: Socket) => {
+    const more = (error?: Error | null) => {
+      counted.bytes = socket.bytesWritten;
+      if (!error && counted.bytes < 2 ** 31) socket.write(piece, more);
+    };
+    socket.write(start, more);
+  };
+  return { answer, counted };
+}
+
+/** One line of each kind of request: a read, a write that must not be repeated, two that may be. */
+export const lines = {
+  read: ["kb", "list", "-o", "json"],
+  create: ["kb", "create", "A"],
+  rename: ["kb", "tag", "rename", "0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e", "B"],
+  remove: ["kb", "delete", "0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e", "--yes"],
+} as const;
+
+/** Runs a line against a server that answers so; tells exit, output, and the requests it saw. */
+export async function against(
+  answers: Parameters<typeof rawServer>[0],
+  line: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+) {
+  const server = await rawServer(answers);
+  const waits: number[] = [];
+  const ran = await cli(line, { env: { ...keys, KB_BASE_URL: server.baseUrl, ...env }, waits });
+  return { ...ran, waits, requests: server.requests };
+}

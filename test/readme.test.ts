@@ -67,8 +67,10 @@ test("its table of exit codes is the programs' own", () => {
   for (const row of rows) expect(readme).toContain(row);
 });
 
-test("every kb and wf command it names exists", () => {
-  const known = [...commandsOf("kb"), ...commandsOf("wf")].map(({ words }) => words.join(" "));
+test("every kb and wf command it names exists", async () => {
+  const known = [...(await commandsOf("kb")), ...(await commandsOf("wf"))].map(({ words }) =>
+    words.join(" "),
+  );
   const named = [
     ...readme.matchAll(/^(?:\$ )?((?:kb|wf)(?: (?:-p|--app) \w+)*(?: [a-z-]+)+)/gm),
   ].map(([, line = ""]) => line.replace(/ (-p|--app) \w+/g, ""));

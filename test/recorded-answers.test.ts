@@ -3,36 +3,10 @@ import { readerFor } from "../src/api/answer.ts";
 import { eventsIn } from "../src/api/events.ts";
 import { pageOf } from "../src/api/pages.ts";
 import type { Output } from "../src/host.ts";
-import { operations } from "../src/operations/index.ts";
-import { methodAndPath } from "../src/operations/operation.ts";
 import type { AnyOperation } from "../src/operations/operation.ts";
 import { render } from "../src/render/render.ts";
 import type { Style } from "../src/render/render.ts";
-import { bodyText, exchanges, headersOf } from "./recordings.ts";
-import type { Exchange } from "./recordings.ts";
-
-/** Answers without a row: they belong to no operation. */
-const noOperation = new Set(["download.json: what the link of b.txt gives (59 bytes were stored)"]);
-
-/** The row of an exchange; of rows that share a route, the one that expects what came. */
-function rowFor({ request, response }: Exchange): AnyOperation | undefined {
-  const bare = request.path.replace(/^\/v1/, "").replace(/\?.*$/, "");
-  const streams = response.chunks !== undefined;
-  const fits = operations.filter((row) => {
-    const [verb, template] = methodAndPath(row);
-    return (
-      verb === request.method && new RegExp(`^${template.replace(/\{\w+\}/g, "[^/]+")}$`).test(bare)
-    );
-  });
-  // A literal route goes before one with a placeholder: /datasets/tags before /datasets/{dataset_id}.
-  const literal = fits.filter((row) => methodAndPath(row)[1] === bare);
-  const candidates = literal.length > 0 ? literal : fits;
-  return candidates.find(({ returns }) => (returns.kind === "events") === streams) ?? candidates[0];
-}
-
-const answered = exchanges.filter(
-  ({ name, request, response }) => request && response.status < 300 && !noOperation.has(name),
-);
+import { answered, bodyText, headersOf, rowFor } from "./recordings.ts";
 
 const style = (format: Style["format"]): Style => ({
   format,

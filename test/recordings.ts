@@ -1,3 +1,6 @@
+import { operations } from "../src/operations/index.ts";
+import { methodAndPath } from "../src/operations/operation.ts";
+import type { AnyOperation } from "../src/operations/operation.ts";
 import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 
@@ -52,3 +55,27 @@ export const headersOf = ({ response }: Exchange): Record<string, string> =>
   Object.fromEntries(
     Object.entries(response.headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]),
   );
+
+/** Answers without a row: they belong to no operation. */
+const noOperation = new Set(["download.json: what the link of b.txt gives (59 bytes were stored)"]);
+
+/** The row of an exchange, if it belongs to one; of rows that share a route, the one that expects what came. */
+export function rowFor({ request, response }: Exchange): AnyOperation | undefined {
+  const bare = request.path.replace(/^\/v1/, "").replace(/\?.*$/, "");
+  const streams = response.chunks !== undefined;
+  const fits = operations.filter((row) => {
+    const [verb, template] = methodAndPath(row);
+    return (
+      verb === request.method && new RegExp(`^${template.replace(/\{\w+\}/g, "[^/]+")}$`).test(bare)
+    );
+  });
+  // A literal route goes before one with a placeholder: /datasets/tags before /datasets/{dataset_id}.
+  const literal = fits.filter((row) => methodAndPath(row)[1] === bare);
+  const candidates = literal.length > 0 ? literal : fits;
+  return candidates.find(({ returns }) => (returns.kind === "events") === streams) ?? candidates[0];
+}
+
+/** Those that were answered as they should be. */
+export const answered = exchanges.filter(
+  ({ name, request, response }) => request && response.status < 300 && !noOperation.has(name),
+);

@@ -1,7 +1,8 @@
 /** The sandbox as a server: who may ask, what goes wrong on purpose, what stays on disk. */
 import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { request } from "node:http";
-import { tmpdir } from "node:os";
+import { connect } from "node:net";
+import { networkInterfaces, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { operations } from "../src/operations/index.ts";
@@ -34,24 +35,112 @@ const echoKey = { Authorization: "Bearer app-echo", "Content-Type": "application
 
 describe("who may ask", () => {
   test.each([
-    ["its own address", {}, 200],
-    ["localhost", { Host: "localhost:PORT" }, 200],
-    ["the name of a web page", { Host: "evil.example:PORT" }, 403],
-    ["another port", { Host: "127.0.0.1:1" }, 403],
-    ["a web page's script", { Origin: "http://127.0.0.1:PORT" }, 403],
-  ])("%s", async (_who, headers, status) => {
+    ["its own address", ["Host: 127.0.0.1:PORT"], 200],
+    ["localhost", ["Host: LocalHost:PORT"], 200],
+    ["the newer form of the address", ["Host: [::1]:PORT"], 200],
+    ["an address that a person opens", ["Host: 127.0.0.1:PORT", "Sec-Fetch-Site: none"], 200],
+    ["the name of a web page", ["Host: evil.example:PORT"], 403],
+    ["a name that begins like ours", ["Host: localhost.evil.example:PORT"], 403],
+    ["a name that ends like ours", ["Host: evil.localhost:PORT"], 403],
+    ["every address of this machine", ["Host: 0.0.0.0:PORT"], 403],
+    ["another port", ["Host: 127.0.0.1:1"], 403],
+    ["no port", ["Host: 127.0.0.1"], 403],
+    ["an empty name", ["Host: "], 403],
+    ["a web page's script", ["Host: 127.0.0.1:PORT", "Origin: https://evil.example"], 403],
+    ["a script of our own address", ["Host: 127.0.0.1:PORT", "Origin: http://127.0.0.1:PORT"], 403],
+    ["a page without an origin", ["Host: 127.0.0.1:PORT", "Origin: null"], 403],
+    ["a picture of a web page", ["Host: 127.0.0.1:PORT", "Sec-Fetch-Site: cross-site"], 403],
+    ["a page on another port", ["Host: 127.0.0.1:PORT", "Sec-Fetch-Site: same-site"], 403],
+    ["a page that was uploaded", ["Host: 127.0.0.1:PORT", "Sec-Fetch-Site: same-origin"], 403],
+  ])("%s: %j", async (_who, headers, status) => {
     const { sandbox } = await openTestSandbox();
-    const named = Object.entries(headers).map(([name, value]) => [
-      name,
-      value.replace("PORT", String(sandbox.port)),
+    const answer = await sent(sandbox.port, "GET /v1/datasets", [
+      ...headers.map((header) => header.replaceAll("PORT", String(sandbox.port))),
+      "Authorization: Bearer dataset-sandbox",
     ]);
-    const { outcome } = await raw(sandbox.origin, "/v1/datasets", {
-      ...key,
-      ...Object.fromEntries(named),
+    expect(answer.split("\r\n", 1)[0]).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+    expect(answer).not.toMatch(/access-control/i);
+  });
+
+  test("a request without a name is none", async () => {
+    const { sandbox } = await openTestSandbox();
+    expect(await sent(sandbox.port, "GET /v1/datasets", [])).toMatch(/^HTTP\/1.1 400 /);
+  });
+
+  test("a page is not told that it may ask", async () => {
+    const { sandbox } = await openTestSandbox();
+    const answer = await sent(sandbox.port, "OPTIONS /v1/datasets", [
+      `Host: 127.0.0.1:${sandbox.port}`,
+      "Origin: https://evil.example",
+      "Access-Control-Request-Method: POST",
+      "Access-Control-Request-Private-Network: true",
+    ]);
+    expect(answer).toMatch(/^HTTP\/1.1 403 /);
+    expect(answer).not.toMatch(/access-control/i);
+  });
+
+  test("a page uses up no fault, and nothing of it is kept", async () => {
+    const seen: SeenRequest[] = [];
+    const { sandbox, send } = await openTestSandbox({
+      faults: [parseFault("* * status=503 times=1")],
+      log: (line) => seen.push(line),
     });
-    expect(outcome).toBe(status);
+    const host = `Host: 127.0.0.1:${sandbox.port}`;
+    const page = "Sec-Fetch-Site: cross-site";
+    await sent(sandbox.port, "POST /v1/datasets", [host, page, "Content-Length: 0"]);
+    expect(seen).toEqual([]);
+    expect((await send("GET", "/datasets")).status).toBe(503);
+  });
+
+  test.each([
+    ["no key", []],
+    ["another key", ["Authorization: Bearer dataset-other"]],
+    ["the key of an application", ["Authorization: Bearer app-echo"]],
+    ["a password", ["Authorization: Basic ZGF0YXNldC1zYW5kYm94Og=="]],
+    ["a key in the address", ["X-Api-Key: dataset-sandbox"]],
+  ])("%s is refused", async (_what, headers) => {
+    const { sandbox } = await openTestSandbox();
+    const host = `Host: 127.0.0.1:${sandbox.port}`;
+    const line = "GET /v1/datasets?key=dataset-sandbox";
+    expect(await sent(sandbox.port, line, [host, ...headers])).toMatch(/^HTTP\/1.1 401 /);
+  });
+
+  test("other machines reach nothing", async () => {
+    const { sandbox } = await openTestSandbox();
+    const outer = Object.values(networkInterfaces())
+      .flatMap((each) => each ?? [])
+      .filter(({ internal, family }) => !internal && family === "IPv4")
+      .map(({ address }) => address);
+    // 127.0.0.2 stands in for them where there is no network: whoever listens everywhere has it too.
+    for (const address of [...outer, ...(process.platform === "linux" ? ["127.0.0.2"] : [])]) {
+      expect([address, await reaches(address, sandbox.port)]).toEqual([address, "ECONNREFUSED"]);
+    }
+    expect(await reaches("127.0.0.1", sandbox.port)).toBe("connected");
   });
 });
+
+/** Sends a request as it stands, and gives the answer as it comes. */
+function sent(port: number, line: string, headers: readonly string[]): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let answer = "";
+    const socket = connect(port, "127.0.0.1", () => {
+      socket.write([`${line} HTTP/1.1`, ...headers, "Connection: close", "", ""].join("\r\n"));
+    });
+    socket.on("data", (piece) => (answer += piece.toString()));
+    socket.on("end", () => resolve(answer));
+    socket.on("error", reject);
+  });
+}
+
+function reaches(address: string, port: number): Promise<string> {
+  return new Promise((resolve) => {
+    const socket = connect(port, address, () => {
+      socket.destroy();
+      resolve("connected");
+    });
+    socket.on("error", (error) => resolve("code" in error ? String(error.code) : error.message));
+  });
+}
 
 test("every request is told as it arrived", async () => {
   const seen: SeenRequest[] = [];

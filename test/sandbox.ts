@@ -6,7 +6,7 @@ import { cli } from "./support.ts";
 import type { Ran, World } from "./support.ts";
 
 /** A clock that runs many times faster, so that what takes seconds takes no time in a test. */
-function fastClock(speed: number): Clock {
+export function fastClock(speed: number): Clock {
   const start = Date.now();
   return {
     now: () => new Date(start + (Date.now() - start) * speed),

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { Agent } from "undici";
 import { afterAll } from "vitest";
 import { run } from "../src/cli/run.ts";
-import type { Child, Files, Host, Output } from "../src/host.ts";
+import type { Child, Files, Keyring, Outside, Output } from "../src/host.ts";
 import { diskFiles } from "../src/disk.ts";
 
 /** What a command line did. */
@@ -24,14 +24,24 @@ export interface World {
   readonly signal?: AbortSignal;
   /** Answers to questions, in order. */
   readonly answers?: readonly string[];
+  /** Every question that was asked. */
+  readonly questions?: string[];
   readonly now?: () => Date;
+  /** ms for durations; otherwise those of the clock. */
+  readonly elapsed?: () => number;
   /** Called with each piece of standard output. */
   readonly onOutput?: (text: string) => void;
   /** Every wait that was asked for, in ms. */
   readonly waits?: number[];
   readonly folder?: string;
+  /** Starts programs; without one starting any fails the test. */
+  readonly spawn?: Outside["spawn"];
+  /** The operating system's; without one none answers. */
+  readonly keyring?: Keyring;
   /** Instead of the disk's. */
   readonly files?: Partial<Files>;
+  /** Puts something between the program and the host made of all this. */
+  readonly around?: (host: Outside) => Outside;
 }
 
 const agent = new Agent({ keepAliveTimeout: 50 });
@@ -66,8 +76,9 @@ export async function cli(argv: readonly string[], world: World = {}): Promise<R
   const err: string[] = [];
   const answers = [...(world.answers ?? [])];
   const folder = world.folder ?? join(tmpdir(), "kb-test-nothing");
-  const host: Host = {
-    env: { TZ: "UTC", ...world.env },
+  const host: Outside = {
+    // Where a test has no folder of its own, failures would be kept for all.
+    env: { TZ: "UTC", ...(world.folder === undefined && { KB_KEEP_ERRORS: "0" }), ...world.env },
     platform: "v20.19.0 test",
     cwd: process.cwd(),
     binFolder: undefined,
@@ -90,6 +101,7 @@ export async function cli(argv: readonly string[], world: World = {}): Promise<R
     files: { ...diskFiles, ...world.files },
     signal: world.signal ?? new AbortController().signal,
     now: world.now ?? (() => new Date()),
+    elapsed: world.elapsed ?? (() => (world.now?.() ?? new Date()).getTime()),
     // Waits are remembered, not waited for: one turn of the event loop stands for each.
     sleep: (ms, signal) =>
       new Promise((resolve, reject) => {
@@ -105,11 +117,18 @@ export async function cli(argv: readonly string[], world: World = {}): Promise<R
       }),
     random: () => 0.5,
     dispatcher: () => Promise.resolve(agent),
-    spawn: (): Child => {
-      throw new Error("no command is started in these tests");
+    keyring: () =>
+      world.keyring ? Promise.resolve(world.keyring) : Promise.reject(new Error("there is none")),
+    spawn:
+      world.spawn ??
+      ((): Child => {
+        throw new Error("no command is started in these tests");
+      }),
+    ask: (question) => {
+      world.questions?.push(question);
+      return Promise.resolve(answers.shift() ?? "");
     },
-    ask: () => Promise.resolve(answers.shift() ?? ""),
   };
-  const exit = await run(argv, host);
+  const exit = await run(argv, world.around?.(host) ?? host);
   return { exit, out: out.join(""), err: err.join("") };
 }

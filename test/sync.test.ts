@@ -1,6 +1,11 @@
 import { createHash } from "node:crypto";
-import { symlink } from "node:fs/promises";
+import { once } from "node:events";
+import { symlink, truncate } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
+import { setTimeout as latency } from "node:timers/promises";
 import { beforeEach, describe, expect, test } from "vitest";
 import { parseFault } from "../src/sandbox/faults.ts";
 import { contentsOf, write } from "./directory.ts";
@@ -309,6 +314,81 @@ describe("when something goes wrong", () => {
     expect(actions(ran.out)).toEqual(["adopt a.md", "adopt people/leave.md", "adopt prices.csv"]);
     expect((await sync()).out).toBe("");
   });
+});
+
+test("after a refusal for too many requests, one document less is on its way at a time", async () => {
+  await write(
+    dir,
+    Object.fromEntries(Array.from({ length: 24 }, (_, at) => [`${at}.md`, `${at}`])),
+  );
+  const refused: ServerResponse[] = [];
+  let [arrived, passed, open, most] = [0, 0, 0, 0];
+  const proxy = createServer(async (request, response) => {
+    const pieces: Buffer[] = [];
+    for await (const piece of request) pieces.push(piece as Buffer); // no encoding was set
+    const creates = request.url?.endsWith("/create-by-text") ?? false;
+    if (creates && ++arrived <= 3) {
+      // The first three are refused together.
+      if (refused.push(response) < 3) return;
+      for (const each of refused) {
+        each.writeHead(429, { "content-type": "application/json" });
+        each.end('{"code":"too_many_requests","message":"Too many"}');
+      }
+      return;
+    }
+    if (creates) {
+      passed++;
+      open++;
+      if (passed > 3) most = Math.max(most, open); // those that waited come back together
+    }
+    const { "content-type": type = "", authorization = "" } = request.headers;
+    const answer = await fetch(`${server.sandbox.origin}${request.url}`, {
+      method: request.method ?? "GET",
+      headers: { authorization, ...(type && { "content-type": type }) },
+      body: pieces.length > 0 ? Buffer.concat(pieces) : null,
+    });
+    const body = await answer.text();
+    if (creates) await latency(10); // so that what is sent together is open together
+    if (creates) open--;
+    response.writeHead(answer.status, { "content-type": "application/json" }).end(body);
+  });
+  proxy.listen(0, "127.0.0.1");
+  await once(proxy, "listening");
+  const { port } = proxy.address() as AddressInfo; // it listens on a port
+  const ran = await server.cli(["kb", "sync", kb, dir, "--no-wait"], {
+    env: { KB_BASE_URL: `http://127.0.0.1:${port}/v1` },
+  });
+  proxy.close();
+  expect(ran.exit, ran.err).toBe(0);
+  expect([arrived, passed]).toEqual([27, 24]);
+  expect(most).toBe(2);
+});
+
+test("a name is the same in every Unicode form, as machines write accents differently", async () => {
+  await write(dir, { "u\u0308ber.md": "one" });
+  expect(actions((await sync()).out)).toEqual(["create \u00fcber.md"]);
+  await write(dir, { "u\u0308ber.md": null, "\u00fcber.md": "one" });
+  expect((await sync("--prune")).out).toBe("");
+  expect(await contents()).toEqual({ "\u00fcber.md": "one" });
+});
+
+test("a file larger than any server takes is told, and the others go on", async () => {
+  await write(dir, { "a.md": "small", "large.pdf": "" });
+  await truncate(join(dir, "large.pdf"), 101 * 1024 * 1024);
+  const ran = await sync();
+  expect(ran.exit).toBe(10);
+  expect(actions(ran.out)).toEqual(["create a.md", "failed large.pdf"]);
+  expect(ran.err).toContain("the body is larger than the proxy before the server takes (413)");
+  expect(await contents()).toEqual({ "a.md": "small" });
+});
+
+test("a refusal after others were done says that something was changed", async () => {
+  await write(dir, three);
+  faults("POST */create-by-text status=401 skip=1");
+  const ran = await run("sync", kb, dir, "--concurrency", "1", "-o", "json");
+  expect(ran.exit).toBe(4);
+  const told = JSON.parse(ran.err.trim().split("\n").at(-1) ?? "") as { error: object };
+  expect(told.error).toMatchObject({ http_status: 401, changed: "yes" });
 });
 
 describe("shards", () => {

@@ -1,70 +1,14 @@
-import { join } from "node:path";
-import { spawn } from "@lydell/node-pty";
-import type { IPty } from "@lydell/node-pty";
-import { afterAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
+import { commandOnPty, onPty } from "./pty.ts";
 import { testSandbox } from "./sandbox.ts";
+import { bin } from "./shell.ts";
 import { temporaryFolder } from "./support.ts";
-import { terminalOf } from "./terminal.ts";
 
-const root = join(import.meta.dirname, "..");
 const folder = await temporaryFolder();
 const sandbox = await testSandbox({ speed: 1 });
-const living = new Set<IPty>();
-afterAll(() => {
-  for (const child of living) child.kill("SIGKILL");
-});
 
-/** The built `wf` on a terminal of its own, and what is to be seen there. */
-function onTerminal(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
-  const [cols, rows] = [80, 24];
-  const terminal = terminalOf(cols, rows, false);
-  const child = spawn(process.execPath, [join(root, "bin", "wf.js"), ...args], {
-    cols,
-    rows,
-    cwd: root,
-    env: {
-      PATH: process.env["PATH"] ?? "",
-      HOME: folder,
-      TERM: "xterm-256color",
-      LANG: "C.UTF-8",
-      NO_COLOR: "1",
-      ...sandbox.env,
-      ...env,
-    },
-  });
-  living.add(child);
-  const waiting = new Set<() => void>();
-  child.onData((data) => {
-    terminal.write(data);
-    for (const look of waiting) look();
-  });
-  const exit = new Promise<number>((resolve) => {
-    child.onExit(({ exitCode }) => {
-      living.delete(child);
-      resolve(exitCode);
-    });
-  });
-  return {
-    exit,
-    lines: () => terminal.lines(),
-    /** Resolves when the screen shows it. */
-    shows: (wanted: RegExp) =>
-      new Promise<void>((resolve) => {
-        const look = async () => {
-          const screen = await terminal.screen();
-          if (!wanted.test(screen.join("\n")) || !waiting.delete(look)) return;
-          resolve();
-        };
-        waiting.add(look);
-        void look();
-      }),
-    type: (text: string) => child.write(text),
-    resize(columns: number, height: number) {
-      terminal.resize(columns, height);
-      child.resize(columns, height);
-    },
-  };
-}
+const onTerminal = (args: readonly string[], env: Readonly<Record<string, string>> = {}) =>
+  onPty("wf", args, { HOME: folder, NO_COLOR: "1", ...sandbox.env, ...env });
 
 /** Times and ids that differ from run to run. */
 const steady = (lines: readonly string[]) =>
@@ -105,6 +49,37 @@ test("Ctrl-C leaves what was shown, and says below how to go on", async () => {
     "• running T  Wait",
     "error: interrupted",
     "hint: the run goes on; wf events ID --follow shows it again",
+  ]);
+});
+
+test("Ctrl-Z and fg: the view goes on below what the shell has said", async () => {
+  const env = { HOME: folder, NO_COLOR: "1", PS1: "$ ", ...sandbox.env };
+  const shell = commandOnPty("sh", ["-i"], env, 200);
+  // What is typed before the prompt stands there is shown above it: each waits for the prompt.
+  await shell.shows(/^\$$/m);
+  shell.type(`"${process.execPath}" "${bin("wf")}" ${slow(2).join(" ")}\r`);
+  await shell.shows(/running +\d+\.\ds {2}Wait/);
+  shell.type("\u001a");
+  await shell.shows(/(Stopped|Suspended).*\n\$$/m);
+  shell.type("echo said; echo meanwhile\r");
+  await shell.shows(/\nmeanwhile\n\$$/m);
+  shell.type("fg\r");
+  await shell.shows(/succeeded .* run .* 3 steps\n\$$/m);
+  shell.type("exit\r");
+  expect(await shell.exit).toBe(0);
+  const lines = steady(await shell.lines()).map((line) => line.replace(/^"\/.*$/, "LINE"));
+  expect(lines.slice(lines.indexOf("said"), lines.indexOf("$ exit"))).toEqual([
+    "said",
+    "meanwhile",
+    "$ fg",
+    "LINE",
+    "✓ succeeded T  Wait",
+    "✓ succeeded T  End",
+    "",
+    "slow body",
+    "",
+    '  outputs  {"result":"slow body"}',
+    "✓ succeeded T  run ID  0 tokens  3 steps",
   ]);
 });
 

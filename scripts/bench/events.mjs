@@ -5,6 +5,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { clean, folder, loop, measured, median, result, serving, wf } from "./tools.mjs";
 
 const run = "f0814fd6-733e-4d64-8910-99311df67d60";
 const task = "39854d6a-d769-46ed-a952-ea21d4e0da66";
@@ -72,29 +73,20 @@ function serve(count) {
   server.listen(0, "127.0.0.1", () => console.log(server.address().port));
 }
 
-/** Prints what following costs. */
-export async function events({ folder, wf, clean, loop, measured, median }) {
+export async function events() {
   const count = 1_000_000;
-  const servers = [];
-  const open = async (events) => {
-    const child = spawn(process.execPath, [fileURLToPath(import.meta.url), "serve", events], {
-      stdio: ["ignore", "pipe", "inherit"],
-    });
-    servers.push(child);
-    const port = await new Promise((resolve) => child.stdout.once("data", resolve));
-    return `http://127.0.0.1:${String(port).trim()}`;
-  };
-  const [many, few] = [await open(String(count)), await open(String(count / 10))];
-  const env = (origin, user) => ({
+  const script = fileURLToPath(import.meta.url);
+  const [many, few] = [await serving(script, count), await serving(script, count / 10)];
+  const env = ({ origin }, user) => ({
     ...clean,
     KB_BASE_URL: `${origin}/v1`,
     KB_APP_KEY: "app-bench",
     KB_USER: user,
   });
-  const follow = [wf, "events", run, "--follow", "-o", "jsonl"];
+  const follow = [wf, "events", run, "--follow", "-o", "jsonl", "-q"];
   const bare = loop(`
     const { createParser } = require("eventsource-parser");
-    const { body } = await agent.request({ origin: ${JSON.stringify(many)}, path: "/v1/workflow/${run}/events", method: "GET" });
+    const { body } = await agent.request({ origin: ${JSON.stringify(many.origin)}, path: "/v1/workflow/${run}/events", method: "GET" });
     const decoder = new TextDecoder();
     let count = 0;
     const parser = createParser({ onEvent: ({ data }) => { if (JSON.parse(data).event) count++; } });
@@ -103,39 +95,39 @@ export async function events({ folder, wf, clean, loop, measured, median }) {
 
   const [bares, ours] = [[], []];
   for (let round = 0; round < 3; round++) {
-    bares.push(await measured(["-e", bare], clean));
+    bares.push(await measured(["-e", bare]));
     ours.push(await measured(follow, env(many, "bench")));
   }
   const seconds = (runs) => median(runs.map((each) => each.seconds));
   const less = await measured(follow, env(few, "bench"));
   const grown = median(ours.map((each) => each.megabytes)) - less.megabytes;
   const ratio = seconds(ours) / seconds(bares);
-  console.log(
-    `\n${count} events, -o jsonl: bare loop ${rate(count / seconds(bares))}/s, wf events --follow ${rate(count / seconds(ours))}/s: ${ratio.toFixed(2)}× the time (≤ 1.3)${ratio > 1.3 ? "  over" : ""}; ${grown.toFixed(1)} MB more than for ${count / 10} (< 30)${grown > 30 ? "  over" : ""}`,
-  );
-  console.log(`From the server's write to our line: ${await delay(follow, env(many, "slow"))}`);
-  console.log(`A follower of an idle run: ${await idle(follow, env(many, "idle"), folder)}`);
-  for (const child of servers) child.kill();
+  result("events", `bare loop over ${count} events`, count / seconds(bares), "a second");
+  result("events", "wf events --follow -o jsonl", count / seconds(ours), "a second");
+  result("events", "  beside the bare loop", ratio, "× the time", { atMost: 1.3 });
+  result("events", `  memory more than for ${count / 10}`, grown, "MB", { atMost: 30 });
+  const delay = await delayOf(follow, env(many, "slow"));
+  result("events", "from the server's write to our line, median", delay, "ms", { atMost: 5 });
+  const share = 100 * (await idle(follow, env(many, "idle")));
+  result("events", "a follower of an idle run", share, "% of a core", { atMost: 1 });
+  many.stop();
+  few.stop();
+}
 
-  /** The server writes its clock into each event; both processes read the same one. */
-  async function delay(args, environment) {
-    const child = spawn(process.execPath, args, {
-      env: environment,
-      stdio: ["ignore", "pipe", "ignore"],
-    });
-    const took = [];
-    child.stdout.on("data", (chunk) => {
-      const now = performance.timeOrigin + performance.now();
-      for (const [, then] of String(chunk).matchAll(/"at (\d+\.?\d*)"/g)) took.push(now - then);
-    });
-    await new Promise((resolve) => child.on("close", resolve));
-    const middle = median(took);
-    return `${middle.toFixed(2)} ms at the median (< 5)${middle > 5 ? "  over" : ""}`;
-  }
+/** Median of ms. The server writes its clock into each event; both processes read the same one. */
+async function delayOf(args, env) {
+  const child = spawn(process.execPath, args, { env, stdio: ["ignore", "pipe", "ignore"] });
+  const took = [];
+  child.stdout.on("data", (chunk) => {
+    const now = performance.timeOrigin + performance.now();
+    for (const [, then] of String(chunk).matchAll(/"at (\d+\.?\d*)"/g)) took.push(now - then);
+  });
+  await new Promise((resolve) => child.on("close", resolve));
+  return median(took);
 }
 
 /** Share of a core that a process takes over ten seconds in which only one ping comes. */
-async function idle(args, env, folder) {
+async function idle(args, env) {
   const hook = join(folder, "idle.cjs");
   const report = join(folder, "idle.txt");
   writeFileSync(
@@ -150,8 +142,5 @@ async function idle(args, env, folder) {
   );
   const child = spawn(process.execPath, ["--require", hook, ...args], { env, stdio: "ignore" });
   await new Promise((resolve) => child.on("close", resolve));
-  const share = Number(readFileSync(report, "utf8"));
-  return `${(100 * share).toFixed(2)} % of a core (< 1)${share > 0.01 ? "  over" : ""}`;
+  return Number(readFileSync(report, "utf8"));
 }
-
-const rate = (number) => number.toFixed(0);

@@ -1,12 +1,12 @@
 // A directory synced and a knowledge base exported: requests, documents a second, memory.
 // `node knowledge.mjs serve` is the server, in a process of its own; it keeps what it is sent.
-import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { clean, folder, kb, loop, measured, openSandbox, result, serving } from "./tools.mjs";
 
 const base = "11111111-1111-4111-8111-111111111111";
 const idOf = (index) => `22222222-2222-4222-8222-${String(index).padStart(12, "0")}`;
@@ -124,8 +124,8 @@ function serve() {
   server.listen(0, "127.0.0.1", () => console.log(server.address().port));
 }
 
-/** Prints what a sync and an export of 10,000 documents cost. */
-export async function knowledge({ folder, kb, clean, loop, measured, openSandbox }) {
+/** A sync and an export of 10,000 documents. */
+export async function knowledge() {
   const count = 10_000;
   const lanes = 3;
   const directory = join(folder, "docs");
@@ -137,33 +137,73 @@ export async function knowledge({ folder, kb, clean, loop, measured, openSandbox
         `Page ${part} ${index}. `.repeat(60),
       );
   }
-  const open = async () => {
-    const child = spawn(process.execPath, [fileURLToPath(import.meta.url), "serve"], {
-      stdio: ["ignore", "pipe", "inherit"],
-    });
-    const port = await new Promise((resolve) => child.stdout.once("data", resolve));
-    return { child, origin: `http://127.0.0.1:${String(port).trim()}` };
-  };
-  const counted = async (origin) => (await fetch(`${origin}/counts`)).json();
+  await firstSync(lanes);
 
-  // Against the sandbox, which works as a server does: one that answers at once would only measure
-  // how little a bare loop does.
-  const { child: sandbox, address } = await openSandbox();
+  const script = fileURLToPath(import.meta.url);
+  const server = await serving(script);
+  const counted = async ({ origin }) => (await fetch(`${origin}/counts`)).json();
+  const env = { ...clean, KB_BASE_URL: `${server.origin}/v1`, KB_KEY: "dataset-bench" };
+  const sync = [kb, "sync", base, directory, "--concurrency", String(lanes), "-q"];
+  await measured(sync, env);
+  await counted(server);
+  const second = await measured(sync, env);
+  const again = await counted(server);
+  const own = second.seconds - again.busy / 1000;
+  const title = `kb sync of ${count} unchanged files`;
+  result("knowledge", `${title}, lists`, again.lists, "requests", { atMost: 100 });
+  result("knowledge", "  writes", again.writes, "requests", { atMost: 0 });
+  result("knowledge", "  beside the server's own time", own, "s", { atMost: 3 });
+  result("knowledge", "  memory", second.megabytes, "MB", { atMost: 150 });
+
+  const exported = await measured([kb, "export", base, join(folder, "backup"), "-q"], env);
+  const asked = await counted(server);
+  const each = (100 * (asked.zips + asked.other)) / count;
+  const exportTitle = `kb export of ${count}, requests beside lists`;
+  result("knowledge", exportTitle, each, "for 100", { atMost: 1.1 });
+  result("knowledge", "  documents", count / exported.seconds, "a second");
+  result("knowledge", "  memory", exported.megabytes, "MB");
+  server.stop();
+
+  const shards = await serving(script);
+  const shardEnv = { ...env, KB_BASE_URL: `${shards.origin}/v1` };
+  await measured(sync, shardEnv);
+  await counted(shards);
+  for (let index = 1; index <= 8; index++)
+    await measured([...sync, "--shard", `${index}/8`], shardEnv);
+  const all = await counted(shards);
+  const worth = all.lists / again.lists;
+  result("knowledge", "eight shards, unchanged, whole lists read", worth, "lists", { atMost: 16 });
+  result("knowledge", "  writes", all.writes, "requests", { atMost: 0 });
+  shards.stop();
+
+  const block = Buffer.alloc(64 * 1024 * 1024, 7);
+  const start = performance.now();
+  createHash("sha256").update(block).digest("hex");
+  const speed = 64 / ((performance.now() - start) / 1000);
+  result("knowledge", "SHA-256 as it is used", speed, "MB/s", { atLeast: 400 });
+}
+
+/**
+ * New files against the sandbox, which works as a server does: one that answers at once would only
+ * measure how little a bare loop does.
+ */
+async function firstSync(lanes) {
+  const { address, env, stop } = await openSandbox();
   const headers = { authorization: `Bearer ${address.key}`, "content-type": "application/json" };
   const made = async (name) => {
     const body = JSON.stringify({ name, indexing_technique: "economy" });
     const answer = await fetch(`${address.base_url}/datasets`, { method: "POST", headers, body });
     return (await answer.json()).id;
   };
-  const some = join(directory, "some");
-  const few = 3000;
-  for (let index = 0; index < few; index++) {
-    mkdirSync(join(some, String(index % 30)), { recursive: true });
-    writeFileSync(join(some, String(index % 30), `${index}.md`), `Page ${index}. `.repeat(60));
+  const directory = join(folder, "new");
+  const count = 3000;
+  for (let index = 0; index < count; index++) {
+    mkdirSync(join(directory, String(index % 30)), { recursive: true });
+    writeFileSync(join(directory, String(index % 30), `${index}.md`), `Page ${index}. `.repeat(60));
   }
   const bare = loop(`
     const { readdirSync, readFileSync } = require("node:fs");
-    const folder = ${JSON.stringify(`${some}/`)};
+    const folder = ${JSON.stringify(`${directory}/`)};
     const paths = readdirSync(folder, { recursive: true }).filter((path) => path.endsWith(".md"));
     let next = 0;
     await Promise.all(Array.from({ length: ${lanes} }, async () => {
@@ -176,66 +216,13 @@ export async function knowledge({ folder, kb, clean, loop, measured, openSandbox
         await body.json();
       }
     }));`);
-  const bareRun = await measured(["-e", bare], clean);
-  const sandboxEnv = {
-    ...clean,
-    KB_CONFIG_DIR: join(folder, "none"),
-    KB_BASE_URL: address.base_url,
-    KB_KEY: address.key,
-  };
+  const bareRun = await measured(["-e", bare]);
   const into = await made("Sync");
-  const first = await measured([kb, "sync", into, some, "--no-wait", "-q"], sandboxEnv);
-  sandbox.kill("SIGTERM");
-  rmSync(some, { recursive: true });
-
-  const { child, origin } = await open();
-  const env = {
-    ...clean,
-    KB_CONFIG_DIR: join(folder, "none"),
-    KB_BASE_URL: `${origin}/v1`,
-    KB_KEY: "dataset-bench",
-  };
-  const sync = [kb, "sync", base, directory, "--concurrency", String(lanes), "-q"];
-  await measured(sync, env);
-  await counted(origin);
-  const second = await measured(sync, env);
-  const again = await counted(origin);
-  const own = second.seconds - again.busy / 1000;
+  const first = await measured([kb, "sync", into, directory, "--no-wait", "-q"], env);
+  await stop();
+  rmSync(directory, { recursive: true });
   const share = (100 * bareRun.seconds) / first.seconds;
-  const over = (is) => (is ? "  over" : "");
-  console.log(
-    `\nkb sync, ${few} new files: bare loop ${rate(few / bareRun.seconds)}/s, kb sync ${rate(few / first.seconds)}/s: ${share.toFixed(0)} % (≥ 90)${share < 90 ? "  under" : ""}`,
-  );
-  console.log(
-    `  ${count} files, unchanged: ${again.lists} list requests (≤ 100)${over(again.lists > 100)}, ${again.writes} writes (0)${over(again.writes > 0)}, ${own.toFixed(1)} s beside the server's ${(again.busy / 1000).toFixed(1)} s (< 3)${over(own > 3)}, ${second.megabytes.toFixed(0)} MB (< 150)${over(second.megabytes > 150)}`,
-  );
-
-  const target = join(folder, "backup");
-  const exported = await measured([kb, "export", base, target, "-q"], env);
-  const asked = await counted(origin);
-  const each = (100 * (asked.zips + asked.other)) / count;
-  console.log(
-    `kb export of ${count}: ${each.toFixed(2)} requests for 100 documents beside ${asked.lists} lists (≤ 1.1)${over(each > 1.1)}, ${rate(count / exported.seconds)}/s, ${exported.megabytes.toFixed(0)} MB`,
-  );
-  child.kill();
-
-  const shards = await open();
-  const shardEnv = { ...env, KB_BASE_URL: `${shards.origin}/v1` };
-  await measured(sync, shardEnv);
-  await counted(shards.origin);
-  for (let index = 1; index <= 8; index++)
-    await measured([...sync, "--shard", `${index}/8`], shardEnv);
-  const all = await counted(shards.origin);
-  console.log(
-    `  eight shards, unchanged: ${all.lists} list requests, ${(all.lists / again.lists).toFixed(1)} lists' worth for eight (≤ 16)${over(all.lists > 16 * again.lists)}, ${all.writes} writes`,
-  );
-  shards.child.kill();
-
-  const block = Buffer.alloc(64 * 1024 * 1024, 7);
-  const start = performance.now();
-  createHash("sha256").update(block).digest("hex");
-  const speed = 64 / ((performance.now() - start) / 1000);
-  console.log(`SHA-256 as it is used: ${rate(speed)} MB/s (≥ 400)${speed < 400 ? "  under" : ""}`);
+  result("knowledge", "bare loop, new documents", count / bareRun.seconds, "a second");
+  result("knowledge", `kb sync of ${count} new files`, count / first.seconds, "a second");
+  result("knowledge", "  of the bare loop", share, "%", { atLeast: 90 });
 }
-
-const rate = (number) => number.toFixed(0);

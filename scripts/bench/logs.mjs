@@ -1,10 +1,10 @@
 // A complete export of logs: rows a second, and how memory grows with the rows.
 // `node logs.mjs serve COUNT` is the server, in a process of its own.
-import { spawn } from "node:child_process";
 import { closeSync, openSync, readSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { clean, folder, measured, median, result, serving, wf } from "./tools.mjs";
 
 if (process.argv[2] === "serve") serve(Number(process.argv[3]));
 
@@ -73,21 +73,14 @@ function serve(total) {
 }
 
 /** A complete log written to a file: rows a second, and how memory grows with the rows. */
-export async function logs({ folder, wf, clean, measured, median }) {
+export async function logs() {
   const [few, many] = [100_000, 1_000_000];
   const once = async (rows) => {
-    const child = spawn(process.execPath, [fileURLToPath(import.meta.url), "serve", String(rows)], {
-      stdio: ["ignore", "pipe", "inherit"],
-    });
-    const port = await new Promise((resolve) => child.stdout.once("data", resolve));
+    const { origin, stop } = await serving(fileURLToPath(import.meta.url), rows);
     const target = join(folder, `runs-${rows}.jsonl`);
-    const run = await measured([wf, "logs", "export", target, "-q"], {
-      ...clean,
-      KB_CONFIG_DIR: join(folder, "none"),
-      KB_BASE_URL: `http://127.0.0.1:${String(port).trim()}/v1`,
-      KB_APP_KEY: "app-bench",
-    });
-    child.kill();
+    const env = { ...clean, KB_BASE_URL: `${origin}/v1`, KB_APP_KEY: "app-bench" };
+    const run = await measured([wf, "logs", "export", target, "-q"], env);
+    stop();
     let lines = 0;
     for (const chunk of chunksOf(target)) for (const byte of chunk) if (byte === 10) lines++;
     if (lines !== rows) throw new Error(`${lines} of ${rows} rows were exported`);
@@ -106,10 +99,8 @@ export async function logs({ folder, wf, clean, measured, median }) {
   const more = await twice(many);
   const rate = many / more.seconds;
   const bytes = ((more.megabytes - less.megabytes) * 1024 * 1024) / (many - few);
-  console.log(
-    `\nwf logs export of ${many} rows: ${rate.toFixed(0)} rows/s (≥ 20000)${rate < 20_000 ? "  under" : ""}, ` +
-      `${more.megabytes.toFixed(0)} MB, ${bytes.toFixed(1)} bytes a row more than for ${few} (≤ 16)${bytes > 16 ? "  over" : ""}`,
-  );
+  result("logs", `wf logs export of ${many} rows`, rate, "rows/s", { atLeast: 20_000 });
+  result("logs", `  memory more than for ${few}`, bytes, "bytes a row", { atMost: 16 });
 }
 
 /** A file piece by piece. */

@@ -2,6 +2,7 @@
 import { closeSync, openSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { logRow } from "./logs.mjs";
+import { folder, measured, result, wf } from "./tools.mjs";
 
 /** Writes that many rows, three a second, every twentieth failed with an error of its own. */
 function writeRows(path, count) {
@@ -25,13 +26,13 @@ function writeRows(path, count) {
   closeSync(file);
 }
 
-export async function stats({ folder, wf, clean, measured }) {
+export async function stats() {
   const [few, many] = [100_000, 1_000_000];
   const once = async (rows) => {
     const path = join(folder, `stats-${rows}.jsonl`);
     writeRows(path, rows);
     const line = [wf, "stats", "--from", path, "--by", "version", "-o", "json", "-q"];
-    const run = await measured(line, { ...clean, KB_CONFIG_DIR: join(folder, "none") });
+    const run = await measured(line);
     rmSync(path);
     return run;
   };
@@ -39,8 +40,6 @@ export async function stats({ folder, wf, clean, measured }) {
   const more = await once(many);
   const rate = many / more.seconds;
   const bytes = ((more.megabytes - less.megabytes) * 1024 * 1024) / (many - few);
-  console.log(
-    `\nwf stats --from ${many} rows: ${rate.toFixed(0)} rows/s (≥ 80000)${rate < 80_000 ? "  under" : ""}, ` +
-      `${more.megabytes.toFixed(0)} MB, ${bytes.toFixed(0)} bytes a row more than for ${few} (≤ 200)${bytes > 200 ? "  over" : ""}`,
-  );
+  result("stats", `wf stats --from ${many} rows`, rate, "rows/s", { atLeast: 80_000 });
+  result("stats", `  memory more than for ${few}`, bytes, "bytes a row", { atMost: 200 });
 }

@@ -1,6 +1,7 @@
 // The waterfall of a recorded run: seconds from the start of the command to its end.
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { clean, folder, measured, median, result, wf } from "./tools.mjs";
 
 /** Writes a recording of that many nodes, one after the other or in the rounds of an iteration. */
 function writeRecording(path, nodes, perRound) {
@@ -38,9 +39,8 @@ function writeRecording(path, nodes, perRound) {
   writeFileSync(path, `${lines.join("\n")}\n`);
 }
 
-export async function timeline({ folder, wf, clean, measured, median }) {
+export async function timeline() {
   const nodes = 10_000;
-  console.log(`\nWaterfall of ${nodes} nodes, medians of 3 (≤ 1 s)`);
   for (const [what, perRound, ...flags] of [
     ["one after the other", 0],
     ["rounds together", 5],
@@ -57,11 +57,11 @@ export async function timeline({ folder, wf, clean, measured, median }) {
     ];
     const seconds = [];
     for (let round = 0; round < 3; round++) {
-      const run = await measured(line, { ...clean, KB_CONFIG_DIR: join(folder, "none") });
+      const run = await measured(line, clean);
       seconds.push(run.seconds);
     }
     rmSync(path);
-    const took = median(seconds);
-    console.log(`${what.padEnd(24)} ${took.toFixed(2)} s${took > 1 ? "  over" : ""}`);
+    const title = `waterfall of ${nodes} nodes, ${what}`;
+    result("timeline", title, median(seconds), "s", { atMost: 1 });
   }
 }

@@ -19,6 +19,9 @@ const typeOf = ({ headers }: HttpAnswer) => headers["content-type"] ?? "";
 async function json(answer: HttpAnswer): Promise<unknown> {
   const text = await textOf(answer.body);
   if (answer.already) return {};
+  if (text === "") {
+    throw new CliError("failure", `the answer is empty (${answer.status}), and should be JSON`);
+  }
   if (typeOf(answer).includes("html") || text.trimStart().startsWith("<")) throw webPage();
   try {
     return JSON.parse(text) as unknown;

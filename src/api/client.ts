@@ -1,16 +1,38 @@
-import type { Dispatcher } from "undici";
+import type { Dispatcher, FormData } from "undici";
 import { CliError } from "../errors.ts";
 import type { AnyOperation, FileInput, Retry } from "../operations/operation.ts";
 import { interrupted } from "./interrupted.ts";
+import { networkFailure, unreachable } from "./network-failure.ts";
 import type { HttpRequest } from "./request.ts";
-import { notStarted, refusalOf, saidBy } from "./refusal.ts";
+import { askedWait, lookFirst, notStarted, refusalOf, saidBy } from "./refusal.ts";
+import type { RefusedAnswer } from "./refusal.ts";
+import { unpacked } from "./unpacked.ts";
+
+/** One try as it goes out. */
+export interface Outgoing {
+  readonly request: HttpRequest;
+  /** Every header we set, the key among them. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | FormData | null;
+}
+
+/** What a try brings: headers in lower case, the body still to be read. */
+export interface Incoming {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  readonly body: AsyncIterable<Uint8Array>;
+}
 
 /** What the client needs of the world; the engine takes it from the Host. */
 export interface World {
   dispatcher(): Promise<Dispatcher>;
+  /** Stands around every try and sees what goes out and comes in. Gives what `send` gives. */
+  watch?(outgoing: Outgoing, send: () => Promise<Incoming>): Promise<Incoming>;
   sleep(ms: number, signal: AbortSignal): Promise<void>;
   random(): number;
   blob(file: FileInput): Promise<Blob>;
+  /** The text without the keys in use. */
+  masked(text: string): string;
   /** One line for -v (1), -vv (2), -vvv (3). */
   trace(level: 1 | 2 | 3, text: string): Promise<void>;
 }
@@ -31,21 +53,22 @@ export interface Sending {
   readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
-/** What came back: headers in lower case, the body as a stream that is read once. */
-export interface HttpAnswer {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string | undefined>>;
-  readonly body: AsyncIterable<Uint8Array>;
+/** What came back; the body is a stream that is read once. */
+export interface HttpAnswer extends Incoming {
   /** The thing was already so: a repeat found that the first try had been done. */
   readonly already: boolean;
 }
 
-/** Largest JSON answer that is kept in memory, in bytes. */
-const largestAnswer = 256 * 1024 * 1024;
+/** Largest answer that is kept in memory, in bytes; files and event streams are not. */
+const largestAnswer = 64 * 1024 * 1024;
+/** Bytes of an event stream that are taken before they are read; a followed run may say much more. */
+const mostUnread = 8 * 1024 * 1024;
 /** As much of an error page as is worth reading, in bytes. */
 const largestRefusal = 1024 * 1024;
 const firstWait = 500;
 const longestWait = 30_000;
+/** ms; a server that asks for more is not waited for. */
+const longestAsked = 300_000;
 
 /**
  * Sends a request, repeats it where its row allows (server §20), and gives what `read` makes of
@@ -64,6 +87,7 @@ export async function send<T>(
   const writes = sending.retry !== "safe";
   let mayHaveRun = false;
   for (let attempt = 0; ; attempt++) {
+    if (sending.signal.aborted) throw interrupted(sending.signal, writes && mayHaveRun);
     // An aborted request rejects with the signal's reason, which is no Error.
     const answer = await once(request, sending, world).catch((error: unknown) =>
       error instanceof Error ? error : new Error(String(error)),
@@ -74,30 +98,32 @@ export async function send<T>(
           return await read({ ...answer, already: false });
         } catch (error) {
           const broke = error instanceof CliError && error.kind === "network";
-          if (!broke || sending.retry === "never" || attempt >= sending.retries) throw error;
+          if (!broke || sending.retry === "never" || attempt >= sending.retries) {
+            throw writes ? perhapsDone(error) : error;
+          }
+          mayHaveRun = true;
           await pause(attempt, error.message);
           continue;
         }
       }
       const body = await textOf(answer.body, largestRefusal).catch(() => "");
-      // A server that echoes what it got must not print the key for it.
-      const text = sending.key === undefined ? body : body.replaceAll(sending.key, "****");
       if (mayHaveRun && answer.status === sending.row?.done) {
         return read({ ...answer, body: nothing(), already: true });
       }
-      const refused = { ...answer, text };
+      const refused = withoutKeys({ ...answer, text: body }, world);
       const error = refusalOf(refused, { method, path, row: sending.row, writes });
       const repeatable =
         notStarted(answer.status, saidBy(refused)) ||
         (sending.retry !== "never" && [502, 503, 504].includes(answer.status));
-      if (!repeatable || attempt >= sending.retries) throw error;
+      const asked = askedWait(answer.headers);
+      if (!repeatable || attempt >= sending.retries || (asked ?? 0) > longestAsked) throw error;
       mayHaveRun ||= [502, 503, 504].includes(answer.status);
-      await pause(attempt, `${answer.status}`, answer.headers["retry-after"]);
+      await pause(attempt, `${answer.status}`, asked);
       continue;
     }
     if (sending.signal.aborted) throw interrupted(sending.signal, writes);
-    if (answer instanceof CliError || !isNetwork(answer)) throw answer;
-    const failure = networkFailure(answer);
+    const failure = answer instanceof CliError ? undefined : networkFailure(answer);
+    if (failure === undefined) throw answer;
     const repeatable = failure.unsent || sending.retry !== "never";
     if (!repeatable || failure.final || attempt >= sending.retries) {
       throw unreachable(failure, request, writes, answer);
@@ -106,10 +132,9 @@ export async function send<T>(
     await pause(attempt, failure.words);
   }
 
-  async function pause(attempt: number, why: string, retryAfter?: string): Promise<void> {
-    const named = Number(retryAfter); // seconds; the date form is not used by this service
-    const backoff = Math.min(longestWait, firstWait * 2 ** attempt) * world.random();
-    const wait = retryAfter && Number.isFinite(named) ? Math.min(named, 300) * 1000 : backoff;
+  /** Waits as long as the server asked, or longer from try to try. */
+  async function pause(attempt: number, why: string, asked?: number): Promise<void> {
+    const wait = asked ?? Math.min(longestWait, firstWait * 2 ** attempt) * world.random();
     await world.trace(
       1,
       `${why}: repeat ${attempt + 1} of ${sending.retries} in ${(wait / 1000).toFixed(1)} s`,
@@ -120,6 +145,22 @@ export async function send<T>(
   }
 }
 
+/** The error for a write that was answered, but with what makes no sense. */
+function perhapsDone(error: unknown): unknown {
+  if (!(error instanceof CliError) || error.told.changed !== undefined) return error;
+  const { kind, message, told } = error;
+  return new CliError(kind, message, { ...told, changed: "unknown", hint: lookFirst });
+}
+
+/** A server that echoes what it got must not print the key for us, nor put it into files. */
+const withoutKeys = <A extends RefusedAnswer>(answer: A, { masked }: World): A => ({
+  ...answer,
+  text: masked(answer.text),
+  headers: Object.fromEntries(
+    Object.entries(answer.headers).map(([name, value]) => [name, value && masked(value)]),
+  ),
+});
+
 /** One try. Rejects with undici's or the system's error when no answer came. */
 async function once(request: HttpRequest, sending: Sending, world: World) {
   const dispatcher = await world.dispatcher();
@@ -129,32 +170,33 @@ async function once(request: HttpRequest, sending: Sending, world: World) {
     ...sending.headers,
     ...(sending.key !== undefined && { authorization: `Bearer ${sending.key}` }),
   };
-  await world.trace(2, `> ${request.method} ${request.url}`);
+  const body = await bodyOf(request, world);
   const { origin, pathname, search } = new URL(request.url);
-  const answer = await dispatcher.request({
-    origin,
-    path: pathname + search,
-    method: request.method as Dispatcher.HttpMethod, // undici takes any method, its type lists the common
-    headers,
-    body: await bodyOf(request, world),
-    signal: sending.signal,
-    headersTimeout: sending.idle,
-    bodyTimeout: sending.idle,
-  });
-  const flat: Record<string, string | undefined> = {};
-  for (const [name, value] of Object.entries(answer.headers)) {
-    flat[name] = Array.isArray(value) ? value.join(", ") : value;
-  }
-  await world.trace(
-    2,
-    `< ${answer.statusCode}${flat["x-version"] ? ` (server ${flat["x-version"]})` : ""}`,
-  );
-  const writes = sending.retry !== "safe";
-  return {
-    status: answer.statusCode,
-    headers: flat,
-    body: guarded(answer.body, request, sending.signal, writes),
+  const exchange = async (): Promise<Incoming> => {
+    const answer = await dispatcher.request({
+      origin,
+      path: pathname + search,
+      method: request.method as Dispatcher.HttpMethod, // undici takes any method, its type lists the common
+      headers,
+      body,
+      signal: sending.signal,
+      headersTimeout: sending.idle,
+      bodyTimeout: sending.idle,
+      // undici 7 stops reading a body that is not read as fast, and loses it, or dies of a failed
+      // assertion, when the server closes meanwhile.
+      highWaterMark: sending.row?.returns.kind === "events" ? mostUnread : largestAnswer,
+    });
+    const flat: Record<string, string | undefined> = {};
+    for (const [name, value] of Object.entries(answer.headers)) {
+      flat[name] = Array.isArray(value) ? value.join(", ") : value;
+    }
+    const coding = flat["content-encoding"] ?? "identity";
+    const bytes = coding === "identity" ? answer.body : unpacked(answer.body, coding);
+    return { status: answer.statusCode, headers: flat, body: bytes };
   };
+  const answer = await (world.watch?.({ request, headers, body }, exchange) ?? exchange());
+  const writes = sending.retry !== "safe";
+  return { ...answer, body: guarded(answer.body, request, sending.signal, writes) };
 }
 
 async function bodyOf(request: HttpRequest, world: World) {
@@ -180,9 +222,9 @@ async function* guarded(
     yield* body;
   } catch (error) {
     if (signal.aborted) throw interrupted(signal, writes);
-    if (!(error instanceof Error) || !isNetwork(error)) throw error;
+    if (!(error instanceof Error) || error instanceof CliError) throw error;
     const failure = networkFailure(error);
-    throw unreachable({ ...failure, unsent: false, cut: true }, request, writes, error);
+    throw failure === undefined ? error : unreachable(failure, request, writes, error, true);
   }
 }
 
@@ -207,120 +249,4 @@ export async function textOf(
     pieces.push(decoder.decode(chunk, { stream: true }));
   }
   return pieces.join("") + decoder.decode();
-}
-
-interface NetworkFailure {
-  readonly words: string;
-  /** The request had not been read: any row may be repeated. */
-  readonly unsent: boolean;
-  /** Repeating cannot help. */
-  readonly final: boolean;
-  readonly hint?: string;
-  /** The answer broke off. */
-  readonly cut?: boolean;
-}
-
-/** Errors of sockets, of undici and of its parser; anything else that is thrown is no matter of the network. */
-const isNetwork = (error: Error): boolean =>
-  /^(E[A-Z0-9]+|UND_ERR_\w+|HPE_\w+)$/.test(codeOf(error)) || certificate.test(codeOf(error));
-
-const certificate = /CERT|SELF_SIGNED|UNABLE_TO_|ERR_TLS|DEPTH_ZERO|HOSTNAME_MISMATCH|ALTNAME/;
-
-/** What an error of the network means, in plain words. */
-function networkFailure(error: Error): NetworkFailure {
-  const code = codeOf(error);
-  const unsent = true;
-  if (code === "ECONNREFUSED") {
-    return {
-      words: "nothing listens there (connection refused)",
-      unsent,
-      final: false,
-      hint: "is the server running, and the base URL right?",
-    };
-  }
-  if (code === "ENOTFOUND" || code === "EAI_AGAIN") {
-    return {
-      words: "the host name is not known (DNS)",
-      unsent,
-      final: code === "ENOTFOUND",
-      hint: "check the base URL and the network",
-    };
-  }
-  if (code === "UND_ERR_CONNECT_TIMEOUT" || code === "ETIMEDOUT") {
-    return {
-      words: "no connection in time",
-      unsent,
-      final: false,
-      hint: "raise --connect-timeout, or check network and proxy",
-    };
-  }
-  if (code === "EHOSTUNREACH" || code === "ENETUNREACH") {
-    return {
-      words: "the host cannot be reached",
-      unsent,
-      final: false,
-      hint: "check network and proxy",
-    };
-  }
-  if (certificate.test(code)) {
-    return {
-      words: `the server's certificate is not trusted (${code})`,
-      unsent,
-      final: true,
-      hint: "give your certificate authority with --ca-file or NODE_EXTRA_CA_CERTS",
-    };
-  }
-  if (code === "UND_ERR_HEADERS_TIMEOUT" || code === "UND_ERR_BODY_TIMEOUT") {
-    return {
-      words: "the server went silent",
-      unsent: false,
-      final: false,
-      hint: "raise --idle-timeout; a stock server serves ten connections and lets others wait",
-    };
-  }
-  if (code === "UND_ERR_HEADERS_OVERFLOW") {
-    return { words: "the headers of the answer are too large", unsent: false, final: true };
-  }
-  if (code === "UND_ERR_ABORTED" && /proxy/i.test(error.message)) {
-    return {
-      words: `the proxy refused: ${error.message}`,
-      unsent,
-      final: true,
-      hint: "check HTTPS_PROXY and its password",
-    };
-  }
-  // Which of these comes first is chance; they mean the same.
-  const reset = ["ECONNRESET", "EPIPE", "UND_ERR_SOCKET"].includes(code);
-  const words = reset ? "the connection broke" : `the connection broke (${code || error.message})`;
-  return { words, unsent: false, final: false };
-}
-
-function codeOf(error: unknown): string {
-  for (let at: unknown = error; at instanceof Error; at = at.cause) {
-    if (at instanceof AggregateError && at.errors.length > 0) return codeOf(at.errors[0]);
-    if ("code" in at && typeof at.code === "string") return at.code;
-  }
-  return "";
-}
-
-function unreachable(
-  failure: NetworkFailure,
-  request: HttpRequest,
-  writes: boolean,
-  cause: Error,
-): CliError {
-  const { origin } = new URL(request.url);
-  const unknown = writes && !failure.unsent;
-  return new CliError(
-    "network",
-    `${failure.cut ? "the answer broke off" : "no answer"} from ${origin}: ${failure.words}`,
-    {
-      cause,
-      retryable: !failure.final && !unknown,
-      changed: unknown ? "unknown" : "nothing",
-      hint: unknown
-        ? "unknown whether it was applied: look at the thing before you repeat"
-        : failure.hint,
-    },
-  );
 }

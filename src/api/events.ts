@@ -31,10 +31,9 @@ export type Events<T = void> = AsyncGenerator<readonly ServerEvent[], T>;
 export async function* eventsIn(bytes: AsyncIterable<Uint8Array>): Events {
   const arrived: EventSourceMessage[] = [];
   const parser = createParser({ onEvent: (message) => arrived.push(message) });
-  const decoder = new TextDecoder();
+  parser.feed(""); // or it would look for a mark that the decoder has taken off
   let pending = 0;
-  for await (const chunk of bytes) {
-    const text = decoder.decode(chunk, { stream: true });
+  for await (const text of textIn(bytes)) {
     parser.feed(text);
     pending = arrived.length > 0 ? 0 : pending + text.length;
     if (pending > largestEvent) {
@@ -50,6 +49,18 @@ export async function* eventsIn(bytes: AsyncIterable<Uint8Array>): Events {
     }
     yield batch;
   }
+}
+
+/** The text of bytes, no piece with half a line end at its end: the parser would overlook it. */
+async function* textIn(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  let half = "";
+  for await (const chunk of bytes) {
+    const text = half + decoder.decode(chunk, { stream: true });
+    half = text.endsWith("\r") ? "\r" : "";
+    yield half === "" ? text : text.slice(0, -1);
+  }
+  if (half !== "") yield half + "\n";
 }
 
 /** The same events one by one, for streams that are short. */

@@ -1,22 +1,39 @@
+import { openLanes } from "./lanes.ts";
+import type { Lanes } from "./lanes.ts";
+
+/** Results of each lane that may wait for an earlier one, or for the reader. */
+const keptAhead = 16;
+
 /**
  * Results of a task for each item, so many at a time, in the order of the items. The first failure
  * ends it, after the tasks under way have ended.
  */
 export async function* mapped<T, R>(
   items: Iterable<T>,
-  lanes: number,
+  lanes: number | Lanes,
   task: (item: T) => Promise<R>,
 ): AsyncGenerator<R> {
   const source = items[Symbol.iterator]();
+  const road = typeof lanes === "number" ? openLanes(lanes) : lanes;
   const open: Promise<R>[] = [];
+  let active = 0;
+  let ended = false;
   const fill = () => {
-    while (open.length < lanes) {
+    while (!ended && active < road.width && open.length < road.width * keptAhead) {
       const next = source.next();
       if (next.done) return;
+      active++;
+      road.started();
       const result = task(next.value);
-      result.catch(() => {}); // told when its turn comes
       open.push(result);
+      result.then(free, () => {
+        ended = true; // told when its turn comes
+      });
     }
+  };
+  const free = () => {
+    active--;
+    fill();
   };
   fill();
   try {
@@ -26,6 +43,7 @@ export async function* mapped<T, R>(
       yield result;
     }
   } finally {
+    ended = true;
     await Promise.allSettled(open);
   }
 }
@@ -33,7 +51,7 @@ export async function* mapped<T, R>(
 /** The same, all at once. */
 export async function allMapped<T, R>(
   items: Iterable<T>,
-  lanes: number,
+  lanes: number | Lanes,
   task: (item: T) => Promise<R>,
 ): Promise<R[]> {
   const results: R[] = [];

@@ -1,7 +1,7 @@
 import { ApiError } from "../errors.ts";
 import type { FailureDetails, FailureKind, Refusal } from "../errors.ts";
 import type { AnyOperation } from "../operations/operation.ts";
-import { isObject } from "../json.ts";
+import { isObject, parsedJson } from "../json.ts";
 
 /** What came back instead of an answer. */
 export interface RefusedAnswer {
@@ -21,6 +21,20 @@ export interface Asked {
 /** Server texts echo what was sent: longer ones are cut (characters). */
 const longestText = 500;
 
+/** The hint wherever a write may have been done. */
+export const lookFirst = "unknown whether it was applied: look at the thing before you repeat";
+
+/**
+ * ms that the server asks to wait, undefined where it says nothing that makes sense. A date counts
+ * from the date of the answer: the clocks of two machines differ.
+ */
+export function askedWait(headers: RefusedAnswer["headers"]): number | undefined {
+  const text = headers["retry-after"] ?? "";
+  if (/^\d+$/.test(text)) return Number(text) * 1000;
+  const wait = Date.parse(text) - Date.parse(headers["date"] ?? "");
+  return wait >= 0 ? wait : undefined;
+}
+
 /** What a refusal body says, whatever its shape (server §3). */
 export interface Said {
   readonly code?: string;
@@ -33,7 +47,7 @@ export interface Said {
 
 /** Reads every recorded shape of an error body; never throws. */
 export function saidBy({ headers, text }: RefusedAnswer): Said {
-  const body = parsed(text);
+  const body = parsedJson(text);
   if (!isObject(body)) {
     const html = (headers["content-type"] ?? "").includes("html") || text.startsWith("<");
     return { message: html ? "" : text.trim(), fields: [], json: false };
@@ -45,7 +59,7 @@ export function saidBy({ headers, text }: RefusedAnswer): Said {
   if (isObject(old)) {
     const fields = Object.entries(old).map(([field, reason]) => ({
       field,
-      reason: String(reason),
+      reason: typeof reason === "string" ? reason : JSON.stringify(reason),
     }));
     return { ...code, message, fields, json: true };
   }
@@ -55,14 +69,6 @@ export function saidBy({ headers, text }: RefusedAnswer): Said {
   }
   return { ...code, message: withoutSuggestion(message), fields: fieldsOf(message), json: true };
 }
-
-const parsed = (text: string): unknown => {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
-};
 
 /** The framework appends route suggestions to some 404 texts (server §3). */
 const withoutSuggestion = (message: string) =>
@@ -116,7 +122,7 @@ export function refusalOf(answer: RefusedAnswer, asked: Asked): ApiError {
   };
   const { kind, text, ...told } = explain(answer, said, asked);
   const words = cut(text ?? plainWords(said));
-  const label = [answer.status, said.code].filter((part) => part !== undefined).join(" ");
+  const label = cut([answer.status, said.code].filter((part) => part !== undefined).join(" "));
   return new ApiError(
     kind,
     words === "" ? `the server answered ${label}` : `${words} (${label})`,
@@ -177,7 +183,7 @@ function explain(answer: RefusedAnswer, said: Said, asked: Asked): Explained {
       kind: "limited",
       retryable: true,
       changed: asked.writes ? "nothing" : undefined,
-      hint: "wait and repeat, or lower --concurrency",
+      hint: `wait${seconds(askedWait(headers))} and repeat, or lower --concurrency`,
     };
   }
   if (status === 429 || (said.code !== undefined && quota.has(said.code))) {
@@ -207,9 +213,7 @@ function explain(answer: RefusedAnswer, said: Said, asked: Asked): Explained {
       ...(said.message === "" && {
         text: proxy ? "a proxy before the server answered with an error page" : "the server failed",
       }),
-      hint: asked.writes
-        ? "unknown whether it was applied: look at the thing before you repeat"
-        : "repeat later; if it stays, ask the operator of the server",
+      hint: asked.writes ? lookFirst : "repeat later; if it stays, ask the operator of the server",
     };
   }
   if (responseModel.test(said.message)) {
@@ -218,7 +222,7 @@ function explain(answer: RefusedAnswer, said: Said, asked: Asked): Explained {
       text: `the server could not print its own answer: ${plainWords(said)}`,
       changed: asked.writes ? "unknown" : undefined,
       hint: asked.writes
-        ? "unknown whether it was applied: look at the thing before you repeat"
+        ? lookFirst
         : "one stored object does not fit the server's own rules; ask its operator",
     };
   }
@@ -236,6 +240,8 @@ function explain(answer: RefusedAnswer, said: Said, asked: Asked): Explained {
   }
   return { kind: status === 404 ? "not-found" : "refused" };
 }
+
+const seconds = (ms: number | undefined) => (ms === undefined ? "" : ` ${Math.ceil(ms / 1000)} s`);
 
 const keyName = (asked: Asked) =>
   asked.row === undefined

@@ -1,10 +1,8 @@
 import { CliError } from "../errors.ts";
-import type { Host } from "../host.ts";
+import type { Host, Output } from "../host.ts";
+import { isOn } from "../is-on.ts";
+import type { ProgressStyle } from "../render/progress.ts";
 import type { Globals } from "./globals.ts";
-
-/** Is a switch of the environment on? Empty, 0 and false are off. */
-export const isOn = (value: string | undefined): boolean =>
-  value !== undefined && value !== "" && value !== "0" && value !== "false";
 
 /** Is colour wanted on this stream? Flag, NO_COLOR, FORCE_COLOR, TERM, then the terminal itself. */
 export function wantsColor(
@@ -27,11 +25,18 @@ export function wantsColor(
 }
 
 /** May lines be redrawn? Not where each line is to be read once: aloud, in a log, on no terminal. */
-export const wantsRedraw = ({ env, stdout }: Host): boolean =>
-  stdout.terminal !== undefined &&
+export const wantsRedraw = ({ env }: Host, { terminal }: Output): boolean =>
+  terminal !== undefined &&
   !isOn(env["KB_ACCESSIBLE"]) &&
   !isOn(env["CI"]) &&
   env["TERM"] !== "dumb";
+
+/** How progress is to be shown on standard error. */
+export const progressStyle = (globals: Globals, host: Host, wanted: boolean): ProgressStyle => ({
+  wanted,
+  redraws: wantsRedraw(host, host.stderr),
+  color: wantsColor(globals, host, host.stderr),
+});
 
 /**
  * May charts and lines be drawn with more than ASCII? Not where the locale has another character

@@ -25,6 +25,8 @@ export interface Command {
   readonly requests: boolean;
   /** May it ask before something is destroyed? */
   readonly asks: boolean;
+  /** Does it read a list page by page, as far as --limit, --all and --page say? */
+  readonly pages: boolean;
   /** Operations it may send; the first is the one it stands for. */
   readonly sends: readonly AnyOperation[];
   readonly examples: readonly string[];
@@ -40,6 +42,7 @@ export function commandOf(spec: AnyOperation | Task): Command {
   const isWord = (token: string) => !/^[<[]/.test(token);
   const wraps = task?.wraps;
   const params = spec.params;
+  const effect = task?.effect ?? effectOf(spec as AnyOperation); // no task, so it is the row
   return {
     words: tokens.filter(isWord),
     positionals: tokens.filter((token) => !isWord(token)).map((token) => positional(token, params)),
@@ -48,9 +51,10 @@ export function commandOf(spec: AnyOperation | Task): Command {
     key: spec.key,
     params,
     returns: spec.returns,
-    effect: task?.effect ?? effectOf(spec as AnyOperation), // no task, so it is the row
+    effect,
     requests: spec.key !== undefined || task?.requests === true,
-    asks: task?.asks === true || (task?.effect ?? effectOf(spec as AnyOperation)) === "destroys",
+    asks: task?.asks === true || effect === "destroys",
+    pages: task ? task.pages === true : effect === "reads" && isList(spec.returns),
     sends: row ? [row] : [...new Set([...(wraps ? [wraps] : []), ...(task?.sends ?? [])])],
     examples: spec.examples ?? [],
     row,
@@ -83,6 +87,12 @@ export const argumentOf = ({ word, variadic, optional }: Positional): string => 
 
 /** What stands for the value of a flag in usage lines. */
 export const placeholder = (param: Param): string => param.word ?? param.noun ?? param.kind;
+
+/** The value of a flag as help and parsing write it: ` <text>`, ` [text]` where it may be left out. */
+export const valueOf = (param: Param): string => {
+  if (param.kind === "flag") return "";
+  return param.alone === undefined ? ` <${placeholder(param)}>` : ` [${placeholder(param)}]`;
+};
 
 /** Flag of a parameter, without dashes: `--name` or the wire name with hyphens. */
 export const flagOf = (name: string, param: Param): string =>

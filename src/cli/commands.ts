@@ -1,11 +1,22 @@
-import { sharedTasks, tasks } from "../commands/tasks.ts";
-import { operations } from "../operations/index.ts";
+import { sharedTasks } from "../commands/tasks.ts";
 import { commandOf } from "./command.ts";
 import type { Command } from "./command.ts";
 
+/** What only one of the programs has; the other starts without it. */
+const specsOf = {
+  async kb() {
+    const { kbOperations } = await import("../operations/of-kb.ts");
+    return [...kbOperations, ...(await import("../commands/kb-tasks.ts")).kbTasks];
+  },
+  async wf() {
+    const { wfOperations } = await import("../operations/of-wf.ts");
+    return [...wfOperations, ...(await import("../commands/workflow-tasks.ts")).workflowTasks];
+  },
+};
+
 /** Every command of a program: rows with a command, tasks, and what both programs have. */
-export function commandsOf(program: string): readonly Command[] {
-  const own = [...operations, ...tasks].filter(({ command }) => command?.startsWith(`${program} `));
+export async function commandsOf(program: "kb" | "wf"): Promise<readonly Command[]> {
+  const own = (await specsOf[program]()).filter(({ command }) => command !== undefined);
   const shared = sharedTasks.map((task) => ({
     ...task,
     command: `${program} ${task.command}`,

@@ -77,7 +77,7 @@ export async function namesOf(noun: Noun, asked: Asked, host: Host): Promise<rea
       const first = await fetched("");
       return first.length < most || !narrows || asked.typed === "" ? first : fetched(asked.typed);
     } finally {
-      session.close();
+      await session.close();
     }
   });
 }
@@ -90,6 +90,7 @@ export async function appNames(
   // Both keys are named so that the profile is read even where the environment holds one.
   const settings = await settingsFor({ profile: flags.get("--profile") }, silent(host), {
     key: "both",
+    run: false,
   });
   return settings.apps;
 }
@@ -185,10 +186,10 @@ async function inTime<T>(host: Host, work: (timed: Host) => Promise<T>): Promise
   }
 }
 
-/** Throws when the patience is over by the clock: a timer may fire early. */
+/** Throws when the patience is over: a timer may fire early. */
 async function tooLate(host: Host, ended: AbortSignal): Promise<never> {
-  const start = host.now().getTime();
-  for (let left = patience; left > 0; left = start + patience - host.now().getTime()) {
+  const start = host.elapsed();
+  for (let left = patience; left > 0; left = start + patience - host.elapsed()) {
     await host.sleep(left, ended);
   }
   throw new Error("too late");

@@ -10,7 +10,7 @@ import { globalFlags, globalsOf, helpOf } from "./globals.ts";
 import type { GlobalFlag } from "./globals.ts";
 import { longOf, negatable, shortOf, valueOf } from "./help-json.ts";
 import { aliases } from "./program.ts";
-import { topics } from "./topics.ts";
+import { topicNames } from "./topic-names.ts";
 
 /** What may stand in a place: these words, or something that must be looked up first. */
 type Offer =
@@ -54,6 +54,9 @@ interface Candidate {
   readonly help: string;
 }
 
+/** What would act on the line being typed, or show another one. */
+const acting = /[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]+/gu;
+
 /**
  * Text that answers a shell: one candidate a line, then a tab and its description; the line
  * `:files` leaves the place to the shell. `words` are those after the program up to the cursor, the
@@ -72,8 +75,8 @@ export async function completions(
       if (offer !== "files") found.push(...(await candidates(offer, place, commands, host)));
     }
     const lines = found
-      .filter(({ value }) => value.startsWith(place.typed) && !/\p{Cc}/u.test(value))
-      .map(({ value, help }) => `${place.before}${value}\t${help.replace(/\p{Cc}+/gu, " ")}\n`);
+      .filter(({ value }) => value.startsWith(place.typed) && value.search(acting) < 0)
+      .map(({ value, help }) => `${place.before}${value}\t${help.replace(acting, " ")}\n`);
     return lines.join("") + (place.offers.includes("files") ? ":files\n" : "");
   } catch {
     return ""; // an error would be drawn into the line being typed
@@ -140,7 +143,7 @@ const startsWith = (words: readonly string[], start: readonly string[]): boolean
 const longAlias = (word: string): string =>
   Object.entries(aliases).find(([, alias]) => alias === word)?.[0] ?? word;
 
-const helpWords = [...Object.keys(topics), "--json"];
+const helpWords = [...topicNames, "--json"];
 
 /** A flag as it is typed. */
 interface Flag {

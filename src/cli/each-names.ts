@@ -7,7 +7,7 @@ import type { Command } from "./command.ts";
 import type { Globals } from "./globals.ts";
 import { resolvedInput } from "./input.ts";
 import type { Journal } from "./journal.ts";
-import type { Lookup } from "./names.ts";
+import type { Lookup } from "./lookup.ts";
 import { goneAlready } from "./perform.ts";
 import type { Row } from "../table-file.ts";
 import type { CheckedRow } from "./rows.ts";

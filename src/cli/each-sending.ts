@@ -1,5 +1,6 @@
+import type { Lanes } from "../api/lanes.ts";
 import type { Values } from "../api/request.ts";
-import { ApiError, CliError } from "../errors.ts";
+import { ApiError, CliError, reasonOf } from "../errors.ts";
 import type { FailureKind } from "../errors.ts";
 import { retryOf } from "../operations/operation.ts";
 import type { AnyOperation } from "../operations/operation.ts";
@@ -7,7 +8,7 @@ import type { Command } from "./command.ts";
 import type { Globals } from "./globals.ts";
 import type { Journal, Left } from "./journal.ts";
 import { madeBy } from "./made-by.ts";
-import { lookupOf, resolve } from "./names.ts";
+import { lookupOf } from "./lookup.ts";
 import { existsAlready, goneAlready } from "./perform.ts";
 import type { Row } from "../table-file.ts";
 import { idOf } from "./session.ts";
@@ -47,29 +48,6 @@ export interface Run {
 
 /** `1 row`, `2 rows`. */
 export const counted = (rows: number): string => `${rows} ${rows === 1 ? "row" : "rows"}`;
-
-/** Requests on their way at a time; how many may be falls when the server is busy. */
-interface Lanes {
-  readonly width: number;
-  started(): void;
-  slowDown(): void;
-}
-
-export function openLanes(most: number): Lanes {
-  let [width, started, startedThen] = [most, 0, 0];
-  return {
-    get width() {
-      return width;
-    },
-    started: () => void started++,
-    slowDown() {
-      // Rows that were on their way together are refused together: that counts once.
-      if (width === 1 || started === startedThen) return;
-      width--;
-      startedThen = started;
-    },
-  };
-}
 
 /** How far the run is. */
 export interface Tally {
@@ -165,10 +143,12 @@ export async function* results(
       const { outcome, stop } = await attempt(run, sendable);
       if (stop) tally.stop(stop);
       else if (run.globals.stopOnError && outcome.error !== null) tally.stop();
-      // The next row need not wait until this one is noted, but nobody is told before it is.
+      // The next row need not wait until this one is noted, but nobody is told before it is tried:
+      // what was done counts also where the note fails.
       const before = told;
       told = noted(run.journal, outcome)
-        .then(() => give(outcome), broken)
+        .catch(broken)
+        .then(() => give(outcome))
         .then(() => before);
     }
     await told;
@@ -252,7 +232,7 @@ async function attempt(run: Run, { row, input, left }: Sendable): Promise<Attemp
   } catch (thrown) {
     // Whatever a request throws that was cut off by an interrupt, that is why.
     const { signal, interrupted } = session.context;
-    const error = signal.aborted ? interrupted() : thrown;
+    const error = signal.aborted && !isInterrupt(thrown) ? interrupted() : thrown;
     // No row failed when this machine allows no write, or the mistake is ours.
     if (!(error instanceof CliError) || error.told.code === "read-only") throw error;
     if (goneAlready(error, globals)) return ended("skipped", thing);
@@ -262,6 +242,7 @@ async function attempt(run: Run, { row, input, left }: Sendable): Promise<Attemp
     const noun = madeBy[run.row.id];
     if (globals.ifNotExists && noun !== undefined && existsAlready(error)) {
       const name = `name:${String(input["name"])}`;
+      const { resolve } = await import("./names.ts");
       return ended("skipped", (await resolve(noun, name, input, lookupOf(session))).id);
     }
     const failed = ended(
@@ -272,6 +253,9 @@ async function attempt(run: Run, { row, input, left }: Sendable): Promise<Attemp
     return meetsAll(error) ? { ...failed, stop: error } : failed;
   }
 }
+
+const isInterrupt = (error: unknown): boolean =>
+  error instanceof CliError && ["interrupted", "terminated", "hangup"].includes(error.kind);
 
 /** The id of what a row acts on: the last one in its positionals. */
 const thingIn = ({ positionals }: Command, input: Values): string | null =>
@@ -306,11 +290,7 @@ function noted(journal: Journal, { row, status, id }: Outcome): Promise<void> {
 const stopping = (error: unknown): CliError =>
   error instanceof CliError
     ? error
-    : new CliError(
-        "failure",
-        `no further row was sent: ${error instanceof Error ? error.message : String(error)}`,
-        { cause: error },
-      );
+    : new CliError("failure", `no further row was sent: ${reasonOf(error)}`, { cause: error });
 
 /** Something to wait for that happens again and again. */
 function openBell() {

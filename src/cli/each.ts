@@ -3,11 +3,12 @@ import { join } from "node:path";
 import type { Values } from "../api/request.ts";
 import { targetOf } from "../config/settings.ts";
 import type { Settings } from "../config/settings.ts";
-import { CliError } from "../errors.ts";
+import { CliError, diskProblem, reasonOf } from "../errors.ts";
 import type { Host } from "../host.ts";
 import { list } from "../operations/operation.ts";
 import type { AnyOperation } from "../operations/operation.ts";
 import { progress } from "../render/progress.ts";
+import { progressStyle } from "./color.ts";
 import { commandOf } from "./command.ts";
 import type { Command } from "./command.ts";
 import { takesEach } from "./globals.ts";
@@ -23,8 +24,9 @@ import { checkedRows } from "./rows.ts";
 import type { CheckedRow } from "./rows.ts";
 import { Shown, openSession } from "./session.ts";
 import type { Session } from "./session.ts";
+import type { Trail } from "./trail.ts";
 import { resolvedRows } from "./each-names.ts";
-import { counted, openLanes, openTally, results } from "./each-sending.ts";
+import { counted, openTally, results } from "./each-sending.ts";
 import type { Outcome, Ready, Run, Tally } from "./each-sending.ts";
 
 const outcomes = list<Outcome>("", "row", "status", "id", "error");
@@ -52,6 +54,7 @@ export const overRows = (commands: readonly Command[]): readonly Command[] =>
 export async function perform(
   { command: { row }, typed, globals }: Extract<Parsed, { kind: "run" }>,
   plainHost: Host,
+  trail: Trail,
 ): Promise<void> {
   if (!row || globals.each === undefined) return;
   const command = commandOf(row);
@@ -60,11 +63,11 @@ export async function perform(
   if (globals.columns === "help") {
     return plainHost.stdout.write(`${columnNames(outcomes).join("\n")}\n`);
   }
-  const lanes = openLanes(count("--concurrency", globals.concurrency ?? "3", 1, 50));
+  const atOnce = count("--concurrency", globals.concurrency ?? "3", 1, 50);
   const { name, bytes, host: reading } = await fileOf(globals.each, plainHost);
-  const { host: showing, tell, stop } = progress(reading, command.summary, !options.quiet);
-  const host = watched(showing, lanes.slowDown);
-  const session = openSession(command, options, host, tell);
+  const shown = progressStyle(globals, plainHost, !options.quiet);
+  const { host, tell, stop } = progress(reading, command.summary, shown);
+  const session = openSession(command, options, host, tell, trail);
   try {
     const settings = await session.settings();
     const style = styleFor(globals, host, settings.output.value || undefined, outcomes);
@@ -86,12 +89,17 @@ export async function perform(
     const journal = await begun(found, checked, rows, session);
     const run: Run = { row, command, globals, extra, session, journal };
     const tally = openTally(rows, session);
-    await render(outcomes, results(run, rows, lanes, tally), style, host.stdout);
+    await render(
+      outcomes,
+      results(run, rows, session.context.lanes(atOnce), tally),
+      style,
+      host.stdout,
+    );
     await failures.write(rows, tally.failed);
     await conclude(run, rows, tally);
   } finally {
     stop();
-    session.close();
+    await session.close();
   }
 }
 
@@ -107,17 +115,6 @@ async function fileOf(path: string, host: Host) {
   };
   const stdin = { isTTY: host.stdin.isTTY, bytes: taken };
   return { name: "standard input", bytes, host: { ...host, stdin } };
-}
-
-/** The same host, telling when the client waits before a repeat. */
-function watched(host: Host, waiting: () => void): Host {
-  return {
-    ...host,
-    sleep(ms, signal) {
-      waiting();
-      return host.sleep(ms, signal);
-    },
-  };
 }
 
 /** What makes two runs the same one: where to, which command, with what. Holds no readable key. */
@@ -192,8 +189,8 @@ async function begun(
     await journal.begin(found());
     return journal;
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    await context.notice(`this run cannot be continued if it is cut off: ${reason}`);
+    await journal.remove().catch(() => {}); // what of it there is helps nobody
+    await context.notice(`this run cannot be continued if it is cut off: ${reasonOf(error)}`);
     return noJournal;
   }
 }
@@ -203,8 +200,8 @@ async function openFailures({ each, errorsTo }: Globals, table: Table, host: Hos
   const write = async (rows: readonly Row[]) => {
     if (errorsTo === undefined) return;
     await host.files.writeAtomic(errorsTo, table.withOnly(rows)).catch((cause: unknown) => {
-      const reason = cause instanceof Error ? cause.message : String(cause);
-      throw new CliError("usage", `--errors-to cannot be written: ${reason}`, { cause });
+      const kind = diskProblem(cause)?.kind ?? "usage";
+      throw new CliError(kind, `--errors-to cannot be written: ${reasonOf(cause)}`, { cause });
     });
   };
   if (errorsTo !== undefined && (errorsTo === each || errorsTo === "-")) {

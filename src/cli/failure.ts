@@ -7,27 +7,40 @@ export interface Telling {
   readonly color: boolean;
   /** -vvv shows stacks. */
   readonly verbosity: number;
-  /** Makes text of servers safe to show. */
+  /** Makes text of servers safe to show, on one line: nobody shall add a hint of their own. */
   readonly visible: (text: string) => string;
   /** The same for JSON text. */
   readonly escaped: (json: string) => string;
 }
 
-/** Anything thrown, as a failure of ours; what is not one is a bug. */
-export const asFailure = (error: unknown): CliError =>
-  error instanceof CliError ? error : (diskFailure(error) ?? bug(error));
+/** Anything thrown, as a failure of ours; what is not one is a bug. `folders`: the programs' own. */
+export const asFailure = (error: unknown, folders: readonly string[] = []): CliError =>
+  error instanceof CliError ? error : (diskFailure(error, folders) ?? tooDeep(error) ?? bug(error));
 
 /** An error of the file system, which is no bug: the machine says no. */
-function diskFailure(error: unknown): CliError | undefined {
+function diskFailure(error: unknown, folders: readonly string[]): CliError | undefined {
   const problem = diskProblem(error);
   if (!problem || !(error instanceof Error) || !("path" in error)) return undefined;
   // Whoever takes away what we looked at a moment ago is not foreseen.
   if ("code" in error && error.code === "ENOENT") return undefined;
-  return new CliError(problem.kind, `${String(error.path)}: ${problem.reason}`, {
+  const path = String(error.path);
+  const ours = folders.some((folder) => path.startsWith(folder));
+  return new CliError(problem.kind, `${path}: ${problem.reason}`, {
     cause: error,
-    hint: "KB_CONFIG_DIR, KB_STATE_DIR, KB_DATA_DIR and KB_CACHE_DIR choose other folders",
+    hint: ours
+      ? "KB_CONFIG_DIR, KB_STATE_DIR, KB_DATA_DIR and KB_CACHE_DIR choose other folders"
+      : undefined,
   });
 }
+
+/** JSON may be nested deeper than any program can follow that walks through it. */
+const tooDeep = (error: unknown): CliError | undefined =>
+  error instanceof RangeError && error.message.includes("call stack")
+    ? new CliError("failure", "the answer is nested too deep to be shown", {
+        cause: error,
+        hint: "the server did what was asked; only its answer cannot be shown",
+      })
+    : undefined;
 
 const bug = (error: unknown): CliError =>
   new CliError(
@@ -47,7 +60,8 @@ export function told(error: CliError, telling: Telling): string {
     : asText(error, telling);
 }
 
-function asJson(error: CliError): unknown {
+/** The error as programs read it. */
+export function asJson(error: CliError): { readonly error: Readonly<Record<string, unknown>> } {
   const { hint, code, retryable, details, changed } = error.told;
   const refusal = error instanceof ApiError ? error.refusal : undefined;
   return {
@@ -68,6 +82,19 @@ function asJson(error: CliError): unknown {
   };
 }
 
+/** An error and everything that caused it, each with the frames of its stack on lines of their own. */
+export function causesOf(error: unknown): string[] {
+  if (!(error instanceof Error)) return error === undefined ? [] : [String(error)];
+  const frames = (error.stack ?? "").split("\n").filter((line) => /^ {4}at /.test(line));
+  const inner: unknown[] = error instanceof AggregateError ? error.errors : [];
+  const causes = [...inner, error.cause].map(causesOf).filter(([first]) => first !== undefined);
+  return [
+    String(error),
+    ...frames,
+    ...causes.flatMap(([first, ...rest]) => [`caused by: ${first}`, ...rest]),
+  ];
+}
+
 const changes = {
   nothing: "nothing was changed",
   unknown: "unknown whether it was applied",
@@ -75,7 +102,7 @@ const changes = {
 } as const;
 
 function asText(error: CliError, { color, verbosity, visible }: Telling): string {
-  const { hint, changed, details, cause } = error.told;
+  const { hint, changed, details } = error.told;
   const red = (text: string) => (color ? `\u001b[31m${text}\u001b[39m` : text);
   const lines = [`${red("error:")} ${visible(error.message)}`];
   lines.push(...candidateLines(details).map(visible));
@@ -83,10 +110,7 @@ function asText(error: CliError, { color, verbosity, visible }: Telling): string
   if (changed !== undefined && changed !== "nothing" && !(hint ?? "").includes(changes[changed]))
     lines.push(changes[changed]);
   if (hint !== undefined) lines.push(`hint: ${visible(hint)}`);
-  if (verbosity >= 3) {
-    const stack = cause instanceof Error ? cause.stack : error.stack;
-    if (stack !== undefined) lines.push(visible(stack));
-  }
+  if (verbosity >= 3) lines.push(...causesOf(error).map(visible));
   return `${lines.join("\n")}\n`;
 }
 

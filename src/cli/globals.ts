@@ -21,6 +21,7 @@ export interface GlobalFlag {
 const writes = ({ effect }: Command) => effect !== "reads";
 const sendsAny = ({ requests }: Command) => requests;
 const prints = ({ returns }: Command) => returns.kind !== "nothing" && returns.kind !== "file";
+const pages = (command: Command) => command.pages;
 const lists = ({ returns, effect }: Command) => effect === "reads" && isList(returns);
 const bodied = ({ row }: Command) =>
   Object.values(row?.params ?? {}).some((param) => param.in === "body" || param.in === "data");
@@ -37,10 +38,10 @@ export const globalFlags: readonly GlobalFlag[] = [
     flags: "-L, --limit <rows>",
     help: "Show at most that many rows in all",
     group: "Request",
-    only: lists,
+    only: pages,
   },
-  { flags: "--all", help: "Read every page", group: "Request", only: lists },
-  { flags: "--page <number>", help: "Show one page, from 1", group: "Request", only: lists },
+  { flags: "--all", help: "Read every page", group: "Request", only: pages },
+  { flags: "--page <number>", help: "Show one page, from 1", group: "Request", only: pages },
   {
     flags: "--body <json>",
     help: "Further fields of the body: JSON, @file or -",
@@ -166,7 +167,7 @@ export const globalFlags: readonly GlobalFlag[] = [
   { flags: "-q, --quiet", help: "No progress and no notices", group: "Output" },
   {
     flags: "-v, --verbose",
-    help: "Show what is resolved and repeated; -vv requests, -vvv stacks",
+    help: "Show what is resolved, sent and repeated; -vv headers and bodies, -vvv causes and times",
     group: "Output",
     repeats: true,
   },

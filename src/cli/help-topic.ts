@@ -3,6 +3,7 @@ import type { Command } from "./command.ts";
 import { helpFor } from "./help.ts";
 import { helpTree } from "./help-json.ts";
 import { nearest } from "../nearest.ts";
+import { topicNames } from "./topic-names.ts";
 import { topics } from "./topics.ts";
 
 /**
@@ -16,13 +17,14 @@ export function helpTopic(argv: readonly string[], commands: readonly Command[])
     return helpFor(program, [], commands);
   if (words.length === 1 && first === "--json")
     return `${JSON.stringify(helpTree(program, commands), null, 2)}\n`;
-  if (words.length === 1 && Object.hasOwn(topics, first)) return `${topics[first]}\n`;
+  const topic = topicNames.find((name) => name === first);
+  if (words.length === 1 && topic) return `${topics[topic]}\n`;
   const known = commands.some((command) =>
     words.every((word, index) => command.words[index + 1] === word),
   );
   if (known) return helpFor(program, words, commands);
   const near = nearest(first, [
-    ...Object.keys(topics),
+    ...topicNames,
     ...new Set(commands.map((command) => command.words[1] ?? "")),
   ]);
   throw new CliError("usage", `there is no help on "${words.join(" ")}"`, {

@@ -2,10 +2,10 @@ import { exitCodes } from "../errors.ts";
 import type { FailureKind } from "../errors.ts";
 import { methodAndPath } from "../operations/operation.ts";
 import type { Param } from "../operations/operation.ts";
-import { argumentOf, flagOf, flagged, isList, placeholder } from "./command.ts";
+import { argumentOf, flagOf, flagged, isList, valueOf } from "./command.ts";
 import type { Command } from "./command.ts";
 import { globalsOf, helpOf, takesEach } from "./globals.ts";
-import { topics } from "./topics.ts";
+import { topicNames } from "./topic-names.ts";
 
 /** Help of a command, a group of commands or the whole program, by its words. Throws nothing. */
 export function helpFor(
@@ -97,10 +97,11 @@ export function exitsOf(command: Command): FailureKind[] {
 function paramRows(name: string, param: Param): [string, string][] {
   const flag = flagOf(name, param);
   const short = param.short === undefined ? "    " : `-${param.short}, `;
-  const value = param.kind === "flag" ? "" : ` <${placeholder(param)}>`;
   const needed =
     param.required && param.shape?.kind !== "object" && !param.from ? ", required" : "";
-  const rows: [string, string][] = [[`${short}--${flag}${value}`, `${paramHelp(param)}${needed}`]];
+  const rows: [string, string][] = [
+    [`${short}--${flag}${valueOf(param)}`, `${paramHelp(param)}${needed}`],
+  ];
   if (param.orFile)
     rows.push([`    --${flag}-file <path>`, "The same from a file; - is standard input"]);
   if (param.kind === "flag" && param.in !== "local") rows.push([`    --no-${flag}`, "Say no"]);
@@ -143,7 +144,7 @@ function groupHelp(words: readonly string[], commands: readonly Command[]): stri
     words.length === 1
       ? section("More", [
           `${program} <command> --help   flags, examples and exit codes of a command`,
-          `${program} help <topic>       ${Object.keys(topics).join(", ")}`,
+          `${program} help <topic>       ${topicNames.join(", ")}`,
           `${program} help --json        the whole tree for programs`,
         ])
       : "",

@@ -1,13 +1,13 @@
 import type { Values } from "../api/request.ts";
-import { CliError, diskProblem } from "../errors.ts";
+import { CliError, reasonOf } from "../errors.ts";
 import type { Host } from "../host.ts";
 import { isObject, setAt, valueAt } from "../json.ts";
 import type { FileInput, Listed, Noun, Param } from "../operations/operation.ts";
 import { flagOf } from "./command.ts";
 import type { Command } from "./command.ts";
 import type { Globals } from "./globals.ts";
-import { fromObject, objectOf, resolve } from "./names.ts";
-import type { Lookup, Resolved } from "./names.ts";
+import type { Lookup } from "./lookup.ts";
+import type { Resolved } from "./names.ts";
 import type { Typed } from "./program.ts";
 import { checked, wrong } from "./values.ts";
 import type { Sources } from "./values.ts";
@@ -69,9 +69,6 @@ export function sourcesOf(host: Host): Sources {
   };
 }
 
-const reasonOf = (error: unknown): string =>
-  diskProblem(error)?.reason ?? (error instanceof Error ? error.message : String(error));
-
 /** A whole stream of bytes. */
 export async function allOf(chunks: AsyncIterable<Uint8Array>): Promise<Uint8Array<ArrayBuffer>> {
   const pieces: Uint8Array[] = [];
@@ -119,7 +116,8 @@ export async function extraBody(globals: Globals, sources: Sources): Promise<Val
   for (const assignment of globals.bodySet ?? []) {
     const at = assignment.indexOf("=");
     if (at < 1) throw wrong("--body-set", assignment, "is no path=value");
-    setAt(body, assignment.slice(0, at), jsonOrText(assignment.slice(at + 1)));
+    if (!setAt(body, assignment.slice(0, at), jsonOrText(assignment.slice(at + 1))))
+      throw wrong("--body-set", assignment, "leaves a gap in a list", "lists are filled from 0 on");
   }
   return body;
 }
@@ -143,6 +141,11 @@ export async function resolvedInput(
   lookup: Lookup,
 ): Promise<Values> {
   const known: Record<string, unknown> = { ...input };
+  const isNamed = ([name, { noun, listed }]: [string, Param]) =>
+    (noun ?? listed) !== undefined && input[name] !== undefined;
+  if (!Object.entries(command.params).some(isNamed)) return known;
+  // Loaded where something is named: it brings the lists of a whole program along.
+  const { fromObject, objectOf, resolve } = await import("./names.ts");
   const behind = new Map<Noun | Listed, Resolved>();
   for (const [name, param] of Object.entries(command.params)) {
     const value = input[name];

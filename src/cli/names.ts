@@ -6,7 +6,7 @@ import * as metadata from "../operations/metadata.ts";
 import * as models from "../operations/models.ts";
 import type { AnyOperation, Listed, Noun } from "../operations/operation.ts";
 import * as tags from "../operations/tags.ts";
-import type { Session } from "./session.ts";
+import type { Lookup } from "./lookup.ts";
 import { isUuid } from "./values.ts";
 
 /** Where the things a `ref` names are listed, and how the list is narrowed to one name. */
@@ -98,13 +98,6 @@ function modelsOf(provider: unknown): Thing[] {
     provider: provider["provider"],
     model,
   }));
-}
-
-/** What looking up needs: reading a list to its end, and one object. */
-export interface Lookup {
-  rows(row: AnyOperation, input: Readonly<Record<string, unknown>>): AsyncIterable<unknown>;
-  one(row: AnyOperation, input: Readonly<Record<string, unknown>>): Promise<unknown>;
-  trace(level: 1, text: string): Promise<void>;
 }
 
 /** A reference resolved: the id to send, and the object where it was read. */
@@ -222,30 +215,3 @@ function asId({ title, isId, idHint }: Listing, text: string): string {
 }
 
 const shortened = (name: string) => (name.length > 100 ? `${name.slice(0, 100)}…` : name);
-
-/** Look-ups of names through a session; each full list is read once. */
-export function lookupOf(session: Session): Lookup {
-  const lists = new Map<string, Promise<unknown[]>>();
-  const everything = { limit: Infinity };
-  return {
-    async *rows(row, input) {
-      if (row.returns.kind !== "list") {
-        yield* session.rows(row, input, everything);
-        return;
-      }
-      // A full list is the same for every name of a line: asked once.
-      const key = `${row.id} ${JSON.stringify(input)}`;
-      const known = lists.get(key) ?? collect(session.rows(row, input, everything));
-      lists.set(key, known);
-      yield* await known;
-    },
-    one: (row, input) => session.call(row, input),
-    trace: (level, text) => session.context.trace(level, text),
-  };
-}
-
-async function collect(rows: AsyncIterable<unknown>): Promise<unknown[]> {
-  const all: unknown[] = [];
-  for await (const row of rows) all.push(row);
-  return all;
-}

@@ -1,11 +1,12 @@
 import { CliError } from "../errors.ts";
 import type { Host } from "../host.ts";
+import { isOn } from "../is-on.ts";
 import type { ConnectionSettings } from "../host.ts";
 import type { Returns } from "../operations/operation.ts";
 import { formats, formatsOf } from "../render/format-names.ts";
 import type { Style } from "../render/render.ts";
 import type { Globals } from "./globals.ts";
-import { isOn, wantsColor, wantsUnicode } from "./color.ts";
+import { wantsColor, wantsUnicode } from "./color.ts";
 import { nearest } from "../nearest.ts";
 import { durationValue, wrong } from "./values.ts";
 
@@ -37,12 +38,15 @@ export function optionsFor(globals: Globals, host: Host): Options {
       globals.verbose?.length ?? 0,
       Number.isFinite(debug) ? debug : isOn(env("KB_DEBUG")) ? 1 : 0,
     ),
-    input:
-      globals.mayAsk !== false &&
-      !isOn(env("KB_NO_INPUT")) &&
-      !isOn(env("CI")) &&
-      host.stdin.isTTY &&
-      host.stderr.isTTY,
+    get input() {
+      return (
+        globals.mayAsk !== false &&
+        !isOn(env("KB_NO_INPUT")) &&
+        !isOn(env("CI")) &&
+        host.stdin.isTTY &&
+        host.stderr.isTTY
+      );
+    },
     retries: count(
       globals.retries === undefined ? "KB_RETRIES" : "--retries",
       globals.retries ?? env("KB_RETRIES") ?? "3",

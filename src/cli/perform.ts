@@ -7,19 +7,20 @@ import type { Host } from "../host.ts";
 import { isObject } from "../json.ts";
 import { progress } from "../render/progress.ts";
 import { screenOf } from "../render/screen.ts";
-import { wantsRedraw } from "./color.ts";
+import { progressStyle, wantsRedraw } from "./color.ts";
 import { isList } from "./command.ts";
 import type { Command } from "./command.ts";
 import type { Globals } from "./globals.ts";
 import { checkedInput, extraBody, resolvedInput, sourcesOf } from "./input.ts";
 import { madeBy } from "./made-by.ts";
-import { lookupOf, resolve } from "./names.ts";
-import type { Lookup } from "./names.ts";
+import { lookupOf } from "./lookup.ts";
+import type { Lookup } from "./lookup.ts";
 import { optionsFor, styleFor } from "./options.ts";
 import type { Options } from "./options.ts";
 import type { Parsed } from "./program.ts";
 import { Shown, openSession } from "./session.ts";
 import type { Session } from "./session.ts";
+import type { Trail } from "./trail.ts";
 
 /**
  * Carries out a parsed command line: checks values, finds settings, turns names into ids, sends,
@@ -28,13 +29,18 @@ import type { Session } from "./session.ts";
 export async function perform(
   { command, typed, globals }: Extract<Parsed, { kind: "run" }>,
   plainHost: Host,
+  trail: Trail,
 ): Promise<void> {
   const options = optionsFor(globals, plainHost);
   if (globals.columns === "help") return printColumns(command, plainHost);
   const waits = command.key !== undefined && !options.quiet;
   const { host: sharing, screen } = screenOf(plainHost);
-  const { host, tell, stop } = progress(sharing, command.summary, waits);
-  const session = openSession(command, options, host, tell);
+  const { host, tell, stop } = progress(
+    sharing,
+    command.summary,
+    progressStyle(globals, plainHost, waits),
+  );
+  const session = openSession(command, options, host, tell, trail);
   try {
     const sources = sourcesOf(host);
     const input = await checkedInput(command, typed, sources);
@@ -46,7 +52,7 @@ export async function perform(
       command.task?.output?.(input as never, session.context.asked.format) ?? command.returns;
     const style = {
       ...styleFor(globals, host, output || undefined, returns),
-      ...(wantsRedraw(host) && { screen }),
+      ...(wantsRedraw(host, host.stdout) && { screen }),
     };
     // A dry run prints requests, no answer, so nothing to print answers with is loaded.
     const dryRun = session.context.asked.dryRun && !command.task?.plans;
@@ -55,11 +61,11 @@ export async function perform(
 
     const progress = noProgress();
     const verdict = untilVerdict();
-    const values = verdict.values(
-      command.task
-        ? taskValues(command, input, session)
-        : rowValues(command, input, extra, progress, session, options),
-    );
+    const given = command.task
+      ? taskValues(command, input, session)
+      : rowValues(command, input, extra, progress, session, options);
+    const finishes = command.effect !== "reads" || command.task?.finishes === true;
+    const values = verdict.values(finishes ? toTheEnd(given) : given);
     const pieces = returns.kind === "file" || returns.kind === "text";
     if (pieces && globals.outputFile !== undefined) {
       // Such a command yields bytes, or pieces of text.
@@ -89,10 +95,35 @@ export async function perform(
     }
     if (isList(command.returns) && !command.task) await tellShown(progress, session.context);
   } catch (error) {
-    if (!(error instanceof Shown)) throw error;
+    if (!(error instanceof Shown))
+      throw writes(command, options) ? afterWrite(error, session) : error;
   } finally {
     stop();
-    session.close();
+    await session.close();
+  }
+}
+
+const writes = ({ effect }: Command, { globals }: Options): boolean =>
+  effect !== "reads" && !globals.dryRun && !globals.curl;
+
+/** An answer that cannot be printed comes after the write, and a request that did nothing after others. */
+function afterWrite(error: unknown, session: Session): unknown {
+  if (!(error instanceof CliError)) return error;
+  const { code, changed } = error.told;
+  const done = code === "output" || (changed === "nothing" && session.wrote());
+  return done ? Object.assign(error, { told: { ...error.told, changed: "yes" } }) : error;
+}
+
+/** The same values; work that was begun is done to its end when nobody wants them any more. */
+async function* toTheEnd<T>(values: AsyncGenerator<T>): AsyncGenerator<T> {
+  try {
+    for (;;) {
+      const next = await values.next();
+      if (next.done) return;
+      yield next.value;
+    }
+  } finally {
+    while (!(await values.next()).done);
   }
 }
 
@@ -233,6 +264,7 @@ async function existing(
 ): Promise<unknown> {
   const noun = madeBy[command.row?.id ?? ""];
   if (noun === undefined) throw error;
+  const { resolve } = await import("./names.ts");
   const { object } = await resolve(noun, `name:${String(ids["name"])}`, ids, lookup);
   const asked = isObject(object)
     ? Object.keys(ids).filter(

@@ -1,7 +1,7 @@
 import { Command as Commander, CommanderError, Option } from "commander";
 import { CliError } from "../errors.ts";
 import type { Param } from "../operations/operation.ts";
-import { argumentOf, flagOf, flagged, placeholder } from "./command.ts";
+import { argumentOf, flagOf, flagged, placeholder, valueOf } from "./command.ts";
 import type { Command } from "./command.ts";
 import { globalFlags, globalsOf } from "./globals.ts";
 import type { GlobalFlag, Globals } from "./globals.ts";
@@ -148,7 +148,8 @@ function paramOptions(name: string, param: Param): Option[] {
     const yes = new Option(`${short}--${flag}`, param.help);
     return param.in === "local" ? [yes] : [yes, new Option(`--no-${flag}`)];
   }
-  const option = new Option(`${short}--${flag} <${placeholder(param)}>`, param.help);
+  const option = new Option(`${short}--${flag}${valueOf(param)}`, param.help);
+  if (param.alone !== undefined) option.preset(param.alone);
   if (param.many) repeating(option);
   const aliases = (param.aliases ?? []).map((alias) =>
     new Option(`--${alias} <${placeholder(param)}>`).hideHelp(),

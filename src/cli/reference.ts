@@ -3,7 +3,7 @@ import { exitCodes } from "../errors.ts";
 import { methodAndPath } from "../operations/operation.ts";
 import type { Param } from "../operations/operation.ts";
 import { version } from "../version.ts";
-import { flagOf, flagged, placeholder } from "./command.ts";
+import { flagOf, flagged, valueOf } from "./command.ts";
 import type { Command } from "./command.ts";
 import { commandsOf } from "./commands.ts";
 import { globalFlags, globalsOf, helpOf } from "./globals.ts";
@@ -15,8 +15,8 @@ import { topics } from "./topics.ts";
 type Entry = readonly [term: string, meaning: string];
 
 /** The page of every command of both programs, in Markdown. */
-export function referencePage(): string {
-  const [kb, wf] = [commandsOf("kb"), commandsOf("wf")];
+export async function referencePage(): Promise<string> {
+  const [kb, wf] = await Promise.all([commandsOf("kb"), commandsOf("wf")]);
   return blocks([
     "# Reference",
     "Every command of `kb` and `wf`, written by `npm run reference` from the table the programs read. What stands here is what `--help` says; `help --json` gives it to programs.",
@@ -105,10 +105,9 @@ const ownFlagsOf = (command: Command): Entry[] =>
 function flagEntries(name: string, param: Param): Entry[] {
   const flag = flagOf(name, param);
   const short = param.short === undefined ? "" : `-${param.short}, `;
-  const value = param.kind === "flag" ? "" : ` <${placeholder(param)}>`;
   const needed = isRequired(param) ? ", required" : "";
   return [
-    [`${short}--${flag}${value}`, `${paramHelp(param)}${needed}`],
+    [`${short}--${flag}${valueOf(param)}`, `${paramHelp(param)}${needed}`],
     ...(param.orFile
       ? [[`--${flag}-file <path>`, "The same from a file; - is standard input"] as const]
       : []),
@@ -163,8 +162,8 @@ const table = (head: string, entries: readonly Entry[]): string =>
       ].join("\n");
 
 /** The manual page of a program, as roff with the `man` macros, in ASCII. */
-export function manPage(program: "kb" | "wf"): string {
-  const commands = commandsOf(program);
+export async function manPage(program: "kb" | "wf"): Promise<string> {
+  const commands = await commandsOf(program);
   const other = program === "kb" ? "wf" : "kb";
   const purpose = purposeOf(program, commands).replace(/\.$/, "");
   return `${[

@@ -1,21 +1,27 @@
-import type { Host } from "../host.ts";
+import type { Host, Outside } from "../host.ts";
+import { CliError, diskProblem } from "../errors.ts";
+import { withWrite } from "../render/outputs.ts";
+import { secretsOf } from "../secrets.ts";
 import { version } from "../version.ts";
 import { commandsOf } from "./commands.ts";
 import { asFailure } from "./failure.ts";
 import { takesEach } from "./globals.ts";
 import type { Globals } from "./globals.ts";
-import { helpTopic } from "./help-topic.ts";
 import { parse } from "./program.ts";
+import { noTrail } from "./trail.ts";
 
 /**
  * The whole program: a command line (`["kb", "create", "Handbook"]`) and the world in, the exit
  * code out. Never throws, never exits. What only some lines need is loaded when they need it.
  */
-export async function run(argv: readonly string[], host: Host): Promise<number> {
+export async function run(argv: readonly string[], outside: Outside): Promise<number> {
   let globals: Globals = {};
+  const trail = noTrail();
+  const host = discreet(outside);
   try {
-    const commands = commandsOf(argv[0] ?? "kb");
+    const commands = await commandsOf(argv[0] === "wf" ? "wf" : "kb");
     if (argv[1] === "help") {
+      const { helpTopic } = await import("./help-topic.ts");
       await host.stdout.write(helpTopic(argv, commands));
       return 0;
     }
@@ -39,18 +45,64 @@ export async function run(argv: readonly string[], host: Host): Promise<number> 
     // A task may read rows by itself.
     const rows = each && takesEach(parsed.command) ? each : undefined;
     const { perform } = rows ?? (await import("./perform.ts"));
-    await perform(parsed, host);
+    await perform(parsed, { ...host, ask: askingSafely(host) }, trail);
     return 0;
   } catch (error) {
-    const failure = asFailure(error);
+    const failure = asFailure(error, Object.values(outside.folders));
     const { tell } = await import("./tell.ts");
-    await tell(failure, argv, globals, host).catch(() => {}); // nobody reads standard error
+    await tell(failure, argv, globals, host);
+    // A line that was wrong needs no report: its error says all.
+    if (trail.count > 0 || failure.told.code === "bug") {
+      const { keep } = await import("./keep.ts");
+      await keep(failure, argv, trail, host);
+    }
     return failure.exit;
   }
 }
+
+/** Questions hold names that a server gave: none of them acts on the terminal. */
+const askingSafely =
+  (host: Host): Host["ask"] =>
+  async (question, options) => {
+    const { visible } = await import("../render/text.ts");
+    return host.ask(visible(question), options);
+  };
 
 /** Is the command to be run once per row of a file? Words after `--` are no flags. */
 function namesRows(argv: readonly string[]): boolean {
   const first = argv.find((word) => word === "--" || /^--each(=|$)/.test(word));
   return first !== undefined && first !== "--";
+}
+
+/**
+ * The host with streams that stop no work: standard error shows no key, whoever writes there (nothing
+ * asked for does), and what it does not take is lost; standard input fails in words.
+ */
+function discreet(outside: Outside): Host {
+  const { stderr, stdin } = outside;
+  const secrets = secretsOf(outside.env);
+  const masking = withWrite(stderr, (text) =>
+    stderr.write(typeof text === "string" ? secrets.masked(text) : text).catch(() => {}),
+  );
+  return {
+    ...outside,
+    secrets,
+    stderr: masking,
+    stdin: {
+      get isTTY() {
+        return stdin.isTTY;
+      },
+      bytes: () => readable(stdin.bytes()),
+    },
+  };
+}
+
+async function* readable(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  try {
+    yield* bytes;
+  } catch (cause) {
+    const problem = diskProblem(cause);
+    if (!problem) throw cause;
+    throw new CliError(problem.kind, `standard input cannot be read: ${problem.reason}`, { cause });
+  }
 }

@@ -1,6 +1,8 @@
 import type { HttpAnswer, Sending, World } from "../api/client.ts";
 import type { Events } from "../api/events.ts";
 import { interrupted } from "../api/interrupted.ts";
+import { openLanes } from "../api/lanes.ts";
+import type { Lanes } from "../api/lanes.ts";
 import { noProgress, pageOf, rowsOf } from "../api/pages.ts";
 import type { Page, Progress, Wanted } from "../api/pages.ts";
 import { requestFor } from "../api/request.ts";
@@ -10,6 +12,7 @@ import type { CallOptions, Context, Raw, WindowOptions } from "../commands/task.
 import { masked, settingsFor, targetOf } from "../config/settings.ts";
 import type { Settings, TargetFlags } from "../config/settings.ts";
 import { CliError } from "../errors.ts";
+import { asFailure } from "./failure.ts";
 import type { Host } from "../host.ts";
 import { isObject, valueAt } from "../json.ts";
 import { retryOf } from "../operations/operation.ts";
@@ -19,6 +22,10 @@ import { isList } from "./command.ts";
 import { curlText, dryRunText } from "./dry-run.ts";
 import { allOf } from "./input.ts";
 import { timeZoneFor } from "./options.ts";
+import { noTrail, trailed } from "./trail.ts";
+import type { Trail } from "./trail.ts";
+import type { WireTrace } from "./wire-trace.ts";
+import { lookupOf } from "./lookup.ts";
 import { gathering, wantedRows } from "./wanted.ts";
 import type { Options } from "./options.ts";
 
@@ -44,8 +51,10 @@ export interface Session {
     progress?: Progress,
   ): AsyncIterable<unknown>;
   open(row: AnyOperation, input: Values, options?: CallOptions): Promise<Events>;
-  /** Ends waiting for the deadline. */
-  close(): void;
+  /** Ends waiting for the deadline, and what -v shows. */
+  close(): Promise<void>;
+  /** Has the server done a write? */
+  wrote(): boolean;
 }
 
 interface Adding {
@@ -61,6 +70,7 @@ export function openSession(
   options: Options,
   host: Host,
   progress: Context["progress"] = () => {},
+  trail: Trail = noTrail(),
 ): Session {
   const { globals } = options;
   const flags: TargetFlags = {
@@ -91,13 +101,37 @@ export function openSession(
   const trace = async (level: 1 | 2 | 3, text: string) => {
     if (options.verbosity >= level) await say(text, host);
   };
+  // Loaded when something is sent and -v is given.
+  let watching: WireTrace | undefined;
+  const began = options.verbosity === 0 ? 0 : host.now().getTime();
+  const wireTrace = async () => {
+    const { openWireTrace } = await import("./wire-trace.ts");
+    const found = await settings();
+    return (watching ??= openWireTrace(options.verbosity, found, began, host));
+  };
   // One for all requests of a line, so that connections are kept.
   let dispatcher: ReturnType<Host["dispatcher"]> | undefined;
+  const opened: Lanes[] = [];
+  let wrote = false;
   const world: World = {
     dispatcher: () => (dispatcher ??= host.dispatcher(options.connection)),
-    sleep: (ms, until) => host.sleep(ms, until),
+    watch: (outgoing, send) =>
+      trailed(
+        trail,
+        outgoing,
+        options.verbosity === 0 ? send : async () => (await wireTrace()).exchange(outgoing, send),
+        host,
+      ),
+    // The client waits only before it repeats a request.
+    sleep(ms, until) {
+      const last = trail.tries.at(-1);
+      if (last) last.waited = ms;
+      for (const lanes of opened) lanes.slowDown();
+      return host.sleep(ms, until);
+    },
     random: () => host.random(),
     blob: (file) => blobOf(file.path, host),
+    masked: (text) => host.secrets.masked(text),
     trace,
   };
 
@@ -170,7 +204,9 @@ export function openSession(
       return reader(answer);
     };
     try {
-      return await send(request, sendingFor(row, input, target.key, asked), world, read);
+      const answer = await send(request, sendingFor(row, input, target.key, asked), world, read);
+      wrote ||= retryOf(row) !== "safe";
+      return answer;
     } catch (error) {
       throw explained(error, row);
     }
@@ -256,15 +292,20 @@ export function openSession(
     windows: windows as Context["windows"],
     open: open as Context["open"],
     raw,
+    lanes(most) {
+      const lanes = openLanes(most);
+      opened.push(lanes);
+      return lanes;
+    },
     baseUrl: async () => targetOf(await settings(), command.key ?? "app").baseUrl,
     find: async (noun, text) => {
-      const { lookupOf, resolve } = await import("./names.ts");
+      const { resolve } = await import("./names.ts");
       return (await resolve(noun, text, {}, lookupOf(session))).id;
     },
     at(profile) {
       const { baseUrl: _, app: __, ...rest } = globals; // these were said of this profile
       const asked = { ...options, globals: { ...rest, profile } };
-      const other = openSession(command, asked, host, progress);
+      const other = openSession(command, asked, host, progress, trail);
       others.push(other);
       return other.context;
     },
@@ -282,7 +323,9 @@ export function openSession(
           : (globals.output ?? (host.env["KB_OUTPUT"] || undefined)),
       rows: wantedRows(command, globals),
       gathers: gathering(globals),
-      input: options.input,
+      get input() {
+        return options.input;
+      },
       timeZone: () => timeZoneFor(globals, host),
       program: command.words[0] ?? "",
       flags,
@@ -296,18 +339,20 @@ export function openSession(
     call,
     rows,
     open,
-    close() {
+    wrote: () => wrote || others.some((other) => other.wrote()),
+    async close() {
       ended.abort();
-      for (const other of others) other.close();
+      await watching?.close();
+      for (const other of others) await other.close();
     },
   };
   return session;
 }
 
-/** A line on standard error; it may hold words of a server. */
+/** A line on standard error; it may hold words of a server, which add no line of their own. */
 async function say(text: string, host: Host): Promise<void> {
   const { visible } = await import("../render/text.ts");
-  await host.stderr.write(`${visible(text, { newlines: true })}\n`);
+  await host.stderr.write(`${visible(text)}\n`);
 }
 
 const deadline = (ms: number) =>
@@ -343,8 +388,13 @@ async function confirm(
   throw new CliError("usage", "not confirmed", { code: "declined", changed: "nothing" });
 }
 
+/** Its failures are those of a disk: to the client the system's errors mean the network. */
 async function blobOf(path: string, host: Host): Promise<Blob> {
-  if (path !== "-") return host.files.blob(path);
+  if (path !== "-") {
+    return host.files.blob(path).catch((error: unknown) => {
+      throw asFailure(error);
+    });
+  }
   return new Blob([await allOf(host.stdin.bytes())]);
 }
 

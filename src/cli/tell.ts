@@ -45,7 +45,7 @@ function telling(argv: readonly string[], globals: Globals, host: Host): Telling
       (format === undefined && typed),
     color,
     verbosity: Math.max(debug || 0, letters.replaceAll("-", "").length),
-    visible: (text) => visible(text, { newlines: true }),
+    visible,
     escaped: (json) => (host.stderr.isTTY ? escaped(json) : json),
   };
 }

@@ -1,7 +1,8 @@
 import { exitCodes } from "../errors.ts";
+import type { topicNames } from "./topic-names.ts";
 
 /** Texts of `help <topic>`. */
-export const topics: Readonly<Record<string, string>> = {
+export const topics: Readonly<Record<(typeof topicNames)[number], string>> = {
   "exit-codes": [
     "Exit codes",
     "",
@@ -19,10 +20,12 @@ export const topics: Readonly<Record<string, string>> = {
   KB_PROFILE       stored profile
   KB_OUTPUT        output format, as -o
   KB_NO_INPUT      never ask
+  KB_NO_KEYRING    never use the keyring: keys rest in the profile file
   KB_TIMEOUT       as --timeout
   KB_RETRIES       as --retries
   KB_ERROR_FORMAT  json: errors as one JSON line on standard error
   KB_DEBUG         1, 2 or 3: as -v, -vv, -vvv
+  KB_KEEP_ERRORS   0: keep no failures for \`doctor --last-error\`
   KB_ACCESSIBLE    no redrawing, no spinner, no box drawing
   KB_CONFIG_DIR, KB_STATE_DIR, KB_DATA_DIR, KB_CACHE_DIR
                    folders
@@ -32,7 +35,11 @@ profile, DIFY_BASE_URL or DIFY_API_URL and DIFY_API_KEY, built-in. An empty
 variable counts as unset. \`config explain\` shows where each value comes from.
 
   HTTPS_PROXY, HTTP_PROXY, NO_PROXY, NODE_EXTRA_CA_CERTS, NO_COLOR,
-  FORCE_COLOR, CLICOLOR_FORCE, TERM, TZ and CI work as elsewhere.`,
+  FORCE_COLOR, CLICOLOR_FORCE, TERM, TZ and CI work as elsewhere.
+
+  A proxy (http://name:password@host:port) is asked for a tunnel, to http as well.
+  HTTP_PROXY serves https too where HTTPS_PROXY is not set; names in small letters
+  come first. --ca-file adds to the authorities of NODE_EXTRA_CA_CERTS.`,
   output: `Output
 
   Standard output carries only what was asked for; notices, progress and errors
@@ -161,7 +168,10 @@ variable counts as unset. \`config explain\` shows where each value comes from.
     wf run --input query=hello -o json || echo "ended with $?"
 
   Nothing is asked without a terminal: deletes need --yes there. --dry-run shows
-  the request, --curl shows it as a curl command, --read-only refuses writes.`,
+  the request, --curl shows it as a curl command, --read-only refuses writes.
+
+  Redirects are not followed. A Retry-After is waited for up to 5 minutes. An
+  answer of more than 64 MiB is refused, files and event streams aside.`,
   auth: `Keys
 
   kb takes a knowledge key (dataset-…), wf an application key (app-…); the web
@@ -175,6 +185,11 @@ variable counts as unset. \`config explain\` shows where each value comes from.
 
     wf profile add work --app support --key-file -
     wf --app support logs
+
+  Keys rest in the keyring of the operating system when one answers within two
+  seconds, otherwise in the profile file, which only you can read; a notice says
+  where, and so does \`profile show\`. --insecure-storage and KB_NO_KEYRING choose
+  the file. A keyring that no longer answers ends with 4.
 
   A stored key is sent only to its own profile's base URL. \`doctor\` tells for
   every key what it is and where it works.`,

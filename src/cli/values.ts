@@ -162,7 +162,8 @@ function timeValue(label: string, text: string, now: Date): string {
   }
   if (/^\d{9,11}$/.test(text)) return iso(Number(text) * 1000);
   if (/^-?(\d+[smhd])+$/.test(text)) {
-    return iso(now.getTime() - durationValue(label, text.replace("-", "")));
+    const ms = now.getTime() - durationValue(label, text.replace("-", ""));
+    if (!Number.isNaN(new Date(ms).getTime())) return iso(ms); // dates end 270,000 years ago
   }
   throw wrong(
     label,

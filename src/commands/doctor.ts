@@ -1,10 +1,11 @@
 import { textOf } from "../api/client.ts";
 import { olderThan } from "../api/refusal.ts";
 import { masked, sandboxProfile, settingsFor, targetOf } from "../config/settings.ts";
-import type { Settings } from "../config/settings.ts";
+import type { Settings, TargetFlags } from "../config/settings.ts";
 import { profilePath, readProfiles } from "../config/profile.ts";
 import { ApiError, CliError } from "../errors.ts";
-import { isObject } from "../json.ts";
+import type { Host } from "../host.ts";
+import { isObject, parsedJson } from "../json.ts";
 import type { Context } from "./task.ts";
 
 /** One thing that was looked at. `next` is what to do about it. */
@@ -33,13 +34,35 @@ const finding = (
   next,
 });
 
+interface DoctorInput {
+  readonly capabilities?: boolean | undefined;
+  readonly last_error?: number | undefined;
+}
+
+/** Looks around, tells of a failure that was kept, or of what the server supports. */
+export async function* run(input: DoctorInput, context: Context): AsyncGenerator<unknown> {
+  if (input.last_error !== undefined && input.capabilities) {
+    throw new CliError("usage", "give either --last-error or --capabilities, not both");
+  }
+  if (input.capabilities) {
+    const { capabilities } = await import("./doctor-capabilities.ts");
+    yield* capabilities(context);
+  } else if (input.last_error !== undefined) {
+    const { lastError } = await import("./doctor-last-error.ts");
+    yield* lastError(input.last_error, context);
+  } else yield* examination(context);
+}
+
 /**
  * Looks at everything between this machine and an answer, with reads only. Throws failure at the
  * end when something is broken.
  */
-export async function* run(_: unknown, context: Context): AsyncGenerator<Finding> {
+async function* examination(context: Context): AsyncGenerator<Finding> {
   const problems: Finding[] = [];
-  for await (const each of findings(context)) {
+  const { masked: withoutKeys } = context.host.secrets;
+  for await (const finding of findings(context)) {
+    // What is found is often a server's word, and shown to those who are asked for help.
+    const each = { ...finding, found: withoutKeys(finding.found) };
     if (each.result === "problem") problems.push(each);
     yield each;
   }
@@ -62,7 +85,8 @@ async function* findings(context: Context): AsyncGenerator<Finding> {
   const { host, asked } = context;
   yield ok("program", host.platform);
   yield* profileFile(context);
-  const settings = await settingsFor(asked.flags, host, { key: "both" });
+  const settings = await settingsOr("keys", asked.flags, host);
+  if ("check" in settings) return yield settings;
   const { baseUrl } = settings;
   if (baseUrl.value === undefined) {
     yield finding(
@@ -86,9 +110,11 @@ async function* findings(context: Context): AsyncGenerator<Finding> {
   for (const [kind, app] of everyKey(settings)) {
     const label = kind === "dataset" ? "knowledge key" : app ? `key of ${app}` : "application key";
     const its =
-      app === undefined
-        ? settings
-        : await settingsFor({ ...asked.flags, app }, host, { key: "both" });
+      app === undefined ? settings : await settingsOr(label, { ...asked.flags, app }, host);
+    if ("check" in its) {
+      yield its;
+      continue;
+    }
     const setting = kind === "dataset" ? its.knowledgeKey : its.appKey;
     if (setting.value === undefined) {
       const variable = kind === "dataset" ? "KB_KEY" : "KB_APP_KEY";
@@ -128,6 +154,20 @@ async function* findings(context: Context): AsyncGenerator<Finding> {
     }
   }
   yield ok("connections", "a stock server serves ten at once; bulk work here uses three");
+}
+
+/** The settings, or what is wrong with a key: its command or the keyring does not give it. */
+async function settingsOr(
+  check: string,
+  flags: TargetFlags,
+  host: Host,
+): Promise<Settings | Finding> {
+  try {
+    return await settingsFor(flags, host, { key: "both" });
+  } catch (error) {
+    if (!(error instanceof CliError) || error.kind !== "auth") throw error;
+    return finding(check, "problem", error.message, error.told.hint ?? "");
+  }
 }
 
 /** The knowledge key, and the key of every application of the profile, or the one of the environment. */
@@ -171,16 +211,16 @@ async function* keyWorks(
   context: Context,
 ): AsyncGenerator<Finding> {
   const url = kind === "dataset" ? "/datasets?page=1&limit=1" : "/info";
-  const started = context.host.now().getTime();
+  const started = context.host.elapsed();
   const answer = await context.raw({ method: "GET", url, headers: {} }, kind, { target });
   const text = await textOf(answer.body);
-  const took = context.host.now().getTime() - started;
+  const took = context.host.elapsed() - started;
   if (firstAnswer) {
     yield ok("reached", `in ${took} ms`);
     yield* server(answer.headers["x-version"]);
     yield* clock(answer.headers["date"], context);
   }
-  const body = parsed(text);
+  const body = parsedJson(text);
   if (!isObject(body)) {
     yield finding(
       label,
@@ -195,14 +235,6 @@ async function* keyWorks(
       ? `opens ${String(body["total"])} knowledge bases`
       : `opens ${JSON.stringify(body["name"])}, mode ${String(body["mode"])}`;
   yield ok(label, `${shown} ${what}`);
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
 }
 
 function* server(version: string | undefined): Generator<Finding> {

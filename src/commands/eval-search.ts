@@ -1,3 +1,4 @@
+import type { Lanes } from "../api/lanes.ts";
 import { mapped } from "../api/mapped.ts";
 import { ApiError, CliError } from "../errors.ts";
 import * as knowledge from "../operations/knowledge.ts";
@@ -51,7 +52,7 @@ export interface Asking {
   readonly expected: (written: string) => ExpectedDocument;
   readonly variant: Variant;
   readonly ks: readonly number[];
-  readonly lanes: number;
+  readonly lanes: Lanes;
   readonly waitForLimit: boolean;
 }
 
@@ -75,11 +76,11 @@ function asker(asking: Asking, context: Context) {
     };
     for (;;) {
       await waiting;
-      const start = context.host.now().getTime();
+      const start = context.host.elapsed();
       try {
         const request = { dataset_id, query: question, retrieval_model };
         const records = await context.call(knowledge.search, request);
-        return { records, seconds: (context.host.now().getTime() - start) / 1000 };
+        return { records, seconds: (context.host.elapsed() - start) / 1000 };
       } catch (error) {
         if (!asking.waitForLimit || !isRateLimit(error)) throw error;
         waiting ??= aMinute(context).finally(() => (waiting = undefined));

@@ -50,11 +50,11 @@ export const kept = <T>(input: RecordInput, events: Events<T>, context: Context)
 
 /** Passes events on and says at the end, however it comes, what happened on the way. */
 export async function* summed<T>(events: Events<T>, tally: Tally, context: Context): Events<T> {
-  const start = context.host.now().getTime();
+  const start = context.host.elapsed();
   try {
     return yield* events;
   } finally {
-    const seconds = (context.host.now().getTime() - start) / 1000;
+    const seconds = (context.host.elapsed() - start) / 1000;
     await context.notice(`${summaryOf(tally)} in ${seconds.toFixed(1)} s`);
   }
 }

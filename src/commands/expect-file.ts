@@ -4,6 +4,7 @@ import type { Files } from "../host.ts";
 import { nearest } from "../nearest.ts";
 import type { Check } from "./expect-check.ts";
 import { parseCheck } from "./expect-grammar.ts";
+import { yamlIn } from "./yaml.ts";
 
 /** A file of expectations: what its suite is called and what it asks. */
 interface ExpectFile {
@@ -25,17 +26,18 @@ interface Sentence {
  * usage with the line of what does not fit.
  */
 export async function readExpectFile(path: string, files: Files): Promise<ExpectFile> {
-  const { LineCounter, isAlias, isMap, isScalar, isSeq, parseDocument } = await import("yaml");
-  const lines = new LineCounter();
-  const document = parseDocument(await contentOf(path, files), { lineCounter: lines });
-  const lineAt = (offset: number) => lines.linePos(offset).line;
-  const wrongAt = (offset: number, problem: string, hint?: string) =>
-    new CliError("usage", `${path} line ${lineAt(offset)}: ${problem}`, {
+  const { isAlias, isMap, isScalar, isSeq } = await import("yaml");
+  const yaml = await yamlIn(await contentOf(path, files), { strict: true });
+  const wrongAt = (line: number, problem: string, hint?: string) =>
+    new CliError("usage", `${path} line ${line}: ${problem}`, {
       changed: "nothing",
       hint: hint ?? "`wf help expect` shows what a file holds",
     });
+  if ("problem" in yaml) throw wrongAt(yaml.line, yaml.problem);
+  const { document } = yaml;
+  const lineOf = (node: Node) => yaml.lineAt(node.range?.[0] ?? 0);
   const wrong = (node: Node, problem: string, hint?: string) =>
-    wrongAt(node.range?.[0] ?? 0, problem, hint);
+    wrongAt(lineOf(node), problem, hint);
 
   /** The node an alias stands for; a missing value is reported at its key. */
   const real = (node: unknown, key: Node): Node => {
@@ -129,20 +131,14 @@ export async function readExpectFile(path: string, files: Files): Promise<Expect
       entries(value).flatMap(({ key, value: claims }) => ofOutput(`output ${nameIn(key)}`, claims)),
   };
 
-  const [broken] = [...document.errors, ...document.warnings];
-  if (broken) throw wrongAt(broken.pos[0], firstLine(broken.message));
-  if (!document.contents) throw wrongAt(0, "the file expects nothing");
+  if (!document.contents) throw wrongAt(1, "the file expects nothing");
   const checks = read(document.contents, sections).map(({ at, text }): Check => {
-    const line = lineAt(at.range?.[0] ?? 0);
+    const line = lineOf(at);
     return { ...parseCheck(text, `${path} line ${line}:`), from: { path, line } };
   });
-  if (checks.length === 0) throw wrongAt(0, "the file expects nothing");
+  if (checks.length === 0) throw wrongAt(1, "the file expects nothing");
   return { name, checks };
 }
-
-/** The parser's words without the place and the picture of it. */
-const firstLine = (text: string): string =>
-  text.split("\n", 1)[0]?.replace(/( at line \d+, column \d+)?:$/, "") ?? "";
 
 /** `/refund/i` as it is, anything else as the inside of a pattern. */
 const patternText = (text: string): string =>

@@ -6,6 +6,7 @@ import type { Check, Finding } from "./expect-check.ts";
 import type { Checked } from "./expect-report.ts";
 import { runTrace } from "../run-trace.ts";
 import type { RunTrace } from "../run-trace.ts";
+import { withoutKeys } from "./redaction.ts";
 import { conclude, endOf } from "./run-outcome.ts";
 import type { Outcome } from "./run-outcome.ts";
 import type { Context } from "./task.ts";
@@ -80,8 +81,10 @@ export async function* watching<T>(
         open = false;
         return { ...next.value, trace };
       }
-      const now = context.host.now().getTime();
-      for (const event of next.value) see(event, event.at ?? now);
+      const { now, secrets } = context.host;
+      const time = now().getTime();
+      // What is found is written to reports and told.
+      for (const event of next.value) see(withoutKeys(event, secrets), event.at ?? time);
       yield next.value;
     }
   } catch (error) {
@@ -131,7 +134,8 @@ export async function report(
     await unchecked(expectations, "the run waits for a person", context);
     return judge();
   }
-  const seen = { ...trace, status: end, error: outcome.error ?? trace.error };
+  const error = outcome.error ?? trace.error;
+  const seen = { ...trace, status: end, error: error && context.host.secrets.masked(error) };
   const checked = expectations.checks.map((check) => ({ check, finding: check.evaluate(seen) }));
   const own = spoken.length > 0 ? [] : [{ check: goodEnd, finding: goodEnd.evaluate(seen) }];
   const failed = checked.filter(({ finding }) => !finding.passed);

@@ -167,7 +167,7 @@ export async function openWork(
   let lines: string[] = [];
   let length = 0;
   let step = nothing;
-  let flushed = host.now().getTime();
+  let flushed = host.elapsed();
 
   const flush = async () => {
     if (step === nothing) return;
@@ -186,7 +186,7 @@ export async function openWork(
     lines = [];
     length = 0;
     step = nothing;
-    flushed = host.now().getTime();
+    flushed = host.elapsed();
   };
 
   return {
@@ -199,7 +199,7 @@ export async function openWork(
       done = together(done, next);
       if (text !== "") lines.push(text);
       length += text.length;
-      if (length >= enough || host.now().getTime() - flushed >= longest) await flush();
+      if (length >= enough || host.elapsed() - flushed >= longest) await flush();
     },
     flush,
     async end(withFile, make) {

@@ -1,6 +1,8 @@
 import type { Ignore } from "ignore";
-import { CliError, diskProblem } from "../errors.ts";
+import { mapped } from "../api/mapped.ts";
+import { CliError, reasonOf } from "../errors.ts";
 import type { Files } from "../host.ts";
+import { isInside } from "./safe-path.ts";
 
 /** A file below a folder. */
 export interface FolderFile {
@@ -15,7 +17,7 @@ export interface FolderFile {
 
 /** Something below a folder that cannot be read as a file. */
 export interface Obstacle {
-  readonly kind: "unreadable" | "broken-link" | "link-loop" | "no-file";
+  readonly kind: "unreadable" | "broken-link" | "link-loop" | "outside-link" | "no-file";
   readonly path: string;
   /** What the system says, where it says anything. */
   readonly reason?: string | undefined;
@@ -32,6 +34,9 @@ export interface Wanted {
 /** Files whose lines leave out what is beside and below them; the later one has the last word. */
 const ignoreFiles = [".gitignore", ".kbignore"] as const;
 
+/** Names looked at at once. */
+const looks = 16;
+
 /** Rules of one folder, for paths below it. */
 interface Rules {
   readonly base: string;
@@ -40,7 +45,9 @@ interface Rules {
 
 /**
  * Every wanted file below a folder, in the order of their paths. What begins with a dot is left out,
- * and what .gitignore and .kbignore name; links are followed. Throws usage where there is no folder.
+ * and what .gitignore and .kbignore name; links are followed where they stay in the folder: whoever
+ * may put a link there need not see what else is on this machine. Throws usage where there is no
+ * folder.
  */
 export async function* filesBelow(
   folder: string,
@@ -52,8 +59,10 @@ export async function* filesBelow(
     const reason = found ? "it is a file" : "there is no such folder";
     throw new CliError("usage", `${folder} cannot be read: ${reason}`, { changed: "nothing" });
   }
+  const root = await files.realPath(folder);
   const { default: ignore } = await import("ignore");
-  const rulesOf = (lines: readonly string[]) => ignore({ ignorecase: false }).add([...lines]);
+  const rulesOf = (lines: readonly string[]) =>
+    ignore({ ignorecase: false }).add(lines.map(quickPattern));
   const only = include.length > 0 ? rulesOf(include) : undefined;
   const without = rulesOf(exclude);
 
@@ -95,32 +104,48 @@ export async function* filesBelow(
       own.push({ base, rules: rulesOf(lines) });
     }
     const rules = [...outer, ...own];
-    for (const name of names) {
-      if (name.startsWith(".")) continue;
+    const shown = names.filter((name) => !name.startsWith("."));
+    for await (const { name, stat, inside, error } of mapped(shown, looks, (name) =>
+      lookAt(place, name),
+    )) {
       const path = base + name;
-      let stat: Awaited<ReturnType<Files["stat"]>>;
-      try {
-        stat = await files.stat(place + name);
-      } catch (error) {
-        if (!isWanted(path, false, rules)) continue;
+      if (!isWanted(path, stat?.isDirectory === true, rules)) continue;
+      if (error !== undefined) {
         yield codeOf(error) === "ELOOP"
           ? { kind: "link-loop", path }
           : { kind: "unreadable", path, reason: reasonOf(error) };
-        continue;
-      }
-      if (!isWanted(path, stat?.isDirectory === true, rules)) continue;
-      if (stat === null) yield { kind: "broken-link", path };
+      } else if (!stat) yield { kind: "broken-link", path };
+      else if (!inside) yield { kind: "outside-link", path };
       else if (stat.isDirectory) yield* walk(`${path}/`, rules, [...above, real]);
       else if (!stat.isFile) yield { kind: "no-file", path };
       else yield { kind: "file", path, place: place + name, size: stat.size };
     }
   }
+
+  const lookAt = async (place: string, name: string) => {
+    try {
+      const stat = await files.stat(place + name);
+      const inside = stat !== null && isInside(root, await files.realPath(place + name));
+      return { name, stat, inside };
+    } catch (error) {
+      return { name, error };
+    }
+  };
   yield* walk("", [], []);
 }
 
-/** What the system says about a file it will not give. */
-export const reasonOf = (error: unknown): string =>
-  diskProblem(error)?.reason ?? (error instanceof Error ? error.message : String(error));
+/** Times that `**` stands in a pattern; each of them multiplies the ways to lay it over a deep path. */
+const mostStars = 4;
+
+/** The pattern without `**` after `**`, which means the same. Throws usage for one that takes for ever. */
+function quickPattern(pattern: string): string {
+  const short = pattern.replace(/(\*\*\/)+/g, "**/");
+  if (short.split("**").length - 1 <= mostStars) return short;
+  throw new CliError("usage", `the pattern ${JSON.stringify(pattern)} holds ** too often`, {
+    changed: "nothing",
+    hint: `** may stand in it ${mostStars} times`,
+  });
+}
 
 const codeOf = (error: unknown): string =>
   error instanceof Error && "code" in error ? String(error.code) : "";

@@ -275,7 +275,7 @@ function cutOrThrow(
   if (error instanceof ApiError && error.refusal.status < 500 && !error.told.retryable) throw error;
   if (error instanceof CliError && (error.kind === "network" || error instanceof ApiError))
     return error.message;
-  throw error;
+  throw error instanceof CliError && error.kind === "failure" ? goingOn(error, runId) : error;
 }
 
 /** The error with what this command knows about it: how to go on, or why a run is not readable. */
@@ -309,6 +309,17 @@ const resumable = (error: unknown, runId: string | undefined): unknown =>
       })
     : error;
 
+/** A stream that makes no sense says nothing about the run, which goes on. */
+const goingOn = (error: CliError, runId: string | undefined): unknown =>
+  runId === undefined
+    ? new CliError(error.kind, error.message, { ...error.told, ...mayHaveStarted })
+    : resumable(error, runId);
+
+const mayHaveStarted = {
+  changed: "unknown",
+  hint: "the run may have started: `wf logs` shows it; do not start it again before looking",
+} as const;
+
 const cut = (runId: string, why: string) =>
   new CliError("cut", `the stream of run ${runId} ended without a confirmed end: ${why}`, {
     retryable: true,
@@ -317,7 +328,8 @@ const cut = (runId: string, why: string) =>
   });
 
 const lost = (why: string) =>
-  new CliError("network", `the stream ended before the server named the run: ${why}`, {
-    changed: "unknown",
-    hint: "the run may have started: `wf logs` shows it; do not start it again before looking",
-  });
+  new CliError(
+    "network",
+    `the stream ended before the server named the run: ${why}`,
+    mayHaveStarted,
+  );

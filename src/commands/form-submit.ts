@@ -42,7 +42,8 @@ async function askFor(
   context: Context,
 ): Promise<{ readonly action: string; readonly inputs: readonly string[] }> {
   const form = await context.call(forms.show, { form_token });
-  await context.notice(`${form.form_content}\n${expiry(form, context)}`);
+  for (const line of form.form_content.split(/\r?\n/)) await context.notice(`  ${line}`);
+  await context.notice(expiry(form, context));
   const there = new Set([...Object.keys(given), ...input.map((each) => each.split("=", 1)[0])]);
   const inputs: string[] = [];
   for (const { output_variable_name: name, type, option_source } of form.inputs) {

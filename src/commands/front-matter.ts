@@ -1,4 +1,5 @@
 import { isObject } from "../json.ts";
+import { yamlIn } from "./yaml.ts";
 
 /** The block of YAML between two lines `---` at the top of a text. */
 export type FrontMatter =
@@ -12,15 +13,9 @@ export async function frontMatterOf(text: string): Promise<FrontMatter> {
   if (lines[0]?.trimEnd() !== "---") return { kind: "none" };
   const end = lines.findIndex((line, index) => index > 0 && /^(---|\.\.\.)\s*$/.test(line));
   if (end === -1) return { kind: "broken", line: 1, reason: "no line --- ends it" };
-  const { LineCounter, parseDocument } = await import("yaml");
-  const counter = new LineCounter();
-  const document = parseDocument(lines.slice(1, end).join("\n"), { lineCounter: counter });
-  const [error] = document.errors;
-  if (error) {
-    const line = counter.linePos(error.pos[0]).line + 1;
-    return { kind: "broken", line, reason: error.message.split(/ at line |\n/)[0] ?? "no YAML" };
-  }
-  const fields: unknown = document.toJS();
+  const yaml = await yamlIn(lines.slice(1, end).join("\n"));
+  if ("problem" in yaml) return { kind: "broken", line: yaml.line + 1, reason: yaml.problem };
+  const { value: fields } = yaml;
   if (fields === null) return { kind: "good", fields: {} };
   if (!isObject(fields)) return { kind: "broken", line: 2, reason: "it is no list of name: value" };
   return { kind: "good", fields };

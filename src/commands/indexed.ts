@@ -33,11 +33,11 @@ export async function* indexed(
   const { host } = context;
   const told = new Set<string>();
   let state = "";
-  let movedAt = host.now().getTime();
+  let movedAt = host.elapsed();
   let said = false;
   for (let wait = first; ; wait = Math.min(longest, wait * 2)) {
     const standings = await look();
-    const now = host.now().getTime();
+    const now = host.elapsed();
     for (const standing of standings.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
       if (!isDone(standing) || told.has(standing.id)) continue;
       told.add(standing.id);

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { CliError } from "../errors.ts";
 import type { Files } from "../host.ts";
 import { isObject } from "../json.ts";
-import { safePath } from "./kb-doc-download.ts";
 import type { DocumentState, KbState } from "./kb-state.ts";
+import { isBelow, placeIn } from "./safe-path.ts";
 
 /** A document of a bundle: what the server said, and its file. */
 export interface BundledDocument extends DocumentState {
@@ -72,12 +72,33 @@ export async function readManifest(folder: string, files: Files): Promise<Manife
   if (!isObject(value) || value["kb_export"] !== 1) throw broken("is no manifest of an export");
   const { sum, ...manifest } = value;
   if (sum !== sha256(JSON.stringify(manifest))) throw broken("was changed after it was written");
-  const found = manifest as unknown as Manifest; // the sum holds, so it is what was written
-  const outside = found.state.documents.find(
-    ({ file }) => file !== null && safePath(file) !== file,
+  if (!isWhole(manifest)) throw broken("lacks a part");
+  const outside = manifest.state.documents
+    .flatMap(({ file, chunks = null }) => [file, chunks])
+    .find((place) => place !== null && !isBelow(place));
+  if (outside) throw broken(`names a file outside of the folder: ${outside}`);
+  return manifest;
+}
+
+/** Has it the parts of which it consists? The sum says only that whoever wrote it was not cut off. */
+function isWhole(value: object): value is Manifest {
+  const { source, state, rules } = value as Readonly<Record<string, unknown>>;
+  if (!isObject(source) || !isObject(rules) || !isObject(state)) return false;
+  const { settings, fields, tags, documents } = state;
+  return (
+    isObject(settings) &&
+    Array.isArray(fields) &&
+    Array.isArray(tags) &&
+    Array.isArray(documents) &&
+    documents.every(
+      (each: unknown) =>
+        isObject(each) &&
+        typeof each["name"] === "string" &&
+        (each["file"] === null || typeof each["file"] === "string") &&
+        ["string", "undefined"].includes(typeof each["chunks"]) &&
+        isObject(each["metadata"]),
+    )
   );
-  if (outside) throw broken(`names a file outside of the folder: ${String(outside.file)}`);
-  return found;
 }
 
 /** A file of a bundle that is not as the manifest says. */
@@ -100,14 +121,14 @@ export async function* damagesIn(
   }
 }
 
-/** A file of the bundle; undefined where there is none. */
+/** A file of the bundle; undefined where there is none. Throws usage for a link that leads outside. */
 export async function contentIn(
   folder: string,
   file: string,
   files: Files,
 ): Promise<Uint8Array | undefined> {
   try {
-    return await files.read(join(folder, file));
+    return await files.read(await placeIn(folder, file, files));
   } catch (error) {
     const code = error instanceof Error && "code" in error ? error.code : undefined;
     if (code === "ENOENT" || code === "EISDIR" || code === "ENOTDIR") return undefined;

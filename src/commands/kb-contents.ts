@@ -1,7 +1,7 @@
-import { ApiError, CliError } from "../errors.ts";
+import { ApiError } from "../errors.ts";
 import * as documents from "../operations/documents.ts";
 import type { Context } from "./task.ts";
-import { filesIn } from "./zip.ts";
+import { filesIn, otherCount } from "./zip.ts";
 
 /** Documents a server puts into one ZIP (server §9.3). */
 const most = 100;
@@ -49,10 +49,9 @@ export async function* contentsOf<D extends { readonly id: string }>(
     let index = 0;
     for await (const content of filesIn(bytes)) {
       const document = some[index++];
-      if (document) yield { document, bytes: content };
+      if (!document) throw otherCount(some.length);
+      yield { document, bytes: content };
     }
-    if (index !== some.length) {
-      throw new CliError("failure", `the ZIP holds ${index} files for ${some.length} documents`);
-    }
+    if (index !== some.length) throw otherCount(some.length);
   }
 }

@@ -1,6 +1,7 @@
 import { CliError } from "../errors.ts";
 import * as documents from "../operations/documents.ts";
-import { filesIn } from "./zip.ts";
+import { newPlaceIn, safePath, unique } from "./safe-path.ts";
+import { filesIn, otherCount } from "./zip.ts";
 import type { Context } from "./task.ts";
 
 /** Documents a server puts into one ZIP (server §9.3). */
@@ -56,16 +57,14 @@ export async function* run(input: DownloadInput, context: Context): AsyncGenerat
     }
     let index = 0;
     for await (const bytes of filesIn(await fetchZip(dataset_id, ids, context))) {
-      const id = ids[index] ?? "";
-      const path = `${folder}/${unique(safePath(names[index] ?? id), taken)}`;
-      await files.makeFolder(path.slice(0, path.lastIndexOf("/")));
-      await files.writeAtomic(path, bytes);
-      yield { document_id: id, path, bytes: bytes.length };
+      const id = ids[index];
+      if (id === undefined) throw otherCount(ids.length);
+      const name = unique(safePath(names[index] ?? id), taken);
+      await files.writeAtomic(await newPlaceIn(folder, name, files), bytes);
+      yield { document_id: id, path: `${folder}/${name}`, bytes: bytes.length };
       index++;
     }
-    if (index !== ids.length) {
-      throw new CliError("failure", `the ZIP holds ${index} files for ${ids.length} documents`);
-    }
+    if (index !== ids.length) throw otherCount(ids.length);
   }
 }
 
@@ -86,26 +85,4 @@ async function* counted(
     count(chunk.length);
     yield chunk;
   }
-}
-
-/** A path below the target folder whatever the document is called. */
-export function safePath(name: string): string {
-  const steps = name
-    .split(/[/\\]/)
-    // oxlint-disable-next-line no-control-regex -- names from a server may hold them
-    .map((step) => step.replace(/[\u0000-\u001f\u007f<>:"|?*]/g, "_").trim())
-    .filter((step) => step !== "" && !/^\.+$/.test(step));
-  return steps.join("/") || "document";
-}
-
-/** `a.md`, then `a (1).md`: a second document of one name does not overwrite the first. */
-export function unique(path: string, taken: Set<string>): string {
-  const dot = path.lastIndexOf(".");
-  const [stem, end] =
-    dot > path.lastIndexOf("/") + 1 ? [path.slice(0, dot), path.slice(dot)] : [path, ""];
-  let candidate = path;
-  for (let number = 1; taken.has(candidate.toLowerCase()); number++)
-    candidate = `${stem} (${number})${end}`;
-  taken.add(candidate.toLowerCase());
-  return candidate;
 }

@@ -93,7 +93,7 @@ export async function* run(input: EvalInput, context: Context): AsyncGenerator<R
       expected,
       variant,
       ks: ks.filter((k) => k <= variant.topK),
-      lanes: input.concurrency ?? usualLanes,
+      lanes: context.lanes(input.concurrency ?? usualLanes),
       waitForLimit: input.wait_for_limit === true,
     };
     results.push(await resultOf(asking, results.length, variants.length, context));

@@ -1,13 +1,13 @@
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { CliError } from "../errors.ts";
 import { isObject } from "../json.ts";
 import * as chunks from "../operations/chunks.ts";
 import { isBundle, readManifest, sha256, writeManifest } from "./kb-bundle.ts";
 import type { BundledDocument, Manifest } from "./kb-bundle.ts";
 import { contentsOf } from "./kb-contents.ts";
-import { safePath, unique } from "./kb-doc-download.ts";
 import { rulesOf, stateOf } from "./kb-state.ts";
 import type { DocumentState, KbState } from "./kb-state.ts";
+import { newPlaceIn, placeIn, safePath, unique } from "./safe-path.ts";
 import type { Context } from "./task.ts";
 
 /** Input of `kb export`. */
@@ -59,6 +59,7 @@ export async function* run(input: ExportInput, context: Context): AsyncGenerator
   }
 
   await files.makeFolder(directory);
+  await files.append(journal, ""); // whatever comes next, the folder is known as an export
   const unlogged: Written[] = [];
   const log = async () => {
     if (unlogged.length === 0) return;
@@ -76,8 +77,7 @@ export async function* run(input: ExportInput, context: Context): AsyncGenerator
         continue;
       }
       const file = places.get(id) ?? id;
-      await files.makeFolder(dirname(join(directory, file)));
-      await files.writeAtomic(join(directory, file), bytes);
+      await files.writeAtomic(await newPlaceIn(directory, file, files), bytes);
       const written = { id, stored, file, bytes: bytes.length, sha256: sha256(bytes) };
       done.set(id, written);
       unlogged.push(written);
@@ -141,7 +141,8 @@ async function writtenIn(journal: string, { host: { files } }: Context): Promise
   return text.split("\n").flatMap((line) => {
     try {
       const value: unknown = JSON.parse(line);
-      return isObject(value) ? [value as unknown as Written] : []; // our own lines
+      const ours = isObject(value) && typeof value["file"] === "string";
+      return ours ? [value as unknown as Written] : [];
     } catch {
       return []; // the end of the file, or a line that a kill cut
     }
@@ -159,10 +160,7 @@ function placesFor(
     const file = known.get(id)?.file;
     const wish = `documents/${safePath(name)}`;
     // A renamed document moves; one that only stood aside for another of its name stays.
-    if (file && stem(file) === stem(wish) && !taken.has(file.toLowerCase())) {
-      taken.add(file.toLowerCase());
-      places.set(id, file);
-    }
+    if (file && stem(file) === stem(wish) && !places.has(id)) places.set(id, unique(file, taken));
   }
   for (const { id, name } of documents) {
     if (!places.has(id)) places.set(id, unique(`documents/${safePath(name)}`, taken));
@@ -187,8 +185,7 @@ async function writeChunks(
     lines.push(`${JSON.stringify({ position, content, answer, keywords, enabled, children })}\n`);
   }
   const file = `${place.replace(/^documents\//, "chunks/")}.jsonl`;
-  await files.makeFolder(dirname(join(directory, file)));
-  await files.writeAtomic(join(directory, file), lines.join(""));
+  await files.writeAtomic(await newPlaceIn(directory, file, files), lines.join(""));
   return file;
 }
 
@@ -201,9 +198,10 @@ async function* removeStale(
 ): AsyncGenerator<Change> {
   const kept = new Set(now.flatMap(({ file, chunks: other }) => [file, other]));
   for (const { name, file, bytes, chunks: other } of before?.state.documents ?? []) {
-    if (other !== undefined && !kept.has(other)) await files.remove(join(directory, other));
+    if (other !== undefined && !kept.has(other))
+      await files.remove(await placeIn(directory, other, files));
     if (file === null || kept.has(file)) continue;
-    await files.remove(join(directory, file));
+    await files.remove(await placeIn(directory, file, files));
     yield { action: "removed", document: name, file, bytes };
   }
 }

@@ -2,6 +2,7 @@ import { CliError } from "../errors.ts";
 import type { Files } from "../host.ts";
 import { isObject } from "../json.ts";
 import type { FieldState, KbState } from "./kb-state.ts";
+import { yamlIn } from "./yaml.ts";
 
 /** A knowledge base as a file describes it; what the file leaves out is left as it is. */
 export interface KbFile {
@@ -102,38 +103,36 @@ function directoryProblem(name: string, value: unknown): string | undefined {
 
 /** Reads and checks a file. Throws usage with the line of what is wrong. */
 export async function readKbFile(path: string, files: Files): Promise<KbFile> {
-  const { LineCounter, isMap, isScalar, parseDocument } = await import("yaml");
+  const { isMap, isScalar } = await import("yaml");
   if ((await files.stat(path)) === null) {
     throw new CliError("usage", `there is no file ${path}`, {
       changed: "nothing",
       hint: "kb pull <kb> writes one of a knowledge base that is there",
     });
   }
-  const text = new TextDecoder().decode(await files.read(path));
-  const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines });
-  const wrong = (offset: number, message: string, hint?: string) =>
-    new CliError("usage", `${path} line ${lines.linePos(offset).line}: ${message}`, {
+  const yaml = await yamlIn(new TextDecoder().decode(await files.read(path)));
+  const wrong = (line: number, message: string, hint?: string) =>
+    new CliError("usage", `${path} line ${line}: ${message}`, {
       changed: "nothing",
       hint,
     });
-  const [broken] = document.errors;
-  if (broken) throw wrong(broken.pos[0], broken.message.split("\n")[0] ?? "this is no YAML");
-  if (!isMap(document.contents)) throw wrong(0, "this is no mapping", "kb pull writes one");
+  if ("problem" in yaml) throw wrong(yaml.line, yaml.problem);
+  const { document, value: plain, lineAt } = yaml;
+  if (!isMap(document.contents) || !isObject(plain))
+    throw wrong(1, "this is no mapping", "kb pull writes one");
   for (const { key, value } of document.contents.items) {
-    const offset = isScalar(key) ? (key.range?.[0] ?? 0) : 0;
+    const line = isScalar(key) ? lineAt(key.range?.[0] ?? 0) : 1;
     const name = isScalar(key) ? String(key.value) : "";
     if (!Object.hasOwn(checks, name)) {
       const names = Object.keys(checks).join(", ");
-      throw wrong(offset, `there is no field ${JSON.stringify(name)}`, `fields are: ${names}`);
+      throw wrong(line, `there is no field ${JSON.stringify(name)}`, `fields are: ${names}`);
     }
-    const plain: unknown =
-      value === null ? null : (document.toJS() as Record<string, unknown>)[name];
-    const problem = checks[name as keyof KbFile](plain); // one of its keys, by the check above
-    if (problem !== undefined) throw wrong(offset, `${name} ${problem}`);
+    const check = checks[name as keyof KbFile]; // one of its keys, by the check above
+    const problem = check(value === null ? null : plain[name]);
+    if (problem !== undefined) throw wrong(line, `${name} ${problem}`);
   }
-  const found = document.toJS() as KbFile; // every field was checked
-  if (found.knowledge_base === undefined) throw wrong(0, "knowledge_base is missing");
+  const found = plain as unknown as KbFile; // every field was checked
+  if (found.knowledge_base === undefined) throw wrong(1, "knowledge_base is missing");
   return found;
 }
 

@@ -134,7 +134,7 @@ async function targetFor(
   }
   const name = input.name ?? settings.name;
   const note = await noteOf(name, manifest, context);
-  const begun = await noted(note, context);
+  const begun = await noted(note, name, context);
   if (begun !== undefined) {
     await context.notice(`an import into ${name} was begun; it goes on`);
     return { id: begun, name, created: false, note };
@@ -153,15 +153,19 @@ async function targetFor(
     }),
     retrieval_model: settings.retrieval_model,
   } as const;
-  const { id } = await context.call(knowledge.create, create).catch((error: unknown) => {
+  const { files, folders } = context.host;
+  await files.makeFolder(join(folders.state, "imports"), 0o700);
+  // Noted before it is sent: its answer may be lost.
+  await files.writeAtomic(note, `${JSON.stringify({ name })}\n`);
+  const { id } = await context.call(knowledge.create, create).catch(async (error: unknown) => {
     if (!(error instanceof ApiError) || error.kind !== "refused") throw error;
+    await files.remove(note);
     throw new ApiError(error.kind, error.message, error.refusal, {
       ...error.told,
       hint: `--name gives it another name, --into ${JSON.stringify(name)} fills the one that is there`,
     });
   });
-  await context.host.files.makeFolder(join(context.host.folders.state, "imports"), 0o700);
-  await context.host.files.writeAtomic(note, `${JSON.stringify({ dataset_id: id, name })}\n`);
+  await files.writeAtomic(note, `${JSON.stringify({ dataset_id: id, name })}\n`);
   return { id, name, created: true, note };
 }
 
@@ -171,15 +175,18 @@ async function noteOf(name: string, { source }: Manifest, context: Context): Pro
   return join(context.host.folders.state, "imports", `${key}.json`);
 }
 
-/** The knowledge base that an import of the same export made, if it is still there. */
-async function noted(note: string, context: Context): Promise<string | undefined> {
+/**
+ * The knowledge base that an import of the same export made, if it is still there. Where the answer
+ * to its creation was lost, that is the empty one of the name.
+ */
+async function noted(note: string, name: string, context: Context): Promise<string | undefined> {
   if ((await context.host.files.stat(note)) === null) return undefined;
   const text = new TextDecoder().decode(await context.host.files.read(note));
-  const id = valueAt(JSON.parse(text), "dataset_id");
-  if (typeof id !== "string") return undefined;
+  const known = valueAt(JSON.parse(text), "dataset_id");
   try {
-    await context.call(knowledge.show, { dataset_id: id });
-    return id;
+    const dataset_id = typeof known === "string" ? known : await context.find("kb", `name:${name}`);
+    const { document_count } = await context.call(knowledge.show, { dataset_id });
+    return typeof known === "string" || document_count === 0 ? dataset_id : undefined;
   } catch (error) {
     if (error instanceof CliError && error.kind === "not-found") return undefined;
     throw error;
@@ -250,7 +257,7 @@ async function* content(
   // A second document of a name is sent after the first: at once they would become one.
   const [firsts, seconds] = [wanted.filter(([, again]) => !again), wanted.filter(([, a]) => a)];
   for (const [group, atOnce] of [
-    [firsts, lanes],
+    [firsts, context.lanes(lanes)],
     [seconds, 1],
   ] as const) {
     for await (const result of mapped(group, atOnce, send)) {

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { mapped } from "../api/mapped.ts";
-import { CliError } from "../errors.ts";
+import { CliError, reasonOf } from "../errors.ts";
 import type { Files } from "../host.ts";
 import { bytesIn, shownBytes } from "./byte-size.ts";
-import { filesBelow, reasonOf } from "./folder-files.ts";
+import { filesBelow } from "./folder-files.ts";
 import type { FolderFile, Obstacle } from "./folder-files.ts";
 import { contentProblems, findings, kindProblems } from "./lint-content.ts";
 import type { Problem } from "./lint-content.ts";
@@ -132,6 +132,8 @@ function obstacleProblem({ kind, reason }: Obstacle): Problem {
       return { finding: kind, problem: "it is a link to nothing", fix };
     case "link-loop":
       return { finding: kind, problem: "it is a link that leads back to itself", fix };
+    case "outside-link":
+      return { finding: kind, problem: "it is a link that leads out of the folder", fix };
     case "no-file":
       return { finding: kind, problem: "it is a pipe, a socket or a device", fix };
   }

@@ -9,7 +9,7 @@ import { apply } from "./sync-apply.ts";
 import type { Done } from "./sync-apply.ts";
 import { filesBelow } from "./folder-files.ts";
 import type { FolderFile, Obstacle } from "./folder-files.ts";
-import { fileAt, isOther, requireDifferent } from "./sync-files.ts";
+import { documentPath, fileAt, isOther, requireDifferent } from "./sync-files.ts";
 import type { LocalFile, Selection, Unfit } from "./sync-files.ts";
 import { patternValues, patternsOf } from "./sync-patterns.ts";
 import { doubtful, fields, plan } from "./sync-plan.ts";
@@ -38,7 +38,7 @@ export interface SyncInput extends Selection {
 /** Uploads at once, where nothing is said: a stock server serves ten connections (server §20). */
 const usualLanes = 3;
 /** Files read at once. */
-const readers = 8;
+const readers = 16;
 /** ms without a further change before a directory that is watched is synced. */
 const calm = 500;
 
@@ -100,7 +100,7 @@ async function* once(
   // The server is asked while the files are read; only --since has to wait for its answer.
   const asked = stateOf(dataset_id, context);
   asked.catch(() => {}); // told where it is waited for
-  const whole = (path: string) => (prefix === undefined ? path : `${prefix}/${path}`);
+  const whole = (path: string) => documentPath(path, prefix);
   const share = all.filter(({ path }) => isInShard(whole(path), shard));
   const looked = await wantedPaths(share, input, asked, whole, context);
   const read = await allMapped(looked, readers, (found) =>
@@ -131,7 +131,7 @@ async function* once(
   if (others.length > 0) {
     const kinds = new Set(others.map(({ path }) => path.slice(path.lastIndexOf(".") + 1)));
     await context.notice(
-      `${others.length} files are left out, which are no documents: ${[...kinds].sort().join(", ")}`,
+      `${others.length} ${others.length === 1 ? "file is left out, which is no document" : "files are left out, which are no documents"}: ${[...kinds].sort().join(", ")}`,
     );
   }
 
@@ -156,7 +156,7 @@ async function* once(
     indexing_technique: (technique ?? "economy") as "economy",
     doc_form: state.settings.doc_form,
     first: state.documents.length === 0,
-    lanes: shard ? 1 : (input.concurrency ?? usualLanes),
+    lanes: context.lanes(shard ? 1 : (input.concurrency ?? usualLanes)),
     wait: !input.no_wait,
     waitForLimit: input.wait_for_limit ?? false,
   };
@@ -208,7 +208,9 @@ async function wantedPaths<T extends { readonly path: string }>(
       .filter(({ metadata }) => /^[0-9a-f]{64}$/.test(String(metadata[fields.hash] ?? "")))
       .map(({ metadata }) => metadata[fields.path]),
   );
-  return found.filter(({ path }) => changed.has(path) || !there.has(whole(path)));
+  return found.filter(
+    ({ path }) => changed.has(documentPath(path, undefined)) || !there.has(whole(path)),
+  );
 }
 
 const planned = (step: Step): Done => {

@@ -110,6 +110,7 @@ const docDownload = task({
   sends: [documents.downloadZip, documents.show],
   wraps: documents.downloadZip,
   effect: "reads",
+  finishes: true,
   examples: [
     "kb doc download Handbook welcome.md --dir downloads",
     "kb doc download Handbook welcome.md leave.md --zip handbook.zip",
@@ -224,7 +225,10 @@ const kbSync = task({
   key: "dataset",
   params: {
     dataset_id,
-    directory: local.text("Directory", { required, word: "dir" }),
+    directory: local.text("Directory; links that lead out of it are not followed", {
+      required,
+      word: "dir",
+    }),
     include: local.text("Only files that match, such as '**/*.md'", { many: true }),
     exclude: local.text("No files that match; .kbignore and .gitignore count too", { many: true }),
     prefix: local.text("Before every path: several directories share a knowledge base"),
@@ -322,6 +326,7 @@ const kbExport = task({
   returns: named("file", list("", "action", "document", "file", "bytes")),
   sends: [...reads, chunks.list],
   effect: "reads",
+  finishes: true,
   exits: ["partial"],
   examples: ["kb export Handbook backup", "kb export Handbook backup --chunks -o jsonl"],
   load: () => import("./kb-export.ts"),
@@ -480,6 +485,7 @@ const kbEval = task({
   sends: [knowledge.search, knowledge.show, documents.list],
   wraps: knowledge.search,
   effect: "reads",
+  finishes: true,
   exits: ["partial", "gate"],
   examples: [
     "kb eval Handbook questions.jsonl --top-k 5 --failures",

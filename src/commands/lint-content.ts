@@ -30,6 +30,7 @@ export const findings = {
   unreadable: "error",
   "broken-link": "error",
   "link-loop": "error",
+  "outside-link": "error",
   "no-file": "warning",
 } as const satisfies Record<string, "error" | "warning">;
 

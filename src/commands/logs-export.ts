@@ -1,4 +1,5 @@
 import { hiddenRows, timeOf } from "../api/windows.ts";
+import type { Lanes } from "../api/lanes.ts";
 import { allMapped } from "../api/mapped.ts";
 import { CliError } from "../errors.ts";
 import { isObject } from "../json.ts";
@@ -35,6 +36,7 @@ const waitingAtOnce = 50;
 /** What holds for all parts of one export. */
 interface Export {
   readonly input: Input;
+  readonly lanes: Lanes;
   readonly query: LogQuery;
   readonly context: Context;
   readonly target: Target;
@@ -99,6 +101,7 @@ export async function* run(input: Input, context: Context): AsyncGenerator<unkno
   const work = await openWork(place, begun, goesOn ? left : undefined, host);
   const whole: Export = {
     input,
+    lanes: context.lanes(input.concurrency ?? usualLanes),
     query,
     context,
     target,
@@ -215,12 +218,12 @@ async function readLog(whole: Export, work: Work): Promise<void> {
 
 /** Asks for the runs that had not ended when the last export was made. */
 async function readWaiting(whole: Export, state: ExportState, work: Work): Promise<void> {
-  const { context, input } = whole;
+  const { context, lanes } = whole;
   const settled = new Set(work.done.settled);
   const open = state.waiting.filter(({ id }) => !settled.has(id));
   for (let at = 0; at < open.length; at += waitingAtOnce) {
     const asked = open.slice(at, at + waitingAtOnce);
-    const found = await allMapped(asked, lanesOf(input), (log) => logOf(log, context));
+    const found = await allMapped(asked, lanes, (log) => logOf(log, context));
     const logs = found.filter((log) => log !== undefined);
     const ended = logs.filter(hasEnded);
     const goOn = new Set(logs.filter((log) => !hasEnded(log)).map(({ id }) => id));
@@ -238,12 +241,12 @@ async function readWaiting(whole: Export, state: ExportState, work: Work): Promi
 /** The lines of those rows that are to be written, and what becomes of the others. */
 async function written(
   rows: readonly WorkflowLog[],
-  { input, query, context, lines }: Export,
+  { input, lanes, query, context, lines }: Export,
 ): Promise<{ readonly text: string; readonly step: Partial<Step> }> {
   const waits = (log: WorkflowLog) => input.state !== undefined && !hasEnded(log);
   const logs = rows.filter((log) => !waits(log) && (query.keeps?.(log) ?? true));
   const details = input.with_detail
-    ? await allMapped(logs, lanesOf(input), (log) => detailOf(log, context))
+    ? await allMapped(logs, lanes, (log) => detailOf(log, context))
     : [];
   return {
     text: logs.map((log, at) => lines.line({ log, detail: details[at] })).join(""),
@@ -255,8 +258,6 @@ async function written(
     },
   };
 }
-
-const lanesOf = ({ concurrency = usualLanes }: Input) => concurrency;
 
 const known = ({ id, workflow_run, created_at }: WorkflowLog): KnownLog => ({
   id,

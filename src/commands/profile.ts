@@ -1,6 +1,8 @@
 import { baseUrlOf } from "../config/base-url.ts";
-import { profilePath, readProfiles, writeProfiles } from "../config/profile.ts";
-import type { Profile, Stored } from "../config/profile.ts";
+import { forgetKey, keepKey } from "../config/keyring.ts";
+import type { Owner } from "../config/keyring.ts";
+import { hasKey, profilePath, readProfiles, writeProfiles } from "../config/profile.ts";
+import type { Profile, Stored, StoredKey } from "../config/profile.ts";
 import { masked, sandboxProfile } from "../config/settings.ts";
 import { CliError } from "../errors.ts";
 import type { Context } from "./task.ts";
@@ -14,9 +16,10 @@ export interface AddInput {
   readonly user_name?: string | undefined;
   readonly format?: string | undefined;
   readonly mark_read_only?: boolean | undefined;
+  readonly insecure_storage?: boolean | undefined;
 }
 
-/** A profile as it may be shown: keys masked. */
+/** A profile as it may be shown: of keys, where they rest. */
 interface ShownProfile {
   readonly name: string;
   readonly default: boolean;
@@ -43,12 +46,14 @@ const shown = (name: string, profile: Profile, stored: Stored): ShownProfile => 
   read_only: profile.read_only ?? false,
 });
 
-const keyShown = (entry: { key?: string; key_command?: string }): string | null =>
-  entry.key !== undefined
-    ? masked(entry.key)
-    : entry.key_command !== undefined
-      ? "from a command"
-      : null;
+const keyShown = (entry: StoredKey): string | null =>
+  entry.key_in !== undefined
+    ? "in the keyring"
+    : entry.key !== undefined
+      ? `${masked(entry.key)} in the profile file`
+      : entry.key_command !== undefined
+        ? "from a command"
+        : null;
 
 /** `profile add`: makes a profile or changes what is given of one that is there. */
 export const add = {
@@ -75,21 +80,22 @@ export const add = {
     const baseUrl = await addressFor(before, context);
     const key = await keyFor(input, context);
     // A stored key belongs to the server it was given for.
-    const keys = before.key ?? before.key_command ?? Object.keys(before.apps ?? {})[0];
-    if (before.base_url !== undefined && before.base_url !== baseUrl && keys !== undefined) {
+    const keys = [before, ...Object.values(before.apps ?? {})].some(hasKey);
+    if (before.base_url !== undefined && before.base_url !== baseUrl && keys) {
       throw new CliError("usage", `the keys of ${name} belong to ${before.base_url}`, {
         changed: "nothing",
         hint: `remove it first: ${asked.program} profile remove ${name} --yes`,
       });
     }
     const app = asked.flags.app ?? input.app_name ?? (key?.kind === "app" ? "default" : undefined);
+    const owner: Owner = { profile: name, baseUrl, app };
+    const rests = key && (await rested(key, owner, input, context));
     const profile: Profile = {
-      ...before,
+      ...(rests && app === undefined ? { ...withoutKey(before), ...rests } : before),
       base_url: baseUrl,
-      ...(key && app === undefined && { ...withoutKey(before), [key.field]: key.value }),
-      ...(key &&
+      ...(rests &&
         app !== undefined && {
-          apps: { ...before.apps, [app]: { [key.field]: key.value } },
+          apps: { ...before.apps, [app]: rests },
           default_app: before.default_app ?? app,
         }),
       ...(asked.flags.user !== undefined && { user: asked.flags.user }),
@@ -101,17 +107,46 @@ export const add = {
       profiles: { ...stored.profiles, [name]: profile },
     };
     await writeProfiles(host, next);
-    if (key?.field === "key") {
-      await context.notice(`the key is stored in ${profilePath(host)}, readable by you alone`);
-    }
+    const replaced = app === undefined ? before : before.apps?.[app];
+    if (rests && rests.key_in === undefined && replaced?.key_in !== undefined)
+      await forgotten(owner, context);
     yield shown(name, profile, next);
   },
 };
 
+/** Where a key rests from now on: in the keyring when one answers, otherwise in the profile file. */
+async function rested(
+  { field, value }: GivenKey,
+  owner: Owner,
+  input: AddInput,
+  { host, notice }: Context,
+): Promise<StoredKey> {
+  if (field === "key_command") return { key_command: value };
+  const why = input.insecure_storage ? undefined : await keepKey(owner, value, host);
+  if (!input.insecure_storage && why === undefined) {
+    await notice("the key is stored in the keyring");
+    return { key_in: "keyring" };
+  }
+  await notice(
+    `${why === undefined ? "" : `no keyring answers (${why}): `}the key is stored in ${profilePath(host)}, readable by you alone`,
+  );
+  return { key: value };
+}
+
+/** Takes a key out of the keyring, or says that it may still be there. */
+async function forgotten(owner: Owner, { host, notice }: Context): Promise<void> {
+  const why = await forgetKey(owner, host);
+  if (why === undefined) return;
+  const its = owner.app === undefined ? "" : `, application ${owner.app}`;
+  await notice(
+    `no keyring answers (${why}): remove the old key there by hand, kb-wf: ${owner.profile}${its}`,
+  );
+}
+
 /** The profile without its knowledge key: another one, or another way to it, takes its place. */
 const withoutKey = (profile: Profile): Profile =>
   Object.fromEntries(
-    Object.entries(profile).filter(([field]) => field !== "key" && field !== "key_command"),
+    Object.entries(profile).filter(([field]) => !/^key(_command|_in)?$/.test(field)),
   );
 
 const profileNamed = (stored: Stored, name: string): Profile | undefined =>
@@ -161,6 +196,7 @@ async function keyFor(input: AddInput, context: Context): Promise<GivenKey | und
     });
   else return undefined;
   const value = text.trim();
+  host.secrets.learn(value);
   if (value === "") {
     if (input.key_file === undefined) return undefined;
     throw new CliError("usage", "--key-file holds no key", { changed: "nothing" });
@@ -226,7 +262,7 @@ export const use = {
 export const remove = {
   async run({ name }: { readonly name: string }, context: Context): Promise<void> {
     const stored = await readProfiles(context.host);
-    existing(stored, name);
+    const profile = existing(stored, name);
     await context.confirm(`Remove the profile ${JSON.stringify(name)} and its keys?`);
     const profiles = Object.fromEntries(
       Object.entries(stored.profiles).filter(([key]) => key !== name),
@@ -237,6 +273,11 @@ export const remove = {
       ...(standard !== undefined && standard !== name && { default: standard }),
       profiles,
     });
+    const keys = [[undefined, profile] as const, ...Object.entries(profile.apps ?? {})];
+    for (const [app, { key_in: place }] of keys) {
+      const owner = { profile: name, baseUrl: profile.base_url, app };
+      if (place !== undefined) await forgotten(owner, context);
+    }
     await context.notice(`profile ${name} removed`);
   },
 };

@@ -3,7 +3,7 @@ import type { Events, ServerEvent } from "../api/events.ts";
 import { CliError, diskProblem } from "../errors.ts";
 import { isObject } from "../json.ts";
 import { version } from "../version.ts";
-import { writable } from "./redaction.ts";
+import { withoutKeys, writable } from "./redaction.ts";
 import { conclude } from "./run-outcome.ts";
 import type { Outcome } from "./run-outcome.ts";
 import type { Context } from "./task.ts";
@@ -123,7 +123,7 @@ interface Recording {
 }
 
 async function newRecording(path: string, redact: boolean, context: Context): Promise<Recording> {
-  const { files, now } = context.host;
+  const { files, now, secrets } = context.host;
   const problemOf = (error: unknown): CliError => {
     const problem = diskProblem(error);
     if (!problem) throw error;
@@ -174,7 +174,9 @@ async function newRecording(path: string, redact: boolean, context: Context): Pr
       }
       // A clock that was set back must not turn the order around.
       at = Math.max(at, time - start);
-      for (const event of events) lines += `{"at":${at},"event":${writable(event, redact)}}\n`;
+      for (const event of events) {
+        lines += `{"at":${at},"event":${writable(withoutKeys(event, secrets), redact)}}\n`;
+      }
       await append(lines);
     },
     async end(ending) {

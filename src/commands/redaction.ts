@@ -1,5 +1,21 @@
 import type { ServerEvent } from "../api/events.ts";
 import { define, isObject } from "../json.ts";
+import type { Secrets } from "../secrets.ts";
+
+/** The event as the server would have sent it without the keys in use. */
+export function withoutKeys(event: ServerEvent, { masked }: Secrets): ServerEvent {
+  if (masked(event.raw) === event.raw) return event;
+  const plain = (value: unknown): unknown => {
+    if (typeof value === "string") return masked(value);
+    if (Array.isArray(value)) return value.map(plain);
+    if (!isObject(value)) return value;
+    return Object.fromEntries(
+      Object.entries(value).map(([name, each]) => [masked(name), plain(each)]),
+    );
+  };
+  const data = plain(event.data) as ServerEvent["data"]; // an object stays one
+  return { ...event, raw: JSON.stringify(data), data };
+}
 
 /**
  * The JSON text of an event as it may lie in a file. Credentials are masked always; with `redact`
@@ -13,7 +29,7 @@ export function writable({ raw, data }: ServerEvent, redact: boolean): string {
 }
 
 /** Stands where a credential stood. */
-const mask = "***";
+export const mask = "***";
 
 /** Fields and headers whose values are credentials by their name. */
 const secretNames =
@@ -41,8 +57,11 @@ const mayHoldSecret = new RegExp(
   "i",
 );
 
-/** The same value when nothing in it is a credential. */
-function withoutSecrets(value: unknown, key: string, inRequest = false): unknown {
+/**
+ * The value with credentials masked; the same value when nothing in it is one. `key` is the field it
+ * stands in; texts of a request may hold lines of headers.
+ */
+export function withoutSecrets(value: unknown, key: string, inRequest = false): unknown {
   if (typeof value === "string") {
     if (value !== "" && secretField.test(key)) return mask;
     const plain = secretTexts.reduce((text, [secret, kept]) => text.replace(secret, kept), value);
@@ -129,6 +148,9 @@ const ownNumbers = /^\d+$|(^|_)(at|time|tokens|steps|count|index|length|latency|
 
 /** What the server itself says of a run that was stopped, not people (server §13). */
 const ownWords = /^(Aborted: User requested stop|Stopped by user\.?)$/;
+
+/** The same structure without a text or number in it: `{ name: "<8 characters>" }`. */
+export const structureOf = (value: unknown): unknown => shape(value, undefined);
 
 /** The structure of an event. `path` leads there through parts of the server's own. */
 function shape(value: unknown, path: readonly string[] | undefined, key = ""): unknown {

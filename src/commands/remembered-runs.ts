@@ -36,15 +36,16 @@ export async function remember(run: string, task: string, context: Context): Pro
 /** The task of a run that was started or followed on this machine, on the same server. */
 export async function taskOf(run: string, context: Context): Promise<string | undefined> {
   const base_url = await context.baseUrl();
-  const found = await remembered(context);
+  const found = await remembered(context).catch(() => []); // then it is one of another machine
   return found.find((each) => each.run === run && each.base_url === base_url)?.task;
 }
 
 async function remembered(context: Context): Promise<readonly Remembered[]> {
   const { files } = context.host;
   if ((await files.stat(pathOf(context))) === null) return [];
+  const bytes = await files.read(pathOf(context));
   try {
-    const list: unknown = JSON.parse(new TextDecoder().decode(await files.read(pathOf(context))));
+    const list: unknown = JSON.parse(new TextDecoder().decode(bytes));
     return Array.isArray(list) ? (list.filter(isObject) as unknown as Remembered[]) : [];
   } catch {
     return []; // damaged: what it held can only be looked up by hand now

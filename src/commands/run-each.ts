@@ -60,7 +60,7 @@ export async function* runEach(
   const one = ([row, values]: readonly [Row, Record<string, unknown>]) =>
     context.signal.aborted ? Promise.resolve(notStarted(row)) : oneRun(row, values, start, context);
   try {
-    for await (const result of mapped(rows, input.concurrency ?? usualLanes, one)) {
+    for await (const result of mapped(rows, context.lanes(input.concurrency ?? usualLanes), one)) {
       const row = rows[result.row - 1]?.[0];
       if (row && result.status !== "succeeded" && result.status !== "partial-succeeded")
         failed.push(row);
@@ -139,10 +139,11 @@ async function oneRun(
     }
     run = next.value.runId;
     const { outcome } = next.value;
+    const { masked } = context.host.secrets;
     const detail = await context.call(workflows.show, { workflow_run_id: run });
     const error = await conclude(run, outcome, () => Promise.resolve()).then(
       () => null,
-      (why: unknown) => (why instanceof CliError ? why.message : String(why)),
+      (why: unknown) => masked(why instanceof CliError ? why.message : String(why)),
     );
     const { outputs, elapsed_time: elapsed } = detail;
     return { row: row.number, status: detail.status, run, elapsed, outputs, error };

@@ -1,5 +1,5 @@
 import { interrupted } from "../api/interrupted.ts";
-import { CliError } from "../errors.ts";
+import { CliError, reasonOf } from "../errors.ts";
 import type { Host } from "../host.ts";
 import { sandboxApps, sandboxProfile, sandboxStatePath } from "../config/settings.ts";
 import type { Fault } from "../sandbox/faults.ts";
@@ -79,7 +79,7 @@ function cannotStart(error: unknown, { port }: SandboxInput): unknown {
   }
   return error instanceof CliError || !(error instanceof Error)
     ? error
-    : new CliError("failure", `the sandbox cannot start: ${error.message}`, { cause: error });
+    : new CliError("failure", `the sandbox cannot start: ${reasonOf(error)}`, { cause: error });
 }
 
 /** Runs a command with the environment that leads it to this sandbox; ends with its exit code. */
@@ -90,9 +90,13 @@ async function runCommand(
 ): Promise<void> {
   const [program = "", ...args] = command;
   const { KB_APP_KEY: _, KB_APP: __, ...rest } = host.env;
+  const { no_proxy, NO_PROXY } = host.env;
+  const direct = [no_proxy || NO_PROXY, new URL(sandbox.origin).hostname].filter(Boolean).join();
   const child = host.spawn(program, args, {
     env: {
       ...rest,
+      no_proxy: direct, // a proxy elsewhere does not reach this machine
+      NO_PROXY: direct,
       PATH: [host.binFolder, host.env["PATH"]].filter(Boolean).join(host.pathSeparator),
       KB_BASE_URL: `${sandbox.origin}/v1`,
       KB_KEY: "dataset-sandbox",
@@ -137,7 +141,7 @@ async function* serve(
     await host.files.makeFolder(host.folders.state, 0o700);
     await host.files.writeAtomic(sandboxStatePath(host), state, 0o600);
   } catch (error) {
-    await context.notice(`-p ${sandboxProfile} will not find it: ${String(error)}`);
+    await context.notice(`-p ${sandboxProfile} will not find it: ${reasonOf(error)}`);
   }
   try {
     yield {

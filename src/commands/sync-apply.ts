@@ -1,3 +1,4 @@
+import type { Lanes } from "../api/lanes.ts";
 import { mapped } from "../api/mapped.ts";
 import { ApiError, CliError } from "../errors.ts";
 import * as documents from "../operations/documents.ts";
@@ -19,7 +20,7 @@ export interface Applying {
   readonly doc_form: string | null;
   /** The knowledge base holds no document yet, so a file has to bring its chunking rules. */
   readonly first: boolean;
-  readonly lanes: number;
+  readonly lanes: Lanes;
   readonly wait: boolean;
   readonly waitForLimit: boolean;
 }
@@ -55,7 +56,7 @@ export async function* apply(
   context: Context,
 ): AsyncGenerator<Done> {
   const { dataset_id } = how;
-  const writer = await metadataWriter(dataset_id, context);
+  const writer = await metadataWriter(dataset_id, how.lanes, context);
   const valuesOf = (step: Step, hash: string) => ({
     ...step.file?.metadata,
     [fields.path]: step.path,

@@ -1,9 +1,8 @@
-import { CliError } from "../errors.ts";
+import { CliError, reasonOf } from "../errors.ts";
 import type { Context } from "./task.ts";
 import { sha256 } from "./kb-bundle.ts";
 import { frontMatterOf } from "./front-matter.ts";
 import { kindOf } from "./file-kinds.ts";
-import { reasonOf } from "./folder-files.ts";
 import type { FolderFile, Obstacle, Wanted } from "./folder-files.ts";
 
 /** Which files of a directory count. */
@@ -73,7 +72,7 @@ export async function fileAt(
   if (kind === "text" && text === undefined)
     return { path, problem: "it is not UTF-8 text, as its name says" };
   const hash = sha256(content);
-  const whole = prefix === undefined ? path : `${prefix}/${path}`;
+  const whole = documentPath(path, prefix);
   const front = withFrontMatter && text !== undefined ? await frontMatterOf(text) : undefined;
   if (front?.kind === "broken")
     return { path, problem: `its front matter is broken, line ${front.line}: ${front.reason}` };
@@ -84,16 +83,28 @@ export async function fileAt(
     kind,
     bytes: content.length,
     hash,
-    characters: text === undefined ? content.length : [...text].length,
+    characters: text === undefined ? content.length : charactersOf(text),
     metadata: front?.kind === "good" ? plainValues(front.fields) : {},
   };
 }
+
+/** Code points, counted without making a string of each. */
+const charactersOf = (text: string): number =>
+  text.length - (text.match(/[\ud800-\udbff][\udc00-\udfff]/g)?.length ?? 0);
+
+/**
+ * What identifies the document of a file: its path behind the prefix, in the one Unicode form that
+ * all machines agree on, as some give accents as letters of their own.
+ */
+export const documentPath = (path: string, prefix: string | undefined): string =>
+  (prefix === undefined ? path : `${prefix}/${path}`).normalize("NFC");
 
 /** What stands in the way of a file; what is no file at all is not missed. */
 const obstacles: Readonly<Record<Obstacle["kind"], (reason?: string) => string>> = {
   unreadable: (reason) => `it cannot be read: ${reason}`,
   "broken-link": () => "the link leads nowhere",
   "link-loop": () => noFile,
+  "outside-link": () => "the link leads out of the directory",
   "no-file": () => noFile,
 };
 

@@ -1,4 +1,5 @@
 import { CliError } from "../errors.ts";
+import { documentPath } from "./sync-files.ts";
 import type { Context } from "./task.ts";
 
 /** Paths below a directory that differ from a revision, new ones included. Throws usage. */
@@ -19,8 +20,9 @@ export async function changedSince(
     return (await child.output).split("\0").filter((path) => path !== "");
   };
   await git("rev-parse", "--verify", "--quiet", "--end-of-options", `${revision}^{commit}`);
-  return new Set([
+  const changed = [
     ...(await git("diff", "--name-only", "--relative", "-z", revision, "--", ".")),
     ...(await git("ls-files", "--others", "-z", "--", ".")),
-  ]);
+  ];
+  return new Set(changed.map((path) => documentPath(path, undefined)));
 }

@@ -1,3 +1,5 @@
+import type { Lanes } from "../api/lanes.ts";
+import { allMapped } from "../api/mapped.ts";
 import { ApiError } from "../errors.ts";
 import * as metadata from "../operations/metadata.ts";
 import type { MetadataField } from "../operations/metadata.ts";
@@ -18,7 +20,11 @@ export interface Writer {
 }
 
 /** A writer of values; fields that are missing are made when they are first needed. */
-export async function metadataWriter(dataset_id: string, context: Context): Promise<Writer> {
+export async function metadataWriter(
+  dataset_id: string,
+  lanes: Lanes,
+  context: Context,
+): Promise<Writer> {
   let known = await byName(dataset_id, context);
 
   const ensure = async (name: string, type: "string" | "number") => {
@@ -50,12 +56,16 @@ export async function metadataWriter(dataset_id: string, context: Context): Prom
         for (const [name, value] of Object.entries(values))
           await ensure(name, typeof value === "number" ? "number" : "string");
       }
-      for (let at = 0; at < changes.length; at += atOnce) {
-        const operation_data = changes.slice(at, at + atOnce).map(one);
-        await context.call(metadata.set, { dataset_id, operation_data });
-      }
+      await allMapped(groupsOf(changes), lanes, (group) =>
+        context.call(metadata.set, { dataset_id, operation_data: group.map(one) }),
+      );
     },
   };
+}
+
+/** As many at a time as one request takes. */
+function* groupsOf<T>(all: readonly T[]): Generator<readonly T[]> {
+  for (let at = 0; at < all.length; at += atOnce) yield all.slice(at, at + atOnce);
 }
 
 const byName = async (

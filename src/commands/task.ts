@@ -1,5 +1,6 @@
 import type { HttpAnswer } from "../api/client.ts";
 import type { Events } from "../api/events.ts";
+import type { Lanes } from "../api/lanes.ts";
 import type { Progress, Wanted } from "../api/pages.ts";
 import type { HttpRequest } from "../api/request.ts";
 import type { TimeWindow } from "../api/windows.ts";
@@ -74,6 +75,8 @@ export interface Context {
   /** Opens an event stream; the iterator ends when the server closes it, and throws when it is cut. */
   open<O extends AnyOperation>(row: O, input: InputOf<O>, options?: CallOptions): Promise<Events>;
   readonly raw: Raw;
+  /** So many requests at a time; each time one has to wait before its repeat, one lane is closed. */
+  lanes(most: number): Lanes;
   /** Address of the API, with its path and no slash at its end. */
   baseUrl(): Promise<string>;
   /** The id of a thing that is named, as positionals are resolved. Throws not-found and refused. */
@@ -131,6 +134,10 @@ export interface Task<P extends Params = Params> {
   readonly requests?: true;
   /** With --dry-run it yields what it would do; others end with the first write, shown. */
   readonly plans?: true;
+  /** Writes files, so it works to its end when nobody reads what it prints; so do all that write. */
+  readonly finishes?: true;
+  /** Reads a list as far as `asked.rows` says, so it takes --limit, --all and --page. */
+  readonly pages?: true;
   /** May ask before something is destroyed, so it takes --yes. */
   readonly asks?: true;
   readonly params: P;

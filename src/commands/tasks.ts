@@ -1,12 +1,8 @@
 import { list, local, named, nothing, record } from "../operations/operation.ts";
 import { required } from "../operations/shared.ts";
-import { kbTasks } from "./kb-tasks.ts";
+import { mostKept } from "./kept-failures.ts";
 import { task } from "./task.ts";
 import type { Task } from "./task.ts";
-import { workflowTasks } from "./workflow-tasks.ts";
-
-/** Commands around operations, by program word. */
-export const tasks: readonly Task[] = [...kbTasks, ...workflowTasks];
 
 const profileSheet = record(
   "name",
@@ -24,13 +20,14 @@ const profileAdd = task({
   command: "profile add <name>",
   summary: "Store a base URL and a key under a name",
   about:
-    "The key comes from a file (- is standard input), from a command that prints it, or from a hidden\nprompt; never from the line itself. With --app the key is that application's. What is not given\nstays as it is.",
+    "The key comes from a file (- is standard input), from a command that prints it, or from a hidden\nprompt; never from the line itself. It rests in the keyring of the operating system when one\nanswers, otherwise in the profile file. With --app the key is that application's. What is not given\nstays as it is.",
   params: {
     name: local.text("Name of the profile", { required, length: [1, 64] }),
     key_file: local.content("File that holds the key, - for standard input"),
     key_command: local.text("Command that prints the key, run each time it is needed"),
     user: local.text("End user of this profile"),
     format: local.text("Output format of this profile"),
+    insecure_storage: local.flag("Store the key in the profile file, not in the keyring"),
     mark_read_only: local.flag("Refuse to change anything with this profile"),
   },
   returns: profileSheet,
@@ -136,13 +133,32 @@ const api = task({
 const doctor = task({
   command: "doctor",
   summary: "Look at everything between this machine and an answer",
-  about: "Reads only. Each finding that is not ok names the next step.",
-  params: {},
+  about:
+    "Reads only. Each finding that is not ok names the next step.\n--capabilities asks for things that nobody has, to learn which routes there are; kb asks with the\nknowledge key, wf with the application key. What only a write would tell is judged by the version.\n--last-error sends nothing. The last 20 failures that came after a request, or from a bug of ours, are\nkept in the state folder: the command line, the error, the last requests with status and times, and the\none that failed as a curl command. Credentials are masked, long words cut, and of bodies only the\nfields and lengths are kept. KB_KEEP_ERRORS=0 keeps none.",
+  params: {
+    capabilities: local.flag("Show what the server supports, and how that is known"),
+    last_error: local.integer("Show the last failure, or that many before: 1 is the last", {
+      range: [1, mostKept],
+      word: "n",
+      alone: "1",
+    }),
+  },
   returns: named("check", list("", "check", "result", "found", "next")),
+  output: ({ last_error, capabilities }) =>
+    last_error !== undefined
+      ? { kind: "json" }
+      : capabilities
+        ? named("capability", list("", "capability", "supported", "how"))
+        : undefined,
   sends: [],
   requests: true,
   effect: "reads",
-  examples: ["kb doctor", `kb doctor --jq '.[] | select(.result != "ok") | .next'`],
+  examples: [
+    "kb doctor",
+    "kb doctor --capabilities",
+    "kb doctor --last-error",
+    `kb doctor --jq '.[] | select(.result != "ok") | .next'`,
+  ],
   load: () => import("./doctor.ts"),
 });
 

@@ -89,14 +89,14 @@ const longestWait = 2 ** 31 - 1;
 /** Gives how many ms to wait until an event of that time is to be shown. */
 function paceOf({ speed, idle_limit: limit = Infinity }: ReplayInput, { host }: Context) {
   const factor = speed === undefined ? (host.stdout.isTTY ? 1 : Infinity) : speedIn(speed);
-  const begin = host.now().getTime();
+  const begin = host.elapsed();
   let last: number | undefined;
   let due = begin;
   return (at: number): number => {
     if (factor === Infinity) return 0;
     due += Math.min(at - (last ?? at), limit) / factor;
     last = at;
-    return Math.min(longestWait, due - host.now().getTime());
+    return Math.min(longestWait, due - host.elapsed());
   };
 }
 

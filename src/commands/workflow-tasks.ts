@@ -323,6 +323,7 @@ const workflowLogs = task({
   },
   returns: workflows.logs.returns,
   output: ({ follow }: LogsInput, format) => (follow && format === "json" ? oneLog : undefined),
+  pages: true,
   sends: [workflows.logs],
   wraps: workflows.logs,
   effect: "reads",
@@ -361,6 +362,7 @@ const workflowLogsExport = task({
   sends: [workflows.logs, workflows.show, apps.info],
   wraps: workflows.logs,
   effect: "reads",
+  finishes: true,
   exits: ["partial"],
   examples: [
     "wf logs export runs.jsonl --since 30d",

@@ -22,11 +22,7 @@ export function baseUrlOf(text: string, insecureHttp: boolean): string {
     throw refusedUrl(text, `has the scheme ${url.protocol}`, "it begins with https://");
   }
   if (url.username !== "" || url.password !== "") {
-    throw refusedUrl(
-      `${url.protocol}//…@${url.host}`,
-      "holds a name or password",
-      "give the key with `profile add`",
-    );
+    throw refusedUrl(text, "holds a name or password", "give the key with `profile add`");
   }
   if (url.search !== "" || url.hash !== "") {
     throw refusedUrl(text, "holds a query", "it ends in /v1");
@@ -39,4 +35,8 @@ export function baseUrlOf(text: string, insecureHttp: boolean): string {
 }
 
 const refusedUrl = (text: string, problem: string, hint: string) =>
-  new CliError("usage", `the base URL "${text}" ${problem}`, { hint, changed: "nothing" });
+  new CliError("usage", `the base URL "${shown(text)}" ${problem}`, { hint, changed: "nothing" });
+
+/** What may hold a password, a token or a key is not quoted. */
+const shown = (text: string): string =>
+  /[@?#]/.test(text) ? text.replace(/^([a-z+.-]*:\/\/)?.*$/is, "$1…") : text;

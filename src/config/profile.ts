@@ -2,17 +2,20 @@ import { CliError } from "../errors.ts";
 import type { Host } from "../host.ts";
 import { isObject } from "../json.ts";
 
-/** What is stored under a name. Field names are those of the file. */
-export interface Profile {
-  readonly base_url?: string;
-  /** Knowledge key. */
+/** One key, in one of three places. */
+export interface StoredKey {
   readonly key?: string;
-  /** Command that prints the knowledge key. */
+  /** Command that prints it. */
   readonly key_command?: string;
+  /** It rests there (config/keyring.ts), not in the file. */
+  readonly key_in?: "keyring";
+}
+
+/** What is stored under a name. Field names are those of the file; the key is the knowledge key. */
+export interface Profile extends StoredKey {
+  readonly base_url?: string;
   /** Application keys by the name they were given. */
-  readonly apps?: Readonly<
-    Record<string, { readonly key?: string; readonly key_command?: string }>
-  >;
+  readonly apps?: Readonly<Record<string, StoredKey>>;
   readonly default_app?: string;
   readonly user?: string;
   readonly output?: string;
@@ -25,10 +28,12 @@ export interface Stored {
   readonly profiles: Readonly<Record<string, Profile>>;
 }
 
-const fileName = "profiles";
+/** Has it a key? */
+export const hasKey = ({ key, key_command, key_in }: StoredKey): boolean =>
+  (key ?? key_command ?? key_in) !== undefined;
 
 /** Path of the profile file. */
-export const profilePath = (host: Host): string => `${host.folders.config}/${fileName}.json`;
+export const profilePath = (host: Host): string => `${host.folders.config}/profiles.json`;
 
 /**
  * Reads the profile file; no file gives no profiles. Throws usage naming file and line when it is
@@ -38,35 +43,23 @@ export async function readProfiles(host: Host): Promise<Stored> {
   const path = profilePath(host);
   const found = await host.files.stat(path);
   if (!found) return { profiles: {} };
-  const store = await openStore(host);
-  return checkedStore(store.store, path);
+  if (found.isDirectory) throw damaged(path, "it is a folder");
+  const text = new TextDecoder().decode(await host.files.read(path));
+  try {
+    return checkedStore(JSON.parse(text), path);
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    throw damaged(path, `line ${lineOf(text, error)} is not JSON`);
+  }
 }
 
 /** Replaces the profile file, whole or not at all, readable by the owner alone. */
 export async function writeProfiles(host: Host, stored: Stored): Promise<void> {
-  await host.files.makeFolder(host.folders.config, 0o700);
-  const store = await openStore(host);
-  store.store = { ...stored };
-}
-
-/** conf is constructed only here: its constructor makes the folder, even when only reading. */
-async function openStore(host: Host) {
-  const { default: Conf } = await import("conf");
-  const path = profilePath(host);
-  return new Conf<Record<string, unknown>>({
-    cwd: host.folders.config,
-    configName: fileName,
-    configFileMode: 0o600,
-    accessPropertiesByDotNotation: false, // profile names may hold dots
-    clearInvalidConfig: false,
-    deserialize: (text) => {
-      try {
-        return JSON.parse(text) as Record<string, unknown>; // checked by checkedStore
-      } catch (error) {
-        throw damaged(path, `line ${lineOf(text, error)} is not JSON`);
-      }
-    },
-  });
+  const { files, folders } = host;
+  await files.makeFolder(folders.config, 0o700);
+  const named = profilePath(host);
+  const path = await files.realPath(named).catch(() => named); // a link stays one
+  await files.writeAtomic(path, `${JSON.stringify(stored, null, "\t")}\n`, 0o600);
 }
 
 /** Line of a JSON error, from the position in V8's message where it has one. */
@@ -94,6 +87,7 @@ function checkedStore(value: unknown, path: string): Stored {
         throw damaged(path, `profiles.${name}.${field} is no text`);
       }
     }
+    checkKeyIn(profile, `profiles.${name}`, path);
     if (profile["read_only"] !== undefined && typeof profile["read_only"] !== "boolean") {
       throw damaged(path, `profiles.${name}.read_only is neither true nor false`);
     }
@@ -106,11 +100,18 @@ function checkedStore(value: unknown, path: string): Stored {
           throw damaged(path, `profiles.${name}.apps.${app}.${field} is no text`);
         }
       }
+      checkKeyIn(entry, `profiles.${name}.apps.${app}`, path);
     }
   }
   const standard = value["default"];
   if (standard !== undefined && typeof standard !== "string") {
     throw damaged(path, "default is no text");
   }
-  return value as unknown as Stored; // every field was looked at above
+  return { ...value, profiles } as Stored; // every field was looked at above
+}
+
+function checkKeyIn(entry: Record<string, unknown>, where: string, path: string): void {
+  const place = entry["key_in"];
+  if (place === undefined || place === "keyring") return;
+  throw damaged(path, `${where}.key_in is not "keyring"`);
 }

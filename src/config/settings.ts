@@ -1,8 +1,10 @@
 import { CliError } from "../errors.ts";
 import type { Host } from "../host.ts";
 import { baseUrlOf, isLoopback } from "./base-url.ts";
+import { keptKey } from "./keyring.ts";
+import type { Owner } from "./keyring.ts";
 import { readProfiles } from "./profile.ts";
-import type { Profile } from "./profile.ts";
+import type { Profile, StoredKey } from "./profile.ts";
 
 /** A value and where it came from, for `config explain`. */
 export interface Setting<T = string> {
@@ -39,7 +41,7 @@ export interface Settings {
     | undefined;
 }
 
-const unset = { value: undefined, source: "not set" } as const;
+const unset: Setting = { value: undefined, source: "not set" };
 
 /** The end user where nobody names one: the same on every machine, so that a run can be followed. */
 const fixedUser = "kb-wf";
@@ -52,7 +54,7 @@ export const sandboxStatePath = (host: Host): string => `${host.folders.state}/s
 
 /**
  * Finds every setting: flag, `-p` on the line, environment, stored profile, `DIFY_*`, built-in.
- * `needs` says which keys matter, and whether a command that prints one may be run; when flags and
+ * `needs` says which keys matter, and whether it may be fetched from a command or the keyring; when flags and
  * environment hold all, no file is read.
  */
 export async function settingsFor(
@@ -97,9 +99,9 @@ export async function settingsFor(
         .map((variable) => ({ value: env(variable), source: variable }));
     const order = [
       ...(flag?.value === undefined ? [] : [flag]),
-      ...(onLine !== undefined && stored.value !== undefined ? [stored] : []),
+      ...(onLine !== undefined && stored !== unset ? [stored] : []),
       ...variables(environment),
-      ...(stored.value === undefined ? [] : [stored]),
+      ...(stored === unset ? [] : [stored]), // a key that was not fetched is one, too
       ...variables(lower),
     ];
     return order[0] ?? builtIn;
@@ -123,7 +125,12 @@ export async function settingsFor(
   );
   if (needs.key === "app" || needs.key === "both") checkApp(app, profile, name);
   const entry = app.value === undefined ? undefined : profile?.apps?.[app.value];
-  /** Is a command that prints this key run? Not when another key goes before it. */
+  const owner = (its: string | undefined): Owner => ({
+    profile: name ?? "",
+    baseUrl: profile?.base_url,
+    app: its,
+  });
+  /** Is this key fetched, from a command or the keyring? Not when another one goes before it. */
   const runs = (kind: "dataset" | "app") =>
     needs.run !== false && (needs.key === kind || needs.key === "both");
   const dify = env("DIFY_API_KEY");
@@ -132,8 +139,8 @@ export async function settingsFor(
     undefined,
     ["KB_KEY"],
     await storedKey(
-      profile?.key,
-      profile?.key_command,
+      profile,
+      owner(undefined),
       source,
       host,
       runs("dataset") && !(env("KB_KEY") !== undefined && onLine === undefined),
@@ -143,14 +150,14 @@ export async function settingsFor(
   // `--app` and `-p` name a stored application: the key of the environment would be another one.
   const appFlag = flags.app !== undefined || onLine !== undefined;
   const storedApp = await storedKey(
-    entry?.key,
-    entry?.key_command,
+    entry,
+    owner(app.value),
     `${source}, application ${app.value}`,
     host,
     runs("app") && (appFlag || env("KB_APP_KEY") === undefined),
   );
   const appKey =
-    appFlag && storedApp.value !== undefined
+    appFlag && storedApp !== unset
       ? storedApp
       : pick(undefined, ["KB_APP_KEY"], storedApp, difyIsApp ? ["DIFY_API_KEY"] : []);
 
@@ -202,27 +209,45 @@ function checkApp(app: Setting, profile: Profile | undefined, name: string | und
 
 const isAppKey = (key: string | undefined): boolean => key?.startsWith("app-") ?? false;
 
-/** The key as stored, or as its command prints it when it is needed. */
+/** The key as stored, or as its command or the keyring gives it when it is needed. */
 async function storedKey(
-  key: string | undefined,
-  command: string | undefined,
+  entry: StoredKey | undefined,
+  owner: Owner,
   source: string,
   host: Host,
   needed: boolean,
 ): Promise<Setting> {
-  if (key !== undefined) return { value: key, source };
-  if (command === undefined) return unset;
-  if (!needed) return { value: undefined, source: `${source}, from a command` };
+  if (entry?.key_in !== undefined) {
+    const from = `${source}, in the keyring`;
+    return { value: needed ? known(await keptKey(owner, host), host) : undefined, source: from };
+  }
+  if (entry?.key !== undefined) return { value: known(entry.key, host), source };
+  if (entry?.key_command === undefined) return unset;
+  const from = `${source}, from a command`;
+  if (!needed) return { value: undefined, source: from };
+  return { value: known(await printedKey(entry.key_command, source, host), host), source: from };
+}
+
+/** A key that is in use from now on. */
+function known(key: string, host: Host): string {
+  host.secrets.learn(key);
+  return key;
+}
+
+async function printedKey(command: string, source: string, host: Host): Promise<string> {
   const child = host.spawn(command, [], { env: host.env, collect: true, shell: true });
-  const [exit, output] = await Promise.all([child.exit, child.output]);
-  const value = output.trim();
-  if (exit !== 0 || value === "") {
-    throw new CliError("auth", `the key command of ${source} gave no key (exit ${exit})`, {
+  const refused = (why: string, cause?: unknown) =>
+    new CliError("auth", `the key command of ${source} ${why}`, {
       changed: "nothing",
+      cause,
       hint: `run it by itself: ${command}`,
     });
-  }
-  return { value, source: `${source}, from a command` };
+  const [exit, output] = await Promise.all([child.exit, child.output]).catch((cause: unknown) => {
+    throw refused("cannot be started", cause);
+  });
+  const value = output.trim();
+  if (exit === 0 && value !== "") return value;
+  throw refused(`gave no key (exit ${exit})`);
 }
 
 async function chosenProfile(named: string | undefined, onLine: boolean, host: Host) {

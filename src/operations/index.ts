@@ -1,35 +1,6 @@
-import * as annotations from "./annotations.ts";
-import * as apps from "./apps.ts";
-import * as audio from "./audio.ts";
-import * as chats from "./chats.ts";
-import * as chunks from "./chunks.ts";
-import * as completions from "./completions.ts";
-import * as documents from "./documents.ts";
-import * as files from "./files.ts";
-import * as forms from "./forms.ts";
-import * as knowledge from "./knowledge.ts";
-import * as metadata from "./metadata.ts";
-import * as models from "./models.ts";
+import { kbOperations } from "./of-kb.ts";
+import { wfOperations } from "./of-wf.ts";
 import type { AnyOperation } from "./operation.ts";
-import * as pipeline from "./pipeline.ts";
-import * as tags from "./tags.ts";
-import * as workflows from "./workflows.ts";
 
-/** Every row of the table, noun by noun: a module exports rows and nothing else. */
-export const operations: readonly AnyOperation[] = [
-  knowledge,
-  documents,
-  chunks,
-  metadata,
-  tags,
-  models,
-  pipeline,
-  workflows,
-  forms,
-  files,
-  chats,
-  completions,
-  apps,
-  audio,
-  annotations,
-].flatMap((rows) => Object.values(rows) as AnyOperation[]); // types are gone at run time; rows remain
+/** Every row of the table. */
+export const operations: readonly AnyOperation[] = [...kbOperations, ...wfOperations];

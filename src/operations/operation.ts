@@ -47,6 +47,8 @@ interface Limits {
   readonly aliases?: readonly string[];
   /** Word of the positional in `command`, where it is neither the wire name nor the noun. */
   readonly word?: string;
+  /** What the flag means without a value, which may then be left out. */
+  readonly alone?: string;
   /** One letter that stands for the flag. */
   readonly short?: string;
   /** Fills an absent value from the object that a `ref` was resolved to: `kb.doc_form` (server §9). */

@@ -2,6 +2,7 @@ import { isObject, valueAt } from "../json.ts";
 import { pad, shorten, visible, widthOf } from "./text.ts";
 import type { Paint } from "./text.ts";
 import type { Times } from "./times.ts";
+import { toneOf } from "./tones.ts";
 
 /** One event of a stream: its kind, the server's own text, and that text parsed. */
 export interface ServerEvent {
@@ -135,16 +136,6 @@ export function lookInto({ data }: ServerEvent): Look {
 function depthOf(kind: string, look: Look): number {
   if (kind === "iteration_next" || kind === "loop_next") return 1;
   return look("iteration_id") || look("loop_id") ? 2 : 0;
-}
-
-const good = new Set(["succeeded"]);
-const bad = new Set(["failed", "stopped", "exception", "error"]);
-
-/** Colour of a status; none for those that tell neither good nor bad. */
-export function toneOf(status: string): "green" | "red" | "yellow" | undefined {
-  if (good.has(status)) return "green";
-  if (bad.has(status)) return "red";
-  return status === "paused" || status === "partial-succeeded" ? "yellow" : undefined;
 }
 
 function painted(part: string, kind: string, paint: Paint): string {

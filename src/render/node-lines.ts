@@ -1,5 +1,6 @@
 import type { NodeRun } from "../run-trace.ts";
-import { duration, toneOf } from "./event-lines.ts";
+import { duration } from "./event-lines.ts";
+import { toneOf } from "./tones.ts";
 import type { LiveDress } from "./event-lines.ts";
 import { pad, shorten, visible, widthOf } from "./text.ts";
 import type { Paint } from "./text.ts";

@@ -8,6 +8,9 @@ export const withWrite = (output: Output, write: Output["write"]): Output => ({
   get columns() {
     return output.columns;
   },
+  get resumed() {
+    return output.resumed ?? 0;
+  },
   get closed() {
     return output.closed;
   },

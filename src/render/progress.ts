@@ -18,6 +18,15 @@ export interface Step {
   readonly note?: string | undefined;
 }
 
+/** How progress is shown. */
+export interface ProgressStyle {
+  /** False: not at all. */
+  readonly wanted: boolean;
+  /** May lines be drawn again? */
+  readonly redraws: boolean;
+  readonly color: boolean;
+}
+
 /** Shows on standard error that something is going on, while nothing else is written. */
 export interface Progress {
   /** The same host, but what is written takes the spinner away first. */
@@ -31,13 +40,13 @@ export interface Progress {
  * pipe, and where redrawing is unwanted, a line every ten seconds or tenth of the way. Nothing where
  * it is not wanted.
  */
-export function progress(host: Host, text: string, wanted: boolean): Progress {
-  const redraws = host.stderr.terminal !== undefined && !host.env["KB_ACCESSIBLE"];
-  if (wanted && redraws) return spinning(host, text);
-  const start = host.now().getTime();
+export function progress(host: Host, text: string, style: ProgressStyle): Progress {
+  const { wanted, redraws, color } = style;
+  if (wanted && redraws) return spinning(host, text, color);
+  const start = host.elapsed();
   let [toldAt, told] = [start, 0];
   const tell = (step: Step) => {
-    const now = host.now().getTime();
+    const now = host.elapsed();
     const tenth = (step.total ?? Infinity) / 10;
     const due =
       now - toldAt >= longBeat || (now - toldAt >= shortBeat && step.done - told >= tenth);
@@ -48,9 +57,9 @@ export function progress(host: Host, text: string, wanted: boolean): Progress {
   return { host, tell: wanted ? tell : () => {}, stop: () => {} };
 }
 
-function spinning(host: Host, text: string): Progress {
+function spinning(host: Host, text: string, color: boolean): Progress {
   const { terminal } = host.stderr;
-  const start = host.now().getTime();
+  const start = host.elapsed();
   const ended = new AbortController();
   let spinner: { stop(): unknown; text: string } | undefined;
   let shown = text;
@@ -68,6 +77,7 @@ function spinning(host: Host, text: string): Progress {
         spinner = ora({
           text: shown,
           stream: terminal,
+          color: color && "cyan",
           discardStdin: false,
           isEnabled: true,
         }).start();
@@ -104,7 +114,7 @@ function spinning(host: Host, text: string): Progress {
     },
     tell(step) {
       tells = true;
-      shown = words(step, host.now().getTime() - start);
+      shown = words(step, host.elapsed() - start);
       if (spinner) spinner.text = shown;
       else appear(patience);
     },

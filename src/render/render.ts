@@ -351,7 +351,7 @@ function printPairs(rows: AsyncIterable<unknown>, printing: Printing): Promise<n
     const text = fieldsFor(printing, row)
       .map((field) => {
         const cell = safe(cellText(field.value(row), times), out);
-        return tsvLine(style.headers ? [field.label, cell] : [cell]);
+        return tsvLine(style.headers ? [safe(field.label, out), cell] : [cell]);
       })
       .join("");
     const block = between + text;
@@ -379,7 +379,7 @@ function printLines(
       return line(fields.map((field) => safe(cellText(field.value(row), times), out)));
     },
     (first) => {
-      const labels = fieldsFor(printing, first).map(({ label }) => label);
+      const labels = fieldsFor(printing, first).map(({ label }) => safe(label, out));
       return headed && style.headers && labels.length > 0 ? headLine(labels) : "";
     },
   );

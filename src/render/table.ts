@@ -4,6 +4,7 @@ import { more } from "../operations/operation.ts";
 import type { Column, Returns } from "../operations/operation.ts";
 import type { Times } from "./times.ts";
 import { visible, widthOf } from "./text.ts";
+import { columnTone } from "./tones.ts";
 import type { Paint } from "./text.ts";
 
 /** One column: what stands above it and what a row holds there. */
@@ -26,7 +27,10 @@ export interface Drawing {
   at(width: number): string;
 }
 
-const fieldAt = (path: string): Field => ({ label: path, value: (row) => valueAt(row, path) });
+function fieldAt(path: string): Field {
+  const tone = columnTone(path);
+  return { label: path, value: (row) => valueAt(row, path), ...(tone && { tone }) };
+}
 
 /** What an event stream looks like as a table. */
 const eventColumns: readonly Column[] = [

@@ -1,17 +1,19 @@
+import type { IncomingHttpHeaders } from "node:http";
 import type { AnyOperation } from "../operations/operation.ts";
 import { Refused } from "./handler.ts";
-import type { SeenRequest } from "./received.ts";
 
 /** The key of all knowledge bases; applications have one each. */
 const knowledgeKey = "dataset-sandbox";
 
-/** Throws Refused 403 for a web page, be it by its own script or by a name of its own. */
-export function checkSender({ headers }: SeenRequest, origin: string): void {
-  const port = new URL(origin).port;
-  const hosts = ["127.0.0.1", "localhost", "[::1]"].map((host) => `${host}:${port}`);
-  const known = hosts.includes(headers["host"]?.toLowerCase() ?? "");
-  if (known && headers["origin"] === undefined) return;
-  throw new Refused(403, "forbidden", "The sandbox serves programs of this machine, no web pages.");
+/**
+ * Does a program of this machine ask? Not a web page: one that gave this machine a name of its own,
+ * one whose script sends, one that wants a picture. A person may open an address by hand.
+ */
+export function isProgram(headers: IncomingHttpHeaders, port: number | undefined): boolean {
+  const ours = ["127.0.0.1", "localhost", "[::1]"].map((host) => `${host}:${port}`);
+  const { host, origin, "sec-fetch-site": site } = headers;
+  const byHand = site === undefined || site === "none";
+  return ours.includes(host?.toLowerCase() ?? "") && origin === undefined && byHand;
 }
 
 /** Name of the application whose key was sent, undefined for the knowledge key; throws 401. */

@@ -1,3 +1,4 @@
+import { characters } from "./characters.ts";
 import {
   children,
   create,
@@ -21,7 +22,7 @@ import {
 } from "./knowledge-store.ts";
 import { pageFields, pageOf } from "./pages.ts";
 import { notFound } from "./refusals.ts";
-import { addSegment, characters, childAnswer, indexWords, segmentAnswer } from "./segments.ts";
+import { addSegment, childAnswer, indexWords, segmentAnswer } from "./segments.ts";
 import { isFields } from "./validation.ts";
 import { keywordsIn } from "./words.ts";
 

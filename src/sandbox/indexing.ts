@@ -6,7 +6,8 @@ import {
   ruleOf,
   type Stage,
 } from "./knowledge-store.ts";
-import { addSegment, characters } from "./segments.ts";
+import { characters } from "./characters.ts";
+import { addSegment } from "./segments.ts";
 
 /** Which part of the indexing delay has passed when a stage begins, latest first. */
 const beginnings = [
@@ -36,16 +37,21 @@ const readable = new Set([
   "properties",
 ]);
 
+/** Documents that have to change by now, those of each stage in one look at the index. */
+const dueDocuments = `SELECT * FROM documents WHERE ${beginnings
+  .map(([stage], later) => {
+    const next = later === 0 ? 1 : beginnings[later - 1]?.[1];
+    return `(indexing_status = '${stage}' AND queued_at <= ?1 - ${next} * ?2)`;
+  })
+  .join(" OR ")} ORDER BY queued_at, key`;
+
 /**
  * Brings every document to the stage that it has reached by now. Nothing happens between requests:
  * who asks sees what a worker would have done since, also after a restart.
  */
 export function settle(room: KnowledgeRoom): void {
-  const unfinished = room.store.all<DocumentRow>(
-    `SELECT * FROM documents WHERE indexing_status NOT IN ('completed', 'error')
-     ORDER BY queued_at, key`,
-  );
-  for (const document of unfinished) advance(room, document);
+  const due = room.store.all<DocumentRow>(dueDocuments, room.now(), room.indexingDelay);
+  for (const document of due) advance(room, document);
 }
 
 function advance(room: KnowledgeRoom, document: DocumentRow): void {
@@ -53,7 +59,6 @@ function advance(room: KnowledgeRoom, document: DocumentRow): void {
   const age = room.now() - document.queued_at;
   const done = age >= room.indexingDelay;
   const [stage] = beginnings.find(([, part]) => age >= part * room.indexingDelay) ?? ["waiting"];
-  if (!done && stage === document.indexing_status) return;
 
   const at = document.queued_at + Math.min(age, room.indexingDelay);
   if ((done || stage === "indexing") && document.indexing_status !== "indexing") {

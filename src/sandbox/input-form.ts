@@ -1,3 +1,4 @@
+import { characters } from "./characters.ts";
 import type { AppDefinition, InputField } from "./app-definitions.ts";
 import { reprOf } from "./python-repr.ts";
 import { invalidParam as invalid } from "./refusals.ts";
@@ -60,7 +61,7 @@ function textFrom(field: InputField, value: unknown): string {
     throw invalid(`${field.variable} in input form must be one of the following: ${choices}`);
   }
   // Counted in characters, not in UTF-16 units.
-  if (field.max !== undefined && [...value].length > field.max) {
+  if (field.max !== undefined && characters(value) > field.max) {
     throw invalid(`${field.variable} in input form must be less than ${field.max} characters`);
   }
   return value;

@@ -1,7 +1,7 @@
 import type { Refused, UploadedFile } from "./handler.ts";
 import type { FileRow, KnowledgeRoom } from "./knowledge-store.ts";
 import { fixedId, seconds } from "./ids.ts";
-import { characters } from "./segments.ts";
+import { characters } from "./characters.ts";
 
 /** What a document is made of: a stored file and the name that it gives the document. */
 export interface Content {

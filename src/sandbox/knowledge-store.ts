@@ -33,8 +33,7 @@ CREATE TABLE IF NOT EXISTS documents (
 );
 CREATE INDEX IF NOT EXISTS documents_by_dataset ON documents (dataset_id, key);
 CREATE INDEX IF NOT EXISTS documents_by_batch ON documents (batch);
-CREATE INDEX IF NOT EXISTS unfinished_documents ON documents (queued_at)
-  WHERE indexing_status NOT IN ('completed', 'error');
+CREATE INDEX IF NOT EXISTS documents_by_stage ON documents (indexing_status, queued_at);
 CREATE TABLE IF NOT EXISTS segments (
   key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, dataset_id TEXT NOT NULL,
   document_id TEXT NOT NULL, position INTEGER NOT NULL, content TEXT NOT NULL, answer TEXT,

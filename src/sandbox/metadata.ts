@@ -1,3 +1,4 @@
+import { characters } from "./characters.ts";
 import {
   builtIn,
   create,
@@ -163,7 +164,7 @@ function changeValues(
 
 /** Throws Refused where a field may not have the name, its own present one included. */
 function checkName(room: KnowledgeRoom, datasetId: string, name: string): void {
-  if ([...name].length > 255) throw invalidParam("Metadata name cannot exceed 255 characters.");
+  if (characters(name) > 255) throw invalidParam("Metadata name cannot exceed 255 characters.");
   if (fieldsOf(room, datasetId).some((field) => field.name === name)) {
     throw invalidParam("Metadata name already exists.");
   }

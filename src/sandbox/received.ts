@@ -20,10 +20,25 @@ export interface SeenRequest {
   readonly parts: readonly SeenPart[];
 }
 
-/** Reads a whole request; rejects when the client goes away in the middle. */
+/** Bytes of a body that a stock proxy lets through (server §4). */
+const largestBody = 100 * 1024 * 1024;
+
+/** The body is more than the proxy takes. */
+export class TooLarge extends Error {}
+
+/**
+ * Reads a whole request. Rejects when the client goes away in the middle, and with TooLarge when all
+ * of a body that is too large has been read and dropped.
+ */
 export async function received(request: IncomingMessage): Promise<SeenRequest> {
   const pieces: Buffer[] = [];
-  for await (const piece of request) pieces.push(piece as Buffer); // no encoding was set
+  let size = 0;
+  for await (const piece of request as AsyncIterable<Buffer>) {
+    size += piece.length;
+    if (size <= largestBody) pieces.push(piece);
+    else pieces.length = 0;
+  }
+  if (size > largestBody) throw new TooLarge();
   const headers = Object.fromEntries(
     Object.entries(request.headers).map(([name, value]) => [name, String(value)]),
   );

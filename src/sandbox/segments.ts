@@ -1,3 +1,4 @@
+import { characters } from "./characters.ts";
 import { createHash } from "node:crypto";
 import {
   account,
@@ -17,9 +18,6 @@ export interface NewSegment {
   readonly answer: string | null;
   readonly keywords: readonly string[] | null;
 }
-
-/** Characters as the server counts them: an emoji is one. */
-export const characters = (text: string): number => [...text].length;
 
 /** Stores a chunk that searches find at once, and gives its id. */
 export function addSegment(room: KnowledgeRoom, segment: NewSegment, at: number): string {

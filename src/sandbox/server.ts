@@ -10,7 +10,7 @@ import {
   unknownRoute,
   utf8Answer,
 } from "./answers.ts";
-import { authorized, checkSender } from "./access.ts";
+import { authorized, isProgram } from "./access.ts";
 import { type Apps, appSchema, openApps } from "./apps.ts";
 import { deliver } from "./delivery.ts";
 import { type Fault, openFaults, type Plan } from "./faults.ts";
@@ -18,7 +18,7 @@ import { type Call, type Clock, type Handler, Refused, type Reply } from "./hand
 import { given } from "./inputs.ts";
 import { type Knowledge, knowledgeSchema, openKnowledge } from "./knowledge.ts";
 import { takeFolder } from "./lock.ts";
-import { received, type SeenRequest } from "./received.ts";
+import { TooLarge, received, type SeenRequest } from "./received.ts";
 import { unforeseen } from "./refusals.ts";
 import { atLeast, openRouter, type Router } from "./router.ts";
 import { openStore } from "./store.ts";
@@ -166,7 +166,21 @@ async function exchange(
     response.writeHead(414, { "Content-Length": "0", Connection: "close" }).end();
     return;
   }
-  const seen = await received(request);
+  // Before all else: a web page shall not even use up a fault.
+  if (!isProgram(request.headers, request.socket.localPort)) {
+    const message = "The sandbox serves programs of this machine, no web pages.";
+    const head = { "Content-Type": "application/json", Connection: "close" };
+    response.writeHead(403, head).end(JSON.stringify({ code: "forbidden", message, status: 403 }));
+    return;
+  }
+  const seen = await received(request).catch((error: unknown) => {
+    if (error instanceof TooLarge) return undefined;
+    throw error;
+  });
+  if (!seen) {
+    const { status, headers, body } = proxyPage(413, "Request Entity Too Large");
+    return void response.writeHead(status, headers).end(body);
+  }
   around.log?.(seen);
   const plan = around.plan(seen);
   if (plan.reset) return void request.socket.resetAndDestroy();
@@ -189,7 +203,6 @@ async function answered(
 ): Promise<Answer> {
   if (plan.html !== undefined) return proxyPage(plan.html, STATUS_CODES[plan.html] ?? "Error");
   try {
-    checkSender(seen, house.origin);
     if (plan.status !== undefined) throw plannedError(plan.status);
     return await routed(house, seen, version, gone);
   } catch (error) {

@@ -1,3 +1,4 @@
+import { characters } from "./characters.ts";
 import type { AnyOperation, Param, Shape } from "../operations/operation.ts";
 import { Refused } from "./handler.ts";
 import { modelOf } from "./request-models.ts";
@@ -150,14 +151,14 @@ function findingsOf(rule: Rule, value: unknown, field: string): Finding[] {
       }
       if (typeof value !== "string") return found("Input should be a valid string", "string_type");
       const [least, most] = rule.length ?? [0, Infinity];
-      const characters = [...value].length;
-      if (characters < least) {
+      const length = characters(value);
+      if (length < least) {
         return found(
           `String should have at least ${counted(least, "character")}`,
           "string_too_short",
         );
       }
-      if (characters > most) {
+      if (length > most) {
         return found(`String should have at most ${counted(most, "character")}`, "string_too_long");
       }
       return [];

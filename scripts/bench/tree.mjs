@@ -1,0 +1,45 @@
+// The commands of a program made and one line read with them, in a process that did neither yet.
+import { spawnSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { root } from "../prepare.mjs";
+import { clean, folder, median, result } from "./tools.mjs";
+
+export async function tree() {
+  // Inside the bundle the two have other names: they are bundled once more, with their own.
+  const entry = join(folder, "tree.mjs");
+  const source = (...path) => JSON.stringify(join(root, "src", ...path));
+  // The rows are read before the clock starts: what is measured is what is made of them.
+  writeFileSync(
+    entry,
+    `export { commandsOf } from ${source("cli", "commands.ts")};
+     export { parse } from ${source("cli", "program.ts")};
+     export { kbOperations } from ${source("operations", "of-kb.ts")};
+     export { kbTasks } from ${source("commands", "kb-tasks.ts")};`,
+  );
+  const { rolldown } = await import("rolldown");
+  const { default: config } = await import("../../rolldown.config.mjs");
+  const { codeSplitting: _, ...output } = config.output;
+  const bundle = await rolldown({
+    input: { tree: entry },
+    platform: "node",
+    logLevel: "silent",
+    cwd: root,
+    plugins: config.plugins,
+  });
+  await bundle.write({ ...output, dir: join(folder, "tree") });
+  const program = `
+    const { commandsOf, parse } = require(${JSON.stringify(join(folder, "tree", "tree.cjs"))});
+    const start = performance.now();
+    commandsOf("kb").then((commands) => {
+      parse(["kb", "doc", "add", "Handbook", "a.md", "--text", "x"], commands);
+      console.log(performance.now() - start);
+    });`;
+  const times = [];
+  for (let round = 0; round < 11; round++) {
+    const { stdout, status } = spawnSync(process.execPath, ["-e", program], { env: clean });
+    if (status !== 0) throw new Error("the commands could not be made");
+    times.push(Number(stdout));
+  }
+  result("tree", "command tree and one line read, cold", median(times), "ms", { atMost: 10 });
+}

@@ -1,0 +1,43 @@
+// A rolldown plugin: the licences of all packages that are in the bundle, in one file beside it.
+import { readFileSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+
+/** Adds `LICENSES.txt` to the output; the build fails when a package in it has no licence text. */
+export const licences = {
+  name: "licences",
+  generateBundle(_, bundle) {
+    const folders = new Set(
+      Object.values(bundle)
+        .flatMap((part) => part.moduleIds ?? [])
+        .map(packageFolder)
+        .filter(Boolean),
+    );
+    const texts = [...[...folders].sort().map(licenceOf), compiledIn];
+    this.emitFile({ type: "asset", fileName: "LICENSES.txt", source: texts.join(`\n${rule}\n`) });
+  },
+};
+
+const rule = "-".repeat(78);
+
+/** What packages bring along as WebAssembly, which no module names. */
+const compiledIn = `jq-wasm contains jq (MIT, Copyright (C) 2012 Stephen Dolan) and Oniguruma (BSD-2-Clause,
+Copyright (c) 2002-2021 K.Kosako); node-sqlite3-wasm contains SQLite, which is in the public domain.
+`;
+
+/** Folder of the package that a module belongs to; undefined for our own. */
+function packageFolder(id) {
+  const path = id.replaceAll("\\", "/");
+  const end = path.lastIndexOf("/node_modules/");
+  if (end < 0) return undefined;
+  const start = end + "/node_modules/".length;
+  const [first, second] = path.slice(start).split("/");
+  return path.slice(0, start) + (first.startsWith("@") ? `${first}/${second}` : first);
+}
+
+function licenceOf(folder) {
+  const { name, version, license } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+  const file = readdirSync(folder).find((entry) => /^(licen[cs]e|copying)([.-]|$)/i.test(entry));
+  if (file === undefined) throw new Error(`${name} is in the bundle and has no licence text`);
+  const text = readFileSync(join(folder, file), "utf8").trim();
+  return `${name} ${version} (${license})\n\n${text}\n`;
+}

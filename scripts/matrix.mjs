@@ -1,0 +1,77 @@
+// The packed programs on every Node they are made for: a global installation from an empty folder
+// without a network, then the tour. `npm run test:matrix`, or with versions: `-- 20 24`.
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, dirname, join } from "node:path";
+import { prepare, root } from "./prepare.mjs";
+
+const wanted = process.argv.length > 2 ? process.argv.slice(2) : ["20.19", "20", "22", "24", "26"];
+const npm = process.env.npm_execpath;
+if (npm === undefined) {
+  console.error("npm run test:matrix");
+  process.exit(2);
+}
+
+prepare();
+const folder = mkdtempSync(join(tmpdir(), "kb-wf-matrix-"));
+process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+
+/** Runs a program to its end; its output is shown when it fails. */
+function run(what, command, args, options = {}) {
+  const { status, stdout, stderr } = spawnSync(command, args, { encoding: "utf8", ...options });
+  if (status === 0) return stdout.trim();
+  throw new Error(`${what} ended with ${status}\n${stdout}${stderr}`);
+}
+
+/** The binary of a Node version, from the npm package `node`; kept from one run to the next. */
+function nodeOf(version) {
+  const place = join(root, "node_modules", ".cache", "node", version);
+  const binary = join(place, "node_modules", "node", "bin", "node");
+  if (!existsSync(binary)) {
+    mkdirSync(place, { recursive: true });
+    writeFileSync(join(place, "package.json"), '{"private":true}\n');
+    const args = [npm, "install", "--no-audit", "--no-fund", `node@${version}`];
+    run(`installing node@${version}`, process.execPath, args, { cwd: place });
+  }
+  return binary;
+}
+
+run("npm pack", process.execPath, [npm, "pack", "--pack-destination", folder], { cwd: root });
+const tarball = join(
+  folder,
+  readdirSync(folder).find((name) => name.endsWith(".tgz")),
+);
+
+let failed = 0;
+for (const version of wanted) {
+  try {
+    const node = nodeOf(version);
+    const place = mkdtempSync(join(folder, `${version}-`));
+    const prefix = join(place, "prefix");
+    const empty = join(place, "empty");
+    mkdirSync(empty);
+    const environment = { ...process.env, PATH: `${dirname(node)}${delimiter}${process.env.PATH}` };
+    const install = ["install", "--global", "--offline", "--prefix", prefix];
+    run("the installation", node, [npm, ...install, "--cache", join(place, "cache"), tarball], {
+      cwd: empty,
+      env: environment,
+    });
+    const named = run("kb --version", join(prefix, "bin", "kb"), ["--version"], {
+      cwd: empty,
+      env: environment,
+    });
+    const installed = join(prefix, "lib", "node_modules", "kb-wf");
+    const tour = [join(root, "scripts", "start.mjs"), "--package", installed];
+    const shown = run("the tour", node, tour, { cwd: root, env: environment });
+    // What Node itself has to say of a program belongs to its maker, not to its user.
+    const warning = /^\(node:\d+\).*$/m.exec(shown)?.[0];
+    if (warning) throw new Error(`Node warns: ${warning}`);
+    console.log(`${version.padEnd(6)} passed  ${named}`);
+  } catch (error) {
+    failed++;
+    console.log(`${version.padEnd(6)} failed  ${error.message}`);
+  }
+}
+console.log(`${wanted.length - failed} passed, ${failed} failed`);
+process.exit(failed === 0 ? 0 : 1);

@@ -1,0 +1,55 @@
+import type { Incoming, Outgoing } from "../api/client.ts";
+import type { HttpRequest } from "../api/request.ts";
+import type { Host } from "../host.ts";
+
+/** One try of a request: what was asked and how it ended. */
+export interface Try {
+  readonly method: string;
+  readonly url: string;
+  /** ms until the headers of the answer, or until it was clear that none comes. */
+  ms?: number;
+  status?: number;
+  /** Why no answer came. */
+  failure?: string;
+  /** ms waited after it before the next try. */
+  waited?: number;
+  /** Until the next one, and where it failed: what a report of the failure needs. */
+  request?: HttpRequest | undefined;
+}
+
+/** What a command line sent, for the report of a failure; the last tries only. */
+export interface Trail {
+  readonly tries: Try[];
+  /** How many there were in all. */
+  count: number;
+}
+
+/** Tries that are remembered. */
+const most = 10;
+
+export const noTrail = (): Trail => ({ tries: [], count: 0 });
+
+/** Sends, and adds the try to the trail. */
+export async function trailed(
+  trail: Trail,
+  { request }: Outgoing,
+  send: () => Promise<Incoming>,
+  host: Host,
+): Promise<Incoming> {
+  const each: Try = { method: request.method, url: request.url, request };
+  for (const before of trail.tries) if ((before.status ?? 600) < 300) before.request = undefined;
+  trail.tries.push(each);
+  trail.tries.splice(0, trail.tries.length - most);
+  trail.count += 1;
+  const started = host.now().getTime();
+  try {
+    const answer = await send();
+    each.status = answer.status;
+    return answer;
+  } catch (error) {
+    each.failure = error instanceof Error ? error.message : String(error);
+    throw error;
+  } finally {
+    each.ms = host.now().getTime() - started;
+  }
+}

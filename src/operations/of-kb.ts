@@ -1,0 +1,19 @@
+import * as chunks from "./chunks.ts";
+import * as documents from "./documents.ts";
+import * as knowledge from "./knowledge.ts";
+import * as metadata from "./metadata.ts";
+import * as models from "./models.ts";
+import type { AnyOperation } from "./operation.ts";
+import * as pipeline from "./pipeline.ts";
+import * as tags from "./tags.ts";
+
+/** Every row that takes the knowledge key, noun by noun: a module exports rows and nothing else. */
+export const kbOperations: readonly AnyOperation[] = [
+  knowledge,
+  documents,
+  chunks,
+  metadata,
+  tags,
+  models,
+  pipeline,
+].flatMap((rows) => Object.values(rows) as AnyOperation[]); // types are gone at run time; rows remain

@@ -1,0 +1,174 @@
+import { once } from "node:events";
+import { spawn } from "node:child_process";
+import { constants } from "node:os";
+import { mkdir, readFile, readdir, rm, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect } from "vitest";
+import { bin } from "./shell.ts";
+import { seeded } from "./following.ts";
+import { testSandbox } from "./sandbox.ts";
+import type { TestSandbox } from "./sandbox.ts";
+
+const signals = ["SIGINT", "SIGTERM", "SIGHUP", "SIGKILL"] as const;
+const documents = 12;
+const text = (index: number) => `text ${index}\n`.repeat(3000);
+
+/** A command line that writes files, and what holds whenever it is killed. */
+interface Written {
+  readonly argv: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  /** Looks at what a kill has left; `whole` after a run that was not killed. */
+  check(whole: boolean): Promise<void>;
+  /** Undoes what a further run would refuse to write over. */
+  readonly before?: () => Promise<void>;
+}
+
+const present = async (path: string) => (await stat(path).catch(() => null)) !== null;
+
+/** A sandbox with a knowledge base that has a few documents. */
+export async function killable(): Promise<TestSandbox> {
+  const server = await testSandbox({ speed: 1 });
+  await server.cli(["kb", "create", "Docs", "--indexing-technique", "economy"]);
+  for (let index = 0; index < documents; index++) {
+    const world = { stdin: text(index) };
+    await server.cli(["kb", "doc", "add", "Docs", `${index}.md`, "--text-file", "-"], world);
+  }
+  return server;
+}
+
+async function lines(server: TestSandbox, home: string): Promise<readonly Written[]> {
+  const path = (name: string) => join(home, name);
+  const config = path("config");
+  const stored = join(config, "profiles.json");
+  await mkdir(config, { recursive: true });
+  await writeFile(stored, '{"profiles":{"old":{"base_url":"http://127.0.0.1:1/v1"}}}');
+  const add = "profile add new --base-url http://127.0.0.1:1/v1 --key-command true".split(" ");
+  const record = path("record.jsonl");
+  const pulled = (await server.cli(["kb", "pull", "Docs"])).out;
+  return [
+    {
+      argv: ["kb", ...add],
+      env: { KB_CONFIG_DIR: config },
+      async check(whole) {
+        const { profiles } = JSON.parse(await readFile(stored, "utf8")) as { profiles: object };
+        expect(Object.keys(profiles)).toContain("old");
+        if (whole) expect(Object.keys(profiles)).toEqual(["old", "new"]);
+      },
+    },
+    {
+      argv: ["kb", "pull", "Docs", "--output-file", path("pulled.yml")],
+      async check(whole) {
+        if (!whole && !(await present(path("pulled.yml")))) return;
+        expect(await readFile(path("pulled.yml"), "utf8")).toBe(pulled);
+        await rm(path("pulled.yml"));
+      },
+    },
+    {
+      argv: ["kb", "doc", "download", "Docs", "0.md", "1.md", "--dir", path("down")],
+      async check(whole) {
+        for (const index of [0, 1]) {
+          const file = path(`down/${index}.md`);
+          if (!whole && !(await present(file))) continue;
+          expect(await readFile(file, "utf8")).toBe(text(index));
+        }
+      },
+      before: () => rm(path("down"), { recursive: true, force: true }),
+    },
+    {
+      argv: ["kb", "export", "Docs", path("export")],
+      async check(whole) {
+        if (!(await present(path("export/documents")))) return expect(whole).toBe(false);
+        const names = (await readdir(path("export/documents"))).filter((name) =>
+          name.endsWith(".md"),
+        );
+        for (const name of names) {
+          const found = await readFile(path(`export/documents/${name}`), "utf8");
+          expect(found, name).toBe(text(Number.parseInt(name, 10)));
+        }
+        if (!whole) return;
+        expect(names).toHaveLength(documents);
+        expect((await server.cli(["kb", "verify", "Docs", path("export")])).exit).toBe(0);
+        await rm(path("export"), { recursive: true });
+      },
+    },
+    {
+      argv: ["wf", "--app", "loop", "run", "--input", "query=x", "--record", record],
+      async check(whole) {
+        if (!whole && !(await present(record))) return;
+        const written = (await readFile(record, "utf8")).split("\n");
+        const last = written.pop() ?? "";
+        for (const line of written) JSON.parse(line);
+        if (whole) expect(last).toBe("");
+      },
+      before: () => rm(record, { force: true }),
+    },
+    {
+      argv: ["kb", "sandbox", "--data", path("store"), "--", "sh", "-c", 'kb tag create "t$$"'],
+      check: () => Promise.resolve(), // the next run opens the same store
+    },
+  ];
+}
+
+/**
+ * Runs command lines that write files and kills each at a random moment; what is there afterwards
+ * is whole, the exit code names the signal, and the same line then works. Gives how many were hit
+ * before they ended.
+ */
+export async function killedWrites(
+  server: TestSandbox,
+  home: string,
+  seed: number,
+  kills: number,
+): Promise<number> {
+  const random = seeded(seed);
+  const all = await lines(server, home);
+  const run = async ({ argv, env = {} }: Written, signal?: NodeJS.Signals, after = 0) => {
+    const [program = "kb", ...args] = argv;
+    const child = spawn(process.execPath, [bin(program), ...args], {
+      env: { PATH: process.env["PATH"], HOME: home, ...server.env, ...env },
+      stdio: ["ignore", "ignore", "pipe"],
+    });
+    let err = "";
+    child.stderr.on("data", (chunk: Buffer) => (err += chunk.toString()));
+    const timer = signal && setTimeout(() => child.kill(signal), after);
+    const [exit, by] = (await once(child, "exit")) as [number | null, NodeJS.Signals | null];
+    clearTimeout(timer);
+    return { exit, by, err };
+  };
+  let hit = 0;
+  for (let turn = 0; turn < kills; turn++) {
+    const line = all[Math.floor(random() * all.length)];
+    const signal = signals[Math.floor(random() * signals.length)];
+    if (!line || !signal) continue;
+    const what = `${line.argv.join(" ")} ${signal} at turn ${turn} of seed ${seed}`;
+    await line.before?.();
+    const { exit, by, err } = await run(line, signal, random() * 400);
+    // Until the program listens the system ends it; a program that was quicker ends with 0.
+    if (by === null && exit !== 0)
+      expect(exit, `${what}: ${err}`).toBe(128 + constants.signals[signal]);
+    if (by !== null) expect(by, what).toBe(signal);
+    if (exit !== 0) hit++;
+    await line.check(false);
+    const left = await temporaries(home);
+    if (signal !== "SIGKILL") expect(left, what).toEqual([]);
+    if (turn % 4 > 0) continue;
+    await line.before?.();
+    const again = await run(line);
+    expect(again.exit, `${what}, then again: ${again.err}`).toBe(0);
+    await line.check(true);
+  }
+  for (const line of all) {
+    await line.before?.();
+    const last = await run(line);
+    expect(last.exit, last.err).toBe(0);
+    await line.check(true);
+  }
+  return hit;
+}
+
+/** Files beside others that only a kill may leave; they are taken away as they are told. */
+async function temporaries(home: string): Promise<string[]> {
+  const found = (await readdir(home, { recursive: true })).filter((name) => name.endsWith(".tmp"));
+  for (const name of found) await rm(join(home, name));
+  return found;
+}

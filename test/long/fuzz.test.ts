@@ -1,0 +1,29 @@
+/** A million inputs that nobody foresaw, in all that is read and printed. */
+import { expect, test } from "vitest";
+import { fuzz } from "../fuzzing/fuzz.ts";
+import { grammars } from "../fuzzing/grammars.ts";
+import { printing } from "../fuzzing/printing.ts";
+import { readers } from "../fuzzing/readers.ts";
+
+const seed = Number(process.env["FUZZ_SEED"] ?? 20_261_121);
+
+test("there are a million inputs", () => {
+  const all = grammars.length * 70_000 + readers.length * 26_000 + printing.length * 20_000;
+  expect(all).toBeGreaterThanOrEqual(1_000_000);
+});
+
+test.each(grammars.map((each) => [each.name, each] as const))("%s", async (name, target) => {
+  told(name, 70_000, await fuzz(target, seed, 70_000));
+});
+
+test.each(readers.map((each) => [each.name, each] as const))("%s", async (name, target) => {
+  told(name, 26_000, await fuzz(target, seed, 26_000));
+});
+
+test.each(printing.map((each) => [each.name, each] as const))("%s", async (name, target) => {
+  told(name, 20_000, await fuzz(target, seed, 20_000));
+});
+
+function told(name: string, count: number, slowest: number): void {
+  console.info(`${name}: ${count} inputs, seed ${seed}, the slowest took ${Math.ceil(slowest)} ms`);
+}

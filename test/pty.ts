@@ -1,0 +1,78 @@
+import { spawn } from "@lydell/node-pty";
+import type { IPty } from "@lydell/node-pty";
+import { afterAll } from "vitest";
+import { bin } from "./shell.ts";
+import { terminalOf } from "./terminal.ts";
+
+const living = new Set<IPty>();
+afterAll(() => {
+  for (const child of living) child.kill("SIGKILL");
+});
+
+/** A built program on a terminal of its own, and what is to be seen there. */
+export function onPty(
+  program: "kb" | "wf",
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+  cols = 80,
+) {
+  return commandOnPty(process.execPath, [bin(program), ...args], env, cols);
+}
+
+/** Any command on a terminal of its own. */
+export function commandOnPty(
+  command: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+  cols = 80,
+) {
+  const rows = 24;
+  const terminal = terminalOf(cols, rows, false);
+  const child = spawn(command, [...args], {
+    cols,
+    rows,
+    env: {
+      PATH: process.env["PATH"] ?? "",
+      TERM: "xterm-256color",
+      LANG: "C.UTF-8",
+      ...env,
+    },
+  });
+  living.add(child);
+  const waiting = new Set<() => void>();
+  let written = "";
+  child.onData((data) => {
+    written += data;
+    terminal.write(data);
+    for (const look of waiting) look();
+  });
+  const exit = new Promise<number>((resolve) => {
+    child.onExit(({ exitCode }) => {
+      living.delete(child);
+      resolve(exitCode);
+    });
+  });
+  return {
+    exit,
+    pid: child.pid,
+    lines: () => terminal.lines(),
+    /** Everything that was written, as it was written. */
+    written: () => written,
+    /** Resolves when the screen shows it. */
+    shows: (wanted: RegExp) =>
+      new Promise<void>((resolve) => {
+        const look = async () => {
+          const screen = await terminal.screen();
+          if (!wanted.test(screen.join("\n")) || !waiting.delete(look)) return;
+          resolve();
+        };
+        waiting.add(look);
+        void look();
+      }),
+    type: (text: string) => child.write(text),
+    resize(columns: number, height: number) {
+      terminal.resize(columns, height);
+      child.resize(columns, height);
+    },
+  };
+}
