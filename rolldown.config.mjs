@@ -57,7 +57,7 @@ export default defineConfig({
         { name: "tell", test: /src\/(render\/text|cli\/(tell|failure))\./ },
         {
           name: "perform",
-          test: /src\/(duration|api\/(?!client|network-failure|unpacked|refusal|answer|events)|config|cli\/(perform|session|input|lookup|options|values|dry-run)|render\/(progress|screen|outputs))/,
+          test: /src\/(duration|api\/(?!client|network-failure|unpacked|refusal|answer|events|seen|windows|mapped)|config|cli\/(perform|session|input|lookup|options|values|dry-run)|render\/(progress|screen|outputs))/,
         },
         { name: "client", test: /src\/api\/|eventsource-parser/ },
         { name: "render", test: /src\/render\/(?!jq|format-names)/ },

@@ -106,6 +106,7 @@ describe("wrong input sends nothing", () => {
     [["kb", "list", "--columns", "nmae"], "there is no column"],
     [["kb", "tga", "list"], "did you mean `kb tag`?"],
     [["kb", "list", "--colums", "id"], "did you mean --columns?"],
+    [["kb", "-p", "list", "doc", "show"], "usage: kb doc show <kb> <doc> [flags]"],
     [["wf", "show", "abc"], '<run> "abc" is not a UUID'],
     [["wf", "logs", "--after", "yesterday"], '--since "yesterday" is no time'],
     [["kb", "list", "--retries", "-1"], "--retries"],

@@ -67,7 +67,7 @@ describe("the text alone", () => {
   const run = talking(pieces, { answer: whole, count: 3 });
 
   test("is whole wherever the line is cut", async () => {
-    for (let at = 1; at < (endsOf(run).at(-1) ?? 0); at += 7) {
+    for (let at = 1; at < (endsOf(run).at(-1) ?? 0); at += 17) {
       const ran = await follow(run, at, ["--text"]);
       expect(ran.exit, ran.err).toBe(0);
       expect(ran.out, `cut at ${at}`).toBe(whole);

@@ -1,7 +1,6 @@
 import { CliError } from "../errors.ts";
 import type { Returns } from "../operations/operation.ts";
 import { isObject, valueAt } from "../json.ts";
-import { seenIds } from "./seen.ts";
 
 /** One list answer: its rows and, where the server tells, how many there are in all. */
 export interface Page {
@@ -61,7 +60,6 @@ export async function* rowsOf(
   wanted: Wanted,
   ask: (paging: Readonly<Record<string, string>>) => Promise<Page>,
   progress: Progress,
-  seen = seenIds(),
 ): AsyncGenerator<unknown> {
   if (returns.kind === "list") {
     const { rows } = await ask({});
@@ -74,6 +72,7 @@ export async function* rowsOf(
     return;
   }
   if (returns.kind !== "page" && returns.kind !== "cursor") return;
+  const seen = (await import("./seen.ts")).seenIds();
   const size = Math.min(wanted.limit, returns.cap);
   let after: string | undefined;
   /** Pages in a row without a new row: a server that repeats itself is not asked for ever. */

@@ -45,7 +45,10 @@ export function commandOf(spec: AnyOperation | Task): Command {
   const effect = task?.effect ?? effectOf(spec as AnyOperation); // no task, so it is the row
   return {
     words: tokens.filter(isWord),
-    positionals: tokens.filter((token) => !isWord(token)).map((token) => positional(token, params)),
+    // Worked out where it is asked for: a line uses one command of a hundred.
+    get positionals() {
+      return tokens.filter((token) => !isWord(token)).map((token) => positional(token, params));
+    },
     summary: spec.summary,
     about: task?.about,
     key: spec.key,
@@ -55,8 +58,12 @@ export function commandOf(spec: AnyOperation | Task): Command {
     requests: spec.key !== undefined || task?.requests === true,
     asks: task?.asks === true || effect === "destroys",
     pages: task ? task.pages === true : effect === "reads" && isList(spec.returns),
-    sends: row ? [row] : [...new Set([...(wraps ? [wraps] : []), ...(task?.sends ?? [])])],
-    examples: spec.examples ?? [],
+    get sends() {
+      return row ? [row] : [...new Set([...(wraps ? [wraps] : []), ...(task?.sends ?? [])])];
+    },
+    get examples() {
+      return spec.examples ?? [];
+    },
     row,
     task,
   };

@@ -20,9 +20,11 @@ export async function commandsOf(program: "kb" | "wf"): Promise<readonly Command
   const shared = sharedTasks.map((task) => ({
     ...task,
     command: `${program} ${task.command}`,
-    examples: task.examples.map((line) => line.replace(/(^|<\()kb\b/, `$1${program}`)),
+    get examples() {
+      return task.examples.map((line) => line.replace(/(^|<\()kb\b/, `$1${program}`));
+    },
   }));
-  return [...own.map(commandOf).sort(byVerb), ...shared.map(commandOf)];
+  return [...inOrder(own.map(commandOf)), ...shared.map(commandOf)];
 }
 
 /** Verbs in the order people look for them; the nouns below them and further words follow. */
@@ -40,11 +42,14 @@ const verbs = [
   "delete",
 ];
 
-const rank = ({ words }: Command): number => {
-  const at = verbs.indexOf(words.at(-1) ?? "");
-  return words.length * 100 + (at < 0 ? verbs.length : at);
-};
-
-// Equal ranks go by name: the order of a module's exports is not the same everywhere.
-const byVerb = (a: Command, b: Command): number =>
-  rank(a) - rank(b) || (a.words.join(" ") < b.words.join(" ") ? -1 : 1);
+/** Commands by length, verb and name: the order of a module's exports is not the same everywhere. */
+function inOrder(commands: readonly Command[]): Command[] {
+  const keyed = commands.map((command) => {
+    const { words } = command;
+    const at = verbs.indexOf(words.at(-1) ?? "");
+    const rank = words.length * 100 + (at < 0 ? verbs.length : at);
+    return { command, rank, name: words.join(" ") };
+  });
+  keyed.sort((a, b) => a.rank - b.rank || (a.name < b.name ? -1 : 1));
+  return keyed.map(({ command }) => command);
+}

@@ -38,26 +38,11 @@ export function parse(argv: readonly string[], commands: readonly Command[]): Pa
     .helpCommand(false)
     .helpOption("-h, --help", "Show help")
     .version("", "-V, --version");
-  // Shared flags stand before the subcommand, too: `kb -p staging list`.
-  for (const flag of globalFlags) root.addOption(optionOf(flag));
+  // Shared flags stand before the subcommand, too: `kb -p staging list`. Seldom, and making all takes
+  // longer than the rest.
+  if (words[0]?.startsWith("-")) for (const flag of globalFlags) root.addOption(optionOf(flag));
 
-  const groups = new Map<string, Commander>([["", root]]);
   const prepared = new Map<Commander, () => void>();
-  const prepare = (_: Commander, child: Commander) => prepared.get(child)?.();
-  const group = (path: readonly string[]): Commander => {
-    const key = path.join(" ");
-    const known = groups.get(key);
-    if (known) return known;
-    const parent = group(path.slice(0, -1));
-    const made = parent.command(path.at(-1) ?? "");
-    made.hook("preSubcommand", prepare);
-    prepared.set(made, () => {
-      for (const flag of globalFlags) made.addOption(optionOf(flag));
-      asGroup(made, path);
-    });
-    groups.set(key, made);
-    return made;
-  };
   const asGroup = (commander: Commander, path: readonly string[]) => {
     const text = () => helpFor(program, path, commands);
     commander.helpInformation = text;
@@ -66,24 +51,53 @@ export function parse(argv: readonly string[], commands: readonly Command[]): Pa
       result = { kind: "help", text: text() };
     });
   };
-  asGroup(root, []);
-  root.hook("preSubcommand", prepare);
-
-  for (const command of commands) {
-    // A word may be a command and have commands below it: `wf completion bash`, `wf completion create`.
-    const leaf = group(command.words.slice(1));
-    const alias = aliases[command.words.at(-1) ?? ""];
-    if (alias) leaf.alias(alias);
-    // Options are made only for the command that is used: making all takes longer than the rest.
-    prepared.set(leaf, () => {
-      leaf.helpInformation = () => helpFor(program, command.words.slice(1), commands);
-      describe(leaf, command);
-      leaf.action(() => {
-        const given = optionsGiven(leaf);
-        result = { kind: "run", command, typed: typedFor(command, leaf, given), globals: given };
-      });
+  let used: Command | undefined;
+  const asCommand = (commander: Commander, command: Command) => {
+    used = command;
+    commander.helpInformation = () => helpFor(program, command.words.slice(1), commands);
+    describe(commander, command);
+    commander.action(() => {
+      const given = optionsGiven(commander);
+      result = { kind: "run", command, typed: typedFor(command, commander, given), globals: given };
     });
-  }
+  };
+  /**
+   * Adds the words that may follow, or only the one that does; their flags and what follows them only
+   * once one is used: making all takes longer than the rest.
+   */
+  const grow = (commander: Commander, path: readonly string[], below: readonly Command[]) => {
+    commander.hook("preSubcommand", (_, child) => prepared.get(child)?.());
+    const following = new Map<string, Command[]>();
+    for (const command of below) {
+      const word = command.words[path.length + 1];
+      if (word === undefined) continue;
+      const known = following.get(word);
+      if (known) known.push(command);
+      else following.set(word, [command]);
+    }
+    const next = path.every((word, index) => words[index] === word)
+      ? words[path.length]
+      : undefined;
+    const only = [...following].filter(([word]) => word === next);
+    for (const [word, those] of only.length > 0 ? only : following) {
+      const child = commander.command(word);
+      const at = [...path, word];
+      // A word may be a command and have commands below it: `wf completion bash`, `wf completion create`.
+      const own = those.find(({ words }) => words.length === at.length + 1);
+      const alias = own && aliases[word];
+      if (alias) child.alias(alias);
+      prepared.set(child, () => {
+        if (own) asCommand(child, own);
+        else {
+          for (const flag of globalFlags) child.addOption(optionOf(flag));
+          asGroup(child, at);
+        }
+        grow(child, at, those);
+      });
+    }
+  };
+  asGroup(root, []);
+  grow(root, [], commands);
 
   try {
     root.parse([...words], { from: "user" });
@@ -93,7 +107,7 @@ export function parse(argv: readonly string[], commands: readonly Command[]): Pa
       return { kind: "help", text: shown };
     }
     if (error.code === "commander.version") return { kind: "version" };
-    throw usageError(error, words, commands, program);
+    throw usageError(error, used, program);
   }
   if (!result) return { kind: "help", text: helpFor(program, [], commands) };
   return result;
@@ -213,19 +227,11 @@ function unknownWord(commander: Commander, program: string, path: readonly strin
 /** Commander's refusal in our words: what is wrong, the nearest word, the usage. */
 function usageError(
   error: CommanderError,
-  words: readonly string[],
-  commands: readonly Command[],
+  command: Command | undefined,
   program: string,
 ): CliError {
   const [first = "", ...rest] = error.message.replace(/^error: /, "").split("\n");
   const suggestion = /\(Did you mean (?:one of )?(.*)\?\)/.exec(rest.join("\n"))?.[1];
-  const command = commands
-    .filter((candidate) =>
-      candidate.words
-        .slice(1)
-        .every((word, index) => words.filter((w) => !w.startsWith("-"))[index] === word),
-    )
-    .sort((a, b) => b.words.length - a.words.length)[0];
   const usage = command ? usageOf(command) : `${program} --help`;
   return new CliError("usage", first, {
     hint: suggestion

@@ -7,7 +7,6 @@ import { noProgress, pageOf, rowsOf } from "../api/pages.ts";
 import type { Page, Progress, Wanted } from "../api/pages.ts";
 import { requestFor } from "../api/request.ts";
 import type { HttpRequest, Values } from "../api/request.ts";
-import { completeRows, edgesOf, windowsOf } from "../api/windows.ts";
 import type { CallOptions, Context, Raw, WindowOptions } from "../commands/task.ts";
 import { masked, settingsFor, targetOf } from "../config/settings.ts";
 import type { Settings, TargetFlags } from "../config/settings.ts";
@@ -224,10 +223,12 @@ export function openSession(
   };
 
   /** For reading by windows of time; undefined where pages are complete as they come. */
-  const sourceOf = (row: AnyOperation, input: Values, asked: CallOptions = {}) => {
+  const inWindows = async (row: AnyOperation, input: Values, asked: CallOptions = {}) => {
+    if (row.returns.kind !== "page") return undefined;
+    const { edgesOf, completeRows, windowsOf } = await import("../api/windows.ts");
     const edges = edgesOf(row);
-    if (edges === undefined || row.returns.kind !== "page") return undefined;
-    return {
+    if (edges === undefined) return undefined;
+    const source = {
       edges,
       input,
       cap: row.returns.cap,
@@ -235,21 +236,33 @@ export function openSession(
         page(row, filters, paging, asked),
       trace,
     };
+    return {
+      all: (wanted: Wanted, progress: Progress) => completeRows(source, wanted, progress),
+      each: (last?: number) => windowsOf(source, last),
+    };
   };
 
-  const rows: Session["rows"] = (row, input, wanted, progress = noProgress()) => {
-    const source = sourceOf(row, input);
+  const rows = async function* (
+    row: AnyOperation,
+    input: Values,
+    wanted: Wanted,
+    progress = noProgress(),
+  ): AsyncGenerator<unknown> {
+    const { returns } = row;
     // What one page shows comes from one query, in which nothing is lost.
-    if (source === undefined || wanted.page !== undefined || wanted.limit <= source.cap) {
-      return rowsOf(row.returns, wanted, (paging) => page(row, input, paging), progress);
-    }
-    return completeRows(source, wanted, progress);
+    const onePage =
+      wanted.page !== undefined || (returns.kind === "page" && wanted.limit <= returns.cap);
+    const found = onePage ? undefined : await inWindows(row, input);
+    yield* (
+      found?.all(wanted, progress) ??
+        rowsOf(returns, wanted, (paging) => page(row, input, paging), progress)
+    );
   };
 
-  const windows = (row: AnyOperation, input: Values, asked: WindowOptions = {}) => {
-    const source = sourceOf(row, input, asked);
-    if (source === undefined) throw new Error(`${row.id} is not read by windows`);
-    return windowsOf(source, asked.last);
+  const windows = async function* (row: AnyOperation, input: Values, asked: WindowOptions = {}) {
+    const found = await inWindows(row, input, asked);
+    if (found === undefined) throw new Error(`${row.id} is not read by windows`);
+    yield* found.each(asked.last);
   };
 
   const open: Session["open"] = async (row, input, asked = {}) => {
