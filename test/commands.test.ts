@@ -107,6 +107,8 @@ describe("wrong input sends nothing", () => {
     [["kb", "tga", "list"], "did you mean `kb tag`?"],
     [["kb", "list", "--colums", "id"], "did you mean --columns?"],
     [["kb", "-p", "list", "doc", "show"], "usage: kb doc show <kb> <doc> [flags]"],
+    [["kb", "tga", "--help"], "did you mean `kb tag`?"],
+    [["kb", "tag", "lst", "--help"], "did you mean `kb tag list`?"],
     [["wf", "show", "abc"], '<run> "abc" is not a UUID'],
     [["wf", "logs", "--after", "yesterday"], '--since "yesterday" is no time'],
     [["kb", "list", "--retries", "-1"], "--retries"],

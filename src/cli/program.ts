@@ -43,9 +43,16 @@ export function parse(argv: readonly string[], commands: readonly Command[]): Pa
   if (words[0]?.startsWith("-")) for (const flag of globalFlags) root.addOption(optionOf(flag));
 
   const prepared = new Map<Commander, () => void>();
+  /** The word of the line that follows a path; undefined where flags stand between. */
+  const wordAfter = (path: readonly string[]) =>
+    path.every((word, index) => words[index] === word) ? words[path.length] : undefined;
   const asGroup = (commander: Commander, path: readonly string[]) => {
     const text = () => helpFor(program, path, commands);
-    commander.helpInformation = text;
+    commander.helpInformation = () => {
+      const word = wordAfter(path); // a known one would have been asked for its own help
+      if (word === undefined || word.startsWith("-")) return text();
+      throw unknownWord(commander, program, [...path, word]);
+    };
     commander.argument("[words...]").action(([word]: readonly string[]) => {
       if (word !== undefined) throw unknownWord(commander, program, [...path, word]);
       result = { kind: "help", text: text() };
@@ -75,9 +82,7 @@ export function parse(argv: readonly string[], commands: readonly Command[]): Pa
       if (known) known.push(command);
       else following.set(word, [command]);
     }
-    const next = path.every((word, index) => words[index] === word)
-      ? words[path.length]
-      : undefined;
+    const next = wordAfter(path);
     const only = [...following].filter(([word]) => word === next);
     for (const [word, those] of only.length > 0 ? only : following) {
       const child = commander.command(word);
