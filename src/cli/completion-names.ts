@@ -173,16 +173,21 @@ async function stored(path: string, host: Host): Promise<Record<string, unknown>
   }
 }
 
-/** Gives what `work` gives, or throws when it takes too long; its requests are then aborted. */
+/**
+ * Gives what `work` gives, or throws when it takes too long; its requests are then aborted, and a file
+ * that is being written is written to its end.
+ */
 async function inTime<T>(host: Host, work: (timed: Host) => Promise<T>): Promise<T> {
   const ended = new AbortController();
   const late = new AbortController();
   const signal = AbortSignal.any([host.signal, late.signal]);
+  const working = work({ ...host, signal });
   try {
-    return await Promise.race([work({ ...host, signal }), tooLate(host, ended.signal)]);
+    return await Promise.race([working, tooLate(host, ended.signal)]);
   } finally {
     ended.abort();
     late.abort();
+    await working.catch(() => {});
   }
 }
 
