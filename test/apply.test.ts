@@ -1,4 +1,4 @@
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { write } from "./directory.ts";
@@ -130,6 +130,50 @@ describe("a knowledge base made from a file", () => {
     expect(names.out).toBe("a.md b/c.md\n");
     expect(await kb("apply", path)).toMatchObject({ exit: 0, out: "" });
     expect((await kb("plan", path, "--exit-code")).exit).toBe(0);
+  });
+
+  test("is the same with a tag named twice and settings in another order", async () => {
+    const path = await file(
+      "knowledge_base: Handbook",
+      "tags: [people, people]",
+      "retrieval_model:",
+      "  reranking_model: { reranking_model_name: '', reranking_provider_name: '' }",
+    );
+    const applied = await kb("apply", path);
+    expect(applied.exit, applied.err).toBe(0);
+    expect(await kb("plan", path, "--exit-code")).toMatchObject({ exit: 0, out: "" });
+  });
+
+  test("asks before it deletes more than the file allows", async () => {
+    const pages = join(home, "pruned");
+    await write(pages, { "a.md": "a", "b.md": "b", "c.md": "c" });
+    const lines = ["knowledge_base: Pruned", "indexing_technique: economy", "documents:"];
+    const pruning = [...lines, "  directory: pruned", "  prune: true"];
+    const path = await file(...pruning);
+    expect((await kb("apply", path)).exit).toBe(0);
+    const left = async () => (await kb("doc", "list", "Pruned", "--jq", "map(.name)|sort")).out;
+
+    await rm(join(pages, "a.md"));
+    const refused = await kb("apply", path);
+    expect(refused.exit).toBe(2);
+    expect(refused.err).toContain("Delete 1 of 3 documents");
+    expect(refused.err).toContain("hint: add --yes");
+    expect((await kb("apply", await file(...pruning, "  max_delete: 1"))).exit).toBe(0);
+    expect(JSON.parse(await left())).toEqual(["b.md", "c.md"]);
+
+    await rm(join(pages, "b.md"));
+    expect((await kb("apply", path, "--yes")).exit).toBe(0);
+    expect(JSON.parse(await left())).toEqual(["c.md"]);
+  });
+
+  test.each(["plan", "apply"])("%s: documents need to be told how to index", async (verb) => {
+    await write(join(home, "pages"), { "a.md": "a" });
+    const before = writes();
+    const path = await file("knowledge_base: Bare", "documents:", "  directory: pages");
+    const ran = await kb(verb, path);
+    expect(ran.exit).toBe(2);
+    expect(ran.err).toContain("indexing_technique: high_quality or economy");
+    expect(writes()).toBe(before);
   });
 
   test("keeps the type of a field, and says how to change it", async () => {

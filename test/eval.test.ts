@@ -381,6 +381,13 @@ describe("documents that are expected", () => {
     expect(first?.questions[1]).toMatchObject({ rank: 1, missing: [] });
   });
 
+  test("count once, by however many names", async () => {
+    const server = await searchServer(() => ["b.md"]);
+    const { first } = await server.evaluated([ask(["b.md", "a.md", uuid(1)])]);
+    // b.md at rank 1 of two documents
+    expect(first?.questions[1]).toMatchObject({ missing: ["a.md"], figures: { "recall@1": 0.5 } });
+  });
+
   test("that are not there end with 3 before anything is asked, with their lines", async () => {
     const server = await searchServer(() => []);
     const path = ask(["b.md", "typo.md"]);

@@ -90,7 +90,11 @@ function asker(asking: Asking, context: Context) {
   return async (question: Question): Promise<Answered> => {
     try {
       const { records, seconds } = await search(question);
-      const documents = question.documents.map(expected);
+      // One document may be written in several ways: by name, path and id.
+      const keys = question.documents.map(expected).map((each) => each.id ?? each.written);
+      const documents = question.documents
+        .map(expected)
+        .filter((_, index) => keys.indexOf(keys[index] ?? "") === index);
       return { question, ...judged(question, documents, records, ks), seconds, error: null };
     } catch (error) {
       if (context.signal.aborted) throw context.interrupted();

@@ -33,7 +33,11 @@ export function* differences(a: Side, b: Side): Generator<Difference> {
     a.settings.embedding_model,
     b.settings.embedding_model,
   );
-  yield* deep("retrieval_model", a.settings.retrieval_model, b.settings.retrieval_model);
+  yield* settingDifferences(
+    "retrieval_model",
+    a.settings.retrieval_model,
+    b.settings.retrieval_model,
+  );
   yield* unlike("setting", "built_in_fields", a.built_in_fields, b.built_in_fields);
   yield* sets("tag", new Map(a.tags.map((tag) => [tag, tag])), new Map(b.tags.map((t) => [t, t])));
   const typesOf = ({ fields }: Side) => new Map(fields.map(({ name, type }) => [name, type]));
@@ -59,14 +63,14 @@ function* unlike(what: Difference["what"], name: string, a: unknown, b: unknown)
 }
 
 /** Settings inside settings; what one server leaves out and another says as null is the same. */
-function* deep(path: string, a: unknown, b: unknown): Generator<Difference> {
+export function* settingDifferences(path: string, a: unknown, b: unknown): Generator<Difference> {
   if (!isObject(a) || !isObject(b)) {
     const [one, other] = [JSON.stringify(a ?? null), JSON.stringify(b ?? null)];
     if (one !== other) yield { what: "setting", name: path, a: a ?? null, b: b ?? null };
     return;
   }
   for (const key of new Set([...Object.keys(a), ...Object.keys(b)]))
-    yield* deep(`${path}.${key}`, a[key], b[key]);
+    yield* settingDifferences(`${path}.${key}`, a[key], b[key]);
 }
 
 function* sets(

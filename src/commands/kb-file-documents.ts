@@ -23,10 +23,15 @@ export async function* documentsOf(
   context: Context,
 ): AsyncGenerator<Step> {
   if (!documents) return;
-  const { directory, ...rest } = documents;
+  const { directory, max_delete, ...rest } = documents;
   const place = isAbsolute(directory) ? directory : join(dirname(path), directory);
   for await (const { action, path: name, note } of sync(
-    { dataset_id, directory: place, ...rest },
+    {
+      dataset_id,
+      directory: place,
+      ...(max_delete !== undefined && { max_delete: String(max_delete) }),
+      ...rest,
+    },
     context,
   )) {
     if (action === "skip" || action === "unchanged") continue;

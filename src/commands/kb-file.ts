@@ -30,6 +30,8 @@ interface DirectoryOf {
   readonly exclude?: readonly string[];
   readonly prefix?: string;
   readonly prune?: boolean;
+  /** As --max-delete of `kb sync`: a number, or a share such as `20%`. */
+  readonly max_delete?: string | number;
 }
 
 type Check = (value: unknown) => string | undefined;
@@ -94,6 +96,10 @@ function directoryProblem(name: string, value: unknown): string | undefined {
       return Array.isArray(value) && value.every((one) => typeof one === "string")
         ? undefined
         : `has an ${name} that is no list of texts`;
+    case "max_delete":
+      return /^\d+(\.\d+)?%?$/.test(String(value))
+        ? undefined
+        : "has a max_delete that is no number or share";
     case "prune":
       return typeof value === "boolean" ? undefined : "has a prune that is neither true nor false";
     default:

@@ -18,11 +18,21 @@ export interface Planned {
   readonly steps: readonly Step[];
 }
 
-/** Compares a file with the knowledge base of its name. */
+/**
+ * Compares a file with the knowledge base of its name. Throws usage where documents are to go into
+ * one that does not say how to index them: the server would refuse each of them.
+ */
 export async function planned(path: string, context: Context): Promise<Planned> {
   const file = await readKbFile(path, context.host.files);
   const id = await idOf(file.knowledge_base, context);
   const present = id === undefined ? undefined : await presentOf(id, context);
+  const technique = file.indexing_technique ?? present?.settings.indexing_technique ?? null;
+  if (file.documents && technique === null) {
+    throw new CliError("usage", `${path}: its documents are indexed in no way`, {
+      changed: "nothing",
+      hint: "give indexing_technique: high_quality or economy",
+    });
+  }
   return { file, id, present, steps: steps(file, present) };
 }
 

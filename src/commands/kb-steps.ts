@@ -1,4 +1,5 @@
 import { isObject } from "../json.ts";
+import { settingDifferences } from "./kb-compare.ts";
 import type { KbFile } from "./kb-file.ts";
 import type { FieldState, KbState } from "./kb-state.ts";
 
@@ -45,7 +46,7 @@ export function steps(file: KbFile, present: Present): readonly Step[] {
     add({ action: present ? "change" : "create", what: "setting", name, from, to });
   }
   const bound = new Set(present?.tags);
-  for (const name of file.tags ?? []) {
+  for (const name of new Set(file.tags)) {
     if (!bound.delete(name)) add({ action: "bind", what: "tag", name });
   }
   if (file.tags) for (const name of bound) add({ action: "unbind", what: "tag", name });
@@ -84,7 +85,7 @@ function* searchChanges({ retrieval_model: wanted }: KbFile, present: Present) {
   const there = present?.settings.retrieval_model;
   for (const [key, to] of Object.entries(wanted ?? {})) {
     const from = isObject(there) ? there[key] : undefined;
-    if (JSON.stringify(from) !== JSON.stringify(to))
-      yield { name: `retrieval_model.${key}`, from: from ?? null, to };
+    const name = `retrieval_model.${key}`;
+    if ([...settingDifferences(name, from, to)].length > 0) yield { name, from: from ?? null, to };
   }
 }

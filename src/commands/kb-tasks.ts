@@ -426,7 +426,7 @@ const kbApply = task({
   command: "kb apply <file>",
   summary: "Make a knowledge base what a file says",
   about:
-    "Creates it when there is none of that name. What the file leaves out stays as it is; applied\nagain it does nothing. Metadata fields are never deleted, documents only with prune.",
+    "Creates it when there is none of that name. What the file leaves out stays as it is; applied\nagain it does nothing. Metadata fields are never deleted, documents only with prune;\nof more than max_delete (20% when absent) it asks first.",
   key: "dataset",
   params: { file: kbFile },
   returns: planRows,
@@ -447,6 +447,7 @@ const kbApply = task({
   ],
   effect: "writes",
   plans: true,
+  asks: true,
   examples: ["kb apply handbook.yml", "kb apply handbook.yml --dry-run"],
   load: () => import("./kb-apply.ts"),
 });
