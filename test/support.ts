@@ -50,9 +50,13 @@ afterAll(() => agent.close());
 /** A folder that is gone after the tests of the file. */
 export async function temporaryFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "kb-test-"));
-  afterAll(() => rm(folder, { recursive: true, force: true }));
+  folders.push(folder);
   return folder;
 }
+
+const folders: string[] = [];
+// A folder may be made inside a test, where it is too late to say what is to happen after all.
+afterAll(() => Promise.all(folders.map((folder) => rm(folder, { recursive: true, force: true }))));
 
 function output(world: World, pieces: string[], heard?: (text: string) => void): Output {
   const decoder = new TextDecoder();
