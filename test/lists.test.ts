@@ -2,27 +2,12 @@ import { describe, expect, test } from "vitest";
 import { seenIds } from "../src/api/seen.ts";
 import { canned, logServer, logsOf, seeded, start, uuid } from "./log-server.ts";
 import { cli } from "./support.ts";
+import { expectNewOnce, kindsOfIds } from "./seen-ids.ts";
 import type { World } from "./support.ts";
 
 describe("ids that were met", () => {
-  const million = 1_000_000;
-  const ids: Readonly<Record<string, (number: number) => string>> = {
-    "differ in their first digits": (number) =>
-      `${number.toString(16).padStart(8, "0")}-0000-7000-8000-000000000000`,
-    "differ in their last digits": (number) =>
-      `00000000-0000-4000-8000-${number.toString(16).padStart(12, "0")}`,
-    "are no UUIDs": (number) => `row ${number}`,
-  };
-
-  test.each(Object.entries(ids))("a million that %s are each new once", (_, idOf) => {
-    const seen = seenIds();
-    let added = 0;
-    for (let number = 0; number < million; number++) if (seen.add(idOf(number))) added++;
-    expect([added, seen.size]).toEqual([million, million]);
-    let again = 0;
-    for (let number = 0; number < million; number++) if (seen.add(idOf(number))) again++;
-    expect([again, seen.size]).toEqual([0, million]);
-    expect(seen.add(idOf(million))).toBe(true);
+  test.each(Object.entries(kindsOfIds))("that %s are each new once", (_, idOf) => {
+    expectNewOnce(100_000, idOf);
   });
 
   test("the id of zeros is one like any other", () => {

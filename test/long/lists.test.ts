@@ -1,0 +1,7 @@
+/** A million ids of rows are told apart. */
+import { test } from "vitest";
+import { expectNewOnce, kindsOfIds } from "../seen-ids.ts";
+
+test.each(Object.entries(kindsOfIds))("a million that %s are each new once", (_, idOf) => {
+  expectNewOnce(1_000_000, idOf);
+});
