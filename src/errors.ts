@@ -66,6 +66,8 @@ export interface Refusal {
   /** X-Version header; absent when a proxy answered. */
   readonly version?: string | undefined;
   readonly requestId?: string | undefined;
+  /** Date header: the server's clock. */
+  readonly date?: string | undefined;
 }
 
 /** A refusal by the server (or by something between), with what it said. */

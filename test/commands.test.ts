@@ -432,9 +432,44 @@ describe("profiles", () => {
     );
   });
 
-  test("doctor names the next step for a wrong key and ends with 1", async () => {
+  test("doctor asks a server that no key is known for, and tells when it is down", async () => {
+    const address = { KB_BASE_URL: server.env["KB_BASE_URL"] ?? "" };
+    const up = await cli(["kb", "doctor", "-o", "json"], { env: address });
+    expect(up.exit, up.err).toBe(0);
+    const checks = (JSON.parse(up.out) as { check: string; result: string }[]).map(
+      ({ check, result }) => `${check} ${result}`,
+    );
+    expect(checks).toEqual([
+      "program ok",
+      "profiles ok",
+      "base URL ok",
+      "reached ok",
+      "server ok",
+      "clock ok",
+      "knowledge key warning",
+      "application key warning",
+      "connections ok",
+    ]);
+    for (const env of [{}, { KB_KEY: "dataset-x" }]) {
+      const down = await cli(["kb", "doctor", "--retries", "0", "-o", "json"], {
+        env: { ...env, KB_BASE_URL: "http://127.0.0.1:9/v1" },
+      });
+      expect(down.exit).toBe(11);
+      expect(JSON.parse(down.out)).toMatchObject([
+        { check: "program", found: expect.stringMatching(/^kb \d/) as unknown },
+        { check: "profiles" },
+        { check: "base URL" },
+        { check: "reached", result: "problem" },
+      ]);
+    }
+    const unread = await run("kb doctor -o json", { env: { KB_BASE_URL: "ftp://127.0.0.1" } });
+    expect(unread.exit).toBe(2);
+    expect(JSON.parse(unread.out)).toMatchObject([{}, {}, { check: "settings" }]);
+  });
+
+  test("doctor names the next step for a wrong key and ends as other commands do", async () => {
     const ran = await run("kb doctor -o json", { env: { KB_KEY: "dataset-wrong" } });
-    expect(ran.exit).toBe(1);
+    expect(ran.exit).toBe(4);
     const findings = JSON.parse(ran.out) as {
       check: string;
       result: string;

@@ -182,9 +182,9 @@ test("doctor tells of a keyring that does not answer, as of any other problem", 
   const { run, add } = await machine();
   await add(knowledge, "dataset-sandbox");
   const ran = await run("kb doctor -o json", { keyring: silentKeyring(hangs) });
-  expect(ran.exit).toBe(1);
+  expect(ran.exit).toBe(4);
   expect(JSON.parse(ran.out)).toContainEqual({
-    check: "keys",
+    check: "settings",
     result: "problem",
     found:
       "the key of the profile work rests in the keyring, and none answers: no answer within 2 s",

@@ -119,6 +119,7 @@ export function refusalOf(answer: RefusedAnswer, asked: Asked): ApiError {
     path: asked.path,
     version: answer.headers["x-version"],
     requestId: answer.headers["x-request-id"],
+    date: answer.headers["date"],
   };
   const { kind, text, ...told } = explain(answer, said, asked);
   const words = cut(text ?? plainWords(said));

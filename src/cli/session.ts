@@ -277,12 +277,12 @@ export function openSession(
   };
 
   const raw: Raw = async (request, kind, asked) => {
-    const target = asked.target ?? targetOf(await settings(), kind);
-    const full = { ...request, url: `${target.baseUrl}${request.url}` };
+    const { baseUrl, key } = asked.target ?? targetOf(await settings(), kind);
+    const full = { ...request, url: `${baseUrl}${request.url}` };
     const writes = !["GET", "HEAD"].includes(request.method);
-    if (writes && (await guardWrite(full, kind, target.key))) throw new Shown();
+    if (writes && (await guardWrite(full, kind, key ?? ""))) throw new Shown();
     const sending: Sending = {
-      key: target.key,
+      key,
       retry: writes ? "never" : "safe",
       retries: options.retries,
       idle: options.idleTimeout ?? longestIdle,

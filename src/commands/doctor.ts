@@ -4,8 +4,10 @@ import { masked, sandboxProfile, settingsFor, targetOf } from "../config/setting
 import type { Settings, TargetFlags } from "../config/settings.ts";
 import { profilePath, readProfiles } from "../config/profile.ts";
 import { ApiError, CliError } from "../errors.ts";
+import type { FailureKind } from "../errors.ts";
 import type { Host } from "../host.ts";
 import { isObject, parsedJson } from "../json.ts";
+import { version } from "../version.ts";
 import type { Context } from "./task.ts";
 
 /** One thing that was looked at. `next` is what to do about it. */
@@ -16,23 +18,33 @@ interface Finding {
   readonly next: string | null;
 }
 
+const noApi = "the answer is no JSON: this is not the API";
+const checkAddress = "check the base URL: it ends in /v1";
+
 /** Clock differences beyond this are worth a word, in seconds. */
 const clockTolerance = 30;
 /** Version that all of this was written for. */
 const knownVersion = "1.14.0";
 
-const ok = (check: string, found: string): Finding => ({ check, result: "ok", found, next: null });
-const finding = (
-  check: string,
-  result: Finding["result"],
-  found: string,
-  next: string,
-): Finding => ({
+/** A finding, and what kind of failure it is where it is a problem. */
+type Found = Finding & { readonly kind?: FailureKind };
+
+const ok = (check: string, found: string): Found => ({ check, result: "ok", found, next: null });
+const warning = (check: string, found: string, next: string): Found => ({
   check,
-  result,
+  result: "warning",
   found,
   next,
 });
+const problem = (check: string, found: string, next: string, kind: FailureKind): Found => ({
+  check,
+  result: "problem",
+  found,
+  next,
+  kind,
+});
+const problemOf = (check: string, { message, told, kind }: CliError): Found =>
+  problem(check, message, told.hint ?? "", kind);
 
 interface DoctorInput {
   readonly capabilities?: boolean | undefined;
@@ -54,23 +66,27 @@ export async function* run(input: DoctorInput, context: Context): AsyncGenerator
 }
 
 /**
- * Looks at everything between this machine and an answer, with reads only. Throws failure at the
- * end when something is broken.
+ * Looks at everything between this machine and an answer, with reads only. Throws the first problem
+ * at the end.
  */
 async function* examination(context: Context): AsyncGenerator<Finding> {
-  const problems: Finding[] = [];
+  const kinds: FailureKind[] = [];
+  let first: Finding | undefined;
   const { masked: withoutKeys } = context.host.secrets;
-  for await (const finding of findings(context)) {
+  for await (const { kind, ...finding } of findings(context)) {
     // What is found is often a server's word, and shown to those who are asked for help.
     const each = { ...finding, found: withoutKeys(finding.found) };
-    if (each.result === "problem") problems.push(each);
+    if (kind !== undefined) {
+      kinds.push(kind);
+      first ??= each;
+    }
     yield each;
   }
-  const [first] = problems;
-  if (first) {
+  const [kind] = kinds;
+  if (kind && first) {
     throw new CliError(
-      "failure",
-      `${problems.length} problem${problems.length > 1 ? "s" : ""} found: ${first.check}: ${first.found}`,
+      kind,
+      `${kinds.length} problem${kinds.length > 1 ? "s" : ""} found: ${first.check}: ${first.found}`,
       {
         code: "doctor",
         verdict: true,
@@ -81,32 +97,27 @@ async function* examination(context: Context): AsyncGenerator<Finding> {
   }
 }
 
-async function* findings(context: Context): AsyncGenerator<Finding> {
+async function* findings(context: Context): AsyncGenerator<Found> {
   const { host, asked } = context;
-  yield ok("program", host.platform);
+  yield ok("program", `${asked.program} ${version} (node ${host.platform})`);
   yield* profileFile(context);
-  const settings = await settingsOr("keys", asked.flags, host);
+  const settings = await settingsOr("settings", asked.flags, host);
   if ("check" in settings) return yield settings;
   const { baseUrl } = settings;
   if (baseUrl.value === undefined) {
-    yield finding(
-      "base URL",
-      "problem",
-      "none is known",
-      "set KB_BASE_URL, add a profile, or try `kb sandbox`",
-    );
-    return;
+    const next = "set KB_BASE_URL, add a profile, or try `kb sandbox`";
+    return yield problem("base URL", "none is known", next, "usage");
   }
   yield ok("base URL", `${baseUrl.value} (${baseUrl.source})`);
   if (!new URL(baseUrl.value).pathname.endsWith("/v1")) {
-    yield finding(
-      "base URL",
-      "warning",
-      "it does not end in /v1",
-      "the API lives below /v1 on most servers",
-    );
+    yield warning("base URL", "it does not end in /v1", "the API lives below /v1 on most servers");
   }
-  let reached = false;
+  let answers = true;
+  for await (const found of reached(baseUrl.value, context)) {
+    answers &&= found.kind === undefined;
+    yield found;
+  }
+  if (!answers) return;
   for (const [kind, app] of everyKey(settings)) {
     const label = kind === "dataset" ? "knowledge key" : app ? `key of ${app}` : "application key";
     const its =
@@ -118,56 +129,63 @@ async function* findings(context: Context): AsyncGenerator<Finding> {
     const setting = kind === "dataset" ? its.knowledgeKey : its.appKey;
     if (setting.value === undefined) {
       const variable = kind === "dataset" ? "KB_KEY" : "KB_APP_KEY";
-      yield finding(
+      const program = kind === "dataset" ? "kb" : "wf";
+      yield warning(
         label,
-        "warning",
         "none is known",
-        `${kind === "dataset" ? "kb" : "wf"} needs one: set ${variable} or add it to a profile`,
+        `${program} needs one: set ${variable} or add it to a profile`,
       );
       continue;
     }
-    let target: ReturnType<typeof targetOf>;
     try {
-      target = targetOf(its, kind);
-    } catch (error) {
-      if (!(error instanceof CliError)) throw error;
-      yield finding(label, "problem", error.message, error.told.hint ?? "");
-      continue;
-    }
-    try {
-      yield* keyWorks(
-        kind,
-        label,
-        `${masked(setting.value)} (${setting.source})`,
-        !reached,
-        target,
-        context,
-      );
-      reached = true;
+      const shown = `${masked(setting.value)} (${setting.source})`;
+      yield await keyWorks(kind, label, shown, targetOf(its, kind), context);
     } catch (error) {
       if (!(error instanceof CliError) || context.signal.aborted) throw error;
-      const version = error instanceof ApiError ? error.refusal.version : undefined;
-      if (version !== undefined && !reached) yield ok("server", `version ${version}`);
-      reached ||= version !== undefined;
-      yield finding(label, "problem", error.message, error.told.hint ?? "");
+      // The usual hint is to ask doctor.
+      yield error instanceof ApiError && error.kind === "auth"
+        ? problem(label, error.message, "check the key: the platform shows valid ones", error.kind)
+        : problemOf(label, error);
       if (error.kind === "network") return;
     }
   }
   yield ok("connections", "a stock server serves ten at once; bulk work here uses three");
 }
 
-/** The settings, or what is wrong with a key: its command or the keyring does not give it. */
+/** The settings, or what is wrong with them: a value, a key command, a keyring that gives nothing. */
 async function settingsOr(
   check: string,
   flags: TargetFlags,
   host: Host,
-): Promise<Settings | Finding> {
+): Promise<Settings | Found> {
   try {
     return await settingsFor(flags, host, { key: "both" });
   } catch (error) {
-    if (!(error instanceof CliError) || error.kind !== "auth") throw error;
-    return finding(check, "problem", error.message, error.told.hint ?? "");
+    if (!(error instanceof CliError) || !["auth", "usage"].includes(error.kind)) throw error;
+    return problemOf(check, error);
   }
+}
+
+/** Does the API answer there? Asked without a key, which a server refuses in its own words. */
+async function* reached(baseUrl: string, context: Context): AsyncGenerator<Found> {
+  const started = context.host.elapsed();
+  let date: string | undefined;
+  let itsVersion: string | undefined;
+  try {
+    const request = { method: "GET", url: "/datasets?page=1&limit=1", headers: {} };
+    const { headers, body } = await context.raw(request, "dataset", { target: { baseUrl } });
+    const page = !isObject(parsedJson(await textOf(body)));
+    if (page) return yield problem("reached", noApi, checkAddress, "unsupported");
+    ({ date, "x-version": itsVersion } = headers);
+  } catch (error) {
+    if (!(error instanceof CliError) || context.signal.aborted) throw error;
+    if (!(error instanceof ApiError) || error.kind !== "auth")
+      return yield problemOf("reached", error);
+    ({ date, version: itsVersion } = error.refusal);
+  }
+  yield ok("reached", `in ${context.host.elapsed() - started} ms`);
+  yield server(itsVersion);
+  yield* clock(date, context);
 }
 
 /** The knowledge key, and the key of every application of the profile, or the one of the environment. */
@@ -183,7 +201,7 @@ const everyKey = ({
   return [["dataset", undefined], ...named.map((app): ["app", string | undefined] => ["app", app])];
 };
 
-async function* profileFile({ host }: Context): AsyncGenerator<Finding> {
+async function* profileFile({ host }: Context): AsyncGenerator<Found> {
   const path = profilePath(host);
   const found = await host.files.stat(path);
   if (!found) {
@@ -193,77 +211,50 @@ async function* profileFile({ host }: Context): AsyncGenerator<Finding> {
   const stored = await readProfiles(host);
   yield ok("profiles", `${Object.keys(stored.profiles).join(", ") || "none"} in ${path}`);
   if ((found.mode & 0o077) !== 0 && !host.platform.includes("win32")) {
-    yield finding(
-      "profiles",
-      "warning",
-      "others on this machine can read the keys",
-      `chmod 600 ${path}`,
-    );
+    yield warning("profiles", "others on this machine can read the keys", `chmod 600 ${path}`);
   }
 }
 
-async function* keyWorks(
+/** What a key opens. Throws what the server refuses it with. */
+async function keyWorks(
   kind: "dataset" | "app",
   label: string,
   shown: string,
-  firstAnswer: boolean,
   target: ReturnType<typeof targetOf>,
   context: Context,
-): AsyncGenerator<Finding> {
+): Promise<Found> {
   const url = kind === "dataset" ? "/datasets?page=1&limit=1" : "/info";
-  const started = context.host.elapsed();
   const answer = await context.raw({ method: "GET", url, headers: {} }, kind, { target });
-  const text = await textOf(answer.body);
-  const took = context.host.elapsed() - started;
-  if (firstAnswer) {
-    yield ok("reached", `in ${took} ms`);
-    yield* server(answer.headers["x-version"]);
-    yield* clock(answer.headers["date"], context);
-  }
-  const body = parsedJson(text);
-  if (!isObject(body)) {
-    yield finding(
-      label,
-      "problem",
-      "the answer is no JSON: this is not the API",
-      "check the base URL: it ends in /v1",
-    );
-    return;
-  }
+  const body = parsedJson(await textOf(answer.body));
+  if (!isObject(body)) return problem(label, noApi, checkAddress, "unsupported");
   const what =
     kind === "dataset"
       ? `opens ${String(body["total"])} knowledge bases`
       : `opens ${JSON.stringify(body["name"])}, mode ${String(body["mode"])}`;
-  yield ok(label, `${shown} ${what}`);
+  return ok(label, `${shown} ${what}`);
 }
 
-function* server(version: string | undefined): Generator<Finding> {
-  if (version === undefined) {
-    yield finding(
+function server(itsVersion: string | undefined): Found {
+  if (itsVersion === undefined) {
+    return warning(
       "server",
-      "warning",
       "it does not tell its version",
       "a proxy may take the header away; hints for old servers will be missing",
     );
-  } else if (olderThan(version, knownVersion)) {
-    yield finding(
-      "server",
-      "warning",
-      `version ${version}`,
-      `event streams, forms and document replacing need ${knownVersion}`,
-    );
-  } else yield ok("server", `version ${version}`);
+  }
+  if (!olderThan(itsVersion, knownVersion)) return ok("server", `version ${itsVersion}`);
+  const next = `event streams, forms and document replacing need ${knownVersion}`;
+  return warning("server", `version ${itsVersion}`, next);
 }
 
-function* clock(date: string | undefined, { host }: Context): Generator<Finding> {
+function* clock(date: string | undefined, { host }: Context): Generator<Found> {
   const theirs = date === undefined ? Number.NaN : Date.parse(date);
   if (Number.isNaN(theirs)) return;
   const off = Math.round((host.now().getTime() - theirs) / 1000);
   if (Math.abs(off) <= clockTolerance) yield ok("clock", `${Math.abs(off)} s apart`);
   else
-    yield finding(
+    yield warning(
       "clock",
-      "warning",
       `this machine is ${Math.abs(off)} s ${off > 0 ? "ahead" : "behind"}`,
       "set the clock: time filters and certificates depend on it",
     );

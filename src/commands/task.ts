@@ -43,8 +43,8 @@ export type Raw = (
   kind: "dataset" | "app",
   options: {
     readonly headers?: Readonly<Record<string, string>>;
-    /** Instead of what the settings say. */
-    readonly target?: { readonly baseUrl: string; readonly key: string };
+    /** Instead of what the settings say; without a key, where it has none. */
+    readonly target?: { readonly baseUrl: string; readonly key?: string | undefined };
   },
 ) => Promise<HttpAnswer>;
 
