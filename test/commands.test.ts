@@ -422,6 +422,30 @@ describe("profiles", () => {
     expect(ran.err).toContain(message);
   });
 
+  test("a field that the server misses is named as a flag, with what it may be", async () => {
+    expect((await run("kb create Unsaid")).exit).toBe(0);
+    const ran = await run("kb doc add Unsaid a.md --text hello");
+    expect(ran).toMatchObject({
+      exit: 5,
+      err: "error: could not add a document from text: indexing_technique is required. (400 invalid_param)\nhint: give --indexing-technique: high_quality, economy\n",
+    });
+  });
+
+  test("a sandbox that does not run is called that", async () => {
+    const ran = await cli(["kb", "-p", "sandbox", "list"], {});
+    expect(ran).toMatchObject({
+      exit: 2,
+      err: "error: no sandbox is running\nhint: start one: kb sandbox\n",
+    });
+  });
+
+  test("on a terminal an empty list is said, what --jq leaves is not", async () => {
+    const none = await run("kb list --keyword nobody-has-this", { tty: true });
+    expect(none.err).toBe("nothing found\n");
+    const length = await run("kb list --keyword nobody-has-this --jq length", { tty: true });
+    expect(length).toMatchObject({ exit: 0, out: "0\n", err: "" });
+  });
+
   test("doctor says for every key what it is, and ends with 0 when all is well", async () => {
     const ran = await run("kb doctor -o json");
     expect(ran.exit, ran.err).toBe(0);

@@ -64,7 +64,7 @@ test("a row: positionals have no flag, limits are numbers", () => {
         maxLength: 50,
       },
     ],
-    exitCodes: [0, 1, 2, 3, 4, 5, 6, 7, 10, 11, 12, 130],
+    exitCodes: [0, 1, 2, 3, 4, 5, 6, 7, 10, 11, 12, 129, 130, 143],
     examples: expect.arrayContaining(["kb tag rename draft published"]) as unknown,
   });
 });

@@ -112,6 +112,10 @@ export const flagged = (command: Command): [name: string, param: Param][] =>
       param.from !== "user" && !command.positionals.some((positional) => positional.name === name),
   );
 
+/** What a row or command does, for the middle of a sentence: its summary without what follows a comma. */
+export const actOf = ({ summary }: { readonly summary: string }): string =>
+  `${summary.charAt(0).toLowerCase()}${summary.slice(1)}`.replace(/[,;].*/, "");
+
 /** Does it read a list, so that `--limit`, `--all` and `--page` make sense? */
 export const isList = (returns: Returns<never>): boolean =>
   returns.kind === "page" || returns.kind === "list" || returns.kind === "cursor";

@@ -82,14 +82,17 @@ function sendsLines(command: Command): string[] {
   return command.sends.map((row) => `sends ${methodAndPath(row).join(" ")} (${row.id})`);
 }
 
+/** What ends any command. */
+const signals = ["hangup", "interrupted", "terminated"] as const;
+
 /** Exit codes other than 0 that a command can give. */
 export function exitsOf(command: Command): FailureKind[] {
   const kinds: FailureKind[] = ["failure", "usage"];
-  if (!command.requests) return [...kinds, ...(command.task?.exits ?? []), "interrupted"];
+  if (!command.requests) return [...kinds, ...(command.task?.exits ?? []), ...signals];
   kinds.push("not-found", "auth", "refused", "unsupported", "limited");
   kinds.push(...(command.task?.exits ?? []));
   if (isList(command.returns) || takesEach(command)) kinds.push("partial");
-  kinds.push("network", "deadline", "interrupted");
+  kinds.push("network", "deadline", ...signals);
   const order = Object.keys(exitCodes);
   return [...new Set(kinds)].sort((a, b) => order.indexOf(a) - order.indexOf(b));
 }

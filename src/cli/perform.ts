@@ -8,7 +8,7 @@ import { isObject } from "../json.ts";
 import { progress } from "../render/progress.ts";
 import { screenOf } from "../render/screen.ts";
 import { progressStyle, wantsRedraw } from "./color.ts";
-import { isList } from "./command.ts";
+import { actOf, isList } from "./command.ts";
 import type { Command } from "./command.ts";
 import type { Globals } from "./globals.ts";
 import { checkedInput, extraBody, resolvedInput, sourcesOf } from "./input.ts";
@@ -83,7 +83,9 @@ export async function perform(
       const printed = await render(returns, values, style, out ?? host.stdout).finally(() =>
         out?.flush(),
       );
-      if (printed === 0 && isList(returns) && host.stdout.isTTY) {
+      // What a task found is said by itself, and what --jq left is no count of rows.
+      const empty = printed === 0 && command.row !== undefined && globals.jq === undefined;
+      if (empty && isList(returns) && host.stdout.isTTY) {
         await session.context.notice("nothing found");
       }
     }
@@ -91,7 +93,7 @@ export async function perform(
     // On a terminal silence would leave doubt; a script has the exit code.
     const silent = returns.kind === "nothing" && command.effect !== "reads" && !dryRun;
     if (silent && command.key !== undefined && host.stderr.isTTY) {
-      await session.context.notice(`done: ${command.summary.toLowerCase()}`);
+      await session.context.notice(`done: ${actOf(command)}`);
     }
     if (isList(command.returns) && !command.task) await tellShown(progress, session.context);
   } catch (error) {

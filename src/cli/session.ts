@@ -17,7 +17,7 @@ import { isObject, valueAt } from "../json.ts";
 import { retryOf } from "../operations/operation.ts";
 import type { AnyOperation, Returns } from "../operations/operation.ts";
 import type { Command } from "./command.ts";
-import { isList } from "./command.ts";
+import { actOf, flagOf, isList } from "./command.ts";
 import { curlText, dryRunText } from "./dry-run.ts";
 import { allOf } from "./input.ts";
 import { timeZoneFor } from "./options.ts";
@@ -411,14 +411,21 @@ async function blobOf(path: string, host: Host): Promise<Blob> {
   return new Blob([await allOf(host.stdin.bytes())]);
 }
 
-/** Adds what the row knows to a failure: which operation it was. */
+/** Adds what the row knows to a failure: which operation it was, and the flag for what is missing. */
 function explained(error: unknown, row: AnyOperation): unknown {
   if (
     error instanceof CliError &&
     error.kind !== "interrupted" &&
     !error.message.startsWith("could not")
   ) {
-    error.message = `could not ${row.summary.charAt(0).toLowerCase()}${row.summary.slice(1)}: ${error.message}`;
+    const { kind, told, message } = error;
+    error.message = `could not ${actOf(row)}: ${message}`;
+    const name = /(?:^|[\s"'])([\w.]+) is required/.exec(message)?.[1] ?? "";
+    const param = Object.hasOwn(row.params, name) ? row.params[name] : undefined;
+    if (kind === "refused" && told.hint === undefined && param !== undefined) {
+      const values = param.choices ? `: ${param.choices.join(", ")}` : "";
+      Object.assign(error, { told: { ...told, hint: `give --${flagOf(name, param)}${values}` } });
+    }
   }
   return error;
 }

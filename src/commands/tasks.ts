@@ -62,6 +62,7 @@ const profileShow = task({
   returns: named("name", profileSheet),
   sends: [],
   effect: "reads",
+  exits: ["not-found"],
   examples: ["kb profile show", "kb profile show work"],
   load: async () => (await import("./profile.ts")).show,
 });
@@ -73,6 +74,7 @@ const profileUse = task({
   returns: nothing,
   sends: [],
   effect: "writes",
+  exits: ["not-found"],
   examples: ["kb profile use work", "kb profile use work && kb config explain"],
   load: async () => (await import("./profile.ts")).use,
 });
@@ -84,6 +86,7 @@ const profileRemove = task({
   returns: nothing,
   sends: [],
   effect: "destroys",
+  exits: ["not-found"],
   examples: ["kb profile remove work --yes", "kb profile remove work --yes --if-exists"],
   load: async () => (await import("./profile.ts")).remove,
 });

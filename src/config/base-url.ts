@@ -22,7 +22,7 @@ export function baseUrlOf(text: string, insecureHttp: boolean): string {
     throw refusedUrl(text, `has the scheme ${url.protocol}`, "it begins with https://");
   }
   if (url.username !== "" || url.password !== "") {
-    throw refusedUrl(text, "holds a name or password", "give the key with `profile add`");
+    throw refusedUrl(text, "holds a name or password", "give the key with `kb profile add`");
   }
   if (url.search !== "" || url.hash !== "") {
     throw refusedUrl(text, "holds a query", "it ends in /v1");

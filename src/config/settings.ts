@@ -316,9 +316,12 @@ export function targetOf(
 ): { readonly baseUrl: string; readonly key: string } {
   const baseUrl = settings.baseUrl.value;
   if (baseUrl === undefined) {
-    throw new CliError("usage", "no base URL is known", {
+    const ofSandbox = settings.profile.value === sandboxProfile;
+    throw new CliError("usage", ofSandbox ? "no sandbox is running" : "no base URL is known", {
       changed: "nothing",
-      hint: "set KB_BASE_URL, add a profile with `profile add`, or try `sandbox`",
+      hint: ofSandbox
+        ? "start one: kb sandbox"
+        : "set KB_BASE_URL, add a profile with `kb profile add`, or try `kb sandbox`",
     });
   }
   const own = kind === "dataset" ? settings.knowledgeKey : settings.appKey;
@@ -332,7 +335,7 @@ export function targetOf(
       changed: "nothing",
       hint: app
         ? `choose an application with --app: ${settings.apps.join(", ")}`
-        : `set ${kind === "dataset" ? "KB_KEY" : "KB_APP_KEY"}, or store one with \`profile add\``,
+        : `set ${kind === "dataset" ? "KB_KEY" : "KB_APP_KEY"}, or store one with \`kb profile add\``,
     });
   }
   guardStoredKey(settings, chosen);
