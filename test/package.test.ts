@@ -38,8 +38,9 @@ const kb = (...args: readonly string[]): string =>
 
 test("the package holds the programs and what belongs to them, in less than 3 MB", () => {
   expect(size).toBeLessThan(3_000_000);
-  expect(files.filter((path) => !path.startsWith("dist/")).sort()).toEqual([
+  expect(files.filter((path) => !/^(dist|examples)\//.test(path)).sort()).toEqual([
     "CHANGELOG.md",
+    "CONTRIBUTING.md",
     "LICENSE",
     "README.md",
     "bin/kb.js",
@@ -51,7 +52,10 @@ test("the package holds the programs and what belongs to them, in less than 3 MB
     "bin/wf.js",
     "docs/man/kb.1",
     "docs/man/wf.1",
+    "docs/performance.md",
     "docs/reference.md",
+    "docs/reliability.md",
+    "docs/server.md",
     "package.json",
   ]);
   const built = files.filter((path) => path.startsWith("dist/"));
@@ -97,4 +101,17 @@ test("unpacked, it runs: its version, its database, its jq and its completion", 
   const made = kb("sandbox", "--ephemeral", "--", "kb", "create", "Handbook", "--jq", ".name");
   expect(made).toBe("Handbook\n");
   expect(kb("completion", "bash")).toContain("kb __complete --");
+});
+
+test("what its pages link to is there", () => {
+  const pages = files.filter((path) => path.endsWith(".md"));
+  const links = pages.flatMap((page) => {
+    const text = readFileSync(join(folder, "package", page), "utf8");
+    return [...text.matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map(([, to = ""]) =>
+      join(page, "..", to).replaceAll("\\", "/"),
+    );
+  });
+  expect(links.length).toBeGreaterThan(10);
+  const there = (to: string) => files.some((path) => path === to || path.startsWith(`${to}/`));
+  expect(links.filter((to) => !there(to))).toEqual([]);
 });
