@@ -431,6 +431,14 @@ describe("profiles", () => {
     });
   });
 
+  test("a format may be given where nothing is printed: it is that of errors, and no consent", async () => {
+    expect((await run("kb create Gone")).exit).toBe(0);
+    const asked = await run("kb delete Gone -o json");
+    expect(asked).toMatchObject({ exit: 2, out: "" });
+    expect(JSON.parse(asked.err)).toMatchObject({ error: { hint: "add --yes" } });
+    expect(await run("kb delete Gone --json --yes")).toMatchObject({ exit: 0, out: "", err: "" });
+  });
+
   test("a sandbox that does not run is called that", async () => {
     const ran = await cli(["kb", "-p", "sandbox", "list"], {});
     expect(ran).toMatchObject({

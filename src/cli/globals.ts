@@ -21,6 +21,8 @@ export interface GlobalFlag {
 const writes = ({ effect }: Command) => effect !== "reads";
 const sendsAny = ({ requests }: Command) => requests;
 const prints = ({ returns }: Command) => returns.kind !== "nothing" && returns.kind !== "file";
+/** Where nothing is printed, the format is that of errors: a script gives it to every command alike. */
+const formatted = ({ returns }: Command) => returns.kind !== "file";
 const pages = (command: Command) => command.pages;
 const lists = ({ returns, effect }: Command) => effect === "reads" && isList(returns);
 const bodied = ({ row }: Command) =>
@@ -132,9 +134,9 @@ export const globalFlags: readonly GlobalFlag[] = [
     help: "Format of the output",
     choices: (command) => formatsOf(command?.returns),
     group: "Output",
-    only: prints,
+    only: formatted,
   },
-  { flags: "--json", help: "Same as -o json", group: "Output", only: prints },
+  { flags: "--json", help: "Same as -o json", group: "Output", only: formatted },
   {
     flags: "--jq <filter>",
     help: "Filter the JSON with a jq expression; strings come out raw",
