@@ -144,3 +144,35 @@ describe("an export over an earlier one", () => {
     expect((await kb("verify", folder, name)).exit).toBe(0);
   });
 });
+
+describe("verify tells", () => {
+  test("a document in error from one that is available", async () => {
+    await texts(name, { "a.md": "one" });
+    await done("export", name, folder);
+    await forge('"completed"', '"error"');
+    const ran = await kb("verify", folder, name);
+    expect([ran.exit, ran.out]).toEqual([14, "status\ta.md\terror\tenabled\n"]);
+  });
+
+  test("the second of a name from one that is called so", async () => {
+    await texts(name, { "a.md": "one" });
+    await done("doc", "disable", name, "a.md");
+    await texts(name, { "a.md": "two", "a.md #2": "three" });
+    await done("export", name, folder);
+    const second = (await bundled())[1]?.["file"];
+    await writeFile(join(folder, String(second)), "TWO");
+    const ran = await kb("verify", folder, name);
+    expect([ran.exit, ran.out]).toEqual([
+      14,
+      `content\ta.md #2\t${sha256("TWO")}\t${sha256("two")}\n`,
+    ]);
+  });
+
+  test("what it could not compare", async () => {
+    await texts(name, { "a.md": "one" });
+    server.sandbox.setFaults([parseFault("POST */download-zip status=404")]);
+    expect((await kb("export", name, folder)).exit).toBe(10);
+    const ran = await done("verify", folder, name);
+    expect(ran.err).toContain("were compared; documents without content: 1");
+  });
+});
