@@ -145,6 +145,97 @@ describe("an export over an earlier one", () => {
   });
 });
 
+describe("an import", () => {
+  test("keeps the names of texts that no file can have", async () => {
+    await texts(name, { "sub/notes.txt": "plain", "sub\\more.TXT": "plain, too" });
+    await done("export", name, folder);
+    await done("import", folder, "--name", `${name} copy`);
+    expect((await kb("verify", folder, `${name} copy`)).out).toBe("");
+    await done("import", folder, "--into", `${name} copy`);
+    expect(await listed(`${name} copy`, ".name")).toHaveLength(2);
+  });
+
+  test("says when a document gets another name, and finds it there again", async () => {
+    await texts(name, { "sub/a.md": "one" });
+    await done("doc", "disable", name, "sub/a.md");
+    await texts(name, { "sub/a.md": "two" });
+    await done("export", name, folder);
+    const ran = await done("import", folder, "--name", `${name} copy`);
+    expect(ran.out).toContain("it became sub∕a.md");
+    await done("import", folder, "--into", `${name} copy`);
+    expect(await listed(`${name} copy`, ".name")).toHaveLength(2);
+  });
+
+  test("never lets more people see it than before", async () => {
+    await texts(name, { "a.md": "one" });
+    const members = JSON.stringify([{ user_id: "00000000-0000-4000-8000-000000000001" }]);
+    await done("update", name, "--permission", "partial_members", "--partial-member-list", members);
+    await done("export", name, folder);
+    const ran = await done("import", folder, "--name", `${name} copy`);
+    expect(ran.err).toContain(`${name} copy is for its owner alone until they are named`);
+    expect((await done("show", `${name} copy`, "--jq", ".permission")).out).toBe("only_me\n");
+  });
+
+  test("keeps the other values of a document that is there", async () => {
+    await texts(name, { "a.md": "one" });
+    await done("metadata", "create", name, "team", "--type", "string");
+    await done("metadata", "set", name, "a.md", "--set", "team=people");
+    await done("export", name, folder);
+    const other = `${name} other`;
+    await done("create", other, "--indexing-technique", "economy");
+    await texts(other, { "a.md": "one" });
+    await done("metadata", "create", other, "owner", "--type", "string");
+    await done("metadata", "set", other, "a.md", "--set", "owner=ann");
+    await done("import", folder, "--into", other);
+    const path = "(.doc_metadata|map({(.name):.value})|add|{owner,team})";
+    expect(await listed(other, path)).toEqual([{ owner: "ann", team: "people" }]);
+  });
+
+  test("sends a document again that is there in error, in its place", async () => {
+    await upload(name, unreadable, "%PDF");
+    await done("export", name, folder);
+    const copy = ["import", folder, "--name", `${name} copy`] as const;
+    const first = await kb(...copy);
+    expect(first.exit).toBe(10);
+    const before = await listed(`${name} copy`, ".id");
+    const sent = server.seen.length;
+    const second = await kb(...copy);
+    expect([second.exit, second.out]).toEqual([
+      10,
+      expect.stringContaining("it was there in error"),
+    ]);
+    const paths = server.seen.slice(sent).map(({ path }) => path.split("/").at(-1));
+    expect(paths.filter((path) => path === "create-by-file")).toHaveLength(1);
+    expect(await listed(`${name} copy`, ".id")).toEqual(before);
+  });
+
+  test("tells why a document that was disabled could not be indexed", async () => {
+    await upload(name, unreadable, "%PDF");
+    await done("export", name, folder);
+    await forge('"enabled": true', '"enabled": false');
+    const ran = await kb("import", folder, "--name", `${name} copy`);
+    expect(ran).toMatchObject({
+      exit: 10,
+      out: expect.stringContaining("cannot take the text out of this kind") as string,
+    });
+  });
+
+  test("touches none of two of a name where one is there in error", async () => {
+    const other = `${name} other`;
+    await done("create", other, "--indexing-technique", "economy");
+    await upload(other, unreadable, "%PDF one");
+    await upload(other, unreadable, "%PDF two");
+    await kb("doc", "wait", other);
+    await upload(name, unreadable, "%PDF two");
+    await done("export", name, folder);
+    const before = server.seen.length;
+    const ran = await kb("import", folder, "--into", other);
+    expect([ran.exit, ran.err]).toEqual([10, expect.stringContaining("it is there in error")]);
+    const paths = server.seen.slice(before).map(({ path }) => path.split("/").at(-1));
+    expect(paths).not.toContain("create-by-file");
+  });
+});
+
 describe("verify tells", () => {
   test("a document in error from one that is available", async () => {
     await texts(name, { "a.md": "one" });
