@@ -267,3 +267,34 @@ describe("verify tells", () => {
     expect(ran.err).toContain("were compared; documents without content: 1");
   });
 });
+
+describe("a copy", () => {
+  test("is only planned in a dry run, whether or not anything has to be fetched", async () => {
+    await texts(name, { "a.md": "one" });
+    const line = ["copy", name, "--name", `${name} copy`, "--dry-run"];
+    const before = server.seen.length;
+    const plan = [
+      `created\tknowledge base\t${name} copy\t\tnot sent`,
+      "created\tdocument\ta.md\t\tnot sent",
+      "",
+    ].join("\n");
+    expect(await done(...line)).toMatchObject({ out: plan, err: "" });
+    expect(server.seen.slice(before).every(({ method }) => method === "GET")).toBe(true);
+  });
+
+  test("that fails says what it keeps, and goes on with it", async () => {
+    await texts(name, { "a.md": "one" });
+    const line = ["copy", name, "--name", `${name} copy`];
+    server.sandbox.setFaults([parseFault("POST */create-by-text status=500")]);
+    const ran = await kb(...line, "--retries", "0");
+    const kept = /what was fetched stays in (.*): the same copy goes on with it/.exec(ran.err)?.[1];
+    expect(await readdir(kept ?? "")).toEqual(["documents", "manifest.json"]);
+    server.sandbox.setFaults([]);
+    const before = server.seen.length;
+    await done(...line);
+    const fetched = server.seen.slice(before).filter(({ path }) => path.endsWith("/download-zip"));
+    expect(fetched).toHaveLength(0);
+    expect(await readdir(join(home, "cache", "copies"))).toEqual([]);
+    expect((await kb("verify", name, `${name} copy`)).exit).toBe(0);
+  });
+});
