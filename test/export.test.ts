@@ -182,8 +182,9 @@ describe("what did not change is not fetched again", () => {
     await done("doc", "wait", name);
     expect(await done("export", name, folder)).toBe(
       [
-        "written\tpeople/leave.md\tdocuments/people/leave.md\t7",
+        "written\tpeople/leave.md\tdocuments/people/leave (1).md\t7",
         "written\tnew.md\tdocuments/new.md\t3",
+        "removed\tpeople/leave.md\tdocuments/people/leave.md\t22",
         "removed\tprices.csv\tdocuments/prices.csv\t17",
       ].join("\n"),
     );

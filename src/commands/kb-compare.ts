@@ -43,8 +43,9 @@ export function* differences(a: Side, b: Side): Generator<Difference> {
   const typesOf = ({ fields }: Side) => new Map(fields.map(({ name, type }) => [name, type]));
   yield* sets("field", typesOf(a), typesOf(b));
   const [left, right] = [byName(a.documents), byName(b.documents)];
-  for (const name of new Set([...left.keys(), ...right.keys()])) {
-    const [one, other] = [left.get(name), right.get(name)];
+  for (const key of new Set([...left.keys(), ...right.keys()])) {
+    const [one, other] = [left.get(key), right.get(key)];
+    const name = shownName(key);
     if (!one || !other) {
       yield { what: "document", name, a: one ? "there" : null, b: other ? "there" : null };
       continue;
@@ -82,17 +83,25 @@ function* sets(
     yield* unlike(what, name, a.get(name) ?? null, b.get(name) ?? null);
 }
 
-/** `a.md`, and `a.md #2` for the second of that name. */
+/** By name and the count among those of that name, which no name can hold: `a.md\0` and `2`. */
 function byName(documents: readonly ComparedDocument[]): ReadonlyMap<string, ComparedDocument> {
   const found = new Map<string, ComparedDocument>();
   const counts = new Map<string, number>();
   for (const document of documents) {
     const count = (counts.get(document.name) ?? 0) + 1;
     counts.set(document.name, count);
-    found.set(count === 1 ? document.name : `${document.name} #${count}`, document);
+    found.set(`${document.name}\0${count}`, document);
   }
   return found;
 }
 
-const statusOf = ({ enabled, archived }: DocumentState): string =>
-  archived ? "archived" : enabled ? "enabled" : "disabled";
+/** `a.md`, and `a.md #2` for the second of that name. */
+const shownName = (key: string): string =>
+  key.replace(/\0(\d+)$/, (_, n) => (n === "1" ? "" : ` #${n}`));
+
+const statusOf = ({ enabled, archived, indexing_status }: DocumentState): string =>
+  [
+    ...(archived ? ["archived"] : []),
+    ...(enabled ? [] : ["disabled"]),
+    ...(indexing_status === "completed" ? [] : [indexing_status]),
+  ].join(", ") || "enabled";

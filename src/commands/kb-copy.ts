@@ -1,7 +1,8 @@
 import { join } from "node:path";
 import { sha256 } from "./kb-bundle.ts";
 import { run as exported } from "./kb-export.ts";
-import { run as imported } from "./kb-import.ts";
+import { imported, planned } from "./kb-import.ts";
+import { stateOf } from "./kb-state.ts";
 import type { Context } from "./task.ts";
 
 /** Input of `kb copy`. */
@@ -17,20 +18,29 @@ export interface CopyInput {
  * when the copy fails, so that a repeated copy goes on where it stopped.
  */
 export async function* run(input: CopyInput, context: Context): AsyncGenerator<unknown> {
-  const quiet = { notice: () => Promise.resolve() };
-  const target = input.to_profile === undefined ? context : context.at(input.to_profile);
-  const place = `${await context.baseUrl()}\n${input.dataset_id}`;
+  const { dataset_id, to_profile, name, map_model } = input;
+  const target = to_profile === undefined ? context : context.at(to_profile);
+  if (context.asked.dryRun) {
+    yield* planned({ name, map_model }, await stateOf(dataset_id, context), target);
+    return;
+  }
+  const place = `${await context.baseUrl()}\n${dataset_id}`;
   const directory = join(context.host.folders.cache, "copies", sha256(place).slice(0, 32));
   const { files } = context.host;
   await files.makeFolder(join(context.host.folders.cache, "copies"), 0o700);
-  const source = { dataset_id: input.dataset_id, directory };
-  for await (const _ of exported(source, { ...context, ...quiet })) {
-    // what is fetched is told by the import
+  const quiet = { ...context, notice: () => Promise.resolve() };
+  try {
+    for await (const _ of exported({ dataset_id, directory }, quiet)) {
+      // what is fetched is told by the import
+    }
+    yield* imported({ directory, name, map_model }, target);
+  } catch (error) {
+    if ((await files.stat(directory)) !== null)
+      await context.notice(`what was fetched stays in ${directory}: the same copy goes on with it`);
+    throw error;
   }
-  const { name, map_model } = input;
-  yield* imported({ directory, name, map_model }, { ...target, ...quiet });
   await files.remove(directory);
   await context.notice(
-    `copied; kb verify compares the two${input.to_profile ? ` (--to-profile ${input.to_profile})` : ""}`,
+    `copied; kb verify compares the two${to_profile ? ` (--to-profile ${to_profile})` : ""}`,
   );
 }

@@ -2,12 +2,12 @@ import { join } from "node:path";
 import { CliError } from "../errors.ts";
 import { isObject } from "../json.ts";
 import * as chunks from "../operations/chunks.ts";
-import { isBundle, readManifest, sha256, writeManifest } from "./kb-bundle.ts";
+import { contentIn, isBundle, readManifest, sha256, writeManifest } from "./kb-bundle.ts";
 import type { BundledDocument, Manifest } from "./kb-bundle.ts";
 import { contentsOf } from "./kb-contents.ts";
 import { rulesOf, stateOf } from "./kb-state.ts";
 import type { DocumentState, KbState } from "./kb-state.ts";
-import { newPlaceIn, placeIn, safePath, unique } from "./safe-path.ts";
+import { isBelow, newPlaceIn, placeIn, safePath, unique } from "./safe-path.ts";
 import type { Context } from "./task.ts";
 
 /** Input of `kb export`. */
@@ -25,14 +25,14 @@ interface Change {
   readonly bytes: number;
 }
 
-/** What is known of a file that was written before its manifest was. */
+/** What is known of a file that was written, and nothing that the server may say anew. */
 type Written = Pick<BundledDocument, "id" | "stored" | "file" | "bytes" | "sha256">;
 
 /**
  * Writes a knowledge base into a folder: documents byte for byte, and a manifest of all the rest.
- * What did not change since the last export is not fetched again. The manifest is written last, so
- * a folder always holds the last export that was finished, and what was fetched before a kill
- * counts.
+ * What did not change since the last export is not fetched again. What changed is written beside
+ * its earlier file, which goes once the manifest names the new one: a folder always holds the last
+ * export that was finished, and what was fetched before a kill counts.
  */
 export async function* run(input: ExportInput, context: Context): AsyncGenerator<Change> {
   const { dataset_id, directory } = input;
@@ -42,19 +42,18 @@ export async function* run(input: ExportInput, context: Context): AsyncGenerator
   const state = await stateOf(dataset_id, context);
   const rules = await rulesOf(dataset_id, state, context);
   const journal = join(directory, "manifest.part.jsonl");
-  const known = new Map<string, Written>(before?.state.documents.map((each) => [each.id, each]));
-  for (const each of await writtenIn(journal, context)) known.set(each.id, each);
+  const cut = await writtenIn(journal, context);
+  const earlier = [...(before?.state.documents ?? []), ...cut];
+  const known = new Map(earlier.map((each) => [each.id, writtenOf(each)]));
 
-  const places = placesFor(state.documents, known);
+  const places = placesFor(state.documents, known, earlier);
   const done = new Map<string, Written>();
   const wanted: DocumentState[] = [];
   for (const document of state.documents) {
     const old = known.get(document.id);
-    const found =
-      old?.file && old.stored === document.stored && old.file === places.get(document.id)
-        ? await files.stat(join(directory, old.file))
-        : null;
-    if (old && found?.size === old.bytes) done.set(document.id, old);
+    const kept = old?.file && old.file === places.get(document.id);
+    const bytes = kept ? await contentIn(directory, old.file, files) : undefined;
+    if (old && bytes && sha256(bytes) === old.sha256) done.set(document.id, old);
     else wanted.push(document);
   }
 
@@ -105,8 +104,8 @@ export async function* run(input: ExportInput, context: Context): AsyncGenerator
     rules,
   };
   await writeManifest(directory, manifest, files);
+  yield* removeStale(directory, before, cut, bundled, context);
   await files.remove(journal);
-  yield* removeStale(directory, before, bundled, context);
   const fetched = wanted.length - without.length;
   await context.notice(
     `${state.documents.length} documents of ${state.settings.name} in ${directory}: ${fetched} fetched, ${state.documents.length - wanted.length} unchanged`,
@@ -141,7 +140,7 @@ async function writtenIn(journal: string, { host: { files } }: Context): Promise
   return text.split("\n").flatMap((line) => {
     try {
       const value: unknown = JSON.parse(line);
-      const ours = isObject(value) && typeof value["file"] === "string";
+      const ours = isObject(value) && typeof value["file"] === "string" && isBelow(value["file"]);
       return ours ? [value as unknown as Written] : [];
     } catch {
       return []; // the end of the file, or a line that a kill cut
@@ -149,26 +148,43 @@ async function writtenIn(journal: string, { host: { files } }: Context): Promise
   });
 }
 
-/** A path for each document, the one it had where there is one; no two differ only in case. */
+const writtenOf = ({ id, stored, file, bytes, sha256: sum }: Written): Written => ({
+  id,
+  stored,
+  file,
+  bytes,
+  sha256: sum,
+});
+
+/**
+ * A path for each document, no two differing only in case: the one it had while its content is the
+ * same, and else one that no earlier file has, whichever document that was of.
+ */
 function placesFor(
   documents: readonly DocumentState[],
   known: ReadonlyMap<string, Written>,
+  earlier: readonly Written[],
 ): ReadonlyMap<string, string> {
   const taken = new Set<string>();
   const places = new Map<string, string>();
-  for (const { id, name } of documents) {
-    const file = known.get(id)?.file;
-    const wish = `documents/${safePath(name)}`;
+  for (const { id, name, stored } of documents) {
+    const old = known.get(id);
+    if (!old?.file || old.stored !== stored) continue;
     // A renamed document moves; one that only stood aside for another of its name stays.
-    if (file && stem(file) === stem(wish) && !places.has(id)) places.set(id, unique(file, taken));
+    const stays = stem(old.file) === stem(`documents/${safePath(name)}`);
+    if (stays && unique(old.file, taken) === old.file) places.set(id, old.file);
   }
+  const kept = new Set(places.values());
+  for (const file of new Set(earlier.map((each) => each.file)))
+    if (file !== null && !kept.has(file)) unique(file, taken);
   for (const { id, name } of documents) {
     if (!places.has(id)) places.set(id, unique(`documents/${safePath(name)}`, taken));
   }
   return places;
 }
 
-const stem = (path: string): string => path.replace(/ \(\d+\)(?=(\.[^./]*)?$)/, "");
+/** A path without the numbers with which its steps stand aside. */
+const stem = (path: string): string => path.replaceAll(/ \(\d+\)(?=(\.[^./]*)?(\/|$))/g, "");
 
 async function writeChunks(
   dataset_id: string,
@@ -189,10 +205,14 @@ async function writeChunks(
   return file;
 }
 
-/** Takes away the files of documents that are gone, once the manifest no longer names them. */
+/**
+ * Takes away the files of an earlier export that the manifest no longer names, and those that an
+ * export wrote which was ended early.
+ */
 async function* removeStale(
   directory: string,
   before: Manifest | undefined,
+  cut: readonly Written[],
   now: readonly BundledDocument[],
   { host: { files } }: Context,
 ): AsyncGenerator<Change> {
@@ -203,6 +223,9 @@ async function* removeStale(
     if (file === null || kept.has(file)) continue;
     await files.remove(await placeIn(directory, file, files));
     yield { action: "removed", document: name, file, bytes };
+  }
+  for (const { file } of cut) {
+    if (file !== null && !kept.has(file)) await files.remove(await placeIn(directory, file, files));
   }
 }
 

@@ -13,6 +13,8 @@ import { contentIn, readManifest, requireWhole, sha256 } from "./kb-bundle.ts";
 import type { BundledDocument, Manifest } from "./kb-bundle.ts";
 import { contentsOf } from "./kb-contents.ts";
 import { stateOf } from "./kb-state.ts";
+import type { DocumentState, KbState } from "./kb-state.ts";
+import { metadataWriter, valuesBefore } from "./sync-metadata.ts";
 import type { Context } from "./task.ts";
 
 /** Input of `kb import`. */
@@ -34,15 +36,25 @@ interface Made {
 
 /** Uploads at once: a stock server serves ten connections (server §20). */
 const lanes = 3;
-/** Documents whose values go with one request. */
-const valuesAtOnce = 50;
+
+/** Makes a knowledge base from an export, as `imported` does, and says how to compare the two. */
+export async function* run(input: ImportInput, context: Context): AsyncGenerator<Made> {
+  const done = yield* imported(input, context);
+  if (!done) return;
+  await context.notice(
+    `${done.documents} documents; kb verify ${input.directory} id:${done.id} compares them`,
+  );
+}
 
 /**
- * Makes a knowledge base from an export. The whole folder is checked before anything is sent. An
- * import that was ended early goes on when it is repeated: what is there with the same content is
- * left as it is.
+ * Makes a knowledge base from an export and gives its id; undefined in a dry run. The whole folder
+ * is checked before anything is sent. An import that was ended early goes on when it is repeated:
+ * what is there with the same content is left as it is.
  */
-export async function* run(input: ImportInput, context: Context): AsyncGenerator<Made> {
+export async function* imported(
+  input: ImportInput,
+  context: Context,
+): AsyncGenerator<Made, { readonly id: string; readonly documents: number } | undefined> {
   const { directory } = input;
   const { files } = context.host;
   const manifest = await readManifest(directory, files);
@@ -53,16 +65,17 @@ export async function* run(input: ImportInput, context: Context): AsyncGenerator
     });
   }
   await requireWhole(directory, manifest, files);
-  const model = await modelFor(manifest, input.map_model ?? [], context);
   if (context.asked.dryRun) {
-    yield* planned(input, manifest);
-    return;
+    yield* planned(input, manifest.state, context);
+    return undefined;
   }
+  const model = await modelFor(manifest.state, input.map_model ?? [], context);
   const target = await targetFor(input, manifest, model, context);
   yield made("knowledge base", target.name, target.id, target.created);
   yield* fieldsAndTags(target.id, manifest, context);
   yield* content(directory, target.id, manifest, context);
   if (target.note !== undefined) await files.remove(target.note);
+  return { id: target.id, documents: manifest.state.documents.length };
 }
 
 const made = (what: Made["what"], name: string, id: string | null, created = true): Made => ({
@@ -73,7 +86,13 @@ const made = (what: Made["what"], name: string, id: string | null, created = tru
   note: null,
 });
 
-function* planned(input: ImportInput, { state }: Manifest): Generator<Made> {
+/** What an import of this state would make; the embedding model is checked as an import does. */
+export async function* planned(
+  input: Omit<ImportInput, "directory">,
+  state: KbState,
+  context: Context,
+): AsyncGenerator<Made> {
+  await modelFor(state, input.map_model ?? [], context);
   const name = input.into ?? input.name ?? state.settings.name;
   yield { ...made("knowledge base", name, null, input.into === undefined), note: "not sent" };
   for (const { name: field } of state.fields)
@@ -85,11 +104,11 @@ function* planned(input: ImportInput, { state }: Manifest): Generator<Made> {
 
 /** The embedding model under its name at the target; refuses one that is not active there. */
 async function modelFor(
-  { state }: Manifest,
+  { settings }: Pick<KbState, "settings">,
   mappings: readonly string[],
   context: Context,
 ): Promise<string | undefined> {
-  const { embedding_model: model, indexing_technique } = state.settings;
+  const { embedding_model: model, indexing_technique } = settings;
   const mapping = new Map(
     mappings.map((text) => {
       const at = text.indexOf("=");
@@ -146,7 +165,8 @@ async function targetFor(
     ...(settings.indexing_technique && {
       indexing_technique: settings.indexing_technique as "economy",
     }),
-    permission: settings.permission === "only_me" ? "only_me" : "all_team_members",
+    // Whom it was shared with is not known there: rather too few may see it than too many.
+    permission: settings.permission === "all_team_members" ? "all_team_members" : "only_me",
     ...(model !== undefined && {
       embedding_model_provider: model.slice(0, slash),
       embedding_model: model.slice(slash + 1),
@@ -166,6 +186,11 @@ async function targetFor(
     });
   });
   await files.writeAtomic(note, `${JSON.stringify({ dataset_id: id, name })}\n`);
+  if (settings.permission === "partial_members") {
+    await context.notice(
+      `${settings.name} is for some members; ${name} is for its owner alone until they are named: kb update id:${id} --permission partial_members`,
+    );
+  }
   return { id, name, created: true, note };
 }
 
@@ -231,22 +256,32 @@ async function* content(
   const ids = new Map<BundledDocument, string>();
   const failures: Made[] = [];
   const names = new Set<string>();
-  const wanted: (readonly [BundledDocument, boolean])[] = [];
+  const wanted: Wanted[] = [];
   for (const document of manifest.state.documents) {
     if (document.file === null) {
       failures.push(failed(document, "the export holds no content of it"));
       continue;
     }
-    const id = there.get(`${document.name}\n${document.sha256}`)?.shift();
-    if (id !== undefined) ids.set(document, id);
-    else wanted.push([document, names.has(document.name)]);
+    const again = names.has(document.name);
+    const same = there.take(document, again);
+    if (same && same.indexing_status !== "error") ids.set(document, same.id);
+    else if (same && !there.isReplaced(same)) {
+      // Sent again it would stand beside the one in error, or replace another one.
+      const note = `it is there in error: kb doc delete id:${dataset_id} id:${same.id}, then repeat the import`;
+      failures.push(failed(document, note));
+    } else wanted.push({ document, again, heals: same !== undefined });
     names.add(document.name);
   }
-  const send = async ([document, again]: readonly [BundledDocument, boolean]) => {
+  const send = async ({ document, again, heals }: Wanted): Promise<Made> => {
     try {
-      const id = await upload(directory, dataset_id, manifest, document, again, context);
-      ids.set(document, id);
-      return made("document", document.name, id);
+      const sent = await upload(directory, dataset_id, manifest, document, again, context);
+      ids.set(document, sent.id);
+      const notes = [
+        ...(heals ? ["it was there in error"] : []),
+        ...(sent.name === document.name ? [] : [`it became ${sent.name}`]),
+      ];
+      const note = notes.length > 0 ? notes.join("; ") : null;
+      return { ...made("document", document.name, sent.id), note };
     } catch (error) {
       const one =
         error instanceof CliError && (error.kind === "refused" || error.kind === "failure");
@@ -255,17 +290,16 @@ async function* content(
     }
   };
   // A second document of a name is sent after the first: at once they would become one.
-  const [firsts, seconds] = [wanted.filter(([, again]) => !again), wanted.filter(([, a]) => a)];
   for (const [group, atOnce] of [
-    [firsts, context.lanes(lanes)],
-    [seconds, 1],
+    [wanted.filter(({ again }) => !again), context.lanes(lanes)],
+    [wanted.filter(({ again }) => again), 1],
   ] as const) {
     for await (const result of mapped(group, atOnce, send)) {
       if (result.action === "failed") failures.push(result);
       else yield result;
     }
   }
-  const ours = new Set(ids.values());
+  const ours = new Map([...ids].map(([document, id]) => [id, document]));
   const look = async () => {
     const found: Standing[] = [];
     for await (const document of context.each(documents.list, { dataset_id }))
@@ -275,8 +309,17 @@ async function* content(
   for await (const { name, id, indexing_status, error } of indexed(look, context)) {
     if (indexing_status === "completed") continue;
     failures.push({ action: "failed", what: "document", name, id, note: error ?? indexing_status });
+    const document = ours.get(id);
+    if (document) ids.delete(document); // what is not indexed cannot be disabled
   }
-  await setValues(dataset_id, ids, context);
+  const writer = await metadataWriter(dataset_id, context.lanes(lanes), context);
+  await writer.set(
+    [...ids].flatMap(([{ metadata: values }, id]) =>
+      Object.keys(values).length > 0
+        ? [{ id, before: valuesBefore(there.documents.get(id)), values }]
+        : [],
+    ),
+  );
   await setMarks(dataset_id, ids, context);
   yield* failures;
   if (failures.length > 0) {
@@ -286,9 +329,13 @@ async function* content(
       { verdict: true, hint: "repeat the import: what is there is left as it is" },
     );
   }
-  await context.notice(
-    `${manifest.state.documents.length} documents; kb verify ${directory} id:${dataset_id} compares them`,
-  );
+}
+
+/** A document to send; `again`: another one of its name comes before; `heals`: it is there in error. */
+interface Wanted {
+  readonly document: BundledDocument;
+  readonly again: boolean;
+  readonly heals: boolean;
 }
 
 const failed = ({ name }: BundledDocument, note: string): Made => ({
@@ -299,20 +346,45 @@ const failed = ({ name }: BundledDocument, note: string): Made => ({
   note,
 });
 
-/** Ids of the documents that are there, by name and sum of their content. */
-async function contentThere(
-  dataset_id: string,
-  context: Context,
-): Promise<ReadonlyMap<string, string[]>> {
+/** The documents that are there. */
+interface There {
+  /** By id. */
+  readonly documents: ReadonlyMap<string, DocumentState>;
+  /** One of this content and name, or the name that sending it gives; each once. */
+  take(document: BundledDocument, again: boolean): DocumentState | undefined;
+  /** Does a create of its name replace it, and no other one (server §9.1)? */
+  isReplaced(document: DocumentState): boolean;
+}
+
+async function contentThere(dataset_id: string, context: Context): Promise<There> {
   const { documents: found } = await stateOf(dataset_id, context);
-  const there = new Map<string, string[]>();
+  const same = new Map<string, DocumentState[]>();
   for await (const { document, bytes } of contentsOf(dataset_id, found, context)) {
     if (!bytes) continue;
     const key = `${document.name}\n${sha256(bytes)}`;
-    there.set(key, [...(there.get(key) ?? []), document.id]);
+    same.set(key, [...(same.get(key) ?? []), document]);
   }
-  return there;
+  return {
+    documents: new Map(found.map((document) => [document.id, document])),
+    take(document, again) {
+      const sentName = isSentAsText(document, again) ? document.name : fileName(document.name);
+      const keys = [document.name, sentName].map((name) => `${name}\n${document.sha256}`);
+      return keys
+        .map((key) => same.get(key))
+        .find((some) => some?.length)
+        ?.shift();
+    },
+    isReplaced: ({ name, enabled }) =>
+      enabled && found.filter((document) => document.name === name).length === 1,
+  };
 }
+
+/** A create by text replaces the one of its name, a file can stand beside it (server §9.2). */
+const isSentAsText = ({ from_text }: BundledDocument, again: boolean): boolean =>
+  from_text && !again;
+
+/** What an uploaded file is called: no slash stays in its name. */
+const fileName = (name: string): string => name.replaceAll(/[/\\]/g, "∕");
 
 /** Sends one document as it was made; `again`: another one of this name is there already. */
 async function upload(
@@ -322,7 +394,7 @@ async function upload(
   document: BundledDocument,
   again: boolean,
   context: Context,
-): Promise<string> {
+): Promise<{ readonly id: string; readonly name: string }> {
   const { doc_form, indexing_technique } = state.settings;
   const file = document.file ?? "";
   const shared = {
@@ -331,44 +403,34 @@ async function upload(
     ...(doc_form && { doc_form: doc_form as "text_model" }),
     process_rule: (document.rule !== null && rules[document.rule]) || { mode: "automatic" },
   };
-  const bytes = await contentIn(directory, file, context.host.files);
-  // A create by text replaces the one of its name, a file can stand beside it (server §9.2).
-  if (document.from_text && !again) {
-    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  const text = isSentAsText(document, again) ? await textIn(directory, file, context) : undefined;
+  if (text !== undefined) {
     const answer = await context.call(documents.createByText, {
       ...shared,
       name: document.name,
       text,
     });
-    return answer.document.id;
+    return answer.document;
   }
   const answer = await context.call(documents.createByFile, {
     ...shared,
-    file: { path: join(directory, file), name: document.name.replaceAll(/[/\\]/g, "∕") },
+    file: { path: join(directory, file), name: fileName(document.name) },
     ...(again && { duplicate: false }),
   });
-  return answer.document.id;
+  return answer.document;
 }
 
-async function setValues(
-  dataset_id: string,
-  ids: ReadonlyMap<BundledDocument, string>,
-  context: Context,
-): Promise<void> {
-  const fields = new Map(
-    (await context.call(metadata.list, { dataset_id })).map(({ name, id }) => [name, id]),
-  );
-  const operations = [...ids].flatMap(([document, document_id]) => {
-    const metadata_list = Object.entries(document.metadata).map(([name, value]) => ({
-      id: fields.get(name) ?? "",
-      name,
-      value,
-    }));
-    return metadata_list.length === 0 ? [] : [{ document_id, metadata_list }];
-  });
-  for (let at = 0; at < operations.length; at += valuesAtOnce) {
-    const operation_data = operations.slice(at, at + valuesAtOnce);
-    await context.call(metadata.set, { dataset_id, operation_data });
+/** Text of a file, as it is; undefined where it is no text. */
+async function textIn(
+  directory: string,
+  file: string,
+  { host }: Context,
+): Promise<string | undefined> {
+  const bytes = await contentIn(directory, file, host.files);
+  try {
+    return bytes && new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return undefined;
   }
 }
 

@@ -94,7 +94,7 @@ function documentState(document: Document): DocumentState {
     id: document.id,
     name: document.name,
     stored: document.data_source_info.upload_file_id ?? null,
-    from_text: file?.extension === "txt" && !document.name.toLowerCase().endsWith(".txt"),
+    from_text: file?.extension === "txt" && !isFileName(document.name),
     enabled: document.enabled,
     archived: document.archived,
     indexing_status: document.indexing_status,
@@ -102,6 +102,9 @@ function documentState(document: Document): DocumentState {
     rule: document.dataset_process_rule_id,
   };
 }
+
+/** Can a document of this name come from an uploaded text file? Their names have no slashes. */
+const isFileName = (name: string): boolean => /^[^/\\]*\.txt$/i.test(name);
 
 /** Chunking rules by the id that documents name, as create takes them. */
 export async function rulesOf(

@@ -316,7 +316,7 @@ const kbExport = task({
   command: "kb export <kb> <dir>",
   summary: "Write a knowledge base into a folder, documents byte for byte",
   about:
-    "The folder holds the documents and a manifest with settings, metadata, tags and sums. What did\nnot change since the last export into it is not fetched again. Prints the files that changed.",
+    "The folder holds the documents and a manifest with settings, metadata, tags and sums. What did\nnot change since the last export into it is not fetched again; what changed is written beside its\nearlier file, which goes last, so an export that is ended early leaves the last one whole. Prints the\nfiles that changed.",
   key: "dataset",
   params: {
     dataset_id,
@@ -336,7 +336,7 @@ const kbImport = task({
   command: "kb import <dir>",
   summary: "Make a knowledge base from an export",
   about:
-    "Checks every file of the folder before anything is sent. Repeated after it was ended early, it\ngoes on: what is there with the same content stays as it is.",
+    "Checks every file of the folder before anything is sent. Repeated after it was ended early, it\ngoes on: what is there with the same content stays as it is, unless it is in error. What only some\nmembers may see becomes visible to its owner alone.",
   key: "dataset",
   params: {
     directory: { ...directory, word: "dir" },
@@ -367,6 +367,7 @@ const kbCopy = task({
   returns: madeThere,
   sends: [...makes, documents.show, chunks.list],
   effect: "writes",
+  plans: true,
   exits: ["partial"],
   examples: [
     "kb copy Handbook --name 'Handbook copy'",
@@ -379,7 +380,7 @@ const kbVerify = task({
   command: "kb verify <a> <b>",
   summary: "Compare two knowledge bases, or exports of them, to the byte",
   about:
-    "Each side is a knowledge base or the folder of an export. Lists what differs: documents, content,\nmetadata values, fields, tags, settings; ends with 14 when anything does.",
+    "Each side is a knowledge base or the folder of an export. Lists what differs: documents, content,\nstatus, metadata values, fields, tags, settings; ends with 14 when anything does.",
   key: "dataset",
   params: {
     a: local.text("Knowledge base or folder", { required, word: "a" }),

@@ -26,7 +26,9 @@ export async function* run(input: VerifyInput, context: Context): AsyncGenerator
     count++;
     yield difference;
   }
-  const checked = `${a.documents.length} and ${b.documents.length} documents, their content and metadata, ${a.fields.length} fields, ${a.tags.length} tags and the settings were compared`;
+  const without = a.documents.filter((document) => document.sha256 === null).length;
+  const blind = without > 0 ? `; documents without content: ${without}` : "";
+  const checked = `${a.documents.length} and ${b.documents.length} documents, their content and metadata, ${a.fields.length} fields, ${a.tags.length} tags and the settings were compared${blind}`;
   if (count > 0) {
     throw new CliError("gate", `${count} differences: ${checked}`, {
       verdict: true,
