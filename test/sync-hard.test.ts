@@ -1,0 +1,234 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { diskFiles } from "../src/disk.ts";
+import type { Outside } from "../src/host.ts";
+import { contentsOf, write } from "./directory.ts";
+import { testSandbox } from "./sandbox.ts";
+import { temporaryFolder } from "./support.ts";
+import type { World } from "./support.ts";
+
+const server = await testSandbox({ speed: 200 });
+const home = await temporaryFolder();
+let number = 0;
+let kb = "";
+let dir = "";
+
+beforeEach(async () => {
+  dir = join(home, `dir ${++number}`);
+  const made = await run(
+    ["create", `Base ${number}`, "--indexing-technique", "economy", "-o", "name"],
+    {},
+  );
+  kb = made.out.trim();
+});
+
+const run = (argv: readonly string[], world: World) =>
+  server.cli(["kb", ...argv], { folder: home, ...world });
+const sync = (flags: readonly string[] = [], world: World = {}) =>
+  run(["sync", kb, dir, ...flags], world);
+/** Action and path of each row. */
+const actions = (out: string) =>
+  out
+    .split("\n")
+    .filter(Boolean)
+    .map((line) => line.split("\t").slice(0, 2).join(" "))
+    .sort(); // documents are told when they are indexed, which may be in any order
+const stored = () => contentsOf(server.sandbox.origin, kb);
+const names = async () => [...(await stored()).keys()].sort();
+const hashes = async () => [...(await stored()).values()].map(({ hash }) => hash);
+const three = { "a.md": "first", "people/leave.md": "30 days", "prices.csv": "a,b\n" };
+const valid = expect.stringMatching(/^[0-9a-f]{64}$/) as unknown;
+
+/** Refuses a request with this text (403), or lets it pass. */
+type Meddle = (method: string, path: string) => Promise<string | void> | string | void;
+
+const proxies = new Set<ReturnType<typeof createServer>>();
+afterEach(() => {
+  for (const proxy of proxies) proxy.close();
+  proxies.clear();
+});
+
+/** The environment of a line whose requests are looked at on their way. */
+async function through(meddle: Meddle): Promise<Required<Pick<World, "env">>> {
+  const proxy = createServer(async (request, response) => {
+    const pieces: Buffer[] = [];
+    for await (const piece of request) pieces.push(piece as Buffer); // no encoding was set
+    const { method = "", url = "" } = request;
+    const message = await meddle(method, url);
+    if (message !== undefined) {
+      response.writeHead(403, { "content-type": "application/json", "x-version": "1.14.2" });
+      response.end(JSON.stringify({ code: "forbidden", message, status: 403 }));
+      return;
+    }
+    const { "content-type": type = "", authorization = "" } = request.headers;
+    const answer = await fetch(`${server.sandbox.origin}${url}`, {
+      method,
+      headers: { authorization, ...(type && { "content-type": type }) },
+      body: pieces.length > 0 ? Buffer.concat(pieces) : null,
+    });
+    const body = Buffer.from(await answer.arrayBuffer());
+    const kind = answer.headers.get("content-type") ?? "text/plain";
+    response.writeHead(answer.status, { "content-type": kind }).end(body);
+  });
+  proxies.add(proxy);
+  proxy.listen(0, "127.0.0.1");
+  await once(proxy, "listening");
+  const { port } = proxy.address() as AddressInfo; // it listens on a port
+  return { env: { KB_BASE_URL: `http://127.0.0.1:${port}/v1` } };
+}
+
+const limit = "Sorry, you have reached the knowledge base request rate limit of your subscription.";
+/** Refuses the first of the requests that match. */
+const limitedOnce = (pattern: RegExp): Meddle => {
+  let times = 0;
+  return (method, path) => (pattern.test(`${method} ${path}`) && times++ === 0 ? limit : undefined);
+};
+/** A minute is as long as nothing. */
+const shortMinutes = (host: Outside): Outside => ({
+  ...host,
+  sleep: (ms, signal) => host.sleep(ms === 60_000 ? 0 : ms, signal),
+});
+
+describe("a file that changes while it is synced", () => {
+  /** Does something after a file was read for the first time. */
+  const afterReading = (name: string, change: () => Promise<void>): World => {
+    let reads = 0;
+    return {
+      files: {
+        async read(path) {
+          const bytes = await diskFiles.read(path);
+          if (path.endsWith(name) && reads++ === 0) await change();
+          return bytes;
+        },
+      },
+    };
+  };
+
+  test("has the hash of what was sent", async () => {
+    await write(dir, three);
+    const ran = await sync(
+      [],
+      afterReading("prices.csv", () => write(dir, { "prices.csv": "other\n" })),
+    );
+    expect(ran.exit, ran.err).toBe(0);
+    expect((await stored()).get("prices.csv")?.text).toBe("other\n");
+    await write(dir, { "prices.csv": "a,b\n" });
+    expect(actions((await sync()).out)).toEqual(["update prices.csv"]);
+    expect((await stored()).get("prices.csv")?.text).toBe("a,b\n");
+  });
+
+  test.each([["a.md"], ["prices.csv"]])(
+    "%s is gone: it is told, the others are there",
+    async (name) => {
+      await write(dir, three);
+      const ran = await sync(
+        [],
+        afterReading(name, () => write(dir, { [name]: null })),
+      );
+      expect(ran.exit, ran.err).toBe(10);
+      expect(ran.out).toMatch(`failed\t${name}\t\tit cannot be read: there is no such file`);
+      expect(await hashes()).toEqual([valid, valid]);
+    },
+  );
+});
+
+describe("--no-wait", () => {
+  test("comes to rest", async () => {
+    await write(dir, three);
+    await sync(["--no-wait"]);
+    await run(["doc", "wait", kb], {});
+    const second = await sync(["--no-wait"]);
+    expect(actions(second.out)).toEqual([
+      "adopt a.md",
+      "adopt people/leave.md",
+      "adopt prices.csv",
+    ]);
+    expect(await hashes()).toEqual([valid, valid, valid]);
+    expect((await sync(["--no-wait"])).out).toBe("");
+  });
+
+  test("leaves hashes that hold where only values change", async () => {
+    await write(dir, three);
+    await sync();
+    const ran = await sync(["--no-wait", "--metadata", "team=it"]);
+    expect(actions(ran.out)).toEqual([
+      "metadata a.md",
+      "metadata people/leave.md",
+      "metadata prices.csv",
+    ]);
+    expect(await hashes()).toEqual([valid, valid, valid]);
+  });
+});
+
+describe("the rate limit", () => {
+  const values = /POST .*\/documents\/metadata$/;
+
+  test("is waited for when values are written, and when documents are deleted", async () => {
+    await write(dir, three);
+    const asked = ["--wait-for-limit", "--prune", "--max-delete", "100%"];
+    const first = await sync(asked, {
+      ...(await through(limitedOnce(values))),
+      around: shortMinutes,
+    });
+    expect(first.exit, first.err).toBe(0);
+    expect(first.err).toContain("waiting a minute");
+    expect(await hashes()).toEqual([valid, valid, valid]);
+    await write(dir, { "a.md": null });
+    const second = await sync(asked, {
+      ...(await through(limitedOnce(/^DELETE /))),
+      around: shortMinutes,
+    });
+    expect(second.exit, second.err).toBe(0);
+    expect(actions(second.out)).toEqual(["delete a.md"]);
+  });
+
+  test("met when values are written leaves documents that the next sync adopts", async () => {
+    await write(dir, three);
+    const ran = await sync([], await through(limitedOnce(values)));
+    expect(ran.exit).toBe(7);
+    expect(actions(ran.out)).toEqual(["left a.md", "left people/leave.md", "left prices.csv"]);
+    expect(ran.err).toContain("3 files: 3 left");
+    expect(actions((await sync()).out)).toEqual([
+      "adopt a.md",
+      "adopt people/leave.md",
+      "adopt prices.csv",
+    ]);
+  });
+
+  test("met before an update lets no content change under a hash that says otherwise", async () => {
+    await write(dir, three);
+    await sync();
+    await write(dir, { "a.md": "changed", "new.md": "new" });
+    const ran = await sync([], await through(limitedOnce(values)));
+    expect(ran.exit).toBe(7);
+    expect(actions(ran.out)).toEqual(["left a.md", "left new.md"]);
+    expect((await stored()).get("a.md")?.text).toBe("first");
+  });
+
+  test("met by a delete leaves it and the others", async () => {
+    await write(dir, { ...three, "b.md": "b" });
+    await sync();
+    await write(dir, { "a.md": null, "b.md": null });
+    const asked = ["--prune", "--yes", "--concurrency", "1"];
+    const ran = await sync(asked, await through(limitedOnce(/^DELETE /)));
+    expect(ran.exit).toBe(7);
+    expect(actions(ran.out)).toEqual(["left a.md", "left b.md"]);
+    expect(await names()).toHaveLength(4);
+  });
+});
+
+test("a document that is deleted while it is waited for is told as failed", async () => {
+  await write(dir, three);
+  let created = 0;
+  const proxy = await through(async (method, path) => {
+    if (/create-by/.test(path)) created++;
+    if (method !== "GET" || !/\/documents\?/.test(path) || created < 3) return;
+    await run(["doc", "delete", kb, "a.md", "--yes", "--if-exists"], {});
+  });
+  const ran = await sync([], proxy);
+  expect(ran.exit, ran.err).toBe(10);
+  expect(actions(ran.out)).toEqual(["create people/leave.md", "create prices.csv", "failed a.md"]);
+});
