@@ -1,4 +1,6 @@
+import { spawnSync } from "node:child_process";
 import { once } from "node:events";
+import { symlink } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -231,4 +233,35 @@ test("a document that is deleted while it is waited for is told as failed", asyn
   const ran = await sync([], proxy);
   expect(ran.exit, ran.err).toBe(10);
   expect(actions(ran.out)).toEqual(["create people/leave.md", "create prices.csv", "failed a.md"]);
+});
+
+test("--since reads what links and other repositories bring in", async () => {
+  const spawn: Outside["spawn"] = (command, args) => {
+    const { status, stdout } = spawnSync(command, args, { encoding: "utf8" });
+    return { exit: Promise.resolve(status ?? 127), output: Promise.resolve(stdout), kill() {} };
+  };
+  const commit = (folder: string) => {
+    const own = ["-C", folder, "-c", "user.name=a", "-c", "user.email=a@example.com"];
+    for (const args of [
+      ["init", "-q"],
+      ["add", "-A"],
+      ["commit", "-qm", "all"],
+    ])
+      expect(spawnSync("git", [...own, ...args]).status).toBe(0);
+  };
+  await write(dir, { "texts/a.md": "one", "texts/same.md": "same", "inner/c.md": "one" });
+  await symlink("texts/a.md", join(dir, "b.md"));
+  await symlink("texts", join(dir, "linked"));
+  commit(join(dir, "inner"));
+  commit(dir);
+  expect((await sync([])).exit).toBe(0);
+  await write(dir, { "texts/a.md": "two", "inner/c.md": "two" });
+  const ran = await sync(["--since", "HEAD"], { spawn });
+  expect(ran.exit, ran.err).toBe(0);
+  expect(actions(ran.out)).toEqual([
+    "update b.md",
+    "update inner/c.md",
+    "update linked/a.md",
+    "update texts/a.md",
+  ]);
 });

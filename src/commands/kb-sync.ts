@@ -4,7 +4,7 @@ import { sha256 } from "./kb-bundle.ts";
 import { contentsOf } from "./kb-contents.ts";
 import { stateOf } from "./kb-state.ts";
 import type { KbState } from "./kb-state.ts";
-import { changedSince } from "./sync-git.ts";
+import { unchangedSince } from "./sync-git.ts";
 import { apply } from "./sync-apply.ts";
 import type { Done } from "./sync-apply.ts";
 import { filesBelow } from "./folder-files.ts";
@@ -201,7 +201,7 @@ async function wantedPaths<T extends { readonly path: string }>(
   context: Context,
 ): Promise<readonly T[]> {
   if (since === undefined) return found;
-  const changed = await changedSince(since, directory, context);
+  const unchanged = await unchangedSince(since, directory, context);
   const { documents } = await asked;
   const there = new Set(
     documents
@@ -209,7 +209,7 @@ async function wantedPaths<T extends { readonly path: string }>(
       .map(({ metadata }) => metadata[fields.path]),
   );
   return found.filter(
-    ({ path }) => changed.has(documentPath(path, undefined)) || !there.has(whole(path)),
+    ({ path }) => !unchanged.has(documentPath(path, undefined)) || !there.has(whole(path)),
   );
 }
 
