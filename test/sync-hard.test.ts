@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { symlink } from "node:fs/promises";
+import { rm, symlink } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -92,6 +92,70 @@ const limitedOnce = (pattern: RegExp): Meddle => {
 const shortMinutes = (host: Outside): Outside => ({
   ...host,
   sleep: (ms, signal) => host.sleep(ms === 60_000 ? 0 : ms, signal),
+});
+
+describe("--prune leaves alone", () => {
+  test.each([["nowhere"], ["../"]])(
+    "what lies below a link that leads to %s in place of a folder",
+    async (target) => {
+      await write(dir, { ...three, "p/sub/b.md": "b", "p/sub/c/d.md": "d", "p/subs.md": "e" });
+      await sync();
+      await rm(join(dir, "p", "sub"), { recursive: true });
+      await rm(join(dir, "p", "subs.md"));
+      await symlink(target, join(dir, "p", "sub"));
+      const ran = await sync(["--prune", "--max-delete", "100%"]);
+      expect(actions(ran.out)).toEqual(["delete p/subs.md"]);
+    },
+  );
+
+  test("everything where the directory cannot be read", async () => {
+    await write(dir, three);
+    await sync();
+    const list = (path: string) =>
+      Promise.reject(Object.assign(new Error("EACCES"), { code: "EACCES", path }));
+    const ran = await sync(["--prune", "--yes"], { files: { list } });
+    expect(ran.exit).toBe(2);
+    expect(ran.err).toContain("--prune would delete every document");
+    expect(await names()).toHaveLength(3);
+  });
+
+  test("everything where no file can be read", async () => {
+    await write(dir, three);
+    await sync();
+    await rm(dir, { recursive: true });
+    await write(dir, { "x/y": null });
+    await symlink("nowhere", join(dir, "people"));
+    const ran = await sync(["--prune", "--yes"]);
+    expect(ran.exit).toBe(2);
+    expect(await names()).toHaveLength(3);
+  });
+
+  test("files that patterns leave out and that are there", async () => {
+    await write(dir, { ...three, "old/x.csv": "x", "u\u0308.csv": "u", "gone.csv": "g" });
+    await sync();
+    await write(dir, { "gone.csv": null, ".kbignore": "old/\n" });
+    const flags = ["--include", "**/*.md", "--exclude", "people/**"];
+    const ran = await sync([...flags, "--prune", "--max-delete", "1"]);
+    expect(ran.exit, ran.err).toBe(0);
+    expect(actions(ran.out)).toEqual(["delete gone.csv"]);
+  });
+});
+
+test("--prune deletes what lay in a folder in whose place a file is", async () => {
+  await write(dir, { ...three, "guide/x.md": "x" });
+  await sync();
+  await rm(join(dir, "guide"), { recursive: true });
+  await write(dir, { guide: "x" });
+  const ran = await sync(["--prune", "--max-delete", "1"]);
+  expect(ran.exit, ran.err).toBe(0);
+  expect(actions(ran.out)).toEqual(["delete guide/x.md"]);
+});
+
+test("an ignore file that is a link to nowhere leaves nothing out", async () => {
+  await write(dir, three);
+  await symlink("nowhere", join(dir, ".gitignore"));
+  expect((await sync()).exit).toBe(0);
+  expect(await names()).toHaveLength(3);
 });
 
 describe("a file that changes while it is synced", () => {

@@ -8,7 +8,7 @@ import { unchangedSince } from "./sync-git.ts";
 import { apply } from "./sync-apply.ts";
 import type { Done } from "./sync-apply.ts";
 import { filesBelow } from "./folder-files.ts";
-import type { FolderFile, Obstacle } from "./folder-files.ts";
+import type { Found } from "./folder-files.ts";
 import { documentPath, fileAt, isOther, requireDifferent } from "./sync-files.ts";
 import type { LocalFile, Selection, Unfit } from "./sync-files.ts";
 import { patternValues, patternsOf } from "./sync-patterns.ts";
@@ -86,12 +86,13 @@ async function* once(
   const { dataset_id, directory, prefix, prune = false } = input;
   const source = prefix ?? ".";
   const patterns = patternsOf(input.metadata ?? [], input.match ?? []);
-  const all: (FolderFile | Obstacle)[] = [];
+  const all: Found[] = [];
   for await (const each of filesBelow(directory, input, context.host.files)) all.push(each);
-  if (prune && all.length === 0) {
+  const unreadable = all.some(({ path }) => path === ".");
+  if (prune && (unreadable || !all.some(({ kind }) => kind === "file"))) {
     throw new CliError(
       "usage",
-      `${directory} holds no file, and --prune would delete every document`,
+      `no file can be read in ${directory}, and --prune would delete every document`,
       {
         changed: "nothing",
       },
@@ -101,7 +102,9 @@ async function* once(
   const asked = stateOf(dataset_id, context);
   asked.catch(() => {}); // told where it is waited for
   const whole = (path: string) => documentPath(path, prefix);
-  const share = all.filter(({ path }) => isInShard(whole(path), shard));
+  const share = all
+    .filter((each) => each.kind !== "left-out")
+    .filter(({ path }) => isInShard(whole(path), shard));
   const looked = await wantedPaths(share, input, asked, whole, context);
   const read = await allMapped(looked, readers, (found) =>
     fileAt(found, input, input.metadata_from !== undefined, context),
@@ -121,10 +124,9 @@ async function* once(
     context,
   ))
     sums.set(document.id, bytes ? sha256(bytes) : null);
-  // Only what no file of the whole directory has any more is deleted, whatever the share.
-  const present = new Set(all.map(({ path }) => whole(path)));
+  const isThere = presence(all, whole);
   const steps = plan(files, { documents: state.documents, sums }, { source, prune }).filter(
-    ({ action, path, note }) => action !== "delete" || note !== null || !present.has(path),
+    ({ action, path, note }) => action !== "delete" || note !== null || !isThere(path),
   );
   const [others, mistakes] = [unfit.filter(isOther), unfit.filter((each) => !isOther(each))];
   for (const { path, problem } of mistakes) await context.notice(`${path} is left out: ${problem}`);
@@ -191,6 +193,18 @@ async function* once(
 }
 
 const isFile = (each: LocalFile | Unfit): each is LocalFile => "hash" in each;
+
+/**
+ * Tells of a path in the knowledge base whether its file may be there: of the whole directory,
+ * whatever the share. Nobody knows what lies below a folder that was left out or cannot be read.
+ */
+function presence(all: readonly Found[], whole: (path: string) => string) {
+  const present = new Set(all.map(({ path }) => whole(path)));
+  const closed = new Set(all.filter(({ kind }) => kind !== "file").map(({ path }) => whole(path)));
+  return (path: string): boolean =>
+    present.has(path) ||
+    [...path.matchAll(/\//g)].some(({ index }) => closed.has(path.slice(0, index)));
+}
 
 /** With --since, files that git calls unchanged and that the server has are taken as they are. */
 async function wantedPaths<T extends { readonly path: string }>(
