@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { diskFiles } from "../src/disk.ts";
 import type { Outside } from "../src/host.ts";
+import { parseFault } from "../src/sandbox/faults.ts";
 import { contentsOf, write } from "./directory.ts";
 import { testSandbox } from "./sandbox.ts";
 import { temporaryFolder } from "./support.ts";
@@ -41,6 +42,11 @@ const actions = (out: string) =>
 const stored = () => contentsOf(server.sandbox.origin, kb);
 const names = async () => [...(await stored()).keys()].sort();
 const hashes = async () => [...(await stored()).values()].map(({ hash }) => hash);
+const writes = (from: number) =>
+  server.seen
+    .slice(from)
+    .filter(({ method, path }) => method !== "GET" && !/download-zip/.test(path));
+
 const three = { "a.md": "first", "people/leave.md": "30 days", "prices.csv": "a,b\n" };
 const valid = expect.stringMatching(/^[0-9a-f]{64}$/) as unknown;
 
@@ -156,6 +162,33 @@ test("an ignore file that is a link to nowhere leaves nothing out", async () => 
   await symlink("nowhere", join(dir, ".gitignore"));
   expect((await sync()).exit).toBe(0);
   expect(await names()).toHaveLength(3);
+});
+
+describe("names of fields", () => {
+  test("of the server and of the sync are left out of front matter, with one line", async () => {
+    const long = "x".repeat(256);
+    const head = `---\nsource: x\nkb_hash: y\n? ${long}\n: 1\nowner: Ann\n---\n`;
+    await write(dir, { "a.md": `${head}a`, "b.md": `${head}b` });
+    const flags = ["--metadata-from", "front-matter"];
+    const ran = await sync(flags);
+    expect(ran.exit, ran.err).toBe(0);
+    expect(ran.err.match(/no names of fields/g)).toHaveLength(1);
+    expect(ran.err).toContain("kb_hash, source");
+    expect(await hashes()).toEqual([valid, valid]);
+    const again = await sync(flags);
+    expect(again).toMatchObject({ exit: 0, out: "" });
+  });
+
+  test.each([["source=x"], ["kb_hash=zz"], ["uploader=me"]])(
+    "--metadata %s is refused",
+    async (text) => {
+      await write(dir, three);
+      const before = server.seen.length;
+      const ran = await sync(["--metadata", text]);
+      expect(ran.exit).toBe(2);
+      expect(writes(before)).toEqual([]);
+    },
+  );
 });
 
 describe("a file that changes while it is synced", () => {
@@ -297,6 +330,101 @@ test("a document that is deleted while it is waited for is told as failed", asyn
   const ran = await sync([], proxy);
   expect(ran.exit, ran.err).toBe(10);
   expect(actions(ran.out)).toEqual(["create people/leave.md", "create prices.csv", "failed a.md"]);
+});
+
+test("--watch goes on after a file that is no document, and after a network that fails", async () => {
+  await write(dir, { "a.md": "", "b.md": "b" });
+  const interrupt = new AbortController();
+  let told = () => {};
+  const watching = () => new Promise<void>((resolve) => (told = resolve));
+  const events = [
+    () => {
+      server.sandbox.setFaults([parseFault("GET * reset")]);
+      return write(dir, { "a.md": "whole" });
+    },
+    async () => server.sandbox.setFaults([]),
+    async () => interrupt.abort("SIGINT"),
+  ];
+  const ran = await sync(["--watch", "--retries", "0"], {
+    signal: interrupt.signal,
+    files: {
+      async *watch() {
+        for (const event of events) {
+          await watching();
+          await event();
+          yield undefined;
+        }
+      },
+    },
+    around: (host) => ({
+      ...host,
+      stderr: {
+        ...host.stderr,
+        write(text) {
+          if (String(text).startsWith("watching")) told();
+          return host.stderr.write(text);
+        },
+      },
+    }),
+  });
+  expect(ran.exit, ran.err).toBe(130);
+  expect(ran.err).toContain("a.md is left out: it is empty");
+  expect(ran.err.match(/the next change tries again/g)).toHaveLength(2);
+  expect(await names()).toEqual(["a.md", "b.md"]);
+});
+
+describe("flags", () => {
+  test("--concurrency holds in a shard, too", async () => {
+    await write(dir, three);
+    let open = 0;
+    let both = () => {};
+    const met = new Promise<void>((resolve) => (both = resolve));
+    const proxy = await through(async (_, path) => {
+      if (!/create-by/.test(path)) return;
+      if (++open === 2) both();
+      await met; // an upload is not answered before another one is on its way
+    });
+    const ran = await sync(["--shard", "1/1", "--concurrency", "2"], proxy);
+    expect(ran.exit, ran.err).toBe(0);
+  });
+
+  test("--match sees the path that --include sees, and one that fits nothing is told", async () => {
+    await write(dir, three);
+    const values = ["--prefix", "hr", "--metadata", "team={1}", "--no-wait"];
+    const ran = await sync([...values, "--match", "peo*/**", "--match", "hr/**"]);
+    expect(ran.exit, ran.err).toBe(0);
+    expect(ran.err).toContain('--match "hr/**" fits no file');
+    expect(ran.err).not.toContain('--match "peo*/**"');
+    const shown = await run(
+      [
+        "doc",
+        "show",
+        kb,
+        "hr/people/leave.md",
+        "--jq",
+        '.doc_metadata[] | select(.name == "team").value',
+      ],
+      {},
+    );
+    expect(shown.out).toBe("ple\n");
+  });
+
+  test("--prefix hr/ is --prefix hr", async () => {
+    await write(dir, three);
+    await sync(["--prefix", "hr"]);
+    const ran = await sync(["--prefix", "hr/"]);
+    expect(ran).toMatchObject({ exit: 0, out: "" });
+  });
+
+  test.each([["."], ["../x"], ["a//b"], ["/a"], [""]])("--prefix %j is refused", async (prefix) => {
+    await write(dir, three);
+    expect((await sync(["--prefix", prefix, "--dry-run"])).exit).toBe(2);
+  });
+
+  test("--max-delete is checked in a dry run, too", async () => {
+    await write(dir, three);
+    expect((await sync(["--max-delete", "abc", "--dry-run"])).exit).toBe(2);
+  });
 });
 
 test("--since reads what links and other repositories bring in", async () => {

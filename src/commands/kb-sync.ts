@@ -9,10 +9,10 @@ import { apply } from "./sync-apply.ts";
 import type { Done } from "./sync-apply.ts";
 import { filesBelow } from "./folder-files.ts";
 import type { Found } from "./folder-files.ts";
-import { documentPath, fileAt, isOther, requireDifferent } from "./sync-files.ts";
+import { documentPath, fileAt, isOther, prefixOf, requireDifferent } from "./sync-files.ts";
 import type { LocalFile, Selection, Unfit } from "./sync-files.ts";
-import { patternValues, patternsOf } from "./sync-patterns.ts";
-import { doubtful, fields, plan } from "./sync-plan.ts";
+import { fitsNone, patternValues, patternsOf } from "./sync-patterns.ts";
+import { doubtful, fields, isOwnField, plan } from "./sync-plan.ts";
 import type { Step } from "./sync-plan.ts";
 import { isInShard, shardOf } from "./sync-shard.ts";
 import type { Shard } from "./sync-shard.ts";
@@ -43,7 +43,9 @@ const readers = 16;
 const calm = 500;
 
 /** Makes a knowledge base hold what a directory holds, once, or again after every change. */
-export async function* run(input: SyncInput, context: Context): AsyncGenerator<Done> {
+export async function* run(given: SyncInput, context: Context): AsyncGenerator<Done> {
+  const input = { ...given, prefix: prefixOf(given.prefix) };
+  mostDeletes(input, 0); // refuses what is no number
   const shard = shardOf(input.shard, context.host.env);
   if (input.prune && shard && shard.index !== 1) {
     throw new CliError("usage", "--prune is for shard 1 alone, when the others have ended", {
@@ -58,8 +60,13 @@ export async function* run(input: SyncInput, context: Context): AsyncGenerator<D
   const signal = AbortSignal.any([context.signal, stop.signal]);
   const changes = context.host.files.watch(input.directory, signal)[Symbol.asyncIterator]();
   try {
-    for (let next = changes.next(); ;) {
-      yield* once(input, shard, context);
+    for (let next = changes.next(), begun = false; ; begun = true) {
+      try {
+        yield* once(input, shard, context);
+      } catch (error) {
+        if (!(error instanceof CliError) || !passes(error, begun)) throw error;
+        await context.notice(`${error.message}; the next change tries again`);
+      }
       await context.notice(`watching ${input.directory}; Ctrl-C ends it`);
       await next.catch((error: unknown) => {
         throw context.signal.aborted ? context.interrupted() : error;
@@ -77,6 +84,10 @@ export async function* run(input: SyncInput, context: Context): AsyncGenerator<D
     stop.abort();
   }
 }
+
+/** May the next sync of a watched directory succeed? What was never reached has a wrong address. */
+const passes = ({ kind, told: { retryable } }: CliError, begun: boolean): boolean =>
+  kind === "partial" || (begun && (kind === "network" || retryable === true));
 
 async function* once(
   input: SyncInput,
@@ -110,9 +121,13 @@ async function* once(
     fileAt(found, input, input.metadata_from !== undefined, context),
   );
   const state = await asked;
-  const files = read.filter(isFile).map((file) => ({
+  const readable = read.filter(isFile);
+  const files = readable.map((file) => ({
     ...file,
-    metadata: { ...file.metadata, ...patternValues(file.path, patterns) },
+    metadata: {
+      ...Object.fromEntries(Object.entries(file.metadata).filter(([name]) => isOwnField(name))),
+      ...patternValues(file.within, patterns),
+    },
   }));
   const unfit = read.filter((each): each is Unfit => !isFile(each));
   requireDifferent(files);
@@ -128,6 +143,14 @@ async function* once(
   const steps = plan(files, { documents: state.documents, sums }, { source, prune }).filter(
     ({ action, path, note }) => action !== "delete" || note !== null || !isThere(path),
   );
+  await tellNames(readable, context);
+  if (input.match) {
+    const paths = all
+      .filter(({ kind }) => kind === "file")
+      .map(({ path }) => documentPath(path, undefined));
+    for (const pattern of patterns.filter((each) => fitsNone(each, paths)))
+      await context.notice(`--match ${JSON.stringify(pattern.text)} fits no file`);
+  }
   const [others, mistakes] = [unfit.filter(isOther), unfit.filter((each) => !isOther(each))];
   for (const { path, problem } of mistakes) await context.notice(`${path} is left out: ${problem}`);
   if (others.length > 0) {
@@ -158,7 +181,7 @@ async function* once(
     indexing_technique: (technique ?? "economy") as "economy",
     doc_form: state.settings.doc_form,
     first: state.documents.length === 0,
-    lanes: context.lanes(shard ? 1 : (input.concurrency ?? usualLanes)),
+    lanes: context.lanes(input.concurrency ?? (shard ? 1 : usualLanes)),
     wait: !input.no_wait,
     waitForLimit: input.wait_for_limit ?? false,
   };
@@ -206,6 +229,17 @@ function presence(all: readonly Found[], whole: (path: string) => string) {
     [...path.matchAll(/\//g)].some(({ index }) => closed.has(path.slice(0, index)));
 }
 
+/** Says which names in front matter are left out, as no field can be called so. */
+async function tellNames(files: readonly LocalFile[], context: Context): Promise<void> {
+  const all = new Set(files.flatMap(({ metadata }) => Object.keys(metadata)));
+  const unfit = [...all].filter((name) => !isOwnField(name)).sort();
+  if (unfit.length === 0) return;
+  const shown = unfit.map((name) => (name.length > 40 ? `${name.slice(0, 40)}…` : name));
+  await context.notice(
+    `left out of front matter, as they are no names of fields: ${shown.join(", ")}`,
+  );
+}
+
 /** With --since, files that git calls unchanged and that the server has are taken as they are. */
 async function wantedPaths<T extends { readonly path: string }>(
   found: readonly T[],
@@ -238,10 +272,16 @@ const planned = (step: Step): Done => {
 async function confirmDeletes(
   steps: readonly Step[],
   total: number,
-  { max_delete = "20%" }: SyncInput,
+  input: SyncInput,
   context: Context,
 ): Promise<void> {
   const count = steps.filter(({ action }) => action === "delete").length;
+  if (count > mostDeletes(input, total))
+    await context.confirm(`Delete ${count} of ${total} documents (--max-delete)?`);
+}
+
+/** Deletes of so many documents that need no question. Throws usage. */
+function mostDeletes({ max_delete = "20%" }: SyncInput, total: number): number {
   const [, number = "", percent] = /^(\d+(?:\.\d+)?)(%?)$/.exec(max_delete) ?? [];
   if (number === "") {
     throw new CliError(
@@ -253,8 +293,7 @@ async function confirmDeletes(
       },
     );
   }
-  const most = percent ? (Number(number) / 100) * total : Number(number);
-  if (count > most) await context.confirm(`Delete ${count} of ${total} documents (--max-delete)?`);
+  return percent ? (Number(number) / 100) * total : Number(number);
 }
 
 async function tell(
