@@ -15,7 +15,7 @@ import { asFailure } from "./failure.ts";
 import type { Host } from "../host.ts";
 import { isObject, valueAt } from "../json.ts";
 import { retryOf } from "../operations/operation.ts";
-import type { AnyOperation, Returns } from "../operations/operation.ts";
+import type { AnyOperation, FileInput, Returns } from "../operations/operation.ts";
 import type { Command } from "./command.ts";
 import { actOf, flagOf, isList } from "./command.ts";
 import { curlText, dryRunText } from "./dry-run.ts";
@@ -129,7 +129,7 @@ export function openSession(
       return host.sleep(ms, until);
     },
     random: () => host.random(),
-    blob: (file) => blobOf(file.path, host),
+    blob: (file) => blobOf(file, host),
     masked: (text) => host.secrets.masked(text),
     trace,
   };
@@ -402,7 +402,8 @@ async function confirm(
 }
 
 /** Its failures are those of a disk: to the client the system's errors mean the network. */
-async function blobOf(path: string, host: Host): Promise<Blob> {
+async function blobOf({ path, bytes }: FileInput, host: Host): Promise<Blob> {
+  if (bytes) return new Blob([bytes as Uint8Array<ArrayBuffer>]); // of a file, shared with nobody
   if (path !== "-") {
     return host.files.blob(path).catch((error: unknown) => {
       throw asFailure(error);

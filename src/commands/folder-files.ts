@@ -23,6 +23,15 @@ export interface Obstacle {
   readonly reason?: string | undefined;
 }
 
+/** A file or a whole folder that is there and not wanted. */
+export interface LeftOut {
+  readonly kind: "left-out";
+  readonly path: string;
+}
+
+/** What a folder holds. */
+export type Found = FolderFile | Obstacle | LeftOut;
+
 /** Which files are wanted; patterns are those of .gitignore. */
 export interface Wanted {
   /** Only these. */
@@ -44,16 +53,16 @@ interface Rules {
 }
 
 /**
- * Every wanted file below a folder, in the order of their paths. What begins with a dot is left out,
- * and what .gitignore and .kbignore name; links are followed where they stay in the folder: whoever
- * may put a link there need not see what else is on this machine. Throws usage where there is no
- * folder.
+ * What lies below a folder, in the order of paths: wanted files, what stands in their way, and what
+ * patterns, .gitignore and .kbignore leave out. What begins with a dot is passed over; links are
+ * followed where they stay in the folder: whoever may put a link there need not see what else is on
+ * this machine. Throws usage where there is no folder.
  */
 export async function* filesBelow(
   folder: string,
   { include = [], exclude = [] }: Wanted,
   files: Files,
-): AsyncGenerator<FolderFile | Obstacle> {
+): AsyncGenerator<Found> {
   const found = await files.stat(folder);
   if (!found?.isDirectory) {
     const reason = found ? "it is a file" : "there is no such folder";
@@ -82,7 +91,7 @@ export async function* filesBelow(
     base: string,
     outer: readonly Rules[],
     above: readonly string[],
-  ): AsyncGenerator<FolderFile | Obstacle> {
+  ): AsyncGenerator<Found> {
     const place = `${folder}/${base}`;
     let names: readonly string[];
     let real: string;
@@ -100,7 +109,11 @@ export async function* filesBelow(
     const own: Rules[] = [];
     for (const name of ignoreFiles) {
       if (!names.includes(name)) continue;
-      const lines = new TextDecoder().decode(await files.read(place + name)).split(/\r?\n/);
+      const content = await files.read(place + name).catch((error: unknown) => {
+        if (codeOf(error) === "ENOENT") return undefined; // a link to nowhere, or just taken away
+        throw error;
+      });
+      const lines = new TextDecoder().decode(content).split(/\r?\n/);
       own.push({ base, rules: rulesOf(lines) });
     }
     const rules = [...outer, ...own];
@@ -109,8 +122,8 @@ export async function* filesBelow(
       lookAt(place, name),
     )) {
       const path = base + name;
-      if (!isWanted(path, stat?.isDirectory === true, rules)) continue;
-      if (error !== undefined) {
+      if (!isWanted(path, stat?.isDirectory === true, rules)) yield { kind: "left-out", path };
+      else if (error !== undefined) {
         yield codeOf(error) === "ELOOP"
           ? { kind: "link-loop", path }
           : { kind: "unreadable", path, reason: reasonOf(error) };

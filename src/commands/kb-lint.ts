@@ -42,7 +42,7 @@ export async function* run(input: LintInput, context: Context): AsyncGenerator<R
   const found: (FolderFile | Obstacle)[] = [];
   for await (const each of filesBelow(input.directory, input, files)) {
     if (context.signal.aborted) throw context.interrupted();
-    found.push(each);
+    if (each.kind !== "left-out") found.push(each);
   }
   const names = new Map<string, string>();
   const contents = new Map<string, string>();

@@ -4,15 +4,15 @@ import { sha256 } from "./kb-bundle.ts";
 import { contentsOf } from "./kb-contents.ts";
 import { stateOf } from "./kb-state.ts";
 import type { KbState } from "./kb-state.ts";
-import { changedSince } from "./sync-git.ts";
+import { unchangedSince } from "./sync-git.ts";
 import { apply } from "./sync-apply.ts";
 import type { Done } from "./sync-apply.ts";
 import { filesBelow } from "./folder-files.ts";
-import type { FolderFile, Obstacle } from "./folder-files.ts";
-import { documentPath, fileAt, isOther, requireDifferent } from "./sync-files.ts";
+import type { Found } from "./folder-files.ts";
+import { documentPath, fileAt, isOther, prefixOf, requireDifferent } from "./sync-files.ts";
 import type { LocalFile, Selection, Unfit } from "./sync-files.ts";
-import { patternValues, patternsOf } from "./sync-patterns.ts";
-import { doubtful, fields, plan } from "./sync-plan.ts";
+import { fitsNone, patternValues, patternsOf } from "./sync-patterns.ts";
+import { doubtful, fields, isOwnField, plan } from "./sync-plan.ts";
 import type { Step } from "./sync-plan.ts";
 import { isInShard, shardOf } from "./sync-shard.ts";
 import type { Shard } from "./sync-shard.ts";
@@ -43,7 +43,9 @@ const readers = 16;
 const calm = 500;
 
 /** Makes a knowledge base hold what a directory holds, once, or again after every change. */
-export async function* run(input: SyncInput, context: Context): AsyncGenerator<Done> {
+export async function* run(given: SyncInput, context: Context): AsyncGenerator<Done> {
+  const input = { ...given, prefix: prefixOf(given.prefix) };
+  mostDeletes(input, 0); // refuses what is no number
   const shard = shardOf(input.shard, context.host.env);
   if (input.prune && shard && shard.index !== 1) {
     throw new CliError("usage", "--prune is for shard 1 alone, when the others have ended", {
@@ -58,8 +60,13 @@ export async function* run(input: SyncInput, context: Context): AsyncGenerator<D
   const signal = AbortSignal.any([context.signal, stop.signal]);
   const changes = context.host.files.watch(input.directory, signal)[Symbol.asyncIterator]();
   try {
-    for (let next = changes.next(); ;) {
-      yield* once(input, shard, context);
+    for (let next = changes.next(), begun = false; ; begun = true) {
+      try {
+        yield* once(input, shard, context);
+      } catch (error) {
+        if (!(error instanceof CliError) || !passes(error, begun)) throw error;
+        await context.notice(`${error.message}; the next change tries again`);
+      }
       await context.notice(`watching ${input.directory}; Ctrl-C ends it`);
       await next.catch((error: unknown) => {
         throw context.signal.aborted ? context.interrupted() : error;
@@ -78,6 +85,10 @@ export async function* run(input: SyncInput, context: Context): AsyncGenerator<D
   }
 }
 
+/** May the next sync of a watched directory succeed? What was never reached has a wrong address. */
+const passes = ({ kind, told: { retryable } }: CliError, begun: boolean): boolean =>
+  kind === "partial" || (begun && (kind === "network" || retryable === true));
+
 async function* once(
   input: SyncInput,
   shard: Shard | undefined,
@@ -86,12 +97,13 @@ async function* once(
   const { dataset_id, directory, prefix, prune = false } = input;
   const source = prefix ?? ".";
   const patterns = patternsOf(input.metadata ?? [], input.match ?? []);
-  const all: (FolderFile | Obstacle)[] = [];
+  const all: Found[] = [];
   for await (const each of filesBelow(directory, input, context.host.files)) all.push(each);
-  if (prune && all.length === 0) {
+  const unreadable = all.some(({ path }) => path === ".");
+  if (prune && (unreadable || !all.some(({ kind }) => kind === "file"))) {
     throw new CliError(
       "usage",
-      `${directory} holds no file, and --prune would delete every document`,
+      `no file can be read in ${directory}, and --prune would delete every document`,
       {
         changed: "nothing",
       },
@@ -101,15 +113,21 @@ async function* once(
   const asked = stateOf(dataset_id, context);
   asked.catch(() => {}); // told where it is waited for
   const whole = (path: string) => documentPath(path, prefix);
-  const share = all.filter(({ path }) => isInShard(whole(path), shard));
+  const share = all
+    .filter((each) => each.kind !== "left-out")
+    .filter(({ path }) => isInShard(whole(path), shard));
   const looked = await wantedPaths(share, input, asked, whole, context);
   const read = await allMapped(looked, readers, (found) =>
     fileAt(found, input, input.metadata_from !== undefined, context),
   );
   const state = await asked;
-  const files = read.filter(isFile).map((file) => ({
+  const readable = read.filter(isFile);
+  const files = readable.map((file) => ({
     ...file,
-    metadata: { ...file.metadata, ...patternValues(file.path, patterns) },
+    metadata: {
+      ...Object.fromEntries(Object.entries(file.metadata).filter(([name]) => isOwnField(name))),
+      ...patternValues(file.within, patterns),
+    },
   }));
   const unfit = read.filter((each): each is Unfit => !isFile(each));
   requireDifferent(files);
@@ -121,11 +139,18 @@ async function* once(
     context,
   ))
     sums.set(document.id, bytes ? sha256(bytes) : null);
-  // Only what no file of the whole directory has any more is deleted, whatever the share.
-  const present = new Set(all.map(({ path }) => whole(path)));
+  const isThere = presence(all, whole);
   const steps = plan(files, { documents: state.documents, sums }, { source, prune }).filter(
-    ({ action, path, note }) => action !== "delete" || note !== null || !present.has(path),
+    ({ action, path, note }) => action !== "delete" || note !== null || !isThere(path),
   );
+  await tellNames(readable, context);
+  if (input.match) {
+    const paths = all
+      .filter(({ kind }) => kind === "file")
+      .map(({ path }) => documentPath(path, undefined));
+    for (const pattern of patterns.filter((each) => fitsNone(each, paths)))
+      await context.notice(`--match ${JSON.stringify(pattern.text)} fits no file`);
+  }
   const [others, mistakes] = [unfit.filter(isOther), unfit.filter((each) => !isOther(each))];
   for (const { path, problem } of mistakes) await context.notice(`${path} is left out: ${problem}`);
   if (others.length > 0) {
@@ -156,7 +181,7 @@ async function* once(
     indexing_technique: (technique ?? "economy") as "economy",
     doc_form: state.settings.doc_form,
     first: state.documents.length === 0,
-    lanes: context.lanes(shard ? 1 : (input.concurrency ?? usualLanes)),
+    lanes: context.lanes(input.concurrency ?? (shard ? 1 : usualLanes)),
     wait: !input.no_wait,
     waitForLimit: input.wait_for_limit ?? false,
   };
@@ -192,6 +217,29 @@ async function* once(
 
 const isFile = (each: LocalFile | Unfit): each is LocalFile => "hash" in each;
 
+/**
+ * Tells of a path in the knowledge base whether its file may be there: of the whole directory,
+ * whatever the share. Nobody knows what lies below a folder that was left out or cannot be read.
+ */
+function presence(all: readonly Found[], whole: (path: string) => string) {
+  const present = new Set(all.map(({ path }) => whole(path)));
+  const closed = new Set(all.filter(({ kind }) => kind !== "file").map(({ path }) => whole(path)));
+  return (path: string): boolean =>
+    present.has(path) ||
+    [...path.matchAll(/\//g)].some(({ index }) => closed.has(path.slice(0, index)));
+}
+
+/** Says which names in front matter are left out, as no field can be called so. */
+async function tellNames(files: readonly LocalFile[], context: Context): Promise<void> {
+  const all = new Set(files.flatMap(({ metadata }) => Object.keys(metadata)));
+  const unfit = [...all].filter((name) => !isOwnField(name)).sort();
+  if (unfit.length === 0) return;
+  const shown = unfit.map((name) => (name.length > 40 ? `${name.slice(0, 40)}…` : name));
+  await context.notice(
+    `left out of front matter, as they are no names of fields: ${shown.join(", ")}`,
+  );
+}
+
 /** With --since, files that git calls unchanged and that the server has are taken as they are. */
 async function wantedPaths<T extends { readonly path: string }>(
   found: readonly T[],
@@ -201,7 +249,7 @@ async function wantedPaths<T extends { readonly path: string }>(
   context: Context,
 ): Promise<readonly T[]> {
   if (since === undefined) return found;
-  const changed = await changedSince(since, directory, context);
+  const unchanged = await unchangedSince(since, directory, context);
   const { documents } = await asked;
   const there = new Set(
     documents
@@ -209,7 +257,7 @@ async function wantedPaths<T extends { readonly path: string }>(
       .map(({ metadata }) => metadata[fields.path]),
   );
   return found.filter(
-    ({ path }) => changed.has(documentPath(path, undefined)) || !there.has(whole(path)),
+    ({ path }) => !unchanged.has(documentPath(path, undefined)) || !there.has(whole(path)),
   );
 }
 
@@ -224,10 +272,16 @@ const planned = (step: Step): Done => {
 async function confirmDeletes(
   steps: readonly Step[],
   total: number,
-  { max_delete = "20%" }: SyncInput,
+  input: SyncInput,
   context: Context,
 ): Promise<void> {
   const count = steps.filter(({ action }) => action === "delete").length;
+  if (count > mostDeletes(input, total))
+    await context.confirm(`Delete ${count} of ${total} documents (--max-delete)?`);
+}
+
+/** Deletes of so many documents that need no question. Throws usage. */
+function mostDeletes({ max_delete = "20%" }: SyncInput, total: number): number {
   const [, number = "", percent] = /^(\d+(?:\.\d+)?)(%?)$/.exec(max_delete) ?? [];
   if (number === "") {
     throw new CliError(
@@ -239,8 +293,7 @@ async function confirmDeletes(
       },
     );
   }
-  const most = percent ? (Number(number) / 100) * total : Number(number);
-  if (count > most) await context.confirm(`Delete ${count} of ${total} documents (--max-delete)?`);
+  return percent ? (Number(number) / 100) * total : Number(number);
 }
 
 async function tell(

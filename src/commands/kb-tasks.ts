@@ -221,7 +221,7 @@ const kbSync = task({
   command: "kb sync <kb> <dir>",
   summary: "Make a knowledge base hold what a directory holds",
   about:
-    "Creates documents for new files, updates changed ones in place, leaves unchanged ones alone. Which\nfile a document is and what it holds stands in its own metadata (kb_path, kb_hash, kb_source), so\nany machine goes on where another stopped. Texts are md, markdown, mdx and txt; other kinds are\nuploaded. --dry-run shows the plan. Shards take a share of the files each; only shard 1 may --prune,\nafter the others.",
+    "Creates documents for new files, updates changed ones in place, leaves unchanged ones alone. Which\nfile a document is and what it holds stands in its own metadata (kb_path, kb_hash, kb_source), so\nany machine goes on where another stopped. Texts are md, markdown, mdx and txt; other kinds are\nuploaded. --dry-run shows the plan. --prune leaves alone what is there and left out or cannot be read.\nShards take a share of the files each; only shard 1 may --prune, after the others.",
   key: "dataset",
   params: {
     dataset_id,

@@ -1,13 +1,17 @@
 import type { Lanes } from "../api/lanes.ts";
 import { mapped } from "../api/mapped.ts";
-import { ApiError, CliError } from "../errors.ts";
+import { ApiError, CliError, reasonOf } from "../errors.ts";
+import type { FailureKind } from "../errors.ts";
 import * as documents from "../operations/documents.ts";
+import type { FileInput } from "../operations/operation.ts";
 import { indexed, isDone } from "./indexed.ts";
 import type { Standing } from "./indexed.ts";
 import { sha256 } from "./kb-bundle.ts";
 import { textOf } from "./sync-files.ts";
 import type { LocalFile } from "./sync-files.ts";
+import { patience } from "./sync-limit.ts";
 import { metadataWriter, valuesBefore } from "./sync-metadata.ts";
+import type { Writer } from "./sync-metadata.ts";
 import { fields, pendingHash } from "./sync-plan.ts";
 import type { Step } from "./sync-plan.ts";
 import type { Context } from "./task.ts";
@@ -35,8 +39,8 @@ export interface Done {
 
 /** Uploads between two looks at what was indexed. */
 const wave = 1000;
-/** ms that a knowledge rate limit lasts (server §4). */
-const limitLasts = 60_000;
+/** Failures that every further request would meet, too. */
+const endsAll: readonly FailureKind[] = ["auth", "unsupported", "not-found"];
 
 /** A document that was sent, and what was really in the file. */
 interface Sent {
@@ -56,7 +60,8 @@ export async function* apply(
   context: Context,
 ): AsyncGenerator<Done> {
   const { dataset_id } = how;
-  const writer = await metadataWriter(dataset_id, how.lanes, context);
+  const patient = patience(how.waitForLimit, context);
+  const writer = await metadataWriter(dataset_id, how.lanes, patient, context);
   const valuesOf = (step: Step, hash: string) => ({
     ...step.file?.metadata,
     [fields.path]: step.path,
@@ -84,15 +89,18 @@ export async function* apply(
 
   const sends = of("create", "update");
   let stopped: CliError | undefined;
-  for (let at = 0; at < sends.length && !stopped; at += wave) {
+  for (let at = 0; at < sends.length; at += wave) {
     const part = sends.slice(at, at + wave);
     const updates = part.flatMap((step) => (step.document ? [{ step, id: step.document.id }] : []));
-    await writer.set(
-      updates.map(({ step, id }) => change(step, id, pendingHash(step.file?.hash ?? ""))),
+    const pending = updates.map(({ step, id }) =>
+      change(step, id, pendingHash(step.file?.hash ?? "")),
     );
-    await untilAvailable(updates.map(({ id }) => id));
+    const problem = stopped ?? (await unwritten(pending));
+    if (!problem) await untilAvailable(updates.map(({ id }) => id));
     const sent: Sent[] = [];
-    for await (const result of mapped(part, how.lanes, (step) => attempt(step, false))) {
+    const tried = async (step: Step) =>
+      problem && step.document ? failed(step, problem) : attempt(step, false);
+    for await (const result of mapped(part, how.lanes, tried)) {
       if ("hash" in result) sent.push(result);
       else yield told(result);
     }
@@ -105,13 +113,12 @@ export async function* apply(
   /** Waits for documents, repeats once what was not indexed, and makes their hashes valid. */
   async function* settled(sent: readonly Sent[]): AsyncGenerator<Done> {
     if (!how.wait) {
-      await writer.set(sent.map(({ step, id, hash }) => change(step, id, pendingHash(hash))));
-      for (const { step, id } of sent) yield told({ ...doneOf(step), document_id: id });
+      yield* marked(sent, ({ step, hash }) => (isIndexed(step) ? hash : pendingHash(hash)));
       return;
     }
-    const failed = yield* completed(sent);
+    const unfit = yield* completed(sent);
     const again: Sent[] = [];
-    for await (const result of mapped(failed, how.lanes, ([{ step }]) => attempt(step, true))) {
+    for await (const result of mapped(unfit, how.lanes, ([{ step }]) => attempt(step, true))) {
       if ("hash" in result) again.push(result);
       else yield told(result);
     }
@@ -127,17 +134,42 @@ export async function* apply(
   ): AsyncGenerator<Done, (readonly [Sent, Standing])[]> {
     if (sent.length === 0) return [];
     const byId = new Map(sent.map((each) => [each.id, each]));
+    const gone = new Set(sent);
     const good: Sent[] = [];
     const bad: (readonly [Sent, Standing])[] = [];
     for await (const standing of indexed(() => standingsOf(byId), context)) {
       const each = byId.get(standing.id);
       if (!each) continue;
+      gone.delete(each);
       if (standing.indexing_status === "completed") good.push(each);
       else bad.push([each, standing]);
     }
-    await writer.set(good.map(({ step, id, hash }) => change(step, id, hash)));
-    for (const { step, id } of good) yield told({ ...doneOf(step), document_id: id });
+    yield* marked(good, ({ hash }) => hash);
+    for (const { step, id } of gone) {
+      const note = "it is not in the knowledge base any more";
+      yield told({ action: "failed", path: step.path, document_id: id, note });
+    }
     return bad;
+  }
+
+  /** Writes hashes with the other values of documents, and tells what became of each. */
+  async function* marked(
+    sent: readonly Sent[],
+    hashFor: (sent: Sent) => string,
+  ): AsyncGenerator<Done> {
+    const problem = await unwritten(sent.map((each) => change(each.step, each.id, hashFor(each))));
+    for (const { step, id } of sent)
+      yield told({ ...(problem ? failed(step, problem) : doneOf(step)), document_id: id });
+  }
+
+  /** Writes values; gives why that was not done, unless it ends everything. */
+  async function unwritten(changes: Parameters<Writer["set"]>[0]): Promise<CliError | undefined> {
+    try {
+      await writer.set(changes);
+      return undefined;
+    } catch (error) {
+      return bearable(error);
+    }
   }
 
   async function standingsOf(wanted: ReadonlyMap<string, unknown>): Promise<Standing[]> {
@@ -163,46 +195,52 @@ export async function* apply(
   }
 
   async function attempt(step: Step, repair: boolean): Promise<Sent | Done> {
-    if (stopped) return { ...doneOf(step), action: "left", note: "not sent" };
-    for (;;) {
-      try {
-        return await send(step, repair, how, context);
-      } catch (error) {
-        if (!(error instanceof CliError) || context.signal.aborted) throw error;
-        if (error.kind === "auth" || error.kind === "unsupported" || error.kind === "not-found")
-          throw error;
-        if (error.kind !== "limited")
-          return { ...doneOf(step), action: "failed", note: error.message };
-        const passes = error instanceof ApiError && error.told.retryable === true;
-        if (!how.waitForLimit || !passes) {
-          stopped ??= limited(error);
-          return { ...doneOf(step), action: "left", note: error.message };
-        }
-        await context.notice(`${error.message}; waiting a minute`);
-        await context.host.sleep(limitLasts, context.signal).catch(() => {
-          throw context.interrupted();
-        });
-      }
+    if (stopped) return left(step);
+    try {
+      return await patient(() => send(step, repair, how, context));
+    } catch (error) {
+      return failed(step, bearable(error));
     }
   }
 
   async function removed(step: Step): Promise<Done> {
+    if (stopped) return left(step);
+    const document_id = step.document?.id ?? "";
     try {
-      await context.call(documents.remove, { dataset_id, document_id: step.document?.id ?? "" });
+      await patient(() => context.call(documents.remove, { dataset_id, document_id }));
     } catch (error) {
-      if (!(error instanceof CliError) || context.signal.aborted) throw error;
-      if (error.kind !== "not-found")
-        return { ...doneOf(step), action: "failed", note: error.message };
+      const gone = error instanceof ApiError && error.kind === "not-found";
+      if (!gone) return failed(step, bearable(error));
     }
     return doneOf(step);
   }
+
+  /** The failure of a step, after which others go on; a limit stops them. Throws any other. */
+  function bearable(error: unknown): CliError {
+    if (!(error instanceof CliError) || context.signal.aborted || endsAll.includes(error.kind))
+      throw error;
+    if (error.kind === "limited") stopped ??= limited(error);
+    return error;
+  }
 }
+
+const failed = (step: Step, { kind, message }: CliError): Done => ({
+  ...doneOf(step),
+  action: kind === "limited" ? "left" : "failed",
+  note: message,
+});
+
+const left = (step: Step): Done => ({ ...doneOf(step), action: "left", note: "not sent" });
+
+/** Is the document known to be indexed with this very content? */
+const isIndexed = ({ action, document }: Step): boolean =>
+  action === "metadata" || (action === "adopt" && document?.indexing_status === "completed");
 
 const limited = (error: CliError) =>
   new CliError("limited", error.message, {
     ...error.told,
     verdict: true,
-    hint: "what was not sent is told as left; the same command goes on, --wait-for-limit waits by itself",
+    hint: "what is told as left is not done; the same command goes on, --wait-for-limit waits by itself",
   });
 
 const doneOf = ({ action, path, document, note }: Step): Done => ({
@@ -223,10 +261,15 @@ async function send(
   const form = doc_form === null ? {} : { doc_form: doc_form as "text_model" };
   // A document in error is replaced by another one of its name, under its id (server §9.1).
   const document = repair || step.document?.indexing_status === "error" ? undefined : step.document;
+  // Read once: what is sent and what the hash is of cannot differ.
+  const bytes = await context.host.files.read(file.place).catch((error: unknown) => {
+    throw new CliError("usage", `it cannot be read: ${reasonOf(error)}`, { cause: error });
+  });
+  if (bytes.length === 0) throw new CliError("usage", "it is empty");
+  const hash = sha256(bytes);
   if (file.kind === "text") {
-    const bytes = await context.host.files.read(file.place);
     const text = textOf(bytes);
-    if (text === undefined) throw new CliError("refused", "it is no UTF-8 text any more");
+    if (text === undefined) throw new CliError("usage", "it is no UTF-8 text any more");
     const answer = document
       ? await context.call(documents.updateByText, {
           dataset_id,
@@ -242,9 +285,9 @@ async function send(
           indexing_technique,
           ...form,
         });
-    return { step, id: answer.document.id, hash: sha256(bytes) };
+    return { step, id: answer.document.id, hash };
   }
-  const source = { path: file.place, name: file.name };
+  const source = { path: file.place, name: file.name, bytes };
   const { id } = document
     ? await replaced(dataset_id, document.id, source, context)
     : (
@@ -256,14 +299,14 @@ async function send(
           ...(first && { process_rule: { mode: "automatic" } }),
         })
       ).document;
-  return { step, id, hash: file.hash };
+  return { step, id, hash };
 }
 
 /** A server before 1.14.0 has the older route only (server §9.4). */
 async function replaced(
   dataset_id: string,
   document_id: string,
-  file: { readonly path: string; readonly name: string },
+  file: FileInput,
   context: Context,
 ): Promise<{ readonly id: string }> {
   const input = { dataset_id, document_id, file };

@@ -15,6 +15,8 @@ export interface Selection extends Wanted {
 export interface LocalFile {
   /** Relative to the directory, with `/`; with the prefix it identifies the document. */
   readonly path: string;
+  /** The same without the prefix. */
+  readonly within: string;
   /** Where it lies. */
   readonly place: string;
   /** Name of the document. */
@@ -78,6 +80,7 @@ export async function fileAt(
     return { path, problem: `its front matter is broken, line ${front.line}: ${front.reason}` };
   return {
     path: whole,
+    within: documentPath(path, undefined),
     place,
     name: nameFor(whole, kind),
     kind,
@@ -86,6 +89,21 @@ export async function fileAt(
     characters: text === undefined ? content.length : charactersOf(text),
     metadata: front?.kind === "good" ? plainValues(front.fields) : {},
   };
+}
+
+/**
+ * The prefix without slashes at its end, with which every path would have two. Throws usage for one
+ * that is no path.
+ */
+export function prefixOf(text: string | undefined): string | undefined {
+  const prefix = text?.replace(/\/+$/, "");
+  if (prefix?.split("/").some((step) => /^\.{0,2}$/.test(step))) {
+    throw new CliError("usage", `--prefix ${JSON.stringify(text)} is no path`, {
+      changed: "nothing",
+      hint: "--prefix hr or --prefix hr/rules",
+    });
+  }
+  return prefix;
 }
 
 /** Code points, counted without making a string of each. */

@@ -2,8 +2,14 @@ import { CliError } from "../errors.ts";
 import { documentPath } from "./sync-files.ts";
 import type { Context } from "./task.ts";
 
-/** Paths below a directory that differ from a revision, new ones included. Throws usage. */
-export async function changedSince(
+/** What git tracks as a plain file; links (120000) and other repositories (160000) are none. */
+const plainFile = /^100\d{3} [^\t]*\t(.*)$/s;
+
+/**
+ * Paths below a directory of which git knows that they hold what they held at a revision. New files,
+ * links, what lies behind links and in other repositories are not among them. Throws usage.
+ */
+export async function unchangedSince(
   revision: string,
   directory: string,
   { host }: Context,
@@ -20,9 +26,14 @@ export async function changedSince(
     return (await child.output).split("\0").filter((path) => path !== "");
   };
   await git("rev-parse", "--verify", "--quiet", "--end-of-options", `${revision}^{commit}`);
-  const changed = [
-    ...(await git("diff", "--name-only", "--relative", "-z", revision, "--", ".")),
-    ...(await git("ls-files", "--others", "-z", "--", ".")),
-  ];
-  return new Set(changed.map((path) => documentPath(path, undefined)));
+  const tracked = await git("ls-files", "--stage", "-z", "--", ".");
+  const changed = new Set(
+    await git("diff", "--name-only", "--relative", "-z", revision, "--", "."),
+  );
+  return new Set(
+    tracked.flatMap((line) => {
+      const path = plainFile.exec(line)?.[1];
+      return path === undefined || changed.has(path) ? [] : [documentPath(path, undefined)];
+    }),
+  );
 }

@@ -4,6 +4,7 @@ import { ApiError } from "../errors.ts";
 import * as metadata from "../operations/metadata.ts";
 import type { MetadataField } from "../operations/metadata.ts";
 import type { DocumentState } from "./kb-state.ts";
+import type { Patience } from "./sync-limit.ts";
 import type { Context } from "./task.ts";
 
 /** Documents whose values go with one request. */
@@ -23,6 +24,7 @@ export interface Writer {
 export async function metadataWriter(
   dataset_id: string,
   lanes: Lanes,
+  patient: Patience,
   context: Context,
 ): Promise<Writer> {
   let known = await byName(dataset_id, context);
@@ -30,7 +32,7 @@ export async function metadataWriter(
   const ensure = async (name: string, type: "string" | "number") => {
     if (known.has(name)) return;
     try {
-      await context.call(metadata.create, { dataset_id, name, type });
+      await patient(() => context.call(metadata.create, { dataset_id, name, type }));
     } catch (error) {
       // Another machine that syncs a part of the same directory may have made it meanwhile.
       const there = error instanceof ApiError && error.kind === "refused";
@@ -57,7 +59,7 @@ export async function metadataWriter(
           await ensure(name, typeof value === "number" ? "number" : "string");
       }
       await allMapped(groupsOf(changes), lanes, (group) =>
-        context.call(metadata.set, { dataset_id, operation_data: group.map(one) }),
+        patient(() => context.call(metadata.set, { dataset_id, operation_data: group.map(one) })),
       );
     },
   };

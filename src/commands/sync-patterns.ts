@@ -1,7 +1,9 @@
 import { CliError } from "../errors.ts";
+import { isOwnField } from "./sync-plan.ts";
 
 /** Values for files whose path fits, with `{1}` for what its first wildcard stands for. */
 export interface Pattern {
+  readonly text: string;
   readonly glob: readonly string[];
   readonly values: readonly (readonly [field: string, value: string])[];
 }
@@ -20,10 +22,17 @@ export function patternsOf(
   const values = assignments.map((text) => {
     const at = text.indexOf("=");
     if (at < 1) throw wrong(`--metadata ${JSON.stringify(text)} is no field=value`);
-    return [text.slice(0, at), text.slice(at + 1)] as const;
+    const field = text.slice(0, at);
+    if (!isOwnField(field))
+      throw wrong(`--metadata ${JSON.stringify(field)}: this field is not yours to set`);
+    return [field, text.slice(at + 1)] as const;
   });
   if (values.length === 0) return [];
-  return (matches.length > 0 ? matches : ["**"]).map((text) => ({ glob: partsOf(text), values }));
+  return (matches.length > 0 ? matches : ["**"]).map((text) => ({
+    text,
+    glob: partsOf(text),
+    values,
+  }));
 }
 
 /** Wildcards and single characters. */
@@ -89,3 +98,7 @@ export function patternValues(
   }
   return {};
 }
+
+/** Does it fit none of these paths? */
+export const fitsNone = ({ glob }: Pattern, paths: readonly string[]): boolean =>
+  !paths.some((path) => wildcardsIn(glob, path));

@@ -4,6 +4,18 @@ import type { LocalFile } from "./sync-files.ts";
 /** Metadata fields that tell which file a document is, and which content it holds. */
 export const fields = { path: "kb_path", hash: "kb_hash", source: "kb_source" } as const;
 
+/** Fields that every server has of its own (server §7). */
+const builtIn = ["document_name", "uploader", "upload_date", "last_update_date", "source"];
+/** Characters that the name of a field may have (server §11). */
+const longestField = 255;
+
+/** May a field of one's own have this name? */
+export const isOwnField = (name: string): boolean =>
+  name !== "" &&
+  [...name].length <= longestField &&
+  !builtIn.includes(name) &&
+  !Object.values<string>(fields).includes(name);
+
 /** Before a hash that is only what the content is to become. */
 const pending = "pending:";
 export const pendingHash = (hash: string): string => `${pending}${hash}`;

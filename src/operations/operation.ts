@@ -303,6 +303,8 @@ export function methodAndPath(row: { readonly route: string }): [method: string,
 export interface FileInput {
   readonly path: string;
   readonly name: string;
+  /** What is sent, where the file was read already and may have changed since. */
+  readonly bytes?: Uint8Array | undefined;
 }
 
 type Scalar<P extends Param> = P extends { readonly choices: readonly (infer C)[] }
