@@ -14,6 +14,7 @@ import type { BundledDocument, Manifest } from "./kb-bundle.ts";
 import { contentsOf } from "./kb-contents.ts";
 import { stateOf } from "./kb-state.ts";
 import type { DocumentState, KbState } from "./kb-state.ts";
+import { patience } from "./sync-limit.ts";
 import { metadataWriter, valuesBefore } from "./sync-metadata.ts";
 import type { Context } from "./task.ts";
 
@@ -312,7 +313,8 @@ async function* content(
     const document = ours.get(id);
     if (document) ids.delete(document); // what is not indexed cannot be disabled
   }
-  const writer = await metadataWriter(dataset_id, context.lanes(lanes), context);
+  const patient = patience(false, context);
+  const writer = await metadataWriter(dataset_id, context.lanes(lanes), patient, context);
   await writer.set(
     [...ids].flatMap(([{ metadata: values }, id]) =>
       Object.keys(values).length > 0
