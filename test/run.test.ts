@@ -85,6 +85,7 @@ describe("inputs are typed by the application's form", () => {
       ["docs=https://example.com/a.txt"],
       "by local_file only",
     ],
+    ["an address of nothing", ["doc=https://"], '--input doc="https://" is no address'],
     ["a file that is neither path nor JSON", ["doc=plain.txt"], "--input doc is not JSON"],
   ])("%s ends with 2 before anything is sent", async (_, assignments, message) => {
     const before = server.seen.filter(({ method }) => method !== "GET").length;
