@@ -41,6 +41,11 @@ export interface RunInput extends ExpectInput, RecordInput {
 /** What is sent to start a run. */
 type Body = { readonly inputs: Readonly<Record<string, unknown>>; readonly files?: unknown[] };
 
+const bodyOf = ({ files }: RunInput, inputs: Body["inputs"]): Body => ({
+  inputs,
+  ...(Array.isArray(files) && { files }),
+});
+
 /**
  * Starts a run, once, and stays with it to its end. A cut line is followed up through the event
  * stream of the run; the run is never started again.
@@ -52,12 +57,12 @@ export async function* run(input: RunInput, context: Context): AsyncGenerator<un
   const answers = await readAnswers(input.answer ?? [], context);
   const make = await inputMaker(context);
   if (input.each !== undefined) {
-    const start = (body: Body) => follow(input, body, answers, context);
+    const start = (inputs: Body["inputs"]) =>
+      follow(input, bodyOf(input, inputs), answers, context);
     yield* runEach({ ...input, each: input.each }, make, start, context);
     return;
   }
-  const inputs = await uploaded(await make(input), context);
-  const body = { inputs, ...(Array.isArray(input.files) && { files: input.files }) };
+  const body = bodyOf(input, await uploaded(await make(input), context));
   if (input.blocking) {
     yield* blocking(input, body, context);
     return;
@@ -113,6 +118,11 @@ function refuseTogether(input: RunInput, context: Context): void {
     throw wrong(`--expect and --junit follow one run, so they cannot be used with ${first}`);
   if (input.record !== undefined && (input.blocking || input.detach || input.each !== undefined))
     throw wrong(`--record follows one run, so it cannot be used with ${first}`);
+  const ofRows = Object.entries({
+    "--errors-to": input.errors_to,
+    "--concurrency": input.concurrency,
+  }).find(([, value]) => value !== undefined);
+  if (ofRows && input.each === undefined) throw wrong(`${ofRows[0]} is used with --each`);
   if ((input.text || input.only_output !== undefined) && context.asked.format !== undefined)
     throw wrong(`${first} prints text, in no other format`);
 }
