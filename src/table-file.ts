@@ -36,6 +36,12 @@ export async function tableOf(name: string, bytes: Uint8Array): Promise<Table> {
 export const unreadable = (place: string, problem: string, hint?: string) =>
   new CliError("usage", `${place}: ${problem}`, { changed: "nothing", hint });
 
+/** Refuses a header that names a column twice: a row would have two values for one thing. */
+export function refuseTwice(name: string, columns: readonly string[]): void {
+  const twice = columns.find((column, index) => columns.indexOf(column) !== index);
+  if (twice !== undefined) throw unreadable(`${name} line 1`, `two columns are called ${twice}`);
+}
+
 function textIn(name: string, bytes: Uint8Array): string {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);

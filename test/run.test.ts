@@ -1,4 +1,4 @@
-import { writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { parseFault } from "../src/sandbox/faults.ts";
@@ -85,6 +85,7 @@ describe("inputs are typed by the application's form", () => {
       ["docs=https://example.com/a.txt"],
       "by local_file only",
     ],
+    ["an address of nothing", ["doc=https://"], '--input doc="https://" is no address'],
     ["a file that is neither path nor JSON", ["doc=plain.txt"], "--input doc is not JSON"],
   ])("%s ends with 2 before anything is sent", async (_, assignments, message) => {
     const before = server.seen.filter(({ method }) => method !== "GET").length;
@@ -125,6 +126,42 @@ describe("what is printed", () => {
     const ran = await wf("echo", ["run", "--input", "query=x", "--only-output", "answer"]);
     expect(ran.exit).toBe(3);
     expect(ran.err).toContain("it has: query");
+  });
+
+  test.each([
+    ["broken", "nope", 9],
+    ["review", "result", 8],
+  ])("what became of the run goes before an output it has not: %s", async (app, name, exit) => {
+    const ran = await wf(app, ["run", "--input", "query=x", "--only-output", name]);
+    expect(ran).toMatchObject({ exit, out: "" });
+    expect(ran.err).not.toContain("no output");
+  });
+
+  test.each([
+    ["broken", "run failed", 0, 0],
+    ["broken", "output nope exists", 14, 2], // and that it failed
+    ["echo", 'output query is "x"', 3, 0],
+  ])(
+    "expectations are checked where an output is not there: %s",
+    async (app, said, exit, failed) => {
+      const junit = join(home, `only-${exit}.xml`);
+      const flags = ["--only-output", "nope", "--expect", said, "--junit", junit];
+      const ran = await wf(app, ["run", "--input", "query=x", ...flags]);
+      expect(ran.exit, ran.err).toBe(exit);
+      expect(ran.out).toBe("");
+      if (exit === 0) expect(ran.err).toContain('has no output "nope"');
+      expect((await readFile(junit, "utf8")).split("<failure").length - 1).toBe(failed);
+    },
+  );
+
+  test("a detail that cannot be read is told in the JUnit file, too", async () => {
+    server.sandbox.setFaults([parseFault("GET /workflows/run/* status=403")]);
+    const junit = join(home, "unread.xml");
+    const flags = ["--expect", "run succeeded", "--junit", junit, "-o", "json"];
+    const ran = await wf("echo", ["run", "--input", "query=x", ...flags]);
+    expect(ran.exit, ran.err).toBe(4);
+    expect(await readFile(junit, "utf8")).toContain("not checked: could not");
+    expect(ran.err).toContain("the expectations were not checked");
   });
 
   test("the text alone, also over a cut line", async () => {

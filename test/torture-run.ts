@@ -196,7 +196,7 @@ function wrongAgain(line: Line, normal: Undisturbed, first: Told, second: Told):
  * is, and whoever misses it is told how to name it; completion remembers names for some seconds.
  */
 const spare: Readonly<Record<string, RegExp>> = {
-  "home/state/runs.json": /home\/state(\/runs\.json)?$/,
+  "home/state/runs/TIME-ID.json": /home\/state\/runs/,
   "home/cache/names.json": /home\/cache|\/v1\/datasets\?include_all|^sleep/,
 };
 

@@ -31,7 +31,7 @@ test.each([
     what: "a memory of runs that fails",
     name: "wf run --input query=hello",
     how: "EIO",
-    call: /^read/,
+    call: /^list .*runs/,
   },
 ])("$what does no harm: $name", async ({ name, how, call, after = /^/ }) => {
   const line = lines.find((known) => known.name === name);

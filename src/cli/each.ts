@@ -1,9 +1,10 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import type { Values } from "../api/request.ts";
+import { openFailedRows } from "../commands/failed-rows.ts";
 import { targetOf } from "../config/settings.ts";
 import type { Settings } from "../config/settings.ts";
-import { CliError, diskProblem, reasonOf } from "../errors.ts";
+import { CliError, reasonOf } from "../errors.ts";
 import type { Host } from "../host.ts";
 import { list } from "../operations/operation.ts";
 import type { AnyOperation } from "../operations/operation.ts";
@@ -19,7 +20,6 @@ import type { Journal } from "./journal.ts";
 import { count, optionsFor, styleFor } from "./options.ts";
 import type { Parsed, Typed } from "./program.ts";
 import { tableOf } from "../table-file.ts";
-import type { Row, Table } from "../table-file.ts";
 import { checkedRows } from "./rows.ts";
 import type { CheckedRow } from "./rows.ts";
 import { Shown, openSession } from "./session.ts";
@@ -85,7 +85,7 @@ export async function perform(
     if (session.context.asked.dryRun) return await show(row, rows, extra, globals, session, host);
 
     await announce(command, rows, path, session);
-    const failures = await openFailures(globals, table, host);
+    const collect = await openFailedRows(globals.errorsTo, globals.each, table, host);
     const journal = await begun(found, checked, rows, session);
     const run: Run = { row, command, globals, extra, session, journal };
     const tally = openTally(rows, session);
@@ -95,7 +95,7 @@ export async function perform(
       style,
       host.stdout,
     );
-    await failures.write(rows, tally.failed);
+    await collect(rows.map(({ row }) => row).filter(({ number }) => tally.failed.has(number)));
     await conclude(run, rows, tally);
   } finally {
     stop();
@@ -193,29 +193,6 @@ async function begun(
     await context.notice(`this run cannot be continued if it is cut off: ${reasonOf(error)}`);
     return noJournal;
   }
-}
-
-/** The file of `--errors-to`: the failed rows as they stood in the file of rows. */
-async function openFailures({ each, errorsTo }: Globals, table: Table, host: Host) {
-  const write = async (rows: readonly Row[]) => {
-    if (errorsTo === undefined) return;
-    await host.files.writeAtomic(errorsTo, table.withOnly(rows)).catch((cause: unknown) => {
-      const kind = diskProblem(cause)?.kind ?? "usage";
-      throw new CliError(kind, `--errors-to cannot be written: ${reasonOf(cause)}`, { cause });
-    });
-  };
-  if (errorsTo !== undefined && (errorsTo === each || errorsTo === "-")) {
-    throw new CliError("usage", "--errors-to takes the path of another file", {
-      changed: "nothing",
-    });
-  }
-  await write([]); // known to work before anything is sent, and free of what failed last time
-  return {
-    write: async (rows: readonly Ready[], failed: ReadonlySet<number>) => {
-      if (failed.size === 0) return;
-      await write(rows.map(({ row }) => row).filter(({ number }) => failed.has(number)));
-    },
-  };
 }
 
 /** Ends the run: the journal goes when nothing is left, otherwise the error says what is. */

@@ -8,7 +8,7 @@ import { nearest } from "../nearest.ts";
 import type { Typed } from "./program.ts";
 import { checked, wrong } from "./values.ts";
 import type { Sources } from "./values.ts";
-import { unreadable } from "../table-file.ts";
+import { refuseTwice, unreadable } from "../table-file.ts";
 import type { Row, Table } from "../table-file.ts";
 
 /** A row whose values are checked; names are still names. */
@@ -47,8 +47,7 @@ export async function checkedRows(
     filling.set(column, filled);
   };
   if (columns) {
-    const twice = columns.find((column, index) => columns.indexOf(column) !== index);
-    if (twice !== undefined) throw unreadable(`${name} line 1`, `two columns are called ${twice}`);
+    refuseTwice(name, columns);
     for (const column of columns) learn(column, `${name} line 1`);
   } else {
     for (const { number, cells } of rows) {

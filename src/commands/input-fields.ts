@@ -191,6 +191,8 @@ function fileValue({ variable, files }: Field, text: string): unknown {
   }
   if (/^https?:\/\//.test(text)) {
     refuse("remote_url");
+    if (!URL.canParse(text))
+      throw wrong(`--input ${variable}=${JSON.stringify(text)} is no address`);
     const type = typeOf(variable, new URL(text).pathname, files);
     return { type, transfer_method: "remote_url", url: text };
   }

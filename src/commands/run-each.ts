@@ -1,12 +1,13 @@
 import type { Events } from "../api/events.ts";
 import { mapped } from "../api/mapped.ts";
-import { CliError } from "../errors.ts";
+import { ApiError, CliError, reasonOf } from "../errors.ts";
 import * as workflows from "../operations/workflows.ts";
-import { tableOf } from "../table-file.ts";
+import { refuseTwice, tableOf } from "../table-file.ts";
 import type { Row } from "../table-file.ts";
+import { openFailedRows } from "./failed-rows.ts";
 import type { Followed } from "./following.ts";
 import { uploaded } from "./input-files.ts";
-import { conclude } from "./run-outcome.ts";
+import { conclude, isEnded } from "./run-outcome.ts";
 import type { Context } from "./task.ts";
 
 /** What of `wf run` concerns many runs. */
@@ -33,54 +34,106 @@ interface RowResult {
 /** Runs at once where nothing is said: a stock server serves ten connections (server §20). */
 const usualLanes = 3;
 
+/** What became of a row, and the error when no further row is to be tried. */
+interface Attempt {
+  readonly result: RowResult;
+  readonly stop?: CliError;
+}
+
+/** Inputs as they are made from a line and a row. */
+type Make = (given: {
+  readonly input: readonly string[];
+  readonly inputs: Readonly<Record<string, unknown>>;
+}) => Promise<Record<string, unknown>>;
+
+type Start = (inputs: Readonly<Record<string, unknown>>) => Events<Followed>;
+
 /**
  * One run for each row of a CSV or JSON Lines file, whose columns are the inputs' names; what stands
- * on the line holds for all. Every row is checked before the first run starts. Yields what became of
- * each; throws partial when some failed.
+ * on the line holds for the rows that say nothing else. Every row is checked before the first run
+ * starts. Yields what became of each, also of those that were not started; throws, as a verdict,
+ * what would have met every further row, and partial when some failed.
  */
 export async function* runEach(
   input: EachInput,
-  make: (given: {
-    readonly input?: readonly string[];
-    readonly inputs?: unknown;
-  }) => Promise<Record<string, unknown>>,
-  start: (body: { readonly inputs: Record<string, unknown> }) => Events<Followed>,
+  make: Make,
+  start: Start,
   context: Context,
 ): AsyncGenerator<RowResult> {
   const table = await tableOf(input.each, await bytesOf(input.each, context));
+  if (table.columns) refuseTwice(input.each, table.columns);
   const rows: (readonly [Row, Record<string, unknown>])[] = [];
   for (const row of table.rows) {
     rows.push([row, await valuesOf(row, input, make)]);
   }
   if (context.asked.dryRun) {
-    for (const [, values] of rows.slice(0, 1)) for await (const _ of start({ inputs: values }));
+    for (const [, values] of rows.slice(0, 1)) for await (const _ of start(values));
+    return;
   }
-  const failed: Row[] = [];
-  let done = 0;
-  const one = ([row, values]: readonly [Row, Record<string, unknown>]) =>
-    context.signal.aborted ? Promise.resolve(notStarted(row)) : oneRun(row, values, start, context);
+  const collect = await openFailedRows(input.errors_to, input.each, table, context.host);
+  /** How each row stands, by its number; none of those that were not begun. */
+  const statuses = new Map<number, string>();
+  let reason: CliError | undefined;
+  const one = async ([row, values]: (typeof rows)[number]): Promise<RowResult> => {
+    if (reason || context.signal.aborted) return notStarted(row);
+    const { result, stop } = await oneRun(row, values, start, context);
+    statuses.set(row.number, result.status);
+    reason ??= stop;
+    return result;
+  };
+  const rowsThat = (are: (status: string) => boolean) =>
+    table.rows.filter(({ number }) => are(statuses.get(number) ?? unbegun));
   try {
     for await (const result of mapped(rows, context.lanes(input.concurrency ?? usualLanes), one)) {
-      const row = rows[result.row - 1]?.[0];
-      if (row && result.status !== "succeeded" && result.status !== "partial-succeeded")
-        failed.push(row);
-      context.progress({ done: ++done, total: rows.length, unit: "runs" });
+      context.progress({ done: result.row, total: rows.length, unit: "runs" });
       yield result;
     }
   } finally {
-    if (input.errors_to !== undefined)
-      await context.host.files.writeAtomic(input.errors_to, table.withOnly(failed));
+    await collect(rowsThat(mayBeginAgain)); // whatever ended it: also where nobody reads on
   }
-  if (context.signal.aborted) throw context.interrupted();
-  if (failed.length === 0) return;
-  throw new CliError("partial", `${failed.length} of ${rows.length} runs did not succeed`, {
-    verdict: true,
-    details: { failed: failed.length, rows: rows.length },
-    hint:
-      input.errors_to === undefined
-        ? "--errors-to FILE collects their rows"
-        : `their rows are in ${input.errors_to}`,
-  });
+  if (context.signal.aborted) reason = context.interrupted();
+  const failed = rowsThat((status) => !isGood(status)).length;
+  if (failed === 0 && !reason) return;
+  const message = `${failed} of ${rows.length} runs did not succeed`;
+  const hint = whatNow(input, rowsThat(mayBeginAgain).length, rowsThat(mayGoOn).length);
+  if (reason) {
+    if (failed > 0) await context.notice(`${message}; ${hint}`);
+    throw asVerdict(reason);
+  }
+  const details = { failed, rows: rows.length };
+  throw new CliError("partial", message, { verdict: true, details, hint });
+}
+
+/** Where no run was begun. */
+const unbegun = "not started";
+
+const isGood = (status: string) => status === "succeeded" || status === "partial-succeeded";
+
+const mayBeginAgain = (status: string) =>
+  status === unbegun || (isEnded(status) && !isGood(status));
+
+/** Begun and not over, as far as is known: begun again it would be there twice. */
+const mayGoOn = (status: string) => status !== unbegun && !isEnded(status);
+
+/** What to do about the rows whose runs did not succeed. */
+function whatNow({ errors_to }: EachInput, again: number, open: number): string {
+  const collected =
+    errors_to === undefined
+      ? "--errors-to FILE collects their rows"
+      : `their rows are in ${errors_to}`;
+  if (open === 0) return collected;
+  const runs = open === 1 ? "run" : "runs";
+  return again === 0
+    ? `${open} ${runs} may go on (wf logs shows them): look before starting any again`
+    : `${collected}, except ${open} whose ${runs} may go on (wf logs shows them)`;
+}
+
+/** The error as the end of a command whose results are printed whole. */
+function asVerdict(error: CliError): CliError {
+  const told = { ...error.told, verdict: true };
+  return error instanceof ApiError
+    ? new ApiError(error.kind, error.message, error.refusal, told)
+    : new CliError(error.kind, error.message, told);
 }
 
 async function bytesOf(path: string, { host }: Context): Promise<Uint8Array> {
@@ -94,19 +147,27 @@ async function bytesOf(path: string, { host }: Context): Promise<Uint8Array> {
   return host.files.read(path);
 }
 
-/** The inputs of a row; cells of CSV are text, as with --input, and an empty one says nothing. */
+/**
+ * The inputs of a row, over those of the line. Cells of CSV are text, as with --input; an empty one
+ * says nothing, nor does null.
+ */
 async function valuesOf(
   row: Row,
   { input = [], inputs }: EachInput,
-  make: Parameters<typeof runEach>[1],
+  make: Make,
 ): Promise<Record<string, unknown>> {
-  const texts = row.cells.filter(([, value]) => typeof value === "string" && value !== "");
-  const others = row.cells.filter(([, value]) => typeof value !== "string");
+  const cells = new Map(row.cells.filter(([, value]) => value !== "" && value !== null));
+  const ofLine = input.filter((each) => !cells.has(each.slice(0, each.indexOf("="))));
+  const values = { ...(inputs as Readonly<Record<string, unknown>> | undefined) };
+  const texts: string[] = [];
+  for (const [name, value] of cells) {
+    if (typeof value === "string") {
+      delete values[name]; // files of the line would be joined by those of the row
+      texts.push(`${name}=${value}`);
+    } else values[name] = value;
+  }
   try {
-    return await make({
-      input: [...input, ...texts.map(([name, value]) => `${name}=${String(value)}`)],
-      inputs: { ...(inputs as object | undefined), ...Object.fromEntries(others) },
-    });
+    return await make({ input: [...ofLine, ...texts], inputs: values });
   } catch (error) {
     if (!(error instanceof CliError) || error.kind !== "usage") throw error;
     throw new CliError("usage", `row ${row.number}: ${error.message}`, error.told);
@@ -115,7 +176,7 @@ async function valuesOf(
 
 const notStarted = ({ number }: Row): RowResult => ({
   row: number,
-  status: "not started",
+  status: unbegun,
   run: null,
   elapsed: null,
   outputs: null,
@@ -125,12 +186,12 @@ const notStarted = ({ number }: Row): RowResult => ({
 async function oneRun(
   row: Row,
   values: Record<string, unknown>,
-  start: Parameters<typeof runEach>[2],
+  start: Start,
   context: Context,
-): Promise<RowResult> {
+): Promise<Attempt> {
   let run: string | null = null;
   try {
-    const events = start({ inputs: await uploaded(values, context) });
+    const events = start(await uploaded(values, context));
     let next = await events.next();
     while (!next.done) {
       const id = next.value[0]?.data["workflow_run_id"];
@@ -145,14 +206,18 @@ async function oneRun(
       () => null,
       (why: unknown) => masked(why instanceof CliError ? why.message : String(why)),
     );
-    const { outputs, elapsed_time: elapsed } = detail;
-    return { row: row.number, status: detail.status, run, elapsed, outputs, error };
-  } catch (error) {
-    if (!(error instanceof CliError)) throw error;
-    // What would meet every further row ends the command.
-    if (error.kind === "auth" || error.kind === "unsupported") throw error;
-    const never = run === null && error.told.changed !== "unknown";
-    const status = never ? "not started" : "unknown";
-    return { ...notStarted(row), status, run, error: error.message };
+    const { outputs, elapsed_time: elapsed, status } = detail;
+    return { result: { row: row.number, status, run, elapsed, outputs, error } };
+  } catch (thrown) {
+    const known = thrown instanceof CliError;
+    const never = known && run === null && thrown.told.changed !== "unknown";
+    const status = never ? unbegun : "unknown";
+    const result = { ...notStarted(row), status, run, error: reasonOf(thrown) };
+    if (!known) {
+      const message = `no further run was started: ${reasonOf(thrown)}`;
+      return { result, stop: new CliError("failure", message, { cause: thrown }) };
+    }
+    const meetsAll = thrown.kind === "auth" || thrown.kind === "unsupported";
+    return meetsAll ? { result, stop: thrown } : { result };
   }
 }

@@ -41,6 +41,11 @@ export interface RunInput extends ExpectInput, RecordInput {
 /** What is sent to start a run. */
 type Body = { readonly inputs: Readonly<Record<string, unknown>>; readonly files?: unknown[] };
 
+const bodyOf = ({ files }: RunInput, inputs: Body["inputs"]): Body => ({
+  inputs,
+  ...(Array.isArray(files) && { files }),
+});
+
 /**
  * Starts a run, once, and stays with it to its end. A cut line is followed up through the event
  * stream of the run; the run is never started again.
@@ -52,12 +57,12 @@ export async function* run(input: RunInput, context: Context): AsyncGenerator<un
   const answers = await readAnswers(input.answer ?? [], context);
   const make = await inputMaker(context);
   if (input.each !== undefined) {
-    const start = (body: Body) => follow(input, body, answers, context);
+    const start = (inputs: Body["inputs"]) =>
+      follow(input, bodyOf(input, inputs), answers, context);
     yield* runEach({ ...input, each: input.each }, make, start, context);
     return;
   }
-  const inputs = await uploaded(await make(input), context);
-  const body = { inputs, ...(Array.isArray(input.files) && { files: input.files }) };
+  const body = bodyOf(input, await uploaded(await make(input), context));
   if (input.blocking) {
     yield* blocking(input, body, context);
     return;
@@ -66,31 +71,63 @@ export async function* run(input: RunInput, context: Context): AsyncGenerator<un
     yield await started(await opened(input, body, context), context);
     return;
   }
-  const stream = kept(input, follow(input, body, answers, context), context);
+  // With its detail, so that what keeps it from being read is told where expectations are, too.
+  const stream = detailed(
+    input,
+    kept(input, follow(input, body, answers, context), context),
+    context,
+  );
   const events = watching(stream, expectations, context);
   try {
-    await report(yield* printed(input, events, context), expectations, context);
+    const watched = yield* printed(input, events, context);
+    await report(watched, expectations, context);
+    // What became of the run says more than what is missing of it.
+    if (input.only_output !== undefined && watched.detail)
+      await requireOutput(input.only_output, watched.detail, context);
   } finally {
     await events.return(undefined as never); // where nobody reads on; it has ended otherwise
   }
 }
 
+/** A run that was followed, with its detail where that is what is printed. */
+interface Detailed extends Followed {
+  readonly detail?: Detail | undefined;
+}
+
+type Detail = Awaited<ReturnType<typeof detailOf>>;
+
+const detailOf = (workflow_run_id: string, context: Context) =>
+  context.call(workflows.show, { workflow_run_id });
+
+/** Events, text, one output, or the detail. */
+const printsDetail = (input: RunInput, context: Context): boolean =>
+  input.only_output !== undefined || !(input.text || asEvents(input, context.asked.format));
+
+/** Passes events on and reads the run's detail at their end, where it is printed. */
+async function* detailed(
+  input: RunInput,
+  events: Events<Followed>,
+  context: Context,
+): Events<Detailed> {
+  const end = yield* events;
+  return printsDetail(input, context)
+    ? { ...end, detail: await detailOf(end.runId, context) }
+    : end;
+}
+
 /** What is shown of a run that is followed: its events, its text, one output, or its detail. */
-async function* printed<T extends Followed>(
+async function* printed<T extends Detailed>(
   input: RunInput,
   events: Events<T>,
   context: Context,
 ): AsyncGenerator<unknown, T> {
   if (input.text) return yield* answerText(events, { text: true }, context);
-  if (input.only_output === undefined && asEvents(input, context.asked.format))
-    return yield* events;
+  if (!printsDetail(input, context)) return yield* events;
   let next = await events.next();
   while (!next.done) next = await events.next();
-  const { runId } = next.value;
-  const detail = await context.call(workflows.show, { workflow_run_id: runId });
-  yield input.only_output === undefined
-    ? detail
-    : outputNamed(input.only_output, detail.outputs, runId);
+  const { detail } = next.value;
+  if (input.only_output === undefined) yield detail;
+  else if (has(detail?.outputs, input.only_output)) yield asText(detail.outputs[input.only_output]);
   return next.value;
 }
 
@@ -113,6 +150,11 @@ function refuseTogether(input: RunInput, context: Context): void {
     throw wrong(`--expect and --junit follow one run, so they cannot be used with ${first}`);
   if (input.record !== undefined && (input.blocking || input.detach || input.each !== undefined))
     throw wrong(`--record follows one run, so it cannot be used with ${first}`);
+  const ofRows = Object.entries({
+    "--errors-to": input.errors_to,
+    "--concurrency": input.concurrency,
+  }).find(([, value]) => value !== undefined);
+  if (ofRows && input.each === undefined) throw wrong(`${ofRows[0]} is used with --each`);
   if ((input.text || input.only_output !== undefined) && context.asked.format !== undefined)
     throw wrong(`${first} prints text, in no other format`);
 }
@@ -169,16 +211,26 @@ async function* blocking(input: RunInput, body: Body, context: Context): AsyncGe
   await conclude(answer.workflow_run_id, { status, error }, context.notice);
 }
 
-/** One output, texts as they are and everything else as JSON. */
-function outputNamed(name: string, outputs: unknown, runId: string): string {
-  if (isObject(outputs) && Object.hasOwn(outputs, name)) {
-    const value = outputs[name];
-    return typeof value === "string" ? value : JSON.stringify(value);
-  }
+const has = (outputs: unknown, name: string): outputs is Readonly<Record<string, unknown>> =>
+  isObject(outputs) && Object.hasOwn(outputs, name);
+
+/** An output: a text as it is, everything else as JSON. */
+const asText = (value: unknown): string =>
+  typeof value === "string" ? value : JSON.stringify(value);
+
+/** Refuses the name of an output that a run which came to its end has not; one that failed has none. */
+async function requireOutput(
+  name: string,
+  { id, status, outputs }: Detail,
+  context: Context,
+): Promise<void> {
+  if (has(outputs, name)) return;
+  const message = `run ${id} has no output ${JSON.stringify(name)}`;
+  if (status !== "succeeded" && status !== "partial-succeeded") return context.notice(message);
   const names = isObject(outputs) ? Object.keys(outputs).join(", ") : "";
-  throw new CliError("not-found", `run ${runId} has no output ${JSON.stringify(name)}`, {
+  throw new CliError("not-found", message, {
     changed: "yes",
-    hint: names === "" ? `wf show ${runId} has the detail` : `it has: ${names}`,
+    hint: names === "" ? `wf show ${id} has the detail` : `it has: ${names}`,
   });
 }
 

@@ -80,8 +80,10 @@ const runParams = {
   ...expectParams,
   text: local.flag("Print the text of the answer alone"),
   only_output: local.text("Print this one output of the run, as it is"),
-  each: local.text("Run once per row of a CSV or JSON Lines file (-: standard input)"),
-  errors_to: local.text("Write the rows whose runs did not succeed to a file, with --each"),
+  each: local.text(
+    "Run once per row of a CSV or JSON Lines file (-: standard input), whose values win over --input",
+  ),
+  errors_to: local.text("With --each, write the rows whose runs failed or did not start to a file"),
   concurrency: local.integer("Runs at once with --each", { range: [1, 10], server: "3" }),
   user: userInBody,
 } as const;

@@ -1,0 +1,33 @@
+import { resolve } from "node:path";
+import { CliError, diskProblem, reasonOf } from "../errors.ts";
+import type { FailureDetails } from "../errors.ts";
+import type { Host } from "../host.ts";
+import type { Row, Table } from "../table-file.ts";
+
+/**
+ * Opens the file of `--errors-to` and gives what writes rows there, as they stood in the file `from`.
+ * Throws usage for a path that cannot take them, before anything is sent; a write that fails later is
+ * a verdict, for by then there are results.
+ */
+export async function openFailedRows(
+  path: string | undefined,
+  from: string,
+  table: Table,
+  { cwd, files }: Pick<Host, "cwd" | "files">,
+): Promise<(rows: readonly Row[]) => Promise<void>> {
+  if (path === undefined) return () => Promise.resolve();
+  if (path === "-" || resolve(cwd, path) === resolve(cwd, from)) {
+    throw new CliError("usage", "--errors-to takes the path of another file", {
+      changed: "nothing",
+    });
+  }
+  const write = (rows: readonly Row[], told: FailureDetails) =>
+    files.writeAtomic(path, table.withOnly(rows)).catch((cause: unknown) => {
+      const kind = diskProblem(cause)?.kind ?? "usage";
+      const message = `--errors-to cannot be written: ${reasonOf(cause)}`;
+      throw new CliError(kind, message, { ...told, cause });
+    });
+  // Known to work before anything is sent, and free of what failed last time.
+  await write([], { changed: "nothing" });
+  return (rows) => (rows.length === 0 ? Promise.resolve() : write(rows, { verdict: true }));
+}
