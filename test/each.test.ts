@@ -102,6 +102,18 @@ test.each([
   expect(await tagNames()).toContain(`${a}x`);
 });
 
+test("so many requests at a time as are allowed warn of nothing", async () => {
+  const warnings: string[] = [];
+  const note = ({ name }: Error) => void warnings.push(name);
+  process.on("warning", note);
+  const path = await file("many.csv", `name\n${Array.from({ length: 50 }, word).join("\n")}\n`);
+  const ran = await run(["kb", "tag", "create", "--each", path, "--concurrency", "50"]);
+  expect(ran).toMatchObject({ exit: 0, err: "50 of 50 rows done\n" });
+  await new Promise((resolve) => setImmediate(resolve)); // warnings are told a turn later
+  process.off("warning", note);
+  expect(warnings).toEqual([]);
+});
+
 test("JSON Lines are known by their first character, null gives nothing", async () => {
   const a = word();
   const path = await file(

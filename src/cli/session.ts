@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import type { HttpAnswer, Sending, World } from "../api/client.ts";
 import type { Events } from "../api/events.ts";
 import { interrupted } from "../api/interrupted.ts";
@@ -96,6 +97,7 @@ export function openSession(
       .catch(() => {}); // the command ended first
   }
   const signal = AbortSignal.any([host.signal, late.signal]);
+  setMaxListeners(0, signal); // each request on its way listens; Node would warn of more than ten
 
   const trace = async (level: 1 | 2 | 3, text: string) => {
     if (options.verbosity >= level) await say(text, host);
