@@ -113,7 +113,7 @@ function refuseTogether(input: RunInput, context: Context): void {
     throw wrong(`--expect and --junit follow one run, so they cannot be used with ${first}`);
   if (input.record !== undefined && (input.blocking || input.detach || input.each !== undefined))
     throw wrong(`--record follows one run, so it cannot be used with ${first}`);
-  if ((input.text || input.only_output !== undefined) && context.asked.format !== undefined)
+  if ((input.text || input.only_output !== undefined) && context.asked.typed !== undefined)
     throw wrong(`${first} prints text, in no other format`);
 }
 
