@@ -57,8 +57,18 @@ export interface RunTrace {
   outputs: unknown;
   /** Text of the answer as it streamed. */
   text: string;
-  /** May nodes have run that no event told of: watching began late, or the line was cut at the end? */
+  /**
+   * May nodes have run that no event told of: watching began late, the line was cut at the end, or
+   * lines of a recording are damaged?
+   */
   nodesMissing: boolean;
+  /**
+   * Was there a time of which only snapshots tell, or nothing? They leave out retries, and pauses
+   * that are over (server §15.6).
+   */
+  unwatched: boolean;
+  /** Were texts and numbers replaced by their lengths and kinds? */
+  redacted: boolean;
   gaps: number;
   pauses: number;
   events: number;
@@ -88,6 +98,8 @@ export function runTrace(): Tracing {
     outputs: undefined,
     text: "",
     nodesMissing: true,
+    unwatched: false,
+    redacted: false,
     gaps: 0,
     pauses: 0,
     events: 0,
@@ -120,8 +132,8 @@ export function runTrace(): Tracing {
       roundsAhead: undefined,
       outputs: undefined,
     };
-    if (!replayed && created !== undefined)
-      trace.ahead = Math.min(trace.ahead ?? Infinity, at - created);
+    if (replayed) trace.unwatched = true;
+    else if (created !== undefined) trace.ahead = Math.min(trace.ahead ?? Infinity, at - created);
     running.set(id, node);
     trace.nodes.push(node);
     return node;
@@ -223,6 +235,7 @@ export function runTrace(): Tracing {
         return;
       case "_gap":
         trace.gaps++;
+        trace.unwatched = true;
         cut = true;
         return;
     }

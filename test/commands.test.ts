@@ -367,6 +367,29 @@ describe("profiles", () => {
     expect((await diskFiles.stat(join(folder, "config")))?.mode).toBe(0o700);
   });
 
+  test("its output format is that of all commands, and of errors", async () => {
+    const folder = await temporaryFolder();
+    const world = { folder, env: { KB_BASE_URL: "", KB_KEY: "", KB_PROFILE: "" } };
+    const url = server.env["KB_BASE_URL"] ?? "";
+    const added = await server.cli(
+      `wf profile add t --app echo --base-url ${url} --format json --key-file -`.split(" "),
+      { ...world, stdin: "app-echo\n" },
+    );
+    expect(added.exit, added.err).toBe(0);
+    const wf = (line: string) => server.cli(["wf", "-p", "t", ...line.split(" ")], world);
+    const ran = await wf("run --input query=hello");
+    expect(JSON.parse(ran.out), ran.err).toMatchObject({ status: "succeeded" });
+    expect((await wf("run --input query=hello -o name")).out).toMatch(/^[\w-]{36}\n$/);
+    // What is text by its flag stays text; only a format on the line would contradict it.
+    expect((await wf("run --input query=hello --text")).out).toBe("hello");
+    expect((await wf("run --input query=hello --text --json")).exit).toBe(2);
+    const missing = await wf("show 00000000-0000-4000-8000-000000000000");
+    expect(JSON.parse(missing.err)).toMatchObject({ error: { code: "not-found", exit: 3 } });
+    expect((await wf("show 00000000-0000-4000-8000-000000000000 -o tsv")).err).toMatch(/^error: /);
+    expect((await wf("run --blocking --detach --help")).out).toContain("Usage");
+    expect((await wf("shwo")).err).toMatch(/^error: /);
+  });
+
   test("a stored key is never sent to another base URL", async () => {
     const folder = await temporaryFolder();
     const world = { folder, env: { KB_BASE_URL: "", KB_KEY: "", KB_PROFILE: "" } };

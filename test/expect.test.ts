@@ -229,7 +229,9 @@ describe("what was not seen is not met", () => {
   const last = run.slice(-1);
   const detail = http(200, JSON.stringify({ id: idOf(run), status: "succeeded", error: null }));
   const unseen =
-    "not every node was seen: watching began after the run did, or the line was cut at its end";
+    "not every node was seen: watching began after the run did, the line was cut at its end, or the recording is damaged";
+  const unwatched =
+    "not all of the run was watched, and nothing tells of retries and pauses meanwhile";
 
   test("when the run ends while the line is cut", async () => {
     const { baseUrl } = await rawServer(
@@ -262,15 +264,51 @@ describe("what was not seen is not met", () => {
     const [, , , cut = 0] = endsOf(run);
     const ran = await follow(
       run,
-      ["node Escalate did not run", "node Start was not retried", "no retries", "run succeeded"],
+      [
+        "node Escalate did not run",
+        "node Start was not retried",
+        "no retries",
+        "no pauses",
+        "run succeeded",
+      ],
       { flags: ["--follow"], cuts: [{ at: cut, how: "end", lost: 1, refusals: [] }] },
     );
-    const retries = "the line was cut, and nothing tells of retries meanwhile";
     expect(lines(ran.err)).toEqual([
       "✓ ok      node Escalate did not run: it did not run",
-      `✗ failed  node Start was not retried: ${retries}`,
-      `✗ failed  no retries: ${retries}`,
+      `✗ failed  node Start was not retried: ${unwatched}`,
+      `✗ failed  no retries: ${unwatched}`,
+      `✗ failed  no pauses: ${unwatched}`,
       "✓ ok      run succeeded: it ended as succeeded",
+    ]);
+  });
+
+  test("nor are retries and pauses when watching begins with a snapshot", async () => {
+    const title = "node that is retried twice, then fails";
+    const retried = recordedRun(title);
+    const second = retried.findLastIndex(({ event }) => event === "node_retry");
+    const at = endsOf(retried)[second - 1] ?? 0;
+    const server = await playedRun(retried, [{ at, how: "end", lost: 0, refusals: [] }]);
+    const env = { KB_BASE_URL: server.baseUrl, KB_APP_KEY: "app-x" };
+    expect((await cli(["wf", "events", idOf(retried)], { env })).exit).toBe(13);
+    const expected = [
+      "node Unsteady was retried at most 1 time",
+      "node Unsteady was retried at least 1 time",
+      "node Start was not retried",
+      "no retries",
+      "no pauses",
+      "node Unsteady ran 1 time",
+    ];
+    const ran = await cli(
+      ["wf", "events", idOf(retried), "-F", ...expected.flatMap((each) => ["--expect", each])],
+      { env },
+    );
+    expect(lines(ran.err)).toEqual([
+      `✗ failed  node Unsteady was retried at most 1 time: ${unwatched}`,
+      "✓ ok      node Unsteady was retried at least 1 time: it was retried 1 time",
+      `✗ failed  node Start was not retried: ${unwatched}`,
+      '✗ failed  no retries: node "Unsteady" was retried 1 time',
+      `✗ failed  no pauses: ${unwatched}`,
+      "✓ ok      node Unsteady ran 1 time: it ran 1 time",
     ]);
   });
 });

@@ -1,7 +1,10 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { clock, logServer, logsOf, start, uuid } from "./log-server.ts";
 import type { Log } from "./log-server.ts";
-import { cli } from "./support.ts";
+import { cli, temporaryFolder } from "./support.ts";
+import type { World } from "./support.ts";
 
 const idsIn = (out: string): string[] =>
   out
@@ -123,6 +126,7 @@ async function followed(
   first: readonly Log[],
   turns: readonly ((logs: Log[]) => void)[],
   failures: readonly number[] = [],
+  world: World = {},
 ) {
   const logs = [...first];
   const stop = new AbortController();
@@ -144,7 +148,12 @@ async function followed(
     },
   });
   const waits: number[] = [];
-  const ran = await cli(["wf", "logs", "--follow", ...argv], { env, signal: stop.signal, waits });
+  const ran = await cli(["wf", "logs", "--follow", ...argv], {
+    ...world,
+    env: { ...env, ...world.env },
+    signal: stop.signal,
+    waits,
+  });
   return { ...ran, seen, waits };
 }
 
@@ -158,6 +167,15 @@ const setStatus = (number: number, status: string) => (logs: Log[]) => {
   if (found) found.status = status;
 };
 const nothing = () => {};
+
+/** A folder with a profile t that names this format. */
+async function folderWith(output: string): Promise<string> {
+  const folder = await temporaryFolder();
+  await mkdir(join(folder, "config"));
+  const profiles = JSON.stringify({ profiles: { t: { output } } });
+  await writeFile(join(folder, "config", "profiles.json"), profiles);
+  return folder;
+}
 
 describe("wf logs --follow", () => {
   test("begins with the newest rows, oldest first, then prints new ones once each", async () => {
@@ -225,6 +243,31 @@ describe("wf logs --follow", () => {
       ...ids(...Array.from({ length: 240 }, (_, index) => index + 10)),
       uuid(999),
     ]);
+  });
+
+  test("in the format that a profile names it prints as with -o, errors too", async () => {
+    const folder = await folderWith("json");
+    const first = [log(1, start), log(2, start + 1)];
+    const { exit, out, err } = await followed(["-p", "t", "-L", "2"], first, [], [], { folder });
+    expect(exit).toBe(130);
+    expect(idsIn(out)).toEqual(ids(1, 2));
+    expect(JSON.parse(err)).toMatchObject({ error: { code: "interrupted" } });
+  });
+
+  test("is refused where the settings name a format that waits for the last row", async () => {
+    const folder = await folderWith("yaml");
+    const refused = (argv: readonly string[], world: World) => followed(argv, [], [], [], world);
+    const byVariable = await refused([], { env: { KB_OUTPUT: "yaml" } });
+    const byProfile = await refused(["-p", "t"], { folder });
+    for (const [{ exit, err, seen }, source] of [
+      [byVariable, "KB_OUTPUT"],
+      [byProfile, "profile t"],
+    ] as const) {
+      expect([exit, seen]).toEqual([2, []]);
+      expect(err).toContain(`format yaml (${source}) waits for the last row, and --follow has no`);
+    }
+    const json = await followed(["--json"], [], [], [], { env: { KB_OUTPUT: "yaml" } });
+    expect(json.exit).toBe(130);
   });
 
   test("survives nine failed looks, and gives up after ten with the way to go on", async () => {

@@ -75,7 +75,13 @@ function snapshot(happened: readonly Played[]): string[] {
     if (event.event === "human_input_form_filled") forms.delete(String(data["node_id"]));
     if (event.event === "workflow_paused") paused = event;
   }
-  const poor = { inputs: null, outputs: null, process_data: null, error: null };
+  const poor = {
+    inputs: null,
+    outputs: null,
+    process_data: null,
+    error: null,
+    inputs_truncated: undefined,
+  };
   const said: object[] = [
     { ...first.data, data: { ...inner(first), reason: "initial" } },
     ...("conversation_id" in first.data

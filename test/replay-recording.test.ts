@@ -1,6 +1,6 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { recordedFile, timedEvents } from "./recorded-file.ts";
 import { cli, temporaryFolder } from "./support.ts";
 import type { World } from "./support.ts";
@@ -129,4 +129,99 @@ test("expectations measure by the times of the recording, at any speed", async (
   await writeFile(path, all.replace(/"elapsed_time":6\.\d+/g, '"elapsed_time":null'));
   const took = await replay([path, "--expect", "run took more than 4s", "-q"]);
   expect(took.exit, took.err).toBe(0);
+});
+
+/** Replays the recording with each expectation; what was said of each. */
+async function judged(path: string, expected: readonly string[]) {
+  const ran = await replay([path, ...expected.flatMap((each) => ["--expect", each])]);
+  const said = ran.err.split("\n").filter((line) => /^[✓✗] /.test(line));
+  return { exit: ran.exit, said };
+}
+
+describe("of a redacted recording", () => {
+  /** As `--redact` writes a run with these outputs. */
+  const redacted = async (outputs: object, head = '{"recording":1,"redacted":true}') => {
+    const path = join(home, "redacted.jsonl");
+    const event = (kind: string, data: object) =>
+      JSON.stringify({ at: 0, event: { event: kind, workflow_run_id: "r", data } });
+    const lines = [
+      head,
+      event("workflow_started", { id: "r", reason: "initial" }),
+      event("text_chunk", { text: "<9 characters>" }),
+      event("workflow_finished", { status: "failed", error: "<14 characters>", outputs }),
+    ];
+    await writeFile(path, `${lines.join("\n")}\n`);
+    return path;
+  };
+  const unmet = [
+    'output query does not contain "secret"',
+    'output query is not "topsecret"',
+    "output items is not [1]",
+    "output score < 5",
+    'text does not contain "secret"',
+    "error does not match /refused/",
+  ];
+
+  test("no claim about a text or a number is met, whatever it says", async () => {
+    const outputs = { query: "<9 characters>", items: ["<number>"], score: "<number>" };
+    const { exit, said } = await judged(await redacted(outputs), unmet);
+    expect(exit).toBe(14);
+    expect(said).toEqual(unmet.map((each) => `✗ failed  ${each}: it was redacted`));
+  });
+
+  test("nor where the line that says so is damaged", async () => {
+    const path = await redacted({ query: "<9 characters>" }, '{"recording":1,"redac');
+    const { said } = await judged(path, unmet.slice(0, 1));
+    expect(said).toEqual([`✗ failed  ${unmet[0]}: it was redacted`]);
+  });
+
+  test("what it holds as it was can be told", async () => {
+    const path = await redacted({ query: "<9 characters>", fine: true, none: "", gone: null });
+    const { exit, said } = await judged(path, [
+      "run failed",
+      "output query exists",
+      "output answer does not exist",
+      "output fine is true",
+      "output fine is not false",
+      'output none is ""',
+      "error exists",
+    ]);
+    expect(exit, said.join("\n")).toBe(0);
+  });
+});
+
+describe("of a damaged recording", () => {
+  test("nothing is met that a damaged line could deny", async () => {
+    const path = await recordedFile(join(home, "damaged.jsonl"), "run, streaming", {
+      change: (raw) => (/"title": ?"End"/.test(raw) ? raw.slice(0, -20) : raw),
+    });
+    const expected = [
+      'node "End" did not run',
+      "node Start ran at most 1 time",
+      "node Start succeeded",
+      "no errors",
+      "no retries",
+      "no pauses",
+      "no gaps",
+    ];
+    const { exit, said } = await judged(path, [...expected, "node Start ran", "run succeeded"]);
+    expect(exit).toBe(14);
+    expect(said.map((line) => line.split(":")[0])).toEqual([
+      ...expected.map((each) => `✗ failed  ${each}`),
+      "✓ ok      node Start ran",
+      "✓ ok      run succeeded",
+    ]);
+  });
+
+  test("a failure whose error is lost has one all the same", async () => {
+    const path = await recordedFile(join(home, "lost.jsonl"), "run that fails, streaming", {
+      change: (raw) => (raw.includes('"workflow_finished"') ? raw.slice(0, -20) : raw),
+      end: '{"end":{"exit":9,"why":"failed"}}\n',
+    });
+    const { said } = await judged(path, ["error does not exist", "run failed"]);
+    expect(said).toEqual([
+      "✗ failed  error does not exist: the error was not seen",
+      "✓ ok      run failed: it ended as failed",
+    ]);
+  });
 });

@@ -208,13 +208,56 @@ test("of a run that is over what is left is compared", async () => {
   expect(ran.out).not.toContain("# Nodes");
 });
 
-test("of a redacted recording it says why outputs differ", async () => {
-  const a = await written(runOf([node("A", 0, 10)], { outputs: { x: "text" } }));
-  const b = join(home, "redacted.jsonl");
-  const text = (await readFile(a, "utf8")).replace('"text"', '"<4 characters>"');
-  await writeFile(b, text.replace('{"recording":1}', '{"recording":1,"redacted":true}'));
-  const ran = await diff([a, b]);
-  expect(ran.out).toContain(`# The texts of ${b} were redacted: outputs cannot be compared.`);
+describe("of redacted recordings outputs and text are not compared", () => {
+  const said = (text: string) =>
+    written([[0, "text_chunk", { text }], ...runOf([node("A", 0, 10)], { outputs: { x: text } })]);
+  const redacted = async (text: string) => {
+    const path = await said(`<${text.length} characters>`);
+    const plain = await readFile(path, "utf8");
+    await writeFile(path, plain.replace('{"recording":1}', '{"recording":1,"redacted":true}'));
+    return path;
+  };
+  const note = (path: string) =>
+    `# The texts of ${path} were redacted: outputs cannot be compared.`;
+
+  test("where both are", async () => {
+    const [a, b] = [await redacted("abcdef"), await redacted("ghijkl")];
+    const ran = await diff([a, b, "--exit-code"]);
+    expect(ran.exit, ran.err).toBe(0);
+    expect(rowsOf(ran.out)).toEqual(
+      expect.arrayContaining(["# No difference in status and path.", note(a), note(b)]),
+    );
+    const data = JSON.parse((await diff([a, b, "-o", "json"])).out) as object;
+    expect(data).toMatchObject({ differences: [], outputs: null, text: null });
+  });
+
+  test("where one is", async () => {
+    const [a, b] = [await said("abcdef"), await redacted("abcdef")];
+    const ran = await diff([a, b, "--exit-code"]);
+    expect(ran.exit, ran.err).toBe(0);
+    expect(ran.out).toContain(note(b));
+    expect(ran.out).not.toContain(note(a));
+  });
+});
+
+test("of damaged recordings it says that a part is missing", async () => {
+  const whole = await fileOf("run, streaming");
+  const damaged = await fileOf("run, streaming", (raw) =>
+    raw.includes('"workflow_finished"') ? raw.slice(0, -20) : raw,
+  );
+  await writeFile(
+    damaged,
+    `${await readFile(damaged, "utf8")}{"end":{"exit":0,"why":"succeeded"}}\n`,
+  );
+  const ran = await diff([whole, damaged, "--exit-code"]);
+  expect(ran.exit, ran.err).toBe(0);
+  expect(rowsOf(ran.out)).toEqual(
+    expect.arrayContaining([
+      "# No difference in status and path.",
+      `# A part of ${damaged} is missing: so may nodes and rounds of loops be.`,
+      `# The outputs of ${damaged} are not known.`,
+    ]),
+  );
 });
 
 test("standard input can be one of the two", async () => {

@@ -70,7 +70,7 @@ export async function perform(
   const session = openSession(command, options, host, tell, trail);
   try {
     const settings = await session.settings();
-    const style = styleFor(globals, host, settings.output.value || undefined, outcomes);
+    const style = styleFor(globals, host, await session.output(), outcomes);
     await checkStyle(outcomes, style);
     const sources = sourcesOf(host);
     const table = await tableOf(name, bytes);

@@ -45,13 +45,12 @@ export async function perform(
     const sources = sourcesOf(host);
     const input = await checkedInput(command, typed, sources);
     const extra = await extraBody(globals, sources);
-    const output =
-      command.key !== undefined ? (await session.settings()).output.value : host.env["KB_OUTPUT"];
+    const output = await session.output();
     // A task's parameters were checked as its own, so this is its input.
     const returns =
       command.task?.output?.(input as never, session.context.asked.format) ?? command.returns;
     const style = {
-      ...styleFor(globals, host, output || undefined, returns),
+      ...styleFor(globals, host, output, returns),
       ...(wantsRedraw(host, host.stdout) && { screen }),
     };
     // A dry run prints requests, no answer, so nothing to print answers with is loaded.

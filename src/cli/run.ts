@@ -50,7 +50,7 @@ export async function run(argv: readonly string[], outside: Outside): Promise<nu
   } catch (error) {
     const failure = asFailure(error, Object.values(outside.folders));
     const { tell } = await import("./tell.ts");
-    await tell(failure, argv, globals, host);
+    await tell(failure, argv, globals, trail, host);
     // A line that was wrong needs no report: its error says all.
     if (trail.count > 0 || failure.told.code === "bug") {
       const { keep } = await import("./keep.ts");

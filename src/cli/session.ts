@@ -10,7 +10,7 @@ import { requestFor } from "../api/request.ts";
 import type { HttpRequest, Values } from "../api/request.ts";
 import type { CallOptions, Context, Raw, WindowOptions } from "../commands/task.ts";
 import { masked, settingsFor, targetOf } from "../config/settings.ts";
-import type { Settings, TargetFlags } from "../config/settings.ts";
+import type { Setting, Settings, TargetFlags } from "../config/settings.ts";
 import { CliError } from "../errors.ts";
 import { asFailure } from "./failure.ts";
 import type { Host } from "../host.ts";
@@ -41,6 +41,8 @@ const longestIdle = 1_260_000;
 export interface Session {
   readonly context: Context;
   readonly settings: () => Promise<Settings>;
+  /** The format that flag or settings name for the output; `asked` tells it from then on. */
+  readonly output: () => Promise<string | undefined>;
   /** One request; paging and further body fields come from the engine. */
   call(row: AnyOperation, input: Values, options?: CallOptions & Adding): Promise<unknown>;
   /** Rows of a list, as many as wanted. */
@@ -87,6 +89,21 @@ export function openSession(
     (found ??= settingsFor(flags, host, {
       key: command.key ?? (command.requests ? "both" : undefined),
     }));
+
+  const typed = globals.json || globals.jq !== undefined ? "json" : globals.output;
+  let named: Setting = { value: undefined, source: "not set" };
+  const output = async () => {
+    // What talks to no server does without a profile.
+    named =
+      command.key !== undefined
+        ? (await settings()).output
+        : {
+            value: globals.output ?? (host.env["KB_OUTPUT"] || undefined),
+            source: globals.output === undefined ? "KB_OUTPUT" : "-o",
+          };
+    trail.output = named.value;
+    return named.value;
+  };
 
   const ended = new AbortController();
   const late = new AbortController();
@@ -332,12 +349,14 @@ export function openSession(
     confirm: (question) => confirm(question, options, host, signal),
     asked: {
       dryRun: Boolean(globals.dryRun || globals.curl),
-      format:
-        globals.json || globals.jq !== undefined
-          ? "json"
-          : (globals.output ?? (host.env["KB_OUTPUT"] || undefined)),
+      get format() {
+        return typed ?? named.value;
+      },
+      typed,
       rows: wantedRows(command, globals),
-      gathers: gathering(globals),
+      get gathers() {
+        return gathering(globals, typed ?? named.value, named.source);
+      },
       get input() {
         return options.input;
       },
@@ -351,6 +370,7 @@ export function openSession(
   const session: Session = {
     context,
     settings,
+    output,
     call,
     rows,
     open,

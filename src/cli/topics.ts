@@ -98,7 +98,8 @@ variable counts as unset. \`config explain\` shows where each value comes from.
   headers and fields, signatures and passwords in addresses. --redact replaces
   every text and number of inputs, outputs, answers, forms and errors by its
   length or kind. Titles and ids of nodes, names of fields, states, times and
-  tokens stay, so that timeline, diff of the path and --expect still work.`,
+  tokens stay, so that timeline, diff of the path and what --expect says of
+  them still work.`,
   expect: `Expectations
 
   --expect takes a sentence about the run, or a YAML file of them, and can be
@@ -131,8 +132,9 @@ variable counts as unset. \`config explain\` shows where each value comes from.
 
   A node that ran several times meets a sentence when it does each time; it
   comes before another by its first time. Patterns are looked for in the first
-  65536 characters, for a second. What cannot be told, such as what happened
-  while the line was cut, is not met.
+  65536 characters, for a second. What cannot be told is not met: what happened
+  while the line was cut or stood in damaged lines of a recording, retries and
+  pauses before watching began, texts and numbers that were redacted.
 
   A file holds sentences under checks, and short forms for common ones:
 

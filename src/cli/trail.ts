@@ -17,11 +17,13 @@ export interface Try {
   request?: HttpRequest | undefined;
 }
 
-/** What a command line sent, for the report of a failure; the last tries only. */
+/** What a command line did until it failed, for those who tell of it; the last tries only. */
 export interface Trail {
   readonly tries: Try[];
   /** How many there were in all. */
   count: number;
+  /** The format that the settings name for output, once they were read. */
+  output?: string | undefined;
 }
 
 /** Tries that are remembered. */

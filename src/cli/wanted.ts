@@ -19,12 +19,18 @@ export function wantedRows({ returns }: Command, { limit, all, page }: Globals):
   return { limit: returns.kind === "list" ? Infinity : usualRows, page: number, byDefault: true };
 }
 
-/** The flag that makes output wait for the last row, if one was given. */
-export const gathering = ({ sort, reverse, output }: Globals): string | undefined =>
+/** What makes output wait for the last row, if anything does: a flag, or a format of the settings. */
+export const gathering = (
+  { sort, reverse }: Globals,
+  format: string | undefined,
+  source: string,
+): string | undefined =>
   sort !== undefined
     ? "--sort"
     : reverse
       ? "--reverse"
-      : output === "md" || output === "yaml"
-        ? `-o ${output}`
+      : format === "md" || format === "yaml"
+        ? source === "-o"
+          ? `-o ${format}`
+          : `the output format ${format} (${source})`
         : undefined;

@@ -4,7 +4,7 @@ import { fromDifference } from "./json-difference.ts";
 import type { Difference } from "./json-difference.ts";
 import type { NodePair, NodeSide, Reversal } from "./node-pairs.ts";
 import { eachSpan, spansOf } from "./node-spans.ts";
-import { sameEnd, tookOf } from "./run-comparison.ts";
+import { outputsKnown, sameEnd, tookOf } from "./run-comparison.ts";
 import type { Comparison } from "./run-comparison.ts";
 import type { Traced } from "./traced.ts";
 
@@ -16,7 +16,7 @@ export function diffReport(compared: Comparison): Report {
     sections: [
       runSection(compared),
       ...(nodes ? [nodeSection(nodes, compared.reversed)] : []),
-      ...(outputs.length > 0 ? [outputSection(outputs)] : []),
+      ...(outputs && outputs.length > 0 ? [outputSection(outputs)] : []),
       ...(text ? [textSection(text)] : []),
     ],
   };
@@ -38,11 +38,13 @@ function dataOf({ a, b, nodes, reversed, outputs, text, slower, aspects }: Compa
         }))
       : null,
     reversed,
-    outputs: outputs.map(({ path, a: one, b: other }) => ({
-      path,
-      ...(one !== undefined && { a: one }),
-      ...(other !== undefined && { b: other }),
-    })),
+    outputs: outputs
+      ? outputs.map(({ path, a: one, b: other }) => ({
+          path,
+          ...(one !== undefined && { a: one }),
+          ...(other !== undefined && { b: other }),
+        }))
+      : null,
     text: text ? { a: text[0], b: text[1] } : null,
     slower,
   };
@@ -58,7 +60,7 @@ const runData = (traced: Traced) => ({
   steps: traced.trace.steps ?? null,
   pauses: traced.trace.pauses,
   gaps: traced.trace.gaps,
-  redacted: traced.redacted,
+  redacted: traced.trace.redacted,
 });
 
 const sideData = ({ runs, state, took, tokens, retries }: NodeSide) => ({
@@ -87,7 +89,7 @@ const measurable = 10;
 
 const label = (text: string, right = false) => ({ label: text, ...(right && { right }) });
 
-function runSection({ a, b, aspects, nodes, slower }: Comparison): Section {
+function runSection({ a, b, aspects, nodes, outputs, slower }: Comparison): Section {
   const [left, right] = [a.trace, b.trace];
   const rows: Cell[][] = [
     ["run", left.runId ?? a.place, right.runId ?? b.place, null],
@@ -103,23 +105,33 @@ function runSection({ a, b, aspects, nodes, slower }: Comparison): Section {
   ];
   const errors: Cell[] = ["error", left.error ?? null, right.error ?? null, null];
   const unseen = [a, b].filter(({ trace }) => trace.nodes.length === 0);
-  const cut = [a, b].filter(({ trace }) => trace.gaps > 0);
+  const partial = [a, b].filter(({ trace }) => trace.gaps > 0);
+  const unknown = [a, b].filter((each) => !outputsKnown(each));
+  const compared = ["status", ...(nodes ? ["path"] : []), ...(outputs ? ["outputs"] : [])];
   return {
     columns: [label(""), label("a"), label("b"), label("change", true)],
     rows: left.error !== undefined || right.error !== undefined ? [...rows, errors] : rows,
     notes: [
       aspects.length === 0
-        ? `No difference in ${nodes ? "status, path and outputs" : "status and outputs"}.`
+        ? `No difference in ${listed(compared)}.`
         : `They differ in ${aspects.join(", ")}.`,
       ...(slower.length > 0 ? [`Slower than --timing allows: ${slower.join(", ")}.`] : []),
       ...unseen.map(({ place }) => `The nodes of ${place} are not known: the run was over.`),
-      ...cut.map(({ place }) => `The line of ${place} was cut: rounds of loops may be missing.`),
-      ...(a.redacted !== b.redacted
-        ? [`The texts of ${(a.redacted ? a : b).place} were redacted: outputs cannot be compared.`]
-        : []),
+      ...partial.map(
+        ({ place }) => `A part of ${place} is missing: so may nodes and rounds of loops be.`,
+      ),
+      ...unknown.map(({ place, trace }) =>
+        trace.redacted
+          ? `The texts of ${place} were redacted: outputs cannot be compared.`
+          : `The outputs of ${place} are not known.`,
+      ),
     ],
   };
 }
+
+/** `status, path and outputs` */
+const listed = (words: readonly string[]): string =>
+  words.join(", ").replace(/, (?=[^,]*$)/, " and ");
 
 /** How many nodes ran; nothing where that is not known. */
 const countOf = ({ trace }: Traced): number | null =>

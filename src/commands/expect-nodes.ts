@@ -1,7 +1,7 @@
 import { nearest } from "../nearest.ts";
 import { counted, inSeconds, quoted, within } from "./expect-check.ts";
 import type { Amount, Finding } from "./expect-check.ts";
-import { ofAllNodes, retriesUnseen, unseen } from "./expect-run.ts";
+import { ofAllNodes, ofAllTime, unseen } from "./expect-run.ts";
 import type { NodeRun, RunTrace } from "../run-trace.ts";
 
 /** How a sentence names nodes: by title or id, or by type. */
@@ -32,15 +32,15 @@ const absent = (trace: RunTrace, { text, byType }: NodeName): Finding => {
   return { passed: false, actual: `no ${what} ran${meant}, only ${list}` };
 };
 
-/** The finding of the first run of the node that fails, or of the last one. */
+/** The finding of the first run of the node that fails, or of the last one if all runs were seen. */
 function ofEach(trace: RunTrace, name: NodeName, test: (node: NodeRun) => Finding): Finding {
   const findings = runsOf(trace, name).map(test);
   const failed = findings.findIndex(({ passed }) => !passed);
   const told = findings[failed] ?? findings.at(-1);
   if (told === undefined) return absent(trace, name);
-  if (findings.length === 1) return told;
+  if (findings.length === 1) return ofAllNodes(trace, told);
   const which = told.passed ? `${findings.length} times, the last time` : `time ${failed + 1}`;
-  return { ...told, actual: `${which} ${told.actual}` };
+  return ofAllNodes(trace, { ...told, actual: `${which} ${told.actual}` });
 }
 
 /** Statuses that each word of a sentence stands for: an exception is a failure that was caught. */
@@ -95,10 +95,8 @@ export function nodeRan(trace: RunTrace, name: NodeName, amount: Amount): Findin
 export const nodeRetried = (trace: RunTrace, name: NodeName, amount: Amount): Finding =>
   ofEach(trace, name, ({ retries }) => {
     const passed = within(amount, retries);
-    if (passed && trace.gaps > 0 && !within(amount, Infinity))
-      return { passed: false, actual: retriesUnseen };
-    const actual = retries === 0 ? "was not retried" : `was retried ${counted(retries, "time")}`;
-    return { passed, actual: `it ${actual}` };
+    const actual = `it was ${retries === 0 ? "not retried" : `retried ${counted(retries, "time")}`}`;
+    return within(amount, Infinity) ? { passed, actual } : ofAllTime(trace, { passed, actual });
   });
 
 /** Tokens of all the times the node ran together. */
@@ -108,7 +106,8 @@ export function nodeUsed(trace: RunTrace, name: NodeName, amount: Amount): Findi
   if (runs.every(({ tokens }) => tokens === undefined))
     return { passed: false, actual: "the server did not count its tokens" };
   const tokens = runs.reduce((sum, node) => sum + (node.tokens ?? 0), 0);
-  return { passed: within(amount, tokens), actual: `it used ${counted(tokens, "token")}` };
+  const finding = { passed: within(amount, tokens), actual: `it used ${counted(tokens, "token")}` };
+  return within(amount, Infinity) ? finding : ofAllNodes(trace, finding);
 }
 
 /** Had the one ended when the other began, the first time that each ran? */
@@ -121,5 +120,5 @@ export function inOrder(trace: RunTrace, before: NodeName, after: NodeName): Fin
     return { passed: false, actual: `${quoted(second.title)} began first` };
   const passed = first.endedWith !== undefined && first.endedWith < second.beganWith;
   const late = `${quoted(first.title)} had not ended when ${quoted(second.title)} began`;
-  return { passed, actual: passed ? "they ran in this order" : late };
+  return ofAllNodes(trace, { passed, actual: passed ? "they ran in this order" : late });
 }

@@ -56,10 +56,9 @@ export const faults = {
       const times = counted(first.retries, "time");
       return { passed: false, actual: `node ${quoted(first.title)} was retried ${times}` };
     }
-    if (trace.gaps > 0) return { passed: false, actual: retriesUnseen };
-    return ofAllNodes(trace, { passed: true, actual: "there was none" });
+    return ofAllTime(trace, { passed: true, actual: "there was none" });
   },
-  pauses: ({ pauses }: RunTrace): Finding => none(pauses, "pause"),
+  pauses: (trace: RunTrace): Finding => ofAllTime(trace, none(trace.pauses, "pause")),
 };
 
 const none = (count: number, noun: string): Finding => ({
@@ -69,11 +68,18 @@ const none = (count: number, noun: string): Finding => ({
 
 /** Why nothing can be said of nodes that no event told of. */
 export const unseen =
-  "not every node was seen: watching began after the run did, or the line was cut at its end";
+  "not every node was seen: watching began after the run did, the line was cut at its end, or the recording is damaged";
 
-/** A cut line loses retries for good (server §15.6). */
-export const retriesUnseen = "the line was cut, and nothing tells of retries meanwhile";
+/** Why nothing can be said of what no snapshot tells (server §15.6). */
+const unwatched =
+  "not all of the run was watched, and nothing tells of retries and pauses meanwhile";
 
 /** That something did not happen can only be said when all nodes were seen. */
 export const ofAllNodes = (trace: RunTrace, finding: Finding): Finding =>
   finding.passed && trace.nodesMissing ? { passed: false, actual: unseen } : finding;
+
+/** That nothing was retried and nobody waited can only be said when all of the run was watched. */
+export const ofAllTime = (trace: RunTrace, finding: Finding): Finding =>
+  finding.passed && trace.unwatched
+    ? { passed: false, actual: unwatched }
+    : ofAllNodes(trace, finding);

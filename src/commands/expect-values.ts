@@ -4,6 +4,7 @@ import { isObject, valueAt } from "../json.ts";
 import { nearest } from "../nearest.ts";
 import { quoted } from "./expect-check.ts";
 import type { Finding } from "./expect-check.ts";
+import { structureOf } from "./redaction.ts";
 import type { RunTrace } from "../run-trace.ts";
 
 /** What is asked of a value that is there: `passed` is undefined where nobody can tell. */
@@ -113,12 +114,12 @@ export const output =
  * The text of the answer. Where the stream may have had only a part of it, or has it in a wrong
  * order, the outputs have the whole (server §15.6, §18).
  */
-export const text: Subject = ({ text: streamed, outputs, gaps, pauses }) => {
+export const text: Subject = ({ text: streamed, outputs, unwatched, pauses }) => {
   const whole = wholeText(outputs);
-  const partial = gaps > 0 || pauses > 0;
+  const partial = unwatched || pauses > 0;
   if (whole !== undefined && (partial || whole.includes(streamed)))
     return { value: whole, absent: "" };
-  if (gaps > 0) return { value: undefined, absent: "a part of it was lost", unknown: true };
+  if (unwatched) return { value: undefined, absent: "a part of it was lost", unknown: true };
   return { value: streamed === "" ? undefined : streamed, absent: "the run has none" };
 };
 
@@ -130,13 +131,21 @@ function wholeText(outputs: unknown): string | undefined {
   return more.length === 0 ? first : undefined;
 }
 
-export const error: Subject = ({ error: value }) => ({ value, absent: "the run has none" });
+/** The error of the run; the event that tells it can be lost, a run does not fail without one. */
+export const error: Subject = ({ error: value, status }) =>
+  value === undefined && (status === "failed" || status === "stopped")
+    ? { value, absent: "the error was not seen", unknown: true }
+    : { value, absent: "the run has none" };
+
+/** Does a redacted recording hold the value itself? It leaves alone what has no text and no number. */
+const isAsItWas = (value: unknown): boolean => isDeepStrictEqual(structureOf(value), value);
 
 /** Does the value meet the claim? One that is not there meets none. */
 export function claimed(subject: Subject, claim: Claim): (trace: RunTrace) => Finding {
   return (trace) => {
     const { value, absent } = subject(trace);
     if (value === undefined) return { passed: false, actual: absent };
+    if (trace.redacted && !isAsItWas(value)) return { passed: false, actual: "it was redacted" };
     const { passed, actual } = claim(value);
     return { passed: passed === true, actual };
   };

@@ -1,6 +1,7 @@
 import type { ServerEvent } from "../api/events.ts";
 import { CliError, diskProblem } from "../errors.ts";
 import { isObject } from "../json.ts";
+import type { RunTrace } from "../run-trace.ts";
 import { linesOf } from "./lines.ts";
 import type { Line } from "./lines.ts";
 import { recordingVersion } from "./recording.ts";
@@ -19,8 +20,20 @@ export interface Read {
   readonly end: Ending | undefined;
   /** Are times those at which the events came? Otherwise they are whole seconds of the server. */
   readonly timed: boolean;
-  /** Were texts replaced by their lengths? */
+  /** Were texts replaced by their lengths? Taken for true where nobody knows. */
   readonly redacted: boolean;
+  /** Lines that could not be read. */
+  readonly damaged: number;
+}
+
+/** Marks in the trace of a recording what its events cannot tell. */
+export function markUnseen(trace: RunTrace, { damaged, redacted }: Read): void {
+  trace.redacted = redacted;
+  if (damaged === 0) return;
+  // No line says what stood in another one, so nothing that comes later makes up for it.
+  trace.gaps++;
+  trace.nodesMissing = true;
+  trace.unwatched = true;
 }
 
 /** Damaged lines that are named one by one. */
@@ -70,7 +83,7 @@ export async function* readRecording(
   if (used === 0 && first) throw wrong(noRecording(first.problem), first.line);
   if (events === 0) throw wrong("it holds no event");
   if (damaged > mostNamed) await context.notice(`${name}: ${damaged} damaged lines were left out`);
-  return reader.sum();
+  return reader.sum(damaged);
 }
 
 const noRecording = (problem: string) => `${problem}, and this is no recording of a run`;
@@ -92,7 +105,7 @@ async function* bytesOf(
 function eventReader(wrong: (problem: string, line: number) => CliError) {
   let end: Ending | undefined;
   let timed = true;
-  let redacted = false;
+  let redacted: boolean | undefined;
   /** ms since the epoch. */
   let start: number | undefined;
   /** ms since the first event. */
@@ -133,7 +146,15 @@ function eventReader(wrong: (problem: string, line: number) => CliError) {
     return "it is no event";
   };
 
-  return { read, sum: (): Read => ({ end, timed, redacted }) };
+  const sum = (damaged: number): Read => ({
+    end,
+    timed,
+    // The line that would say so can be a damaged one. What `wf events` printed never is.
+    redacted: redacted ?? (timed && damaged > 0),
+    damaged,
+  });
+
+  return { read, sum };
 }
 
 function jsonIn(text: string): unknown {

@@ -15,7 +15,8 @@ export interface Comparison {
   /** Undefined where the nodes of one of them are not known. */
   readonly nodes: readonly NodePair[] | undefined;
   readonly reversed: readonly Reversal[];
-  readonly outputs: readonly Difference[];
+  /** Undefined where those of one of them are not known. */
+  readonly outputs: readonly Difference[] | undefined;
   /** Undefined where it is the same, not known in full, or the outputs tell the difference. */
   readonly text: readonly [a: string, b: string] | undefined;
   /** What took longer in the second run than the limit allows. */
@@ -30,13 +31,16 @@ export function comparison(a: Traced, b: Traced, limit: number | undefined): Com
   const known = a.trace.nodes.length > 0 && b.trace.nodes.length > 0;
   const nodes = known ? nodePairs(spansOf(a.trace).top, spansOf(b.trace).top) : undefined;
   const reversed = nodes ? reversals(nodes) : [];
-  const outputs = [...differences(a.trace.outputs, b.trace.outputs)];
-  const text = outputs.length > 0 ? undefined : textDifference(a, b);
+  const outputs =
+    outputsKnown(a) && outputsKnown(b)
+      ? [...differences(a.trace.outputs, b.trace.outputs)]
+      : undefined;
+  const text = outputs && outputs.length > 0 ? undefined : textDifference(a, b);
   const slower = limit === undefined ? [] : slowerOnes(a, b, nodes ?? [], limit);
   const differs: Readonly<Record<Aspect, boolean>> = {
     status: a.trace.status !== b.trace.status,
     path: reversed.length > 0 || (nodes ?? []).some(({ a: one, b: other }) => !sameEnd(one, other)),
-    outputs: outputs.length > 0,
+    outputs: (outputs ?? []).length > 0,
     text: text !== undefined,
     timing: slower.length > 0,
   };
@@ -48,10 +52,14 @@ export function comparison(a: Traced, b: Traced, limit: number | undefined): Com
 export const sameEnd = (a: NodeSide | undefined, b: NodeSide | undefined): boolean =>
   a?.runs === b?.runs && a?.state === b?.state;
 
+/** Were the outputs seen, and are they those of the run, not lengths in their place? */
+export const outputsKnown = ({ trace }: Traced): boolean =>
+  trace.outputs !== undefined && !trace.redacted;
+
 /** Streamed texts, where all of both was seen: a pause and a cut leave parts out (server §15.6, §18). */
 function textDifference(a: Traced, b: Traced): Comparison["text"] {
   const isWhole = ({ trace }: Traced) =>
-    trace.gaps === 0 && trace.pauses === 0 && trace.nodes.length > 0;
+    !trace.redacted && !trace.unwatched && trace.pauses === 0 && trace.nodes.length > 0;
   if (!isWhole(a) || !isWhole(b) || a.trace.text === b.trace.text) return undefined;
   return [a.trace.text, b.trace.text];
 }

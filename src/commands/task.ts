@@ -106,7 +106,9 @@ export interface Context {
     readonly format: string | undefined;
     /** What --all, --limit and --page say about a list. */
     readonly rows: WantedRows;
-    /** The flag that makes output wait for the last row, if one was given. */
+    /** The same where the line itself names it, not the settings behind it. */
+    readonly typed: string | undefined;
+    /** What makes output wait for the last row, if anything does. */
     readonly gathers: string | undefined;
     /** May questions be asked? */
     readonly input: boolean;

@@ -2,7 +2,7 @@ import { CliError } from "../errors.ts";
 import { runTrace } from "../run-trace.ts";
 import type { RunTrace } from "../run-trace.ts";
 import { followed } from "./following.ts";
-import { readRecording } from "./recording-reader.ts";
+import { markUnseen, readRecording } from "./recording-reader.ts";
 import { endOf, isEnded } from "./run-outcome.ts";
 import type { Context } from "./task.ts";
 
@@ -13,8 +13,6 @@ export interface Traced {
   readonly trace: RunTrace;
   /** Are times those at which events came, or whole seconds of the server? */
   readonly timed: boolean;
-  /** Were texts replaced by their lengths? */
-  readonly redacted: boolean;
   /** What ended the following of a run before the run itself ended; a verdict. */
   readonly problem: CliError | undefined;
 }
@@ -34,11 +32,12 @@ async function ofRecording(place: string, context: Context): Promise<Traced> {
   for (;;) {
     const next = await reading.next();
     if (next.done) {
-      const { timed, redacted, end } = next.value;
+      const { timed, end } = next.value;
       // The closing event can be missing where run detail told the end.
       if (end && trace.status === "running" && isEnded(end.why)) trace.status = end.why;
       settle(trace);
-      return { place, trace, timed, redacted, problem: undefined };
+      markUnseen(trace, next.value);
+      return { place, trace, timed, problem: undefined };
     }
     for (const event of next.value) {
       const run = event.data["workflow_run_id"];
@@ -79,5 +78,5 @@ async function ofRun(runId: string, context: Context): Promise<Traced> {
     if (!(error instanceof CliError) || trace.nodes.length === 0) throw error;
     problem = new CliError(error.kind, error.message, { ...error.told, verdict: true });
   }
-  return { place: runId, trace, timed: true, redacted: false, problem };
+  return { place: runId, trace, timed: true, problem };
 }

@@ -73,7 +73,7 @@ function check(input: EventsInput, asText: boolean, several: boolean, context: C
   if (!asText) return;
   if (several) throw wrong("--text and --reasoning show the text of one run");
   if (input.only) throw wrong("--only picks events, and --text and --reasoning print none");
-  if (context.asked.format !== undefined)
+  if (context.asked.typed !== undefined)
     throw wrong("--text and --reasoning print text, in no other format");
 }
 

@@ -4,7 +4,8 @@ import { readExpectations, report, watching } from "./expect.ts";
 import type { ExpectInput } from "./expect.ts";
 import { finalOutcome } from "./following.ts";
 import type { Followed } from "./following.ts";
-import { readRecording } from "./recording-reader.ts";
+import { markUnseen, readRecording } from "./recording-reader.ts";
+import type { Read } from "./recording-reader.ts";
 import { isEnded } from "./run-outcome.ts";
 import type { Outcome } from "./run-outcome.ts";
 import type { Context } from "./task.ts";
@@ -22,18 +23,23 @@ export async function* run(input: ReplayInput, context: Context): Events {
   const expectations = await readExpectations(input, context);
   const events = watching(replayed(input, context), expectations, context);
   try {
-    await report(yield* events, expectations, context);
+    const watched = yield* events;
+    markUnseen(watched.trace, watched.read);
+    await report(watched, expectations, context);
   } finally {
     await events.return(undefined as never); // where nobody reads on; it has ended otherwise
   }
 }
 
 /**
- * Events of a recording, each when its time has come; returns what became of the run. Each carries
- * in `at` when it came. Throws usage for a file that is no recording and cut for one that ends
+ * Events of a recording, each when its time has come; returns what became of the run and what is
+ * known of the recording. Each carries in `at` when it came. Throws usage for a file that is no recording and cut for one that ends
  * before its run.
  */
-async function* replayed(input: ReplayInput, context: Context): Events<Followed> {
+async function* replayed(
+  input: ReplayInput,
+  context: Context,
+): Events<Followed & { readonly read: Read }> {
   const pace = paceOf(input, context);
   const reading = readRecording(input.file, context);
   let runId: string | undefined;
@@ -41,10 +47,11 @@ async function* replayed(input: ReplayInput, context: Context): Events<Followed>
   for (;;) {
     const next = await reading.next();
     if (next.done) {
-      const { end } = next.value;
+      const { value: read } = next;
+      const { end } = read;
       // The closing event can be missing where run detail told the end.
       if (!outcome && end && isEnded(end.why)) outcome = { status: end.why };
-      if (outcome) return { runId: runId ?? "of unknown id", outcome };
+      if (outcome) return { runId: runId ?? "of unknown id", outcome, read };
       throw cut(input.file, runId);
     }
     let due: ServerEvent[] = [];

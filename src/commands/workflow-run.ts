@@ -155,7 +155,7 @@ function refuseTogether(input: RunInput, context: Context): void {
     "--concurrency": input.concurrency,
   }).find(([, value]) => value !== undefined);
   if (ofRows && input.each === undefined) throw wrong(`${ofRows[0]} is used with --each`);
-  if ((input.text || input.only_output !== undefined) && context.asked.format !== undefined)
+  if ((input.text || input.only_output !== undefined) && context.asked.typed !== undefined)
     throw wrong(`${first} prints text, in no other format`);
 }
 

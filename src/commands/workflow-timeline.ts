@@ -142,7 +142,7 @@ function notesOf({ trace, timed }: Traced, spans: Spans, expand: boolean): strin
         ]
       : []),
     ...(trace.gaps > 0
-      ? [`The line was cut (${counted(trace.gaps, "gap")}): rounds of loops may be missing.`]
+      ? [`A part is missing (${counted(trace.gaps, "gap")}): so may nodes and rounds of loops be.`]
       : []),
     ...(timed
       ? []
