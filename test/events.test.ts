@@ -347,6 +347,17 @@ describe("wf run", () => {
     expect(server.seen.filter(({ path }) => path === "/v1/workflows/run")).toHaveLength(1);
   });
 
+  test("goes on where the server asks for fewer requests when the end is to be confirmed", async () => {
+    withFaults(
+      "POST /workflows/run cut-after=4 times=1",
+      "GET /workflows/run/* status=429 times=5",
+    );
+    const argv = ["run", "--input", "query=x", "--input", "seconds=3", "-o", "jsonl"];
+    const ran = await server.cli(["wf", "--app", "slow", ...argv]);
+    expect(ran.exit, ran.err).toBe(0);
+    expect(linesOf(ran.out).at(-1)?.event).toBe("workflow_finished");
+  });
+
   test("types its inputs by the application's form and refuses unknown and missing ones", async () => {
     withFaults();
     server.seen.length = 0;

@@ -257,7 +257,8 @@ async function confirmed(
   } catch (error) {
     if (context.signal.aborted) throw resumable(error, runId);
     const transient =
-      error instanceof CliError && (error.kind === "network" || error.kind === "failure");
+      error instanceof CliError &&
+      (error.kind === "network" || error.kind === "failure" || error.told.retryable === true);
     if (!transient || !following.reconnect) throw error;
     return undefined;
   }
