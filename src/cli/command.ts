@@ -112,7 +112,7 @@ export const flagged = (command: Command): [name: string, param: Param][] =>
       param.from !== "user" && !command.positionals.some((positional) => positional.name === name),
   );
 
-/** Does it read a list, so that `--limit`, `--all` and `--page` make sense? */
+/** Does it read a list, so that `--limit` and `--all` make sense? */
 export const isList = (returns: Returns<never>): boolean =>
   returns.kind === "page" || returns.kind === "list" || returns.kind === "cursor";
 

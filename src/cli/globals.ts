@@ -22,6 +22,8 @@ const writes = ({ effect }: Command) => effect !== "reads";
 const sendsAny = ({ requests }: Command) => requests;
 const prints = ({ returns }: Command) => returns.kind !== "nothing" && returns.kind !== "file";
 const pages = (command: Command) => command.pages;
+/** The server numbers the pages of no other list. */
+const numbered = (command: Command) => command.pages && command.returns.kind === "page";
 const lists = ({ returns, effect }: Command) => effect === "reads" && isList(returns);
 const bodied = ({ row }: Command) =>
   Object.values(row?.params ?? {}).some((param) => param.in === "body" || param.in === "data");
@@ -41,7 +43,7 @@ export const globalFlags: readonly GlobalFlag[] = [
     only: pages,
   },
   { flags: "--all", help: "Read every page", group: "Request", only: pages },
-  { flags: "--page <number>", help: "Show one page, from 1", group: "Request", only: pages },
+  { flags: "--page <number>", help: "Show one page, from 1", group: "Request", only: numbered },
   {
     flags: "--body <json>",
     help: "Further fields of the body: JSON, @file or -",
