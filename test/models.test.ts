@@ -393,7 +393,11 @@ describe("bad input sends nothing", () => {
       async () => ["wf", "conversation", "messages", kb, "--page", "2"],
       "--page",
     ],
-    ["a page of a list that comes whole", async () => ["kb", "tag", "list", "--page", "2"], "--page"],
+    [
+      "a page of a list that comes whole",
+      async () => ["kb", "tag", "list", "--page", "2"],
+      "--page",
+    ],
     [
       "a number too large to be exact",
       async () => ["kb", "list", "--page", "99999999999999999999"],
