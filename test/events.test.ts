@@ -274,6 +274,26 @@ describe("a run that waits for a person", () => {
     expect(again.exit).toBe(5);
   });
 
+  test.each([[[]], [["--follow"]]])(
+    "ends with 8 where its pings alone would come, with --no-snapshot %j",
+    async (flags) => {
+      const run = await started("review");
+      await server.cli(["wf", "--app", "review", "wait", run]);
+      const argv = ["wf", "--app", "review", "events", run, "--no-snapshot", ...flags];
+      const ran = await server.cli(argv);
+      expect(ran, ran.err).toMatchObject({ exit: 8, out: "" });
+      expect(ran.err).toContain(`wf events ${run} shows the form`);
+    },
+  );
+
+  test("shows what happens from now on with --no-snapshot, to the end", async () => {
+    const run = await started("slow", "seconds=12");
+    const argv = ["wf", "--app", "slow", "events", run, "--no-snapshot", "-o", "jsonl"];
+    const ran = await server.cli(argv);
+    expect(ran.exit, ran.err).toBe(0);
+    expect(linesOf(ran.out).at(-1)?.event).toBe("workflow_finished");
+  });
+
   test("is followed through the pause, the resumed node shown again with its real end", async () => {
     const run = await started("review");
     const form = await server.cli([
