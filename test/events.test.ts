@@ -2,6 +2,8 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { parseFault } from "../src/sandbox/faults.ts";
 import { testSandbox } from "./sandbox.ts";
 import type { TestSandbox } from "./sandbox.ts";
+import { canned } from "./log-server.ts";
+import { cli } from "./support.ts";
 
 let server: TestSandbox;
 beforeAll(async () => {
@@ -274,6 +276,26 @@ describe("a run that waits for a person", () => {
     expect(again.exit).toBe(5);
   });
 
+  test.each([[[]], [["--follow"]]])(
+    "ends with 8 where its pings alone would come, with --no-snapshot %j",
+    async (flags) => {
+      const run = await started("review");
+      await server.cli(["wf", "--app", "review", "wait", run]);
+      const argv = ["wf", "--app", "review", "events", run, "--no-snapshot", ...flags];
+      const ran = await server.cli(argv);
+      expect(ran, ran.err).toMatchObject({ exit: 8, out: "" });
+      expect(ran.err).toContain(`wf events ${run} shows the form`);
+    },
+  );
+
+  test("shows what happens from now on with --no-snapshot, to the end", async () => {
+    const run = await started("slow", "seconds=12");
+    const argv = ["wf", "--app", "slow", "events", run, "--no-snapshot", "-o", "jsonl"];
+    const ran = await server.cli(argv);
+    expect(ran.exit, ran.err).toBe(0);
+    expect(linesOf(ran.out).at(-1)?.event).toBe("workflow_finished");
+  });
+
   test("is followed through the pause, the resumed node shown again with its real end", async () => {
     const run = await started("review");
     const form = await server.cli([
@@ -345,6 +367,17 @@ describe("wf run", () => {
     expect(ran.exit, ran.err).toBe(0);
     expect(sequence(ran.out)).toEqual(wholeSlowRun);
     expect(server.seen.filter(({ path }) => path === "/v1/workflows/run")).toHaveLength(1);
+  });
+
+  test("goes on where the server asks for fewer requests when the end is to be confirmed", async () => {
+    withFaults(
+      "POST /workflows/run cut-after=4 times=1",
+      "GET /workflows/run/* status=429 times=5",
+    );
+    const argv = ["run", "--input", "query=x", "--input", "seconds=3", "-o", "jsonl"];
+    const ran = await server.cli(["wf", "--app", "slow", ...argv]);
+    expect(ran.exit, ran.err).toBe(0);
+    expect(linesOf(ran.out).at(-1)?.event).toBe("workflow_finished");
   });
 
   test("types its inputs by the application's form and refuses unknown and missing ones", async () => {
@@ -419,6 +452,42 @@ test("a chat answer streams to its end, and an unknown conversation is told", as
     "0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e",
   ]);
   expect(lost.err).toContain("a new one was started");
+});
+
+describe("a chat answer whose stream ends early", () => {
+  const run = "0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e";
+  const begun = { event: "workflow_started", workflow_run_id: run, data: { id: run } };
+  const half = { event: "message", answer: "half an ans" };
+  const finished = (data: object) => ({ event: "workflow_finished", workflow_run_id: run, data });
+
+  test.each<[string, readonly object[], number, string]>([
+    ["failed", [begun, finished({ status: "failed", error: "Node blew up" })], 9, "Node blew up"],
+    ["stopped", [begun, finished({ status: "stopped" })], 9, "was stopped"],
+    ["partly", [begun, half, finished({ status: "partial-succeeded" })], 0, "partial-succeeded"],
+    ["cut", [begun, half], 13, `wf events ${run} --follow`],
+    ["cut, its text whole", [begun, half, { event: "message_end" }], 13, `wf events ${run}`],
+    ["cut, with no run behind it", [half], 13, "the stream ended before the answer did"],
+    ["whole, with no run behind it", [half, { event: "message_end" }], 0, ""],
+  ])("%s", async (_, events, exit, message) => {
+    const { env } = await canned((_url, response) => {
+      response.setHeader("content-type", "text/event-stream");
+      response.end(events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join(""));
+    });
+    const ran = await cli(["wf", "chat", "send", "hello", "-o", "jsonl"], { env });
+    expect(ran.exit, ran.err).toBe(exit);
+    expect(ran.err).toContain(message);
+    expect(linesOf(ran.out)).toEqual(events);
+  });
+
+  test("a pause names the line that answers it, in a stream and in one answer", async () => {
+    for (const more of [[], ["--blocking"]]) {
+      const ran = await server.cli(["wf", "chat", "send", "hi", ...more], {
+        env: { KB_APP_KEY: "app-chat-review", KB_PROFILE: "" },
+      });
+      expect(ran.exit, ran.err).toBe(8);
+      expect(ran.err).toMatch(/wf form submit \S+ --action approve/);
+    }
+  });
 });
 
 test("an old server that lacks the route is named with the version it needs", async () => {

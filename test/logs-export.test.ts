@@ -286,6 +286,18 @@ describe("a state", () => {
     expect(idsOf(exported(server.target))).toEqual([uuid(2)]);
   });
 
+  test("still knows its last runs after exports that were to end before them", async () => {
+    const server = await growing("runs.jsonl", [log(1, clock - 50), log(2, clock - 20)]);
+    await server.run();
+    for (const until of ["2026-11-21T10:59:20Z", "2026-11-20T11:00:00Z"]) {
+      const argv = ["--state", server.state, "--until", until];
+      expect(await exporting(server.target, argv, server)).toMatchObject({ exit: 0 });
+    }
+    server.logs.push(log(3, clock - 5));
+    expect((await server.run()).summary).toMatchObject({ rows: 1 });
+    expect(idsOf(exported(server.target))).toEqual([2, 1, 3].map(uuid));
+  });
+
   test.each([
     ["another application", { name: "support", id: uuid(7) }, 2],
     ["another application of the same name", { name: "echo", id: uuid(7) }, 2],

@@ -389,6 +389,16 @@ describe("bad input sends nothing", () => {
       "--all cannot be used with --limit or --page",
     ],
     [
+      "a page of a list that goes on after an id",
+      async () => ["wf", "conversation", "messages", kb, "--page", "2"],
+      "--page",
+    ],
+    [
+      "a page of a list that comes whole",
+      async () => ["kb", "tag", "list", "--page", "2"],
+      "--page",
+    ],
+    [
       "a number too large to be exact",
       async () => ["kb", "list", "--page", "99999999999999999999"],
       "is not a whole number from 1 to 99999",

@@ -116,7 +116,7 @@ export const flagged = (command: Command): [name: string, param: Param][] =>
 export const actOf = ({ summary }: { readonly summary: string }): string =>
   `${summary.charAt(0).toLowerCase()}${summary.slice(1)}`.replace(/[,;].*/, "");
 
-/** Does it read a list, so that `--limit`, `--all` and `--page` make sense? */
+/** Does it read a list, so that `--limit` and `--all` make sense? */
 export const isList = (returns: Returns<never>): boolean =>
   returns.kind === "page" || returns.kind === "list" || returns.kind === "cursor";
 

@@ -24,6 +24,8 @@ const prints = ({ returns }: Command) => returns.kind !== "nothing" && returns.k
 /** Where nothing is printed, the format is that of errors: a script gives it to every command alike. */
 const formatted = ({ returns }: Command) => returns.kind !== "file";
 const pages = (command: Command) => command.pages;
+/** The server numbers the pages of no other list. */
+const numbered = (command: Command) => command.pages && command.returns.kind === "page";
 const lists = ({ returns, effect }: Command) => effect === "reads" && isList(returns);
 const bodied = ({ row }: Command) =>
   Object.values(row?.params ?? {}).some((param) => param.in === "body" || param.in === "data");
@@ -43,7 +45,7 @@ export const globalFlags: readonly GlobalFlag[] = [
     only: pages,
   },
   { flags: "--all", help: "Read every page", group: "Request", only: pages },
-  { flags: "--page <number>", help: "Show one page, from 1", group: "Request", only: pages },
+  { flags: "--page <number>", help: "Show one page, from 1", group: "Request", only: numbered },
   {
     flags: "--body <json>",
     help: "Further fields of the body: JSON, @file or -",

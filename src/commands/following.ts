@@ -77,7 +77,12 @@ export async function* followed(
     let why = "the server closed the stream before the run ended";
     let news = false;
     try {
-      stream ??= await connect(requireRun(runId));
+      if (stream === undefined) {
+        const run = requireRun(runId);
+        const pause = await unsaidPause(run);
+        if (pause) return { runId: run, outcome: pause };
+        stream = await connect(run);
+      }
       // The server only tells what happens from now on: text of the meantime is lost.
       gapOpen = connected;
       connected = true;
@@ -157,6 +162,13 @@ export async function* followed(
       if (kind === "error") return { fresh, outcome, paused, failed: true };
     }
     return { fresh, outcome: undefined, paused, failed: false };
+  }
+
+  /** Without its snapshot a paused run says nothing at all (server §15.3), so its detail is asked. */
+  async function unsaidPause(run: string): Promise<Outcome | undefined> {
+    if (following.snapshot || following.throughPauses) return undefined;
+    const stands = await confirmed(run, following, context, undefined);
+    return stands?.status === "paused" ? stands : undefined;
   }
 
   function connect(run: string) {
@@ -257,7 +269,8 @@ async function confirmed(
   } catch (error) {
     if (context.signal.aborted) throw resumable(error, runId);
     const transient =
-      error instanceof CliError && (error.kind === "network" || error.kind === "failure");
+      error instanceof CliError &&
+      (error.kind === "network" || error.kind === "failure" || error.told.retryable === true);
     if (!transient || !following.reconnect) throw error;
     return undefined;
   }

@@ -139,7 +139,7 @@ export async function* run(input: Input, context: Context): AsyncGenerator<unkno
               options,
               since: state?.since ?? whole.since,
               until,
-              recent: work.done.recent,
+              recent: recentAfter(state, work.done),
               waiting: waitingAfter(state, work.done),
               file:
                 target.kind === "folder"
@@ -278,6 +278,10 @@ async function detailOf(
     throw error;
   }
 }
+
+/** The ids of the last minute. An export that ends before the last one did sees only some of them. */
+const recentAfter = (state: ExportState | undefined, { until, recent }: Step) =>
+  until === state?.until ? [...new Set([...(state?.recent ?? []), ...recent])] : recent;
 
 function waitingAfter(state: ExportState | undefined, done: Step): readonly KnownLog[] {
   const settled = new Set(done.settled);

@@ -427,7 +427,7 @@ const chatSend = task({
   sends: [chats.send, chats.sendBlocking],
   wraps: chats.send,
   effect: "writes",
-  exits: ["paused", "remote-failed"],
+  exits: ["paused", "remote-failed", "cut"],
   examples: [
     "wf --app chat chat send 'How many days of leave do I have?'",
     "wf --app chat chat send 'And in the first year?' --conversation-id $CONVERSATION",

@@ -33,10 +33,7 @@ export async function* run(
       await context.trace(1, `run ${workflow_run_id} is ${status}`);
     } catch (error) {
       if (context.signal.aborted) throw resumable(error, workflow_run_id);
-      const away =
-        error instanceof CliError &&
-        (error.kind === "network" || error.kind === "failure") &&
-        error.told.retryable === true;
+      const away = error instanceof CliError && error.told.retryable === true;
       if (!away || ++failures >= budget) throw error;
       await context.notice(`${error.message}; looking again`);
     }
