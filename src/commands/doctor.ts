@@ -141,7 +141,8 @@ async function* findings(context: Context): AsyncGenerator<Found> {
       const shown = `${masked(setting.value)} (${setting.source})`;
       yield await keyWorks(kind, label, shown, targetOf(its, kind), context);
     } catch (error) {
-      if (!(error instanceof CliError) || context.signal.aborted) throw error;
+      if (context.signal.aborted) throw context.interrupted();
+      if (!(error instanceof CliError)) throw error;
       // The usual hint is to ask doctor.
       yield error instanceof ApiError && error.kind === "auth"
         ? problem(label, error.message, "check the key: the platform shows valid ones", error.kind)
@@ -178,7 +179,8 @@ async function* reached(baseUrl: string, context: Context): AsyncGenerator<Found
     if (page) return yield problem("reached", noApi, checkAddress, "unsupported");
     ({ date, "x-version": itsVersion } = headers);
   } catch (error) {
-    if (!(error instanceof CliError) || context.signal.aborted) throw error;
+    if (context.signal.aborted) throw context.interrupted();
+    if (!(error instanceof CliError)) throw error;
     if (!(error instanceof ApiError) || error.kind !== "auth")
       return yield problemOf("reached", error);
     ({ date, version: itsVersion } = error.refusal);
