@@ -23,6 +23,17 @@ export const exitCodes = {
 /** Everything that can end a command except success. */
 export type FailureKind = Exclude<keyof typeof exitCodes, "ok">;
 
+/** How each signal that is listened to ends a command. */
+export const signalKinds = {
+  SIGHUP: "hangup",
+  SIGINT: "interrupted",
+  SIGTERM: "terminated",
+} as const satisfies Record<string, FailureKind>;
+
+/** The kind of an end by the signal of this name; Ctrl-C where it is none of them. */
+export const kindOfSignal = (name: string): FailureKind =>
+  Object.hasOwn(signalKinds, name) ? signalKinds[name as keyof typeof signalKinds] : "interrupted";
+
 /** What an error may tell beside its message. */
 export interface FailureDetails {
   /** One concrete thing to do next. */
@@ -55,6 +66,10 @@ export class CliError extends Error {
     return exitCodes[this.kind][0];
   }
 }
+
+/** The same error, telling more. */
+export const tellingMore = <E extends CliError>(error: E, more: FailureDetails): E =>
+  Object.assign(error, { told: { ...error.told, ...more } });
 
 /** What the server said when it refused. */
 export interface Refusal {

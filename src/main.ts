@@ -4,8 +4,7 @@ import { fileURLToPath } from "node:url";
 import type { Dispatcher } from "undici";
 import { run } from "./cli/run.ts";
 import { diskFiles } from "./disk.ts";
-import { CliError, reasonOf } from "./errors.ts";
-import type { FailureKind } from "./errors.ts";
+import { CliError, kindOfSignal, reasonOf } from "./errors.ts";
 import type { Child, ConnectionSettings, Host, Keyring, Outside, Output } from "./host.ts";
 import { proxiesOf } from "./proxies.ts";
 
@@ -55,16 +54,13 @@ function hostOfProcess(): Outside {
 
 /** Standard input; a signal ends the reading. */
 async function* typedBytes(signal: AbortSignal): AsyncGenerator<Uint8Array> {
-  const left = () => new CliError(endOf(String(signal.reason)), "interrupted");
+  const left = () => new CliError(kindOfSignal(String(signal.reason)), "interrupted");
   const stop = () => process.stdin.destroy(left());
   signal.addEventListener("abort", stop, { once: true });
   yield* process.stdin;
   signal.removeEventListener("abort", stop);
   if (signal.aborted) throw left();
 }
-
-const endOf = (signal: string): FailureKind =>
-  signal === "SIGTERM" ? "terminated" : signal === "SIGHUP" ? "hangup" : "interrupted";
 
 /**
  * Writes are awaited, so a slow reader slows the program and nothing is lost at the end. What

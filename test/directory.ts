@@ -59,3 +59,11 @@ export async function contentsOf(
 async function* one(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes;
 }
+
+/** Action and path of each row that a sync prints. */
+export const actions = (out: string): string[] =>
+  out
+    .split("\n")
+    .filter(Boolean)
+    .map((line) => line.split("\t").slice(0, 2).join(" "))
+    .sort(); // documents are told when they are indexed, which may be in any order

@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { diskFiles } from "../src/disk.ts";
 import type { Outside } from "../src/host.ts";
 import { parseFault } from "../src/sandbox/faults.ts";
-import { contentsOf, write } from "./directory.ts";
+import { actions, contentsOf, write } from "./directory.ts";
 import { testSandbox } from "./sandbox.ts";
 import { temporaryFolder } from "./support.ts";
 import type { World } from "./support.ts";
@@ -32,13 +32,6 @@ const run = (argv: readonly string[], world: World) =>
   server.cli(["kb", ...argv], { folder: home, ...world });
 const sync = (flags: readonly string[] = [], world: World = {}) =>
   run(["sync", kb, dir, ...flags], world);
-/** Action and path of each row. */
-const actions = (out: string) =>
-  out
-    .split("\n")
-    .filter(Boolean)
-    .map((line) => line.split("\t").slice(0, 2).join(" "))
-    .sort(); // documents are told when they are indexed, which may be in any order
 const stored = () => contentsOf(server.sandbox.origin, kb);
 const names = async () => [...(await stored()).keys()].sort();
 const hashes = async () => [...(await stored()).values()].map(({ hash }) => hash);

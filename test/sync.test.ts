@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { setTimeout as latency } from "node:timers/promises";
 import { beforeEach, describe, expect, test } from "vitest";
 import { parseFault } from "../src/sandbox/faults.ts";
-import { contentsOf, write } from "./directory.ts";
+import { actions, contentsOf, write } from "./directory.ts";
 import { testSandbox } from "./sandbox.ts";
 import { temporaryFolder } from "./support.ts";
 import type { World } from "./support.ts";
@@ -35,13 +35,6 @@ beforeEach(async () => {
 
 const run = (...argv: readonly string[]) => server.cli(["kb", ...argv], { folder: home });
 const sync = (...flags: readonly string[]) => run("sync", kb, dir, ...flags);
-/** Action and path of each row. */
-const actions = (out: string) =>
-  out
-    .split("\n")
-    .filter(Boolean)
-    .map((line) => line.split("\t").slice(0, 2).join(" "))
-    .sort(); // documents are told when they are indexed, which may be in any order
 const contents = async () =>
   Object.fromEntries(
     [...(await contentsOf(server.sandbox.origin, kb))].map(([name, { text }]) => [name, text]),

@@ -1,5 +1,4 @@
-import { CliError } from "../errors.ts";
-import type { FailureKind } from "../errors.ts";
+import { CliError, kindOfSignal } from "../errors.ts";
 
 /** The error for an aborted signal: its reason is a CliError (a deadline) or the signal's name. */
 export function interrupted(signal: AbortSignal, writes: boolean): CliError {
@@ -7,8 +6,7 @@ export function interrupted(signal: AbortSignal, writes: boolean): CliError {
     const { kind, message, told } = signal.reason;
     return new CliError(kind, message, { ...told, ...(writes && { changed: "unknown" }) });
   }
-  const kinds: Record<string, FailureKind> = { SIGTERM: "terminated", SIGHUP: "hangup" };
-  return new CliError(kinds[String(signal.reason)] ?? "interrupted", "interrupted", {
+  return new CliError(kindOfSignal(String(signal.reason)), "interrupted", {
     changed: writes ? "unknown" : "nothing",
   });
 }

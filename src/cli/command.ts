@@ -106,10 +106,10 @@ export const flagOf = (name: string, param: Param): string =>
   param.flag ?? name.replace(/_+|\./g, "-");
 
 /** Parameters given by flag: all that no positional fills and that are not filled by themselves. */
-export const flagged = (command: Command): [name: string, param: Param][] =>
-  Object.entries(command.params).filter(
+export const flagged = ({ params, positionals }: Command): [name: string, param: Param][] =>
+  Object.entries(params).filter(
     ([name, param]) =>
-      param.from !== "user" && !command.positionals.some((positional) => positional.name === name),
+      param.from !== "user" && !positionals.some((positional) => positional.name === name),
   );
 
 /** What a row or command does, for the middle of a sentence: its summary without what follows a comma. */

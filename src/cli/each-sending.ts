@@ -1,6 +1,6 @@
 import type { Lanes } from "../api/lanes.ts";
 import type { Values } from "../api/request.ts";
-import { ApiError, CliError, reasonOf } from "../errors.ts";
+import { ApiError, CliError, reasonOf, signalKinds } from "../errors.ts";
 import type { FailureKind } from "../errors.ts";
 import { retryOf } from "../operations/operation.ts";
 import type { AnyOperation } from "../operations/operation.ts";
@@ -255,7 +255,7 @@ async function attempt(run: Run, { row, input, left }: Sendable): Promise<Attemp
 }
 
 const isInterrupt = (error: unknown): boolean =>
-  error instanceof CliError && ["interrupted", "terminated", "hangup"].includes(error.kind);
+  error instanceof CliError && (Object.values(signalKinds) as string[]).includes(error.kind);
 
 /** The id of what a row acts on: the last one in its positionals. */
 const thingIn = ({ positionals }: Command, input: Values): string | null =>
@@ -265,9 +265,7 @@ const thingIn = ({ positionals }: Command, input: Values): string | null =>
 
 const always: ReadonlySet<FailureKind> = new Set([
   "unsupported",
-  "interrupted",
-  "terminated",
-  "hangup",
+  ...Object.values(signalKinds),
   "deadline",
 ]);
 

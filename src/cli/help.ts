@@ -1,4 +1,4 @@
-import { exitCodes } from "../errors.ts";
+import { exitCodes, signalKinds } from "../errors.ts";
 import type { FailureKind } from "../errors.ts";
 import { methodAndPath } from "../operations/operation.ts";
 import type { Param } from "../operations/operation.ts";
@@ -83,7 +83,7 @@ function sendsLines(command: Command): string[] {
 }
 
 /** What ends any command. */
-const signals = ["hangup", "interrupted", "terminated"] as const;
+const signals = Object.values(signalKinds);
 
 /** Exit codes other than 0 that a command can give. */
 export function exitsOf(command: Command): FailureKind[] {

@@ -3,7 +3,7 @@ import { keepFailure } from "../commands/kept-failures.ts";
 import type { KeptFailure } from "../commands/kept-failures.ts";
 import { cutTo, maskedText, maskedValue } from "../commands/masking.ts";
 import { structureOf } from "../commands/redaction.ts";
-import { ApiError } from "../errors.ts";
+import { ApiError, signalKinds } from "../errors.ts";
 import type { CliError } from "../errors.ts";
 import type { Host } from "../host.ts";
 import { parsedJson } from "../json.ts";
@@ -17,7 +17,7 @@ import type { Trail, Try } from "./trail.ts";
 const longestWord = 60;
 
 /** Ends that are no failure: somebody stopped it, or it is the result that was asked for. */
-const results = ["interrupted", "hangup", "terminated", "paused", "gate"];
+const results: readonly string[] = [...Object.values(signalKinds), "paused", "gate"];
 
 /**
  * Keeps a failure for `doctor --last-error`. Never throws: a folder that cannot be written is no

@@ -2,7 +2,7 @@ import { noProgress } from "../api/pages.ts";
 import type { Progress } from "../api/pages.ts";
 import type { Values } from "../api/request.ts";
 import { tellShown } from "../commands/shown.ts";
-import { ApiError, CliError } from "../errors.ts";
+import { ApiError, CliError, tellingMore } from "../errors.ts";
 import type { Host } from "../host.ts";
 import { isObject } from "../json.ts";
 import { progress } from "../render/progress.ts";
@@ -112,7 +112,7 @@ function afterWrite(error: unknown, session: Session): unknown {
   if (!(error instanceof CliError)) return error;
   const { code, changed } = error.told;
   const done = code === "output" || (changed === "nothing" && session.wrote());
-  return done ? Object.assign(error, { told: { ...error.told, changed: "yes" } }) : error;
+  return done ? tellingMore(error, { changed: "yes" }) : error;
 }
 
 /** The same values; work that was begun is done to its end when nobody wants them any more. */

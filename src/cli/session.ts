@@ -11,7 +11,7 @@ import type { HttpRequest, Values } from "../api/request.ts";
 import type { CallOptions, Context, Raw, WindowOptions } from "../commands/task.ts";
 import { masked, settingsFor, targetOf } from "../config/settings.ts";
 import type { Setting, Settings, TargetFlags } from "../config/settings.ts";
-import { CliError } from "../errors.ts";
+import { CliError, tellingMore } from "../errors.ts";
 import { asFailure } from "./failure.ts";
 import type { Host } from "../host.ts";
 import { isObject, valueAt } from "../json.ts";
@@ -447,7 +447,7 @@ function explained(error: unknown, row: AnyOperation): unknown {
     const param = Object.hasOwn(row.params, name) ? row.params[name] : undefined;
     if (kind === "refused" && told.hint === undefined && param !== undefined) {
       const values = param.choices ? `: ${param.choices.join(", ")}` : "";
-      Object.assign(error, { told: { ...told, hint: `give --${flagOf(name, param)}${values}` } });
+      tellingMore(error, { hint: `give --${flagOf(name, param)}${values}` });
     }
   }
   return error;

@@ -70,23 +70,19 @@ export async function* run(input: DoctorInput, context: Context): AsyncGenerator
  * at the end.
  */
 async function* examination(context: Context): AsyncGenerator<Finding> {
-  const kinds: FailureKind[] = [];
-  let first: Finding | undefined;
+  const problems: Found[] = [];
   const { masked: withoutKeys } = context.host.secrets;
   for await (const { kind, ...finding } of findings(context)) {
     // What is found is often a server's word, and shown to those who are asked for help.
     const each = { ...finding, found: withoutKeys(finding.found) };
-    if (kind !== undefined) {
-      kinds.push(kind);
-      first ??= each;
-    }
+    if (kind !== undefined) problems.push({ ...each, kind });
     yield each;
   }
-  const [kind] = kinds;
-  if (kind && first) {
+  const [first] = problems;
+  if (first?.kind) {
     throw new CliError(
-      kind,
-      `${kinds.length} problem${kinds.length > 1 ? "s" : ""} found: ${first.check}: ${first.found}`,
+      first.kind,
+      `${problems.length} problem${problems.length > 1 ? "s" : ""} found: ${first.check}: ${first.found}`,
       {
         code: "doctor",
         verdict: true,

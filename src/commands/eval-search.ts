@@ -91,10 +91,9 @@ function asker(asking: Asking, context: Context) {
     try {
       const { records, seconds } = await search(question);
       // One document may be written in several ways: by name, path and id.
-      const keys = question.documents.map(expected).map((each) => each.id ?? each.written);
-      const documents = question.documents
-        .map(expected)
-        .filter((_, index) => keys.indexOf(keys[index] ?? "") === index);
+      const named = question.documents.map(expected);
+      const keys = named.map(({ id, written }) => id ?? written);
+      const documents = named.filter((_, index) => keys.indexOf(keys[index] ?? "") === index);
       return { question, ...judged(question, documents, records, ks), seconds, error: null };
     } catch (error) {
       if (context.signal.aborted) throw context.interrupted();

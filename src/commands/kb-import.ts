@@ -14,6 +14,7 @@ import type { BundledDocument, Manifest } from "./kb-bundle.ts";
 import { contentsOf } from "./kb-contents.ts";
 import { stateOf } from "./kb-state.ts";
 import type { DocumentState, KbState } from "./kb-state.ts";
+import { textOf } from "./sync-files.ts";
 import { patience } from "./sync-limit.ts";
 import { metadataWriter, valuesBefore } from "./sync-metadata.ts";
 import type { Context } from "./task.ts";
@@ -405,7 +406,10 @@ async function upload(
     ...(doc_form && { doc_form: doc_form as "text_model" }),
     process_rule: (document.rule !== null && rules[document.rule]) || { mode: "automatic" },
   };
-  const text = isSentAsText(document, again) ? await textIn(directory, file, context) : undefined;
+  const content = isSentAsText(document, again)
+    ? await contentIn(directory, file, context.host.files)
+    : undefined;
+  const text = content && textOf(content);
   if (text !== undefined) {
     const answer = await context.call(documents.createByText, {
       ...shared,
@@ -420,20 +424,6 @@ async function upload(
     ...(again && { duplicate: false }),
   });
   return answer.document;
-}
-
-/** Text of a file, as it is; undefined where it is no text. */
-async function textIn(
-  directory: string,
-  file: string,
-  { host }: Context,
-): Promise<string | undefined> {
-  const bytes = await contentIn(directory, file, host.files);
-  try {
-    return bytes && new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Disabled and archived documents become so last: as such they could not be indexed. */

@@ -1,6 +1,6 @@
 import type { Events } from "../api/events.ts";
 import { mapped } from "../api/mapped.ts";
-import { ApiError, CliError, reasonOf } from "../errors.ts";
+import { CliError, reasonOf, tellingMore } from "../errors.ts";
 import * as workflows from "../operations/workflows.ts";
 import { refuseTwice, tableOf } from "../table-file.ts";
 import type { Row } from "../table-file.ts";
@@ -98,7 +98,7 @@ export async function* runEach(
   const hint = whatNow(input, rowsThat(mayBeginAgain).length, rowsThat(mayGoOn).length);
   if (reason) {
     if (failed > 0) await context.notice(`${message}; ${hint}`);
-    throw asVerdict(reason);
+    throw tellingMore(reason, { verdict: true }); // its results are printed whole
   }
   const details = { failed, rows: rows.length };
   throw new CliError("partial", message, { verdict: true, details, hint });
@@ -126,14 +126,6 @@ function whatNow({ errors_to }: EachInput, again: number, open: number): string 
   return again === 0
     ? `${open} ${runs} may go on (wf logs shows them): look before starting any again`
     : `${collected}, except ${open} whose ${runs} may go on (wf logs shows them)`;
-}
-
-/** The error as the end of a command whose results are printed whole. */
-function asVerdict(error: CliError): CliError {
-  const told = { ...error.told, verdict: true };
-  return error instanceof ApiError
-    ? new ApiError(error.kind, error.message, error.refusal, told)
-    : new CliError(error.kind, error.message, told);
 }
 
 async function bytesOf(path: string, { host }: Context): Promise<Uint8Array> {
