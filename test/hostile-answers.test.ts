@@ -22,7 +22,7 @@ test("no kind of answer acts on a terminal", async () => {
     if (told(out + err) > 0) shown++;
   }
   // The rest shows no text of the server: ids, or nothing.
-  expect([kinds.size, shown > 100]).toEqual([159, true]);
+  expect([kinds.size, shown > 100]).toEqual([198, true]);
 });
 
 const id = "0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e";

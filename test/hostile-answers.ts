@@ -81,7 +81,7 @@ const matches = (route: string, request: string) => {
   return new RegExp(`^${method} /v1${path}[? ]`).test(request);
 };
 
-/** The exchange in hand where it is asked for; for what else a command needs, another one that fits. */
+/** The exchange in hand where it is asked for; for what else a command needs, another one that fits, of the same file first. */
 const server = createServer((request) => {
   request.resume().on("end", () => {
     if (!current) return void request.destroy();
@@ -92,7 +92,10 @@ const server = createServer((request) => {
     };
     const stream = exchange.response.chunks && /\/events\?/.test(request.url ?? "");
     const asked = stream || rowFor(exchange) === undefined || fits(exchange);
-    request.socket.end(httpText((asked ? undefined : answered.find(fits)) ?? exchange, sparing));
+    const [file] = exchange.name.split(":");
+    const beside = answered.filter(({ name }) => name.startsWith(`${file}:`));
+    const other = asked ? undefined : (beside.find(fits) ?? answered.find(fits));
+    request.socket.end(httpText(other ?? exchange, sparing));
   });
 });
 await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

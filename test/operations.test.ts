@@ -11,7 +11,7 @@ import { operations } from "../src/operations/index.ts";
 import { methodAndPath } from "../src/operations/operation.ts";
 import type { Param, Shape } from "../src/operations/operation.ts";
 import { formats } from "../src/render/format-names.ts";
-import { bodyText, exchanges, headersOf } from "./recordings.ts";
+import { bodyText, exchanges, headersOf, streamed } from "./recordings.ts";
 import { testSandbox } from "./sandbox.ts";
 import type { TestSandbox } from "./sandbox.ts";
 import { cli, temporaryFolder } from "./support.ts";
@@ -335,25 +335,33 @@ function usualAnswer({ method, path, body }: Arrived): Answer {
   // A route without placeholders goes first: /datasets/tags before /datasets/{dataset_id}.
   const route = routes.find((each) => each === `${method} ${path.slice(3)}`) ?? routes[0] ?? "";
   const recorded = exchanges.find(
-    ({ request, response }) =>
-      request?.method === method &&
-      response.status < 300 &&
-      streams === (response.chunks !== undefined) &&
-      !saysThereIsMore(response.body) &&
-      fits(methodAndPath({ route })[1], request.path.replace(/\?.*$/, "")),
+    (exchange) =>
+      exchange.request?.method === method &&
+      exchange.response.status < 300 &&
+      streams === streamed(exchange) &&
+      !saysThereIsMore(exchange.response.body) &&
+      fits(methodAndPath({ route })[1], exchange.request.path.replace(/\?.*$/, "")),
   );
-  const [usual, streamed = usual] = documented[route] ?? [];
+  const [usual, asStream = usual] = documented[route] ?? [];
   if (!recorded)
-    return (streams ? streamed : usual) ?? json({ message: `no answer for ${route}` }, 599);
+    return (streams ? asStream : usual) ?? json({ message: `no answer for ${route}` }, 599);
   const { "content-type": type = "application/json" } = headersOf(recorded);
   return { status: recorded.response.status, type, body: bodyText(recorded) };
 }
+
+/** What a workflow with the input `query` says of itself. */
+const echo = {
+  info: json({ name: "Echo", mode: "workflow" }),
+  parameters: json({ user_input_form: [{ "text-input": { variable: "query", required: true } }] }),
+};
 
 /** What an answer must say so that the command is done with it. */
 const needed: Readonly<Record<string, Readonly<Record<string, Answer>>>> = {
   toggleBuiltInMetadataField: {
     metadata: json({ doc_metadata: [], built_in_field_enabled: true }),
   },
+  executeWorkflow: echo,
+  runWorkflowById: echo,
 };
 
 const printing = fixtures.filter(({ cases: [first] }) => {

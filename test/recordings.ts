@@ -28,20 +28,23 @@ export interface Exchange {
 
 const folder = join(import.meta.dirname, "recordings");
 
-/** Every recorded exchange, in the order of the files. */
-export const exchanges: readonly Exchange[] = readdirSync(folder)
+/** The recorded files: those of the version in use, then the folders of other versions. */
+const files = readdirSync(folder, { recursive: true, encoding: "utf8" })
   .filter((file) => file.endsWith(".json"))
-  .sort()
-  .flatMap((file) => {
-    // The shape of the files is the recorder's own.
-    const recorded = JSON.parse(readFileSync(join(folder, file), "utf8")) as {
-      exchanges: Exchange[];
-    };
-    return recorded.exchanges.map((exchange) => ({
-      ...exchange,
-      name: `${file}: ${exchange.title}`,
-    }));
-  });
+  .map((file) => file.replaceAll("\\", "/"))
+  .sort((a, b) => a.split("/").length - b.split("/").length || (a < b ? -1 : 1));
+
+/** Every recorded exchange, in the order of the files. */
+export const exchanges: readonly Exchange[] = files.flatMap((file) => {
+  // The shape of the files is the recorder's own.
+  const recorded = JSON.parse(readFileSync(join(folder, file), "utf8")) as {
+    exchanges: Exchange[];
+  };
+  return recorded.exchanges.map((exchange) => ({
+    ...exchange,
+    name: `${file}: ${exchange.title}`,
+  }));
+});
 
 /** The body of a recorded answer as text. */
 export function bodyText({ response }: Exchange): string {
@@ -57,12 +60,20 @@ export const headersOf = ({ response }: Exchange): Record<string, string> =>
   );
 
 /** Answers without a row: they belong to no operation. */
-const noOperation = new Set(["download.json: what the link of b.txt gives (59 bytes were stored)"]);
+const noOperation = new Set([
+  "download.json: what the link of b.txt gives (59 bytes were stored)",
+  "1.15/knowledge-more.json: search, old path with a hit",
+]);
+
+/** Did an event stream come, whatever was asked for? */
+export const streamed = (exchange: Exchange): boolean =>
+  (headersOf(exchange)["content-type"] ?? "").includes("event-stream");
 
 /** The row of an exchange, if it belongs to one; of rows that share a route, the one that expects what came. */
-export function rowFor({ request, response }: Exchange): AnyOperation | undefined {
+export function rowFor(exchange: Exchange): AnyOperation | undefined {
+  const { request } = exchange;
   const bare = request.path.replace(/^\/v1/, "").replace(/\?.*$/, "");
-  const streams = response.chunks !== undefined;
+  const streams = streamed(exchange);
   const fits = operations.filter((row) => {
     const [verb, template] = methodAndPath(row);
     return (

@@ -14,11 +14,17 @@ const exits: Readonly<Record<string, number>> = {
   "400 invalid_form_data": 5,
   "400 invalid_action": 5,
   "400 no_file_uploaded": 5,
+  "400 too_many_files": 5,
+  "400 bad_request_key_error": 5,
+  // A model, or its provider, said no: not the caller's key, and no code tells a limit from a wrong key.
+  "400 completion_request_error": 5,
+  "400 provider_not_initialize": 5,
   "400 app_unavailable": 6,
   "400 not_workflow_app": 6,
   "400 not_chat_app": 6,
   "401 unauthorized": 4,
   "403 archived_document_immutable": 5,
+  "403 forbidden": 4,
   "404 ": 6,
   "404 not_found": 3,
   "404 file_not_found": 3,
@@ -26,17 +32,28 @@ const exits: Readonly<Record<string, number>> = {
   "405 method_not_allowed": 6,
   "409 dataset_name_duplicate": 5,
   "412 human_input_form_submitted": 5,
+  "413 file_too_large": 5,
+  "413 request_entity_too_large": 5,
+  "413 audio_too_large": 5,
   "414 ": 5,
   "415 unsupported_media_type": 5,
+  "415 unsupported_file_type": 5,
+  "415 unsupported_audio_type": 5,
+  "500 ": 1,
   "500 unknown": 1,
+  "500 internal_server_error": 1,
+  "500 pipeline_run_error": 1,
 };
-/** The server's own fault, told as a refusal (server §3). */
-const serversFault = [
-  "older-1.12.1.json: create tag",
-  "older-1.12.1.json: list tags: the refused one is there",
-  "older-1.12.1.json: list tags after the rename",
-  "metadata.json: rename unknown field",
-];
+/** Where the text alone tells what it means. */
+const exitsByTitle: Readonly<Record<string, number>> = {
+  // The server's own fault, told as a refusal (server §3).
+  "older-1.12.1.json: create tag": 1,
+  "older-1.12.1.json: list tags: the refused one is there": 1,
+  "older-1.12.1.json: list tags after the rename": 1,
+  "metadata.json: rename unknown field": 1,
+  // Too many at once (server §4).
+  "1.15/misc.json: run over the limit of the application, streaming": 7,
+};
 
 // The largest upload was recorded without its request.
 const refused = exchanges.filter(({ request, response }) => response.status >= 300 && request);
@@ -70,7 +87,7 @@ describe.each(refused.map((exchange) => [exchange.name, exchange] as const))(
     const code = error.refusal.serverCode ?? "";
 
     test("ends with the exit code of what it means", () => {
-      const expected = serversFault.includes(name) ? 1 : exits[`${response.status} ${code}`];
+      const expected = exitsByTitle[name] ?? exits[`${response.status} ${code}`];
       expect(error.exit).toBe(expected);
     });
 
