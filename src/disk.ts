@@ -21,7 +21,7 @@ export const diskFiles: Files = {
     const { createReadStream } = await import("node:fs");
     yield* createReadStream(path) as AsyncIterable<Buffer>; // without an encoding it gives bytes
   },
-  blob: async (path) => (await import("node:fs")).openAsBlob(path),
+  blob: async (path, type) => (await import("node:fs")).openAsBlob(path, { type }),
   async stat(path) {
     try {
       const found = await statOf(path);

@@ -39,7 +39,7 @@ export interface Files {
   /** Piece by piece, up to where the file ends by then. Throws the system's error. */
   bytes(path: string): AsyncIterable<Uint8Array>;
   /** Streamed when sent, length known, nothing read yet. */
-  blob(path: string): Promise<Blob>;
+  blob(path: string, type: string): Promise<Blob>;
   /** Tells that something below the folder has changed, until the signal is aborted. */
   watch(folder: string, signal: AbortSignal): AsyncIterable<unknown>;
   /** Of what a link leads to; null when there is nothing. A pipe or a device is no file. */

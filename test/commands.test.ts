@@ -112,6 +112,7 @@ describe("wrong input sends nothing", () => {
     [["wf", "show", "abc"], '<run> "abc" is not a UUID'],
     [["wf", "logs", "--after", "yesterday"], '--since "yesterday" is no time'],
     [["kb", "list", "--retries", "-1"], "--retries"],
+    [["wf", "file", "upload", "LICENSE", "--content-type", "png"], 'invalid media type "png"'],
   ])("%j", async (argv, message) => {
     server.seen.length = 0;
     const ran = await server.cli(argv);

@@ -21,6 +21,8 @@ interface Part {
   readonly text?: string;
   readonly json?: unknown;
   readonly filename?: string;
+  /** Media type of the file. */
+  readonly type?: string;
   readonly content?: string;
 }
 
@@ -216,16 +218,16 @@ interface Shown {
 
 const parsed = (text: string): unknown => JSON.parse(text);
 
-/** A part as a dry run tells it: of a file its name and size. */
-const partInDryRun = ({ name, text, json: data, filename, content = "" }: Part) =>
+/** A part as a dry run tells it: of a file its name, media type and size. */
+const partInDryRun = ({ name, text, json: data, filename, type, content = "" }: Part) =>
   filename === undefined
     ? { name, value: data ?? text }
-    : { name, filename, bytes: new TextEncoder().encode(content).length };
+    : { name, filename, type, bytes: new TextEncoder().encode(content).length };
 
-const partInCurl = ({ name, text, json: data, filename }: Part, folderOfCase: string) =>
+const partInCurl = ({ name, text, json: data, filename, type }: Part, folderOfCase: string) =>
   filename === undefined
     ? { name, value: data ?? text }
-    : { name, path: join(place, folderOfCase, filename), filename };
+    : { name, path: join(place, folderOfCase, filename), filename, type };
 
 const pathOf = (url: string) => decodeURI(new URL(url).pathname);
 
@@ -245,9 +247,9 @@ function fromDryRun(text: string): Shown {
     };
   }
   const parts = blocks.map((block) => {
-    const file = /^part (\w+): file (".*"), \S+, (\d+) bytes$/.exec(block);
-    const [, name = "", filename = "", bytes] = file ?? [];
-    if (file) return { name, filename: parsed(filename), bytes: Number(bytes) };
+    const file = /^part (\w+): file (".*"), (\S+), (\d+) bytes$/.exec(block);
+    const [, name = "", filename = "", type, bytes] = file ?? [];
+    if (file) return { name, filename: parsed(filename), type, bytes: Number(bytes) };
     const [, field = "", value = ""] = /^part (\w+)\n(.*)$/s.exec(block) ?? [];
     return valueOf(field, value);
   });
@@ -265,9 +267,10 @@ function fromCurl(text: string): Shown {
   const after = (flag: string) => words.filter((_, at) => words[at - 1] === flag);
   const [data] = after("--data-binary");
   const files = after("-F").map((word) => {
-    const [, name, path = "", filename = ""] = /^(\w+)=@"(.*)";filename="(.*)"$/s.exec(word) ?? [];
+    const [, name, path = "", filename = "", type] =
+      /^(\w+)=@"(.*)";filename="(.*)";type=(.*)$/s.exec(word) ?? [];
     const bare = (quoted: string) => quoted.replace(/\\(["\\])/g, "$1");
-    return { name, path: bare(path), filename: bare(filename) };
+    return { name, path: bare(path), filename: bare(filename), type };
   });
   const texts = after("--form-string").map((word) => {
     const at = word.indexOf("=");

@@ -80,7 +80,12 @@ function seenAs(request: SeenRequest): Wire {
           ? part.name === "data"
             ? { name: "data", json: JSON.parse(textOf(part.bytes)) as unknown }
             : { name: part.name, text: textOf(part.bytes) }
-          : { name: part.name, filename: part.filename, content: textOf(part.bytes) },
+          : {
+              name: part.name,
+              filename: part.filename,
+              type: part.type,
+              content: textOf(part.bytes),
+            },
       ),
     }),
   };

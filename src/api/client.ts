@@ -1,9 +1,9 @@
 import type { Dispatcher, FormData } from "undici";
 import { CliError } from "../errors.ts";
-import type { AnyOperation, FileInput, Retry } from "../operations/operation.ts";
+import type { AnyOperation, Retry } from "../operations/operation.ts";
 import { interrupted } from "./interrupted.ts";
 import { networkFailure, unreachable } from "./network-failure.ts";
-import type { HttpRequest } from "./request.ts";
+import type { HttpRequest, TypedFile } from "./request.ts";
 import { askedWait, lookFirst, notStarted, refusalOf, saidBy } from "./refusal.ts";
 import type { RefusedAnswer } from "./refusal.ts";
 import { unpacked } from "./unpacked.ts";
@@ -30,7 +30,7 @@ export interface World {
   watch?(outgoing: Outgoing, send: () => Promise<Incoming>): Promise<Incoming>;
   sleep(ms: number, signal: AbortSignal): Promise<void>;
   random(): number;
-  blob(file: FileInput): Promise<Blob>;
+  blob(file: TypedFile): Promise<Blob>;
   /** The text without the keys in use. */
   masked(text: string): string;
   /** One line for -v (1), -vv (2), -vvv (3). */

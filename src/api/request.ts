@@ -2,11 +2,15 @@ import { CliError } from "../errors.ts";
 import { methodAndPath } from "../operations/operation.ts";
 import { define, isObject, setAt } from "../json.ts";
 import type { AnyOperation, FileInput, Param } from "../operations/operation.ts";
+import { mediaTypeOf } from "./media-types.ts";
 
 /** One part of a multipart form. */
 type Part =
   | { readonly name: string; readonly text: string }
-  | { readonly name: string; readonly file: FileInput };
+  | { readonly name: string; readonly file: TypedFile };
+
+/** A file whose media type is settled. */
+export type TypedFile = FileInput & { readonly type: string };
 
 /** A request as it will be sent, except for the key, which only the client adds. */
 export interface HttpRequest {
@@ -95,13 +99,25 @@ function partsOf(row: AnyOperation, input: Values, extra: Values | undefined): P
     const value = input[name];
     if (value === undefined) continue;
     if (param.in === "data") setAt(data, name, value);
-    // Values of kind `file` are FileInput by construction (cli/values.ts).
-    else if (param.kind === "file") parts.push({ name, file: value as FileInput });
+    else if (param.kind === "file") parts.push({ name, file: typedFile(value, param, input) });
     else if (param.in === "form") parts.push({ name, text: String(value) });
   }
   const json = merge(data, extra);
   if (Object.keys(json).length > 0) parts.push({ name: "data", text: JSON.stringify(json) });
   return parts;
+}
+
+function typedFile(value: unknown, param: Param, input: Values): TypedFile {
+  const file = value as FileInput; // by construction (cli/values.ts)
+  const said = input["content_type"] ?? file.type;
+  if (said === undefined) return { ...file, type: mediaTypeOf(file.name, param.mediaTypes) };
+  if (!/^[\w.+-]+\/[\w.+-]+(;[\x20-\x7e]*)?$/.test(String(said))) {
+    throw new CliError("usage", `invalid media type ${JSON.stringify(said)}`, {
+      changed: "nothing",
+      hint: "a media type looks like image/png",
+    });
+  }
+  return { ...file, type: String(said).toLowerCase() };
 }
 
 /** The second over the first, objects merged field by field. */

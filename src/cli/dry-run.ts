@@ -21,11 +21,9 @@ export async function dryRunText(
         lines.push(`part ${part.name}`, part.text);
         continue;
       }
-      const { size, type } = await world.blob(part.file);
-      const kind = type === "" ? "application/octet-stream" : type;
-      lines.push(
-        `part ${part.name}: file ${JSON.stringify(part.file.name)}, ${kind}, ${size} bytes`,
-      );
+      const { name, type } = part.file;
+      const { size } = await world.blob(part.file);
+      lines.push(`part ${part.name}: file ${JSON.stringify(name)}, ${type}, ${size} bytes`);
     }
   }
   return `${lines.join("\n")}\n`;
@@ -48,7 +46,7 @@ export function curlText(request: HttpRequest, kind: "dataset" | "app"): string 
         words.push(
           "-F",
           quoted(
-            `${part.name}=@"${escaped(part.file.path)}";filename="${escaped(part.file.name)}"`,
+            `${part.name}=@"${escaped(part.file.path)}";filename="${escaped(part.file.name)}";type=${part.file.type}`,
           ),
         );
     }

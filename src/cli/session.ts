@@ -7,7 +7,7 @@ import type { Lanes } from "../api/lanes.ts";
 import { noProgress, pageOf, rowsOf } from "../api/pages.ts";
 import type { Page, Progress, Wanted } from "../api/pages.ts";
 import { requestFor } from "../api/request.ts";
-import type { HttpRequest, Values } from "../api/request.ts";
+import type { HttpRequest, TypedFile, Values } from "../api/request.ts";
 import type { CallOptions, Context, Raw, WindowOptions } from "../commands/task.ts";
 import { masked, settingsFor, targetOf } from "../config/settings.ts";
 import type { Setting, Settings, TargetFlags } from "../config/settings.ts";
@@ -16,7 +16,7 @@ import { asFailure } from "./failure.ts";
 import type { Host } from "../host.ts";
 import { isObject, valueAt } from "../json.ts";
 import { retryOf } from "../operations/operation.ts";
-import type { AnyOperation, FileInput, Returns } from "../operations/operation.ts";
+import type { AnyOperation, Returns } from "../operations/operation.ts";
 import type { Command } from "./command.ts";
 import { actOf, flagOf, isList } from "./command.ts";
 import { curlText, dryRunText } from "./dry-run.ts";
@@ -424,14 +424,14 @@ async function confirm(
 }
 
 /** Its failures are those of a disk: to the client the system's errors mean the network. */
-async function blobOf({ path, bytes }: FileInput, host: Host): Promise<Blob> {
-  if (bytes) return new Blob([bytes as Uint8Array<ArrayBuffer>]); // of a file, shared with nobody
+async function blobOf({ path, bytes, type }: TypedFile, host: Host): Promise<Blob> {
+  if (bytes) return new Blob([bytes as Uint8Array<ArrayBuffer>], { type }); // of a file, shared with nobody
   if (path !== "-") {
-    return host.files.blob(path).catch((error: unknown) => {
+    return host.files.blob(path, type).catch((error: unknown) => {
       throw asFailure(error);
     });
   }
-  return new Blob([await allOf(host.stdin.bytes())]);
+  return new Blob([await allOf(host.stdin.bytes())], { type });
 }
 
 /** Adds what the row knows to a failure: which operation it was, and the flag for what is missing. */

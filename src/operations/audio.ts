@@ -1,5 +1,14 @@
-import { body, file as bytes, operation, record } from "./operation.ts";
-import { file, userInBody, userInForm } from "./shared.ts";
+import { body, file as bytes, form, operation, record } from "./operation.ts";
+import { content_type, required, userInBody, userInForm } from "./shared.ts";
+
+/** The five that the server takes, each by one name, whatever the bytes are (server §18). */
+const mediaTypes = {
+  mp3: "audio/mp3",
+  m4a: "audio/m4a",
+  wav: "audio/wav",
+  amr: "audio/amr",
+  mpga: "audio/mpga",
+};
 
 export const transcribe = operation({
   id: "audioToText",
@@ -7,7 +16,14 @@ export const transcribe = operation({
   summary: "Turn speech into text, by a model that is paid for",
   key: "app",
   route: "POST /audio-to-text",
-  params: { file, user: userInForm },
+  params: {
+    file: form.file("Path of the file, - for standard input: mp3, m4a, wav, amr or mpga", {
+      required,
+      mediaTypes,
+    }),
+    content_type,
+    user: userInForm,
+  },
   returns: record<{ readonly text: string }>("text"),
   retry: "safe",
   idle: 1260,

@@ -15,6 +15,7 @@ import {
   time,
 } from "./operation.ts";
 import {
+  content_type,
   dataset_id,
   docForms,
   document_id,
@@ -302,6 +303,7 @@ export const createByFile = operation({
   params: {
     dataset_id,
     file,
+    content_type,
     indexing_technique: data.choice(techniques, "How chunks are indexed", {
       server: "that of the knowledge base",
     }),
@@ -360,6 +362,7 @@ const replacement = {
   dataset_id,
   document_id,
   file: form.file("Path of the new file, - for standard input"),
+  content_type,
   process_rule: process_rule_data,
   doc_form: data.choice(docForms, "Kind of chunking", {
     from: "document.doc_form",

@@ -1,5 +1,5 @@
 import { file as bytes, more, operation, path, query, record, time } from "./operation.ts";
-import { file, userInForm, userInQuery } from "./shared.ts";
+import { content_type, file, userInForm, userInQuery } from "./shared.ts";
 
 /**
  * A file uploaded for runs and messages of the end user who uploaded it: its `id` is their
@@ -32,7 +32,7 @@ export const upload = operation({
   summary: "Upload a file for runs and messages",
   key: "app",
   route: "POST /files/upload",
-  params: { file, user: userInForm },
+  params: { file, content_type, user: userInForm },
   returns: record<UploadedFile>(
     "id",
     "name",

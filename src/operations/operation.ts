@@ -64,6 +64,8 @@ interface Limits {
   readonly shape?: Shape;
   /** The text may also come from a file: adds a flag `--<name>-file PATH`, `-` for standard input. */
   readonly orFile?: true;
+  /** Media types of a file by its extension, where the server has names of its own for them. */
+  readonly mediaTypes?: Readonly<Record<string, string>>;
 }
 
 export interface Param extends Limits {
@@ -303,6 +305,8 @@ export function methodAndPath(row: { readonly route: string }): [method: string,
 export interface FileInput {
   readonly path: string;
   readonly name: string;
+  /** Media type; by the extension of the name when absent. */
+  readonly type?: string | undefined;
   /** What is sent, where the file was read already and may have changed since. */
   readonly bytes?: Uint8Array | undefined;
 }

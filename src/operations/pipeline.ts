@@ -9,7 +9,7 @@ import {
   query,
   record,
 } from "./operation.ts";
-import { dataset_id, file, required } from "./shared.ts";
+import { content_type, dataset_id, file, required } from "./shared.ts";
 
 const datasourceTypes = ["local_file", "online_document", "website_crawl", "online_drive"] as const;
 
@@ -140,7 +140,7 @@ export const uploadFile = operation({
   summary: "Upload a file for pipeline runs",
   key: "dataset",
   route: "POST /datasets/pipeline/file-upload",
-  params: { file },
+  params: { file, content_type },
   returns: record<PipelineFile>(
     "id",
     "name",

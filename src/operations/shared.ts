@@ -1,4 +1,4 @@
-import { body, data, form, path, query } from "./operation.ts";
+import { body, data, form, local, path, query } from "./operation.ts";
 
 /** `{ required }` in a parameter's limits. */
 export const required = true as const;
@@ -22,6 +22,11 @@ export const userInForm = form.text("End user the request is made for", { from: 
 
 /** The file of a multipart form. */
 export const file = form.file("Path of the file, - for standard input", { required });
+
+/** Media type of that file. The server takes it from the part's header, never from the content. */
+export const content_type = local.text("Media type of the file, by its extension when absent", {
+  length: [1, 255],
+});
 
 /** Kinds of chunking (server §7). */
 export const docForms = ["text_model", "hierarchical_model", "qa_model"] as const;
