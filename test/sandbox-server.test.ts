@@ -1,5 +1,5 @@
 /** The sandbox as a server: who may ask, what goes wrong on purpose, what stays on disk. */
-import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readFile, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { request } from "node:http";
 import { connect } from "node:net";
 import { networkInterfaces, tmpdir } from "node:os";
@@ -343,10 +343,8 @@ describe("a folder", () => {
     // What a kill leaves: the files as they are now, the lock of the database and a dead owner.
     await cp(live, killed, { recursive: true });
     await mkdir(join(killed, "sandbox.db.lock"), { recursive: true });
-    await writeFile(
-      join(killed, "sandbox.pid"),
-      JSON.stringify({ pid: 4711, start: null, since: 0 }),
-    );
+    await writeFile(join(killed, "sandbox.pid"), "");
+    await untouchedFor(16, join(killed, "sandbox.pid"));
     const again = await openTestSandbox({ folder: killed, ownPid: 1, isAlive: () => false });
     await again.clock.advance(500);
     const after = await again.ask("GET", `/datasets/${kb}/documents`);
@@ -363,28 +361,53 @@ describe("a folder", () => {
   test("of a living sandbox is refused with its pid, and free after the end", async () => {
     const first = await open("owned", process.pid, () => true);
     await expect(open("owned", process.pid + 1, () => true)).rejects.toThrow(
-      `is in use by the sandbox with pid ${process.pid}: stop that one`,
+      `is in use by the sandbox with pid ${process.pid} on `,
     );
     await expect(open("owned", process.pid, () => true)).rejects.toThrow("is in use");
     await first.stop();
     await (await open("owned", process.pid + 1, () => true)).stop();
   });
 
-  test("of a process that lives elsewhere is refused", async () => {
-    const other = join(folder, "other");
-    await mkdir(other);
-    const since = manualClock().now().getTime();
-    const held = { pid: process.ppid, start: null, since };
-    await writeFile(join(other, "sandbox.pid"), JSON.stringify(held));
+  /** A folder held by a process that the given words describe; the rest is as this process has it. */
+  async function heldFolder(name: string, other: object): Promise<string> {
+    const first = await open(name, process.pid, () => true);
+    const file = join(folder, name, "sandbox.pid");
+    const held = JSON.parse(await readFile(file, "utf8")) as object; // as the sandbox wrote it
+    await first.stop();
+    await writeFile(file, JSON.stringify({ ...held, token: "0123456789abcdef", ...other }));
+    return file;
+  }
+  const untouchedFor = (seconds: number, file: string) =>
+    utimes(file, new Date(), new Date(Date.now() - seconds * 1000));
+
+  test("of another living process is refused, free as soon as that is gone", async () => {
+    await heldFolder("other", { pid: process.ppid, start: null });
     await expect(open("other", process.pid, () => true)).rejects.toThrow(`pid ${process.ppid}`);
     await (await open("other", process.pid, () => false)).stop();
   });
 
+  test("of another container is refused while that one lives, free soon after a kill", async () => {
+    const file = await heldFolder("shared", { pid: 1, place: "elsewhere boot pid:[1]" });
+    await expect(open("shared", process.pid, () => false)).rejects.toThrow("pid 1 on elsewhere");
+    await untouchedFor(14, file);
+    await expect(open("shared", process.pid, () => false)).rejects.toThrow("is in use");
+    await untouchedFor(16, file);
+    await (await open("shared", process.pid, () => true)).stop();
+  });
+
+  test("stays held: its owner touches the file again and again", async () => {
+    const clock = manualClock(new Date().toISOString());
+    const path = join(folder, "touched");
+    const sandbox = await startSandbox({ clock, folder: path, ownPid: process.pid });
+    await untouchedFor(16, join(path, "sandbox.pid"));
+    await clock.advance(3000);
+    expect(Date.now() - (await stat(join(path, "sandbox.pid"))).mtimeMs).toBeLessThan(10_000);
+    await sandbox.stop();
+    await expect(stat(join(path, "sandbox.pid"))).rejects.toThrow("ENOENT");
+  });
+
   test("is not locked by another program that has the pid of a dead owner", async () => {
-    const reused = join(folder, "reused");
-    await mkdir(reused);
-    const held = { pid: process.pid, start: "another boot 1", since: 0 };
-    await writeFile(join(reused, "sandbox.pid"), JSON.stringify(held));
+    await heldFolder("reused", { start: "1" });
     await (await open("reused", process.pid + 1, () => true)).stop();
   });
 });

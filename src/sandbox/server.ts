@@ -14,10 +14,10 @@ import { authorized, isProgram } from "./access.ts";
 import { type Apps, appSchema, openApps } from "./apps.ts";
 import { deliver } from "./delivery.ts";
 import { type Fault, openFaults, type Plan } from "./faults.ts";
+import { takeFolder } from "./folder.ts";
 import { type Call, type Clock, type Handler, Refused, type Reply } from "./handler.ts";
 import { given } from "./inputs.ts";
 import { type Knowledge, knowledgeSchema, openKnowledge } from "./knowledge.ts";
-import { takeFolder } from "./lock.ts";
 import { TooLarge, received, type SeenRequest } from "./received.ts";
 import { unforeseen } from "./refusals.ts";
 import { atLeast, openRouter, type Router } from "./router.ts";
@@ -139,7 +139,7 @@ function rowsByRoute(): Map<string, AnyOperation[]> {
 
 function ownFolder({ folder, ownPid, isAlive = () => true, clock }: SandboxOptions): () => void {
   if (folder === null || ownPid === undefined) return () => {};
-  return takeFolder(folder, { pid: ownPid, isAlive, now: clock.now() });
+  return takeFolder(folder, { pid: ownPid, isAlive, clock });
 }
 
 const listening = (server: ReturnType<typeof createServer>, port: number) =>
