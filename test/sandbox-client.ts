@@ -11,8 +11,10 @@ interface TestDocument {
   readonly indexing_status: string;
   readonly word_count: number | null;
   readonly error: string | null;
-  readonly doc_metadata: readonly { readonly name: string; readonly value: unknown }[];
+  readonly doc_metadata: TestMetadata;
 }
+
+type TestMetadata = readonly { readonly name: string; readonly value: unknown }[];
 
 /** What tests read of a knowledge answer. */
 interface TestAnswer {
@@ -24,6 +26,7 @@ interface TestAnswer {
   readonly url: string;
   readonly total: number;
   readonly document: TestDocument;
+  readonly doc_metadata: TestMetadata | null;
   readonly data: readonly (TestDocument & {
     readonly content: string;
     readonly keywords: readonly string[] | null;

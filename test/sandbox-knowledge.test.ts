@@ -1,5 +1,6 @@
 /** Knowledge bases of the sandbox: what the recordings do not show, or not exactly. */
 import { describe, expect, test } from "vitest";
+import { parseFault } from "../src/sandbox/faults.ts";
 import { fileForm, openTestSandbox, type TestSandbox } from "./sandbox-client.ts";
 
 const keywordSearch = (more: object = {}) => ({
@@ -356,4 +357,32 @@ test("a renamed or deleted metadata field takes the values of documents along", 
   expect(await values()).toEqual([["group", "People"]]);
   await ask("DELETE", `/datasets/${kb}/metadata/${id}`);
   expect(await values()).toEqual([]);
+});
+
+test.each([
+  ["typed, and [] where there is none", [], [[], [["days", 7]]]],
+  [
+    "text, and null where there is none, as some builds show them",
+    ["* * plain-metadata"],
+    [null, [["days", "7"]]],
+  ],
+])("metadata of listed documents: %s", async (_, faults, expected) => {
+  const { ask, base, add, sandbox } = await openTestSandbox();
+  sandbox.setFaults(faults.map(parseFault));
+  const kb = await base();
+  const document_id = await add(kb, "a.md", "x");
+  const { id } = await ask("POST", `/datasets/${kb}/metadata`, { type: "number", name: "days" });
+  const listed = async () => {
+    const { data } = await ask("GET", `/datasets/${kb}/documents`);
+    const fields = data[0]?.doc_metadata ?? null;
+    return fields && fields.slice(0, 1).map(({ name, value }) => [name, value]);
+  };
+  const before = await listed();
+  await ask("POST", `/datasets/${kb}/documents/metadata`, {
+    operation_data: [{ document_id, metadata_list: [{ id, name: "days", value: 7 }] }],
+  });
+  expect([before, await listed()]).toEqual(expected);
+  // A document by itself has its values typed on every build.
+  const alone = await ask("GET", `/datasets/${kb}/documents/${document_id}`);
+  expect(alone.doc_metadata?.[0]?.value).toBe(7);
 });

@@ -34,11 +34,6 @@ const tolerated: Readonly<Record<string, readonly [RegExp, string]>> = {
   ],
   "download: create 'b.txt '": [/\.word_count:/, "the recorded server was cutting it already"],
   "older-1.12.1: unbind, tag_ids only": [/^message: .*TagUnbindingPayload/, "it quotes half an id"],
-  "older-1.12.1: create by text": [/\.doc_metadata:/, "seen on one downstream build only"],
-  "older-1.12.1: list documents by status": [
-    /\.doc_metadata:/,
-    "seen on one downstream build only",
-  ],
 };
 
 /** Sent before the document of the exchange before could be indexed; else a second passes. */

@@ -8,7 +8,7 @@ import {
   latestRule,
   ruleOf,
 } from "./knowledge-store.ts";
-import { documentMetadata } from "./metadata-values.ts";
+import { type DocumentField, documentMetadata } from "./metadata-values.ts";
 import { answeredRule, type ProcessRule } from "./process-rules.ts";
 import { seconds } from "./ids.ts";
 
@@ -48,11 +48,12 @@ function fileAnswer({ store }: KnowledgeRoom, id: string): object {
   };
 }
 
-/** A document as lists, creates and updates answer it. */
+/** A document as lists, creates and updates answer it; `plain` as some builds show its values. */
 export const documentAnswer = (
   room: KnowledgeRoom,
   dataset: DatasetRow,
   document: DocumentRow,
+  plain: boolean,
 ): object => ({
   id: document.id,
   position: document.position,
@@ -70,10 +71,19 @@ export const documentAnswer = (
   word_count: document.word_count,
   hit_count: 0,
   doc_form: document.doc_form,
-  doc_metadata: documentMetadata(room, dataset, document),
+  doc_metadata: listedMetadata(documentMetadata(room, dataset, document), plain),
   summary_index_status: null,
   need_summary: false,
 });
+
+function listedMetadata(fields: readonly DocumentField[], plain: boolean) {
+  if (!plain) return fields;
+  if (fields.length === 0) return null;
+  return fields.map((field) => ({
+    ...field,
+    value: field.value === null ? null : String(field.value),
+  }));
+}
 
 /** Which part of a document's detail is wanted. */
 export type DetailPart = "all" | "only" | "without";

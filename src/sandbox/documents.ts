@@ -42,9 +42,9 @@ import { distinctNames, zipOf } from "./zip.ts";
 export function documentHandlers(room: KnowledgeRoom): readonly Handler[] {
   const { store } = room;
 
-  const inBatch = (dataset: DatasetRow, id: string): Reply => {
+  const inBatch = ({ plainMetadata }: Call, dataset: DatasetRow, id: string): Reply => {
     const document = documentOf(room, { dataset_id: dataset.id, document_id: id });
-    const answer = documentAnswer(room, datasetOf(room, dataset.id), document);
+    const answer = documentAnswer(room, datasetOf(room, dataset.id), document, plainMetadata);
     return { json: { document: answer, batch: document.batch } };
   };
 
@@ -68,7 +68,9 @@ export function documentHandlers(room: KnowledgeRoom): readonly Handler[] {
         `SELECT count(*) AS total FROM documents WHERE ${where}`,
         ...values,
       );
-      const data = rows.map((document) => documentAnswer(room, dataset, document));
+      const data = rows.map((document) =>
+        documentAnswer(room, dataset, document, call.plainMetadata),
+      );
       return { json: { data, ...pageFields(page, rows.length, counted?.total ?? 0) } };
     }),
 
@@ -85,7 +87,7 @@ export function documentHandlers(room: KnowledgeRoom): readonly Handler[] {
       const dataset = datasetOf(room, input.dataset_id);
       if (input.indexing_technique === undefined) throw techniqueMissing(dataset, call);
       const content = () => addText(room, input.name, input.text);
-      return inBatch(dataset, created(room, dataset, content, input, automatic));
+      return inBatch(call, dataset, created(room, dataset, content, input, automatic));
     }),
 
     on(createByFile, (input, call) => {
@@ -95,7 +97,11 @@ export function documentHandlers(room: KnowledgeRoom): readonly Handler[] {
       // On this route a refused file is told without a word (server §3).
       const content = () => addUpload(room, file, () => invalidParam(""));
       const doc_form = input.doc_form ?? dataset.doc_form ?? "text_model";
-      return inBatch(dataset, created(room, dataset, content, { ...input, doc_form }, undefined));
+      return inBatch(
+        call,
+        dataset,
+        created(room, dataset, content, { ...input, doc_form }, undefined),
+      );
     }),
 
     on(updateByText, (input, call) => {
@@ -109,11 +115,11 @@ export function documentHandlers(room: KnowledgeRoom): readonly Handler[] {
       }
       const { name = "" } = input;
       const content = input.text ? () => addText(room, name, input.text ?? "") : undefined;
-      return inBatch(...updated(room, input, content));
+      return inBatch(call, ...updated(room, input, content));
     }),
 
-    on(replace, (input, call) => inBatch(...updatedByFile(room, input, call))),
-    on(updateByFile, (input, call) => inBatch(...updatedByFile(room, input, call))),
+    on(replace, (input, call) => inBatch(call, ...updatedByFile(room, input, call))),
+    on(updateByFile, (input, call) => inBatch(call, ...updatedByFile(room, input, call))),
 
     on(remove, (input) => {
       const document = documentOf(room, input, () => notFound("Document Not Exists."));

@@ -16,6 +16,8 @@ const actions = {
   silence: (text: string | undefined) => (text === undefined ? undefined : count(text)),
   /** Sends so many bytes of the body a second. */
   drip: rate,
+  /** Documents show their values as text, and null where they have none, as some builds do. */
+  "plain-metadata": nothing,
 } as const satisfies Record<string, (text: string | undefined) => number | undefined>;
 
 type Action = keyof typeof actions;
@@ -45,6 +47,7 @@ export interface Plan {
   /** Events until silence; 0 when not even the head is answered. */
   readonly silence: number | undefined;
   readonly drip: number | undefined;
+  readonly "plain-metadata": boolean;
   readonly version: string | undefined;
 }
 
@@ -111,6 +114,7 @@ export function openFaults(faults: readonly Fault[]): (method: string, path: str
       reset: first("reset") !== undefined,
       silence: silence && (silence.value ?? 0),
       drip: first("drip")?.value,
+      "plain-metadata": first("plain-metadata") !== undefined,
       version: first("version")?.version,
     };
   };

@@ -13,6 +13,8 @@ export interface Call {
   readonly app: string | undefined;
   /** Server version that is played: `1.14.2` unless a fault says otherwise. */
   readonly version: string;
+  /** Documents show their values as text, and null where they have none (server §9.5). */
+  readonly plainMetadata: boolean;
   /** Origin the client used: `http://127.0.0.1:8080`. */
   readonly origin: string;
   /** What stood in the places of the route: rows that share a route differ in it. */

@@ -204,7 +204,7 @@ async function answered(
   if (plan.html !== undefined) return proxyPage(plan.html, STATUS_CODES[plan.html] ?? "Error");
   try {
     if (plan.status !== undefined) throw plannedError(plan.status);
-    return await routed(house, seen, version, gone);
+    return await routed(house, seen, plan, version, gone);
   } catch (error) {
     const refused = error instanceof Refused ? error : unforeseen();
     const challenge = { "WWW-Authenticate": 'Bearer realm="api"' };
@@ -222,6 +222,7 @@ const pathOf = ({ path }: SeenRequest) => path.split("?", 1)[0] ?? "/";
 async function routed(
   house: House,
   seen: SeenRequest,
+  plan: Plan,
   version: string,
   gone: AbortSignal,
 ): Promise<Answer> {
@@ -256,6 +257,7 @@ async function routed(
   const call: Call = {
     app,
     version,
+    plainMetadata: plan["plain-metadata"] || !atLeast(version, "1.13.0"),
     origin: house.origin,
     path: match.path,
     query,
