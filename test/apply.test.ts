@@ -179,9 +179,11 @@ describe("a knowledge base made from a file", () => {
   test("keeps the type of a field, and says how to change it", async () => {
     const path = await file("knowledge_base: Handbook", "metadata: { team: number }");
     const before = writes();
-    const ran = await kb("apply", path);
-    expect(ran.exit).toBe(5);
-    expect(ran.err).toContain("no server changes the type of a field");
+    for (const command of ["plan", "apply"]) {
+      const ran = await kb(command, path);
+      expect(ran.exit).toBe(5);
+      expect(ran.err).toContain("no server changes the type of a field");
+    }
     expect(writes()).toBe(before);
   });
 });

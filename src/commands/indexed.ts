@@ -13,9 +13,50 @@ export interface Standing {
   readonly id: string;
   readonly name: string;
   readonly indexing_status: string;
+  /** Why it is not indexed, or why nothing of it can be found. */
   readonly error: string | null;
   /** Chunks that are done and all of them, where the server tells. */
   readonly chunks?: readonly [done: number, total: number] | undefined;
+}
+
+/** Is it done, and can it be found? */
+export const isIndexed = ({ indexing_status, error }: Standing): boolean =>
+  indexing_status === "completed" && error === null;
+
+/** Why a document that is called completed cannot be found (server §9.6). */
+const nothingInIt = "it was completed without a single chunk, so no search finds it";
+
+/**
+ * How a document stands, as a list or a detail shows it. One that has a text and no chunk is
+ * `completed` for the server; here that is an error.
+ */
+export function standingOf(document: ShownDocument): Standing {
+  const { id, name, indexing_status } = document;
+  const amount = document.segment_count ?? document.word_count;
+  const file =
+    document.data_source_detail_dict?.upload_file ?? document.data_source_info?.upload_file;
+  const standing = { id, name, indexing_status };
+  if (indexing_status !== "completed") return { ...standing, error: document.error ?? null };
+  return { ...standing, error: amount === 0 && (file?.size ?? 0) > 0 ? nothingInIt : null };
+}
+
+/** What lists and details have in common, and how each tells what is in a document. */
+interface ShownDocument {
+  readonly id: string;
+  readonly name: string;
+  readonly indexing_status: string;
+  readonly error?: string | null;
+  readonly segment_count?: number | null;
+  readonly word_count?: number | null;
+  readonly data_source_detail_dict?: { readonly upload_file?: StoredSize | null } | null;
+  readonly data_source_info?: {
+    readonly upload_file?: StoredSize | null;
+    readonly upload_file_id?: string;
+  } | null;
+}
+
+interface StoredSize {
+  readonly size?: number;
 }
 
 /** Does nothing more happen to it? */

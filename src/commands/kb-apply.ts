@@ -1,8 +1,8 @@
-import { CliError } from "../errors.ts";
 import { isObject } from "../json.ts";
 import * as knowledge from "../operations/knowledge.ts";
 import * as metadata from "../operations/metadata.ts";
 import * as tags from "../operations/tags.ts";
+import { changeSettings } from "./embedding-model.ts";
 import { documentsOf } from "./kb-file-documents.ts";
 import { planned } from "./kb-plan.ts";
 import type { Planned } from "./kb-plan.ts";
@@ -18,13 +18,6 @@ export async function* run(
   context: Context,
 ): AsyncGenerator<Step> {
   const plan = await planned(input.file, context);
-  const impossible = plan.steps.find(({ what, action }) => what === "field" && action === "change");
-  if (impossible) {
-    throw new CliError("refused", `the field ${impossible.name}: ${impossible.note}`, {
-      changed: "nothing",
-      hint: `kb metadata delete ${plan.file.knowledge_base} ${impossible.name}`,
-    });
-  }
   if (context.asked.dryRun) {
     yield* plan.steps;
     if (plan.id !== undefined) yield* documentsOf(input.file, plan.file, plan.id, context);
@@ -34,7 +27,7 @@ export async function* run(
   const of = (what: Step["what"]) => plan.steps.filter((step) => step.what === what);
   yield* of("knowledge base");
   if (plan.id !== undefined && of("setting").length > 0) {
-    await context.call(knowledge.update, { dataset_id, ...settingsIn(plan) });
+    await changeSettings({ dataset_id, ...settingsIn(plan) }, context);
   }
   yield* of("setting");
   for (const step of of("tag")) {

@@ -1,6 +1,6 @@
 import { CliError } from "../errors.ts";
 import * as documents from "../operations/documents.ts";
-import { indexed } from "./indexed.ts";
+import { indexed, isIndexed, standingOf } from "./indexed.ts";
 import type { Standing } from "./indexed.ts";
 import type { Context } from "./task.ts";
 
@@ -20,7 +20,7 @@ export async function* run(input: WaitInput, context: Context): AsyncGenerator<S
   let count = 0;
   for await (const standing of indexed(() => look(input, context), context)) {
     count++;
-    if (standing.indexing_status !== "completed") failed.push(standing);
+    if (!isIndexed(standing)) failed.push(standing);
     yield standing;
   }
   const [first] = failed;
@@ -49,22 +49,17 @@ async function look(input: WaitInput, context: Context): Promise<Standing[]> {
   }
   if (batch !== undefined) {
     const inBatch = await context.call(documents.indexingStatus, { dataset_id, batch });
-    return inBatch.map((each) => ({
-      id: each.id,
-      name: each.id,
-      indexing_status: each.indexing_status,
-      error: each.error,
-      chunks: [each.completed_segments, each.total_segments],
-    }));
+    for (const each of inBatch) {
+      const { id, indexing_status, error, completed_segments, total_segments } = each;
+      const chunks = [completed_segments, total_segments] as const;
+      if (indexing_status === "completed" && total_segments === 0) {
+        const document = await context.call(documents.show, { dataset_id, document_id: id });
+        found.push({ ...standingOf(document), chunks });
+      } else found.push({ id, name: id, indexing_status, error, chunks });
+    }
+    return found;
   }
   for await (const document of context.each(documents.list, { dataset_id }))
     found.push(standingOf(document));
   return found;
 }
-
-const standingOf = ({ id, name, indexing_status, error }: Standing): Standing => ({
-  id,
-  name,
-  indexing_status,
-  error,
-});

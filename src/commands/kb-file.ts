@@ -10,7 +10,7 @@ export interface KbFile {
   readonly description?: string;
   readonly permission?: string;
   readonly indexing_technique?: string;
-  /** `provider/model`. */
+  /** `provider/model`, or the model alone where one provider has it. */
   readonly embedding_model?: string;
   /** Search settings; those that are not named stay. */
   readonly retrieval_model?: Readonly<Record<string, unknown>>;
@@ -60,7 +60,7 @@ const checks: Readonly<Record<keyof KbFile, Check>> = {
   permission: among("only_me", "all_team_members", "partial_members"),
   indexing_technique: among("high_quality", "economy"),
   embedding_model: (value) =>
-    typeof value === "string" && value.includes("/") ? undefined : "is no provider/model",
+    typeof value === "string" && value !== "" ? undefined : "is not a valid provider/model",
   retrieval_model: (value) => {
     if (!isObject(value)) return "is no mapping";
     const other = Object.keys(value).find((key) => !searchFields.has(key));
@@ -151,7 +151,9 @@ export function kbFileOf({ settings, tags, fields, built_in_fields }: KbState): 
     ...(settings.indexing_technique !== null && {
       indexing_technique: settings.indexing_technique,
     }),
-    ...(settings.embedding_model !== null && { embedding_model: settings.embedding_model }),
+    // One that was left behind by another technique is not in use.
+    ...(settings.embedding_model !== null &&
+      settings.indexing_technique !== "economy" && { embedding_model: settings.embedding_model }),
     ...(isObject(settings.retrieval_model) && {
       retrieval_model: Object.fromEntries(
         Object.entries(settings.retrieval_model).filter(([key]) => searchFields.has(key)),

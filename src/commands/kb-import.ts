@@ -5,8 +5,8 @@ import { valueAt } from "../json.ts";
 import * as documents from "../operations/documents.ts";
 import * as knowledge from "../operations/knowledge.ts";
 import * as metadata from "../operations/metadata.ts";
-import * as models from "../operations/models.ts";
 import * as tags from "../operations/tags.ts";
+import { activeModels, modelName } from "./embedding-model.ts";
 import { indexed } from "./indexed.ts";
 import type { Standing } from "./indexed.ts";
 import { contentIn, readManifest, requireWhole, sha256 } from "./kb-bundle.ts";
@@ -120,10 +120,7 @@ async function modelFor(
   );
   if (model === null || indexing_technique !== "high_quality") return undefined;
   const wanted = mapping.get(model) ?? model;
-  const active = await context.call(models.list, { model_type: "text-embedding" });
-  const names = active.flatMap((provider) =>
-    provider.models.map((each) => `${provider.provider}/${each.model}`),
-  );
+  const names = (await activeModels("text-embedding", context)).map(modelName);
   if (names.includes(wanted)) return wanted;
   throw new CliError("refused", `the embedding model ${wanted} is not active there`, {
     changed: "nothing",

@@ -1,6 +1,7 @@
 import { CliError } from "../errors.ts";
 import * as knowledge from "../operations/knowledge.ts";
 import * as metadata from "../operations/metadata.ts";
+import { activeModels, embeddingModel, modelName, withoutModel } from "./embedding-model.ts";
 import { documentsOf } from "./kb-file-documents.ts";
 import { readKbFile } from "./kb-file.ts";
 import type { KbFile } from "./kb-file.ts";
@@ -19,13 +20,15 @@ export interface Planned {
 }
 
 /**
- * Compares a file with the knowledge base of its name. Throws usage where documents are to go into
- * one that does not say how to index them: the server would refuse each of them.
+ * Compares a file with the knowledge base of its name. Throws what apply would meet: usage where
+ * documents are to go into one that does not say how to index them, or where there is no embedding
+ * model for it; refused for a field that would have to change its type.
  */
 export async function planned(path: string, context: Context): Promise<Planned> {
-  const file = await readKbFile(path, context.host.files);
-  const id = await idOf(file.knowledge_base, context);
+  const read = await readKbFile(path, context.host.files);
+  const id = await idOf(read.knowledge_base, context);
   const present = id === undefined ? undefined : await presentOf(id, context);
+  const file = await withModel(read, present, context);
   const technique = file.indexing_technique ?? present?.settings.indexing_technique ?? null;
   if (file.documents && technique === null) {
     throw new CliError("usage", `${path}: its documents are indexed in no way`, {
@@ -33,7 +36,37 @@ export async function planned(path: string, context: Context): Promise<Planned> 
       hint: "give indexing_technique: high_quality or economy",
     });
   }
-  return { file, id, present, steps: steps(file, present) };
+  const found = steps(file, present);
+  const impossible = found.find(({ what, action }) => what === "field" && action === "change");
+  if (impossible) {
+    throw new CliError("refused", `the field ${impossible.name}: ${impossible.note}`, {
+      changed: "nothing",
+      hint: `kb metadata delete ${file.knowledge_base} ${impossible.name}`,
+    });
+  }
+  return { file, id, present, steps: found };
+}
+
+/** The file with its embedding model named in full, and with the technique that a model needs. */
+async function withModel(file: KbFile, present: Present, context: Context): Promise<KbFile> {
+  const { embedding_model: wanted, indexing_technique } = file;
+  const there = present?.settings.embedding_model ?? null;
+  if (wanted === undefined) {
+    if (indexing_technique !== "high_quality" || there !== null) return file;
+    const all = await activeModels("text-embedding", context);
+    // A new one takes the model that the workspace has as its default.
+    if (!present && all.length > 0) return file;
+    throw withoutModel("embedding_model:", all);
+  }
+  if (wanted === there) return file;
+  if (indexing_technique === "economy") {
+    throw new CliError("usage", "economy indexing takes no embedding model", {
+      changed: "nothing",
+      hint: "write indexing_technique: high_quality, or remove embedding_model",
+    });
+  }
+  const embedding_model = modelName(await embeddingModel(wanted, context));
+  return { ...file, embedding_model, indexing_technique: "high_quality" };
 }
 
 async function idOf(name: string, context: Context): Promise<string | undefined> {
