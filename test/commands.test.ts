@@ -439,7 +439,7 @@ describe("profiles", () => {
     ["kb list", { KB_KEY: "dataset-wrong" }, 4, "Access token is invalid (401 unauthorized)"],
     ["kb list", { KB_BASE_URL: "http://example.com/v1" }, 2, "would send the key unencrypted"],
     ["kb list", { KB_BASE_URL: "ftp://example.com" }, 2, "has the scheme ftp:"],
-    ["kb list", { KB_KEY: "dataset-a b" }, 4, "holds blanks or characters no key has"],
+    ["kb list", { KB_KEY: "dataset-a b" }, 2, "holds blanks, line ends or characters no key has"],
   ])("%s with %j is refused before anything is sent", async (line, env, exit, message) => {
     const ran = await run(line, { env });
     expect(ran.exit).toBe(exit);

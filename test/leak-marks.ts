@@ -35,7 +35,9 @@ export function leaks(text: string): string[] {
   const base64 = (text.match(/[\w+/-]{12,}/g) ?? []).flatMap((run) =>
     [0, 1, 2, 3].map((at) => Buffer.from(run.slice(at), "base64").toString("latin1")),
   );
-  return [text, percent, escapes, ...base64].flatMap((each) => each.match(core) ?? []);
+  // A pattern made of a key holds it sign by sign: the first word of each group, or of each class.
+  const pattern = text.replace(/\(\?:(?:\\*\{0,\d\})?\[?\\?(.)[^)]*\)/g, "$1");
+  return [text, percent, escapes, pattern, ...base64].flatMap((each) => each.match(core) ?? []);
 }
 
 /** Every file below a folder: path from there → text. */

@@ -21,6 +21,12 @@ test.each(Object.entries(spellings))("the search finds a key %s", (_, spell) => 
   expect(leaks(`key=${spell(markedKey("dataset", "Spelled"))}&x`)).toContain("LeakSpelledQz7");
 });
 
+test("the search finds a key in a pattern that was made of it", () => {
+  expect(
+    leaks("/(?:d|%64)(?:L|%4c)(?:e|%65)(?:a|%61)(?:k|%6b)(?:P|x)(?:Q|x)(?:z|y)(?:7|x)/"),
+  ).toEqual(["LeakPQz7"]);
+});
+
 // A server that knows the marked keys: a sandbox behind it does the work.
 
 const sandbox = await testSandbox();
@@ -382,6 +388,46 @@ test.each([
   expect(leaks(ran.out + ran.err)).toEqual([]);
   expect(await found()).toEqual([]);
 });
+
+/** A marked key, a key many times as long, a file of keys, one line of another file. */
+const noKeys: readonly (readonly [string, string, number])[] = [
+  [
+    "a key of 4,000 characters that a message holds in part",
+    markedKey("dataset", "Long") + "aB3-".repeat(993),
+    4,
+  ],
+  ["12,000 characters", markedKey("dataset", "Long") + "aB3-".repeat(3000), 2],
+  ["100,000 characters", markedKey("dataset", "Long").repeat(3000), 2],
+  ["a bundle of keys", `-----BEGIN-----\n${`${markedKey("dataset", "Pem")}\n`.repeat(150)}`, 2],
+  ["two lines", `${markedKey("dataset", "Env")}\nKB_BASE_URL=x`, 2],
+];
+
+test.each(noKeys)(
+  "%s in place of a key, from every source, is told nobody",
+  async (_, key, exit) => {
+    const server = await rawServer([
+      (socket, request) =>
+        socket.end(http(401, json({ code: "unauthorized", message: keyIn(request) }))),
+    ]);
+    const url = { KB_BASE_URL: server.baseUrl };
+    const { run, found } = await machine({ env: url, inFile: true });
+    const stored = await run("kb profile add long --insecure-storage --key-file -", { stdin: key });
+    expect([stored.exit, leaks(stored.out + stored.err)]).toEqual([exit === 4 ? 0 : exit, []]);
+    for (const [line, env] of [
+      ["kb list -vvv", { ...url, KB_KEY: key }],
+      ["kb list -o json", { ...url, DIFY_API_KEY: key }],
+      ["wf app info", { ...url, KB_APP_KEY: key.replace("dataset-", "app-") }],
+    ] as const) {
+      const ran = await run(line, { env });
+      expect([ran.exit, leaks(ran.out + ran.err)]).toEqual([exit, []]);
+      expect(ran.err.length).toBeLessThan(2000);
+    }
+    const shown = await run("kb config explain", { env: { ...url, KB_KEY: key } });
+    expect([shown.exit, leaks(shown.out + shown.err)]).toEqual([0, []]);
+    expect(server.requests.length).toBe(exit === 4 ? 3 : 0);
+    expect(await found()).toEqual([]);
+  },
+);
 
 const inProxy = markedKey("proxy", "Proxy");
 const written = encodeURIComponent(inProxy);

@@ -3,7 +3,7 @@ import { forgetKey, keepKey } from "../config/keyring.ts";
 import type { Owner } from "../config/keyring.ts";
 import { hasKey, profilePath, readProfiles, writeProfiles } from "../config/profile.ts";
 import type { Profile, Stored, StoredKey } from "../config/profile.ts";
-import { masked, sandboxProfile } from "../config/settings.ts";
+import { checkKey, masked, sandboxProfile } from "../config/settings.ts";
 import { CliError } from "../errors.ts";
 import type { Context } from "./task.ts";
 
@@ -201,12 +201,7 @@ async function keyFor(input: AddInput, context: Context): Promise<GivenKey | und
     if (input.key_file === undefined) return undefined;
     throw new CliError("usage", "--key-file holds no key", { changed: "nothing" });
   }
-  if (/[^\x21-\x7e]/.test(value)) {
-    throw new CliError("usage", "--key-file holds blanks or characters no key has", {
-      changed: "nothing",
-      hint: "one line with the key alone",
-    });
-  }
+  checkKey(value, input.key_file === undefined ? "what was typed" : "--key-file");
   const kind = value.startsWith("app-")
     ? "app"
     : value.startsWith("dataset-")

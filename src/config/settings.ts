@@ -339,16 +339,7 @@ export function targetOf(
     });
   }
   guardStoredKey(settings, chosen);
-  if (/[^\x21-\x7e]/.test(key)) {
-    throw new CliError(
-      "auth",
-      `the key from ${chosen.source} holds blanks or characters no key has`,
-      {
-        changed: "nothing",
-        hint: "copy it again, without quotes and line ends",
-      },
-    );
-  }
+  checkKey(key, `the key from ${chosen.source}`);
   const isOther = kind === "dataset" ? isAppKey(key) : key.startsWith("dataset-");
   if (isOther) {
     const found = kind === "dataset" ? "an application key (app-…)" : "a knowledge key (dataset-…)";
@@ -363,6 +354,27 @@ export function targetOf(
 const unknownKind = (key: string | undefined): boolean =>
   key !== undefined && !isAppKey(key) && !key.startsWith("dataset-");
 
+/** No key is longer: what is longer is another file. */
+const longestKey = 4096;
+
+function whyNoKey(key: string): string | undefined {
+  if (key.length > longestKey) return `is ${key.length} characters long: that is no key`;
+  if (/[^\x21-\x7e]/.test(key)) return "holds blanks, line ends or characters no key has";
+  return undefined;
+}
+
+/** Refuses what is plainly no key, and quotes nothing of it. Throws usage. */
+export function checkKey(key: string, what: string): void {
+  const why = whyNoKey(key);
+  if (why === undefined) return;
+  throw new CliError("usage", `${what} ${why}`, {
+    changed: "nothing",
+    hint: "copy the key alone again: one line, without quotes",
+  });
+}
+
 /** A key as it may be shown: all but the last four characters masked. */
 export const masked = (key: string): string =>
-  key.length <= 8 ? "****" : `${/^(app-|dataset-)/.exec(key)?.[0] ?? ""}****${key.slice(-4)}`;
+  key.length <= 8 || whyNoKey(key) !== undefined
+    ? "****"
+    : `${/^(app-|dataset-)/.exec(key)?.[0] ?? ""}****${key.slice(-4)}`;
