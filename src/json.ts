@@ -2,6 +2,12 @@
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
+/** The value under a key that others chose; undefined where the object has none of its own. */
+export const own = <T>(
+  object: Readonly<Record<string, T>> | undefined,
+  key: string,
+): T | undefined => (object && Object.hasOwn(object, key) ? object[key] : undefined);
+
 /** What the text says as JSON; undefined for what is none, or is nested too deep to be written again. */
 export function parsedJson(text: string): unknown {
   try {

@@ -1,3 +1,4 @@
+import { own } from "../json.ts";
 import { readProfiles } from "../config/profile.ts";
 import { sandboxProfile } from "../config/settings.ts";
 import type { Host } from "../host.ts";
@@ -218,7 +219,9 @@ const sharedFlag = (flag: GlobalFlag, command: Command | undefined): Flag => ({
 });
 
 const sharedOffer = (long: string, word: string | undefined): Offer | undefined =>
-  word === undefined ? undefined : (sharedValues[long] ?? (paths.test(word) ? "files" : "nothing"));
+  word === undefined
+    ? undefined
+    : (own(sharedValues, long) ?? (paths.test(word) ? "files" : "nothing"));
 
 /** Values of shared flags, where more is known of them than a word for the usage line. */
 const sharedValues: Readonly<Record<string, Offer>> = {

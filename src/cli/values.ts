@@ -1,6 +1,6 @@
 import { millisecondsIn } from "../duration.ts";
 import { CliError } from "../errors.ts";
-import { isObject } from "../json.ts";
+import { isObject, own } from "../json.ts";
 import type { FileInput, Param, Shape } from "../operations/operation.ts";
 import type { Typed } from "./program.ts";
 import { nearest } from "../nearest.ts";
@@ -234,7 +234,7 @@ function fits(label: string, value: unknown, shape: Shape): void {
     case "object":
       if (!isObject(value)) throw fail("is not an object");
       for (const [field, inner] of Object.entries(shape.fields ?? {})) {
-        const at = value[field];
+        const at = own(value, field);
         // The server takes null where a field is not required.
         if (at === undefined || (at === null && !inner.required)) {
           if (inner.required) throw wrong(`${label}.${field}`, "", "is missing");

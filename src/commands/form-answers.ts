@@ -1,6 +1,6 @@
 import type { ServerEvent } from "../api/events.ts";
 import { ApiError, CliError } from "../errors.ts";
-import { isObject, valueAt } from "../json.ts";
+import { isObject, own, valueAt } from "../json.ts";
 import * as forms from "../operations/forms.ts";
 import { assigned, checkValues, formFields } from "./input-fields.ts";
 import { requireFiles, uploaded } from "./input-files.ts";
@@ -97,11 +97,13 @@ export async function submitted(
   await requireFiles(values, context);
   const usual = Object.fromEntries(
     fields.flatMap(({ variable }) => {
-      const value = form.resolved_default_values[variable];
-      return values[variable] === undefined && value !== undefined ? [[variable, value]] : [];
+      const value = own(form.resolved_default_values, variable);
+      return own(values, variable) === undefined && value !== undefined ? [[variable, value]] : [];
     }),
   );
-  const missing = fields.find(({ variable }) => ({ ...usual, ...values })[variable] === undefined);
+  const missing = fields.find(
+    ({ variable }) => own({ ...usual, ...values }, variable) === undefined,
+  );
   if (missing) {
     throw new CliError("usage", `the form's input ${missing.variable} is missing`, {
       changed: "nothing",

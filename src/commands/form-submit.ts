@@ -1,5 +1,5 @@
 import { CliError } from "../errors.ts";
-import { isObject } from "../json.ts";
+import { isObject, own } from "../json.ts";
 import * as forms from "../operations/forms.ts";
 import type { HumanInputForm } from "../operations/forms.ts";
 import { submitted } from "./form-answers.ts";
@@ -48,7 +48,7 @@ async function askFor(
   const inputs: string[] = [];
   for (const { output_variable_name: name, type, option_source } of form.inputs) {
     if (there.has(name)) continue;
-    const usual = form.resolved_default_values[name];
+    const usual = own(form.resolved_default_values, name);
     const kind = option_source?.value.join(", ") ?? (type === "paragraph" ? "text" : type);
     const shown = usual === undefined ? "" : ` [${usual}]`;
     const typed = await ask(`${name} (${kind})${shown}: `, context);

@@ -1,5 +1,5 @@
 import { CliError } from "../errors.ts";
-import { isObject } from "../json.ts";
+import { define, isObject, own } from "../json.ts";
 import type { FormInput } from "../operations/forms.ts";
 
 /** A field that is filled in before a run starts, or while it waits. */
@@ -55,7 +55,7 @@ export const formFields = (
     variable: input.output_variable_name,
     control: input.type,
     required: false,
-    hasDefault: (defaults[input.output_variable_name] ?? input.default?.value ?? "") !== "",
+    hasDefault: (own(defaults, input.output_variable_name) ?? input.default?.value ?? "") !== "",
     options: input.option_source?.type === "constant" ? input.option_source.value : [],
     most: input.number_limits,
     files: rulesIn({ ...input }),
@@ -100,11 +100,12 @@ export function assigned(
     const name = assignment.slice(0, at);
     const field = requireField(name, fields);
     const value = typed(field, assignment.slice(at + 1));
-    const list = values[name];
-    values[name] =
+    const list = own(values, name);
+    const next =
       field.control === "file-list"
         ? [...(Array.isArray(list) ? list : []), ...(Array.isArray(value) ? value : [value])]
         : value;
+    define(values, name, next);
   }
   return values;
 }
@@ -125,7 +126,7 @@ export function checkValues(
   values: Readonly<Record<string, unknown>>,
 ): void {
   for (const name of Object.keys(values)) requireField(name, fields);
-  for (const field of fields) checkValue(field, values[field.variable]);
+  for (const field of fields) checkValue(field, own(values, field.variable));
 }
 
 function checkValue(field: Field, value: unknown): void {

@@ -1,3 +1,4 @@
+import { define } from "../json.ts";
 import { basename } from "node:path";
 import { CliError } from "../errors.ts";
 import * as files from "../operations/files.ts";
@@ -40,11 +41,11 @@ export async function uploaded(
   };
   const result: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(values)) {
-    if (!Array.isArray(value)) result[name] = await one(value);
+    if (!Array.isArray(value)) define(result, name, await one(value));
     else {
       const list: unknown[] = [];
       for (const each of value) list.push(await one(each));
-      result[name] = list;
+      define(result, name, list);
     }
   }
   return result;

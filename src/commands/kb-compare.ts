@@ -1,4 +1,4 @@
-import { isObject } from "../json.ts";
+import { isObject, own } from "../json.ts";
 import type { DocumentState, KbState } from "./kb-state.ts";
 
 /** A document with the sum over its content; null where there is no content. */
@@ -54,7 +54,12 @@ export function* differences(a: Side, b: Side): Generator<Difference> {
     yield* unlike("status", name, statusOf(one), statusOf(other));
     for (const field of new Set([...Object.keys(one.metadata), ...Object.keys(other.metadata)])) {
       const label = `${name}: ${field}`;
-      yield* unlike("metadata", label, one.metadata[field] ?? null, other.metadata[field] ?? null);
+      yield* unlike(
+        "metadata",
+        label,
+        own(one.metadata, field) ?? null,
+        own(other.metadata, field) ?? null,
+      );
     }
   }
 }
@@ -71,7 +76,7 @@ export function* settingDifferences(path: string, a: unknown, b: unknown): Gener
     return;
   }
   for (const key of new Set([...Object.keys(a), ...Object.keys(b)]))
-    yield* settingDifferences(`${path}.${key}`, a[key], b[key]);
+    yield* settingDifferences(`${path}.${key}`, own(a, key), own(b, key));
 }
 
 function* sets(

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { mapped } from "../api/mapped.ts";
 import { ApiError, CliError } from "../errors.ts";
-import { valueAt } from "../json.ts";
+import { own, valueAt } from "../json.ts";
 import * as documents from "../operations/documents.ts";
 import * as knowledge from "../operations/knowledge.ts";
 import * as metadata from "../operations/metadata.ts";
@@ -401,7 +401,7 @@ async function upload(
     dataset_id,
     indexing_technique: (indexing_technique ?? "economy") as "economy",
     ...(doc_form && { doc_form: doc_form as "text_model" }),
-    process_rule: (document.rule !== null && rules[document.rule]) || { mode: "automatic" },
+    process_rule: (document.rule !== null && own(rules, document.rule)) || { mode: "automatic" },
   };
   const content = isSentAsText(document, again)
     ? await contentIn(directory, file, context.host.files)

@@ -1,3 +1,4 @@
+import { define } from "../json.ts";
 import { mapped } from "../api/mapped.ts";
 import * as documents from "../operations/documents.ts";
 import type { Document, StoredProcessRule } from "../operations/documents.ts";
@@ -121,7 +122,8 @@ export async function rulesOf(
     context
       .call(documents.show, { dataset_id, document_id, metadata: "without" })
       .then((detail) => [rule, detail.document_process_rule] as const);
-  for await (const [rule, stored] of mapped([...first], 3, read)) rules[rule] = sendable(stored);
+  for await (const [rule, stored] of mapped([...first], 3, read))
+    define(rules, rule, sendable(stored));
   return rules;
 }
 

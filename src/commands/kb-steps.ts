@@ -1,4 +1,4 @@
-import { isObject } from "../json.ts";
+import { isObject, own } from "../json.ts";
 import { settingDifferences } from "./kb-compare.ts";
 import type { KbFile } from "./kb-file.ts";
 import type { FieldState, KbState } from "./kb-state.ts";
@@ -84,7 +84,7 @@ function fieldStep(
 function* searchChanges({ retrieval_model: wanted }: KbFile, present: Present) {
   const there = present?.settings.retrieval_model;
   for (const [key, to] of Object.entries(wanted ?? {})) {
-    const from = isObject(there) ? there[key] : undefined;
+    const from = isObject(there) ? own(there, key) : undefined;
     const name = `retrieval_model.${key}`;
     if ([...settingDifferences(name, from, to)].length > 0) yield { name, from: from ?? null, to };
   }

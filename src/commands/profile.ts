@@ -5,6 +5,7 @@ import { hasKey, profilePath, readProfiles, writeProfiles } from "../config/prof
 import type { Profile, Stored, StoredKey } from "../config/profile.ts";
 import { checkKey, masked, sandboxProfile } from "../config/settings.ts";
 import { CliError } from "../errors.ts";
+import { own } from "../json.ts";
 import type { Context } from "./task.ts";
 
 /** Input of `profile add`. */
@@ -107,7 +108,7 @@ export const add = {
       profiles: { ...stored.profiles, [name]: profile },
     };
     await writeProfiles(host, next);
-    const replaced = app === undefined ? before : before.apps?.[app];
+    const replaced = app === undefined ? before : own(before.apps, app);
     if (rests && rests.key_in === undefined && replaced?.key_in !== undefined)
       await forgotten(owner, context);
     yield shown(name, profile, next);
@@ -150,7 +151,7 @@ const withoutKey = (profile: Profile): Profile =>
   );
 
 const profileNamed = (stored: Stored, name: string): Profile | undefined =>
-  Object.hasOwn(stored.profiles, name) ? stored.profiles[name] : undefined;
+  own(stored.profiles, name);
 
 async function addressFor(before: Profile, context: Context): Promise<string> {
   const { asked, host } = context;

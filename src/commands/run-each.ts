@@ -1,3 +1,4 @@
+import { define } from "../json.ts";
 import type { Events } from "../api/events.ts";
 import { mapped } from "../api/mapped.ts";
 import { CliError, reasonOf, tellingMore } from "../errors.ts";
@@ -156,7 +157,7 @@ async function valuesOf(
     if (typeof value === "string") {
       delete values[name]; // files of the line would be joined by those of the row
       texts.push(`${name}=${value}`);
-    } else values[name] = value;
+    } else define(values, name, value);
   }
   try {
     return await make({ input: [...ofLine, ...texts], inputs: values });

@@ -1,3 +1,4 @@
+import { own as ownValue } from "../json.ts";
 import type { DocumentState } from "./kb-state.ts";
 import type { LocalFile } from "./sync-files.ts";
 
@@ -120,7 +121,7 @@ function stepFor(file: LocalFile, document: DocumentState | undefined, sums: The
   if (!holds) return step("update");
   if (own !== file.hash) return step("adopt");
   const other = Object.entries(file.metadata).some(
-    ([name, value]) => String(document.metadata[name] ?? "") !== String(value),
+    ([name, value]) => String(ownValue(document.metadata, name) ?? "") !== String(value),
   );
   return step(other ? "metadata" : "unchanged");
 }

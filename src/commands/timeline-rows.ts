@@ -1,3 +1,4 @@
+import { own } from "../json.ts";
 import type { Tone } from "../report.ts";
 import type { Span } from "./node-spans.ts";
 
@@ -87,7 +88,7 @@ const tones: Readonly<Record<string, Tone>> = {
 };
 
 /** Tone of a status; what is neither good nor bad deserves a look. */
-export const toneOf = (status: string): Tone => tones[status] ?? "warn";
+export const toneOf = (status: string): Tone => own(tones, status) ?? "warn";
 
 /** `succeeded`, or `198 succeeded, 2 failed` where they ended in several ways. */
 export function stateOf(statuses: readonly string[]): { state: string; tone: Tone } {

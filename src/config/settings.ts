@@ -1,5 +1,6 @@
 import { CliError } from "../errors.ts";
 import type { Host } from "../host.ts";
+import { own } from "../json.ts";
 import { baseUrlOf, isLoopback } from "./base-url.ts";
 import { keptKey } from "./keyring.ts";
 import type { Owner } from "./keyring.ts";
@@ -124,7 +125,7 @@ export async function settingsFor(
     [],
   );
   if (needs.key === "app" || needs.key === "both") checkApp(app, profile, name);
-  const entry = app.value === undefined ? undefined : profile?.apps?.[app.value];
+  const entry = app.value === undefined ? undefined : own(profile?.apps, app.value);
   const owner = (its: string | undefined): Owner => ({
     profile: name ?? "",
     baseUrl: profile?.base_url,
@@ -192,7 +193,7 @@ const appDefault = (profile: Profile | undefined, source: string): Setting => {
 };
 
 function checkApp(app: Setting, profile: Profile | undefined, name: string | undefined): void {
-  if (app.value === undefined || profile?.apps?.[app.value] !== undefined) return;
+  if (app.value === undefined || own(profile?.apps, app.value) !== undefined) return;
   const known = Object.keys(profile?.apps ?? {});
   throw new CliError(
     "usage",
@@ -259,7 +260,7 @@ async function chosenProfile(named: string | undefined, onLine: boolean, host: H
   const stored = await readProfiles(host);
   const name = named ?? stored.default;
   if (name === undefined) return nothing;
-  const profile = Object.hasOwn(stored.profiles, name) ? stored.profiles[name] : undefined;
+  const profile = own(stored.profiles, name);
   if (!profile) {
     const known = Object.keys(stored.profiles);
     throw new CliError(

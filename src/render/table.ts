@@ -1,5 +1,5 @@
 import type { Output } from "../host.ts";
-import { isObject, valueAt } from "../json.ts";
+import { isObject, own, valueAt } from "../json.ts";
 import { more } from "../operations/operation.ts";
 import type { Column, Returns } from "../operations/operation.ts";
 import type { Times } from "./times.ts";
@@ -80,7 +80,7 @@ export const fieldsOf = (row: unknown): readonly Field[] =>
   isObject(row)
     ? Object.keys(row).map((key) => ({
         label: key,
-        value: (each) => (isObject(each) ? each[key] : undefined),
+        value: (each) => (isObject(each) ? own(each, key) : undefined),
       }))
     : [{ label: "value", value: (each) => each }];
 

@@ -1,4 +1,4 @@
-import { valueAt } from "../json.ts";
+import { own, valueAt } from "../json.ts";
 import type { Paint } from "./text.ts";
 
 /** Colour that repeats what a word says already. */
@@ -39,7 +39,7 @@ const verdicts: Readonly<Record<string, Tone>> = {
 };
 
 /** Colour of a status; none for those that tell neither good nor bad. */
-export const toneOf = (status: string): Tone | undefined => statuses[status];
+export const toneOf = (status: string): Tone | undefined => own(statuses, status);
 
 /** Columns whose words are coloured. */
 const verdictColumns = new Set([
@@ -56,7 +56,7 @@ const sides: Readonly<Record<string, Tone>> = { from: "red", to: "green" };
 /** How the column at a path is coloured; undefined for those that are not. */
 export function columnTone(path: string): ((row: unknown) => Tone | undefined) | undefined {
   const name = path.slice(path.lastIndexOf(".") + 1);
-  if (verdictColumns.has(name)) return (row) => verdicts[String(valueAt(row, path))];
-  const side = sides[path];
+  if (verdictColumns.has(name)) return (row) => own(verdicts, String(valueAt(row, path)));
+  const side = own(sides, path);
   return side && ((row) => (valueAt(row, path) == null ? undefined : side));
 }
