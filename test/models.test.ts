@@ -292,7 +292,7 @@ describe("names of things", () => {
     const app = await sandbox.cli(["wf", "app", "info", "--app", "ehco"]);
     expect(app.exit).toBe(2);
     expect(app.err).toContain('there is no application "ehco" in the profile sandbox');
-    expect(app.err).toContain("hint: it has: echo, review, slow, broken, loop, chat");
+    expect(app.err).toContain("hint: it has: echo, review, slow, broken, loop, chat, chat-review");
     const world = { folder: await temporaryFolder(), stdin: "dataset-x" };
     const base = ["--base-url", "https://example.com", "--key-file", "-"];
     await sandbox.cli(["kb", "profile", "add", "staging", ...base], world);

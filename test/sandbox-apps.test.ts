@@ -71,7 +71,9 @@ let clock: ManualClock;
 let sandbox: Sandbox;
 const folders: string[] = [];
 
-async function open(options: { folder?: string; random?: () => number } = {}): Promise<void> {
+async function open(
+  options: { folder?: string; random?: () => number; server?: string } = {},
+): Promise<void> {
   clock = manualClock();
   sandbox = await startSandbox({ clock, folder: null, ...options });
 }
@@ -410,6 +412,21 @@ describe("events of a run", () => {
     expect(snapshot.events.at(-1)?.task_id).toBe(task);
   });
 
+  test("may lose what happens between the snapshot and the first live event", async () => {
+    await open();
+    sandbox.setFaults([parseFault("GET /workflow/*/events lose=2")]);
+    const stream = await streamOf("slow", { query: "x" });
+    const { workflow_run_id: run } = await stream.until("workflow_started");
+    await clock.asleep(6000);
+    const late = await attach("slow", run, "&include_state_snapshot=true");
+    await late.until("node_started", 2);
+    await clock.advance(6000);
+    await late.until("workflow_finished");
+    const told = ["workflow_started", "node_started", "node_finished", "node_started"];
+    const live = ["node_started", "node_finished", "workflow_finished"]; // the slow node never ends
+    expect(names(late.events)).toEqual([...told, ...live]);
+  });
+
   test("ping every 10 seconds and close after 300 seconds of silence", async () => {
     await open();
     const { workflow_run_id: run } = await blocking("review", { query: "x" });
@@ -450,6 +467,49 @@ describe("a stop", () => {
       status: "stopped",
       error,
       total_steps: 2,
+    });
+  });
+
+  /** Starts `slow`, stops it at once and gives its id and what its stream said last. */
+  async function stopped(): Promise<[run: string, last: Event | undefined]> {
+    const stream = await streamOf("slow", { query: "x" });
+    const { workflow_run_id: run, task_id: task } = await stream.until("workflow_started");
+    await json("slow", "POST", `/workflows/tasks/${task}/stop`, { user: "u1" });
+    await clock.advance(300);
+    const last = await stream.until("workflow_finished");
+    await stream.leave();
+    return [run, last];
+  }
+
+  test("that the record never learns of: only the live stream says stopped", async () => {
+    await open();
+    sandbox.setFaults([parseFault("POST /workflows/tasks/*/stop stays-running")]);
+    const [run, last] = await stopped();
+    expect(last?.data).toMatchObject({ status: "stopped", error: "Stopped by user." });
+    await clock.advance(3_600_000);
+    expect(await json("slow", "GET", `/workflows/run/${run}`)).toMatchObject({
+      status: "running",
+      finished_at: null,
+      elapsed_time: 0,
+      total_steps: 0,
+    });
+    const late = await attach("slow", run, "&include_state_snapshot=true");
+    await late.until("workflow_started");
+    await clock.advance(10_000);
+    await late.pings(2);
+    expect(names(late.events)).not.toContain("workflow_finished");
+  });
+
+  test.each([
+    [0.1, "stopped", "Stopped by user."],
+    [0.9, "failed", "Aborted: User requested stop"],
+  ])("of 1.15, chance %d, is told as %s and recorded as stopped", async (chance, status, error) => {
+    await open({ server: "1.15.0", random: () => chance });
+    const [run, last] = await stopped();
+    expect(last?.data).toMatchObject({ status, error });
+    expect(await json("slow", "GET", `/workflows/run/${run}`)).toMatchObject({
+      status: "stopped",
+      error: "Aborted: User requested stop",
     });
   });
 

@@ -227,6 +227,16 @@ describe("a fault", () => {
     });
   });
 
+  test("says the length of a body that a 204 does not have", async () => {
+    const { sandbox, base } = await faulty("DELETE /datasets/* length=2");
+    const kb = await base();
+    const text = await sent(sandbox.port, `DELETE /v1/datasets/${kb}`, [
+      `Host: 127.0.0.1:${sandbox.port}`,
+      `Authorization: ${key.Authorization}`,
+    ]);
+    expect(text).toMatch(/^HTTP\/1\.1 204 No Content\r\n[^]*Content-Length: 2\r\n[^]*\r\n\r\n$/);
+  });
+
   test("delays the work", async () => {
     const { clock, list } = await faulty("GET * delay=3s");
     let answered = false;

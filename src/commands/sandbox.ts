@@ -11,9 +11,13 @@ export interface SandboxInput {
   readonly port?: number | undefined;
   readonly data?: string | undefined;
   readonly ephemeral?: boolean | undefined;
+  readonly server?: keyof typeof versions | undefined;
   readonly fault?: readonly string[] | undefined;
   readonly command?: readonly string[] | undefined;
 }
+
+/** The exact versions of the servers that were recorded. */
+const versions = { "1.12": "1.12.1", "1.14": "1.14.2", "1.15": "1.15.0" } as const;
 
 /** What a person needs to reach it. */
 interface Reached {
@@ -43,6 +47,7 @@ export async function* run(input: SandboxInput, context: Context): AsyncGenerato
     random: () => host.random(),
     folder,
     ...(input.port !== undefined && { port: input.port }),
+    ...(input.server && { server: versions[input.server] }),
     faults,
     ownPid: host.process.pid,
     isAlive: (pid) => host.process.isAlive(pid),

@@ -169,12 +169,16 @@ const sandbox = task({
   command: "sandbox [command...]",
   summary: "Start a local server to try things on",
   about:
-    "Listens on this machine only. With a command after -- it runs that against a sandbox of its own\nand ends with its exit code; without one it stays in the foreground, and the built-in profile\n`sandbox` reaches it. Faults are 'METHOD PATTERN ACTION[=value] [times=N] [skip=N]' with the actions\nstatus, html, delay, cut-after, cut-bytes, reset, silence, drip and version.",
+    "Listens on this machine only. With a command after -- it runs that against a sandbox of its own\nand ends with its exit code; without one it stays in the foreground, and the built-in profile\n`sandbox` reaches it. Faults are 'METHOD PATTERN ACTION[=value] [times=N] [skip=N]' with the actions\nstatus, html, delay, cut-after, cut-bytes, reset, silence, drip, length (a wrong Content-Length),\nversion, plain-metadata, stays-running (on the route of a stop: the record of that run says running for ever) and\nlose (on the events of a run: so many are lost between the snapshot and the first live one).",
   params: {
     command: local.text("Command to run", { many: true }),
     port: local.integer("Port, a free one when absent", { range: [0, 65535] }),
     data: local.text("Folder that keeps the data"),
     ephemeral: local.flag("Keep nothing"),
+    server: local.choice(
+      ["1.12", "1.14", "1.15"],
+      "The server version it behaves as; 1.14 when absent",
+    ),
     fault: local.text("Something to go wrong: 'GET /datasets* status=503 times=2'", { many: true }),
   },
   returns: named("base_url", record("base_url", "key", "apps", "profile", "data")),

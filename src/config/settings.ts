@@ -277,7 +277,10 @@ async function chosenProfile(named: string | undefined, onLine: boolean, host: H
 }
 
 /** Applications of the sandbox; their keys are public. */
-export const sandboxApps = ["echo", "review", "slow", "broken", "loop", "chat"];
+export const sandboxApps =
+  "echo review slow broken loop chat chat-review convo inputs retry tolerant flaky batch".split(
+    " ",
+  );
 
 /** The built-in profile: address of the sandbox that runs, if one does, and its public keys. */
 async function runningSandbox(host: Host): Promise<Profile> {

@@ -30,11 +30,12 @@ export function openApps(deps: {
   readonly store: Store;
   readonly clock: Clock;
   readonly random: () => number;
+  readonly version: string;
 }): Apps {
-  const { clock } = deps;
+  const { clock, version } = deps;
   const records = openRecords(deps.store, () => clock.now().getTime(), deps.random);
   const channels = openChannels();
-  const engine = openEngine({ records, channels, clock });
+  const engine = openEngine({ records, channels, clock, version });
   const closing = new AbortController();
   const room: AppRoom = { records, engine, channels, clock, closing: closing.signal };
   engine.reopen();

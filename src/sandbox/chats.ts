@@ -10,7 +10,7 @@ import { invalidParam, notFound } from "./refusals.ts";
 import { messageMetadata, type RunEvent, systemInputs } from "./run-events.ts";
 import { newId, seconds } from "./ids.ts";
 import { type Records, type Run, type Variables } from "./runs-store.ts";
-import { appOf, type AppRoom, newProgress, streamed, userOf, wantsStream } from "./runs.ts";
+import { appOf, type AppRoom, newProgress, streamed, stopOf, userOf, wantsStream } from "./runs.ts";
 
 /** What a person said, and where. */
 interface Said {
@@ -30,13 +30,20 @@ export function chatHandlers(room: AppRoom): readonly Handler[] {
       const app = appOf(call, "advanced-chat");
       const run = records.store.transaction(() => newMessage(records, app, { ...input, user }));
       if (wantsStream(call)) return streamed(room, run, call);
-      return { json: blockingAnswer(run, await engine.go(run, "initial")), utf8: true };
+      return {
+        json: blockingAnswer(run, await engine.go(run, "initial", call.version)),
+        utf8: true,
+      };
     }),
 
     on(stop, (input, call) => {
       const user = userOf(input);
       const app = appOf(call, "advanced-chat");
-      engine.stop(input.task_id, (live) => live.app === app.name && live.user === user);
+      engine.stop(
+        input.task_id,
+        stopOf(call),
+        (live) => live.app === app.name && live.user === user,
+      );
       return { json: { result: "success" } };
     }),
 

@@ -24,6 +24,7 @@ import {
   textOf,
 } from "./run-events.ts";
 import type { Execution, Form, Records, Run } from "./runs-store.ts";
+import { atLeast } from "./router.ts";
 import type { Channels } from "./streams.ts";
 
 /** Runs applications in the background. */
@@ -32,9 +33,9 @@ export interface Engine {
    * Runs a stored run until it ends or waits for a person: gives `workflow_finished` or
    * `workflow_paused`. Never rejects.
    */
-  go(run: Run, reason: "initial" | "resumption"): Promise<RunEvent>;
+  go(run: Run, reason: "initial" | "resumption", version: string): Promise<RunEvent>;
   /** Stops the live run of that task, if there is one and `mayStop` agrees. */
-  stop(taskId: string, mayStop: (run: Run) => boolean): void;
+  stop(taskId: string, how: Stop, mayStop: (run: Run) => boolean): void;
   /** The run as it is in memory, while it runs. */
   live(runId: string): Run | undefined;
   /** Goes on with what a former sandbox left unfinished, and watches its open forms. */
@@ -43,15 +44,21 @@ export interface Engine {
   close(): void;
 }
 
-/** ms until a stop takes effect, and what the run says then (server §13). */
+/** Does the record of a stopped run tell that it was? In the field are servers of both kinds. */
+export type Stop = "recorded" | "stays running";
+
+/** ms until a stop takes effect, and what the record says then (server §13). */
 const stopDelay = 300;
 const stopped = "Aborted: User requested stop";
+const stoppedByUser = "Stopped by user.";
 
 /** An engine that stores runs in `records` and tells their events to `channels`. */
 export function openEngine(deps: {
   readonly records: Records;
   readonly channels: Channels;
   readonly clock: Clock;
+  /** The version that is played where no request says which. */
+  readonly version: string;
 }): Engine {
   const { records, channels, clock } = deps;
   const { now } = records;
@@ -59,12 +66,13 @@ export function openEngine(deps: {
   const closing = new AbortController();
 
   const engine: Engine = {
-    async go(run, reason) {
+    async go(run, reason, version) {
       const control = new AbortController();
       active.set(run.id, { run, control });
       const began = now();
       const bench: Bench = {
         run,
+        version,
         records,
         clock,
         signal: AbortSignal.any([control.signal, closing.signal]),
@@ -75,29 +83,30 @@ export function openEngine(deps: {
       } catch (failure) {
         // The sandbox is closing: the stored run stays as it is and goes on when it opens again.
         if (closing.signal.aborted) return finished(run, began);
-        if (control.signal.aborted) return ended(bench, began, "stopped", stopped);
+        if (control.signal.aborted) return halted(bench, began, control.signal.reason as Stop);
         return broken(bench, began, failure);
       } finally {
         active.delete(run.id);
       }
     },
 
-    stop(taskId, mayStop) {
+    stop(taskId, how, mayStop) {
       for (const { run, control } of active.values()) {
         if (run.taskId !== taskId || !mayStop(run)) continue;
-        later(stopDelay, () => control.abort());
+        later(stopDelay, () => control.abort(how));
       }
     },
 
     live: (runId) => active.get(runId)?.run,
 
     reopen() {
-      const unfinished = records.runsWith("running");
+      const unfinished = records.runsWith("running").filter(({ progress }) => !progress.lost);
       // Killed between the answer to a form and the run's going on.
       const answered = records
         .runsWith("paused")
         .filter((run) => records.formsOf(run.id).every(({ status }) => status !== "waiting"));
-      for (const run of [...unfinished, ...answered]) void engine.go(run, "resumption");
+      for (const run of [...unfinished, ...answered])
+        void engine.go(run, "resumption", deps.version);
       for (const form of records.waitingForms()) watch(form);
     },
 
@@ -188,6 +197,28 @@ export function openEngine(deps: {
     error: string | null,
   ): RunEvent {
     const { run } = bench;
+    close(run, began, status, error);
+    saveSegment(run, "normal");
+    if (run.messageId !== null) bench.publish(messageEnd(run, run.elapsed));
+    const event = finished(run, began, status === "stopped" ? toldOfStop(bench) : run);
+    bench.publish(event);
+    return event;
+  }
+
+  /** A run that was stopped. One that stays running is closed for its listeners alone. */
+  function halted(bench: Bench, began: number, how: Stop): RunEvent {
+    if (how === "recorded") return ended(bench, began, "stopped", stopped);
+    const { run } = bench;
+    run.progress.lost = true;
+    saveSegment(run, "normal");
+    const told = { ...run };
+    close(told, began, "stopped", stoppedByUser);
+    const event = finished(told, began);
+    bench.publish(event);
+    return event;
+  }
+
+  function close(run: Run, began: number, status: Run["status"], error: string | null): void {
     const { progress } = run;
     run.status = status;
     run.error = error;
@@ -196,12 +227,13 @@ export function openEngine(deps: {
     run.elapsed = (run.finishedAt - began) / 1000;
     run.totalSteps = progress.steps;
     run.exceptions = progress.exceptions;
-    saveSegment(run, "normal");
-    if (run.messageId !== null) bench.publish(messageEnd(run, run.elapsed));
-    // The stream of a stopped run ends as failed; only the stored run says stopped (server §13).
-    const event = finished(run, began, status === "stopped" ? "failed" : status);
-    bench.publish(event);
-    return event;
+  }
+
+  /** The stream tells the stop in one of two ways, the older servers in one (server §13). */
+  function toldOfStop({ version }: Bench) {
+    return atLeast(version, "1.15.0") && records.random() < 0.5
+      ? ({ status: "stopped", error: stoppedByUser } as const)
+      : ({ status: "failed", error: stopped } as const);
   }
 
   function pausedAt(bench: Bench, form: Form, began: number): RunEvent {
@@ -234,7 +266,7 @@ export function openEngine(deps: {
       if (records.form(form.app, form.token)?.status !== "waiting") return;
       records.closeForm(form.token, "expired", null, null);
       const run = records.run(form.app, form.runId);
-      if (run?.status === "paused") void engine.go(run, "resumption");
+      if (run?.status === "paused") void engine.go(run, "resumption", deps.version);
     });
   }
 }

@@ -18,6 +18,12 @@ const actions = {
   drip: rate,
   /** Documents show their values as text, and null where they have none, as some builds do. */
   "plain-metadata": nothing,
+  /** Says this Content-Length, whatever the body has: also on a 204, which has none. */
+  length: count,
+  /** The record of the run that is stopped says `running` for ever; only its stream tells (server §13). */
+  "stays-running": nothing,
+  /** So many events happen after the snapshot was read and before anybody listens (server §15.3). */
+  lose: count,
 } as const satisfies Record<string, (text: string | undefined) => number | undefined>;
 
 type Action = keyof typeof actions;
@@ -48,6 +54,9 @@ export interface Plan {
   readonly silence: number | undefined;
   readonly drip: number | undefined;
   readonly "plain-metadata": boolean;
+  readonly length: number | undefined;
+  readonly "stays-running": boolean;
+  readonly lose: number | undefined;
   readonly version: string | undefined;
 }
 
@@ -115,6 +124,9 @@ export function openFaults(faults: readonly Fault[]): (method: string, path: str
       silence: silence && (silence.value ?? 0),
       drip: first("drip")?.value,
       "plain-metadata": first("plain-metadata") !== undefined,
+      length: first("length")?.value,
+      "stays-running": first("stays-running") !== undefined,
+      lose: first("lose")?.value,
       version: first("version")?.version,
     };
   };

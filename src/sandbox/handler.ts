@@ -1,4 +1,5 @@
 import type { AnyOperation, InputOf } from "../operations/operation.ts";
+import type { Plan } from "./faults.ts";
 
 /** The world as the sandbox sees it: time that tests may set, and chance. */
 export interface Clock {
@@ -11,10 +12,12 @@ export interface Clock {
 export interface Call {
   /** Name of the application whose key was sent; undefined on knowledge routes. */
   readonly app: string | undefined;
-  /** Server version that is played: `1.14.2` unless a fault says otherwise. */
+  /** Server version that is played: `1.14.2`. */
   readonly version: string;
   /** Documents show their values as text, and null where they have none (server §9.5). */
   readonly plainMetadata: boolean;
+  /** What is to go wrong with this request; most of it is seen to before and after the handler. */
+  readonly plan: Plan;
   /** Origin the client used: `http://127.0.0.1:8080`. */
   readonly origin: string;
   /** What stood in the places of the route: rows that share a route differ in it. */

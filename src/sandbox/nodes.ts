@@ -28,6 +28,8 @@ import { type Execution, type Form, type Records, type Run, type Variables } fro
 /** What a node has at hand while it works. */
 export interface Bench {
   readonly run: Run;
+  /** The server version that is played. */
+  readonly version: string;
   readonly records: Records;
   readonly clock: Clock;
   /** Aborted when the run is stopped or the sandbox closes. */

@@ -107,14 +107,18 @@ export const started = (
 });
 
 /** `since` is when the segment began: only the live event of a resumed run differs (server §15.5). */
-export const finished = (run: Run, since: number, status: string = run.status): RunEvent => ({
+export const finished = (
+  run: Run,
+  since: number,
+  { status, error }: { readonly status: string; readonly error: string | null } = run,
+): RunEvent => ({
   event: "workflow_finished",
   data: {
     id: run.id,
     workflow_id: workflowId(run.app),
     status,
     outputs: run.outputs,
-    error: run.error,
+    error,
     elapsed_time: run.elapsed,
     total_tokens: 0,
     total_steps: run.totalSteps,

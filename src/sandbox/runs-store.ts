@@ -78,6 +78,8 @@ export interface Progress {
   exceptions: number;
   /** Text that this segment of a chatflow has said. */
   said: string;
+  /** Stopped without its record knowing: nothing goes on with it. */
+  lost?: true;
 }
 
 /** States of a run as the server names them (server §7). */

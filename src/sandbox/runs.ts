@@ -1,7 +1,7 @@
 import { events, run, runById, show, stop } from "../operations/workflows.ts";
 import { filesOf } from "./app-files.ts";
 import { applicationOf, type AppDefinition } from "./app-definitions.ts";
-import type { Engine } from "./engine.ts";
+import type { Engine, Stop } from "./engine.ts";
 import { type Call, type Clock, type Handler, on, Refused, type Reply } from "./handler.ts";
 import { checkedInputs } from "./input-form.ts";
 import { invalidParam, notFound, unforeseen } from "./refusals.ts";
@@ -52,6 +52,10 @@ export function userOf(input: { readonly user?: string | undefined }): string {
 export const wantsStream = (call: Call): boolean =>
   isFields(call.body) && call.body["response_mode"] === "streaming";
 
+/** Will the record of the run tell of the stop? A fault may keep it from that. */
+export const stopOf = (call: Call): Stop =>
+  call.plan["stays-running"] ? "stays running" : "recorded";
+
 /** A run that has done nothing yet. */
 export const newProgress = (variables: Progress["variables"]): Progress => ({
   position: 0,
@@ -72,7 +76,7 @@ export function streamed(room: AppRoom, run: Run, call: Call): Reply {
     abrupt: !atLeast(call.version, "1.13.0"),
   };
   const lines = eventStream(subscription, rules, room.clock, both);
-  void room.engine.go(run, "initial");
+  void room.engine.go(run, "initial", call.version);
   return { stream: lines };
 }
 
@@ -110,7 +114,10 @@ export function runHandlers(room: AppRoom): readonly Handler[] {
     };
     records.addRun(started);
     if (wantsStream(call)) return streamed(room, started, call);
-    return { json: blockingAnswer(started, await engine.go(started, "initial")), utf8: true };
+    return {
+      json: blockingAnswer(started, await engine.go(started, "initial", call.version)),
+      utf8: true,
+    };
   }
 
   return [
@@ -144,7 +151,7 @@ export function runHandlers(room: AppRoom): readonly Handler[] {
       const user = userOf(input);
       const app = appOf(call, "workflow");
       records.endUser(app.name, user);
-      engine.stop(input.task_id, (live) => live.app === app.name);
+      engine.stop(input.task_id, stopOf(call), (live) => live.app === app.name);
       return { json: { result: "success" } };
     }),
 
@@ -170,7 +177,7 @@ function attached(room: AppRoom, found: Run, call: Call): AsyncIterable<string> 
   if (found.finishedAt !== null) return once(finishedLine(found));
 
   const both = AbortSignal.any([call.signal, room.closing]);
-  const subscription = room.channels.subscribe(found.id);
+  const subscription = room.channels.subscribe(found.id, call.plan.lose);
   const live = () => room.engine.live(found.id) !== undefined;
   if (!replay) {
     const endsOn = onwards ? endings.never : endings.pause;

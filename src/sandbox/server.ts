@@ -33,6 +33,8 @@ export interface SandboxOptions {
   readonly folder: string | null;
   /** 0 or absent: any free one. */
   readonly port?: number;
+  /** The version that is played; 1.14.2 when absent. A fault may say otherwise for some requests. */
+  readonly server?: string;
   readonly faults?: readonly Fault[];
   /** Gets every request as it arrived. */
   readonly log?: (line: SeenRequest) => void;
@@ -52,7 +54,7 @@ export interface Sandbox {
   setFaults(faults: readonly Fault[]): void;
 }
 
-/** The version that is played where no fault says otherwise. */
+/** The version that is played where nothing says otherwise. */
 const currentVersion = "1.14.2";
 
 /** Longest request line that the server reads, in bytes (server §3). */
@@ -61,6 +63,7 @@ const longestLine = 8190;
 /** What one sandbox consists of. */
 interface House {
   readonly origin: string;
+  readonly server: string;
   readonly clock: Clock;
   readonly router: Router;
   readonly handlers: ReadonlyMap<string, Handler>;
@@ -76,11 +79,12 @@ interface House {
  */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const { clock, random = Math.random, folder, indexingDelay = 300 } = options;
+  const { server: version = currentVersion } = options;
   const release = ownFolder(options);
   const file = folder === null ? null : join(folder, "sandbox.db");
   const store = await openStore(file, [knowledgeSchema, appSchema]);
   const knowledge = openKnowledge({ store, clock, random, indexingDelay });
-  const apps = openApps({ store, clock, random });
+  const apps = openApps({ store, clock, random, version });
   const rows = rowsByRoute();
   const handlers = new Map(
     [...knowledge.handlers, ...apps.handlers].map((handler) => [handler.row.route, handler]),
@@ -104,7 +108,16 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const address = server.address();
   const port = typeof address === "object" && address !== null ? address.port : 0;
   const origin = `http://127.0.0.1:${port}`;
-  const house = { origin, clock, router: openRouter(operations), handlers, rows, knowledge, apps };
+  const house: House = {
+    origin,
+    server: version,
+    clock,
+    router: openRouter(operations),
+    handlers,
+    rows,
+    knowledge,
+    apps,
+  };
 
   server.on("request", (request: IncomingMessage, response: ServerResponse) => {
     const gone = new AbortController();
@@ -187,10 +200,11 @@ async function exchange(
   if (plan.silence === 0) return;
   if (plan.delay !== undefined) await house.clock.sleep(plan.delay, gone);
 
-  const version = plan.version ?? currentVersion;
+  const version = plan.version ?? house.server;
   const answer = await answered(house, seen, plan, version, gone);
   const own = plan.html === undefined ? { "X-Version": version, "X-Env": "DEVELOPMENT" } : {};
-  const headers = { ...answer.headers, ...own };
+  const length = plan.length === undefined ? {} : { "Content-Length": String(plan.length) };
+  const headers = { ...answer.headers, ...own, ...length };
   await deliver({ ...answer, headers }, response, plan, house.clock, gone);
 }
 
@@ -204,7 +218,7 @@ async function answered(
   if (plan.html !== undefined) return proxyPage(plan.html, STATUS_CODES[plan.html] ?? "Error");
   try {
     if (plan.status !== undefined) throw plannedError(plan.status);
-    return await routed(house, seen, plan, version, gone);
+    return await routed(house, seen, { plan, version, gone });
   } catch (error) {
     const refused = error instanceof Refused ? error : unforeseen();
     const challenge = { "WWW-Authenticate": 'Bearer realm="api"' };
@@ -222,10 +236,9 @@ const pathOf = ({ path }: SeenRequest) => path.split("?", 1)[0] ?? "/";
 async function routed(
   house: House,
   seen: SeenRequest,
-  plan: Plan,
-  version: string,
-  gone: AbortSignal,
+  around: { readonly plan: Plan; readonly version: string; readonly gone: AbortSignal },
 ): Promise<Answer> {
+  const { plan, version, gone } = around;
   const path = pathOf(seen);
   if (path === "/v1") return redirectTo(`${house.origin}/v1/`);
   const download = /^\/files\/([^/]+)\/file-preview$/.exec(path);
@@ -258,6 +271,7 @@ async function routed(
     app,
     version,
     plainMetadata: plan["plain-metadata"] || !atLeast(version, "1.13.0"),
+    plan,
     origin: house.origin,
     path: match.path,
     query,

@@ -23,7 +23,8 @@ export interface Subscription {
 
 /** Who reads which run. An event reaches only those who read when it happens (server §15.3). */
 export interface Channels {
-  subscribe(runId: string): Subscription;
+  /** `lost`: so many events pass before the reader is really there. */
+  subscribe(runId: string, lost?: number): Subscription;
   publish(run: Run, event: RunEvent): void;
 }
 
@@ -31,10 +32,12 @@ export interface Channels {
 export function openChannels(): Channels {
   const readers = new Map<string, Set<(arrived: Arrived) => void>>();
   return {
-    subscribe(runId) {
+    subscribe(runId, lost = 0) {
       const queue: Arrived[] = [];
       let wake = () => {};
+      let missed = 0;
       const put = (arrived: Arrived) => {
+        if (missed++ < lost) return;
         queue.push(arrived);
         wake();
       };
