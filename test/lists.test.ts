@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { seenIds } from "../src/api/seen.ts";
+import { cursorServer } from "./cursor-server.ts";
 import { canned, logServer, logsOf, seeded, start, uuid } from "./log-server.ts";
 import { cli } from "./support.ts";
 import { expectNewOnce, kindsOfIds } from "./seen-ids.ts";
@@ -269,4 +270,40 @@ test.each(["grid", "wide"])("a long list as %s is printed page by page", async (
   });
   expect([exit, asked]).toEqual([1, 1]);
   expect(out.split("\n").length).toBe(1 + 200 + 1); // head, rows, the end of the last line
+});
+
+describe("lists that go on after a row, compared by whole seconds", () => {
+  const random = seeded(11);
+  const several = Array.from({ length: 60 }, () => 1 + Math.floor(random() * 9));
+  const conversation = uuid(1);
+  const lines: readonly (readonly string[])[] = [
+    ["conversation", "messages", conversation, "--all", "-o", "jsonl"],
+    ["conversation", "list", "--all", "-o", "jsonl"],
+    ["conversation", "list", "--sort-by", "-created_at", "--all", "-o", "jsonl"],
+    ["conversation", "list", "--sort-by", "created_at", "--all", "-o", "jsonl"],
+    ["conversation", "variables", conversation, "--all", "-o", "jsonl"],
+    ["api", "GET", `/messages?user=u&conversation_id=${conversation}`, "--all", "-o", "jsonl"],
+    ["api", "GET", "/conversations?user=u&sort_by=-created_at", "--all", "-o", "jsonl"],
+  ];
+  // The last two rows share the second of the hundredth, and has_more denies them.
+  const hidden = [...Array.from({ length: 97 }, () => 1), 5].toReversed();
+
+  test.each(lines.flatMap((line) => [several, hidden].map((counts) => ({ line, counts }))))(
+    "are read whole: $line",
+    async ({ line, counts }) => {
+      const { env } = await cursorServer(counts);
+      const ran = await cli(["wf", ...line], { env });
+      const total = counts.reduce((sum, count) => sum + count, 0);
+      expect([ran.exit, ran.err]).toEqual([0, ""]);
+      expect(idsIn(ran.out).length).toBe(total);
+      expect(new Set(idsIn(ran.out)).size).toBe(total);
+    },
+  );
+
+  test.each(lines)("say so where one second holds more than a page: wf %s %s", async (...line) => {
+    const { env } = await cursorServer([3, 120, 3]);
+    const ran = await cli(["wf", ...line], { env });
+    expect([ran.exit, idsIn(ran.out).length]).toEqual([10, 106]);
+    expect(ran.err).toContain("failed to read the whole list: 106 rows were found");
+  });
 });

@@ -1,5 +1,5 @@
 import { CliError } from "../errors.ts";
-import type { Returns } from "../operations/operation.ts";
+import type { AnyOperation, Returns } from "../operations/operation.ts";
 import { isObject, valueAt } from "../json.ts";
 
 /** One list answer: its rows and, where the server tells, how many there are in all. */
@@ -17,6 +17,8 @@ export interface Wanted {
   readonly limit: number;
   /** Only this page, from 1. */
   readonly page?: number | undefined;
+  /** Field by which a list that goes on after a row is sorted: Unix seconds; `created_at` when absent. */
+  readonly sortedBy?: string | undefined;
 }
 
 /** How far a list was read. */
@@ -28,6 +30,8 @@ export interface Progress {
   repeated: number;
   /** Did the list end before the limit? */
   complete: boolean;
+  /** May rows be missing that nobody can ask for? */
+  unsure: boolean;
 }
 
 export const noProgress = (): Progress => ({
@@ -35,6 +39,7 @@ export const noProgress = (): Progress => ({
   total: undefined,
   repeated: 0,
   complete: false,
+  unsure: false,
 });
 
 /** The rows inside an answer. Throws `failure` when they are not where the row says. */
@@ -52,13 +57,12 @@ export function pageOf(returns: Returns<never>, answer: unknown): Page {
 
 /**
  * Every wanted row, page after page, each once. `ask` sends one request with the paging parameters
- * given. Numbered pages end on a short page, or when there are as many rows as the server counts, never
- * on `has_more`, which is wrong on an exactly full last page (server §5). `progress` is kept up to date while rows are given out, and so is `seen`.
+ * given. `progress` is kept up to date while rows are given out, and so is `seen`.
  */
 export async function* rowsOf(
   returns: Returns<never>,
   wanted: Wanted,
-  ask: (paging: Readonly<Record<string, string>>) => Promise<Page>,
+  ask: (paging: Paging) => Promise<Page>,
   progress: Progress,
 ): AsyncGenerator<unknown> {
   if (returns.kind === "list") {
@@ -74,19 +78,17 @@ export async function* rowsOf(
   if (returns.kind !== "page" && returns.kind !== "cursor") return;
   const seen = (await import("./seen.ts")).seenIds();
   const size = Math.min(wanted.limit, returns.cap);
-  let after: string | undefined;
+  const next =
+    returns.kind === "page"
+      ? byNumber(size, wanted.page ?? 1)
+      : afterRow(size, returns.after, wanted.sortedBy ?? "created_at");
   /** Pages in a row without a new row: a server that repeats itself is not asked for ever. */
   let inVain = 0;
-  for (let number = wanted.page ?? 1; ; number++) {
-    const limit = String(size);
-    const paging: Record<string, string> =
-      returns.kind === "page"
-        ? { page: String(number), limit }
-        : { ...(after !== undefined && { [returns.after]: after }), limit };
-    const { rows, total, more } = await ask(paging);
+  for (let paging = next(undefined, progress); paging !== undefined;) {
+    const page = await ask(paging);
     const before = progress.shown;
-    progress.total = total ?? progress.total;
-    for (const row of rows) {
+    progress.total = page.total ?? progress.total;
+    for (const row of page.rows) {
       if (progress.shown >= wanted.limit) return;
       const id = idIn(row);
       if (id !== undefined && !seen.add(id)) {
@@ -96,19 +98,75 @@ export async function* rowsOf(
       progress.shown++;
       yield row;
     }
-    after = nextAfter(returns, rows);
-    const ended =
-      returns.kind === "cursor"
-        ? more === false || rows.length === 0
-        : rows.length < size || (total !== undefined && progress.shown >= total);
-    if (ended) {
-      progress.complete = true;
-      return;
-    }
+    paging = next(page, progress);
+    progress.complete = paging === undefined;
     if (wanted.page !== undefined || progress.shown >= wanted.limit) return;
     inVain = progress.shown === before ? inVain + 1 : 0;
     if (inVain === mostInVain) return;
   }
+}
+
+/** Query parameters that ask for a page. */
+type Paging = Readonly<Record<string, string>>;
+
+/** What to ask for after a page, the first one after none; undefined where the list ends. */
+type Next = (page: Page | undefined, progress: Progress) => Paging | undefined;
+
+/**
+ * Numbered pages end on a short page, or when there are as many rows as the server counts, never on
+ * `has_more`, which is wrong on an exactly full last page (server §5).
+ */
+function byNumber(size: number, first: number): Next {
+  let number = first;
+  return (page, { shown }) => {
+    if (page) {
+      const { rows, total } = page;
+      if (rows.length < size || (total !== undefined && shown >= total)) return undefined;
+      number++;
+    }
+    return { page: String(number), limit: String(size) };
+  };
+}
+
+/**
+ * Pages after a row. The server compares whole seconds, so it would leave out what is left of the
+ * second of the last row (server §5): the next page begins after a row of an earlier one, and brings
+ * some rows again. A second that fills a page cannot be passed so.
+ */
+function afterRow(size: number, after: string, field: string): Next {
+  const limit = String(size);
+  let filled: number | undefined;
+  return (page, progress) => {
+    if (!page) return { limit };
+    const { rows, more } = page;
+    const times = rows.map((row) => secondIn(row, field));
+    // Its next page goes on inside that second where the server compares more than seconds.
+    if (filled !== undefined && !times.includes(filled)) progress.unsure = true;
+    filled = undefined;
+    // Pages towards older rows may show the oldest first.
+    const backwards = after === "first_id" && Number(times[0]) <= Number(times.at(-1));
+    const ordered = backwards ? rows.toReversed() : rows;
+    const last = ordered.at(-1);
+    const second = secondIn(last, field);
+    const full = rows.length >= size && second !== undefined;
+    if (rows.length === 0 || (more === false && !full)) return undefined;
+    const earlier = full ? ordered.findLast((row) => secondIn(row, field) !== second) : undefined;
+    if (full && earlier === undefined) filled = second;
+    const id = idIn(earlier ?? last);
+    return { ...(id !== undefined && { [after]: id }), limit };
+  };
+}
+
+/** Field by which a list is sorted: what was asked for, else what the server does by itself. */
+export function sortedBy(row: AnyOperation | undefined, asked: unknown): string | undefined {
+  const said = asked ?? row?.params["sort_by"]?.server;
+  return typeof said === "string" ? said.replace(/^-/, "") : undefined;
+}
+
+/** The whole second of a row's time; undefined where it has none. */
+function secondIn(row: unknown, field: string): number | undefined {
+  const value = valueAt(row, field);
+  return typeof value === "number" ? Math.floor(value) : undefined;
 }
 
 /** Rows that were added meanwhile can fill a page with known ones; three such pages mean a loop. */
@@ -117,17 +175,3 @@ const mostInVain = 3;
 /** By what a row is known when it comes again. */
 export const idIn = (row: unknown): string | undefined =>
   isObject(row) && typeof row["id"] === "string" ? row["id"] : undefined;
-
-/** Id to go on after: the last row's, or the oldest one's where the list goes back in time. */
-function nextAfter(
-  returns: { readonly kind: string },
-  rows: readonly unknown[],
-): string | undefined {
-  if (!("after" in returns)) return undefined;
-  const [first, last] = [rows[0], rows.at(-1)];
-  const backwards =
-    returns.after === "first_id" &&
-    Number(valueAt(first, "created_at")) <= Number(valueAt(last, "created_at"));
-  const id = valueAt(backwards ? first : last, "id");
-  return typeof id === "string" ? id : undefined;
-}

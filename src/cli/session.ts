@@ -4,7 +4,7 @@ import type { Events } from "../api/events.ts";
 import { interrupted } from "../api/interrupted.ts";
 import { openLanes } from "../api/lanes.ts";
 import type { Lanes } from "../api/lanes.ts";
-import { noProgress, pageOf, rowsOf } from "../api/pages.ts";
+import { noProgress, pageOf, rowsOf, sortedBy } from "../api/pages.ts";
 import type { Page, Progress, Wanted } from "../api/pages.ts";
 import { requestFor } from "../api/request.ts";
 import type { HttpRequest, TypedFile, Values } from "../api/request.ts";
@@ -274,7 +274,12 @@ export function openSession(
     const found = onePage ? undefined : await inWindows(row, input);
     yield* (
       found?.all(wanted, progress) ??
-        rowsOf(returns, wanted, (paging) => page(row, input, paging), progress)
+        rowsOf(
+          returns,
+          { ...wanted, sortedBy: sortedBy(row, input["sort_by"]) },
+          (paging) => page(row, input, paging),
+          progress,
+        )
     );
   };
 

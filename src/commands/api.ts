@@ -1,14 +1,15 @@
 import { textOf } from "../api/client.ts";
 import type { HttpAnswer } from "../api/client.ts";
 import { eventsIn, singly } from "../api/events.ts";
-import { noProgress, pageOf, rowsOf } from "../api/pages.ts";
+import { noProgress, pageOf, rowsOf, sortedBy } from "../api/pages.ts";
 import type { HttpRequest } from "../api/request.ts";
 import { CliError } from "../errors.ts";
 import type { Host } from "../host.ts";
 import { define, isObject } from "../json.ts";
 import { operations } from "../operations/index.ts";
 import { methodAndPath } from "../operations/operation.ts";
-import type { Returns } from "../operations/operation.ts";
+import type { AnyOperation, Returns } from "../operations/operation.ts";
+import { requireAll } from "./shown.ts";
 import type { Context } from "./task.ts";
 
 /** Input of `api`. */
@@ -282,7 +283,8 @@ async function* everyPage(
     return jsonOr(await textOf(answer.body));
   };
 
-  const known = returnsOf(url);
+  const row = listAt(url);
+  const known = row?.returns;
   // The first answer tells how a list goes on that the table does not know.
   const answers = known ? [] : [await read({ limit: String(largestPage) })];
   const returns = known ?? pagingOf(answers[0]);
@@ -291,7 +293,7 @@ async function* everyPage(
   const progress = noProgress();
   const rows = rowsOf(
     sized,
-    { limit: Infinity },
+    { limit: Infinity, sortedBy: sortedBy(row, query.get("sort_by") ?? undefined) },
     async (paging) => pageOf(returns, answers.shift() ?? (await read(paging))),
     progress,
   );
@@ -301,30 +303,23 @@ async function* everyPage(
     for await (const row of rows) all.push(row);
     yield all;
   }
-  const { shown, total = 0 } = progress;
-  if (shown < total) {
-    throw new CliError(
-      "partial",
-      `the server counts ${total} rows, but its pages held ${shown} different ones`,
-      { verdict: true, details: { shown, total } },
-    );
-  }
+  requireAll(progress);
 }
 
 /** Rows of a page that every list of the service gives (server §5). */
 const largestPage = 100;
 
-/** How the list of a route of the table goes on; undefined for other routes. */
-function returnsOf(url: string): Returns<never> | undefined {
+/** The list of the table that this route is; undefined for other routes. */
+function listAt(url: string): AnyOperation | undefined {
   const path = url.split("?", 1)[0] ?? "";
   const fits = operations
     .filter(({ returns }) => isList(returns))
-    .map((row) => ({ returns: row.returns, route: methodAndPath(row) }))
+    .map((row) => ({ row, route: methodAndPath(row) }))
     .filter(
       ({ route: [method, template] }) =>
         method === "GET" && new RegExp(`^${template.replace(/\{\w+\}/g, "[^/]+")}$`).test(path),
     );
-  return (fits.find(({ route }) => route[1] === path) ?? fits[0])?.returns;
+  return (fits.find(({ route }) => route[1] === path) ?? fits[0])?.row;
 }
 
 const isList = ({ kind }: Returns<never>) =>
