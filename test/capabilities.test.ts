@@ -97,7 +97,10 @@ describe("of an application", () => {
   });
 
   test("a chatflow has chat", async () => {
-    expect(supported(await known("wf", { KB_APP_KEY: "app-chat" }))).toMatchObject({ chat: "yes" });
+    expect(supported(await known("wf", { KB_APP_KEY: "app-chat" }))).toMatchObject({
+      chat: "yes",
+      logs: "no",
+    });
   });
 
   test("a refusal for the kind of application is a no", async () => {

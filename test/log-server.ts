@@ -77,7 +77,7 @@ interface Behaviour {
   /** Further characters of each row. */
   readonly padding?: number;
   /** Names in the inputs of a run and in `/info`. */
-  readonly app?: { readonly name: string; readonly id: string };
+  readonly app?: { readonly name: string; readonly id: string; readonly mode?: string };
   /** Answers in place of the server; true when it did. */
   readonly instead?: (url: URL, response: ServerResponse) => boolean;
 }
@@ -103,7 +103,7 @@ export function logServer(
     const value = (name: string) => url.searchParams.get(name);
     const [, run] = /\/workflows\/run\/(.*)$/.exec(url.pathname) ?? [];
     if (url.pathname.endsWith("/info")) {
-      json({ name: app?.name ?? "echo", mode: "workflow", description: "", tags: [] });
+      json({ name: app?.name ?? "echo", mode: app?.mode ?? "workflow", description: "", tags: [] });
     } else if (run !== undefined) {
       const log = logs().find(({ id }) => runOf(id) === run);
       if (log) json(detailOf(log, app?.id ?? uuid(1)));

@@ -78,14 +78,20 @@ describe("a file", () => {
     );
   });
 
-  test("is replaced whole by the next export without a state, and is there without rows", async () => {
+  test("is replaced whole with --overwrite alone, and is there without rows", async () => {
     let logs = logsOf(5, 5);
     const { env } = await logServer(() => logs, 3);
     const path = place("runs.csv");
     await exporting(path, [], { env });
     expect(readFileSync(path, "utf8").split("\r\n")).toHaveLength(12);
     logs = [];
-    const { exit, err } = await exporting(path, [], { env });
+    const before = readFileSync(path, "utf8");
+    expect(await exporting(path, [], { env })).toMatchObject({
+      exit: 2,
+      err: `error: ${path} already exists\nhint: name another file, or add --overwrite to replace it\n`,
+    });
+    expect(readFileSync(path, "utf8")).toBe(before);
+    const { exit, err } = await exporting(path, ["--overwrite"], { env });
     expect([exit, err]).toEqual([0, `0 runs in ${path}\n`]);
     expect(readFileSync(path, "utf8")).toMatch(/^run,status,.*log\r\n$/);
   });

@@ -12,6 +12,8 @@ const idsIn = (out: string): string[] =>
     .filter(Boolean)
     .map((line) => (JSON.parse(line) as { id: string }).id); // lines the server made
 
+const chatflow = { name: "chat", mode: "advanced-chat" };
+
 const ids = (...numbers: readonly number[]) => numbers.map(uuid);
 
 describe("wf logs", () => {
@@ -40,7 +42,7 @@ describe("wf logs", () => {
       out: "",
       err: "since 2026-11-21T10:00:01Z until 2026-11-22T00:00:00Z\n",
     });
-    expect(seen.map(({ searchParams }) => Object.fromEntries(searchParams))).toEqual([
+    expect(seen.slice(0, 1).map(({ searchParams }) => Object.fromEntries(searchParams))).toEqual([
       {
         keyword: "hello",
         status: "failed",
@@ -53,6 +55,40 @@ describe("wf logs", () => {
     ]);
   });
 
+  // The server stores inputs and outputs as JSON in ASCII and compares with that (server §12).
+  test.each(["wf logs", "wf logs export FILE --overwrite", "wf stats --no-compare"])(
+    "%s --keyword looks for other than ASCII as the server stores it",
+    async (line) => {
+      const file = join(await temporaryFolder(), "runs.jsonl");
+      const { env, seen } = await logServer(() => [], 1);
+      const asked = async (keyword: string) => {
+        seen.length = 0;
+        const ran = await cli([...line.replace("FILE", file).split(" "), "--keyword", keyword], {
+          env,
+        });
+        expect(ran.exit, ran.err).toBe(0);
+        const sent = seen.map(({ searchParams }) => searchParams.get("keyword"));
+        return { sent: sent.find((each) => each !== null), err: ran.err };
+      };
+      expect((await asked("日本")).sent).toBe(String.raw`\u65e5\u672c`);
+      expect((await asked("héllo 😀")).sent).toBe(String.raw`h\u00e9llo \ud83d\ude00`);
+      expect((await asked('say "a\\b"')).sent).toBe('say "a\\b"');
+      const cut = "looks for the first 30 characters of a keyword alone";
+      expect((await asked("日本日本日")).err).not.toContain(cut);
+      expect((await asked("日本日本日本")).err).toContain(cut);
+    },
+  );
+
+  test("the empty log of a chatflow is explained", async () => {
+    const file = join(await temporaryFolder(), "runs.jsonl");
+    for (const line of ["wf logs", "wf logs -o json", `wf logs export ${file}`]) {
+      const { env } = await logServer(() => [], 1, { app: { ...chatflow, id: uuid(1) } });
+      const ran = await cli(line.split(" "), { env });
+      expect(ran.exit, ran.err).toBe(0);
+      expect(ran.err).toContain("an application of mode advanced-chat: its log is always empty");
+    }
+  });
+
   test("takes --after and --before as other names, one of the two at a time", async () => {
     const { env, seen } = await logServer(() => [], 1);
     const now = () => new Date("2026-11-21T12:00:00Z");
@@ -63,7 +99,7 @@ describe("wf logs", () => {
       2,
       "error: --after is another name of --since: give one of them\n",
     ]);
-    expect(seen).toHaveLength(1);
+    expect(seen.map(({ pathname }) => pathname)).toEqual(["/v1/workflows/logs", "/v1/info"]);
     expect((await cli(["wf", "logs", "--help"])).out).not.toContain("--after");
   });
 

@@ -22,6 +22,18 @@ export async function applicationOf(
   return { base_url, name, id: withId ? await idOfNewestRun(context) : null };
 }
 
+/** Says why a log is empty where the application never has one (server §12). */
+export async function tellUnlogged(context: Context): Promise<void> {
+  const mode = await context.call(apps.info, {}).then(
+    (info) => info.mode,
+    () => undefined, // the list itself was read
+  );
+  if (mode === undefined || mode === "workflow" || context.signal.aborted) return;
+  await context.notice(
+    `only workflows have a log, and this is an application of mode ${mode}: its log is always empty`,
+  );
+}
+
 async function idOfNewestRun(context: Context): Promise<string | null> {
   for await (const { workflow_run } of context.rows(workflows.logs, {}, { limit: 1 })) {
     if (workflow_run === null) return null;

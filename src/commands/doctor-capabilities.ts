@@ -26,7 +26,10 @@ interface Capability {
   readonly how: string;
 }
 
-/** A group of operations: `row` is asked to learn of it; with `modes` the kind of application tells. */
+/**
+ * A group of operations: `row` is asked to learn of it; with `modes` the kind of application tells, of
+ * others before it is asked.
+ */
 interface Group {
   readonly name: string;
   readonly row?: AnyOperation;
@@ -45,7 +48,8 @@ const groups: Readonly<Record<"dataset" | "app", readonly Group[]>> = {
   app: [
     { name: "application", row: apps.info },
     { name: "workflow runs", row: workflows.show },
-    { name: "logs", row: workflows.logs },
+    // The log of a chatflow is a list like any other, and always empty (server §12).
+    { name: "logs", row: workflows.logs, modes: ["workflow"] },
     { name: "chat", modes: ["chat", "agent-chat", "advanced-chat", "agent"] },
     { name: "completion", modes: ["completion"] },
     { name: "feedback", row: chats.feedbacks },
@@ -106,7 +110,8 @@ export async function* capabilities(context: Context): AsyncGenerator<Capability
   };
 
   for (const { name, row, modes } of groups[kind]) {
-    const { supported, how } = row ? await probe(row) : modeTells(modes, mode);
+    const foreign = mode !== undefined && modes?.includes(mode) === false;
+    const { supported, how } = row && !foreign ? await probe(row) : modeTells(modes, mode);
     yield { capability: name, supported, how };
   }
   for (const row of newer(kind)) {

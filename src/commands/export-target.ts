@@ -56,6 +56,15 @@ export async function fileFor(
   return file;
 }
 
+/** Throws usage where a file would be replaced: another export may go on with it. */
+export async function refuseThere({ kind, path }: Target, { files }: Host): Promise<void> {
+  if (kind === "folder" || !(await files.stat(path))) return;
+  throw new CliError("usage", `${path} already exists`, {
+    changed: "nothing",
+    hint: "name another file, or add --overwrite to replace it",
+  });
+}
+
 /**
  * The file that a state goes on with. Throws usage when what is there is not what the state names:
  * rows would stand in it twice, or be lost.

@@ -59,7 +59,7 @@ export function logQuery(
   }
   return {
     sent: {
-      ...(keyword !== undefined && { keyword }),
+      ...(keyword !== undefined && { keyword: asStored(keyword) }),
       ...(status !== undefined && !statusHere && { status }),
       ...(endUser !== undefined && !endUserHere && { created_by_end_user_session_id: endUser }),
       ...(created_by_account !== undefined && { created_by_account }),
@@ -70,6 +70,27 @@ export function logQuery(
     since,
     until,
   };
+}
+
+/** Characters of a keyword that the server looks for (server §12). */
+const longestKeyword = 30;
+
+/** The server compares with inputs and outputs as it stores them: JSON in ASCII (server §12). */
+const asStored = (keyword: string): string =>
+  keyword.replace(
+    /[^\0-\x7f]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+
+/** Says what of a keyword the server does not look at. */
+export async function tellKeyword(
+  { sent: { keyword = "" } }: LogQuery,
+  { notice }: Context,
+): Promise<void> {
+  if (keyword.length <= longestKeyword) return;
+  await notice(
+    `the server looks for the first ${longestKeyword} characters of a keyword alone, of which a non-ASCII one takes six: more runs may match`,
+  );
 }
 
 /** Says which time was understood, where one was given. */

@@ -5,18 +5,18 @@ import { CliError } from "../errors.ts";
 import { isObject } from "../json.ts";
 import * as workflows from "../operations/workflows.ts";
 import type { WorkflowLog, WorkflowRun } from "../operations/workflows.ts";
-import { applicationOf } from "./application.ts";
+import { applicationOf, tellUnlogged } from "./application.ts";
 import type { Application } from "./application.ts";
 import { checkState, readState, stateText } from "./export-state.ts";
 import type { ExportState } from "./export-state.ts";
-import { baseOf, fileFor, seenFrom, targetOf } from "./export-target.ts";
+import { baseOf, fileFor, refuseThere, seenFrom, targetOf } from "./export-target.ts";
 import type { Target } from "./export-target.ts";
 import { leftWork, openWork, settle } from "./export-work.ts";
 import type { Left, Step, Work } from "./export-work.ts";
 import type { LogFilters } from "./log-filters.ts";
 import { logLines } from "./log-lines.ts";
 import type { LogLines } from "./log-lines.ts";
-import { hasEnded, lateness, logOf, logQuery, tellTimes } from "./log-query.ts";
+import { hasEnded, lateness, logOf, logQuery, tellKeyword, tellTimes } from "./log-query.ts";
 import type { KnownLog, LogQuery } from "./log-query.ts";
 import type { Context } from "./task.ts";
 
@@ -24,6 +24,7 @@ import type { Context } from "./task.ts";
 type Input = LogFilters & {
   readonly target: string;
   readonly state?: string | undefined;
+  readonly overwrite?: boolean | undefined;
   readonly with_detail?: boolean | undefined;
   readonly concurrency?: number | undefined;
 };
@@ -77,6 +78,7 @@ export async function* run(input: Input, context: Context): AsyncGenerator<unkno
     return;
   }
 
+  if (input.state === undefined && !input.overwrite) await refuseThere(target, host);
   const application = await applicationOf(context, { withId: input.state !== undefined });
   const options = optionsOf(input, target);
   const state = input.state === undefined ? undefined : await readState(input.state, host.files);
@@ -113,6 +115,7 @@ export async function* run(input: Input, context: Context): AsyncGenerator<unkno
     until: times.until ?? undefined,
   };
   await tellTimes({ since: whole.since || undefined, until: whole.until }, context);
+  await tellKeyword(query, context);
   if (goesOn && work.done.read > 0)
     await notice(`going on after ${work.done.read} runs that are read`);
 
@@ -152,6 +155,7 @@ export async function* run(input: Input, context: Context): AsyncGenerator<unkno
           },
   }));
   await tell(summary, whole, work.done);
+  if (work.done.read === 0) await tellUnlogged(context);
   yield summary;
   if (work.done.missing > 0) throw hiddenRows(work.done.read, work.done.missing);
 }

@@ -4,8 +4,9 @@ import * as workflows from "../operations/workflows.ts";
 import type { WorkflowLog } from "../operations/workflows.ts";
 import type { LogFilters } from "./log-filters.ts";
 import { checkFollow, followLogs } from "./log-follow.ts";
-import { logQuery, tellTimes } from "./log-query.ts";
+import { logQuery, tellKeyword, tellTimes } from "./log-query.ts";
 import type { LogQuery } from "./log-query.ts";
+import { tellUnlogged } from "./application.ts";
 import { tellShown } from "./shown.ts";
 import type { Context } from "./task.ts";
 
@@ -17,11 +18,13 @@ export async function* run(input: LogsInput, context: Context): AsyncGenerator<W
   const query = logQuery(input, { changing: input.follow ?? false });
   if (input.follow) checkFollow(query, context);
   await tellTimes(query, context);
+  await tellKeyword(query, context);
   if (input.follow) yield* followLogs(query, context);
   else if (query.keeps) yield* matching(query, query.keeps, context);
   else {
     const progress = noProgress();
     yield* context.rows(workflows.logs, query.sent, context.asked.rows, progress);
+    if (progress.shown === 0) await tellUnlogged(context);
     await tellShown(progress, context);
   }
 }

@@ -3,7 +3,7 @@ import type { FileInput } from "../operations/operation.ts";
 import type { Report } from "../report.ts";
 import { parseCondition } from "./condition.ts";
 import type { LogFilters } from "./log-filters.ts";
-import { logQuery } from "./log-query.ts";
+import { logQuery, tellKeyword } from "./log-query.ts";
 import { statsData } from "./stats-data.ts";
 import { figureKinds } from "./stats-fields.ts";
 import type { Grouping } from "./stats-fields.ts";
@@ -40,6 +40,7 @@ export async function* run(input: StatsInput, context: Context): AsyncGenerator<
     parseCondition("--fail-if", text, figureKinds),
   );
   const query = logQuery(input);
+  if (!input.from) await tellKeyword(query, context);
   const now = Math.floor(context.host.now().getTime() / 1000);
   const found = reading(input.by ?? []);
   const before = tally();

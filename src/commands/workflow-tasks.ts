@@ -352,6 +352,7 @@ const workflowLogsExport = task({
       "File that remembers where the next export goes on; --since then counts for the first",
       { length: [1, 4096] },
     ),
+    overwrite: local.flag("Replace the file where there is one already"),
     with_detail: local.flag("Add inputs and outputs of each run, one request a run"),
     concurrency: local.integer("Requests for details at a time, 3 when absent", {
       range: [1, 50],
