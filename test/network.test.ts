@@ -63,6 +63,28 @@ test("a delete whose repeat answers 404 was done by the first try", async () => 
   expect(first.exit).toBe(3);
 });
 
+const id = "0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e";
+
+test.each([
+  [remove],
+  [["kb", "doc", "delete", id, id, "--yes"]],
+  [["kb", "api", "DELETE", `/datasets/${id}/metadata/${id}`, "--yes"]],
+  [["wf", "annotation", "delete", id, "--yes"]],
+])("%j: 204 means done, whatever Content-Length says", async (line) => {
+  const head = "HTTP/1.1 204 NO CONTENT\r\nContent-Length: 2\r\nX-Version: 1.14.2\r\n\r\n";
+  const show = `{"id":"${id}","name":"A","document_count":1,"doc_metadata":[]}`;
+  const ran = await against(
+    [
+      (socket, request) =>
+        socket.write(request.startsWith("GET ") ? http(200, show) : head, () => socket.end()),
+    ],
+    line,
+  );
+  expect(ran.err).not.toContain("error");
+  expect(ran.exit).toBe(0);
+  expect(ran.requests.filter((each) => !each.startsWith("GET "))).toHaveLength(1);
+});
+
 test("--retries 0 repeats nothing", async () => {
   const ran = await against([reset, say(http(200, emptyPage))], [...list, "--retries", "0"]);
   expect(ran.exit).toBe(11);

@@ -192,7 +192,8 @@ async function once(request: HttpRequest, sending: Sending, world: World) {
     }
     const coding = flat["content-encoding"] ?? "identity";
     const bytes = coding === "identity" ? answer.body : unpacked(answer.body, coding);
-    return { status: answer.statusCode, headers: flat, body: bytes };
+    const status = answer.statusCode;
+    return { status, headers: flat, body: status === 204 ? bodiless(answer.body) : bytes };
   };
   const answer = await (world.watch?.({ request, headers, body }, exchange) ?? exchange());
   const writes = sending.retry !== "safe";
@@ -229,6 +230,15 @@ async function* guarded(
 }
 
 async function* nothing(): AsyncGenerator<Uint8Array> {}
+
+/** A 204 has no body, whatever its Content-Length says: the status is the whole response. */
+async function* bodiless(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  try {
+    yield* body; // to its end, so that the connection can be used again
+  } catch {
+    // The head came whole, and there is nothing else that could be missing.
+  }
+}
 
 /** The whole body as text. Throws `failure` when it is larger than `most` bytes. */
 export async function textOf(
