@@ -1,5 +1,8 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { against, createdKb, emptyPage, http, lines, rawServer, say } from "./raw-server.ts";
+import { temporaryFolder } from "./support.ts";
 
 const { read, rename, create, remove } = lines;
 
@@ -43,4 +46,46 @@ test.each(["102 Processing", "103 Early Hints"])("%s comes before the answer", a
   const early = `HTTP/1.1 ${status}\r\nlink: </x>; rel=preload\r\n\r\n`;
   const ran = await against([say(early + http(200, createdKb))], create);
   expect(ran, ran.err).toMatchObject({ exit: 0, requests: { length: 1 } });
+});
+
+test("a 503 of the server itself means that nothing was done: every request is sent again", async () => {
+  const body = '{"code":"service_unavailable","message":"x could not be verified","status":503}';
+  const unsure = say(http(503, body, { "x-version": "1.16.0" }));
+  for (const line of [read, create, remove]) {
+    const ran = await against([unsure], line);
+    expect(ran, ran.err).toMatchObject({ exit: 1, requests: { length: 4 } });
+    expect(ran.err).toContain("could not be verified");
+    expect(ran.err).not.toContain("unknown whether");
+  }
+  const gone = say(http(404, '{"code":"not_found","message":"Dataset not found.","status":404}'));
+  expect((await against([unsure, gone], remove)).exit).toBe(3);
+});
+
+test("what the server is to give up is said with -v, once for each answer", async () => {
+  const old = say(
+    http(200, emptyPage, {
+      deprecation: "@1782864000",
+      sunset: "Wed, 01 Jul 2027 00:00:00 GMT",
+    }),
+  );
+  const ran = await against([old], [...read, "-v"]);
+  expect(ran.err.match(/deprecated.*/g)).toEqual([
+    "deprecated; it works until Wed, 01 Jul 2027 00:00:00 GMT",
+  ]);
+  const quiet = await against([old], read);
+  expect(quiet.err).not.toContain("deprecated");
+});
+
+test("the file that a server rejects is named", async () => {
+  const folder = await temporaryFolder();
+  await writeFile(join(folder, "setup.exe"), "x");
+  const body = '{"code":"unsupported_file_type","message":"","status":415}';
+  const ran = await against(
+    [say(http(415, body))],
+    ["kb", "pipeline", "upload", join(folder, "setup.exe")],
+  );
+  expect(ran.exit).toBe(5);
+  expect(ran.err).toContain(
+    '"setup.exe" was rejected: the server does not take files of this type',
+  );
 });

@@ -4,8 +4,9 @@ import type { AnyOperation, Retry } from "../operations/operation.ts";
 import { interrupted } from "./interrupted.ts";
 import { networkFailure, unreachable } from "./network-failure.ts";
 import type { HttpRequest, TypedFile } from "./request.ts";
-import { askedWait, lookFirst, notStarted, refusalOf, saidBy } from "./refusal.ts";
-import type { RefusedAnswer } from "./refusal.ts";
+import { saidBy } from "./error-body.ts";
+import type { RefusedAnswer } from "./error-body.ts";
+import { askedWait, lookFirst, notStarted, refusalOf } from "./refusal.ts";
 import { unpacked } from "./unpacked.ts";
 
 /** One try as it goes out. */
@@ -93,6 +94,7 @@ export async function send<T>(
       error instanceof Error ? error : new Error(String(error)),
     );
     if (!(answer instanceof Error)) {
+      await deprecated(answer.headers);
       if (answer.status < 300) {
         try {
           return await read({ ...answer, already: false });
@@ -111,13 +113,14 @@ export async function send<T>(
         return read({ ...answer, body: nothing(), already: true });
       }
       const refused = withoutKeys({ ...answer, text: body }, world);
-      const error = refusalOf(refused, { method, path, row: sending.row, writes });
-      const repeatable =
-        notStarted(answer.status, saidBy(refused)) ||
-        (sending.retry !== "never" && [502, 503, 504].includes(answer.status));
+      const file = fileNameIn(request);
+      const error = refusalOf(refused, { method, path, row: sending.row, writes, file });
+      const unstarted = notStarted(answer.status, saidBy(refused));
+      const unclear = !unstarted && [502, 503, 504].includes(answer.status);
+      const repeatable = unstarted || (sending.retry !== "never" && unclear);
       const asked = askedWait(answer.headers);
       if (!repeatable || attempt >= sending.retries || (asked ?? 0) > longestAsked) throw error;
-      mayHaveRun ||= [502, 503, 504].includes(answer.status);
+      mayHaveRun ||= unclear;
       await pause(attempt, `${answer.status}`, asked);
       continue;
     }
@@ -130,6 +133,13 @@ export async function send<T>(
     }
     mayHaveRun ||= !failure.unsent;
     await pause(attempt, failure.words);
+  }
+
+  /** What is to go away is said with -v (RFC 9745, RFC 8594). */
+  async function deprecated({ deprecation, sunset }: Incoming["headers"]): Promise<void> {
+    if (deprecation === undefined && sunset === undefined) return;
+    const until = sunset === undefined ? "" : `; it works until ${sunset}`;
+    await world.trace(1, `the server marks ${method} ${path} as deprecated${until}`);
   }
 
   /** Waits as long as the server asked, or longer from try to try. */
@@ -198,6 +208,12 @@ async function once(request: HttpRequest, sending: Sending, world: World) {
   const answer = await (world.watch?.({ request, headers, body }, exchange) ?? exchange());
   const writes = sending.retry !== "safe";
   return { ...answer, body: guarded(answer.body, request, sending.signal, writes) };
+}
+
+/** The name of the first file that a request sends. */
+function fileNameIn({ body }: HttpRequest): string | undefined {
+  if (body?.kind !== "form") return undefined;
+  return body.parts.flatMap((part) => ("file" in part ? [part.file.name] : []))[0];
 }
 
 async function bodyOf(request: HttpRequest, world: World) {

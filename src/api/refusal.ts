@@ -1,21 +1,17 @@
 import { ApiError } from "../errors.ts";
 import type { FailureDetails, FailureKind, Refusal } from "../errors.ts";
 import type { AnyOperation } from "../operations/operation.ts";
-import { isObject, parsedJson } from "../json.ts";
+import { plainWords, saidBy } from "./error-body.ts";
+import type { RefusedAnswer, Said } from "./error-body.ts";
 
-/** What came back instead of an answer. */
-export interface RefusedAnswer {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string | undefined>>;
-  readonly text: string;
-}
-
-/** What was asked, as far as it helps to explain the refusal. `row` is absent for `api`. */
+/** The request, as far as it helps to explain the error. `row` is absent for `api`. */
 export interface Asked {
   readonly method: string;
   readonly path: string;
   readonly row?: AnyOperation | undefined;
   readonly writes: boolean;
+  /** Name of the file that was sent, if any. */
+  readonly file?: string | undefined;
 }
 
 /** Server texts echo what was sent: longer ones are cut (characters). */
@@ -35,78 +31,18 @@ export function askedWait(headers: RefusedAnswer["headers"]): number | undefined
   return wait >= 0 ? wait : undefined;
 }
 
-/** What a refusal body says, whatever its shape (server §3). */
-export interface Said {
-  readonly code?: string;
-  readonly message: string;
-  /** The field a validation text names, with its reason. */
-  readonly fields: readonly { readonly field: string; readonly reason: string }[];
-  /** The body was JSON, so the application itself answered. */
-  readonly json: boolean;
-}
-
-/** Reads every recorded shape of an error body; never throws. */
-export function saidBy({ headers, text }: RefusedAnswer): Said {
-  const body = parsedJson(text);
-  if (!isObject(body)) {
-    const html = (headers["content-type"] ?? "").includes("html") || text.startsWith("<");
-    return { message: html ? "" : text.trim(), fields: [], json: false };
-  }
-  const code = typeof body["code"] === "string" ? { code: body["code"] } : {};
-  const raw = body["message"] ?? body["error"] ?? "";
-  const message = typeof raw === "string" ? raw : JSON.stringify(raw);
-  const old = body["errors"]; // servers before 1.11.0: { errors: { name: reason }, message }
-  if (isObject(old)) {
-    const fields = Object.entries(old).map(([field, reason]) => ({
-      field,
-      reason: typeof reason === "string" ? reason : JSON.stringify(reason),
-    }));
-    return { ...code, message, fields, json: true };
-  }
-  const param = body["params"];
-  if (typeof param === "string") {
-    return { ...code, message, fields: [{ field: param, reason: message }], json: true };
-  }
-  return { ...code, message: withoutSuggestion(message), fields: fieldsOf(message), json: true };
-}
-
-/** The framework appends route suggestions to some 404 texts (server §3). */
-const withoutSuggestion = (message: string) =>
-  message.replace(/\.? ?You have requested this URI \[[\s\S]*$/, "");
-
-/**
- * Field and reason of each error in a validation text: a field stands in column 0, its reason in
- * the indented line below, followed by a link (server §3).
- */
-function fieldsOf(message: string): Said["fields"] {
-  const lines = message.split("\n");
-  if (!/^\d+ validation errors? for /.test(lines[0] ?? "")) return [];
-  const fields: { field: string; reason: string }[] = [];
-  let field = "";
-  for (const line of lines.slice(1)) {
-    if (line !== "" && !line.startsWith(" ")) {
-      field = line.trim();
-      continue;
-    }
-    const reason = line.trim();
-    if (reason === "" || reason.startsWith("For further information")) continue;
-    fields.push({
-      field,
-      reason: reason.replace(/ \[type=[\s\S]*$/, "").replace(/^Value error, /, ""),
-    });
-    field = "";
-  }
-  return fields;
-}
-
 /** A validation text that names a response model is the server's fault, after the work (server §3). */
 const responseModel = /validation errors? for (?:list\[)?(?:\w*Response\w*|DataSetTag)\b/;
 
 const tooManyRequests = /^Too many requests\. Please try again later\./;
 
-/** Is it the refusal that means "not started": too many at once (server §4)? */
+/**
+ * Is it the refusal that means "not started": too many at once (server §4), or a 503 of the server
+ * itself, which could not check something first? One of a proxy may come after the work.
+ */
 export const notStarted = (status: number, said: Said): boolean =>
   (status === 429 && said.code !== "rate_limit_error") ||
+  (status === 503 && said.code !== undefined) ||
   (status === 400 && tooManyRequests.test(said.message));
 
 /** The error for a refused request: kind, plain words, and what to do next. */
@@ -132,7 +68,7 @@ export function refusalOf(answer: RefusedAnswer, asked: Asked): ApiError {
       code: kind,
       changed:
         asked.writes && answer.status < 500 ? "nothing" : asked.writes ? "unknown" : undefined,
-      ...(said.fields.length > 0 && { details: { fields: said.fields } }),
+      ...detailsOf(said),
       ...told,
     },
   );
@@ -140,11 +76,13 @@ export function refusalOf(answer: RefusedAnswer, asked: Asked): ApiError {
 
 const cut = (text: string) => (text.length > longestText ? `${text.slice(0, longestText)}…` : text);
 
-function plainWords(said: Said): string {
-  if (said.fields.length === 0) return said.message.trim();
-  return said.fields
-    .map(({ field, reason }) => (field === "" ? reason : `${field}: ${reason}`))
-    .join("; ");
+/** For programs: the fields, and a body that is not the server's own as it came. */
+function detailsOf({ fields, foreign }: Said): Pick<FailureDetails, "details"> {
+  const details = {
+    ...(fields.length > 0 && { fields }),
+    ...(foreign !== undefined && { response: foreign }),
+  };
+  return Object.keys(details).length > 0 ? { details } : {};
 }
 
 interface Explained extends FailureDetails {
@@ -163,11 +101,10 @@ const wrongApp = new Set([
 ]);
 
 /** Codes that mean a quota is used up. */
-const quota = new Set([
-  "provider_quota_exceeded",
-  "rate_limit_error",
-  "workflow_version_execution_not_allowed",
-]);
+const quota = new Set(["rate_limit_error", "workflow_version_execution_not_allowed"]);
+/** Newer servers have further ones; their names are not known yet (server §4). */
+const isQuota = ({ code = "" }: Said) =>
+  quota.has(code) || /(^|_)(quota|credits?|billing|subscription)(_|$)/.test(code);
 
 function explain(answer: RefusedAnswer, said: Said, asked: Asked): Explained {
   const { status, headers } = answer;
@@ -179,6 +116,15 @@ function explain(answer: RefusedAnswer, said: Said, asked: Asked): Explained {
       hint: "check the base URL: it ends in /v1 and has the host of the API itself",
     };
   }
+  if (status === 503 && notStarted(status, said)) {
+    return {
+      kind: "failure",
+      retryable: true,
+      changed: asked.writes ? "nothing" : undefined,
+      text: serverWords(said),
+      hint: `wait${seconds(askedWait(headers))} and retry`,
+    };
+  }
   if (notStarted(status, said)) {
     return {
       kind: "limited",
@@ -187,7 +133,7 @@ function explain(answer: RefusedAnswer, said: Said, asked: Asked): Explained {
       hint: `wait${seconds(askedWait(headers))} and repeat, or lower --concurrency`,
     };
   }
-  if (status === 429 || (said.code !== undefined && quota.has(said.code))) {
+  if (status === 429 || status === 402 || isQuota(said)) {
     return { kind: "limited", hint: "a quota is used up; repeating does not help" };
   }
   if (status === 401) {
@@ -211,9 +157,10 @@ function explain(answer: RefusedAnswer, said: Said, asked: Asked): Explained {
     return {
       kind: "failure",
       retryable: true,
-      ...(said.message === "" && {
-        text: proxy ? "a proxy before the server answered with an error page" : "the server failed",
-      }),
+      text:
+        said.message === "" && proxy
+          ? "a proxy before the server answered with an error page"
+          : serverWords(said),
       hint: asked.writes ? lookFirst : "repeat later; if it stays, ask the operator of the server",
     };
   }
@@ -222,9 +169,7 @@ function explain(answer: RefusedAnswer, said: Said, asked: Asked): Explained {
       kind: "failure",
       text: `the server could not print its own answer: ${plainWords(said)}`,
       changed: asked.writes ? "unknown" : undefined,
-      hint: asked.writes
-        ? lookFirst
-        : "one stored object does not fit the server's own rules; ask its operator",
+      hint: asked.writes ? lookFirst : unprintable(asked),
     };
   }
   if (said.code !== undefined && wrongApp.has(said.code)) {
@@ -233,14 +178,67 @@ function explain(answer: RefusedAnswer, said: Said, asked: Asked): Explained {
       hint: "`wf app info` shows what kind of application this key opens",
     };
   }
-  if (said.json && said.message === "") {
+  return { kind: status === 404 ? "not-found" : "refused", ...rejected(status, said, asked) };
+}
+
+/** An error of the server itself in words; "Internal Server Error" says it already. */
+function serverWords(said: Said): string {
+  const words = plainWords(said);
+  if (words === "") return "the server failed";
+  return /server error/i.test(words) ? words : `server error: ${words}`;
+}
+
+const unprintable = ({ path }: Asked) =>
+  path.endsWith("/datasets")
+    ? "one knowledge base, perhaps an external one, breaks the list on this server version; by their ids the others work"
+    : "one stored object does not fit the server's own rules; ask its operator";
+
+/** A request that the server rejected: the file that was sent, a model that failed, or no reason. */
+function rejected(status: number, said: Said, asked: Asked): Partial<Explained> {
+  const words = plainWords(said);
+  if (asked.file !== undefined && said.json && said.code !== "request_entity_too_large") {
+    const why = words || fileReasons[status] || unknownFileReason;
+    if (words === "" || status in fileReasons) {
+      return { text: `${JSON.stringify(asked.file)} was rejected: ${why}` };
+    }
+  }
+  if (words === "" && said.json) return { text: "the server gives no reason" };
+  if (missingIndex.test(said.message)) {
     return {
-      kind: "refused",
-      text: "the server gives no reason; with a file this means too large or a kind it does not take",
+      text: "the knowledge base has no indexed documents for this search method",
+      hint: "`kb doc list` shows its documents; without a model, search with keyword_search",
     };
   }
-  return { kind: status === 404 ? "not-found" : "refused" };
+  return modelFailed(said) ? { hint: modelHint } : {};
 }
+
+const fileReasons: Readonly<Record<number, string>> = {
+  413: "it is too large",
+  415: "the server does not take files of this type",
+};
+const unknownFileReason = "it is too large, or of a type that the server does not take";
+
+/** The table of vectors of a knowledge base, which is made with its first document (server §8). */
+const missingIndex = /^relation "embedding_vector_index_\w+" does not exist/i;
+
+/** Codes of errors that come from a model or its provider. */
+const modelCodes = new Set([
+  "completion_request_error",
+  "provider_not_initialize",
+  "model_currently_not_support",
+  "dataset_not_initialized",
+]);
+
+/** Most errors of models have the code of any wrong value; only their text tells (server §17). */
+const modelTexts =
+  /rate limit|PluginInvokeError|plugin daemon|PluginDaemon|credentials (is|are)? ?not|model credentials|api key|context length|overloaded|connection refused|internal server error-|^model |default model|^run failed:/i;
+
+const modelFailed = ({ code = "", message, fields }: Said): boolean =>
+  modelCodes.has(code) ||
+  (code === "invalid_param" && fields.length === 0 && modelTexts.test(message));
+
+const modelHint =
+  "this is probably the model or its provider, not the request: check the model's settings in the workspace, or retry later";
 
 const seconds = (ms: number | undefined) => (ms === undefined ? "" : ` ${Math.ceil(ms / 1000)} s`);
 
@@ -260,10 +258,7 @@ function forbidden(said: Said): Explained {
       hint: "wait at least 60 seconds; refused requests count too",
     };
   }
-  if (
-    /has reached the limit|To unlock this feature/.test(said.message) ||
-    (said.code !== undefined && quota.has(said.code))
-  ) {
+  if (/has reached the limit|To unlock this feature/.test(said.message)) {
     return { kind: "limited", hint: "the plan of the workspace is used up" };
   }
   if (said.code === "archived_document_immutable") {
@@ -296,7 +291,9 @@ function missingRoute({ headers }: RefusedAnswer, asked: Asked): Explained {
   return {
     kind: "unsupported",
     text: `the server (${version}) does not know ${asked.method} ${asked.path}`,
-    hint: "check the path, and that ids in it are UUIDs",
+    hint: /^\/(.*\/)?v1\//.test(asked.path)
+      ? "check the path, and that ids in it are UUIDs"
+      : "check the base URL: the API of a server is below /v1, as in https://example.com/v1",
   };
 }
 

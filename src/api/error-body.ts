@@ -1,0 +1,145 @@
+import { isObject, parsedJson } from "../json.ts";
+
+/** A response that is an error, with its whole text. */
+export interface RefusedAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  readonly text: string;
+}
+
+/** A field that the error names, with the reason. */
+export interface FieldError {
+  readonly field: string;
+  readonly reason: string;
+}
+
+/** What an error body says, whatever its shape (server §3). */
+export interface Said {
+  readonly code?: string;
+  readonly message: string;
+  readonly fields: readonly FieldError[];
+  /** The body was JSON, so the application itself answered. */
+  readonly json: boolean;
+  /** The body itself where its shape is not the server's own. */
+  readonly foreign?: unknown;
+}
+
+/** Largest foreign body that is passed on, in characters. */
+const largestForeign = 4000;
+
+/** Reads every known shape of an error body; never throws. */
+export function saidBy({ headers, text }: RefusedAnswer): Said {
+  const body = parsedJson(text);
+  if (typeof body === "string") return { message: body, fields: [], json: true };
+  if (!isObject(body)) {
+    const html = (headers["content-type"] ?? "").includes("html") || text.startsWith("<");
+    return { message: html ? "" : text.trim(), fields: [], json: false };
+  }
+  if (body["message"] === undefined && typeof body["error"] !== "string") return foreign(body);
+  if (body["error_description"] !== undefined) return foreign(body);
+  const code = typeof body["code"] === "string" ? { code: body["code"] } : {};
+  const raw = body["message"] ?? body["error"] ?? "";
+  const message = typeof raw === "string" ? raw : JSON.stringify(raw);
+  const old = listed(body["errors"]); // servers before 1.11.0: { errors: { name: reason }, message }
+  if (old.length > 0) return { ...code, message, fields: old, json: true };
+  const param = body["params"];
+  if (typeof param === "string") {
+    return { ...code, message, fields: [{ field: param, reason: message }], json: true };
+  }
+  return { ...code, message: withoutSuggestion(message), fields: fieldsOf(message), json: true };
+}
+
+/** A body of a gateway or another framework: problem details (RFC 9457), OAuth, and the like. */
+function foreign(body: Readonly<Record<string, unknown>>): Said {
+  const inner = isObject(body["error"]) ? body["error"] : {};
+  const code = [body["code"], inner["code"]].find((each) => typeof each === "string");
+  const detail = body["detail"];
+  const texts = [
+    body["message"],
+    inner["message"],
+    body["error_description"],
+    detail,
+    body["title"],
+    body["reason"],
+    body["msg"],
+    body["error"],
+  ];
+  const message = texts.find((each) => typeof each === "string" && each !== "");
+  return {
+    ...(code !== undefined && { code: String(code) }),
+    message: typeof message === "string" ? message : "",
+    fields: [...listed(body["errors"]), ...(typeof detail === "string" ? [] : listed(detail))],
+    json: true,
+    ...(JSON.stringify(body).length <= largestForeign && { foreign: body }),
+  };
+}
+
+/** Reasons by field: an object, or a list in any of its usual shapes. */
+function listed(errors: unknown): FieldError[] {
+  if (isObject(errors)) {
+    return Object.entries(errors).map(([field, reason]) => ({ field, reason: wordsOf(reason) }));
+  }
+  if (!Array.isArray(errors)) return [];
+  return errors.flatMap((error: unknown): FieldError[] => {
+    if (typeof error === "string") return [{ field: "", reason: error }];
+    if (!isObject(error)) return [];
+    const reason = error["message"] ?? error["detail"] ?? error["msg"] ?? error["reason"];
+    const field = error["field"] ?? error["path"] ?? error["pointer"] ?? error["loc"] ?? "";
+    const place = Array.isArray(field) ? field.map(String).join(".") : String(field);
+    return typeof reason === "string" ? [{ field: place, reason }] : [];
+  });
+}
+
+const wordsOf = (reason: unknown): string => {
+  if (typeof reason === "string") return reason;
+  return Array.isArray(reason) && reason.every((each) => typeof each === "string")
+    ? reason.join(", ")
+    : JSON.stringify(reason);
+};
+
+/** The framework appends route suggestions to some 404 texts (server §3). */
+const withoutSuggestion = (message: string) =>
+  message.replace(/\.? ?You have requested this URI \[[\s\S]*$/, "");
+
+/**
+ * Field and reason of each error in a validation text: a field stands in column 0, its reason in
+ * the indented line below, followed by a link (server §3).
+ */
+function fieldsOf(message: string): readonly FieldError[] {
+  const lines = message.split("\n");
+  if (!/^\d+ validation errors? for /.test(lines[0] ?? "")) return [];
+  const fields: FieldError[] = [];
+  let field = "";
+  for (const line of lines.slice(1)) {
+    if (line !== "" && !line.startsWith(" ")) {
+      field = line.trim();
+      continue;
+    }
+    const reason = line.trim();
+    if (reason === "" || reason.startsWith("For further information")) continue;
+    fields.push({
+      field,
+      reason: reason.replace(/ \[type=[\s\S]*$/, "").replace(/^Value error, /, ""),
+    });
+    field = "";
+  }
+  return fields;
+}
+
+/** What people read of it: the fields with their reasons, or the text. */
+export function plainWords(said: Said): string {
+  if (said.fields.length === 0) return databaseWords(said.message.trim());
+  return said.fields
+    .map(({ field, reason }) => (field === "" ? reason : `${field}: ${reason}`))
+    .join("; ");
+}
+
+/** A text of the server's database: what it says stands before the statement (server §3). */
+const database =
+  /^(?:\([\w.]*(?:psycopg|sqlalchemy|pymysql|asyncpg|sqlite3|MySQLdb)[\w.]*\) ?)|\n+\[SQL: |\nLINE \d+: /;
+
+function databaseWords(message: string): string {
+  if (!database.test(message)) return message;
+  const [first = ""] = message.replace(/^\([\w.]+\) ?/, "").split("\n");
+  return `its database says: ${first}`;
+}
