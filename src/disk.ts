@@ -14,6 +14,9 @@ const [contentOf, statOf] = [promisify(readFile), promisify(stat)];
 const about = (path: string, error: unknown): unknown =>
   error instanceof Error && "syscall" in error ? Object.assign(error, { path }) : error;
 
+const isMissing = (error: unknown): boolean =>
+  error instanceof Error && "code" in error && error.code === "ENOENT";
+
 /** The real disk. */
 export const diskFiles: Files = {
   read: (path) => contentOf(path),
@@ -43,12 +46,19 @@ export const diskFiles: Files = {
   realPath: async (path) => (await fs()).realpath(path),
   list: async (path) => (await (await fs()).readdir(path)).sort(),
   async writeAtomic(path, content, mode = 0o666) {
-    const { open, rename, rm, writeFile } = await fs();
+    const { mkdir, open, rename, rm, writeFile } = await fs();
     const { randomBytes } = await import("node:crypto");
     const beside = `${path}.${randomBytes(4).toString("hex")}.tmp`;
-    const file = await open(beside, "w", mode).catch((error: unknown) => {
-      throw about(path, error);
-    });
+    const opened = () => open(beside, "w", mode);
+    const file = await opened()
+      .catch(async (error: unknown) => {
+        if (!isMissing(error)) throw error;
+        await mkdir(dirname(path), { recursive: true });
+        return opened();
+      })
+      .catch((error: unknown) => {
+        throw about(path, error);
+      });
     try {
       await writeFile(file, content);
       await file.sync();

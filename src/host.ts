@@ -50,7 +50,7 @@ export interface Files {
   realPath(path: string): Promise<string>;
   /** Names in a folder, sorted. */
   list(path: string): Promise<string[]>;
-  /** Whole or not at all: written beside, flushed, renamed. */
+  /** Whole or not at all: written beside, flushed, renamed. Folders that are missing are made. */
   writeAtomic(
     path: string,
     content: string | Uint8Array | AsyncIterable<Uint8Array | string>,

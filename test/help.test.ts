@@ -88,7 +88,7 @@ test("a task: every operation it may send, the one it stands for first", () => {
   });
 });
 
-test("flags: choices, bounds, repeats, server defaults, twins", () => {
+test("flags: choices, bounds, repeats, defaults, twins", () => {
   expect(commandOf("kb", "kb list")?.parameters).toEqual(
     expect.arrayContaining([
       {
@@ -98,9 +98,8 @@ test("flags: choices, bounds, repeats, server defaults, twins", () => {
         kind: "flag",
         required: false,
         many: false,
-        help: "Also those that the owner of the workspace has no part in",
+        help: "Also those that the owner of the workspace cannot see (default true)",
         negation: "--no-include-all",
-        serverDefault: "false",
       },
       expect.objectContaining({ name: "tag_ids", flag: "--tag", many: true, noun: "tag" }),
     ]),

@@ -66,13 +66,22 @@ const zipWith = (...entries: readonly (readonly [name: string, text: string])[])
     new Date("2026-05-01T10:00:00Z"),
   );
 
-async function download(names: readonly string[], zip: Uint8Array) {
+async function download(names: readonly string[], zip: Uint8Array, ...more: readonly string[]) {
   const baseUrl = await hostile(names, zip);
-  return cli(["kb", "doc", "download", kb, ...ids(names.length), "--dir", target], {
+  return cli(["kb", "doc", "download", kb, ...ids(names.length), "--dir", target, ...more], {
     env: { KB_BASE_URL: baseUrl, KB_KEY: "dataset-x" },
     folder: around,
   });
 }
+
+/** That a document got another name is said, in one line without control characters. */
+const said = (place: string) =>
+  expect.stringMatching(
+    new RegExp(
+      `^document [^\\p{Cc}\\p{Bidi_Control}]+ is written to ${target}/${place.replace(/[().[\]]/g, "\\$&")}\n$`,
+      "u",
+    ),
+  ) as string;
 
 describe("kb doc download", () => {
   test.each([
@@ -93,7 +102,7 @@ describe("kb doc download", () => {
     [`${"漢".repeat(200)}.md`, `${"漢".repeat(65)}.md`],
   ])("%j is written below the folder", async (name, place) => {
     const ran = await download([name], zipWith([name, "text"]));
-    expect([ran.exit, ran.err]).toEqual([0, ""]);
+    expect(ran).toMatchObject({ exit: 0, err: said(place) });
     expect(await filesIn(target)).toEqual([place]);
     await expectUntouched();
   });
@@ -106,7 +115,8 @@ describe("kb doc download", () => {
     ["of which one is in the other", ["a/b", "a"], ["a (1)", "a/b"]],
   ])("documents %s are two files", async (_how, names, files) => {
     const ran = await download(names, zipWith(["x", "1"], ["x", "2"]));
-    expect([ran.exit, ran.err]).toEqual([0, ""]);
+    const renamed = files.find((name) => !names.includes(name)) ?? "";
+    expect(ran).toMatchObject({ exit: 0, err: said(renamed) });
     expect(await filesIn(target)).toEqual(files.toSorted());
     const [first, second] = ran.out.trim().split("\n");
     const pathOf = (line = "") => line.split("\t")[0] ?? "";
@@ -131,7 +141,9 @@ describe("kb doc download", () => {
   test("a link where a file is to be is replaced, what it leads to stays", async () => {
     await mkdir(target);
     await symlink(join(around, "other", "precious.md"), join(target, "a.md"));
-    expect((await download(["a.md"], zipWith(["x", "theirs"]))).exit).toBe(0);
+    const zip = zipWith(["x", "theirs"]);
+    expect((await download(["a.md"], zip)).exit).toBe(2);
+    expect((await download(["a.md"], zip, "--overwrite")).exit).toBe(0);
     expect(await readFile(join(target, "a.md"), "utf8")).toBe("theirs");
     await expectUntouched();
   });

@@ -45,12 +45,13 @@ export function requestFor(
     return pathSegment(name, value);
   });
 
-  const params = Object.entries(row.params).filter(([name]) => input[name] !== undefined);
+  const valueOf = (name: string) => input[name] ?? row.params[name]?.otherwise;
+  const params = Object.entries(row.params).filter(([name]) => valueOf(name) !== undefined);
   const placed = (place: Param["in"]) => params.filter(([, param]) => param.in === place);
 
   const query = new URLSearchParams();
   for (const [name] of placed("query")) {
-    for (const value of [input[name]].flat()) query.append(name, String(value));
+    for (const value of [valueOf(name)].flat()) query.append(name, String(value));
   }
   for (const [name, value] of Object.entries(paging)) query.append(name, value);
   const url = `${baseUrl}${path}${query.size > 0 ? `?${query}` : ""}`;

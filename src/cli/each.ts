@@ -63,7 +63,7 @@ export async function perform(
   if (globals.columns === "help") {
     return plainHost.stdout.write(`${columnNames(outcomes).join("\n")}\n`);
   }
-  const atOnce = count("--concurrency", globals.concurrency ?? "3", 1, 50);
+  const atOnce = count("--concurrency", globals.concurrency ?? (row.ordered ? "1" : "3"), 1, 50);
   const { name, bytes, host: reading } = await fileOf(globals.each, plainHost);
   const shown = progressStyle(globals, plainHost, !options.quiet);
   const { host, tell, stop } = progress(reading, command.summary, shown);
@@ -74,8 +74,8 @@ export async function perform(
     await checkStyle(outcomes, style);
     const sources = sourcesOf(host);
     const table = await tableOf(name, bytes);
-    const checked = await checkedRows(command, name, table, typed, sources);
     const extra = await extraBody(globals, sources);
+    const checked = await checkedRows(command, name, table, typed, sources, extra);
 
     const hash = fingerprint(row, typed, globals, bytes, settings);
     const path = join(host.folders.state, `each-${hash}.jsonl`);

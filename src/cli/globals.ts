@@ -73,7 +73,7 @@ export const globalFlags: readonly GlobalFlag[] = [
   },
   {
     flags: "--concurrency <number>",
-    help: "With --each: requests at a time, 1 to 50, 3 when absent",
+    help: "With --each: requests at a time, 1 to 50 (default 3, or 1 where rows have an order)",
     group: "Request",
     only: takesEach,
   },
@@ -111,7 +111,8 @@ export const globalFlags: readonly GlobalFlag[] = [
     flags: "--curl",
     help: "As --dry-run, but as a curl command",
     group: "Request",
-    only: (command) => writes(command) && sendsAny(command),
+    // A plan is no request.
+    only: (command) => writes(command) && sendsAny(command) && !command.task?.plans,
   },
   {
     flags: "-y, --yes",

@@ -83,6 +83,7 @@ export async function checkedInput(
   sources: Sources,
 ): Promise<Values> {
   const input: Record<string, unknown> = {};
+  const missing: string[] = [];
   for (const [name, param] of Object.entries(command.params)) {
     const label = labelOf(command, name, param);
     const value = typed[name];
@@ -94,14 +95,41 @@ export async function checkedInput(
           )
         : await checked(label, param, value, sources);
     } else if (param.required && param.from === undefined && param.shape?.kind !== "object") {
-      const file = param.orFile ? ` or ${label}-file` : "";
-      throw new CliError("usage", `${label}${file} is required`, {
-        changed: "nothing",
-        hint: `\`${command.words.join(" ")} --help\` shows every flag`,
-      });
+      missing.push(param.orFile ? `${label} or ${label}-file` : label);
     }
   }
-  return input;
+  if (missing.length === 0) return input;
+  const verb = missing.length === 1 ? "is" : "are";
+  throw new CliError("usage", `${missing.join(" and ")} ${verb} required`, {
+    changed: "nothing",
+    hint: helpHint(command),
+  });
+}
+
+const helpHint = ({ words }: Command) => `\`${words.join(" ")} --help\` shows every flag`;
+
+/** What a line leaves out that the request needs to change anything; undefined where nothing is. */
+export function changeMissing(
+  command: Command,
+  input: Values,
+  extra: Values | undefined,
+): string | undefined {
+  const anyOf = command.row?.anyOf;
+  if (!anyOf || extra || anyOf.some((name) => input[name] !== undefined)) return undefined;
+  const labels = anyOf.flatMap((name) => {
+    const param = command.params[name];
+    if (!param) return [];
+    const label = labelOf(command, name, param);
+    return param.orFile ? [label, `${label}-file`] : [label];
+  });
+  return `give at least one of ${labels.join(", ")}`;
+}
+
+/** Refuses a line without any of the values that its request needs. Throws usage. */
+export function needChange(command: Command, input: Values, extra: Values | undefined): void {
+  const problem = changeMissing(command, input, extra);
+  if (problem === undefined) return;
+  throw new CliError("usage", problem, { changed: "nothing", hint: helpHint(command) });
 }
 
 /** Further fields of the body from --body and --body-set. */
@@ -145,7 +173,7 @@ export async function resolvedInput(
     (noun ?? listed) !== undefined && input[name] !== undefined;
   if (!Object.entries(command.params).some(isNamed)) return known;
   // Loaded where something is named: it brings the lists of a whole program along.
-  const { fromObject, objectOf, resolve } = await import("./names.ts");
+  const { fromObject, objectOf, resolve, titleOf } = await import("./names.ts");
   const behind = new Map<Noun | Listed, Resolved>();
   for (const [name, param] of Object.entries(command.params)) {
     const value = input[name];
@@ -170,16 +198,36 @@ export async function resolvedInput(
       await lookup.trace(1, `${other} ${JSON.stringify(filling)} (from the ${noun})`);
     }
   }
-  for (const [name, param] of Object.entries(command.params)) {
-    if (param.from === undefined || param.from === "user" || known[name] !== undefined) continue;
-    const noun = param.from.slice(0, param.from.indexOf(".")) as Noun; // rows name a noun there
+  const behindOf = async (path: string): Promise<unknown> => {
+    const noun = path.slice(0, path.indexOf(".")) as Noun; // rows name a noun there
     const resolved = behind.get(noun);
-    if (!resolved) continue;
+    if (!resolved) return undefined;
     const object = await objectOf(noun, resolved, known, lookup);
     behind.set(noun, { ...resolved, object });
-    const value = fromObject(param.from, object);
-    if (value === undefined || value === null) continue;
+    return object;
+  };
+  for (const [name, param] of Object.entries(command.params)) {
+    if (param.until === undefined || input[name] === undefined) continue;
+    const object = await behindOf(param.until);
+    const settled = fromObject(param.until, object);
+    if (settled === undefined || (isObject(object) && object[name] === known[name])) continue;
+    const [noun = "", field = ""] = param.until.split(".");
+    const thing = titleOf(noun as Noun);
+    throw new CliError(
+      "usage",
+      `${labelOf(command, name, param)} has no effect: the ${thing} already has the ${field.replaceAll("_", " ")} ${String(settled)}`,
+      {
+        changed: "nothing",
+        hint: `leave it out; \`kb update ${behind.get(noun as Noun)?.id} --help\` shows how to change the ${thing} itself`,
+      },
+    );
+  }
+  for (const [name, param] of Object.entries(command.params)) {
+    if (param.from === undefined || param.from === "user" || known[name] !== undefined) continue;
+    const value = fromObject(param.from, await behindOf(param.from));
+    if (value === undefined) continue;
     known[name] = value;
+    const noun = param.from.slice(0, param.from.indexOf("."));
     await lookup.trace(1, `${name} ${JSON.stringify(value)} (from the ${noun})`);
   }
   return known;

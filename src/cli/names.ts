@@ -100,6 +100,9 @@ function modelsOf(provider: unknown): Thing[] {
   }));
 }
 
+/** What people call a noun: `knowledge base`. */
+export const titleOf = (noun: Noun): string => listings[noun].title;
+
 /** A reference resolved: the id to send, and the object where it was read. */
 export interface Resolved {
   readonly id: string;

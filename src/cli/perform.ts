@@ -11,7 +11,7 @@ import { progressStyle, wantsRedraw } from "./color.ts";
 import { actOf, isList } from "./command.ts";
 import type { Command } from "./command.ts";
 import type { Globals } from "./globals.ts";
-import { checkedInput, extraBody, resolvedInput, sourcesOf } from "./input.ts";
+import { checkedInput, extraBody, needChange, resolvedInput, sourcesOf } from "./input.ts";
 import { madeBy } from "./made-by.ts";
 import { lookupOf } from "./lookup.ts";
 import type { Lookup } from "./lookup.ts";
@@ -45,6 +45,7 @@ export async function perform(
     const sources = sourcesOf(host);
     const input = await checkedInput(command, typed, sources);
     const extra = await extraBody(globals, sources);
+    needChange(command, input, extra);
     const output = await session.output();
     // A task's parameters were checked as its own, so this is its input.
     const returns =
@@ -66,7 +67,7 @@ export async function perform(
     const finishes = command.effect !== "reads" || command.task?.finishes === true;
     const values = verdict.values(finishes ? toTheEnd(given) : given);
     const pieces = returns.kind === "file" || returns.kind === "text";
-    if (pieces && globals.outputFile !== undefined) {
+    if (pieces && globals.outputFile !== undefined && globals.outputFile !== "-") {
       // Such a command yields bytes, or pieces of text.
       await host.files.writeAtomic(
         globals.outputFile,

@@ -3,7 +3,7 @@ import { CliError } from "../errors.ts";
 import type { Param, Params } from "../operations/operation.ts";
 import { flagOf } from "./command.ts";
 import type { Command } from "./command.ts";
-import { checkedInput, labelOf } from "./input.ts";
+import { changeMissing, checkedInput, labelOf } from "./input.ts";
 import { nearest } from "../nearest.ts";
 import type { Typed } from "./program.ts";
 import { checked, wrong } from "./values.ts";
@@ -35,6 +35,7 @@ export async function checkedRows(
   { rows, columns }: Table,
   typed: Readonly<Record<string, Typed>>,
   sources: Sources,
+  extra?: Values,
 ): Promise<CheckedRow[]> {
   const known = columnsOf(command);
   const filling = new Map<string, Filled>();
@@ -94,6 +95,8 @@ export async function checkedRows(
       if (input[param] !== undefined) continue;
       throw unreadable(`${name} row ${row.number}, column ${byParam.get(param)}`, "is empty");
     }
+    const problem = changeMissing(command, input, extra);
+    if (problem !== undefined) throw unreadable(`${name} row ${row.number}`, problem);
     checkedOnes.push({ row, input });
   }
   return checkedOnes;

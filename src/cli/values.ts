@@ -80,7 +80,7 @@ function single(label: string, param: Param, text: string, sources: Sources): un
     case "json":
       return jsonValue(label, param, text, sources);
     case "file":
-      return sources.file(text);
+      return fileValue(label, param, text, sources);
     case "content":
       return sources.text(text);
   }
@@ -89,9 +89,22 @@ function single(label: string, param: Param, text: string, sources: Sources): un
 function textValue(label: string, param: Param, text: string): string {
   if (text.includes("\0")) throw wrong(label, text, "holds a NUL character");
   if (param.kind === "ref" && text.trim() === "") throw wrong(label, text, "is empty");
+  if (param.written && text === "-")
+    throw wrong(label, text, "is not the path of a file", "standard output has the results");
+  if (param.length && !param.many && param.length[0] > 0 && /^\s+$/.test(text))
+    throw wrong(label, text, "is blank");
   if (param.length && !param.many)
     inLimits(label, [...text].length, param.length, "characters", text);
   return text;
+}
+
+async function fileValue(label: string, { nameLength }: Param, text: string, sources: Sources) {
+  const file = await sources.file(text);
+  const characters = [...file.name].length;
+  if (nameLength !== undefined && characters > nameLength) {
+    throw wrong(label, text, `has a name of ${characters} characters; ${nameLength} are allowed`);
+  }
+  return file;
 }
 
 function inLimits(

@@ -1,5 +1,6 @@
 import { CliError } from "../errors.ts";
 import * as documents from "../operations/documents.ts";
+import type { Files } from "../host.ts";
 import { newPlaceIn, safePath, unique } from "./safe-path.ts";
 import { filesIn, otherCount } from "./zip.ts";
 import type { Context } from "./task.ts";
@@ -13,6 +14,7 @@ export interface DownloadInput {
   readonly document_id: readonly string[];
   readonly dir?: string | undefined;
   readonly zip?: string | undefined;
+  readonly overwrite?: boolean | undefined;
 }
 
 /** One file that was written. */
@@ -26,29 +28,54 @@ interface Written {
  * Fetches documents byte for byte as a ZIP, and unpacks it. Entries come in the order asked and
  * under base names only, so the documents' own names are put back by order (server §18).
  */
-export async function* run(input: DownloadInput, context: Context): AsyncGenerator<Written> {
+export async function* run(
+  input: DownloadInput,
+  context: Context,
+): AsyncGenerator<Written | Uint8Array> {
   const { dataset_id, document_id, dir, zip } = input;
   if ((dir === undefined) === (zip === undefined)) {
     throw new CliError("usage", "give --dir for files or --zip for one ZIP", {
       changed: "nothing",
     });
   }
-  const { files } = context.host;
   if (zip !== undefined) {
     if (document_id.length > most) {
       throw new CliError("usage", `one ZIP holds ${most} documents at most`, { hint: "use --dir" });
     }
     const bytes = await fetchZip(dataset_id, document_id, context);
-    let size = 0;
-    await files.writeAtomic(
-      zip,
-      counted(bytes, (more) => (size += more)),
-    );
-    yield { document_id: null, path: zip, bytes: size };
+    if (zip === "-") yield* bytes;
+    else yield await written(zip, bytes, context);
     return;
   }
-  const folder = dir ?? ".";
+  yield* unpacked(input, dir ?? ".", context);
+}
+
+/** Writes the ZIP as it comes. */
+async function written(
+  path: string,
+  pieces: AsyncIterable<Uint8Array>,
+  { host }: Context,
+): Promise<Written> {
+  let bytes = 0;
+  await host.files.writeAtomic(
+    path,
+    counted(pieces, (more) => (bytes += more)),
+  );
+  return { document_id: null, path, bytes };
+}
+
+/**
+ * Writes the files below the folder, a hundred documents at a time. A file that is there with other
+ * content stays as it is, which ends the command after the others.
+ */
+async function* unpacked(
+  { dataset_id, document_id, overwrite = false }: DownloadInput,
+  folder: string,
+  context: Context,
+): AsyncGenerator<Written> {
+  const { files } = context.host;
   const taken = new Set<string>();
+  const kept: string[] = [];
   for (let at = 0; at < document_id.length; at += most) {
     const ids = document_id.slice(at, at + most);
     const names: string[] = [];
@@ -59,14 +86,41 @@ export async function* run(input: DownloadInput, context: Context): AsyncGenerat
     for await (const bytes of filesIn(await fetchZip(dataset_id, ids, context))) {
       const id = ids[index];
       if (id === undefined) throw otherCount(ids.length);
-      const name = unique(safePath(names[index] ?? id), taken);
-      await files.writeAtomic(await newPlaceIn(folder, name, files), bytes);
-      yield { document_id: id, path: `${folder}/${name}`, bytes: bytes.length };
+      const own = names[index] ?? id;
+      const name = unique(safePath(own), taken);
+      const path = `${folder}/${name}`;
+      const place = await newPlaceIn(folder, name, files);
       index++;
+      if (!overwrite && (await differs(place, bytes, files))) {
+        kept.push(path);
+        continue;
+      }
+      await files.writeAtomic(place, bytes);
+      if (name !== own) await context.notice(`document ${own} is written to ${path}`);
+      yield { document_id: id, path, bytes: bytes.length };
     }
     if (index !== ids.length) throw otherCount(ids.length);
   }
+  if (kept.length > 0) throw notOverwritten(kept);
 }
+
+/** Is there a file with other content? */
+async function differs(path: string, bytes: Uint8Array, files: Files): Promise<boolean> {
+  const there = await files.stat(path);
+  if (!there?.isFile) return false; // nothing, or what the write itself refuses
+  return there.size !== bytes.length || Buffer.compare(await files.read(path), bytes) !== 0;
+}
+
+const notOverwritten = (paths: readonly string[]): CliError => {
+  const [first = ""] = paths;
+  const others = paths.length > 1 ? ` (and ${paths.length - 1} more)` : "";
+  return new CliError("usage", `${first} already exists with other content${others}`, {
+    verdict: true,
+    changed: "nothing",
+    details: { paths },
+    hint: "move it away, or add --overwrite",
+  });
+};
 
 async function fetchZip(
   dataset_id: string,

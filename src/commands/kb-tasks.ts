@@ -5,6 +5,7 @@ import * as metadata from "../operations/metadata.ts";
 import {
   body,
   events,
+  file as bytes,
   list,
   local,
   named,
@@ -15,7 +16,13 @@ import {
 } from "../operations/operation.ts";
 import * as models from "../operations/models.ts";
 import * as pipeline from "../operations/pipeline.ts";
-import { dataset_id, file, required, retrievalShape, searchMethods } from "../operations/shared.ts";
+import {
+  dataset_id,
+  namedFile,
+  required,
+  retrievalShape,
+  searchMethods,
+} from "../operations/shared.ts";
 import * as tags from "../operations/tags.ts";
 import { asEvents } from "./as-events.ts";
 import type { PipelineInput } from "./kb-pipeline-run.ts";
@@ -78,7 +85,7 @@ const docReplace = task({
   summary: "Replace the file of an available document and index it again",
   about: "A server before 1.14.0 lacks the route and gets the older one by itself.",
   key: "dataset",
-  params: { ...documents.replace.params, file },
+  params: { ...documents.replace.params, file: namedFile },
   returns: documents.replace.returns,
   sends: [documents.replace, documents.updateByFile],
   wraps: documents.replace,
@@ -104,8 +111,10 @@ const docDownload = task({
       word: "doc",
     }),
     dir: local.text("Folder for the files"),
-    zip: local.text("File for the ZIP"),
+    zip: local.text("File for the ZIP, - for standard output"),
+    overwrite: local.flag("Replace files that have other content"),
   },
+  output: ({ zip }) => (zip === "-" ? bytes : undefined),
   returns: named("path", list("", "path", "bytes", "document_id")),
   sends: [documents.downloadZip, documents.show],
   wraps: documents.downloadZip,
@@ -486,9 +495,9 @@ const kbEval = task({
     k: local.text("How many documents are looked at, by comma: 1,3,5"),
     failures: local.flag("List the questions with something missing, and what was found instead"),
     baseline: local.file("Compare with an earlier evaluation, as --save writes it"),
-    save: local.text("File for everything that -o json prints, for --baseline"),
+    save: local.text("File for everything that -o json prints, for --baseline", { written: true }),
     fail_if: local.text("End with 14 if this holds, as in 'recall@5<0.9'", { many: true }),
-    junit: local.text("File for a JUnit report with a case for each question"),
+    junit: local.text("File for a JUnit report with a case for each question", { written: true }),
     allow_missing: local.flag("Count documents that are not there as not found"),
     concurrency: local.integer("Questions at a time, 3 when absent", { range: [1, 50] }),
     wait_for_limit: local.flag("Wait a minute at the rate limit of the knowledge base, and go on"),

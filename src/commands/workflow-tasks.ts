@@ -51,7 +51,9 @@ const completionCreate = task({
 });
 
 const recordingParams = {
-  record: local.text("Write the events to a new file, for replay, timeline and diff"),
+  record: local.text("Write the events to a new file, for replay, timeline and diff", {
+    written: true,
+  }),
   redact: local.flag("Keep texts out of the recording: only their length is written"),
 } as const;
 
@@ -60,7 +62,7 @@ const expectParams = {
   expect: local.text("Sentence or YAML file that the run must meet (`wf help expect`)", {
     many: true,
   }),
-  junit: local.text("File for what became of the expectations, as JUnit XML"),
+  junit: local.text("File for what became of the expectations, as JUnit XML", { written: true }),
 } as const;
 
 const runParams = {

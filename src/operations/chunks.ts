@@ -184,6 +184,8 @@ export const create = operation({
       many: true,
     }),
   },
+  anyOf: ["segments", "segments.0.content"],
+  ordered: true,
   returns: rows<Chunk>("data", ...columns),
   examples: [
     "kb chunk add Handbook welcome.md --content Parking --keyword parking",
@@ -232,6 +234,15 @@ export const update = operation({
     }),
     "segment.summary": body.text("New summary", { flag: "summary" }),
   },
+  anyOf: [
+    "segment.content",
+    "segment.answer",
+    "segment.keywords",
+    "segment.enabled",
+    "segment.regenerate_child_chunks",
+    "segment.attachment_ids",
+    "segment.summary",
+  ],
   returns: sheet,
   retry: "idempotent",
   examples: [
@@ -297,6 +308,7 @@ export const createChild = operation({
     segment_id,
     content: body.text("Content", { required }),
   },
+  ordered: true,
   returns: childSheet,
   examples: [
     "kb chunk child add Handbook welcome.md $CHUNK --content Parking",

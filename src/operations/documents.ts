@@ -19,7 +19,7 @@ import {
   dataset_id,
   docForms,
   document_id,
-  file,
+  namedFile,
   process_rule,
   process_rule_data,
   required,
@@ -267,10 +267,12 @@ export const createByText = operation({
   route: "POST /datasets/{dataset_id}/document/create-by-text",
   params: {
     dataset_id,
-    name: body.text("Name; the server cuts it after 200 characters", { required }),
+    // The server cuts a longer one, and nobody would find it by the name it was given.
+    name: body.text("Name", { required, length: [1, 200] }),
     text: body.text("Content", { required, orFile: true }),
     indexing_technique: body.choice(techniques, "How chunks are indexed", {
       from: "kb.indexing_technique",
+      until: "kb.indexing_technique",
     }),
     doc_form: body.choice(docForms, "Kind of chunking", {
       from: "kb.doc_form",
@@ -278,9 +280,10 @@ export const createByText = operation({
     }),
     doc_language,
     process_rule,
-    retrieval_model,
+    retrieval_model: { ...retrieval_model, until: "kb.indexing_technique" },
     embedding_model: body.model("Embedding model, while the knowledge base has no technique", {
       fills: { embedding_model_provider: "provider" },
+      until: "kb.indexing_technique",
     }),
     embedding_model_provider: body.text("Provider of it; the model is then sent as typed"),
     original_document_id: body.ref("document", "Document to update instead, name or id"),
@@ -302,19 +305,24 @@ export const createByFile = operation({
   route: "POST /datasets/{dataset_id}/document/create-by-file",
   params: {
     dataset_id,
-    file,
+    file: namedFile,
     content_type,
     indexing_technique: data.choice(techniques, "How chunks are indexed", {
       server: "that of the knowledge base",
+      until: "kb.indexing_technique",
     }),
     doc_form: data.choice(docForms, "Kind of chunking", {
       server: "that of the knowledge base, else text_model",
     }),
     doc_language: doc_language_data,
     process_rule: process_rule_data,
-    retrieval_model: data.json("Search settings, JSON", { shape: retrievalShape }),
+    retrieval_model: data.json("Search settings, JSON", {
+      shape: retrievalShape,
+      until: "kb.indexing_technique",
+    }),
     embedding_model: data.model("Embedding model, while the knowledge base has no technique", {
       fills: { embedding_model_provider: "provider" },
+      until: "kb.indexing_technique",
     }),
     embedding_model_provider: data.text("Provider of it; the model is then sent as typed"),
     duplicate: data.flag("Replace a document of the same name instead of adding a second one", {
@@ -341,7 +349,7 @@ export const updateByText = operation({
     dataset_id,
     document_id,
     // A new text needs a name, and an absent form would mean text_model (server §9.4).
-    name: body.text("New name", { from: "document.name" }),
+    name: body.text("New name", { from: "document.name", length: [1, 255] }),
     text: body.text("New content", { orFile: true }),
     process_rule,
     doc_form: body.choice(docForms, "Kind of chunking", {
@@ -351,6 +359,8 @@ export const updateByText = operation({
     doc_language,
     retrieval_model,
   },
+  // A name alone is refused (server §9.4).
+  anyOf: ["text", "process_rule"],
   returns: inBatch,
   examples: [
     "kb doc update Handbook welcome.md --text-file welcome.md",
@@ -361,7 +371,7 @@ export const updateByText = operation({
 const replacement = {
   dataset_id,
   document_id,
-  file: form.file("Path of the new file, - for standard input"),
+  file: form.file("Path of the new file, - for standard input", { nameLength: 200 }),
   content_type,
   process_rule: process_rule_data,
   doc_form: data.choice(docForms, "Kind of chunking", {

@@ -194,9 +194,13 @@ export const list = operation({
   route: "GET /datasets",
   params: {
     keyword: query.text("Only names that contain this text"),
-    include_all: query.flag("Also those that the owner of the workspace has no part in", {
-      server: "false",
-    }),
+    // Names are looked up among all of them, so all of them are listed.
+    include_all: query.flag(
+      "Also those that the owner of the workspace cannot see (default true)",
+      {
+        otherwise: true,
+      },
+    ),
     tag_ids: query.ref("tag", "Only with this tag, name or id", { many: true, flag: "tag" }),
   },
   returns: page<KnowledgeBase>(
@@ -290,6 +294,19 @@ export const update = operation({
     external_knowledge_id,
     external_knowledge_api_id,
   },
+  anyOf: [
+    "name",
+    "description",
+    "indexing_technique",
+    "permission",
+    "embedding_model",
+    "embedding_model_provider",
+    "retrieval_model",
+    "partial_member_list",
+    "external_retrieval_model",
+    "external_knowledge_id",
+    "external_knowledge_api_id",
+  ],
   returns: sheet,
   examples: [
     "kb update Handbook --name Policies",

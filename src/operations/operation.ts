@@ -41,6 +41,8 @@ interface Limits {
   /** Smallest and largest number of characters of a text, or of items where `many`. */
   readonly length?: readonly [number, number];
   readonly range?: readonly [number, number];
+  /** Characters that the server keeps of the name of a file. */
+  readonly nameLength?: number;
   /** Name of the flag, without dashes, where the wire name makes a poor one. */
   readonly flag?: string;
   /** Further names of the flag, which help does not show. */
@@ -60,6 +62,15 @@ interface Limits {
   readonly fills?: Readonly<Record<string, string>>;
   /** What the server takes when the value is absent: said in help, never sent. */
   readonly server?: string;
+  /** Sent when the value is absent. */
+  readonly otherwise?: boolean;
+  /**
+   * Field of the thing behind a `ref`, such as `kb.indexing_technique`: once it is set, the server
+   * ignores every other value without a word, so such a value is refused before it is sent.
+   */
+  readonly until?: string;
+  /** Path of a file that is written beside what is printed, so it cannot be standard output. */
+  readonly written?: true;
   /** What a JSON value must look like. */
   readonly shape?: Shape;
   /** The text may also come from a file: adds a flag `--<name>-file PATH`, `-` for standard input. */
@@ -270,6 +281,10 @@ export interface Operation<P extends Params = Params, R extends Returns<never> =
   readonly retry?: Retry;
   /** Status that a repeat answers when the first try had done it. */
   readonly done?: number;
+  /** Parameters of which at least one is needed; without any of them the request changes nothing. */
+  readonly anyOf?: readonly string[];
+  /** The order of its requests counts, so `--each` sends one at a time. */
+  readonly ordered?: true;
   /** Constant fields of the body. */
   readonly fixed?: Readonly<Record<string, string>>;
   /** Seconds of silence allowed, where more than the usual 30. */

@@ -45,7 +45,7 @@ const inputs = body.json("Values of the pipeline's input variables, JSON", {
   required,
   shape: { kind: "object" },
 });
-const datasource_type = body.choice(datasourceTypes, "Kind of data source");
+const datasource_type = body.choice(datasourceTypes, "Kind of data source", { required });
 const is_published = body.flag("Use the published version, not the draft", { required });
 
 export const plugins = operation({

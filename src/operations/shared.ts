@@ -28,6 +28,9 @@ export const content_type = local.text("Media type of the file, by its extension
   length: [1, 255],
 });
 
+/** The server cuts a longer name, and nobody would find the document by the name of its file. */
+export const namedFile = { ...file, nameLength: 200 } as const;
+
 /** Kinds of chunking (server §7). */
 export const docForms = ["text_model", "hierarchical_model", "qa_model"] as const;
 export const techniques = ["high_quality", "economy"] as const;

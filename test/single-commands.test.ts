@@ -1,0 +1,224 @@
+import { existsSync } from "node:fs";
+import { readFile, readdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { beforeAll, describe, expect, test } from "vitest";
+import { parseFault } from "../src/sandbox/faults.ts";
+import { testSandbox } from "./sandbox.ts";
+import type { TestSandbox } from "./sandbox.ts";
+import { temporaryFolder } from "./support.ts";
+
+const nobody = "00000000-0000-4000-8000-000000000000";
+
+let server: TestSandbox;
+let folder = "";
+let kb = "";
+beforeAll(async () => {
+  server = await testSandbox();
+  folder = await temporaryFolder();
+  kb = await made("kb", "create", "Handbook", "--indexing-technique", "economy");
+  for (const name of ["a.md", "b.md", "c.md"])
+    await made("kb", "doc", "add", kb, name, "--text", `text of ${name}`);
+  await made("kb", "doc", "wait", kb);
+});
+
+/** Runs a line that must succeed and gives the id it names. */
+async function made(...argv: string[]): Promise<string> {
+  const ran = await server.cli([...argv, "-o", "name"]);
+  expect(ran.exit, ran.err).toBe(0);
+  return ran.out.trim();
+}
+
+const writes = () => server.seen.filter(({ method }) => method !== "GET");
+
+describe("nothing is sent that can do nothing, or not what was asked", () => {
+  const file = () => join(folder, `${"n".repeat(201)}.md`);
+  test.each<[string, () => string[], string]>([
+    [
+      "a knowledge base with no change",
+      () => ["kb", "update", kb],
+      "give at least one of --name, --description",
+    ],
+    [
+      "a document with no change",
+      () => ["kb", "doc", "update", kb, "a.md"],
+      "give at least one of --text, --text-file, --process-rule",
+    ],
+    [
+      "a document with a new name alone",
+      () => ["kb", "doc", "update", kb, "a.md", "--name", "new"],
+      "give at least one of --text, --text-file, --process-rule",
+    ],
+    [
+      "a chunk with no change",
+      () => ["kb", "chunk", "update", kb, "a.md", nobody],
+      "give at least one of --content, --answer",
+    ],
+    [
+      "no chunk",
+      () => ["kb", "chunk", "add", kb, "a.md"],
+      "give at least one of --segments, --content",
+    ],
+    [
+      "two flags missing, both named",
+      () => ["kb", "pipeline", "run-node", kb, "n1"],
+      "--datasource-type and --is-published are required",
+    ],
+    ["a text missing", () => ["kb", "doc", "add", kb, "x"], "--text or --text-file is required"],
+    ["a blank name", () => ["kb", "create", "   "], '<name> "   " is blank'],
+    ["a blank name of a tag", () => ["kb", "tag", "create", " "], '<name> " " is blank'],
+    [
+      "a name that would be cut",
+      () => ["kb", "doc", "add", kb, "n".repeat(201), "--text", "x"],
+      "has 201 characters; 1 to 200 are allowed",
+    ],
+    [
+      "a file whose name would be cut",
+      () => ["kb", "doc", "upload", kb, file()],
+      "has a name of 204 characters; 200 are allowed",
+    ],
+    [
+      "high_quality on an economy base",
+      () => ["kb", "doc", "add", kb, "x.md", "--text", "x", "--indexing-technique", "high_quality"],
+      "--indexing-technique has no effect: the knowledge base already has the indexing technique economy",
+    ],
+    [
+      "the same by upload",
+      () => [
+        "kb",
+        "doc",
+        "upload",
+        kb,
+        join(folder, "a.md"),
+        "--indexing-technique",
+        "high_quality",
+      ],
+      "already has the indexing technique economy",
+    ],
+    [
+      "a model for a base with a technique",
+      () => [
+        "kb",
+        "doc",
+        "add",
+        kb,
+        "x.md",
+        "--text",
+        "x",
+        "--embedding-model",
+        "m",
+        "--embedding-model-provider",
+        "p",
+      ],
+      "--embedding-model has no effect",
+    ],
+    [
+      "a curl command for a plan",
+      () => ["kb", "sync", kb, folder, "--dry-run", "--curl"],
+      "--curl",
+    ],
+  ])("%s", async (_, line, message) => {
+    await writeFile(join(folder, "a.md"), "text");
+    await writeFile(file(), "text");
+    server.seen.length = 0;
+    const ran = await server.cli(line());
+    expect(ran.err).toContain(message);
+    expect(ran.exit).toBe(2);
+    expect(writes()).toEqual([]);
+  });
+
+  test("a row of --each without a change is named", async () => {
+    const rows = join(folder, "rows.csv");
+    await writeFile(rows, "kb,name,description\nHandbook,,\n");
+    server.seen.length = 0;
+    const ran = await server.cli(["kb", "update", "--each", rows], { folder });
+    expect(ran).toMatchObject({ exit: 2 });
+    expect(ran.err).toContain("row 1: give at least one of");
+    expect(writes()).toEqual([]);
+  });
+});
+
+describe("what is written where", () => {
+  test("- is standard output, for a ZIP and for --output-file", async () => {
+    const zip = await server.cli(["kb", "doc", "download", kb, "a.md", "b.md", "--zip", "-"]);
+    expect(zip.exit, zip.err).toBe(0);
+    expect(zip.out.startsWith("PK")).toBe(true);
+    const text = await server.cli(["kb", "pull", kb, "--output-file", "-"]);
+    expect(text.out).toContain("knowledge_base: Handbook");
+    expect(existsSync("-")).toBe(false);
+  });
+
+  test("folders that are missing are made", async () => {
+    const zip = join(folder, "new", "deep", "z.zip");
+    expect(await server.cli(["kb", "doc", "download", kb, "a.md", "--zip", zip])).toMatchObject({
+      exit: 0,
+    });
+    expect(existsSync(zip)).toBe(true);
+    const rows = join(folder, "tags.csv");
+    await writeFile(rows, "name\nfresh\nfresh\n");
+    const failed = join(folder, "new too", "failed.csv");
+    const line = ["kb", "tag", "create", "--each", rows, "--errors-to", failed];
+    expect((await server.cli(line, { folder })).exit).toBe(10);
+    expect(await readFile(failed, "utf8")).toBe("name\nfresh\n");
+    const pulled = join(folder, "new as well", "kb.yml");
+    expect((await server.cli(["kb", "pull", kb, "--output-file", pulled])).exit).toBe(0);
+  });
+
+  test("a file edited here is not overwritten by a download, one with the same bytes is no matter", async () => {
+    const dir = join(folder, "downloads");
+    const line = ["kb", "doc", "download", kb, "a.md", "b.md", "--dir", dir];
+    expect((await server.cli(line)).exit).toBe(0);
+    expect((await server.cli(line)).exit).toBe(0);
+    await writeFile(join(dir, "b.md"), "edited by hand");
+    const refused = await server.cli(line);
+    expect(refused.exit).toBe(2);
+    expect(refused.err).toContain(`${dir}/b.md already exists with other content`);
+    expect(refused.err).toContain("--overwrite");
+    expect(await readFile(join(dir, "b.md"), "utf8")).toBe("edited by hand");
+    expect((await server.cli([...line, "--overwrite"])).exit).toBe(0);
+    expect(await readFile(join(dir, "b.md"), "utf8")).toBe("text of b.md");
+  });
+
+  test("a name that a file cannot have is said", async () => {
+    await made("kb", "doc", "add", kb, 'q"?.md', "--text", "quoted");
+    const dir = join(folder, "names");
+    const ran = await server.cli(["kb", "doc", "download", kb, 'q"?.md', "--dir", dir]);
+    expect(ran.exit, ran.err).toBe(0);
+    expect(ran.err).toContain(`document q"?.md is written to ${dir}/`);
+    expect(await readdir(dir)).toHaveLength(1);
+  });
+});
+
+test("chunks of --each are added in the order of their rows", async () => {
+  const document = await made("kb", "doc", "add", kb, "order.md", "--text", "first");
+  await made("kb", "doc", "wait", kb, document);
+  const rows = join(folder, "chunks.csv");
+  const texts = Array.from({ length: 12 }, (_, at) => `row ${String(at).padStart(2, "0")}`);
+  await writeFile(rows, `content\n${texts.join("\n")}\n`);
+  // The first is answered late, so a second one on its way would overtake it.
+  server.sandbox.setFaults([parseFault("POST /datasets/*/segments delay=100ms times=1")]);
+  const ran = await server.cli(["kb", "chunk", "add", kb, document, "--each", rows], { folder });
+  server.sandbox.setFaults([]);
+  expect(ran.exit, ran.err).toBe(0);
+  const listed = await server.cli([
+    "kb",
+    "chunk",
+    "list",
+    kb,
+    document,
+    "--all",
+    "--jq",
+    ".[].content",
+  ]);
+  expect(listed.out.trim().split("\n").slice(1)).toEqual(texts);
+});
+
+test("a list shows the knowledge bases that some members see, as names find them", async () => {
+  const id = await made("kb", "create", "Some members");
+  const given = await server.cli(["kb", "update", id, "--permission", "partial_members"]);
+  expect(given.exit, given.err).toBe(0);
+  server.seen.length = 0;
+  await server.cli(["kb", "list"]);
+  expect(server.seen[0]?.path).toContain("include_all=true");
+  await server.cli(["kb", "list", "--no-include-all"]);
+  expect(server.seen[1]?.path).toContain("include_all=false");
+});
