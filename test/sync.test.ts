@@ -127,15 +127,25 @@ describe("a directory is kept in step", () => {
 });
 
 describe("documents that were there before", () => {
-  test("are adopted when they hold the same, and updated when they do not", async () => {
+  test("are adopted when they hold the same; others are a conflict until --adopt", async () => {
     await write(dir, { "a.md": "same", "b.md": "new" });
     await run("doc", "add", kb, "a.md", "--text", "same");
     await run("doc", "add", kb, "b.md", "--text", "old");
     await run("doc", "wait", kb);
+    const planned = await sync("--dry-run");
     const ran = await sync();
-    expect(ran.exit, ran.err).toBe(0);
-    expect(actions(ran.out)).toEqual(["adopt a.md", "update b.md"]);
+    for (const { exit, out, err } of [planned, ran]) {
+      expect(exit).toBe(10);
+      expect(actions(out)).toEqual(["adopt a.md", "conflict b.md"]);
+      expect(err).toContain("b.md: a document of this name was not made by kb sync");
+      expect(err).toContain("hint: add --adopt");
+    }
+    expect(await contents()).toEqual({ "a.md": "same", "b.md": "old" });
+    const taken = await sync("--adopt");
+    expect(taken.exit, taken.err).toBe(0);
+    expect(actions(taken.out)).toEqual(["update b.md"]);
     expect(await contents()).toEqual({ "a.md": "same", "b.md": "new" });
+    expect((await sync()).err).toContain("2 files: 2 unchanged");
   });
 
   test("that are disabled are reported, and no second one is made", async () => {

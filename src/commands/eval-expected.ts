@@ -2,6 +2,7 @@ import { CliError } from "../errors.ts";
 import * as documents from "../operations/documents.ts";
 import type { Document } from "../operations/documents.ts";
 import type { Question } from "./eval-questions.ts";
+import { asShown } from "./field-values.ts";
 import type { Context } from "./task.ts";
 
 /** Metadata field in which a directory that is kept in step notes a document's path. */
@@ -71,7 +72,7 @@ const mostTold = 10;
  * another sign in its place.
  */
 function namesOf({ id, name, doc_metadata }: Document): ReadonlySet<string> {
-  const path = doc_metadata.find((field) => field.name === pathField)?.value;
+  const path = asShown(doc_metadata)[pathField];
   return new Set([
     id,
     name,

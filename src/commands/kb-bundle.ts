@@ -3,6 +3,8 @@ import { join } from "node:path";
 import { CliError } from "../errors.ts";
 import type { Files } from "../host.ts";
 import { isObject } from "../json.ts";
+import { fieldValue } from "./field-values.ts";
+import type { FieldValues } from "./field-values.ts";
 import type { DocumentState, KbState } from "./kb-state.ts";
 import { isBelow, placeIn } from "./safe-path.ts";
 
@@ -77,7 +79,21 @@ export async function readManifest(folder: string, files: Files): Promise<Manife
     .flatMap(({ file, chunks = null }) => [file, chunks])
     .find((place) => place !== null && !isBelow(place));
   if (outside) throw broken(`names a file outside of the folder: ${outside}`);
-  return manifest;
+  return { ...manifest, state: typedState(manifest.state) };
+}
+
+/** Values as their fields store them: an export of an earlier version has numbers as text. */
+function typedState(state: Manifest["state"]): Manifest["state"] {
+  const types = new Map(state.fields.map(({ name, type }) => [name, type]));
+  const typed = (metadata: FieldValues) =>
+    Object.fromEntries(
+      Object.entries(metadata).map(([name, value]) => [
+        name,
+        fieldValue(types.get(name) ?? "string", value) ?? value,
+      ]),
+    );
+  const documents = state.documents.map((each) => ({ ...each, metadata: typed(each.metadata) }));
+  return { ...state, documents };
 }
 
 /** Has it the parts of which it consists? The sum says only that whoever wrote it was not cut off. */

@@ -1,4 +1,5 @@
 import { isObject, own } from "../json.ts";
+import type { FieldValue } from "./field-values.ts";
 import type { DocumentState, KbState } from "./kb-state.ts";
 
 /** A document with the sum over its content; null where there is no content. */
@@ -54,15 +55,20 @@ export function* differences(a: Side, b: Side): Generator<Difference> {
     yield* unlike("status", name, statusOf(one), statusOf(other));
     for (const field of new Set([...Object.keys(one.metadata), ...Object.keys(other.metadata)])) {
       const label = `${name}: ${field}`;
-      yield* unlike(
-        "metadata",
-        label,
-        own(one.metadata, field) ?? null,
-        own(other.metadata, field) ?? null,
-      );
+      const values = told(own(one.metadata, field), own(other.metadata, field));
+      yield* unlike("metadata", label, ...values);
     }
   }
 }
+
+/** Two values, with their types where nothing else tells them apart: `5` and `"5"`. */
+function told(a: FieldValue | undefined, b: FieldValue | undefined): [unknown, unknown] {
+  const alike = a !== b && a !== undefined && String(a) === String(b);
+  return alike ? [typed(a), typed(b ?? "")] : [a ?? null, b ?? null];
+}
+
+const typed = (value: FieldValue): string =>
+  `${value} (${typeof value === "string" ? "text" : "number"})`;
 
 function* unlike(what: Difference["what"], name: string, a: unknown, b: unknown) {
   if (a !== b) yield { what, name, a, b };

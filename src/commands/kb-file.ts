@@ -30,6 +30,8 @@ interface DirectoryOf {
   readonly exclude?: readonly string[];
   readonly prefix?: string;
   readonly prune?: boolean;
+  /** As --adopt of `kb sync`. */
+  readonly adopt?: boolean;
   /** As --max-delete of `kb sync`: a number, or a share such as `20%`. */
   readonly max_delete?: string | number;
 }
@@ -100,8 +102,9 @@ function directoryProblem(name: string, value: unknown): string | undefined {
       return /^\d+(\.\d+)?%?$/.test(String(value))
         ? undefined
         : "has a max_delete that is no number or share";
+    case "adopt":
     case "prune":
-      return typeof value === "boolean" ? undefined : "has a prune that is neither true nor false";
+      return typeof value === "boolean" ? undefined : `has a ${name} that is not true or false`;
     default:
       return `has no field ${name}`;
   }

@@ -2,6 +2,7 @@ import { CliError } from "../errors.ts";
 import * as documents from "../operations/documents.ts";
 import * as metadata from "../operations/metadata.ts";
 import type { CountedMetadataField } from "../operations/metadata.ts";
+import { fieldValue, shownValues, unfitValue } from "./field-values.ts";
 import type { Context } from "./task.ts";
 
 /** Input of `kb metadata set`. */
@@ -67,9 +68,7 @@ async function valuesOf(
     document_id,
     metadata: "only",
   });
-  return (document.doc_metadata ?? [])
-    .filter(({ id }) => id !== "built-in")
-    .map(({ id, name, value }) => ({ id, name, value }));
+  return [...shownValues(document.doc_metadata)];
 }
 
 function fieldNamed(name: string, fields: readonly CountedMetadataField[]): CountedMetadataField {
@@ -90,18 +89,8 @@ function boundValue(assignment: string, fields: readonly CountedMetadataField[])
   if (at < 1) throw new CliError("usage", `--set ${JSON.stringify(assignment)} is no field=value`);
   const text = assignment.slice(at + 1);
   const { id, name, type } = fieldNamed(assignment.slice(0, at), fields);
-  return { id, name, value: type === "string" ? text : numberOf(name, type, text) };
-}
-
-/** Numbers, and times as Unix seconds, which is what the platform itself stores. */
-function numberOf(name: string, type: string, text: string): number | null {
-  if (text === "null") return null;
-  const value = Number(text);
-  if (text.trim() !== "" && Number.isFinite(value)) return value;
-  const time = type === "time" ? Date.parse(text) : Number.NaN;
-  if (!Number.isNaN(time)) return Math.floor(time / 1000);
-  throw new CliError("usage", `--set ${name}=${JSON.stringify(text)} is no ${type}`, {
-    changed: "nothing",
-    hint: type === "time" ? "times look like 2026-05-01T10:00:00Z or epoch seconds" : undefined,
-  });
+  if (text === "null" && type !== "string") return { id, name, value: null };
+  const value = fieldValue(type, text);
+  if (value === undefined) throw unfitValue("--set", { name, type }, text);
+  return { id, name, value };
 }

@@ -5,6 +5,9 @@ import type { Document, StoredProcessRule } from "../operations/documents.ts";
 import * as knowledge from "../operations/knowledge.ts";
 import type { KnowledgeBase } from "../operations/knowledge.ts";
 import * as metadata from "../operations/metadata.ts";
+import { asShown, isOpen, storedValues } from "./field-values.ts";
+import type { FieldType, FieldTypes, FieldValues } from "./field-values.ts";
+import { valueAt } from "../json.ts";
 import type { Context } from "./task.ts";
 
 /** What a knowledge base holds, said without ids, so that two can be compared and one made again. */
@@ -33,7 +36,7 @@ export interface KbSettings {
 
 export interface FieldState {
   readonly name: string;
-  readonly type: "string" | "number" | "time";
+  readonly type: FieldType;
 }
 
 /** A document without its content. */
@@ -47,20 +50,41 @@ export interface DocumentState {
   readonly enabled: boolean;
   readonly archived: boolean;
   readonly indexing_status: string;
-  /** Values by field name, built-in ones aside. */
-  readonly metadata: Readonly<Record<string, string | number>>;
+  /** Values by field name as the fields store them, built-in ones aside. */
+  readonly metadata: FieldValues;
   /** Key into the rules. */
   readonly rule: string | null;
 }
 
+/** How exactly values are wanted. */
+interface Reading {
+  /** Asks for each document of which the list shows a number as text, whether it is one. */
+  readonly exact?: boolean;
+}
+
 /** Reads a knowledge base: settings, tags, fields and the list of its documents. */
-export async function stateOf(dataset_id: string, context: Context): Promise<KbState> {
+export async function stateOf(
+  dataset_id: string,
+  context: Context,
+  { exact = false }: Reading = {},
+): Promise<KbState> {
   const kb = await context.call(knowledge.show, { dataset_id });
   const { doc_metadata, built_in_field_enabled } = await context.call(metadata.overview, {
     dataset_id,
   });
   const listed: Document[] = [];
   for await (const document of context.each(documents.list, { dataset_id })) listed.push(document);
+  const types = new Map(doc_metadata.map(({ name, type }) => [name, type]));
+  const open = exact ? listed.filter((each) => isOpen(each.doc_metadata, types)) : [];
+  const shown = new Map<string, FieldValues>();
+  const read = ({ id: document_id }: Document) =>
+    context.call(documents.show, { dataset_id, document_id, metadata: "only" });
+  for await (const { id, doc_metadata: values } of mapped(open, 3, read))
+    shown.set(id, asShown(values));
+  const stateFor = (document: Document): DocumentState => ({
+    ...documentState(document, types),
+    ...(shown.has(document.id) && { metadata: shown.get(document.id) ?? {} }),
+  });
   return {
     settings: settingsOf(kb),
     tags: kb.tags.map(({ name }) => name).sort(),
@@ -70,7 +94,7 @@ export async function stateOf(dataset_id: string, context: Context): Promise<KbS
     built_in_fields: built_in_field_enabled,
     documents: listed
       .toSorted((a, b) => (a.position ?? 0) - (b.position ?? 0) || a.created_at - b.created_at)
-      .map(documentState),
+      .map(stateFor),
   };
 }
 
@@ -86,22 +110,25 @@ export const settingsOf = (kb: KnowledgeBase): KbSettings => ({
   retrieval_model: kb.retrieval_model_dict,
 });
 
-function documentState(document: Document): DocumentState {
-  const file = document.data_source_detail_dict.upload_file;
-  const values = document.doc_metadata
-    .filter(({ id, value }) => id !== "built-in" && value !== null)
-    .map(({ name, value }) => [name, typeof value === "boolean" ? Number(value) : value] as const);
+function documentState(document: Document, types: FieldTypes): DocumentState {
+  const extension = valueAt(document, "data_source_detail_dict.upload_file.extension");
   return {
     id: document.id,
     name: document.name,
-    stored: document.data_source_info.upload_file_id ?? null,
-    from_text: file?.extension === "txt" && !isFileName(document.name),
+    stored: storedFile(document),
+    from_text: extension === "txt" && !isFileName(document.name),
     enabled: document.enabled,
     archived: document.archived,
     indexing_status: document.indexing_status,
-    metadata: Object.fromEntries(values) as DocumentState["metadata"], // nulls were left out above
+    metadata: storedValues(document.doc_metadata, types),
     rule: document.dataset_process_rule_id,
   };
+}
+
+/** The id of the file behind a document, as lists and answers of writes show it; null for none. */
+export function storedFile(document: unknown): string | null {
+  const id = valueAt(document, "data_source_info.upload_file_id");
+  return typeof id === "string" && id !== "" ? id : null;
 }
 
 /** Can a document of this name come from an uploaded text file? Their names have no slashes. */

@@ -11,8 +11,10 @@ import { filesBelow } from "./folder-files.ts";
 import type { Found } from "./folder-files.ts";
 import { documentPath, fileAt, isOther, prefixOf, requireDifferent } from "./sync-files.ts";
 import type { LocalFile, Selection, Unfit } from "./sync-files.ts";
+import { fittingValues, typesFor } from "./field-values.ts";
 import { fitsNone, patternValues, patternsOf } from "./sync-patterns.ts";
-import { doubtful, fields, isOwnField, plan } from "./sync-plan.ts";
+import type { Pattern } from "./sync-patterns.ts";
+import { doubtful, fields, isOwnField, isSettled, plan, secondOne } from "./sync-plan.ts";
 import type { Step } from "./sync-plan.ts";
 import { isInShard, shardOf } from "./sync-shard.ts";
 import type { Shard } from "./sync-shard.ts";
@@ -23,6 +25,7 @@ export interface SyncInput extends Selection {
   readonly dataset_id: string;
   readonly directory: string;
   readonly prune?: boolean | undefined;
+  readonly adopt?: boolean | undefined;
   readonly max_delete?: string | undefined;
   readonly metadata_from?: "front-matter" | undefined;
   readonly metadata?: readonly string[] | undefined;
@@ -94,7 +97,7 @@ async function* once(
   shard: Shard | undefined,
   context: Context,
 ): AsyncGenerator<Done> {
-  const { dataset_id, directory, prefix, prune = false } = input;
+  const { dataset_id, directory, prefix, prune = false, adopt = false } = input;
   const source = prefix ?? ".";
   const patterns = patternsOf(input.metadata ?? [], input.match ?? []);
   const all: Found[] = [];
@@ -122,13 +125,7 @@ async function* once(
   );
   const state = await asked;
   const readable = read.filter(isFile);
-  const files = readable.map((file) => ({
-    ...file,
-    metadata: {
-      ...Object.fromEntries(Object.entries(file.metadata).filter(([name]) => isOwnField(name))),
-      ...patternValues(file.within, patterns),
-    },
-  }));
+  const files = typedFiles(readable, patterns, state);
   const unfit = read.filter((each): each is Unfit => !isFile(each));
   requireDifferent(files);
 
@@ -140,7 +137,7 @@ async function* once(
   ))
     sums.set(document.id, bytes ? sha256(bytes) : null);
   const isThere = presence(all, whole);
-  const steps = plan(files, { documents: state.documents, sums }, { source, prune }).filter(
+  const steps = plan(files, { documents: state.documents, sums }, { source, prune, adopt }).filter(
     ({ action, path, note }) => action !== "delete" || note !== null || !isThere(path),
   );
   await tellNames(readable, context);
@@ -164,6 +161,7 @@ async function* once(
   if (context.asked.dryRun) {
     yield* steps.filter(({ action }) => action !== "unchanged").map(planned);
     await tell(steps.map(planned), files.length, steps, "would be", context);
+    requireAll(steps.map(planned), mistakes, read.length, dataset_id);
     return;
   }
   await confirmDeletes(steps, own.length, input, context);
@@ -199,20 +197,63 @@ async function* once(
   } finally {
     await tell(results, files.length, steps, "were", context);
   }
-  const failed = results.filter(({ action }) => action === "failed");
+  requireAll(results, mistakes, read.length, dataset_id);
+}
+
+/** Throws partial where a file is not in the knowledge base, or a document that should go still is. */
+function requireAll(
+  results: readonly Done[],
+  mistakes: readonly Unfit[],
+  files: number,
+  dataset_id: string,
+): void {
+  const failed = results.filter(isMissed);
   const bad = failed.length + mistakes.length;
-  if (bad > 0) {
-    const [first] = failed;
-    throw new CliError(
-      "partial",
-      `${bad} of ${read.length} files are not in the knowledge base${first ? `: ${first.path}: ${first.note}` : ""}`,
-      {
-        verdict: true,
-        details: { failed, unfit: mistakes },
-        hint: "repeat the command when they are mended",
-      },
-    );
-  }
+  if (bad === 0) return;
+  const [first] = failed;
+  const why = first ? `: ${first.path}: ${first.note}` : "";
+  const what = `${bad} of ${files} files are not in step with the knowledge base`;
+  throw new CliError("partial", `${what}${why}`, {
+    verdict: true,
+    details: { failed, unfit: mistakes },
+    hint: hintFor(first, dataset_id),
+  });
+}
+
+/** Is something not as the directory says? A second document of a path takes nothing away. */
+const isMissed = ({ action, note }: Done): boolean =>
+  action === "failed" || action === "conflict" || (action === "skip" && note !== secondOne);
+
+/** One line that mends the first failure. */
+function hintFor(first: Done | undefined, dataset_id: string): string {
+  if (first?.action === "conflict") return "add --adopt to take over the document of that name";
+  if (first?.action !== "skip") return "repeat the command when they are mended";
+  const archived = /archived/.test(first.note ?? "");
+  return `kb doc ${archived ? "unarchive" : "enable"} id:${dataset_id} id:${first.document_id}`;
+}
+
+/** Files with their values as the fields store them. Throws usage that names file, field and value. */
+function typedFiles(
+  readable: readonly LocalFile[],
+  patterns: readonly Pattern[],
+  { fields: there }: KbState,
+): readonly LocalFile[] {
+  const files = readable.map((file) => ({
+    ...file,
+    metadata: {
+      ...Object.fromEntries(Object.entries(file.metadata).filter(([name]) => isOwnField(name))),
+      ...patternValues(file.within, patterns),
+    },
+  }));
+  const known = new Map(there.map(({ name, type }) => [name, type]));
+  const types = typesFor(
+    known,
+    files.map(({ metadata }) => metadata),
+  );
+  return files.map((file) => ({
+    ...file,
+    metadata: fittingValues(file.metadata, types, file.path),
+  }));
 }
 
 const isFile = (each: LocalFile | Unfit): each is LocalFile => "hash" in each;
@@ -251,11 +292,7 @@ async function wantedPaths<T extends { readonly path: string }>(
   if (since === undefined) return found;
   const unchanged = await unchangedSince(since, directory, context);
   const { documents } = await asked;
-  const there = new Set(
-    documents
-      .filter(({ metadata }) => /^[0-9a-f]{64}$/.test(String(metadata[fields.hash] ?? "")))
-      .map(({ metadata }) => metadata[fields.path]),
-  );
+  const there = new Set(documents.filter(isSettled).map(({ metadata }) => metadata[fields.path]));
   return found.filter(
     ({ path }) => !unchanged.has(documentPath(path, undefined)) || !there.has(whole(path)),
   );
@@ -307,18 +344,18 @@ async function tell(
   for (const { action } of results) counts.set(action, (counts.get(action) ?? 0) + 1);
   const unchanged = steps.filter(({ action }) => action === "unchanged").length;
   counts.set("unchanged", unchanged);
-  const words = {
+  const words: Readonly<Record<string, string>> = {
     create: "created",
     update: "updated",
     adopt: "adopted",
     metadata: "given new values",
+    delete: "deleted",
+    skip: "skipped",
+    conflict: "in conflict",
   };
   const parts = [...counts]
     .filter(([, count]) => count > 0)
-    .map(
-      ([action, count]) =>
-        `${count} ${words[action as keyof typeof words] ?? { delete: "deleted", skip: "skipped" }[action] ?? action}`,
-    );
+    .map(([action, count]) => `${count} ${words[action] ?? action}`);
   const sent = new Set(
     results
       .filter(({ action }) => action === "create" || action === "update")

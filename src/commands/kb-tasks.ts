@@ -230,7 +230,7 @@ const kbSync = task({
   command: "kb sync <kb> <dir>",
   summary: "Make a knowledge base hold what a directory holds",
   about:
-    "Creates documents for new files, updates changed ones in place, leaves unchanged ones alone. Which\nfile a document is and what it holds stands in its own metadata (kb_path, kb_hash, kb_source), so\nany machine goes on where another stopped. Texts are md, markdown, mdx and txt; other kinds are\nuploaded. --dry-run shows the plan. --prune leaves alone what is there and left out or cannot be read.\nShards take a share of the files each; only shard 1 may --prune, after the others.",
+    "Creates documents for new files, updates changed ones in place, leaves unchanged ones alone. Which\nfile a document is and what it holds stands in its own metadata (kb_path, kb_hash, kb_source, kb_file),\nso any machine continues where another one stopped. A document of the same name that no sync made is\na conflict, unless it holds the same. What was changed on the server is updated. Texts are md, markdown, mdx and txt; other kinds are\nuploaded. --dry-run shows the plan. --prune leaves alone what is there and left out or cannot be read.\nShards take a share of the files each; only shard 1 may --prune, after the others.",
   key: "dataset",
   params: {
     dataset_id,
@@ -242,6 +242,7 @@ const kbSync = task({
     exclude: local.text("No files that match; .kbignore and .gitignore count too", { many: true }),
     prefix: local.text("Before every path: several directories share a knowledge base"),
     prune: local.flag("Also delete documents of this directory whose file is gone"),
+    adopt: local.flag("Replace documents that have the name of a file and were made otherwise"),
     max_delete: local.text("Ask before more is deleted, a number or a share (20% when absent)"),
     metadata_from: local.choice(["front-matter"], "Values from the head of each text"),
     metadata: local.text("Value for each file: field=value, {1} is the first wildcard", {

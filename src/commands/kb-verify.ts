@@ -58,7 +58,7 @@ async function sideOf(text: string, context: Context): Promise<Side> {
     });
   }
   const dataset_id = await context.find("kb", text);
-  const state = await stateOf(dataset_id, context);
+  const state = await stateOf(dataset_id, context, { exact: true });
   const sums = new Map<string, string | null>();
   for await (const { document, bytes } of contentsOf(dataset_id, state.documents, context))
     sums.set(document.id, bytes ? sha256(bytes) : null);

@@ -4,13 +4,14 @@ import { ApiError, CliError, reasonOf } from "../errors.ts";
 import type { FailureKind } from "../errors.ts";
 import * as documents from "../operations/documents.ts";
 import type { FileInput } from "../operations/operation.ts";
-import { indexed, isDone } from "./indexed.ts";
+import { indexed, isDone, isIndexed, standingOf } from "./indexed.ts";
 import type { Standing } from "./indexed.ts";
 import { sha256 } from "./kb-bundle.ts";
+import { storedFile } from "./kb-state.ts";
 import { textOf } from "./sync-files.ts";
 import type { LocalFile } from "./sync-files.ts";
 import { patience } from "./sync-limit.ts";
-import { metadataWriter, valuesBefore } from "./sync-metadata.ts";
+import { atOnce, metadataWriter, valuesBefore } from "./sync-metadata.ts";
 import type { Writer } from "./sync-metadata.ts";
 import { fields, pendingHash } from "./sync-plan.ts";
 import type { Step } from "./sync-plan.ts";
@@ -39,6 +40,8 @@ export interface Done {
 
 /** Uploads between two looks at what was indexed. */
 const wave = 1000;
+/** What needs no request. */
+const idle: ReadonlySet<Step["action"]> = new Set(["unchanged", "skip", "conflict"]);
 /** Failures that every further request would meet, too. */
 const endsAll: readonly FailureKind[] = ["auth", "unsupported", "not-found"];
 
@@ -47,6 +50,8 @@ interface Sent {
   readonly step: Step;
   readonly id: string;
   readonly hash: string;
+  /** Id of the stored file, where the server says it. */
+  readonly stored: string | null;
 }
 
 /**
@@ -62,20 +67,20 @@ export async function* apply(
   const { dataset_id } = how;
   const patient = patience(how.waitForLimit, context);
   const writer = await metadataWriter(dataset_id, how.lanes, patient, context);
-  const valuesOf = (step: Step, hash: string) => ({
-    ...step.file?.metadata,
-    [fields.path]: step.path,
-    [fields.source]: how.source,
-    [fields.hash]: hash,
-  });
-  const change = (step: Step, id: string, hash: string) => ({
+  const change = ({ step, id, stored }: Omit<Sent, "hash">, hash: string) => ({
     id,
     before: valuesBefore(step.document),
-    values: valuesOf(step, hash),
+    values: {
+      ...step.file?.metadata,
+      [fields.path]: step.path,
+      [fields.source]: how.source,
+      [fields.hash]: hash,
+      ...(stored !== null && { [fields.stored]: stored }),
+    },
   });
   const of = (...actions: readonly Step["action"][]) =>
     steps.filter(({ action }) => actions.includes(action));
-  const total = steps.filter(({ action }) => action !== "unchanged" && action !== "skip").length;
+  const total = steps.filter(({ action }) => !idle.has(action)).length;
   let done = 0;
   const told = (result: Done): Done => {
     context.progress({ done: ++done, total, unit: "documents" });
@@ -83,7 +88,9 @@ export async function* apply(
   };
 
   const right = of("adopt", "metadata").flatMap((step) =>
-    step.document && step.file ? [{ step, id: step.document.id, hash: step.file.hash }] : [],
+    step.document && step.file
+      ? [{ step, id: step.document.id, hash: step.file.hash, stored: step.document.stored }]
+      : [],
   );
   yield* settled(right);
 
@@ -91,29 +98,48 @@ export async function* apply(
   let stopped: CliError | undefined;
   for (let at = 0; at < sends.length; at += wave) {
     const part = sends.slice(at, at + wave);
-    const updates = part.flatMap((step) => (step.document ? [{ step, id: step.document.id }] : []));
-    const pending = updates.map(({ step, id }) =>
-      change(step, id, pendingHash(step.file?.hash ?? "")),
+    const updates = part.flatMap((step) =>
+      step.document ? [{ step, id: step.document.id, stored: null }] : [],
     );
+    const pending = updates.map((each) => change(each, pendingHash(each.step.file?.hash ?? "")));
     const problem = stopped ?? (await unwritten(pending));
     if (!problem) await untilAvailable(updates.map(({ id }) => id));
     const sent: Sent[] = [];
+    const unmarked: Sent[] = [];
     const tried = async (step: Step) =>
       problem && step.document ? failed(step, problem) : attempt(step, false);
     for await (const result of mapped(part, how.lanes, tried)) {
-      if ("hash" in result) sent.push(result);
-      else yield told(result);
+      if (!("hash" in result)) {
+        yield told(result);
+        continue;
+      }
+      sent.push(result);
+      if (!result.step.document) unmarked.push(result);
+      if (unmarked.length === atOnce) await begun(unmarked.splice(0));
     }
+    await begun(unmarked);
     yield* settled(sent);
   }
   for await (const result of mapped(of("delete"), how.lanes, removed)) yield told(result);
-  for (const step of of("skip")) yield doneOf(step);
+  for (const step of of("skip", "conflict")) yield doneOf(step);
   if (stopped) throw stopped;
+
+  /**
+   * Marks new documents as ours long before they are indexed: a kill leaves few that nobody knows.
+   * Where that fails, the same is tried with their hashes.
+   */
+  async function begun(sent: readonly Sent[]): Promise<void> {
+    if (!how.wait || sent.length === 0) return;
+    const changes = sent.map((each) => change(each, pendingHash(each.hash)));
+    await writer.set(changes).catch((error: unknown) => {
+      if (!isBearable(error)) throw error;
+    });
+  }
 
   /** Waits for documents, repeats once what was not indexed, and makes their hashes valid. */
   async function* settled(sent: readonly Sent[]): AsyncGenerator<Done> {
     if (!how.wait) {
-      yield* marked(sent, ({ step, hash }) => (isIndexed(step) ? hash : pendingHash(hash)));
+      yield* marked(sent, ({ step, hash }) => (isRight(step) ? hash : pendingHash(hash)));
       return;
     }
     const unfit = yield* completed(sent);
@@ -141,7 +167,7 @@ export async function* apply(
       const each = byId.get(standing.id);
       if (!each) continue;
       gone.delete(each);
-      if (standing.indexing_status === "completed") good.push(each);
+      if (isIndexed(standing)) good.push(each);
       else bad.push([each, standing]);
     }
     yield* marked(good, ({ hash }) => hash);
@@ -157,7 +183,7 @@ export async function* apply(
     sent: readonly Sent[],
     hashFor: (sent: Sent) => string,
   ): AsyncGenerator<Done> {
-    const problem = await unwritten(sent.map((each) => change(each.step, each.id, hashFor(each))));
+    const problem = await unwritten(sent.map((each) => change(each, hashFor(each))));
     for (const { step, id } of sent)
       yield told({ ...(problem ? failed(step, problem) : doneOf(step)), document_id: id });
   }
@@ -176,7 +202,7 @@ export async function* apply(
     const found: Standing[] = [];
     // Newest first: a first sync finds all it made before the list is at its end.
     for await (const document of context.each(documents.list, { dataset_id })) {
-      if (wanted.has(document.id)) found.push(document);
+      if (wanted.has(document.id)) found.push(standingOf(document));
       if (found.length === wanted.size) break;
     }
     return found;
@@ -215,10 +241,14 @@ export async function* apply(
     return doneOf(step);
   }
 
+  /** Is it the failure of one request, after which others may work? */
+  function isBearable(error: unknown): error is CliError {
+    return error instanceof CliError && !context.signal.aborted && !endsAll.includes(error.kind);
+  }
+
   /** The failure of a step, after which others go on; a limit stops them. Throws any other. */
   function bearable(error: unknown): CliError {
-    if (!(error instanceof CliError) || context.signal.aborted || endsAll.includes(error.kind))
-      throw error;
+    if (!isBearable(error)) throw error;
     if (error.kind === "limited") stopped ??= limited(error);
     return error;
   }
@@ -233,7 +263,7 @@ const failed = (step: Step, { kind, message }: CliError): Done => ({
 const left = (step: Step): Done => ({ ...doneOf(step), action: "left", note: "not sent" });
 
 /** Is the document known to be indexed with this very content? */
-const isIndexed = ({ action, document }: Step): boolean =>
+const isRight = ({ action, document }: Step): boolean =>
   action === "metadata" || (action === "adopt" && document?.indexing_status === "completed");
 
 const limited = (error: CliError) =>
@@ -285,10 +315,10 @@ async function send(
           indexing_technique,
           ...form,
         });
-    return { step, id: answer.document.id, hash };
+    return { step, id: answer.document.id, hash, stored: storedFile(answer.document) };
   }
   const source = { path: file.place, name: file.name, bytes };
-  const { id } = document
+  const answer = document
     ? await replaced(dataset_id, document.id, source, context)
     : (
         await context.call(documents.createByFile, {
@@ -299,7 +329,7 @@ async function send(
           ...(first && { process_rule: { mode: "automatic" } }),
         })
       ).document;
-  return { step, id, hash };
+  return { step, id: answer.id, hash, stored: storedFile(answer) };
 }
 
 /** A server before 1.14.0 has the older route only (server §9.4). */

@@ -3,20 +3,24 @@ import { allMapped } from "../api/mapped.ts";
 import { ApiError } from "../errors.ts";
 import * as metadata from "../operations/metadata.ts";
 import type { MetadataField } from "../operations/metadata.ts";
+import { fieldValue, unfitValue } from "./field-values.ts";
+import type { FieldValues } from "./field-values.ts";
 import type { DocumentState } from "./kb-state.ts";
 import type { Patience } from "./sync-limit.ts";
 import type { Context } from "./task.ts";
 
 /** Documents whose values go with one request. */
-const atOnce = 50;
-
-type Values = Readonly<Record<string, string | number>>;
+export const atOnce = 50;
 
 /** Writes metadata values of documents. */
 export interface Writer {
   /** Sets these values and keeps all others. */
   set(
-    changes: readonly { readonly id: string; readonly before: Values; readonly values: Values }[],
+    changes: readonly {
+      readonly id: string;
+      readonly before: FieldValues;
+      readonly values: FieldValues;
+    }[],
   ): Promise<void>;
 }
 
@@ -46,8 +50,11 @@ export async function metadataWriter(
     // All values are sent: a server before 1.10.1 forgets those that are not (server §11).
     metadata_list: Object.entries({ ...before, ...values }).flatMap(([name, value]) => {
       const field = known.get(name);
-      const fitting = field?.type === "string" ? String(value) : value;
-      return field ? [{ id: field.id, name, value: fitting }] : [];
+      if (!field) return [];
+      const fitting = fieldValue(field.type, value);
+      // What was there before may be of another type, which only a write could change.
+      if (fitting === undefined && Object.hasOwn(values, name)) throw unfitValue(id, field, value);
+      return [{ id: field.id, name, value: fitting ?? value }];
     }),
     partial_update: true,
   });
@@ -77,5 +84,5 @@ const byName = async (
   new Map((await context.call(metadata.list, { dataset_id })).map((field) => [field.name, field]));
 
 /** Values of a document that is there; none of a new one. */
-export const valuesBefore = (document: DocumentState | undefined): Values =>
+export const valuesBefore = (document: DocumentState | undefined): FieldValues =>
   document?.metadata ?? {};

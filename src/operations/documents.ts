@@ -96,7 +96,8 @@ export interface Document extends AnyDocument {
   readonly data_source_info: { readonly upload_file_id?: string };
   readonly data_source_detail_dict: { readonly upload_file?: StoredFile };
   readonly word_count: number | null;
-  readonly doc_metadata: readonly DocumentMetadata[];
+  /** Null where the document has no values, on some servers (server §9.5). */
+  readonly doc_metadata: readonly DocumentMetadata[] | null;
 }
 
 interface Segmentation {

@@ -1,0 +1,262 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import { join } from "node:path";
+import { readFile, writeFile } from "node:fs/promises";
+import { parseFault } from "../src/sandbox/faults.ts";
+import { actions, contentsOf, write } from "./directory.ts";
+import { testSandbox } from "./sandbox.ts";
+import { temporaryFolder } from "./support.ts";
+import type { Ran } from "./support.ts";
+
+const server = await testSandbox({ speed: 200 });
+const home = await temporaryFolder();
+let number = 0;
+let kb = "";
+let dir = "";
+
+const run = (...argv: readonly string[]) => server.cli(["kb", ...argv], { folder: home });
+
+/** Runs a line that has to work. */
+async function done(...argv: readonly string[]): Promise<Ran> {
+  const ran = await run(...argv);
+  expect(ran.exit, `${argv.join(" ")}: ${ran.err}`).toBe(0);
+  return ran;
+}
+const sync = (...flags: readonly string[]) => run("sync", kb, dir, ...flags);
+
+/** Documents as servers show them whose lists have null for no values, and text for numbers. */
+const plainLists = () => server.sandbox.setFaults([parseFault("* * plain-metadata")]);
+
+beforeEach(async () => {
+  server.sandbox.setFaults([]);
+  kb = `Values ${++number}`;
+  dir = join(home, `dir ${number}`);
+  await done("create", kb, "--indexing-technique", "economy");
+});
+
+/** Values of a document as they are stored, its own marks aside. */
+async function values(base: string, document: string): Promise<Record<string, unknown>> {
+  const shown = await done("doc", "show", base, document, "--metadata", "only", "-o", "json");
+  const { doc_metadata } = JSON.parse(shown.out) as {
+    doc_metadata: { id: string; name: string; value: unknown }[] | null;
+  };
+  const own = (doc_metadata ?? []).filter(
+    ({ id, name }) => id !== "built-in" && !name.startsWith("kb_"),
+  );
+  return Object.fromEntries(own.map(({ name, value }) => [name, value]));
+}
+
+const fields = async () => {
+  await done("metadata", "create", kb, "num", "--type", "number");
+  await done("metadata", "create", kb, "when", "--type", "time");
+};
+
+describe("a document without values, where the list says null for that", () => {
+  test("is read by sync, pull, export, verify, copy, import, plan, apply and eval", async () => {
+    plainLists();
+    await write(dir, { "a.md": "first", "b.md": "second" });
+    await done("sync", kb, dir);
+    await done("doc", "add", kb, "manual.md", "--text", "manual");
+    await done("doc", "wait", kb);
+    expect((await sync()).err).toContain("2 files: 2 unchanged");
+    const folder = join(home, `export ${number}`);
+    const file = join(home, `${number}.yml`);
+    await writeFile(
+      file,
+      `${(await done("pull", kb)).out}documents: {directory: ${JSON.stringify(dir)}}\n`,
+    );
+    expect((await done("plan", file)).out).toBe("");
+    await done("apply", file);
+    await done("export", kb, folder);
+    await done("verify", kb, folder);
+    await done("import", folder, "--name", `Into ${number}`);
+    await done("import", folder, "--into", `Into ${number}`);
+    await done("copy", kb, "--name", `Copy ${number}`);
+    await done("verify", kb, `Copy ${number}`);
+    const questions = join(home, "questions.jsonl");
+    await writeFile(questions, '{"question":"first","documents":["manual.md","a.md"]}\n');
+    await done("eval", kb, questions);
+  });
+
+  test("is taken over by a sync after one that was ended before it wrote values", async () => {
+    plainLists();
+    await write(dir, { "a.md": "first", "b.md": "second" });
+    await done("doc", "add", kb, "a.md", "--text", "first");
+    const ran = await done("sync", kb, dir);
+    expect(actions(ran.out)).toEqual(["adopt a.md", "create b.md"]);
+    const found = await contentsOf(
+      server.sandbox.origin,
+      (await done("show", kb, "--jq", ".id")).out.trim().replaceAll('"', ""),
+    );
+    expect([...found].map(([name, { text }]) => [name, text]).sort()).toEqual([
+      ["a.md", "first"],
+      ["b.md", "second"],
+    ]);
+  });
+});
+
+describe.each([
+  ["values as they are", () => {}],
+  ["numbers as text", plainLists],
+])("lists with %s: a value is stored as its field stores it", (_, play) => {
+  test("by sync --metadata, front matter, import and copy; verify finds a text in place of a number", async () => {
+    play();
+    await fields();
+    await write(dir, { "a.md": "---\nnum: 7\nwhen: 2026-01-01\n---\nfirst", "b.md": "second" });
+    await done(
+      "sync",
+      kb,
+      dir,
+      "--metadata-from",
+      "front-matter",
+      "--metadata",
+      "num=5",
+      "--match",
+      "b.md",
+    );
+    expect(await values(kb, "a.md")).toEqual({ num: 7, when: 1767225600 });
+    expect(await values(kb, "b.md")).toEqual({ num: 5 });
+    const again = await sync(
+      "--metadata-from",
+      "front-matter",
+      "--metadata",
+      "num=5",
+      "--match",
+      "b.md",
+    );
+    expect(again.out).toBe("");
+
+    const folder = join(home, `export ${number}`);
+    await done("export", kb, folder);
+    expect(await readFile(join(folder, "manifest.json"), "utf8")).toContain('"num": 7');
+    for (const line of [
+      ["import", folder],
+      ["copy", kb],
+    ]) {
+      const name = `${line[0]} ${number} ${play.name}`;
+      await done(...line, "--name", name);
+      expect(await values(name, "a.md")).toEqual({ num: 7, when: 1767225600 });
+      await done("verify", kb, name);
+    }
+
+    const [copy] = [`copy ${number} ${play.name}`];
+    const api = async (path: string) => JSON.parse((await done("api", "GET", path)).out) as never;
+    const { id } = JSON.parse((await done("show", copy, "-o", "json")).out) as { id: string };
+    const { doc_metadata } = (await api(`/datasets/${id}/metadata`)) as {
+      doc_metadata: { id: string; name: string }[];
+    };
+    const doc = JSON.parse((await done("doc", "show", copy, "a.md", "-o", "json")).out) as {
+      id: string;
+    };
+    const num = doc_metadata.find(({ name }) => name === "num")?.id;
+    await fetch(`${server.sandbox.origin}/v1/datasets/${id}/documents/metadata`, {
+      method: "POST",
+      headers: { authorization: "Bearer dataset-sandbox", "content-type": "application/json" },
+      body: JSON.stringify({
+        operation_data: [
+          {
+            document_id: doc.id,
+            partial_update: true,
+            metadata_list: [{ id: num, name: "num", value: "7" }],
+          },
+        ],
+      }),
+    });
+    const differing = await run("verify", kb, copy);
+    expect(differing.exit).toBe(14);
+    expect(differing.out).toContain("metadata\ta.md: num\t7 (number)\t7 (text)");
+  });
+
+  test("and one that its field cannot hold is refused before anything is sent", async () => {
+    play();
+    await fields();
+    await write(dir, { "a.md": "---\nnum: many\n---\nfirst", "b.md": "second" });
+    const before = server.seen.length;
+    const writes = () => server.seen.slice(before).filter(({ method }) => method !== "GET");
+    for (const [flags, message] of [
+      [["--metadata-from", "front-matter"], 'a.md: num="many" is not a valid number'],
+      [["--metadata", "when=soon 1"], 'a.md: when="soon 1" is not a valid time'],
+      [["--metadata", "num=abc", "--dry-run"], 'a.md: num="abc" is not a valid number'],
+    ] as const) {
+      const ran = await sync(...flags);
+      expect(ran.exit).toBe(2);
+      expect(ran.err).toContain(message);
+    }
+    expect(writes()).toEqual([]);
+    const file = join(home, `${number}.yml`);
+    await writeFile(
+      file,
+      `knowledge_base: ${kb}\ndocuments: {directory: ${JSON.stringify(dir)}}\n`,
+    );
+    await done("apply", file);
+  });
+});
+
+test("a field that is new holds numbers only where every file has one", async () => {
+  await write(dir, {
+    "a.md": "---\nsize: 7\nrank: 1\n---\nfirst",
+    "b.md": "---\nsize: big\nrank: 2\n---\nsecond",
+  });
+  await done("sync", kb, dir, "--metadata-from", "front-matter");
+  expect(await values(kb, "a.md")).toEqual({ size: "7", rank: 1 });
+  expect(await values(kb, "b.md")).toEqual({ size: "big", rank: 2 });
+});
+
+describe("what was changed on the server since the last sync", () => {
+  test("by doc update, doc add and doc replace is updated, not called unchanged", async () => {
+    await write(dir, { "1.md": "one", "2.md": "two", "3.md": "three", "r.csv": "a,b\n" });
+    await done("sync", kb, dir);
+    await done("doc", "update", kb, "1.md", "--text", "edited by hand");
+    await done("doc", "add", kb, "2.md", "--text", "replaced by hand");
+    const csv = join(home, "report2.csv");
+    await writeFile(csv, "9,neun\n");
+    await done("doc", "replace", kb, "r.csv", csv);
+    await done("doc", "wait", kb);
+    const since = server.seen.length;
+    const ran = await done("sync", kb, dir);
+    expect(actions(ran.out)).toEqual(["update 1.md", "update 2.md", "update r.csv"]);
+    expect(ran.out).toContain("it was changed on the server since the last sync");
+    expect(server.seen.slice(since).filter(({ path }) => /download-zip/.test(path))).toHaveLength(
+      1,
+    );
+    const id = (await done("show", kb, "--jq", ".id")).out.trim().replaceAll('"', "");
+    const found = await contentsOf(server.sandbox.origin, id);
+    expect(Object.fromEntries([...found].map(([name, { text }]) => [name, text]))).toEqual({
+      "1.md": "one",
+      "2.md": "two",
+      "3.md": "three",
+      "r.csv": "a,b\n",
+    });
+    expect((await done("sync", kb, dir)).err).toContain("4 files: 4 unchanged");
+  });
+
+  test("to the same content again is only noted", async () => {
+    await write(dir, { "1.md": "one" });
+    await done("sync", kb, dir);
+    await done("doc", "update", kb, "1.md", "--text", "one");
+    await done("doc", "wait", kb);
+    expect(actions((await done("sync", kb, dir)).out)).toEqual(["adopt 1.md"]);
+    expect((await done("sync", kb, dir)).err).toContain("1 files: 1 unchanged");
+  });
+});
+
+test("what is not in step ends with 10, in a dry run too: disabled, archived, archived and pruned", async () => {
+  await write(dir, { "a.md": "1", "b.md": "2", "c.md": "3" });
+  await done("sync", kb, dir);
+  await done("doc", "disable", kb, "a.md");
+  await done("doc", "archive", kb, "b.md", "c.md");
+  await write(dir, { "a.md": "changed", "c.md": null });
+  for (const flags of [["--dry-run"], []]) {
+    const disabled = await sync(...flags);
+    expect(disabled.exit).toBe(10);
+    expect(disabled.err).toContain("a.md: it is disabled and holds other content");
+    expect(disabled.err).toMatch(/hint: kb doc enable .* id:/);
+  }
+  await write(dir, { "a.md": "1" });
+  for (const flags of [["--dry-run"], []]) {
+    const archived = await sync("--prune", "--max-delete", "100%", ...flags);
+    expect(archived.exit).toBe(10);
+    expect(actions(archived.out)).toEqual(["skip c.md"]);
+    expect(archived.err).toContain("an archived document cannot be deleted");
+    expect(archived.err).toMatch(/hint: kb doc unarchive .* id:/);
+  }
+});
