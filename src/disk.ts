@@ -92,5 +92,19 @@ export const diskFiles: Files = {
   rename: async (from, to) => (await fs()).rename(from, to),
   makeFolder: async (path, mode = 0o777) =>
     void (await (await fs()).mkdir(path, { recursive: true, mode })),
+  async lock(path, { pid, isAlive }) {
+    const { LockHeld, takeLock } = await import("./lock.ts");
+    const { setTimeout: sleep } = await import("node:timers/promises");
+    // The wait keeps nobody from ending.
+    const clock = {
+      sleep: (ms: number, signal: AbortSignal) => sleep(ms, undefined, { ref: false, signal }),
+    };
+    try {
+      return { release: takeLock(path, { pid, isAlive, clock }) };
+    } catch (error) {
+      if (error instanceof LockHeld) return { heldBy: error.holder };
+      throw error;
+    }
+  },
   remove: async (path) => (await fs()).rm(path, { force: true, recursive: true }),
 };

@@ -32,6 +32,9 @@ export interface GrowingFile {
   close(): Promise<void>;
 }
 
+/** A lock file: ours until it is let go, or who has it. */
+export type Lock = { readonly release: () => void } | { readonly heldBy: string };
+
 /** The few things the programs do with files; paths are the operating system's. */
 export interface Files {
   /** Throws the system's error (`code: "ENOENT"`). */
@@ -67,6 +70,8 @@ export interface Files {
   /** Replaces what is there, in one step. */
   rename(from: string, to: string): Promise<void>;
   makeFolder(path: string, mode?: number): Promise<void>;
+  /** Holds until it is let go or the process ends, however that happens. Throws the system's error. */
+  lock(path: string, owner: Outside["process"]): Promise<Lock>;
   remove(path: string): Promise<void>;
 }
 

@@ -236,5 +236,6 @@ function filesOf(
     rename: method("write", "rename", files.rename),
     makeFolder: method("write", "makeFolder", files.makeFolder),
     remove: method("write", "remove", files.remove),
+    lock: method("write", "lock", files.lock),
   };
 }

@@ -68,6 +68,7 @@ export async function perform(
   const shown = progressStyle(globals, plainHost, !options.quiet);
   const { host, tell, stop } = progress(reading, command.summary, shown);
   const session = openSession(command, options, host, tell, trail);
+  let release = () => {};
   try {
     const settings = await session.settings();
     const style = styleFor(globals, host, await session.output(), outcomes);
@@ -79,6 +80,8 @@ export async function perform(
 
     const hash = fingerprint(row, typed, globals, bytes, settings);
     const path = join(host.folders.state, `each-${hash}.jsonl`);
+    if (globals.each !== "-" && !session.context.asked.dryRun)
+      release = await journalTaken(path, host);
     // Nobody can give the same standard input again, so there is nothing to continue.
     const found = globals.each === "-" ? noJournal : await openJournal(path, host.files);
     const rows = await resolvedRows(command, name, checked, found, globals, session);
@@ -98,9 +101,26 @@ export async function perform(
     await collect(rows.map(({ row }) => row).filter(({ number }) => tally.failed.has(number)));
     await conclude(run, rows, tally);
   } finally {
+    release();
     stop();
     await session.close();
   }
+}
+
+/**
+ * Keeps others from sending the same rows at the same time, until it is let go. Throws failure where
+ * somebody does; a disk that takes no lock takes no journal either, which is said later.
+ */
+async function journalTaken(path: string, host: Host): Promise<() => void> {
+  const lock = await host.files
+    .makeFolder(host.folders.state, 0o700)
+    .then(() => host.files.lock(`${path}.lock`, host.process))
+    .catch(() => ({ release: () => {} }));
+  if ("release" in lock) return lock.release;
+  throw new CliError("failure", `these rows are being sent by another command, ${lock.heldBy}`, {
+    changed: "nothing",
+    hint: "wait until it has ended, then look at what it says",
+  });
 }
 
 /** The bytes of the file, and a host whose standard input is used up when it held them. */

@@ -1,8 +1,8 @@
 import { baseUrlOf } from "../config/base-url.ts";
 import { forgetKey, keepKey } from "../config/keyring.ts";
 import type { Owner } from "../config/keyring.ts";
-import { hasKey, profilePath, readProfiles, writeProfiles } from "../config/profile.ts";
-import type { Profile, Stored, StoredKey } from "../config/profile.ts";
+import { changeProfiles, hasKey, profilePath, readProfiles } from "../config/profile.ts";
+import type { Changed, Profile, Stored, StoredKey } from "../config/profile.ts";
 import { checkKey, masked, sandboxProfile } from "../config/settings.ts";
 import { CliError } from "../errors.ts";
 import { own } from "../json.ts";
@@ -59,7 +59,7 @@ const keyShown = (entry: StoredKey): string | null =>
 /** `profile add`: makes a profile or changes what is given of one that is there. */
 export const add = {
   async *run(input: AddInput, context: Context): AsyncGenerator<ShownProfile> {
-    const { host, asked } = context;
+    const { host } = context;
     const { name } = input;
     if (name === sandboxProfile) {
       throw new CliError(
@@ -76,44 +76,67 @@ export const add = {
         hint: "letters, digits, blanks and . _ @ -, a letter or digit first",
       });
     }
-    const stored = await readProfiles(host);
-    const before = profileNamed(stored, name) ?? {};
-    const baseUrl = await addressFor(before, context);
+    const known = profileNamed(await readProfiles(host), name) ?? {};
+    const baseUrl = await addressFor(known, context);
     const key = await keyFor(input, context);
-    // A stored key belongs to the server it was given for.
-    const keys = [before, ...Object.values(before.apps ?? {})].some(hasKey);
-    if (before.base_url !== undefined && before.base_url !== baseUrl && keys) {
-      throw new CliError("usage", `the keys of ${name} belong to ${before.base_url}`, {
-        changed: "nothing",
-        hint: `remove it first: ${asked.program} profile remove ${name} --yes`,
-      });
-    }
-    const app = asked.flags.app ?? input.app_name ?? (key?.kind === "app" ? "default" : undefined);
-    const owner: Owner = { profile: name, baseUrl, app };
-    const rests = key && (await rested(key, owner, input, context));
-    const profile: Profile = {
-      ...(rests && app === undefined ? { ...withoutKey(before), ...rests } : before),
-      base_url: baseUrl,
-      ...(rests &&
-        app !== undefined && {
-          apps: { ...before.apps, [app]: rests },
-          default_app: before.default_app ?? app,
-        }),
-      ...(asked.flags.user !== undefined && { user: asked.flags.user }),
-      ...(input.format !== undefined && { output: input.format }),
-      ...(input.mark_read_only && { read_only: true }),
-    };
-    const next: Stored = {
-      default: stored.default ?? name,
-      profiles: { ...stored.profiles, [name]: profile },
-    };
-    await writeProfiles(host, next);
-    const replaced = app === undefined ? before : own(before.apps, app);
-    if (rests && rests.key_in === undefined && replaced?.key_in !== undefined)
-      await forgotten(owner, context);
-    yield shown(name, profile, next);
+    // Meanwhile others may have changed the file: what is asked for is put into what it holds now.
+    yield await changeProfiles(host, (now) => added(now, { input, baseUrl, key }, context));
   },
 };
+
+/** What `profile add` found out before it changes anything. */
+interface Adding {
+  readonly input: AddInput;
+  readonly baseUrl: string;
+  readonly key: GivenKey | undefined;
+}
+
+/** The profiles with the one that is added; its key rests where it is to. */
+async function added(
+  stored: Stored,
+  { input, baseUrl, key }: Adding,
+  context: Context,
+): Promise<Changed<ShownProfile>> {
+  const { asked } = context;
+  const { name } = input;
+  const before = profileNamed(stored, name) ?? {};
+  // A stored key belongs to the server it was given for.
+  const keys = [before, ...Object.values(before.apps ?? {})].some(hasKey);
+  if (before.base_url !== undefined && before.base_url !== baseUrl && keys) {
+    throw new CliError("usage", `the keys of ${name} belong to ${before.base_url}`, {
+      changed: "nothing",
+      hint: `remove it first: ${asked.program} profile remove ${name} --yes`,
+    });
+  }
+  const app = asked.flags.app ?? input.app_name ?? (key?.kind === "app" ? "default" : undefined);
+  const owner: Owner = { profile: name, baseUrl, app };
+  const rests = key && (await rested(key, owner, input, context));
+  const profile: Profile = {
+    ...(rests && app === undefined ? { ...withoutKey(before), ...rests } : before),
+    base_url: baseUrl,
+    ...(rests &&
+      app !== undefined && {
+        apps: { ...before.apps, [app]: rests },
+        default_app: before.default_app ?? app,
+      }),
+    ...(asked.flags.user !== undefined && { user: asked.flags.user }),
+    ...(input.format !== undefined && { output: input.format }),
+    ...(input.mark_read_only && { read_only: true }),
+  };
+  const replaced = app === undefined ? before : own(before.apps, app);
+  const next: Stored = {
+    default: stored.default ?? name,
+    profiles: { ...stored.profiles, [name]: profile },
+  };
+  return {
+    stored: next,
+    result: shown(name, profile, next),
+    async after() {
+      if (rests && rests.key_in === undefined && replaced?.key_in !== undefined)
+        await forgotten(owner, context);
+    },
+  };
+}
 
 /** Where a key rests from now on: in the keyring when one answers, otherwise in the profile file. */
 async function rested(
@@ -247,9 +270,10 @@ export const show = {
 /** `profile use` */
 export const use = {
   async run({ name }: { readonly name: string }, context: Context): Promise<void> {
-    const stored = await readProfiles(context.host);
-    existing(stored, name);
-    await writeProfiles(context.host, { ...stored, default: name });
+    await changeProfiles(context.host, async (stored) => {
+      existing(stored, name);
+      return { stored: { ...stored, default: name }, result: undefined };
+    });
     await context.notice(`${name} is the default profile`);
   },
 };
@@ -257,23 +281,27 @@ export const use = {
 /** `profile remove` */
 export const remove = {
   async run({ name }: { readonly name: string }, context: Context): Promise<void> {
-    const stored = await readProfiles(context.host);
-    const profile = existing(stored, name);
+    existing(await readProfiles(context.host), name);
     await context.confirm(`Remove the profile ${JSON.stringify(name)} and its keys?`);
-    const profiles = Object.fromEntries(
-      Object.entries(stored.profiles).filter(([key]) => key !== name),
-    );
-    const { default: standard, ...rest } = stored;
-    await writeProfiles(context.host, {
-      ...rest,
-      ...(standard !== undefined && standard !== name && { default: standard }),
-      profiles,
+    await changeProfiles(context.host, async (stored) => {
+      const profile = existing(stored, name);
+      const profiles = Object.fromEntries(
+        Object.entries(stored.profiles).filter(([key]) => key !== name),
+      );
+      const { default: standard, ...rest } = stored;
+      const left = standard !== undefined && standard !== name && { default: standard };
+      const keys = [[undefined, profile] as const, ...Object.entries(profile.apps ?? {})];
+      return {
+        stored: { ...rest, ...left, profiles },
+        result: undefined,
+        async after() {
+          for (const [app, { key_in: place }] of keys) {
+            const owner = { profile: name, baseUrl: profile.base_url, app };
+            if (place !== undefined) await forgotten(owner, context);
+          }
+        },
+      };
     });
-    const keys = [[undefined, profile] as const, ...Object.entries(profile.apps ?? {})];
-    for (const [app, { key_in: place }] of keys) {
-      const owner = { profile: name, baseUrl: profile.base_url, app };
-      if (place !== undefined) await forgotten(owner, context);
-    }
     await context.notice(`profile ${name} removed`);
   },
 };

@@ -1,3 +1,4 @@
+import { interrupted } from "../api/interrupted.ts";
 import { CliError } from "../errors.ts";
 import type { Host } from "../host.ts";
 import { isObject } from "../json.ts";
@@ -53,10 +54,58 @@ export async function readProfiles(host: Host): Promise<Stored> {
   }
 }
 
+/** What becomes of the profile file. */
+export interface Changed<T> {
+  readonly stored: Stored;
+  readonly result: T;
+  /** What is to be done once that is on disk, before others may change it. */
+  readonly after?: () => Promise<void>;
+}
+
+/** ms after which who holds the profile file is taken to have stopped. */
+const patience = 30_000;
+/** ms between two looks at it. */
+const beat = 25;
+
+/**
+ * Changes the profile file, read under its lock: what others wrote before is there, and nobody writes
+ * meanwhile. Throws failure where somebody does not let go of it.
+ */
+export async function changeProfiles<T>(
+  host: Host,
+  change: (stored: Stored) => Promise<Changed<T>>,
+): Promise<T> {
+  await host.files.makeFolder(host.folders.config, 0o700);
+  const release = await lockOf(host);
+  try {
+    const { stored, result, after } = await change(await readProfiles(host));
+    await writeProfiles(host, stored);
+    await after?.();
+    return result;
+  } finally {
+    release();
+  }
+}
+
+async function lockOf(host: Host): Promise<() => void> {
+  const until = host.elapsed() + patience;
+  for (;;) {
+    const lock = await host.files.lock(`${profilePath(host)}.lock`, host.process);
+    if ("release" in lock) return lock.release;
+    if (host.signal.aborted) throw interrupted(host.signal, false);
+    if (host.elapsed() >= until) {
+      throw new CliError("failure", `the profile file is being changed by ${lock.heldBy}`, {
+        changed: "nothing",
+        hint: "end that program, or wait for it",
+      });
+    }
+    await host.sleep(beat * (1 + host.random()), host.signal).catch(() => {}); // told above
+  }
+}
+
 /** Replaces the profile file, whole or not at all, readable by the owner alone. */
-export async function writeProfiles(host: Host, stored: Stored): Promise<void> {
-  const { files, folders } = host;
-  await files.makeFolder(folders.config, 0o700);
+async function writeProfiles(host: Host, stored: Stored): Promise<void> {
+  const { files } = host;
   const named = profilePath(host);
   const path = await files.realPath(named).catch(() => named); // a link stays one
   await files.writeAtomic(path, `${JSON.stringify(stored, null, "\t")}\n`, 0o600);
