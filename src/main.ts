@@ -69,7 +69,10 @@ async function* typedBytes(signal: AbortSignal): AsyncGenerator<Uint8Array> {
 function outputOf(stream: NodeJS.WriteStream, matters: boolean): Output {
   let closed = false;
   let resumed = 0;
-  if (stream.isTTY) process.on("SIGCONT", () => void resumed++);
+  if (stream.isTTY) {
+    process.on("SIGCONT", () => void resumed++);
+    giveSize(stream);
+  }
   // Without a listener a closed reader would crash the process even though write() has a callback.
   stream.on("error", () => {});
   return {
@@ -88,7 +91,7 @@ function outputOf(stream: NodeJS.WriteStream, matters: boolean): Output {
     isTTY: Boolean(stream.isTTY),
     terminal: stream.isTTY ? stream : undefined,
     get columns() {
-      return stream.isTTY ? stream.columns || 80 : Infinity;
+      return stream.isTTY ? stream.columns : Infinity;
     },
     get resumed() {
       return resumed;
@@ -97,6 +100,27 @@ function outputOf(stream: NodeJS.WriteStream, matters: boolean): Output {
       return closed;
     },
   };
+}
+
+/**
+ * A terminal whose size was never set (`script`, `ssh -tt`) says 0 columns and 0 rows: those who draw,
+ * ours and others', would divide by it and never end.
+ */
+function giveSize(stream: NodeJS.WriteStream): void {
+  for (const [side, usual] of [
+    ["columns", 80],
+    ["rows", 24],
+  ] as const) {
+    let size = stream[side];
+    Object.defineProperty(stream, side, {
+      get: () => size || usual,
+      set(now: number) {
+        size = now; // Node does, when the size changes
+      },
+      configurable: true,
+      enumerable: true,
+    });
+  }
 }
 
 const outputLost = (cause: Error) =>

@@ -24,10 +24,13 @@ export interface Ended {
 export function shell(
   script: string,
   env: Readonly<Record<string, string>>,
-  options: { readonly cwd?: string; readonly uid?: number } = {},
+  {
+    args = [],
+    ...options
+  }: { readonly cwd?: string; readonly uid?: number; readonly args?: readonly string[] } = {},
 ): { readonly child: ChildProcess; readonly ended: Promise<Ended> } {
   const functions = ["kb", "wf"].map((name) => `${name}() { "$NODE" "${bin(name)}" "$@"; }`);
-  const child = spawn("sh", ["-c", [...functions, script].join("\n")], {
+  const child = spawn("sh", ["-c", [...functions, script].join("\n"), "sh", ...args], {
     env: { PATH: process.env["PATH"], NODE: process.execPath, ...env },
     stdio: ["ignore", "pipe", "pipe"],
     ...options,

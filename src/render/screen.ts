@@ -40,7 +40,7 @@ export function screenOf(host: Host): { readonly host: Host; readonly screen: Sc
     host: { ...host, stderr },
     screen: {
       get rows() {
-        return host.stdout.terminal?.rows || usualRows;
+        return host.stdout.terminal?.rows ?? usualRows;
       },
       sleep: (ms, signal) => host.sleep(ms, signal),
       share(drawing) {
