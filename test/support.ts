@@ -58,6 +58,14 @@ const folders: string[] = [];
 // A folder may be made inside a test, where it is too late to say what is to happen after all.
 afterAll(() => Promise.all(folders.map((folder) => rm(folder, { recursive: true, force: true }))));
 
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
 function output(world: World, pieces: string[], heard?: (text: string) => void): Output {
   const decoder = new TextDecoder();
   return {
@@ -87,7 +95,7 @@ export async function cli(argv: readonly string[], world: World = {}): Promise<R
     cwd: process.cwd(),
     binFolder: undefined,
     pathSeparator: ":",
-    process: { pid: process.pid, isAlive: () => true },
+    process: { pid: process.pid, isAlive },
     stdin: {
       isTTY: world.tty ?? false,
       async *bytes() {
