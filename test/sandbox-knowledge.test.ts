@@ -386,3 +386,78 @@ test.each([
   const alone = await ask("GET", `/datasets/${kb}/documents/${document_id}`);
   expect(alone.doc_metadata?.[0]?.value).toBe(7);
 });
+
+describe.each(["1.14.2", "1.15.0"])("server %s", (server) => {
+  const newer = server === "1.15.0";
+
+  test("limits below 1, tags that have to match, and switches that are none", async () => {
+    const { ask, base } = await openTestSandbox({ server });
+    const first = await base("first");
+    const second = await base("second");
+    const tags = [];
+    for (const name of ["draft", "public"]) {
+      tags.push((await ask("POST", "/datasets/tags", { name })).id);
+    }
+    await ask("POST", "/datasets/tags/binding", { tag_ids: tags, target_id: first });
+    await ask("POST", "/datasets/tags/binding", { tag_ids: tags.slice(0, 1), target_id: second });
+
+    const rows = async (query: string) => {
+      const { status, data } = await ask("GET", `/datasets?${query}`);
+      return status === 200 ? data.length : status;
+    };
+    expect(await rows("limit=0")).toBe(newer ? 1 : 2);
+    expect(await rows("limit=-1")).toBe(newer ? 1 : 2);
+    const [draft, shown] = tags;
+    expect(await rows(`tag_ids=${draft}`)).toBe(2);
+    expect(await rows(`tag_ids=${draft}&tag_ids=${shown}`)).toBe(newer ? 1 : 2);
+    expect(await rows(`tag_ids=${draft}&tag_ids=${first}`)).toBe(newer ? 0 : 2);
+    expect(await rows("tag_ids=abc")).toBe(newer ? 500 : 0);
+    expect(await rows("include_all=maybe")).toBe(newer ? 400 : 2);
+    const [row] = (await ask("GET", "/datasets")).data;
+    expect(row && "maintainer" in row).toBe(newer);
+  });
+
+  test("pages of chunks and of child chunks", async () => {
+    const { ask, base, add } = await openTestSandbox({ server });
+    const kb = await base();
+    const path = `/datasets/${kb}/documents/${await add(kb, "a.md", "x")}/segments`;
+    const page = async (query: string) => (await ask("GET", `${path}?${query}`)).status;
+    const pages = ["page=abc", "limit=abc", "page=0", "limit=500", "status=bogus"];
+    expect(await Promise.all(pages.map(page))).toEqual(
+      newer ? [200, 200, 400, 200, 500] : [400, 400, 200, 200, 200],
+    );
+    const { data } = await ask("GET", path);
+    const children = await ask("GET", `${path}/${data[0]?.id}/child_chunks`);
+    expect(children).toMatchObject({ total: 0, total_pages: newer ? 1 : 0 });
+  });
+});
+
+test("unknown ids are passed over in silence", async () => {
+  const { ask, base, send } = await openTestSandbox();
+  const kb = await base();
+  const nobody = "0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e";
+  const none = { tag_ids: [nobody], target_id: kb };
+  const statuses = [
+    (await ask("PATCH", `/datasets/${kb}/documents/status/disable`, { document_ids: [nobody] }))
+      .status,
+    (await send("POST", "/datasets/tags/binding", none)).status,
+    (await send("POST", "/datasets/tags/unbinding", none)).status,
+    (await send("DELETE", `/datasets/${kb}/metadata/${nobody}`)).status,
+    // This one fails over its own answer.
+    (await ask("PATCH", `/datasets/${kb}/metadata/${nobody}`, { name: "x" })).status,
+  ];
+  expect(statuses).toEqual([200, 204, 204, 204, 400]);
+  expect((await ask("GET", `/datasets/${kb}/tags`)).total).toBe(0);
+});
+
+test("a file for a pipeline may be of any kind, and is refused without a word when too large", async () => {
+  const { ask } = await openTestSandbox();
+  const upload = (name: string, size: number) =>
+    ask("POST", "/datasets/pipeline/file-upload", fileForm(name, new Uint8Array(size)));
+  expect((await upload("a.exe", 2)).status).toBe(201);
+  expect(await upload("big.txt", 15 * 1024 * 1024 + 1)).toMatchObject({
+    status: 400,
+    code: "invalid_param",
+    message: "",
+  });
+});

@@ -10,7 +10,7 @@ import {
   update,
   updateChild,
 } from "../operations/chunks.ts";
-import { type Handler, on, Refused } from "./handler.ts";
+import { type Call, type Handler, on, Refused } from "./handler.ts";
 import {
   account,
   type ChildChunkRow,
@@ -20,8 +20,10 @@ import {
   removeSegments,
   type SegmentRow,
 } from "./knowledge-store.ts";
-import { pageFields, pageOf } from "./pages.ts";
-import { notFound } from "./refusals.ts";
+import { numberParam } from "./page-params.ts";
+import { type Page, pageFields, pageOf } from "./pages.ts";
+import { notFound, unforeseen } from "./refusals.ts";
+import { atLeast } from "./router.ts";
 import { addSegment, childAnswer, indexWords, segmentAnswer } from "./segments.ts";
 import { isFields } from "./validation.ts";
 import { keywordsIn } from "./words.ts";
@@ -90,11 +92,13 @@ export function chunkHandlers(room: KnowledgeRoom): readonly Handler[] {
   return [
     on(list, (input, call) => {
       const document = documentOf(room, input);
-      const page = pageOf(call.query, "SegmentListQuery");
-      const statuses = JSON.stringify(call.query.getAll("status"));
+      const page = chunkPageOf(call);
+      const wanted = call.query.getAll("status");
+      const newer = atLeast(call.version, "1.15.0");
+      if (newer && !wanted.every((each) => statuses.has(each))) throw unforeseen();
       const where = `document_id = ?1 AND (?2 IS NULL OR content LIKE '%' || ?2 || '%')
         AND (?3 = '[]' OR status IN (SELECT value FROM json_each(?3)))`;
-      const values = [document.id, input.keyword ?? null, statuses] as const;
+      const values = [document.id, input.keyword ?? null, JSON.stringify(wanted)] as const;
       const rows = store.all<SegmentRow>(
         `SELECT * FROM segments WHERE ${where} ORDER BY position LIMIT ?4 OFFSET ?5`,
         ...values,
@@ -187,7 +191,9 @@ export function chunkHandlers(room: KnowledgeRoom): readonly Handler[] {
       );
       const data = found.slice((page - 1) * limit, page * limit).map(childAnswer);
       const total = found.length;
-      return { json: { data, total, total_pages: Math.ceil(total / limit), page, limit } };
+      const least = atLeast(call.version, "1.15.0") ? 1 : 0;
+      const total_pages = Math.max(least, Math.ceil(total / limit));
+      return { json: { data, total, total_pages, page, limit } };
     }),
 
     on(createChild, (input) => {
@@ -249,6 +255,19 @@ function checkContent(
   if (doc_form !== "qa_model") return;
   if (!answer) throw refused("Answer is required");
   if (!answer.trim()) throw refused("Answer is empty");
+}
+
+const statuses = new Set(["waiting", "indexing", "completed", "error", "paused", "re_segment"]);
+
+/** Since 1.15 text counts as no number, and what is below 1 is refused (server §5). */
+function chunkPageOf(call: Call): Page {
+  if (!atLeast(call.version, "1.15.0")) return pageOf(call, "SegmentListQuery");
+  const query = new URLSearchParams(call.query);
+  for (const name of ["page", "limit"]) {
+    if (!/^-?\d+$/.test(query.get(name) ?? "")) query.delete(name);
+    numberParam(query, "SegmentListQuery", name, 1, [1, Infinity]);
+  }
+  return pageOf({ ...call, query }, "SegmentListQuery");
 }
 
 function wholeOr(text: string | null, otherwise: number): number {

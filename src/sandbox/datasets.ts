@@ -1,5 +1,5 @@
 import { create, list, remove, show, update } from "../operations/knowledge.ts";
-import { type Handler, on, Refused } from "./handler.ts";
+import { type Call, type Handler, on, Refused } from "./handler.ts";
 import {
   account,
   datasetOf,
@@ -10,8 +10,10 @@ import {
 } from "./knowledge-store.ts";
 import { builtInFields, fieldsOf } from "./metadata-values.ts";
 import { pageFields, pageOf } from "./pages.ts";
-import { invalidParam } from "./refusals.ts";
-import { seconds } from "./ids.ts";
+import { checkFlag } from "./page-params.ts";
+import { invalidParam, unforeseen } from "./refusals.ts";
+import { atLeast } from "./router.ts";
+import { isUuid, seconds } from "./ids.ts";
 import { answeredSettings, settingsOf } from "./search-settings.ts";
 import { tagsOf } from "./tags.ts";
 import { isFields } from "./validation.ts";
@@ -21,13 +23,21 @@ export function datasetHandlers(room: KnowledgeRoom): readonly Handler[] {
   const { store } = room;
   return [
     on(list, ({ keyword, tag_ids = [] }, call) => {
-      const page = pageOf(call.query, "DatasetListQuery");
-      const where = `(?1 IS NULL OR instr(lower(name), lower(?1)) > 0) AND (?2 = '[]' OR id IN
-        (SELECT dataset_id FROM tag_bindings WHERE tag_id IN (SELECT value FROM json_each(?2))))`;
-      const values = [keyword ?? null, JSON.stringify(tag_ids)] as const;
+      const page = pageOf(call, "DatasetListQuery");
+      checkFlag(call, "include_all", "DatasetListQuery");
+      const newer = atLeast(call.version, "1.15.0");
+      // The server hands the texts to its database, which takes UUIDs only.
+      if (newer && !tag_ids.every(isUuid)) throw unforeseen();
+      const distinct = [...new Set(tag_ids)];
+      // Any of the tags fits before 1.15, all have to since (server §5).
+      const least = newer ? distinct.length : Math.min(1, distinct.length);
+      const where = `(?1 IS NULL OR instr(lower(name), lower(?1)) > 0) AND ?3 <=
+        (SELECT count(*) FROM tag_bindings
+         WHERE dataset_id = datasets.id AND tag_id IN (SELECT value FROM json_each(?2)))`;
+      const values = [keyword ?? null, JSON.stringify(distinct), least] as const;
       const rows = store.all<DatasetRow>(
         `SELECT * FROM datasets WHERE ${where} ORDER BY created_at / 1000 DESC, id
-         LIMIT ?3 OFFSET ?4`,
+         LIMIT ?4 OFFSET ?5`,
         ...values,
         page.rows,
         page.offset,
@@ -36,11 +46,11 @@ export function datasetHandlers(room: KnowledgeRoom): readonly Handler[] {
         `SELECT count(*) AS total FROM datasets WHERE ${where}`,
         ...values,
       );
-      const data = rows.map((row) => datasetAnswer(room, row, true));
+      const data = rows.map((row) => datasetAnswer(room, row, true, call));
       return { json: { data, ...pageFields(page, rows.length, counted?.total ?? 0) } };
     }),
 
-    on(create, (input) => {
+    on(create, (input, call) => {
       checkText(input.name);
       if (store.get("SELECT id FROM datasets WHERE name = ?", input.name)) {
         const text = "The dataset name already exists. Please modify your dataset name.";
@@ -65,15 +75,15 @@ export function datasetHandlers(room: KnowledgeRoom): readonly Handler[] {
         now,
         now,
       );
-      return { json: datasetAnswer(room, datasetOf(room, id), null) };
+      return { json: datasetAnswer(room, datasetOf(room, id), null, call) };
     }),
 
-    on(show, ({ dataset_id }) => {
+    on(show, ({ dataset_id }, call) => {
       const dataset = datasetOf(room, dataset_id);
       const { members, permission } = dataset;
       return {
         json: {
-          ...datasetAnswer(room, dataset, true),
+          ...datasetAnswer(room, dataset, true, call),
           // Only here the server says how it will really search (server §6).
           retrieval_model_dict: answeredSettings({
             ...settingsOf(dataset),
@@ -111,7 +121,7 @@ export function datasetHandlers(room: KnowledgeRoom): readonly Handler[] {
         room.now(),
         dataset.id,
       );
-      const answer = datasetAnswer(room, datasetOf(room, dataset.id), null);
+      const answer = datasetAnswer(room, datasetOf(room, dataset.id), null, call);
       return { json: { ...answer, partial_member_list: members } };
     }),
 
@@ -139,6 +149,7 @@ function datasetAnswer(
   room: KnowledgeRoom,
   row: DatasetRow,
   embedding_available: true | null,
+  { version }: Call,
 ): object {
   const counts = room.store.get<Counts>(
     `SELECT count(*) AS documents, sum(word_count) AS words,
@@ -161,6 +172,7 @@ function datasetAnswer(
     document_count: documents,
     word_count: counts?.words ?? 0,
     created_by: account.id,
+    ...(atLeast(version, "1.15.0") && { maintainer: account.id }),
     author_name: account.name,
     created_at: seconds(row.created_at),
     updated_by: account.id,

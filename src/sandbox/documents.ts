@@ -51,7 +51,7 @@ export function documentHandlers(room: KnowledgeRoom): readonly Handler[] {
   return [
     on(list, ({ dataset_id, keyword, status }, call) => {
       const dataset = datasetOf(room, dataset_id);
-      const page = pageOf(call.query, "DocumentListQuery");
+      const page = pageOf(call, "DocumentListQuery");
       const wanted = shownStatuses.get(status ?? "") ?? null;
       // `%` and `_` of the keyword work as wildcards on the server, too (server §5).
       const where = `dataset_id = ?1 AND (?2 IS NULL OR name LIKE '%' || ?2 || '%')

@@ -48,15 +48,19 @@ export const addText = (room: KnowledgeRoom, name: string, text: string): Conten
   }),
 });
 
-/** Stores an uploaded file; throws what `refused` gives where the server would not take it. */
+/** Stores an uploaded file; throws what `refused` gives for one that is too large or of another kind. */
 export function addUpload(
   room: KnowledgeRoom,
   file: UploadedFile,
-  refused: (reason: "size" | "kind") => Refused,
+  refused: (reason: "size" | "kind") => Refused | undefined,
 ): Content {
   const extension = file.name.includes(".") ? (file.name.split(".").pop() ?? "").toLowerCase() : "";
-  if (!extensions.has(extension)) throw refused("kind");
-  if (file.bytes.byteLength > largest) throw refused("size");
+  const reasons = [
+    ...(extensions.has(extension) ? [] : ["kind" as const]),
+    ...(file.bytes.byteLength > largest ? ["size" as const] : []),
+  ];
+  const [refusal] = reasons.flatMap((reason) => refused(reason) ?? []);
+  if (refusal) throw refusal;
   const stored = {
     name: file.name,
     size: file.bytes.byteLength,

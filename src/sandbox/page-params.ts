@@ -1,3 +1,5 @@
+import type { Call } from "./handler.ts";
+import { atLeast } from "./router.ts";
 import { invalid } from "./validation.ts";
 
 /**
@@ -27,4 +29,14 @@ export function numberParam(
     throw refuse(`Input should be less than or equal to ${most}`, "less_than_equal");
   }
   return value;
+}
+
+const flagWords = new Set("true false 1 0 yes no on off t f y n".split(" "));
+
+/** Throws Refused for a switch of the query that is neither on nor off: since 1.15 (server §5). */
+export function checkFlag({ query, version }: Call, name: string, model: string): void {
+  const text = query.get(name);
+  if (text === null || !atLeast(version, "1.15.0") || flagWords.has(text.toLowerCase())) return;
+  const reason = "Input should be a valid boolean, unable to interpret input";
+  throw invalid(model, { field: name, reason, type: "bool_parsing", value: text });
 }

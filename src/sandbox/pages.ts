@@ -1,4 +1,6 @@
+import type { Call } from "./handler.ts";
 import { numberParam } from "./page-params.ts";
+import { atLeast } from "./router.ts";
 
 /** A page as the knowledge lists cut it. */
 export interface Page {
@@ -10,12 +12,13 @@ export interface Page {
 }
 
 /** Page and limit of a query with the server's quirks; text there is refused (server §5). */
-export function pageOf(query: URLSearchParams, model: string): Page {
+export function pageOf({ query, version }: Call, model: string): Page {
   const anything = [-Infinity, Infinity] as const;
   const page = numberParam(query, model, "page", 1, anything);
   const limit = numberParam(query, model, "limit", 20, anything);
-  // A limit below 1 gives twenty rows and is echoed all the same; above 100 it is cut silently.
-  const rows = limit < 1 ? 20 : Math.min(limit, 100);
+  // A limit below 1 gives other rows and is echoed all the same; above 100 it is cut silently.
+  const least = atLeast(version, "1.15.0") ? 1 : 20;
+  const rows = limit < 1 ? least : Math.min(limit, 100);
   return { page, limit, rows, offset: (Math.max(page, 1) - 1) * rows };
 }
 

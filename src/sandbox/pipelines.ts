@@ -3,6 +3,7 @@ import { plugins, run, runNode, uploadFile } from "../operations/pipeline.ts";
 import { type Handler, on, Refused } from "./handler.ts";
 import { addUpload, fileOf } from "./knowledge-files.ts";
 import { account, type KnowledgeRoom } from "./knowledge-store.ts";
+import { checkFlag } from "./page-params.ts";
 import { invalidParam } from "./refusals.ts";
 
 const modelTypes = ["text-embedding", "rerank", "llm", "tts", "speech2text", "moderation"];
@@ -15,7 +16,8 @@ export const pipelineHandlers = (room: KnowledgeRoom): readonly Handler[] => [
     return { json: { data: [] } };
   }),
 
-  on(plugins, () => {
+  on(plugins, (_input, call) => {
+    checkFlag(call, "is_published", "DatasourcePluginsQuery");
     throw withoutPipeline();
   }),
   on(runNode, () => {
@@ -29,10 +31,9 @@ export const pipelineHandlers = (room: KnowledgeRoom): readonly Handler[] => [
     if (files.size > 1) throw new Refused(400, "too_many_files", "Only one file is allowed.");
     const file = files.get("file");
     if (!file?.name) throw new Refused(400, "no_file_uploaded", "Please upload your file.");
+    // Any kind is taken; the size is refused without a word (server §3).
     const { file_id } = addUpload(room, file, (reason) =>
-      reason === "size"
-        ? new Refused(413, "file_too_large", "")
-        : new Refused(415, "unsupported_file_type", "File type not allowed."),
+      reason === "size" ? invalidParam("") : undefined,
     );
     const stored = fileOf(room, file_id);
     return {

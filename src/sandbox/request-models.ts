@@ -35,7 +35,11 @@ const models: Readonly<Record<string, Model>> = {
     body: "HitTestingPayload",
     fields: { query: { kind: "text", required, length: [0, 250] } },
   },
-  createDocumentFromText: { body: "DocumentTextCreatePayload", fields: { process_rule } },
+  // A name that is too long is cut, not refused.
+  createDocumentFromText: {
+    body: "DocumentTextCreatePayload",
+    fields: { process_rule, name: { kind: "text", required } },
+  },
   createDocumentFromFile: { body: "KnowledgeConfig", fields: { process_rule } },
   updateDocumentByText: { body: "DocumentTextUpdate", fields: { process_rule } },
   updateDocument: { body: "KnowledgeConfig", fields: { process_rule } },
