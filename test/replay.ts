@@ -32,11 +32,93 @@ export interface Replayed {
   readonly body: unknown;
 }
 
-/** The exchanges of one recorded file, in order. */
-export function recording(name: string): readonly Exchange[] {
+/** One recorded file: the version of the server that answered, and the exchanges in order. */
+export interface Recording {
+  readonly server_version: string;
+  readonly exchanges: readonly Exchange[];
+}
+
+export function recording(name: string): Recording {
   const file = readFileSync(new URL(`recordings/${name}.json`, import.meta.url), "utf8");
-  // The files are ours and never change.
-  return (JSON.parse(file) as { readonly exchanges: readonly Exchange[] }).exchanges;
+  return JSON.parse(file) as Recording; // the files are ours and never change
+}
+
+/** Files that the sandbox is asked again, in groups that one server answered, by the side they ask. */
+export const scenes = {
+  knowledge: [
+    ["knowledge", "metadata", "tags", "deletion"],
+    ["errors"],
+    ["hierarchy"],
+    ["persistence"],
+    ["pipeline"],
+    ["download"],
+    ["child-chunks"],
+    ["older-1.12.1"],
+    ["models"],
+    ["high-quality"],
+    ["switch-model"],
+    ["model-change"],
+    ["qa-model"],
+    ["parent-child"],
+    ["parent-child-rules"],
+    ["pipeline-run"],
+    ["1.15/changed-errors"],
+    ["1.15/changed-knowledge"],
+    ["1.15/knowledge-more"],
+    ["1.15/chunks-more"],
+    ["1.15/pipeline"],
+    ["1.15/uploads"],
+    ["1.15/misc"],
+  ],
+  apps: [
+    ["app", "runs", "chat", "inputs", "streams", "streams-more", "ordering"],
+    ["runs-model"],
+    ["runs-model-attach"],
+    ["retry-stop"],
+    ["chat-model"],
+    ["chatflow-model"],
+    ["completion"],
+    ["agent"],
+    ["audio"],
+    ["annotation-reply"],
+    ["1.15/changed-app", "1.15/changed-runs", "1.15/changed-chat"],
+    ["1.15/changed-streams"],
+    ["1.15/changed-streams-more"],
+    ["1.15/dead-listener"],
+    ["1.15/dead-starter"],
+    ["1.15/forms"],
+    ["1.15/ordering"],
+    ["1.15/start-refused"],
+    ["1.15/stop"],
+    ["1.15/two-forms"],
+    ["1.15/two-forms-at-once"],
+    ["1.15/two-forms-lost"],
+    ["1.15/misc"],
+    ["1.15/uploads"],
+    ["model-change"],
+  ],
+} as const satisfies Record<string, readonly (readonly string[])[]>;
+
+/** Files whose exchanges are shared between the sides, by the key that was sent. */
+const shared = new Set(["model-change", "1.15/misc", "1.15/uploads"]);
+
+/** Why exchanges are not asked: file → title → reason. `*` is every title that is not named. */
+export type Unplayed = Readonly<Record<string, Readonly<Record<string, string>>>>;
+
+/** For titles beside a `*`: these are asked all the same. */
+export const asked = "";
+
+/** The exchanges of a file that belong to a side, with `file: title`, and why one is not asked. */
+export function played(side: keyof typeof scenes, file: string, unplayed: Unplayed) {
+  return recording(file)
+    .exchanges.filter(({ request }) => {
+      const app = request?.headers["Authorization"]?.startsWith("Bearer app-") ?? false;
+      return !shared.has(file) || app === (side === "apps");
+    })
+    .map((exchange) => {
+      const why = unplayed[file]?.[exchange.title] ?? unplayed[file]?.["*"] ?? asked;
+      return { name: `${file}: ${exchange.title}`, file, exchange, why };
+    });
 }
 
 const uuid = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/;

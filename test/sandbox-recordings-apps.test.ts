@@ -3,14 +3,18 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Sandbox, startSandbox } from "../src/sandbox/server.ts";
 import { manualClock, type ManualClock } from "./manual-clock.ts";
 import {
+  asked,
   compared,
   differences,
   eventsIn,
   type Exchange,
   type Ids,
+  played,
   recording,
   type Replayed,
   resend,
+  scenes,
+  type Unplayed,
 } from "./replay.ts";
 
 /** Applications of the recorder that go by another name here. */
@@ -19,17 +23,114 @@ const renamed: Readonly<Record<string, string>> = {
   "increment-loop-with-break-condition-workflow": "loop",
 };
 
-/** Exchanges that are not asked, and why. */
-const exceptions: Readonly<Record<string, string>> = {
-  "run of iteration_flatten_output_enabled_workflow":
-    "recorded while the code runner was down; streams-more has the run that works",
-  "run of array_iteration_formatting_workflow":
-    "recorded while the code runner was down; streams-more has the run that works",
-  "iteration: array_iteration_formatting_workflow":
-    "a second iteration like the one of the application batch",
-  "run of conditional_hello_branching_workflow": "the sandbox has no application that branches",
-  "chatflow with iteration and conversation variable": "the sandbox has no chatflow that iterates",
+const codeRunnerDown =
+  "recorded while the code runner was down; streams-more has the run that works";
+
+const needsModels = "needs models";
+const notYet = "what 1.15 does differently here is not played yet";
+
+/** Why exchanges are not asked, and how many there are: that number may only fall. */
+const unplayed: Unplayed = {
+  streams: {
+    "run of iteration_flatten_output_enabled_workflow": codeRunnerDown,
+    "run of array_iteration_formatting_workflow": codeRunnerDown,
+    "run of conditional_hello_branching_workflow": "the sandbox has no application that branches",
+  },
+  "streams-more": {
+    "iteration: array_iteration_formatting_workflow":
+      "a second iteration like the one of the application batch",
+    "chatflow with iteration and conversation variable":
+      "the sandbox has no chatflow that iterates",
+  },
+  "1.15/changed-app": {
+    "*": notYet,
+  },
+  "1.15/changed-chat": {
+    "*": notYet,
+  },
+  "1.15/changed-runs": {
+    "*": notYet,
+  },
+  "1.15/changed-streams": {
+    "*": notYet,
+    "run that fails, streaming": asked,
+    "stop with the task id": asked,
+  },
+  "1.15/changed-streams-more": {
+    "*": notYet,
+  },
+  "1.15/dead-listener": {
+    "*": notYet,
+  },
+  "1.15/dead-starter": {
+    "*": notYet,
+  },
+  "1.15/forms": {
+    "*": notYet,
+  },
+  "1.15/misc": {
+    "*": notYet,
+  },
+  "1.15/ordering": {
+    "page 6": notYet,
+  },
+  "1.15/start-refused": {
+    "unknown file, streaming": notYet,
+    "required input missing, streaming": notYet,
+    "choice not in the list, streaming": notYet,
+    "chat: unknown file, streaming": notYet,
+    "logs after it": notYet,
+  },
+  "1.15/stop": {
+    "*": notYet,
+    "stop 1": asked,
+    "stop 3": asked,
+    "stop 5": asked,
+  },
+  "1.15/two-forms": {
+    "*": notYet,
+  },
+  "1.15/two-forms-at-once": {
+    "*": notYet,
+  },
+  "1.15/two-forms-lost": {
+    "*": notYet,
+  },
+  "1.15/uploads": {
+    "*": notYet,
+  },
+  agent: {
+    "*": needsModels,
+  },
+  "annotation-reply": {
+    "*": needsModels,
+  },
+  audio: {
+    "*": needsModels,
+  },
+  "chat-model": {
+    "*": needsModels,
+  },
+  "chatflow-model": {
+    "*": needsModels,
+  },
+  completion: {
+    "*": needsModels,
+  },
+  "model-change": {
+    "*": needsModels,
+  },
+  "retry-stop": {
+    "*": needsModels,
+  },
+  "runs-model": {
+    "*": needsModels,
+  },
+  "runs-model-attach": {
+    "*": needsModels,
+  },
 };
+const expectedUnplayed = 434;
 
 /** Streams stand where they ended. These began earlier: title of the stream → before which title. */
 const beganBefore: Readonly<Record<string, string>> = {
@@ -50,7 +151,7 @@ const withQuery = new Set(["loop", "batch"]);
 
 let clock: ManualClock;
 let sandbox: Sandbox;
-const ids: Ids = new Map();
+let ids: Ids = new Map();
 /** Streams that are open, by title. */
 const open = new Map<string, Stream>();
 
@@ -61,37 +162,51 @@ interface Stream {
   readonly leave: () => Promise<void>;
 }
 
-// One server for all, as it was when they were recorded: chat.json asks for an end user of runs.json.
-beforeAll(async () => {
-  clock = manualClock();
-  sandbox = await startSandbox({ clock, folder: null });
-});
-afterAll(() => sandbox.stop());
+const all = scenes.apps.map((files) => ({
+  name: files.join(", "),
+  version: recording(files[0]).server_version,
+  exchanges: files.flatMap((file) => played("apps", file, unplayed)),
+}));
 
-describe.each(["app", "runs", "chat", "inputs", "streams", "streams-more", "ordering"])(
-  "%s",
-  (file) => {
-    const exchanges = recording(file).filter(({ title }) => !(title in exceptions));
-    test.each(exchanges)("$title", async (exchange) => {
-      await prepare(exchange);
-      for (const other of exchanges) {
-        if (beganBefore[other.title] !== exchange.title) continue;
-        await begin(other);
-        await learnEarly(other);
-      }
-      expect(await replayed(exchange)).toEqual([]);
-    });
-  },
-);
+const any = all.filter(({ exchanges }) => exchanges.some(({ why }) => why === asked));
+
+describe.each(any)("$name", ({ version, exchanges }) => {
+  const wanted = exchanges.filter(({ why }) => why === asked);
+  // One server for all of a group, as it was when they were recorded: chat.json asks for an end
+  // user of runs.json.
+  beforeAll(async () => {
+    clock = manualClock();
+    ids = new Map();
+    open.clear();
+    sandbox = await startSandbox({ clock, folder: null, server: version });
+  });
+  afterAll(() => sandbox.stop());
+
+  test.each(wanted.map((each) => [each.name, each] as const))("%s", async (_, each) => {
+    await prepare(each.exchange);
+    for (const { file, exchange } of wanted) {
+      if (file !== each.file || beganBefore[exchange.title] !== each.exchange.title) continue;
+      await begin(exchange);
+      await learnEarly(exchange);
+    }
+    expect(await replayed(each.exchange)).toEqual([]);
+  });
+});
+
+test("no more recorded exchanges are left out than are known", () => {
+  const left = all.flatMap(({ exchanges }) => exchanges).filter(({ why }) => why !== asked);
+  console.log(`${left.length} recorded exchanges of the application side are not asked`);
+  expect(left.length).toBe(expectedUnplayed); // when it has fallen: write the lower number
+});
 
 async function replayed(exchange: Exchange): Promise<string[]> {
-  const asked = ours(exchange);
+  const sent = ours(exchange);
   if (exchange.response.chunks === undefined) {
-    return compared(asked, await resend(asked, sandbox.origin, ids), ids);
+    return compared(sent, await resend(sent, sandbox.origin, ids), ids);
   }
   if (!open.has(exchange.title)) await begin(exchange);
   const answer = await finished(exchange);
-  const found = compared(asked, answer, ids);
+  const found = compared(sent, answer, ids);
   return withQuery.has(appIn(exchange)) ? found.filter((text) => !addsQuery.test(text)) : found;
 }
 

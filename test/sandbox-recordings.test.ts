@@ -1,19 +1,89 @@
 /** The recorded exchanges of the knowledge side, asked of the sandbox again. */
+import { readdirSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { parseFault } from "../src/sandbox/faults.ts";
 import { type Sandbox, startSandbox } from "../src/sandbox/server.ts";
 import { manualClock, type ManualClock } from "./manual-clock.ts";
-import { compared, type Ids, recording, resend } from "./replay.ts";
+import {
+  asked,
+  compared,
+  type Ids,
+  played,
+  recording,
+  resend,
+  scenes,
+  type Unplayed,
+} from "./replay.ts";
 
-/** Exchanges that are not asked: `file: title` → why. */
-const exceptions: Readonly<Record<string, string>> = {
-  "knowledge: create by file, 16 MB of text (body not recorded)":
-    "the request was not recorded; sandbox-knowledge.test.ts sends one",
-  "older-1.12.1: run, streaming": "runs of old servers are not played",
-  "older-1.12.1: run detail": "runs of old servers are not played",
-  "older-1.12.1: run that fails, streaming": "runs of old servers are not played",
-  "older-1.12.1: logs": "there is no run of an old server to be listed",
+const needsModels = "needs models";
+const notYet = "what 1.15 does differently here is not played yet";
+
+/** Why exchanges are not asked, and how many there are: that number may only fall. */
+const unplayed: Unplayed = {
+  knowledge: {
+    "create by file, 16 MB of text (body not recorded)":
+      "the request was not recorded; sandbox-knowledge.test.ts sends one",
+  },
+  "older-1.12.1": {
+    "run, streaming": "runs of old servers are not played",
+    "run detail": "runs of old servers are not played",
+    "run that fails, streaming": "runs of old servers are not played",
+    logs: "there is no run of an old server to be listed",
+  },
+  "1.15/changed-knowledge": {
+    "*": notYet,
+  },
+  "1.15/chunks-more": {
+    "*": notYet,
+  },
+  "1.15/knowledge-more": {
+    "*": notYet,
+    "list by unknown tag": asked,
+    "list by known and unknown tag": asked,
+    "update, unknown knowledge base": asked,
+  },
+  "1.15/misc": {
+    "*": notYet,
+  },
+  "1.15/pipeline": {
+    "*": notYet,
+    "upload a file": asked,
+  },
+  "1.15/uploads": {
+    "*": notYet,
+  },
+  "high-quality": {
+    "*": needsModels,
+    "create economy with an embedding model": asked,
+    "create without technique, with an embedding model": asked,
+  },
+  "model-change": {
+    "*": needsModels,
+    "models of kind llm, provider without credentials": asked,
+  },
+  models: {
+    "*": needsModels,
+    "models with an application key": asked,
+  },
+  "parent-child": {
+    "*": needsModels,
+  },
+  "parent-child-rules": {
+    "*": needsModels,
+  },
+  "pipeline-run": {
+    "*": needsModels,
+    "upload a file": asked,
+    "upload a second file": asked,
+  },
+  "qa-model": {
+    "*": needsModels,
+  },
+  "switch-model": {
+    "*": needsModels,
+    "create economy": asked,
+  },
 };
+const expectedUnplayed = 367;
 
 const sameSecond =
   "the order of knowledge bases of one second is that of their ids, which is chance";
@@ -47,44 +117,48 @@ let clock: ManualClock;
 let sandbox: Sandbox;
 let ids: Ids;
 
-describe.each([
-  [
-    "knowledge, then what was asked of the same server",
-    ["knowledge", "metadata", "tags", "deletion"],
-  ],
-  ["errors", ["errors"]],
-  ["hierarchy", ["hierarchy"]],
-  ["persistence", ["persistence"]],
-  ["pipeline", ["pipeline"]],
-  ["download", ["download"]],
-  ["child-chunks", ["child-chunks"]],
-  ["older-1.12.1", ["older-1.12.1"]],
-])("%s", (_name, files) => {
+const all = scenes.knowledge.map((files) => ({
+  name: files.join(", "),
+  version: recording(files[0]).server_version,
+  exchanges: files.flatMap((file) =>
+    played("knowledge", file, unplayed).map((each, at) => ({ ...each, first: at === 0 })),
+  ),
+}));
+
+const any = all.filter(({ exchanges }) => exchanges.some(({ why }) => why === asked));
+
+describe.each(any)("$name", ({ version, exchanges }) => {
   beforeAll(async () => {
     clock = manualClock();
     ids = new Map();
-    const older = files.some((file) => file.startsWith("older"));
-    const faults = older ? [parseFault("* * version=1.12.1")] : [];
-    sandbox = await startSandbox({ clock, folder: null, faults });
+    sandbox = await startSandbox({ clock, folder: null, server: version });
   });
   afterAll(() => sandbox.stop());
 
-  const exchanges = files.flatMap((file) =>
-    recording(file).map((exchange, at) => {
-      const before = at === 0 ? unrecorded[file] : undefined;
-      return [`${file}: ${exchange.title}`, exchange, before] as const;
-    }),
-  );
-  test.each(exchanges.filter(([name]) => !(name in exceptions)))(
-    "%s",
-    async (name, exchange, before) => {
-      await before?.();
-      await clock.advance(atOnce.has(name) ? 50 : 1000);
-      const [tolerable] = tolerated[name] ?? [];
-      const found = compared(exchange, await resend(exchange, sandbox.origin, ids), ids);
-      expect(found.filter((difference) => !tolerable?.test(difference))).toEqual([]);
-    },
-  );
+  const wanted = exchanges.filter(({ why }) => why === asked);
+  test.each(wanted.map((each) => [each.name, each] as const))("%s", async (name, each) => {
+    if (each.first) await unrecorded[each.file]?.();
+    await clock.advance(atOnce.has(name) ? 50 : 1000);
+    const [tolerable] = tolerated[name] ?? [];
+    const { exchange } = each;
+    const found = compared(exchange, await resend(exchange, sandbox.origin, ids), ids);
+    expect(found.filter((difference) => !tolerable?.test(difference))).toEqual([]);
+  });
+});
+
+test("no more recorded exchanges are left out than are known", () => {
+  const left = all.flatMap(({ exchanges }) => exchanges).filter(({ why }) => why !== asked);
+  console.log(`${left.length} recorded exchanges of the knowledge side are not asked`);
+  expect(left.length).toBe(expectedUnplayed); // when it has fallen: write the lower number
+});
+
+test("every recorded file is asked, on one side or both", () => {
+  const folder = new URL("recordings", import.meta.url);
+  const files = readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .filter((file) => file.endsWith(".json"))
+    .map((file) => file.replaceAll("\\", "/").replace(/\.json$/, ""));
+  const played = new Set<string>([...scenes.knowledge, ...scenes.apps].flat());
+  expect(files.filter((file) => !played.has(file))).toEqual([]);
 });
 
 /** What the recorder did before it kept exchanges: file → makes it, and learns its ids. */
