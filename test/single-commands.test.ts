@@ -222,3 +222,152 @@ test("a list shows the knowledge bases that some members see, as names find them
   await server.cli(["kb", "list", "--no-include-all"]);
   expect(server.seen[1]?.path).toContain("include_all=false");
 });
+
+describe("success is only said of what happened", () => {
+  const unknown = `"${nobody}" not found`;
+  test.each<[string, () => string[]]>([
+    ["doc disable", () => ["kb", "doc", "disable", kb, "a.md", nobody]],
+    ["doc enable", () => ["kb", "doc", "enable", kb, nobody]],
+    ["doc archive", () => ["kb", "doc", "archive", kb, nobody]],
+    ["doc unarchive", () => ["kb", "doc", "unarchive", kb, nobody]],
+    ["tag bind", () => ["kb", "tag", "bind", kb, nobody]],
+    ["tag unbind", () => ["kb", "tag", "unbind", kb, nobody]],
+    ["metadata delete", () => ["kb", "metadata", "delete", kb, nobody, "--yes"]],
+    ["metadata rename", () => ["kb", "metadata", "rename", kb, nobody, "X"]],
+    ["metadata set", () => ["kb", "metadata", "set", kb, nobody, "--set", "num=7"]],
+  ])("%s of an unknown id ends with 3, names it and changes nothing", async (_, line) => {
+    server.seen.length = 0;
+    const ran = await server.cli(line());
+    expect(ran.err).toContain(unknown);
+    expect(ran.exit).toBe(3);
+    expect(ran.out).toBe("");
+    expect(writes()).toEqual([]);
+  });
+
+  test("--if-exists takes an unknown field for deleted", async () => {
+    const ran = await server.cli(["kb", "metadata", "delete", kb, nobody, "--yes", "--if-exists"]);
+    expect(ran).toMatchObject({ exit: 0, out: "" });
+  });
+
+  test("a known id costs one read, a name none beside its look-up", async () => {
+    const id = (
+      await server.cli(["kb", "doc", "list", kb, "--keyword", "a.md", "-o", "name"])
+    ).out.trim();
+    server.seen.length = 0;
+    expect((await server.cli(["kb", "doc", "disable", kb, id])).exit).toBe(0);
+    expect(server.seen.map(({ method }) => method)).toEqual(["GET", "PATCH"]);
+    server.seen.length = 0;
+    expect((await server.cli(["kb", "doc", "enable", kb, "a.md"])).exit).toBe(0);
+    expect(server.seen.map(({ method }) => method)).toEqual(["GET", "PATCH"]);
+    server.seen.length = 0;
+    expect((await server.cli(["kb", "doc", "enable", kb, nobody, "--dry-run"])).exit).toBe(0);
+    expect(server.seen).toEqual([]);
+  });
+
+  test("of more than twenty ids the list is read instead", async () => {
+    const ids = Array.from({ length: 21 }, (_, at) => `${nobody.slice(0, -2)}${at + 10}`);
+    server.seen.length = 0;
+    const ran = await server.cli(["kb", "doc", "enable", kb, ...ids]);
+    expect(ran.exit).toBe(3);
+    expect(server.seen).toHaveLength(1);
+  });
+});
+
+describe("several things in one command", () => {
+  const add = (...names: string[]) =>
+    Promise.all(names.map((name) => made("kb", "doc", "add", kb, name, "--text", name)));
+  const left = async () =>
+    (await server.cli(["kb", "doc", "list", kb, "--all", "--jq", ".[].name"])).out;
+
+  test("all are tried, each is named, and 10 ends it when some failed", async () => {
+    await add("x1.md", "x2.md");
+    const ran = await server.cli([
+      "kb",
+      "doc",
+      "delete",
+      kb,
+      "x1.md",
+      nobody,
+      "nowhere.md",
+      "x2.md",
+      "--yes",
+    ]);
+    expect(ran.exit).toBe(10);
+    const rows = ran.out
+      .trim()
+      .split("\n")
+      .map((line) => line.split("\t").slice(0, 2));
+    expect(rows).toEqual([
+      ["x1.md", "ok"],
+      [nobody, "failed"],
+      ["nowhere.md", "failed"],
+      ["x2.md", "ok"],
+    ]);
+    expect(ran.err).toContain(`2 of 4 failed: doc "${nobody}": `);
+    expect(await left()).not.toMatch(/x1|x2/);
+  });
+
+  test("where all fail alike, their exit code ends it; JSON has every one", async () => {
+    const ran = await server.cli([
+      "kb",
+      "doc",
+      "delete",
+      kb,
+      nobody,
+      "nowhere.md",
+      "--yes",
+      "-o",
+      "json",
+    ]);
+    expect(ran.exit).toBe(3);
+    expect(JSON.parse(ran.out)).toMatchObject([
+      { name: nobody, status: "failed" },
+      { name: "nowhere.md", status: "failed" },
+    ]);
+    expect(JSON.parse(ran.err)).toMatchObject({ error: { changed: "nothing" } });
+  });
+
+  test("one alone fails as it is, and prints nothing", async () => {
+    const ran = await server.cli(["kb", "doc", "delete", kb, nobody, "--yes"]);
+    expect(ran).toMatchObject({ exit: 3, out: "" });
+    await add("y0.md");
+    expect(await server.cli(["kb", "doc", "delete", kb, "y0.md", "--yes"])).toMatchObject({
+      exit: 0,
+      out: "",
+    });
+  });
+
+  test("--if-exists skips those that are missing, not the others", async () => {
+    await add("y1.md", "y2.md");
+    const line = [
+      "kb",
+      "doc",
+      "delete",
+      kb,
+      "y1.md",
+      "nowhere.md",
+      nobody,
+      "y2.md",
+      "--yes",
+      "--if-exists",
+    ];
+    const ran = await server.cli(line);
+    expect(ran.exit, ran.err).toBe(0);
+    const words = ran.out
+      .trim()
+      .split("\n")
+      .map((row) => row.split("\t")[1]);
+    expect(words).toEqual(["ok", "skipped", "skipped", "ok"]);
+    expect(await left()).not.toMatch(/y1|y2/);
+  });
+
+  test("what meets all of them ends it at once", async () => {
+    await add("z1.md", "z2.md");
+    server.sandbox.setFaults([parseFault("DELETE * status=401")]);
+    const ran = await server.cli(["kb", "doc", "delete", kb, "z1.md", "z2.md", "--yes"]);
+    server.sandbox.setFaults([]);
+    expect(ran.exit).toBe(4);
+    expect(ran.out.trim().split("\n")).toHaveLength(1);
+    expect(ran.err).toContain("1 not sent");
+  });
+});

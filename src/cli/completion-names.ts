@@ -121,6 +121,8 @@ async function read(
     rows: (list: AnyOperation, wanted: Values) => session.rows(list, wanted, { limit: Infinity }),
     one: (show: AnyOperation, wanted: Values) => session.call(show, wanted),
     trace: () => Promise.resolve(),
+    notice: () => Promise.resolve(),
+    checks: false,
   };
   const scope =
     lists[noun].within && within !== undefined

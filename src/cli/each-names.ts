@@ -124,6 +124,8 @@ function lookupFor(
       return known;
     },
     trace: (level, text) => session.context.trace(level, text),
+    notice: (text) => session.context.notice(text),
+    checks: !session.context.asked.dryRun,
   });
 }
 

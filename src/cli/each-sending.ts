@@ -1,7 +1,7 @@
 import type { Lanes } from "../api/lanes.ts";
 import type { Values } from "../api/request.ts";
+import { meetsAll } from "../commands/several.ts";
 import { ApiError, CliError, reasonOf, signalKinds } from "../errors.ts";
-import type { FailureKind } from "../errors.ts";
 import { retryOf } from "../operations/operation.ts";
 import type { AnyOperation } from "../operations/operation.ts";
 import type { Command } from "./command.ts";
@@ -262,22 +262,6 @@ const thingIn = ({ positionals }: Command, input: Values): string | null =>
   positionals
     .flatMap(({ name }) => input[name])
     .findLast((value): value is string => typeof value === "string" && isUuid(value)) ?? null;
-
-const always: ReadonlySet<FailureKind> = new Set([
-  "unsupported",
-  ...Object.values(signalKinds),
-  "deadline",
-]);
-
-/** Would every further row meet the same? A wrong key, a used up quota, no server. */
-function meetsAll(error: CliError): boolean {
-  const status = error instanceof ApiError ? error.refusal.status : undefined;
-  const { changed, retryable } = error.told;
-  if (always.has(error.kind)) return true;
-  if (error.kind === "auth") return status !== 403; // one knowledge base may be closed to the key
-  if (error.kind === "limited") return status === 403 || !retryable;
-  return error.kind === "network" && changed === "nothing";
-}
 
 /** Resolves when the outcome is in the journal. What is unknown stays noted as sent. */
 function noted(journal: Journal, { row, status, id }: Outcome): Promise<void> {

@@ -173,7 +173,7 @@ export async function resolvedInput(
     (noun ?? listed) !== undefined && input[name] !== undefined;
   if (!Object.entries(command.params).some(isNamed)) return known;
   // Loaded where something is named: it brings the lists of a whole program along.
-  const { fromObject, objectOf, resolve, titleOf } = await import("./names.ts");
+  const { fromObject, needKnown, objectOf, resolve, titleOf } = await import("./names.ts");
   const behind = new Map<Noun | Listed, Resolved>();
   for (const [name, param] of Object.entries(command.params)) {
     const value = input[name];
@@ -181,9 +181,11 @@ export async function resolvedInput(
     if (noun === undefined || value === undefined) continue;
     const fills = Object.entries(param.fills ?? {});
     if (fills.length > 0 && fills.every(([other]) => input[other] !== undefined)) continue;
+    const unseen: string[] = [];
     const resolveOne = async (text: unknown) => {
       const resolved = await resolve(noun, String(text), known, lookup);
       behind.set(noun, resolved);
+      if (resolved.object === undefined) unseen.push(resolved.id);
       return resolved.id;
     };
     if (Array.isArray(value)) {
@@ -191,6 +193,9 @@ export async function resolvedInput(
       for (const item of value) ids.push(await resolveOne(item));
       known[name] = ids;
     } else known[name] = await resolveOne(value);
+    if (param.exists && lookup.checks && param.noun) {
+      await needKnown(param.noun, unseen, known, lookup);
+    }
     for (const [other, field] of fills) {
       const filling = valueAt(behind.get(noun)?.object, field);
       if (known[other] !== undefined || filling === undefined) continue;

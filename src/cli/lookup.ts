@@ -6,6 +6,9 @@ export interface Lookup {
   rows(row: AnyOperation, input: Readonly<Record<string, unknown>>): AsyncIterable<unknown>;
   one(row: AnyOperation, input: Readonly<Record<string, unknown>>): Promise<unknown>;
   trace(level: 1, text: string): Promise<void>;
+  notice(text: string): Promise<void>;
+  /** Are ids looked up whose absence the server does not tell? A dry run sends no read for an id. */
+  readonly checks: boolean;
 }
 
 /** Look-ups of names through a session; each full list is read once. */
@@ -26,6 +29,8 @@ export function lookupOf(session: Session): Lookup {
     },
     one: (row, input) => session.call(row, input),
     trace: (level, text) => session.context.trace(level, text),
+    notice: (text) => session.context.notice(text),
+    checks: !session.context.asked.dryRun,
   };
 }
 

@@ -1,4 +1,4 @@
-import { CliError } from "../errors.ts";
+import { ApiError, CliError } from "../errors.ts";
 import { isObject, valueAt } from "../json.ts";
 import * as documents from "../operations/documents.ts";
 import * as knowledge from "../operations/knowledge.ts";
@@ -136,7 +136,7 @@ export async function resolve(
     throw new CliError(
       "not-found",
       `there is no ${title} called ${JSON.stringify(shortened(name))}`,
-      { changed: "nothing", hint: whereToLook(listing, listed) },
+      { changed: "nothing", hint: whereToLook(listing, listed, known) },
     );
   }
   if (found.length > 1) {
@@ -180,13 +180,92 @@ async function* thingsOf(
 const mostNames = 20;
 
 /** Where a name that nobody has can be found; the names themselves where all were read. */
-function whereToLook({ row, inside, title }: Listing, names: readonly unknown[]): string {
+function whereToLook(
+  listing: Listing,
+  names: readonly unknown[],
+  known: Readonly<Record<string, unknown>>,
+): string {
+  const { inside, title } = listing;
   if (!inside)
-    return `names must match exactly, capitals too; list them with \`${row.command ?? ""}\``;
+    return `names must match exactly, capitals too; list them with \`${listLine(listing, known)}\``;
   if (names.length === 0) return `the workspace has no active ${title}`;
   const more = names.length > mostNames ? ` and ${names.length - mostNames} more` : "";
   return `there are: ${names.slice(0, mostNames).join(", ")}${more}`;
 }
+
+/** More ids than this, and their whole list is read instead of each of them. */
+const singleReads = 20;
+
+/**
+ * Refuses ids that the server does not know, where it would say nothing of them. Throws not-found
+ * that names each. Where they cannot be looked up, that is said and the server has its say.
+ */
+export async function needKnown(
+  noun: Noun,
+  ids: readonly string[],
+  known: Readonly<Record<string, unknown>>,
+  lookup: Lookup,
+): Promise<void> {
+  if (ids.length === 0) return;
+  const listing = listings[noun];
+  let unknown: readonly string[];
+  try {
+    unknown = await unknownAmong(ids, listing, known, lookup);
+  } catch (error) {
+    const untold = ["failure", "refused", "auth", "unsupported"]; // others would meet the write, too
+    if (!(error instanceof CliError) || !untold.includes(error.kind)) throw error;
+    await lookup.notice(`could not check that the ${listing.title} exists: ${error.message}`);
+    return;
+  }
+  if (unknown.length === 0) return;
+  const names = unknown.map((id) => JSON.stringify(id)).join(", ");
+  throw new CliError(
+    "not-found",
+    `${listing.title}${unknown.length > 1 ? "s" : ""} ${names} not found`,
+    {
+      changed: "nothing",
+      details: { unknown },
+      hint: `list them with \`${listLine(listing, known)}\``,
+    },
+  );
+}
+
+async function unknownAmong(
+  ids: readonly string[],
+  { row, show, id: param, within }: Listing,
+  known: Readonly<Record<string, unknown>>,
+  lookup: Lookup,
+): Promise<string[]> {
+  const scope = within === undefined ? {} : { [within]: known[within] };
+  const open = new Set(ids);
+  if (show === undefined || param === undefined) {
+    // A look-up of names may leave rows out, one request does not.
+    const rows = await lookup.one(row, scope);
+    for (const each of Array.isArray(rows) ? rows : [])
+      if (isObject(each)) open.delete(String(each["id"]));
+  } else if (ids.length > singleReads) {
+    for await (const each of lookup.rows(row, scope)) {
+      if (isObject(each)) open.delete(String(each["id"]));
+      if (open.size === 0) break;
+    }
+  } else {
+    for (const id of ids) {
+      const found = await lookup.one(show, { ...scope, [param]: id }).then(
+        () => true,
+        (error: unknown) => {
+          if (error instanceof ApiError && error.kind === "not-found") return false;
+          throw error;
+        },
+      );
+      if (found) open.delete(id);
+    }
+  }
+  return [...open];
+}
+
+/** The line that lists what has the name: `kb doc list 0190…`. */
+const listLine = ({ row, within }: Listing, known: Readonly<Record<string, unknown>>): string =>
+  (row.command ?? "").replace("<kb>", within === undefined ? "" : String(known[within])).trim();
 
 /**
  * The object behind an id, for values that follow from it (`kb.doc_form`, `document.doc_form`):

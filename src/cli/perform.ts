@@ -49,7 +49,10 @@ export async function perform(
     const output = await session.output();
     // A task's parameters were checked as its own, so this is its input.
     const returns =
-      command.task?.output?.(input as never, session.context.asked.format) ?? command.returns;
+      command.task?.output?.(input as never, session.context.asked.format) ??
+      (repeatedBy(command, input).length > 1
+        ? (await import("../commands/several.ts")).outcomes
+        : command.returns);
     const style = {
       ...styleFor(globals, host, output, returns),
       ...(wantsRedraw(host, host.stdout) && { screen }),
@@ -189,9 +192,12 @@ async function* rowValues(
   const { row } = command;
   if (!row) return;
   const lookup = lookupOf(session);
+  if (repeatedBy(command, input).length > 1) {
+    return yield* severalThings(command, input, extra, session, options);
+  }
   let ids: Values;
   try {
-    ids = await resolvedInput(command, input, lookup);
+    ids = await resolvedInput(command, withOne(command, input), lookup);
   } catch (error) {
     if (!goneAlready(error, options.globals)) throw error;
     await session.context.notice("it is not there; nothing to do");
@@ -204,35 +210,83 @@ async function* rowValues(
     yield* session.rows(row, ids, session.context.asked.rows, progress);
     return;
   }
+  try {
+    if (row.returns.kind === "events") return yield* await session.open(row, ids);
+    const answer = await session.call(row, ids, { extra });
+    // A file row answers with its bytes, unread.
+    if (row.returns.kind === "file") yield* answer as AsyncIterable<Uint8Array>;
+    else if (row.returns.kind !== "nothing") yield answer;
+  } catch (error) {
+    if (goneAlready(error, options.globals)) await session.context.notice("it is gone already");
+    else if (options.globals.ifNotExists && existsAlready(error))
+      yield await existing(command, ids, lookup, error, session);
+    else throw error;
+  }
+}
+
+/** What was typed for a positional that takes several words but is sent one at a time. */
+function repeatedBy(command: Command, input: Values): readonly unknown[] {
+  const last = command.positionals.at(-1);
+  const values = last?.variadic && !command.params[last.name]?.many ? input[last.name] : undefined;
+  return command.row && Array.isArray(values) ? values : [];
+}
+
+/** The same input where a positional of several words has one. */
+function withOne(command: Command, input: Values): Values {
+  const [only] = repeatedBy(command, input);
+  const last = command.positionals.at(-1);
+  return only === undefined || !last ? input : { ...input, [last.name]: only };
+}
+
+/** Sends one request for each of several things; gives what became of each. */
+async function* severalThings(
+  command: Command,
+  input: Values,
+  extra: Values | undefined,
+  session: Session,
+  { globals }: Options,
+): AsyncGenerator<unknown> {
+  const { row } = command;
+  const last = command.positionals.at(-1);
+  if (!row || !last) return;
+  const { several } = await import("../commands/several.ts");
+  const lookup = lookupOf(session);
+  const shared = await resolvedInput(command, { ...input, [last.name]: undefined }, lookup);
+  const found: ({ readonly name: string } & ({ ids: Values } | { error: CliError }))[] = [];
+  for (const name of repeatedBy(command, input)) {
+    // A name that cannot be found is one failure among others.
+    const one = resolvedInput(command, { ...shared, [last.name]: name }, lookup);
+    found.push({ name: String(name), ...(await one.then((ids) => ({ ids }), unresolved)) });
+  }
+  const { dryRun } = session.context.asked;
+  const some = found.some((each) => "ids" in each);
+  if (command.effect === "destroys" && !dryRun && some) {
+    await session.context.confirm(`Delete ${namesTyped(command, input)}?`);
+  }
   let shown: Shown | undefined;
-  for (const each of repeated(command, ids)) {
+  const act = async (each: (typeof found)[number]) => {
     try {
-      if (row.returns.kind === "events") {
-        yield* await session.open(row, each);
-        continue;
-      }
-      const answer = await session.call(row, each, { extra });
-      // A file row answers with its bytes, unread.
-      if (row.returns.kind === "file") yield* answer as AsyncIterable<Uint8Array>;
-      else if (row.returns.kind !== "nothing") yield answer;
+      if ("error" in each) throw each.error;
+      await session.call(row, each.ids, { extra });
+      return String(each.ids[last.name]);
     } catch (error) {
       if (error instanceof Shown) shown = error;
-      else if (goneAlready(error, options.globals))
-        await session.context.notice("it is gone already");
-      else if (options.globals.ifNotExists && existsAlready(error))
-        yield await existing(command, ids, lookup, error, session);
-      else throw error;
+      else if (!goneAlready(error, globals)) throw error;
+      return undefined;
     }
-  }
+  };
+  yield* several(
+    last.word,
+    found.map((each) => ({ name: each.name, act: () => act(each) })),
+  );
   if (shown) throw shown;
 }
 
-/** One input per value of a positional that takes several words but is sent one at a time. */
-function repeated(command: Command, ids: Values): Values[] {
-  const last = command.positionals.at(-1);
-  const values = last?.variadic && !command.params[last.name]?.many ? ids[last.name] : undefined;
-  if (!last || !Array.isArray(values)) return [ids];
-  return values.map((value: unknown) => ({ ...ids, [last.name]: value }));
+/** The error of a name; what is no error of names ends the command. */
+function unresolved(error: unknown): { readonly error: CliError } {
+  const aboutNames = ["usage", "not-found", "refused"];
+  if (error instanceof CliError && aboutNames.includes(error.kind)) return { error };
+  throw error;
 }
 
 const namesTyped = (command: Command, input: Values): string =>

@@ -26,6 +26,7 @@ import {
 import * as tags from "../operations/tags.ts";
 import { asEvents } from "./as-events.ts";
 import type { PipelineInput } from "./kb-pipeline-run.ts";
+import { outcomes } from "./several.ts";
 import { task } from "./task.ts";
 import type { Task } from "./task.ts";
 
@@ -138,6 +139,7 @@ const metadataSet = task({
       many: true,
       required,
       word: "doc",
+      exists: true,
     }),
     set: local.text("One value: field=value", { many: true }),
     unset: local.text("Field to take the value from", { many: true }),
@@ -216,9 +218,15 @@ const tagUnbind = task({
   key: "dataset",
   params: {
     target_id: body.ref("kb", "Knowledge base, name or id", { required }),
-    tag_ids: body.ref("tag", "Tag, name or id", { many: true, required, word: "tag" }),
+    tag_ids: body.ref("tag", "Tag, name or id", {
+      many: true,
+      required,
+      word: "tag",
+      exists: true,
+    }),
   },
   returns: nothing,
+  output: ({ tag_ids }) => (tag_ids.length > 1 ? outcomes : undefined),
   sends: [tags.unbind],
   wraps: tags.unbind,
   effect: "writes",

@@ -424,6 +424,7 @@ const document_ids = body.ref("document", "Document, name or id", {
   many: true,
   word: "doc",
   required,
+  exists: true,
 });
 
 const statusChange = {

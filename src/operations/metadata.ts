@@ -15,7 +15,7 @@ export interface CountedMetadataField extends MetadataField {
   readonly count: number;
 }
 
-const metadata_id = path.ref("field", "Metadata field, name or id");
+const metadata_id = path.ref("field", "Metadata field, name or id", { exists: true });
 const success = record<{ readonly result: "success" }>("result");
 
 export const list = operation({

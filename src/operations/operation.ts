@@ -62,6 +62,8 @@ interface Limits {
   readonly fills?: Readonly<Record<string, string>>;
   /** What the server takes when the value is absent: said in help, never sent. */
   readonly server?: string;
+  /** The server says nothing of an id that it does not know, so ids are looked up first. */
+  readonly exists?: true;
   /** Sent when the value is absent. */
   readonly otherwise?: boolean;
   /**

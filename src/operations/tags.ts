@@ -72,7 +72,7 @@ export const bind = operation({
   key: "dataset",
   route: "POST /datasets/tags/binding",
   params: {
-    tag_ids: body.ref("tag", "Tag, name or id", { many: true, required }),
+    tag_ids: body.ref("tag", "Tag, name or id", { many: true, required, exists: true }),
     target_id,
   },
   returns: nothing,
