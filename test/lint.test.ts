@@ -233,6 +233,16 @@ test.each([
   expect(ran.err).toContain(told);
 });
 
+test("front matter with fifty thousand names is read in a moment, and one twice is found", async () => {
+  const lines = Array.from({ length: 50_000 }, (_, at) => `k${at}: v`);
+  const place = folder({ "a.md": `---\n${lines.join("\n")}\nk7: v\n---\ntext` });
+  const start = performance.now();
+  const ran = await linted(place);
+  expect(ran.exit).toBe(14);
+  expect(ran.rows[0]?.problem).toContain("(line 50002): Map keys must be unique");
+  expect(performance.now() - start).toBeLessThan(15_000); // comparing each with all takes minutes
+});
+
 test("an empty folder has nothing wrong", async () => {
   expect(await linted(folder({}))).toMatchObject({
     exit: 0,

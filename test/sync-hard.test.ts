@@ -1,6 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { rm, symlink } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { mkdir, rm, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -149,6 +150,32 @@ test("--prune deletes what lay in a folder in whose place a file is", async () =
   const ran = await sync(["--prune", "--max-delete", "1"]);
   expect(ran.exit, ran.err).toBe(0);
   expect(actions(ran.out)).toEqual(["delete guide/x.md"]);
+});
+
+test("an ignore file is read only where it is a file of the directory, and not endless", async () => {
+  const outside = join(home, "outside");
+  await write(home, { outside: "secret ** ** ** ** ** ** line\n" });
+  await write(dir, { "a/a.md": "a", "b/b.md": "b", "c/c.md": "c", "d/d.md": "d" });
+  await mkdir(join(dir, "a", ".gitignore"));
+  await symlink(outside, join(dir, "b", ".gitignore"));
+  await symlink("/dev/zero", join(dir, "c", ".kbignore"));
+  expect(spawnSync("mkfifo", [join(dir, "d", ".kbignore")]).status).toBe(0);
+  for (const line of [
+    ["sync", kb, dir, "--dry-run"],
+    ["sync", kb, dir],
+    ["lint", dir],
+  ]) {
+    const ran = await server.cli(["kb", ...line], { folder: home });
+    expect(ran.exit, ran.err).toBe(line[0] === "lint" ? 14 : 10);
+    expect(ran.out + ran.err).toContain("b/.gitignore");
+    expect(ran.out + ran.err).not.toContain("secret");
+  }
+  expect(await names()).toEqual(["a/a.md", "b/b.md", "c/c.md", "d/d.md"]);
+  await rm(join(dir, "b", ".gitignore"));
+  await write(dir, { "b/.gitignore": "#".repeat(2 ** 20 + 1) });
+  const large = await sync([]);
+  expect(large.exit).toBe(2);
+  expect(large.err).toContain("b/.gitignore is too large");
 });
 
 test("an ignore file that is a link to nowhere leaves nothing out", async () => {
@@ -363,6 +390,7 @@ test("--watch goes on after a file that is no document, and after a network that
     }),
   });
   expect(ran.exit, ran.err).toBe(130);
+  expect(ran.err).toMatch(/Ctrl-C ends it\nerror: interrupted\n$/); // nothing was on its way
   expect(ran.err).toContain("a.md is left out: it is empty");
   expect(ran.err.match(/the next change tries again/g)).toHaveLength(2);
   expect(await names()).toEqual(["a.md", "b.md"]);
@@ -423,8 +451,10 @@ describe("flags", () => {
 });
 
 test("--since reads what links and other repositories bring in", async () => {
-  const spawn: Outside["spawn"] = (command, args) => {
-    const { status, stdout } = spawnSync(command, args, { encoding: "utf8" });
+  const given: string[] = [];
+  const spawn: Outside["spawn"] = (command, args, { env }) => {
+    given.push(...Object.keys(env));
+    const { status, stdout } = spawnSync(command, args, { encoding: "utf8", env });
     return { exit: Promise.resolve(status ?? 127), output: Promise.resolve(stdout), kill() {} };
   };
   const commit = (folder: string) => {
@@ -451,4 +481,15 @@ test("--since reads what links and other repositories bring in", async () => {
     "update linked/a.md",
     "update texts/a.md",
   ]);
+
+  // Nothing that the repository names is started, and git is given no key.
+  const [hook, ran2] = [join(dir, "inner", "hook"), join(home, "hooked")];
+  await writeFile(hook, `#!/bin/sh\necho x >> '${ran2}'\ncat\n`, { mode: 0o755 });
+  await write(dir, { ".gitattributes": "* filter=x diff=x\n" });
+  for (const name of ["core.fsmonitor", "filter.x.clean", "diff.external", "diff.x.textconv"])
+    spawnSync("git", ["-C", dir, "config", name, hook]);
+  spawnSync("git", ["-C", dir, "config", "filter.x.required", "true"]);
+  expect((await sync(["--since", "HEAD"], { spawn })).exit).toBe(0);
+  expect(existsSync(ran2)).toBe(false);
+  expect(given).not.toContain("KB_KEY");
 });

@@ -109,12 +109,10 @@ export async function* filesBelow(
     const own: Rules[] = [];
     for (const name of ignoreFiles) {
       if (!names.includes(name)) continue;
-      const content = await files.read(place + name).catch((error: unknown) => {
-        if (codeOf(error) === "ENOENT") return undefined; // a link to nowhere, or just taken away
-        throw error;
-      });
-      const lines = new TextDecoder().decode(content).split(/\r?\n/);
-      own.push({ base, rules: rulesOf(lines) });
+      const found = await ignoreFileAt(place, base, name);
+      if (found === undefined) continue;
+      if (typeof found === "string") own.push({ base, rules: rulesOf(found.split(/\r?\n/)) });
+      else yield found;
     }
     const rules = [...outer, ...own];
     const shown = names.filter((name) => !name.startsWith("."));
@@ -144,8 +142,34 @@ export async function* filesBelow(
       return { name, error };
     }
   };
+  /**
+   * The text of an ignore file; what stands in its way where it is none; undefined where there is
+   * nothing to read: a folder, as for git, or a link to nowhere. Throws usage for one without end.
+   */
+  const ignoreFileAt = async (
+    place: string,
+    base: string,
+    name: string,
+  ): Promise<string | Obstacle | undefined> => {
+    const { stat, inside, error } = await lookAt(place, name);
+    const path = base + name;
+    if (error !== undefined) return { kind: "unreadable", path, reason: reasonOf(error) };
+    if (!stat || stat.isDirectory) return undefined;
+    if (!inside) return { kind: "outside-link", path };
+    if (!stat.isFile) return { kind: "no-file", path };
+    if (stat.size > largestIgnoreFile) {
+      throw new CliError("usage", `${path} is too large for a list of patterns`, {
+        changed: "nothing",
+        hint: "an ignore file may have 1 MiB",
+      });
+    }
+    return new TextDecoder().decode(await files.read(place + name));
+  };
   yield* walk("", [], []);
 }
+
+/** Bytes that an ignore file may have. */
+const largestIgnoreFile = 2 ** 20;
 
 /** Times that `**` stands in a pattern; each of them multiplies the ways to lay it over a deep path. */
 const mostStars = 4;

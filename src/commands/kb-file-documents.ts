@@ -1,7 +1,7 @@
 import { dirname, isAbsolute, join } from "node:path";
 import type { KbFile } from "./kb-file.ts";
 import type { Step } from "./kb-steps.ts";
-import { run as sync } from "./kb-sync.ts";
+import { isMissed, run as sync } from "./kb-sync.ts";
 import type { Context } from "./task.ts";
 
 /** Actions of a sync in the words of a plan; all others change a document. */
@@ -10,6 +10,8 @@ const words: Readonly<Record<string, Step["action"]>> = {
   delete: "delete",
   failed: "failed",
   left: "failed",
+  skip: "failed",
+  conflict: "failed",
 };
 
 /**
@@ -25,7 +27,7 @@ export async function* documentsOf(
   if (!documents) return;
   const { directory, max_delete, ...rest } = documents;
   const place = isAbsolute(directory) ? directory : join(dirname(path), directory);
-  for await (const { action, path: name, note } of sync(
+  for await (const done of sync(
     {
       dataset_id,
       directory: place,
@@ -34,7 +36,8 @@ export async function* documentsOf(
     },
     context,
   )) {
-    if (action === "skip" || action === "unchanged") continue;
+    const { action, path: name, note } = done;
+    if (action === "unchanged" || (action === "skip" && !isMissed(done))) continue;
     yield { action: words[action] ?? "change", what: "document", name, from: null, to: null, note };
   }
 }

@@ -1,5 +1,5 @@
 import { allMapped } from "../api/mapped.ts";
-import { CliError } from "../errors.ts";
+import { CliError, tellingMore } from "../errors.ts";
 import { sha256 } from "./kb-bundle.ts";
 import { contentsOf } from "./kb-contents.ts";
 import { stateOf } from "./kb-state.ts";
@@ -72,13 +72,13 @@ export async function* run(given: SyncInput, context: Context): AsyncGenerator<D
       }
       await context.notice(`watching ${input.directory}; Ctrl-C ends it`);
       await next.catch((error: unknown) => {
-        throw context.signal.aborted ? context.interrupted() : error;
+        throw context.signal.aborted ? idle(context) : error;
       });
       next = changes.next();
       for (let quiet = false; !quiet;) {
         const wait = context.host.sleep(calm, context.signal).then(() => true);
         quiet = await Promise.race([wait, next.then(() => false)]).catch(() => {
-          throw context.interrupted();
+          throw idle(context);
         });
         if (!quiet) next = changes.next();
       }
@@ -87,6 +87,10 @@ export async function* run(given: SyncInput, context: Context): AsyncGenerator<D
     stop.abort();
   }
 }
+
+/** The end of a watch that waits for changes: nothing is on its way of which more were to be told. */
+const idle = (context: Context): CliError =>
+  tellingMore(context.interrupted(), { changed: undefined });
 
 /** May the next sync of a watched directory succeed? What was never reached has a wrong address. */
 const passes = ({ kind, told: { retryable } }: CliError, begun: boolean): boolean =>
@@ -221,7 +225,7 @@ function requireAll(
 }
 
 /** Is something not as the directory says? A second document of a path takes nothing away. */
-const isMissed = ({ action, note }: Done): boolean =>
+export const isMissed = ({ action, note }: Pick<Done, "action" | "note">): boolean =>
   action === "failed" || action === "conflict" || (action === "skip" && note !== secondOne);
 
 /** One line that mends the first failure. */

@@ -5,6 +5,38 @@ import type { Context } from "./task.ts";
 /** What git tracks as a plain file; links (120000) and other repositories (160000) are none. */
 const plainFile = /^100\d{3} [^\t]*\t(.*)$/s;
 
+/** Variables that hold keys: they are not for git. */
+const secret = /^(KB_KEY|KB_APP_KEY|DIFY_API_KEY)$/;
+
+/** Programs that git starts by itself. */
+const untrusted = ["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"];
+
+/** Settings that name programs of a repository: git runs them, and it may be a stranger's. */
+const programs =
+  /^(filter\..*\.(clean|smudge|process|required)|core\.(fsmonitor|hookspath|sshcommand))$/is;
+
+/** Names of files that differ; what other repositories inside hold is not looked at. */
+const diff = [
+  "diff",
+  "--no-ext-diff",
+  "--no-textconv",
+  "--ignore-submodules=all",
+  "--name-only",
+  "--relative",
+  "-z",
+];
+
+/** Settings without a value for git, as the environment carries them: their names may hold any sign. */
+const emptied = (names: readonly string[]) => ({
+  GIT_CONFIG_COUNT: String(names.length),
+  ...Object.fromEntries(
+    names.flatMap((name, at) => [
+      [`GIT_CONFIG_KEY_${at}`, name],
+      [`GIT_CONFIG_VALUE_${at}`, ""],
+    ]),
+  ),
+});
+
 /**
  * Paths below a directory of which git knows that they hold what they held at a revision. New files,
  * links, what lies behind links and in other repositories are not among them. Throws usage.
@@ -14,8 +46,14 @@ export async function unchangedSince(
   directory: string,
   { host }: Context,
 ): Promise<ReadonlySet<string>> {
+  const own = Object.fromEntries(Object.entries(host.env).filter(([name]) => !secret.test(name)));
+  // Nothing is fetched either: a remote may be a program.
+  let env: Record<string, string | undefined> = { ...own, GIT_ALLOW_PROTOCOL: "none" };
   const git = async (...args: readonly string[]): Promise<string[]> => {
-    const child = host.spawn("git", ["-C", directory, ...args], { env: host.env, collect: true });
+    const child = host.spawn("git", [...untrusted, "-C", directory, ...args], {
+      env,
+      collect: true,
+    });
     const exit = await child.exit.catch(() => 127);
     if (exit !== 0) {
       throw new CliError("usage", `--since ${JSON.stringify(revision)}: git says no (${exit})`, {
@@ -25,11 +63,11 @@ export async function unchangedSince(
     }
     return (await child.output).split("\0").filter((path) => path !== "");
   };
+  const all = await git("config", "--list", "--name-only", "-z");
+  env = { ...env, ...emptied(all.filter((name) => programs.test(name))) };
   await git("rev-parse", "--verify", "--quiet", "--end-of-options", `${revision}^{commit}`);
   const tracked = await git("ls-files", "--stage", "-z", "--", ".");
-  const changed = new Set(
-    await git("diff", "--name-only", "--relative", "-z", revision, "--", "."),
-  );
+  const changed = new Set(await git(...diff, revision, "--", "."));
   return new Set(
     tracked.flatMap((line) => {
       const path = plainFile.exec(line)?.[1];

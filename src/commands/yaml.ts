@@ -1,4 +1,4 @@
-import type { Document } from "yaml";
+import type { Document, YAMLMap } from "yaml";
 
 /** A text read as YAML, or what is wrong with it and where. */
 export type Yaml =
@@ -13,13 +13,30 @@ export type Yaml =
 
 /** Reads YAML; with `strict` what its parser only warns of is wrong too. Never throws. */
 export async function yamlIn(text: string, { strict = false } = {}): Promise<Yaml> {
-  const { LineCounter, parseDocument } = await import("yaml");
+  const { LineCounter, isScalar, parseDocument, visit } = await import("yaml");
   const lines = new LineCounter();
   const lineAt = (offset: number) => Math.max(1, lines.linePos(offset).line);
   try {
-    const document = parseDocument(text, { lineCounter: lines, logLevel: "error" });
+    // The parser compares every key with all others: thousands would take minutes.
+    const document = parseDocument(text, {
+      lineCounter: lines,
+      logLevel: "error",
+      uniqueKeys: false,
+    });
     const [broken] = [...document.errors, ...(strict ? document.warnings : [])];
     if (broken) return { problem: wordsOf(broken), line: lineAt(broken.pos[0]) };
+    let twice: number | undefined;
+    visit(document, {
+      Map(_, map: YAMLMap) {
+        const keys = new Set<unknown>();
+        for (const { key } of map.items) {
+          if (!isScalar(key)) continue;
+          if (keys.has(key.value)) twice ??= key.range?.[0] ?? 0;
+          keys.add(key.value);
+        }
+      },
+    });
+    if (twice !== undefined) return { problem: "Map keys must be unique", line: lineAt(twice) };
     return { document, value: document.toJS() as unknown, lineAt };
   } catch (error) {
     // Aliases of nothing or too many of them, and lists in lists in lists.
