@@ -49,6 +49,7 @@ export async function* run(input: SandboxInput, context: Context): AsyncGenerato
     ...(input.port !== undefined && { port: input.port }),
     ...(input.server && { server: versions[input.server] }),
     faults,
+    bug: (error, { method, path }) => void tellBug(host, error, `${method} ${path}`),
     ownPid: host.process.pid,
     isAlive: (pid) => host.process.isAlive(pid),
   }).catch((error: unknown) => {
@@ -62,6 +63,12 @@ export async function* run(input: SandboxInput, context: Context): AsyncGenerato
     await sandbox.stop();
   }
 }
+
+/** What the sandbox did wrong, with where it was: else it would look like the server's own failure. */
+const tellBug = (host: Host, error: unknown, line: string) =>
+  host.stderr.write(
+    `the sandbox failed on ${line}:\n${error instanceof Error ? error.stack : String(error)}\n`,
+  );
 
 function faultOf(text: string, parse: (text: string) => Fault): Fault {
   try {

@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import type { AnyOperation } from "../operations/operation.ts";
 import { Refused } from "./handler.ts";
 
@@ -14,6 +14,14 @@ export function isProgram(headers: IncomingHttpHeaders, port: number | undefined
   const { host, origin, "sec-fetch-site": site } = headers;
   const byHand = site === undefined || site === "none";
   return ours.includes(host?.toLowerCase() ?? "") && origin === undefined && byHand;
+}
+
+/** `GET http://host/path` means `GET /path` with that Host (RFC 9112 §3.2.2): written so. */
+export function toOwnForm(request: IncomingMessage): void {
+  const [whole, host, path] = /^http:\/\/([^/?#]+)([^#]*)/i.exec(request.url ?? "") ?? [];
+  if (whole === undefined) return;
+  request.url = path?.startsWith("/") ? path : `/${path ?? ""}`;
+  request.headers.host = host;
 }
 
 /** Name of the application whose key was sent, undefined for the knowledge key; throws 401. */

@@ -131,7 +131,7 @@ export function documentHandlers(room: KnowledgeRoom): readonly Handler[] {
       return { status: 204 };
     }),
 
-    on(enable, ({ dataset_id, document_ids }, call) => {
+    on(enable, ({ dataset_id, document_ids = [] }, call) => {
       const action = call.path["action"] ?? "";
       const change = statusChanges[action];
       if (!change) {

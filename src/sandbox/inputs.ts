@@ -89,7 +89,7 @@ function jsonIn(seen: SeenRequest): unknown {
     throw new Refused(415, "unsupported_media_type", text);
   }
   try {
-    return JSON.parse(new TextDecoder().decode(seen.body));
+    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(seen.body));
   } catch {
     const text = "The browser (or proxy) sent a request that this server could not understand.";
     throw new Refused(400, "bad_request", text);

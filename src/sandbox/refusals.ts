@@ -14,6 +14,10 @@ export const notFoundAt = (text: string, path: string, routes: readonly string[]
     `${text} You have requested this URI [${path}] but did you mean ${routes.join(" or ")} ?`,
   );
 
+/** 500 with a code that no server has: the sandbox itself is wrong. */
+export const bugOf = (error: unknown) =>
+  new Refused(500, "sandbox_bug", `The sandbox failed: ${String(error)}`);
+
 /** 500: what the server did not foresee. */
 export const unforeseen = () =>
   new Refused(500, "unknown", "Internal Server Error", {

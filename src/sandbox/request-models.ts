@@ -46,7 +46,7 @@ const models: Readonly<Record<string, Model>> = {
   updateDocumentByFile: { body: "KnowledgeConfig", fields: { process_rule } },
   batchUpdateDocumentStatus: {
     body: "DocumentStatusPayload",
-    fields: { document_ids: texts },
+    fields: { document_ids: { ...texts, filled: true } },
   },
   downloadDocumentsZip: { body: "DocumentBatchDownloadZipPayload" },
   createSegments: {

@@ -10,7 +10,7 @@ import {
   unknownRoute,
   utf8Answer,
 } from "./answers.ts";
-import { authorized, isProgram } from "./access.ts";
+import { authorized, isProgram, toOwnForm } from "./access.ts";
 import { type Apps, appSchema, openApps } from "./apps.ts";
 import { deliver } from "./delivery.ts";
 import { type Fault, openFaults, type Plan } from "./faults.ts";
@@ -19,9 +19,9 @@ import { type Call, type Clock, type Handler, Refused, type Reply } from "./hand
 import { given } from "./inputs.ts";
 import { type Knowledge, knowledgeSchema, openKnowledge } from "./knowledge.ts";
 import { TooLarge, received, type SeenRequest } from "./received.ts";
-import { unforeseen } from "./refusals.ts";
+import { bugOf, unforeseen } from "./refusals.ts";
 import { atLeast, openRouter, type Router } from "./router.ts";
-import { openStore } from "./store.ts";
+import { openStore, Unstorable } from "./store.ts";
 
 export type { SeenRequest } from "./received.ts";
 
@@ -38,6 +38,8 @@ export interface SandboxOptions {
   readonly faults?: readonly Fault[];
   /** Gets every request as it arrived. */
   readonly log?: (line: SeenRequest) => void;
+  /** Gets what the sandbox itself did wrong, and on which request. */
+  readonly bug?: (error: unknown, seen: SeenRequest) => void;
   /** ms until a document is indexed; 300 when absent. */
   readonly indexingDelay?: number;
   /** This process: with it the folder is taken, so that no second sandbox writes there. */
@@ -123,7 +125,8 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     const gone = new AbortController();
     response.on("close", () => gone.abort());
     const plan = (seen: SeenRequest) => faults(seen.method, pathOf(seen));
-    exchange(house, request, response, { plan, log: options.log, gone: gone.signal }).catch(() =>
+    const { log, bug = () => {} } = options;
+    exchange(house, request, response, { plan, log, bug, gone: gone.signal }).catch(() =>
       // Nobody is left to be told: the client went away, or a stream broke.
       response.destroy(),
     );
@@ -169,11 +172,13 @@ async function exchange(
   around: {
     readonly plan: (seen: SeenRequest) => Plan;
     readonly log: ((line: SeenRequest) => void) | undefined;
+    readonly bug: (error: unknown, seen: SeenRequest) => void;
     readonly gone: AbortSignal;
   },
 ): Promise<void> {
   const { gone } = around;
   const line = `${request.method} ${request.url} HTTP/1.1`;
+  toOwnForm(request);
   if (line.length > longestLine) {
     // From the worker, not the application: no body and no version.
     response.writeHead(414, { "Content-Length": "0", Connection: "close" }).end();
@@ -201,29 +206,46 @@ async function exchange(
   if (plan.delay !== undefined) await house.clock.sleep(plan.delay, gone);
 
   const version = plan.version ?? house.server;
-  const answer = await answered(house, seen, plan, version, gone);
+  const bug = (error: unknown) => {
+    if (!gone.aborted) around.bug(error, seen);
+  };
+  const answer = await answered(house, seen, { plan, version, gone, bug });
   const own = plan.html === undefined ? { "X-Version": version, "X-Env": "DEVELOPMENT" } : {};
   const length = plan.length === undefined ? {} : { "Content-Length": String(plan.length) };
   const headers = { ...answer.headers, ...own, ...length };
-  await deliver({ ...answer, headers }, response, plan, house.clock, gone);
+  await deliver({ ...answer, headers }, response, plan, house.clock, gone).catch((error) => {
+    bug(error);
+    throw error;
+  });
 }
 
-async function answered(
-  house: House,
-  seen: SeenRequest,
-  plan: Plan,
-  version: string,
-  gone: AbortSignal,
-): Promise<Answer> {
+/** What is known of a request beside its bytes. */
+interface Around {
+  readonly plan: Plan;
+  readonly version: string;
+  readonly gone: AbortSignal;
+  readonly bug: (error: unknown) => void;
+}
+
+async function answered(house: House, seen: SeenRequest, around: Around): Promise<Answer> {
+  const { plan } = around;
   if (plan.html !== undefined) return proxyPage(plan.html, STATUS_CODES[plan.html] ?? "Error");
   try {
     if (plan.status !== undefined) throw plannedError(plan.status);
-    return await routed(house, seen, { plan, version, gone });
+    return await routed(house, seen, around);
   } catch (error) {
-    const refused = error instanceof Refused ? error : unforeseen();
+    const refused = refusalOf(error, around.bug);
     const challenge = { "WWW-Authenticate": 'Bearer realm="api"' };
     return jsonAnswer(refused.status, refused.body, refused.status === 401 ? challenge : {});
   }
+}
+
+/** What a failure answers: the server's own words, or that the sandbox is wrong. */
+function refusalOf(error: unknown, bug: (error: unknown) => void): Refused {
+  if (error instanceof Refused) return error;
+  if (error instanceof Unstorable) return unforeseen();
+  bug(error);
+  return bugOf(error);
 }
 
 const plannedError = (status: number) => {
@@ -233,11 +255,7 @@ const plannedError = (status: number) => {
 
 const pathOf = ({ path }: SeenRequest) => path.split("?", 1)[0] ?? "/";
 
-async function routed(
-  house: House,
-  seen: SeenRequest,
-  around: { readonly plan: Plan; readonly version: string; readonly gone: AbortSignal },
-): Promise<Answer> {
+async function routed(house: House, seen: SeenRequest, around: Around): Promise<Answer> {
   const { plan, version, gone } = around;
   const path = pathOf(seen);
   if (path === "/v1") return redirectTo(`${house.origin}/v1/`);

@@ -13,6 +13,20 @@ export interface Store {
   close(): void;
 }
 
+/** A value that PostgreSQL cannot hold, so that the server fails where it meets it (server §3). */
+export class Unstorable extends Error {}
+
+/** Throws Unstorable for NUL and half a surrogate pair in a text, and for integers beyond 64 bits. */
+function checked(values: readonly SqlValue[]): SqlValue[] {
+  return values.map((value) => {
+    const text = typeof value === "string" && /[\0\p{Surrogate}]/u.test(value);
+    if (text || (typeof value === "number" && Math.abs(value) >= 2 ** 63)) {
+      throw new Unstorable(`PostgreSQL cannot hold ${JSON.stringify(value).slice(0, 80)}`);
+    }
+    return value;
+  });
+}
+
 /** file null = in memory. `schemas` are CREATE TABLE IF NOT EXISTS … scripts of the rooms. */
 export async function openStore(file: string | null, schemas: readonly string[]): Promise<Store> {
   // 1.3 MB of WebAssembly: only who starts a sandbox pays for it.
@@ -31,14 +45,32 @@ export async function openStore(file: string | null, schemas: readonly string[])
     return made;
   }
 
+  /** Runs a prepared statement; one that failed is not used again, as it would fail once more. */
+  function using<T>(sql: string, values: readonly SqlValue[], how: "all" | "get" | "run"): T {
+    const bound = checked(values);
+    try {
+      return statement(sql)[how](bound) as T; // the caller knows the columns it asks for
+    } catch (error) {
+      forget(sql);
+      throw error;
+    }
+  }
+
+  function forget(sql: string): void {
+    const failed = prepared.get(sql);
+    prepared.delete(sql);
+    try {
+      failed?.finalize();
+    } catch {
+      // it tells its failure a second time
+    }
+  }
+
   return {
-    // The caller knows the columns it asks for.
-    all: <T>(sql: string, ...values: readonly SqlValue[]) => statement(sql).all([...values]) as T[],
+    all: <T>(sql: string, ...values: readonly SqlValue[]) => using<T[]>(sql, values, "all"),
     get: <T>(sql: string, ...values: readonly SqlValue[]) =>
-      (statement(sql).get([...values]) ?? undefined) as T | undefined, // as above
-    run(sql, ...values) {
-      statement(sql).run([...values]);
-    },
+      using<T | null | undefined>(sql, values, "get") ?? undefined,
+    run: (sql, ...values) => void using(sql, values, "run"),
     transaction(work) {
       if (database.inTransaction) return work();
       database.exec("BEGIN");

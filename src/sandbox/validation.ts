@@ -18,6 +18,8 @@ export type Rule =
       readonly required?: true;
       readonly of: Rule;
       readonly length?: readonly [number, number];
+      /** May be absent, not null. */
+      readonly filled?: true;
     }
   | {
       readonly kind: "object";
@@ -139,8 +141,8 @@ function findingsIn(
 
 function findingsOf(rule: Rule, value: unknown, field: string): Finding[] {
   const found = (reason: string, type: string): Finding[] => [{ field, reason, type, value }];
-  // Optional fields of the server's models all take null.
-  if (value === null && !rule.required) return [];
+  // Optional fields of the server's models all take null; those with a default of their own do not.
+  if (value === null && !rule.required && !("filled" in rule)) return [];
   switch (rule.kind) {
     case "any":
       return [];
@@ -181,7 +183,9 @@ function findingsOf(rule: Rule, value: unknown, field: string): Finding[] {
       if (value.length > most) {
         return found(`List should have at most ${counted(most, "item")} ${ends}`, "too_long");
       }
-      return value.flatMap((item, index) => findingsOf(rule.of, item, `${field}.${index}`));
+      // Only fields may be null, items of lists never.
+      const of: Rule = { ...rule.of, required: true };
+      return value.flatMap((item, index) => findingsOf(of, item, `${field}.${index}`));
     }
     case "object":
       if (!isFields(value)) return found("Input should be a valid dictionary", "dict_type");
