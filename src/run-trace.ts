@@ -1,4 +1,6 @@
 import { isObject, valueAt } from "./json.ts";
+import { runTexts } from "./run-text.ts";
+import type { TextChange } from "./run-text.ts";
 
 /** What of an event of a stream tells about the run. */
 interface TracedEvent {
@@ -55,8 +57,8 @@ export interface RunTrace {
   /** In the order in which they began. */
   readonly nodes: NodeRun[];
   outputs: unknown;
-  /** Text of the answer as it streamed. */
-  text: string;
+  /** Text of the answer as it streamed, without what was taken back. */
+  readonly text: string;
   /**
    * May nodes have run that no event told of: watching began late, the line was cut at the end, or
    * lines of a recording are damaged?
@@ -83,6 +85,18 @@ export interface Tracing {
 
 /** An empty trace; events come in the order in which they are shown, each once. */
 export function runTrace(): Tracing {
+  const texts = runTexts();
+  /** The text so far, by the sources it comes from. */
+  let said: { readonly source: string; text: string }[] = [];
+  const hear = (change: TextChange | undefined) => {
+    if (change?.kind === "void") said = said.filter(({ source }) => !change.sources.has(source));
+    if (change?.kind === "all") said = [{ source: "", text: change.text }];
+    if (change?.kind !== "piece") return;
+    const { source, text: more } = change.piece;
+    const last = said.at(-1);
+    if (last?.source === source) last.text += more;
+    else said.push({ source, text: more });
+  };
   const trace: RunTrace = {
     runId: undefined,
     workflowId: undefined,
@@ -96,7 +110,9 @@ export function runTrace(): Tracing {
     steps: undefined,
     nodes: [],
     outputs: undefined,
-    text: "",
+    get text() {
+      return said.map((part) => part.text).join("");
+    },
     nodesMissing: true,
     unwatched: false,
     redacted: false,
@@ -167,6 +183,7 @@ export function runTrace(): Tracing {
     trace.nodes.reduce((sum, { within, retries }) => sum + (within ? 0 : 1 + retries), 0);
 
   const see = ({ event, data: whole }: TracedEvent, at: number) => {
+    hear(texts.see({ event, data: whole }));
     const data: Fields = isObject(whole["data"]) ? whole["data"] : {};
     const id = text(data["id"]) ?? "";
     trace.events++;
@@ -207,16 +224,6 @@ export function runTrace(): Tracing {
       case "iteration_completed":
       case "loop_completed":
         end(data, at, running.get(id) ?? begin(data, at, id, text(data["node_type"]) ?? ""));
-        return;
-      case "text_chunk":
-        trace.text += text(data["text"]) ?? "";
-        return;
-      case "message":
-        trace.text += text(whole["answer"]) ?? "";
-        return;
-      case "text_replace":
-      case "message_replace":
-        trace.text = text(data["text"]) ?? text(whole["answer"]) ?? trace.text;
         return;
       case "workflow_paused":
       case "workflow_finished":

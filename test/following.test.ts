@@ -44,57 +44,160 @@ const follow = async (run: readonly Played[], at: number, flags: readonly string
   });
 };
 
-/** A run that says these pieces, one event each, and gives these outputs. */
-function talking(pieces: readonly string[], outputs: object): readonly Played[] {
+/** The same without a cut, on a terminal. */
+const watchedLive = async (run: readonly Played[], flags: readonly string[]) => {
+  const server = await playedRun(run, []);
+  const id = String(run[0]?.data["workflow_run_id"]);
+  return cli(["wf", "events", id, "--follow", ...flags], {
+    env: { KB_BASE_URL: server.baseUrl, KB_APP_KEY: "app-x" },
+    tty: true,
+  });
+};
+
+/** A run that says these pieces, one event each, and gives these outputs; other events as they are. */
+function talking(pieces: readonly (string | Said)[], outputs: object, ids = {}): readonly Played[] {
   const id = "5b1c1b8e-6d0f-4a52-9f1e-2f1f0a3f7c11";
-  const events = [
+  const events: readonly Said[] = [
     { event: "workflow_started", data: { id, reason: "initial" } },
-    ...pieces.map((text) => ({
-      event: "text_chunk",
-      data: { text, from_variable_selector: ["llm", "text"] },
-    })),
+    ...pieces.map((piece) => (typeof piece === "string" ? chunk(["llm", "text"], piece) : piece)),
     { event: "workflow_finished", data: { id, status: "succeeded", outputs } },
   ];
-  return events.map(({ event, data: inner }) => {
-    const data = { event, workflow_run_id: id, data: inner };
+  return events.map(({ event, data: inner, ...more }) => {
+    const data = { event, workflow_run_id: id, ...ids, ...more, ...(inner && { data: inner }) };
     return { event, raw: JSON.stringify(data), data };
   });
 }
 
+interface Said {
+  readonly event: string;
+  readonly data?: object;
+}
+
+const chunk = (from_variable_selector: readonly string[], text: string): Said => ({
+  event: "text_chunk",
+  data: { text, from_variable_selector },
+});
+
+const node = (event: string, node_id: string, more: object = {}): Said => ({
+  event,
+  data: { id: `${node_id}-1`, node_id, node_type: "llm", ...more },
+});
+
 describe("the text alone", () => {
   const pieces = ["Leave ", "is ", "30 days", ",\n", "in the first ", "year 25 — ", "plus ", "1."];
   const whole = pieces.join("");
-  const run = talking(pieces, { answer: whole, count: 3 });
 
-  test("is whole wherever the line is cut", async () => {
+  // The outputs in their order, one below the other; objects and lists as the server writes them.
+  test.each<[string, readonly (string | Said)[], object, string]>([
+    ["one output", pieces, { answer: whole }, whole],
+    [
+      "several outputs",
+      [
+        ...pieces,
+        chunk(["end", "answer"], "\n"),
+        chunk(["llm", "usage"], '{\n  "tokens": 3\n}'),
+        chunk(["end", "answer"], "\n"),
+        chunk(["code", "list"], "- a\n- 2"),
+        chunk(["end", "answer"], "\n"),
+        chunk(["code", "count"], "3"),
+      ],
+      { answer: whole, usage: { tokens: 3 }, list: ["a", 2], count: 3 },
+      `${whole}\n{\n  "tokens": 3\n}\n- a\n- 2\n3`,
+    ],
+  ])("is whole wherever the line is cut: %s", async (_, said, outputs, text) => {
+    const run = talking(said, outputs);
     for (let at = 1; at < (endsOf(run).at(-1) ?? 0); at += 17) {
       const ran = await follow(run, at, ["--text"]);
       expect(ran.exit, ran.err).toBe(0);
-      expect(ran.out, `cut at ${at}`).toBe(whole);
+      expect(ran.out, `cut at ${at}`).toBe(`${text}\n`);
+      const told = await follow(run, at, ["-o", "jsonl"]);
+      const filled = told.out.match(/"_gap_filled"/g)?.length ?? 0;
+      expect(told.out.includes('"_gap"') || filled === 0, told.out).toBe(true);
     }
   });
 
-  test("is said to be incomplete where no output holds it", async () => {
-    const other = talking(pieces, { answer: `${whole} Ask people.`, summary: "other" });
+  test("is said to be incomplete, with 10, where no output holds it", async () => {
+    const other = talking(pieces, { answer: `${whole} Ask people.` });
     const cut = (eventEnds(other)[3] ?? 0) + 5;
     const ran = await follow(other, cut, ["--text"]);
-    expect(ran.out).toBe(`${whole} Ask people.`);
-    const hidden = talking(pieces, { first: "other", second: "text" });
+    expect(ran.out).toBe(`${whole} Ask people.\n`);
+    const id = String(other[0]?.data["workflow_run_id"]);
+    // Nobody can tell how the server writes a list of objects.
+    const hidden = talking(pieces, { answer: whole, list: [{}] });
     const lost = await follow(hidden, cut, ["--text"]);
-    expect(lost.out).toBe("Leave is 30 daysin the first year 25 — plus 1.");
-    expect(lost.err).toContain("some of what was sent meanwhile, such as text, is missing here");
+    expect([lost.exit, lost.out]).toEqual([10, "Leave is 30 daysin the first year 25 — plus 1.\n"]);
+    expect(lost.err).toContain(
+      `error: the text of run ${id} is incomplete: the connection was lost\nhint: wf show ${id} --jq .outputs\n`,
+    );
+    const json = await follow(hidden, cut, ["-o", "jsonl"]);
+    expect([json.exit, json.err]).toEqual([
+      0,
+      expect.stringContaining("what was sent meanwhile, such as text, may be missing here"),
+    ]);
   });
 
-  test("is the one text among the outputs of a run that streamed none", async () => {
+  test("is that of the outputs where the run streamed none", async () => {
     const ran = await follow(talking([], { answer: "42 days", count: 3 }), 1, ["--text"]);
-    expect(ran.out).toBe("42 days");
+    expect(ran.out).toBe("42 days\n3\n");
+  });
+
+  // A retried node says its text again from the beginning, and one that falls back its default value.
+  const retried = [
+    node("node_started", "llm"),
+    ...["word1 ", "word2 "],
+    node("node_retry", "llm", { status: "retry", retry_index: 1 }),
+    ...["word1 ", "word2 ", "word3"],
+    node("node_finished", "llm", { status: "succeeded", outputs: { text: "word1 word2 word3" } }),
+  ];
+  const fellBack = [
+    node("node_started", "llm"),
+    ...["word1 ", "word2 "],
+    node("node_finished", "llm", { status: "exception", outputs: { text: "a fallback" } }),
+    "a fallback",
+  ];
+  const branched = [
+    node("node_started", "llm"),
+    "word1 ",
+    chunk(["llm", "error_type"], "RateLimit"),
+    node("node_finished", "llm", { status: "exception", outputs: { error_type: "RateLimit" } }),
+  ];
+  const asMessages = (said: readonly (string | Said)[]) =>
+    said.map((piece) =>
+      typeof piece === "string"
+        ? { event: "message", answer: piece, from_variable_selector: ["llm", "text"] }
+        : piece,
+    );
+  const broken: readonly [string, readonly Played[], string][] = [
+    ["a retry", talking(retried, { result: "word1 word2 word3" }), "word1 word2 word3"],
+    ["a default value", talking(fellBack, { result: "a fallback" }), "a fallback"],
+    ["a fail branch", talking(branched, { error: "RateLimit" }), "RateLimit"],
+    [
+      "a retry in a chatflow",
+      talking(asMessages(retried), { answer: "word1 word2 word3" }, { conversation_id: "c" }),
+      "word1 word2 word3",
+    ],
+  ];
+
+  test.each(broken)("is without the pieces that do not stand: %s", async (_, run, text) => {
+    for (const at of eventEnds(run)) {
+      const expected = ["--expect", `text matches /^${text}$/`];
+      const ran = await follow(run, at, ["--text", ...expected]);
+      expect([ran.exit, ran.out], `cut at ${at}: ${ran.err}`).toEqual([0, `${text}\n`]);
+      const live = await watchedLive(run, ["--text", ...expected]);
+      expect([live.exit, live.out.endsWith(`${text}\n`)], live.out).toEqual([0, true]);
+      expect(live.err).toContain(
+        "the text of node llm above broke off and is not part of the answer",
+      );
+      const { out } = await follow(run, at, ["-o", "jsonl"]);
+      expect(out, `cut at ${at}`).not.toMatch(/"_gap_filled".*"from":(?!0).*word1 word2/);
+    }
   });
 
   test.each([
     [["--text", "--only", "node_started"], "--only picks events"],
     [["--text", "-o", "json"], "in no other format"],
   ])("is refused with %j", async (flags, message) => {
-    const ran = await follow(run, 1, flags);
+    const ran = await follow(talking(pieces, { answer: whole }), 1, flags);
     expect(ran.exit).toBe(2);
     expect(ran.err).toContain(message);
   });

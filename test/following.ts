@@ -166,7 +166,9 @@ function checkFilled(expected: readonly Played[], shown: readonly Played[], told
   for (const event of shown.filter(({ event: kind }) => kind === "_gap_filled")) {
     const { output, from, text } = inner(event);
     const whole = (outputs as Record<string, unknown>)[String(output)];
-    expect(String(whole).slice(Number(from)), told).toBe(text);
+    // A list stands in the text as lines.
+    const printed = Array.isArray(whole) ? whole.map((item) => `- ${item}`).join("\n") : whole;
+    expect(String(printed).slice(Number(from)), told).toBe(text);
   }
 }
 

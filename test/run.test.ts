@@ -46,7 +46,7 @@ describe("inputs are typed by the application's form", () => {
     const ran = await server.cli(["wf", "run", "--inputs", "-", "--only-output", "query"], {
       stdin: '{"query": "from a pipe"}',
     });
-    expect(ran).toMatchObject({ exit: 0, out: "from a pipe" });
+    expect(ran).toMatchObject({ exit: 0, out: "from a pipe\n" });
   });
 
   test("files are uploaded first and named by their ids", async () => {
@@ -119,7 +119,7 @@ test("an upload that fails starts no run", async () => {
 describe("what is printed", () => {
   test("one output, as it is", async () => {
     const ran = await wf("echo", ["run", "--input", "query=a\nb", "--only-output", "query"]);
-    expect(ran).toMatchObject({ exit: 0, out: "a\nb" });
+    expect(ran).toMatchObject({ exit: 0, out: "a\nb\n" });
   });
 
   test("an output that is not there ends with 3 and names those that are", async () => {
@@ -167,7 +167,7 @@ describe("what is printed", () => {
   test("the text alone, also over a cut line", async () => {
     server.sandbox.setFaults([parseFault("POST /workflows/run cut-after=3 times=1")]);
     const ran = await wf("slow", ["run", "--input", "query=x", "--input", "seconds=2", "--text"]);
-    expect(ran).toMatchObject({ exit: 0, out: "slow body" });
+    expect(ran).toMatchObject({ exit: 0, out: "slow body\n" });
   });
 
   test.each([

@@ -362,6 +362,7 @@ export function openSession(
       get gathers() {
         return gathering(globals, typed ?? named.value, named.source);
       },
+      terminal: host.stdout.isTTY && globals.outputFile === undefined,
       get input() {
         return options.input;
       },

@@ -14,7 +14,7 @@ export async function* shown<T>(events: Events<T>, context: Context): Events<T> 
     if (next.done) return next.value;
     const batch = next.value;
     if (batch.some(({ event }) => event === "_gap")) {
-      await context.notice("some of what was sent meanwhile, such as text, is missing here");
+      await context.notice("what was sent meanwhile, such as text, may be missing here");
     }
     yield batch.some(isForm)
       ? await Promise.all(batch.map((event) => withFormText(event, context)))

@@ -1,5 +1,6 @@
 import type { ServerEvent } from "../api/events.ts";
-import { isObject } from "../json.ts";
+import { isObject, valueAt } from "../json.ts";
+import { printedValue, runTexts } from "../run-text.ts";
 import { textPrefix } from "./text-prefix.ts";
 import type { TextPrefix } from "./text-prefix.ts";
 
@@ -30,83 +31,104 @@ export interface ShownText {
  * the first event that is seen.
  */
 export function shownText(late: boolean): ShownText {
-  /** By selector; all that was seen of each. */
+  const texts = runTexts();
+  /** All that was seen of each source; the messages of a chatflow are one, its answer. */
   const sources = new Map<string, TextPrefix>();
   /** The same before the first gap; undefined while there is none. */
-  let before: ReadonlyMap<string, TextPrefix> | undefined;
+  let before: Map<string, TextPrefix> | undefined;
+  /** Of an answer: how much of it there was before each of its sources spoke. */
+  const begun = new Map<string, TextPrefix>();
 
-  const sourceOf = (name: string): TextPrefix => {
+  const grow = (name: string, text: string) => {
     let source = sources.get(name);
     if (source === undefined) sources.set(name, (source = textPrefix()));
-    return source;
-  };
-  // Pieces of one source come in a row: it is looked for when another one speaks.
-  let speaker: { readonly selector: readonly unknown[]; readonly source: TextPrefix } | undefined;
-  const sourceAt = (selector: readonly unknown[]): TextPrefix => {
-    if (speaker === undefined || !sameItems(speaker.selector, selector))
-      speaker = { selector, source: sourceOf(selector.join(".")) };
-    return speaker.source;
+    source.grow(text);
   };
   const breakOff = () => {
     before ??= new Map([...sources].map(([name, source]) => [name, source.copy()]));
   };
+  /** As if these sources had said nothing. */
+  const takeBack = (taken: ReadonlySet<string>) => {
+    for (const name of taken) {
+      sources.delete(name);
+      before?.delete(name);
+      const start = begun.get(name);
+      if (start === undefined) continue;
+      begun.delete(name);
+      for (const shown of [sources, before]) {
+        if ((shown?.get("answer")?.length ?? 0) > start.length) shown?.set("answer", start.copy());
+      }
+    }
+  };
 
   return {
-    see({ event, data: envelope }) {
-      if (event === "text_chunk") {
-        const data = isObject(envelope["data"]) ? envelope["data"] : {};
-        const { from_variable_selector: selector, text } = data;
-        if (typeof text === "string" && text !== "")
-          sourceAt(Array.isArray(selector) ? selector : []).grow(text);
-      } else if (event === "message") {
-        if (textIn(envelope) !== "") sourceOf("answer").grow(textIn(envelope));
-      } else if (event === "message_replace") {
+    see(event) {
+      const change = texts.see(event);
+      if (isResumedChatflow(event)) breakOff();
+      if (change?.kind === "void") takeBack(change.sources);
+      else if (change?.kind === "all") {
         // The saved answer from its beginning: nothing before it is missing.
         sources.delete("answer");
         before = undefined;
-        sourceOf("answer").grow(textIn(envelope));
-      } else if (event === "workflow_started" && isResumedChatflow(envelope)) {
-        breakOff();
+        grow("answer", change.text);
+      } else if (change && event.event === "text_chunk") {
+        grow(change.piece.source, change.piece.text);
+      } else if (change) {
+        const { source, node, text } = change.piece;
+        if (!texts.runs(node)) begun.delete(source);
+        else if (!begun.has(source))
+          begun.set(source, sources.get("answer")?.copy() ?? textPrefix());
+        grow("answer", text);
       }
     },
     gap: breakOff,
     missingIn(outputs) {
-      const texts = Object.entries(isObject(outputs) ? outputs : {}).filter(
-        (entry): entry is [string, string] => typeof entry[1] === "string",
+      const printed = Object.entries(isObject(outputs) ? outputs : {}).flatMap(
+        ([name, value]): readonly Output[] => {
+          const text = printedValue(value);
+          return text === undefined ? [] : [[name, text]];
+        },
       );
-      const [first, ...others] = texts;
-      const sole = first && others.length === 0 ? first : undefined;
-      if (sources.size === 0) return before && sole ? [missing(sole, 0)] : [];
-      const found = [...sources].map(([name, all]) => {
+      const spoken = [...sources].filter(([, text]) => !isBetween(text));
+      const found = spoken.map(([name, all]) => {
         // With luck nothing was said while nobody listened.
-        const whole = texts.find(([, text]) => text.length === all.length && all.begins(text));
+        const whole = printed.find(([, text]) => text.length === all.length && all.begins(text));
         if (whole) return missing(whole, all.length);
         const shown = before ? before.get(name) : all;
-        const output = shown && texts.find(([, text]) => shown.begins(text));
+        const output = shown && printed.find(([, text]) => shown.begins(text));
         return output && missing(output, shown.length);
       });
       const placed = found.filter((each) => each !== undefined);
-      if (placed.length === found.length) return placed.filter(({ text }) => text !== "");
+      if (placed.length === found.length) {
+        // A run tells all of its outputs, so one that nobody spoke of was told in a gap.
+        const silent = before ? printed.filter(([name]) => !isPlaced(name, placed)) : [];
+        const all = [...placed, ...silent.map((output) => missing(output, 0))];
+        return all.filter(({ text }) => text !== "");
+      }
       if (!before && !late) return [];
-      return sole ? [missing(sole, 0)] : undefined;
+      const [sole, ...others] = printed;
+      return sole && others.length === 0 ? [missing(sole, 0)] : undefined;
     },
   };
 }
 
-const missing = ([output, text]: readonly [string, string], from: number): Missing => ({
+/** Name of an output, and its text. */
+type Output = readonly [name: string, text: string];
+
+const missing = ([output, text]: Output, from: number): Missing => ({
   output,
   from,
   text: text.slice(from),
 });
 
-const sameItems = (a: readonly unknown[], b: readonly unknown[]): boolean =>
-  a.length === b.length && a.every((item, index) => item === b[index]);
+const isPlaced = (name: string, placed: readonly Missing[]): boolean =>
+  placed.some(({ output }) => output === name);
 
-const textIn = ({ answer }: Readonly<Record<string, unknown>>): string =>
-  typeof answer === "string" ? answer : "";
+/** Is it what stands between two outputs (server §15.5)? */
+const isBetween = (text: TextPrefix): boolean => text.begins("\n".repeat(text.length));
 
 /** A resumed chatflow repeats its first text and never sends the rest (server §18). */
-const isResumedChatflow = (envelope: Readonly<Record<string, unknown>>): boolean =>
-  envelope["conversation_id"] !== undefined &&
-  isObject(envelope["data"]) &&
-  envelope["data"]["reason"] === "resumption";
+export const isResumedChatflow = ({ event, data }: ServerEvent): boolean =>
+  event === "workflow_started" &&
+  data["conversation_id"] !== undefined &&
+  valueAt(data, "data.reason") === "resumption";

@@ -110,6 +110,8 @@ export interface Context {
     readonly typed: string | undefined;
     /** What makes output wait for the last row, if anything does. */
     readonly gathers: string | undefined;
+    /** Does a terminal show what is printed, as it comes? */
+    readonly terminal: boolean;
     /** May questions be asked? */
     readonly input: boolean;
     /** IANA name of the zone in which people are shown times. */

@@ -56,10 +56,11 @@ export async function* run(input: EventsInput, context: Context): AsyncGenerator
   const stream = kept(input, summed(follow(runId), tally, context), context);
   const events = watching(stream, expectations, context);
   try {
-    const watched = asText
-      ? yield* answerText(events, input, context)
-      : yield* picked(events, kinds);
-    await report(watched, expectations, context);
+    const { end, incomplete } = asText
+      ? yield* answerText(events, { ...input, late: true }, context)
+      : { end: yield* picked(events, kinds), incomplete: undefined };
+    await report(end, expectations, context);
+    if (incomplete) throw incomplete;
   } finally {
     await events.return(undefined as never); // where nobody reads on; it has ended otherwise
   }

@@ -5,6 +5,7 @@ import { isObject } from "../json.ts";
 import * as workflows from "../operations/workflows.ts";
 import { asEvents } from "./as-events.ts";
 import { answerText } from "./answer-text.ts";
+import type { TextEnd } from "./answer-text.ts";
 import { kept, remembering, shown } from "./event-stages.ts";
 import { readExpectations, report, watching } from "./expect.ts";
 import type { ExpectInput } from "./expect.ts";
@@ -79,11 +80,12 @@ export async function* run(input: RunInput, context: Context): AsyncGenerator<un
   );
   const events = watching(stream, expectations, context);
   try {
-    const watched = yield* printed(input, events, context);
-    await report(watched, expectations, context);
+    const { end, incomplete } = yield* printed(input, events, context);
+    await report(end, expectations, context);
     // What became of the run says more than what is missing of it.
-    if (input.only_output !== undefined && watched.detail)
-      await requireOutput(input.only_output, watched.detail, context);
+    if (input.only_output !== undefined && end.detail)
+      await requireOutput(input.only_output, end.detail, context);
+    if (incomplete) throw incomplete;
   } finally {
     await events.return(undefined as never); // where nobody reads on; it has ended otherwise
   }
@@ -120,15 +122,15 @@ async function* printed<T extends Detailed>(
   input: RunInput,
   events: Events<T>,
   context: Context,
-): AsyncGenerator<unknown, T> {
-  if (input.text) return yield* answerText(events, { text: true }, context);
-  if (!printsDetail(input, context)) return yield* events;
+): AsyncGenerator<unknown, TextEnd<T>> {
+  if (input.text) return yield* answerText(events, { text: true, late: false }, context);
+  if (!printsDetail(input, context)) return { end: yield* events, incomplete: undefined };
   let next = await events.next();
   while (!next.done) next = await events.next();
   const { detail } = next.value;
   if (input.only_output === undefined) yield detail;
   else if (has(detail?.outputs, input.only_output)) yield asText(detail.outputs[input.only_output]);
-  return next.value;
+  return { end: next.value, incomplete: undefined };
 }
 
 /** Flags that each say what is printed, or how long to stay. */

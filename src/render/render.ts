@@ -428,14 +428,14 @@ function printRunId(events: AsyncIterable<readonly ServerEvent[]>, out: Output):
   });
 }
 
-/** A text as it grows; a terminal gets a line end after it, a file nothing that is not of it. */
+/** A text as it grows, and a line end after it. */
 async function printText(pieces: AsyncIterable<unknown>, out: Output): Promise<number> {
   let last = "";
   const count = await each(pieces, out, (piece) => {
     last = String(piece);
     return out.isTTY ? visible(last, { newlines: true }) : last;
   });
-  if (out.isTTY && count > 0 && !last.endsWith("\n")) await out.write("\n");
+  if (count > 0 && !last.endsWith("\n")) await out.write("\n");
   return count;
 }
 
