@@ -144,14 +144,18 @@ describe("the text alone", () => {
   // A retried node says its text again from the beginning, and one that falls back its default value.
   const retried = [
     node("node_started", "llm"),
-    ...["word1 ", "word2 "],
+    "word1 ",
+    "word2 ",
     node("node_retry", "llm", { status: "retry", retry_index: 1 }),
-    ...["word1 ", "word2 ", "word3"],
+    "word1 ",
+    "word2 ",
+    "word3",
     node("node_finished", "llm", { status: "succeeded", outputs: { text: "word1 word2 word3" } }),
   ];
   const fellBack = [
     node("node_started", "llm"),
-    ...["word1 ", "word2 "],
+    "word1 ",
+    "word2 ",
     node("node_finished", "llm", { status: "exception", outputs: { text: "a fallback" } }),
     "a fallback",
   ];
@@ -177,6 +181,14 @@ describe("the text alone", () => {
       "word1 word2 word3",
     ],
   ];
+
+  test.each(broken)("of a run that was started here stands, too: %s", async (_, run, text) => {
+    const server = await playedRun(run, []);
+    const ran = await cli(["wf", "run", "--inputs", "{}", "--text"], {
+      env: { KB_BASE_URL: server.baseUrl, KB_APP_KEY: "app-x" },
+    });
+    expect([ran.exit, ran.out], ran.err).toEqual([0, `${text}\n`]);
+  });
 
   test.each(broken)("is without the pieces that do not stand: %s", async (_, run, text) => {
     for (const at of eventEnds(run)) {

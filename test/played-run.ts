@@ -176,6 +176,10 @@ export async function playedRun(run: readonly Played[], cuts: readonly Cut[]): P
         socket.end(http(200, JSON.stringify(detail(run.slice(0, happened)))));
         return;
       }
+      if (request.startsWith("GET /v1/parameters")) {
+        socket.end(http(200, '{"user_input_form": []}'));
+        return;
+      }
       const refusal = refusals.shift();
       if (refusal === undefined) streams(socket);
       else refuses(socket, refusal);

@@ -5,6 +5,7 @@ import { nearest } from "../nearest.ts";
 import { quoted } from "./expect-check.ts";
 import type { Finding } from "./expect-check.ts";
 import { structureOf } from "./redaction.ts";
+import { printedValue } from "../run-text.ts";
 import type { RunTrace } from "../run-trace.ts";
 
 /** What is asked of a value that is there: `passed` is undefined where nobody can tell. */
@@ -123,12 +124,14 @@ export const text: Subject = ({ text: streamed, outputs, unwatched, pauses }) =>
   return { value: streamed === "" ? undefined : streamed, absent: "the run has none" };
 };
 
-/** The output that holds the answer: of that name, or the only text. */
+/** The outputs that are the text: the one of that name, the only text, or all (server §15.5). */
 function wholeText(outputs: unknown): string | undefined {
   if (!isObject(outputs)) return undefined;
   if (typeof outputs["answer"] === "string") return outputs["answer"];
   const [first, ...more] = Object.values(outputs).filter((value) => typeof value === "string");
-  return more.length === 0 ? first : undefined;
+  if (more.length === 0) return first;
+  const all = Object.values(outputs).map(printedValue);
+  return all.every((each) => each !== undefined) ? all.join("\n") : undefined;
 }
 
 /** The error of the run; the event that tells it can be lost, a run does not fail without one. */
