@@ -46,13 +46,20 @@ const newerKnowledge = [
   "kb pipeline run-node",
   "kb pipeline upload",
 ];
+const tagsMatch = "lists by several tags that all match";
+const formInputs = "forms with choices and files";
+const formEvents = "submitted forms in event streams";
 const newerApp = ["wf events", "wf form show", "wf form submit", "wf user show"];
 const all = (names: readonly string[], is: string) =>
   Object.fromEntries(names.map((name) => [name, is]));
 
 test("a server of today has everything of knowledge", async () => {
   const found = await known("kb");
-  expect(supported(found)).toEqual({ ...knowledgeGroups, ...all(newerKnowledge, "yes") });
+  expect(supported(found)).toEqual({
+    ...knowledgeGroups,
+    [tagsMatch]: "no",
+    ...all(newerKnowledge, "yes"),
+  });
   expect(found["tags"]?.[1]).toBe("GET /datasets/tags: 200");
   expect(found["documents"]?.[1]).toBe("GET /datasets/{dataset_id}/documents: 404 not_found");
   expect(found["kb doc replace"]?.[1]).toBe("the server is 1.14.2 (since 1.14.0)");
@@ -61,11 +68,25 @@ test("a server of today has everything of knowledge", async () => {
 test("an older one lacks what came later", async () => {
   server.sandbox.setFaults([parseFault("* * version=1.12.1")]);
   const found = await known("kb");
-  expect(supported(found)).toEqual({ ...knowledgeGroups, ...all(newerKnowledge, "no") });
+  expect(supported(found)).toEqual({
+    ...knowledgeGroups,
+    [tagsMatch]: "no",
+    ...all(newerKnowledge, "no"),
+  });
   expect(found["kb pipeline plugins"]?.[1]).toBe(
     "GET /datasets/{dataset_id}/pipeline/datasource-plugins: 404: no such route (since 1.13.0)",
   );
   expect(found["kb doc replace"]?.[1]).toBe("the server is 1.12.1 (since 1.14.0)");
+});
+
+test("a newer one has what came with it, and lacks what went", async () => {
+  server.sandbox.setFaults([parseFault("* * version=1.15.0")]);
+  expect(supported(await known("kb"))).toMatchObject({ [tagsMatch]: "yes" });
+  const found = await known("wf");
+  expect(supported(found)).toMatchObject({ [formInputs]: "yes", [formEvents]: "no" });
+  expect(found[formEvents]?.[1]).toBe("the server is 1.15.0 (since 1.13.0, not in 1.15.0)");
+  server.sandbox.setFaults([parseFault("* * version=1.16.2")]);
+  expect(supported(await known("wf"))).toMatchObject({ [formEvents]: "unknown" });
 });
 
 test("one in between has what it has", async () => {
@@ -80,20 +101,28 @@ test("one in between has what it has", async () => {
 
 describe("of an application", () => {
   const groups = { application: "yes", logs: "yes", feedback: "yes", annotations: "yes" };
-  const unasked = { files: "unknown", audio: "unknown" };
+  const switched = {
+    files: "no",
+    "speech to text": "no",
+    "text to speech": "no",
+    "suggested questions": "no",
+    "annotation reply": "no",
+    [formInputs]: "no",
+    [formEvents]: "yes",
+  };
 
   test("a workflow runs and has no chat", async () => {
     const found = await known("wf", { KB_APP_KEY: "app-echo" });
     expect(supported(found)).toEqual({
       ...groups,
-      ...unasked,
+      ...switched,
       "workflow runs": "yes",
       chat: "no",
       completion: "no",
       ...all(newerApp, "yes"),
     });
     expect(found["chat"]?.[1]).toBe("the application is of mode workflow");
-    expect(found["files"]?.[1]).toBe("only a write would tell");
+    expect(found["files"]?.[1]).toBe("GET /parameters: file_upload is off");
   });
 
   test("a chatflow has chat", async () => {

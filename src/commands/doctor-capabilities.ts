@@ -1,7 +1,7 @@
 import { textOf } from "../api/client.ts";
 import { olderThan } from "../api/refusal.ts";
 import { ApiError, CliError } from "../errors.ts";
-import { isObject, parsedJson } from "../json.ts";
+import { isObject, parsedJson, valueAt } from "../json.ts";
 import * as annotations from "../operations/annotations.ts";
 import * as apps from "../operations/apps.ts";
 import * as chats from "../operations/chats.ts";
@@ -54,10 +54,33 @@ const groups: Readonly<Record<"dataset" | "app", readonly Group[]>> = {
     { name: "completion", modes: ["completion"] },
     { name: "feedback", row: chats.feedbacks },
     { name: "annotations", row: annotations.list },
-    { name: "files" },
-    { name: "audio" },
   ],
 };
+
+/** What `GET /parameters` says of an application, by capability: the field with its switch. */
+const switches: Readonly<Record<string, string>> = {
+  files: "file_upload",
+  "speech to text": "speech_to_text",
+  "text to speech": "text_to_speech",
+  "suggested questions": "suggested_questions_after_answer",
+  "annotation reply": "annotation_reply",
+};
+
+/** What servers do since one version, or until another: no read shows it (server §19). */
+const behaviours: Readonly<Record<"dataset" | "app", readonly Behaviour[]>> = {
+  dataset: [{ name: "lists by several tags that all match", since: "1.15.0" }],
+  app: [
+    { name: "forms with choices and files", since: "1.15.0" },
+    { name: "submitted forms in event streams", since: "1.13.0", until: "1.15.0" },
+  ],
+};
+
+interface Behaviour {
+  readonly name: string;
+  readonly since: string;
+  /** The first version that lacks it; later ones may have it again. */
+  readonly until?: string;
+}
 
 /** No object has it, so that a read finds the route and nothing behind it. */
 const nobody = "00000000-0000-0000-0000-000000000000";
@@ -79,6 +102,7 @@ export async function* capabilities(context: Context): AsyncGenerator<Capability
   const kind = context.asked.program === "wf" ? "app" : "dataset";
   let version: string | undefined;
   let mode: string | undefined;
+  let settings: unknown;
   /** Why nothing more can be learnt by asking. */
   let given: string | undefined;
 
@@ -96,6 +120,7 @@ export async function* capabilities(context: Context): AsyncGenerator<Capability
       if (row === apps.info && isObject(body) && typeof body["mode"] === "string") {
         mode = body["mode"];
       }
+      if (row === apps.parameters) settings = body;
       return { supported: "yes", how: `${row.route}: ${answer.status}` };
     } catch (error) {
       if (!(error instanceof CliError) || context.signal.aborted) throw error;
@@ -113,6 +138,21 @@ export async function* capabilities(context: Context): AsyncGenerator<Capability
     const foreign = mode !== undefined && modes?.includes(mode) === false;
     const { supported, how } = row && !foreign ? await probe(row) : modeTells(modes, mode);
     yield { capability: name, supported, how };
+  }
+  if (kind === "app") {
+    const read = await probe(apps.parameters);
+    for (const [capability, field] of Object.entries(switches)) {
+      const enabled = valueAt(settings, `${field}.enabled`);
+      if (typeof enabled !== "boolean") {
+        yield { capability, supported: "unknown", how: read.how };
+        continue;
+      }
+      const how = `GET /parameters: ${field} is ${enabled ? "on" : "off"}`;
+      yield { capability, supported: enabled ? "yes" : "no", how };
+    }
+  }
+  for (const behaviour of behaviours[kind]) {
+    yield { capability: behaviour.name, ...versionTells(behaviour, version) };
   }
   for (const row of newer(kind)) {
     const reads = row.route.startsWith("GET ");
@@ -181,10 +221,13 @@ function modeTells(modes: Group["modes"], mode: string | undefined): Probed {
   return { supported: modes.includes(mode) ? "yes" : "no", how };
 }
 
-function versionTells({ since = "" }: AnyOperation, version: string | undefined): Probed {
+function versionTells(
+  { since = "", until }: Partial<Behaviour>,
+  version: string | undefined,
+): Probed {
   if (version === undefined) return { supported: "unknown", how: "only a write would tell" };
-  return {
-    supported: olderThan(version, since) ? "no" : "yes",
-    how: `the server is ${version} (since ${since})`,
-  };
+  const how = `the server is ${version} (since ${since}${until === undefined ? "" : `, not in ${until}`})`;
+  if (olderThan(version, since)) return { supported: "no", how };
+  if (until === undefined || olderThan(version, until)) return { supported: "yes", how };
+  return { supported: olderThan(until, version) ? "unknown" : "no", how };
 }
