@@ -8,6 +8,10 @@ export const own = <T>(
   key: string,
 ): T | undefined => (object && Object.hasOwn(object, key) ? object[key] : undefined);
 
+/** The object without its null members, which mean the same as none. */
+export const withoutNulls = (object: Readonly<Record<string, unknown>>): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(object).filter(([, value]) => value !== null));
+
 /** What the text says as JSON; undefined for what is none, or is nested too deep to be written again. */
 export function parsedJson(text: string): unknown {
   try {

@@ -1,4 +1,4 @@
-import { isObject } from "../json.ts";
+import { isObject, withoutNulls } from "../json.ts";
 import * as knowledge from "../operations/knowledge.ts";
 import * as metadata from "../operations/metadata.ts";
 import * as tags from "../operations/tags.ts";
@@ -81,11 +81,11 @@ function settingsIn({ file, present, steps }: Planned) {
       embedding_model: file.embedding_model?.slice(slash + 1) ?? "",
     }),
     ...(changes("retrieval_model") && {
-      retrieval_model: {
+      retrieval_model: withoutNulls({
         ...usualSearch(file),
         ...(isObject(search) && search),
         ...file.retrieval_model,
-      },
+      }),
     }),
   };
 }

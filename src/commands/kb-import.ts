@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { mapped } from "../api/mapped.ts";
 import { ApiError, CliError } from "../errors.ts";
-import { own, valueAt } from "../json.ts";
+import { isObject, own, valueAt, withoutNulls } from "../json.ts";
 import * as documents from "../operations/documents.ts";
 import * as knowledge from "../operations/knowledge.ts";
 import * as metadata from "../operations/metadata.ts";
@@ -170,7 +170,9 @@ async function targetFor(
       embedding_model_provider: model.slice(0, slash),
       embedding_model: model.slice(slash + 1),
     }),
-    retrieval_model: settings.retrieval_model,
+    ...(isObject(settings.retrieval_model) && {
+      retrieval_model: withoutNulls(settings.retrieval_model),
+    }),
   } as const;
   const { files, folders } = context.host;
   await files.makeFolder(join(folders.state, "imports"), 0o700);

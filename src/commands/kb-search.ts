@@ -1,4 +1,4 @@
-import { isObject } from "../json.ts";
+import { isObject, withoutNulls } from "../json.ts";
 import * as knowledge from "../operations/knowledge.ts";
 import type { SearchRecord } from "../operations/knowledge.ts";
 import type { Context } from "./task.ts";
@@ -37,7 +37,8 @@ export const changedSettings = (
     score_threshold,
   }: Pick<SearchInput, "search_method" | "top_k" | "score_threshold">,
 ): Record<string, unknown> => ({
-  ...settings,
+  // Null members are read from servers, but not all of them take them back.
+  ...withoutNulls(settings),
   ...(search_method !== undefined && { search_method }),
   ...(top_k !== undefined && { top_k }),
   ...(score_threshold !== undefined && { score_threshold, score_threshold_enabled: true }),
