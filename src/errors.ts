@@ -51,6 +51,9 @@ export interface FailureDetails {
   readonly changed?: "nothing" | "unknown" | "yes" | undefined;
 }
 
+/** Code of the error for a run that the server accepted, and then refused to start in its stream. */
+export const startRefused = "start-refused";
+
 /** A failure that the program understands; anything else that is thrown is a bug. */
 export class CliError extends Error {
   readonly kind: FailureKind;

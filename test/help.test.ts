@@ -80,6 +80,8 @@ test("a task: every operation it may send, the one it stands for first", () => {
         path: "/workflows/tasks/{task_id}/stop",
       },
       { id: "getWorkflowRunDetail", method: "GET", path: "/workflows/run/{workflow_run_id}" },
+      { id: "streamWorkflowEvents", method: "GET", path: "/workflow/{workflow_run_id}/events" },
+      { id: "getChatAppInfo", method: "GET", path: "/info" },
     ],
     parameters: [
       { name: "task_id", flag: null, positional: true, required: true },

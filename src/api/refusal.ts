@@ -203,6 +203,13 @@ function rejected(status: number, said: Said, asked: Asked): Partial<Explained> 
     }
   }
   if (words === "" && said.json) return { text: "the server gives no reason" };
+  // The server says "by another user" to the one who submitted it, too (server §14).
+  if (said.code === "human_input_form_submitted") {
+    return {
+      text: "the form is already submitted",
+      hint: "`wf logs` shows what became of its run",
+    };
+  }
   if (missingIndex.test(said.message)) {
     return {
       text: "the knowledge base has no indexed documents for this search method",

@@ -87,7 +87,15 @@ function pathSegment(name: string, value: unknown): string {
       changed: "nothing",
     });
   }
-  return encodeURIComponent(text);
+  try {
+    return encodeURIComponent(text);
+  } catch {
+    // Half a surrogate pair, which servers can send in an id.
+    throw new CliError(
+      "failure",
+      `invalid ${name} ${JSON.stringify(text)}: it is not valid Unicode`,
+    );
+  }
 }
 
 /** A required object is sent as `{}` when nothing was given (server §13). */

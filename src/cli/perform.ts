@@ -2,7 +2,7 @@ import { noProgress } from "../api/pages.ts";
 import type { Progress } from "../api/pages.ts";
 import type { Values } from "../api/request.ts";
 import { tellShown } from "../commands/shown.ts";
-import { ApiError, CliError, tellingMore } from "../errors.ts";
+import { ApiError, CliError, startRefused, tellingMore } from "../errors.ts";
 import type { Host } from "../host.ts";
 import { isObject } from "../json.ts";
 import { progress } from "../render/progress.ts";
@@ -115,7 +115,9 @@ const writes = ({ effect }: Command, { globals }: Options): boolean =>
 function afterWrite(error: unknown, session: Session): unknown {
   if (!(error instanceof CliError)) return error;
   const { code, changed } = error.told;
-  const done = code === "output" || (changed === "nothing" && session.wrote());
+  // A start that the stream refused was accepted before.
+  const undone = code === startRefused ? 1 : 0;
+  const done = code === "output" || (changed === "nothing" && session.writes() > undone);
   return done ? tellingMore(error, { changed: "yes" }) : error;
 }
 

@@ -55,8 +55,8 @@ export interface Session {
   open(row: AnyOperation, input: Values, options?: CallOptions): Promise<Events>;
   /** Ends waiting for the deadline, and what -v shows. */
   close(): Promise<void>;
-  /** Has the server done a write? */
-  wrote(): boolean;
+  /** How many writes the server has accepted. */
+  writes(): number;
 }
 
 interface Adding {
@@ -130,7 +130,7 @@ export function openSession(
   // One for all requests of a line, so that connections are kept.
   let dispatcher: ReturnType<Host["dispatcher"]> | undefined;
   const opened: Lanes[] = [];
-  let wrote = false;
+  let writes = 0;
   const world: World = {
     dispatcher: () => (dispatcher ??= host.dispatcher(options.connection)),
     watch: (outgoing, send) =>
@@ -223,7 +223,7 @@ export function openSession(
     };
     try {
       const answer = await send(request, sendingFor(row, input, target.key, asked), world, read);
-      wrote ||= retryOf(row) !== "safe";
+      if (retryOf(row) !== "safe") writes++;
       return answer;
     } catch (error) {
       throw explained(error, row);
@@ -363,6 +363,7 @@ export function openSession(
         return gathering(globals, typed ?? named.value, named.source);
       },
       terminal: host.stdout.isTTY && globals.outputFile === undefined,
+      deadline: options.timeout !== undefined,
       get input() {
         return options.input;
       },
@@ -380,7 +381,7 @@ export function openSession(
     call,
     rows,
     open,
-    wrote: () => wrote || others.some((other) => other.wrote()),
+    writes: () => others.reduce((sum, other) => sum + other.writes(), writes),
     async close() {
       ended.abort();
       await watching?.close();

@@ -4,6 +4,7 @@ import { CliError } from "../errors.ts";
 import { singly } from "../api/events.ts";
 import { asEvents } from "./as-events.ts";
 import { finalOutcome } from "./following.ts";
+import { begun } from "./refused-start.ts";
 import { conclude } from "./run-outcome.ts";
 import type { Outcome } from "./run-outcome.ts";
 import type { Context } from "./task.ts";
@@ -40,7 +41,7 @@ export async function* run(input: ChatInput, context: Context): AsyncGenerator<u
     whole = true;
     yield answer;
   } else {
-    for await (const event of singly(await context.open(chats.send, body))) {
+    for await (const event of singly(begun(await context.open(chats.send, body)))) {
       conversation ??= event.data["conversation_id"];
       run ??= event.data["workflow_run_id"];
       yield [event];

@@ -1,10 +1,12 @@
 import type { Events, ServerEvent } from "../api/events.ts";
 import { isObject } from "../json.ts";
 import * as forms from "../operations/forms.ts";
+import { finalOutcome } from "./following.ts";
 import type { Tally } from "./following.ts";
 import { recorded } from "./recording.ts";
 import type { RecordInput } from "./recording.ts";
-import { remember } from "./remembered-runs.ts";
+import { remember, rememberEnd } from "./remembered-runs.ts";
+import { endOf } from "./run-outcome.ts";
 import type { Context } from "./task.ts";
 
 /** Passes events on and says on standard error where text is missing. */
@@ -22,7 +24,10 @@ export async function* shown<T>(events: Events<T>, context: Context): Events<T> 
   }
 }
 
-/** Passes events on and remembers which task the run is, so that it can be stopped by its own id. */
+/**
+ * Passes events on and remembers which task the run is, so that it can be stopped by its own id, and
+ * that it was stopped, which its record may never say (server §13).
+ */
 export async function* remembering<T>(events: Events<T>, context: Context): Events<T> {
   let known = false;
   for (;;) {
@@ -34,6 +39,11 @@ export async function* remembering<T>(events: Events<T>, context: Context): Even
       const { workflow_run_id, task_id } = named.data;
       await remember(String(workflow_run_id), String(task_id), context);
     }
+    const last = next.value.at(-1);
+    const outcome = last && finalOutcome(last, true);
+    const run = last?.data["workflow_run_id"];
+    if (outcome && endOf(outcome) === "stopped" && typeof run === "string")
+      await rememberEnd(run, { status: "stopped", error: outcome.error }, context);
     yield next.value;
   }
 }

@@ -1,11 +1,18 @@
 import type { Events, ServerEvent } from "../api/events.ts";
-import { ApiError, CliError } from "../errors.ts";
+import { ApiError, CliError, tellingMore } from "../errors.ts";
 import { isObject, valueAt } from "../json.ts";
 import * as workflows from "../operations/workflows.ts";
+import { openLine } from "./line.ts";
+import type { Line } from "./line.ts";
+import { nodeLedger } from "./node-ledger.ts";
 import { replayFilter } from "./replay-filter.ts";
 import { isEnded } from "./run-outcome.ts";
-import type { Outcome } from "./run-outcome.ts";
+import type { Form, Outcome } from "./run-outcome.ts";
+import { outdatedNotice, standing } from "./run-standing.ts";
+import type { Standing } from "./run-standing.ts";
 import { shownText } from "./shown-text.ts";
+import { silenceWatch } from "./silence.ts";
+import type { SilenceWatch } from "./silence.ts";
 import type { Context } from "./task.ts";
 
 /** What to follow, and how far. */
@@ -14,16 +21,18 @@ export interface Following {
   readonly runId?: string | undefined;
   /** A stream that is open already: that of `wf run`. */
   readonly first?: Events | undefined;
+  /** Ends `first`, whatever it is waiting for. */
+  readonly leave?: (() => void) | undefined;
   /** Reconnect until the run has ended. */
   readonly reconnect: boolean;
   readonly throughPauses: boolean;
   /** Ask for the state snapshot at each connection. */
   readonly snapshot: boolean;
   /**
-   * Answers the forms that the run waits for, when a connection stands that will show what follows
-   * (server §15.6); says false where nobody here can, and then the run is left paused.
+   * Answers one of the forms that the run waits for, when a connection stands that will show what
+   * follows (server §15.6). Gives true when the run will go on, or why it is left paused.
    */
-  readonly answer?: ((forms: readonly ServerEvent[]) => Promise<boolean>) | undefined;
+  readonly answer?: ((forms: readonly Form[]) => Promise<true | string>) | undefined;
 }
 
 /** What happened on the way; it grows while a run is followed. */
@@ -45,14 +54,17 @@ export interface Followed {
 
 /** Reconnects in a row that bring nothing new before giving up. */
 const budget = 10;
+/** The same where the record tells the end, and only the event that says so is missing. */
+const budgetForEnd = 3;
 const firstWait = 500;
 const longestWait = 30_000;
 
 /**
  * Events of a run, each once, across any number of cuts; returns what became of it. Where text may
  * be missing, which the server never replays (server §15.6), an event `_gap` says so, and
- * `_gap_filled` brings it at the end when the run's outputs hold it. Throws `cut` when no end could
- * be confirmed, and refusals as they are.
+ * `_gap_filled` brings it at the end when the run's outputs hold it. A stream that brings nothing but
+ * pings has the run's record read (silenceWatch). Throws `cut` when no end could be confirmed, and
+ * refusals as they are.
  */
 export async function* followed(
   following: Following,
@@ -61,32 +73,63 @@ export async function* followed(
 ): Events<Followed> {
   const filter = replayFilter();
   const text = shownText(following.first === undefined);
+  const nodes = nodeLedger();
   let { runId } = following;
-  let stream = following.first;
+  let line: Line | undefined = following.first && {
+    events: following.first,
+    leave: following.leave ?? (() => {}),
+  };
   let connected = false;
+  let reconnected = false;
   /** May something be missing before the next event? */
   let gapOpen = false;
+  /** Gaps of this run. */
+  let gaps = 0;
   /** Kind of the last event that was shown. */
   let last = "";
-  /** Forms that wait, by the node that asked. */
-  const forms = new Map<unknown, ServerEvent>();
+  /** Has the stream said that the run is paused, and nothing since? */
+  let saysPaused = false;
   let inVain = 0;
   /** What run detail says of a run whose closing event was not seen. */
-  let end: Outcome | undefined;
+  let end: Standing | undefined;
   for (;;) {
     let why = "the server closed the stream before the run ended";
     let news = false;
+    /** What the record says of the run, where the stream was left because it had not said so. */
+    let unsaid: string | undefined;
+    let watch: SilenceWatch | undefined;
     try {
-      if (stream === undefined) {
+      if (line === undefined) {
         const run = requireRun(runId);
         const pause = await unsaidPause(run);
         if (pause) return { runId: run, outcome: pause };
-        stream = await connect(run);
+        if (connected) {
+          reconnected = true;
+          tally.reconnects++;
+        }
+        line = await connect(run);
       }
       // The server only tells what happens from now on: text of the meantime is lost.
       gapOpen = connected;
       connected = true;
-      for await (const batch of stream) {
+      saysPaused = false;
+      const { events, leave } = line;
+      watch = silenceWatch(
+        {
+          contradiction,
+          leave(status) {
+            unsaid = status;
+            leave();
+          },
+          still: (seconds) =>
+            context.notice(
+              `no event of run ${String(runId)} for ${seconds} s; its record says ${saysPaused ? "paused" : "running"}`,
+            ),
+        },
+        context,
+      );
+      for await (const batch of events) {
+        watch.heard();
         runId ??= batch.map(idIn).find((id) => id !== undefined);
         const { fresh, outcome, paused, failed } = sifted(batch);
         if (fresh.length > 0) {
@@ -96,34 +139,44 @@ export async function* followed(
         if (outcome) return { runId: requireRun(runId), outcome };
         if (failed) break;
         // The stream that began the run closes at a pause: what follows comes on the next one.
-        if (paused && following.answer && stream !== following.first) {
-          if (!(await following.answer([...forms.values()])))
-            return { runId: requireRun(runId), outcome: paused };
-          forms.clear();
+        if (paused && following.answer && events !== following.first) {
+          const unanswered = await following.answer(paused.forms ?? []).catch(asAnswering);
+          if (unanswered !== true)
+            return { runId: requireRun(runId), outcome: { ...paused, unanswered } };
+          saysPaused = false;
         }
       }
     } catch (error) {
-      // Nothing was ever followed: what stands in the way is not a cut.
-      if (!connected && stream === undefined) throw explained(error, false, runId, context);
-      why = cutOrThrow(error, connected && stream === undefined, runId, context);
+      if (error instanceof AnsweringFailed) throw answering(error, runId, context);
+      if (unsaid !== undefined && !context.signal.aborted) {
+        why = `the stream brings nothing but pings, while the record of the run says ${unsaid}`;
+      } else {
+        // Nothing was ever followed: what stands in the way is not a cut.
+        if (!connected && line === undefined) throw explained(error, false, runId, context);
+        why = cutOrThrow(error, connected && line === undefined, runId, context);
+      }
+    } finally {
+      watch?.end();
     }
-    stream = undefined;
+    line = undefined;
     inVain = news ? 0 : inVain + 1;
     const known = runId;
     if (known === undefined) throw lost(why);
     end ??= await confirmed(known, following, context, filter.lastError());
     if (end) {
-      // A connection to an ended run sends its closing event, to a paused one its form.
-      if (inVain >= budget) {
-        await context.notice(`the closing event of run ${known} could not be read: ${why}`);
-      }
-      if (inVain >= budget || filter.lastError() !== undefined)
+      if (end.outdated) {
+        await context.notice(outdatedNotice(known, end));
         return { runId: known, outcome: end };
+      }
+      // A connection to an ended run sends its closing event, to a paused one its form.
+      const enough = inVain >= (isEnded(end.status) ? budgetForEnd : budget);
+      if (enough)
+        await context.notice(`the closing event of run ${known} could not be read: ${why}`);
+      if (enough || filter.lastError() !== undefined) return { runId: known, outcome: end };
     } else if (!following.reconnect || inVain >= budget) {
       throw cut(known, why);
-    } else {
-      if (last !== "workflow_paused") await context.notice(`${why}; reconnecting`);
-      tally.reconnects++;
+    } else if (last !== "workflow_paused" || unsaid !== undefined) {
+      await context.notice(`${why}; reconnecting`);
     }
     // What closes after its last event was no failure.
     if (inVain === 0 && (end || last === "workflow_paused")) continue;
@@ -140,12 +193,10 @@ export async function* followed(
     let paused: Outcome | undefined;
     for (const event of batch) {
       const kind = event.event;
-      if (kind === "human_input_required") forms.set(valueAt(event.data, "data.node_id"), event);
-      if (kind === "human_input_form_filled" || kind === "human_input_form_timeout")
-        forms.delete(valueAt(event.data, "data.node_id"));
-      if (kind === "workflow_paused") paused = finalOutcome(event, false);
+      saysPaused = kind === "workflow_paused";
+      if (saysPaused) paused = finalOutcome(event, false);
       if (!filter.isNew(event)) {
-        tally.repeats++;
+        if (reconnected) tally.repeats++;
         // Nothing happened while the run waited.
         if (kind === "workflow_paused" && last === kind) gapOpen = false;
         continue;
@@ -154,14 +205,26 @@ export async function* followed(
       gapOpen = false;
       tally.events++;
       text.see(event);
+      nodes.see(event);
       const outcome = finalOutcome(event, following.throughPauses);
-      if (outcome && kind === "workflow_finished") fresh.push(...filled(event));
+      if (outcome && kind === "workflow_finished") fresh.push(...missing(event));
       fresh.push(event);
       last = kind;
       if (outcome) return { fresh, outcome, paused, failed: false };
       if (kind === "error") return { fresh, outcome, paused, failed: true };
     }
     return { fresh, outcome: undefined, paused, failed: false };
+  }
+
+  /** What the record says, where the stream has said something else; undefined also where nobody knows. */
+  async function contradiction(signal: AbortSignal): Promise<string | undefined> {
+    if (runId === undefined) return undefined;
+    const found = await standing(runId, context, { retries: 0, signal }).catch(() => undefined);
+    if (found === undefined) return undefined;
+    const { status } = found;
+    if (isEnded(status)) return status;
+    if (status === "paused") return following.snapshot && !saysPaused ? status : undefined;
+    return saysPaused ? status : undefined;
   }
 
   /** Without its snapshot a paused run says nothing at all (server §15.3), so its detail is asked. */
@@ -171,35 +234,55 @@ export async function* followed(
     return stands?.status === "paused" ? stands : undefined;
   }
 
-  function connect(run: string) {
-    return context.open(
-      workflows.events,
-      {
-        workflow_run_id: run,
-        ...(following.snapshot && { include_state_snapshot: true }),
-        ...(following.throughPauses && { continue_on_pause: true }),
-      },
-      connected ? { retries: 0 } : {},
-    );
+  function connect(workflow_run_id: string): Promise<Line> {
+    const input = {
+      workflow_run_id,
+      ...(following.snapshot && { include_state_snapshot: true }),
+      ...(following.throughPauses && { continue_on_pause: true }),
+    };
+    return openLine(workflows.events, input, context, connected ? { retries: 0 } : {});
   }
 
   /** What may be missing between two connections; a run that has ended does not even replay nodes. */
   function gap(run: string): ServerEvent {
     text.gap();
     tally.gaps++;
+    gaps++;
     const missing = ["text", "reasoning", "iterations", "loops", "agent logs"];
     return own("_gap", run, { missing });
   }
 
-  /** What the outputs of the ended run hold of a text that was not shown whole. */
-  function filled(finished: ServerEvent): ServerEvent[] {
+  /** What is missing before the end of the run, and what its outputs hold of it. */
+  function missing(finished: ServerEvent): ServerEvent[] {
     const run = idIn(finished) ?? runId ?? "";
+    const torn = gaps === 0 && nodes.isTorn(finished) ? [gap(run)] : [];
     const found = text.missingIn(valueAt(finished.data, "data.outputs"));
-    if (found?.length === 0) return [];
+    if (found?.length === 0) return torn;
     // Where no gap was seen, only the outputs show that the beginning is missing.
-    const announced = tally.gaps > 0 ? [] : [gap(run)];
+    const announced = gaps > 0 ? torn : [gap(run)];
     return [...announced, ...(found ?? []).map((data) => own("_gap_filled", run, { data }))];
   }
+}
+
+/** An answer to a form that failed, which says nothing about the stream. */
+class AnsweringFailed extends Error {}
+
+const asAnswering = (cause: unknown): never => {
+  throw new AnsweringFailed("", { cause });
+};
+
+/** What became of our own answer to a form, and where to look for the run. */
+function answering(
+  { cause }: AnsweringFailed,
+  runId: string | undefined,
+  context: Context,
+): unknown {
+  if (context.signal.aborted) return resumable(cause, runId);
+  if (!(cause instanceof CliError)) return cause;
+  return tellingMore(cause, {
+    details: { run: runId },
+    hint: `wf events ${runId} --follow shows whether the run continues, or its form`,
+  });
 }
 
 /** An event of ours, in the envelope of the server's. */
@@ -219,20 +302,22 @@ const idIn = ({ data }: ServerEvent): string | undefined =>
 /** What an event says about the end: undefined while the run goes on. */
 export function finalOutcome(event: ServerEvent, throughPauses: boolean): Outcome | undefined {
   const data = event.data["data"];
-  if (event.event === "workflow_finished" && isObject(data)) {
-    return {
-      status: String(data["status"]),
-      error: typeof data["error"] === "string" ? data["error"] : undefined,
-      exceptions:
-        typeof data["exceptions_count"] === "number" ? data["exceptions_count"] : undefined,
-    };
-  }
-  if (event.event === "workflow_paused" && !throughPauses) {
-    const reasons = valueAt(data, "reasons");
-    const forms = (Array.isArray(reasons) ? (reasons as unknown[]) : []).flatMap(formIn);
-    return { status: "paused", forms };
-  }
-  return undefined;
+  if (event.event === "workflow_finished" && isObject(data)) return outcomeOf(data);
+  if (event.event !== "workflow_paused" || throughPauses) return undefined;
+  return outcomeOf({ status: "paused", reasons: valueAt(data, "reasons") });
+}
+
+/** What the data of a final event, or of a blocking response, says about the end. */
+export function outcomeOf(data: unknown): Outcome {
+  const fields: Readonly<Record<string, unknown>> = isObject(data) ? data : {};
+  const { status, error, exceptions_count: exceptions, reasons } = fields;
+  if (status === "paused")
+    return { status: "paused", forms: Array.isArray(reasons) ? reasons.flatMap(formIn) : [] };
+  return {
+    status: String(status),
+    error: typeof error === "string" ? error : undefined,
+    exceptions: typeof exceptions === "number" ? exceptions : undefined,
+  };
 }
 
 /** The form a pause waits for; none where it went out by e-mail (server §14). */
@@ -249,7 +334,17 @@ function formIn(reason: unknown): NonNullable<Outcome["forms"]> {
     .filter((input) => !valueAt(input, "default.value"))
     .map((input) => String(valueAt(input, "output_variable_name")))
     .filter((name) => !valueAt(usual, name));
-  return [{ token, actions: ids, inputs: names }];
+  const node = valueAt(reason, "node_title");
+  const nodeId = valueAt(reason, "node_id");
+  return [
+    {
+      token,
+      node: typeof node === "string" ? node : undefined,
+      nodeId: typeof nodeId === "string" ? nodeId : undefined,
+      actions: ids,
+      inputs: names,
+    },
+  ];
 }
 
 /** Asks run detail: an outcome when nothing more is to be followed, undefined while the run goes on. */
@@ -258,13 +353,13 @@ async function confirmed(
   following: Following,
   context: Context,
   streamError: string | undefined,
-): Promise<Outcome | undefined> {
+): Promise<Standing | undefined> {
   try {
-    const detail = await context.call(workflows.show, { workflow_run_id: runId });
-    const { status, error } = detail;
-    if (isEnded(status)) return { status, error };
-    if (status === "paused" && !(following.reconnect && following.throughPauses)) return { status };
-    if (streamError !== undefined) return { status: "failed", error: streamError };
+    const found = await standing(runId, context);
+    const { status } = found;
+    if (isEnded(status)) return found;
+    if (status === "paused" && !(following.reconnect && following.throughPauses)) return found;
+    if (streamError !== undefined) return { ...found, status: "failed", error: streamError };
     return undefined;
   } catch (error) {
     if (context.signal.aborted) throw resumable(error, runId);

@@ -1,13 +1,15 @@
-import type { ServerEvent } from "../api/events.ts";
 import { ApiError, CliError } from "../errors.ts";
-import { isObject, own, valueAt } from "../json.ts";
+import { isObject, own } from "../json.ts";
 import * as forms from "../operations/forms.ts";
 import { assigned, checkValues, formFields } from "./input-fields.ts";
 import { requireFiles, uploaded } from "./input-files.ts";
+import type { Form } from "./run-outcome.ts";
 import type { Context } from "./task.ts";
 
 /** What answers a form. */
 export interface FormAnswer {
+  /** File that it was read from. */
+  readonly path: string;
   /** Title or id of the node that asks; any form when absent. */
   readonly node?: string | undefined;
   readonly action: string;
@@ -40,36 +42,71 @@ export async function readAnswers(
     if (typeof action !== "string") throw wrong("the action is missing");
     if (!isObject(inputs)) throw wrong("inputs is no object");
     if (node !== undefined && typeof node !== "string") throw wrong("node is no text");
-    answers.push({ action, inputs, node });
+    answers.push({ path, action, inputs, node });
   }
   return answers;
 }
 
 /**
- * Answers each form that waits with the first answer that fits and was not used. Says false, and
- * sends nothing, when a form has no answer.
+ * Gives what answers one of the forms that a run waits for: with the first answer that fits and was
+ * not used. Two forms that are submitted at once can leave a run paused for ever (server §14), so
+ * the next one has to wait until the run is paused again. It gives true when the run will go on, or
+ * why no form was submitted.
  */
 export function answering(
   answers: readonly FormAnswer[],
   context: Context,
-): (waiting: readonly ServerEvent[]) => Promise<boolean> {
+): (forms: readonly Form[]) => Promise<true | string> {
   const left = [...answers];
-  return async (waiting) => {
-    const chosen: (readonly [token: string, answer: FormAnswer])[] = [];
-    for (const { data } of waiting) {
-      const token = valueAt(data, "data.form_token");
-      const names = [valueAt(data, "data.node_title"), valueAt(data, "data.node_id")];
-      const at = left.findIndex(({ node }) => node === undefined || names.includes(node));
-      const [answer] = at < 0 ? [] : left.splice(at, 1);
-      if (typeof token !== "string" || !answer) return false;
-      chosen.push([token, answer]);
+  const done = new Set<string>();
+  let vain = 0;
+  return async (forms) => {
+    const open = forms.filter(({ token }) => !done.has(token));
+    if (open.length === 0 && forms.length > 0) {
+      // The server has not yet resumed the run, if it ever will.
+      return ++vain <= 3 || "its forms were submitted, but it is still paused";
     }
-    for (const [token, answer] of chosen) {
-      await submitted(token, answer.action, [], answer.inputs, context);
-      await context.notice(`answered the form ${token} with ${answer.action}`);
+    const chosen = chosenFor(open, left);
+    if (typeof chosen === "string") return chosen;
+    const { token } = chosen.form;
+    const { action, inputs, path } = chosen.answer;
+    try {
+      await submitted(token, action, [], inputs, context);
+    } catch (error) {
+      if (!(error instanceof CliError) || error.kind !== "usage") throw error;
+      const { hint } = error.told;
+      return `--answer ${path}: ${error.message}${hint === undefined ? "" : ` (${hint})`}`;
     }
-    return chosen.length > 0;
+    left.splice(left.indexOf(chosen.answer), 1);
+    done.add(token);
+    vain = 0;
+    await context.notice(`answered the form ${token} with ${action}`);
+    return true;
   };
+}
+
+/** A form and the answer to it, or why there is none. */
+function chosenFor(
+  open: readonly Form[],
+  answers: readonly FormAnswer[],
+): { readonly form: Form; readonly answer: FormAnswer } | string {
+  const left = [...answers];
+  const pairs = open.flatMap((form) => {
+    const at = left.findIndex(
+      ({ node }) => node === undefined || node === form.node || node === form.nodeId,
+    );
+    const [answer] = at < 0 ? [] : left.splice(at, 1);
+    return answer ? [{ form, answer }] : [];
+  });
+  // An answer that names its node is meant for it, whatever else is open.
+  const chosen =
+    pairs.length === open.length ? pairs[0] : pairs.find(({ answer }) => answer.node !== undefined);
+  if (chosen) return chosen;
+  const names = open.map(({ node, nodeId }) => JSON.stringify(node ?? nodeId ?? "")).join(", ");
+  const [spare] = pairs;
+  if (open.length === 0) return "it has no form that can be answered here";
+  if (spare === undefined) return `no --answer is given for the form of ${names}`;
+  return `--answer ${spare.answer.path} was not used: it names no node, and ${open.length} forms are open (${names}); add "node" to it`;
 }
 
 /**
@@ -111,23 +148,52 @@ export async function submitted(
     });
   }
   const inputs = await uploaded({ ...usual, ...values }, context);
-  try {
-    await context.call(forms.submit, { form_token, action, inputs });
-  } catch (error) {
-    const lost = error instanceof CliError && error.told.changed === "unknown";
-    if (!lost) throw error;
-    // Only the form can tell whether the lost try counted.
-    if (!(await isSubmitted(form_token, context))) throw error;
-    await context.notice("the answer of the server was lost; the form is submitted");
-  }
+  await submittedOnce({ form_token, action, inputs }, context);
   return { form_token, action, inputs };
 }
 
-async function isSubmitted(form_token: string, context: Context): Promise<boolean> {
+/**
+ * Sends the answer. Where the response is lost, only the form can tell whether it was taken; while it
+ * is open the answer is sent once more, which cannot count twice (server §14).
+ */
+async function submittedOnce(
+  answer: { readonly form_token: string; readonly action: string; readonly inputs: object },
+  context: Context,
+): Promise<void> {
+  const { form_token, action } = answer;
+  const inputs = { ...answer.inputs };
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await context.call(forms.submit, { form_token, action, inputs });
+      return;
+    } catch (error) {
+      const lost = error instanceof CliError && error.told.changed === "unknown";
+      const again = attempt > 1 && isSubmittedRefusal(error);
+      if (context.signal.aborted || !(lost || again)) throw error;
+      const state = again ? "submitted" : await stateOf(form_token, context);
+      if (state === "submitted") {
+        await context.notice("the answer of the server was lost; the form is submitted");
+        return;
+      }
+      if (state === "unknown" || attempt > 1) throw error;
+      await context.notice(
+        `the answer to form ${form_token} was lost, and it is still open; retrying`,
+      );
+    }
+  }
+}
+
+const isSubmittedRefusal = (error: unknown): boolean =>
+  error instanceof ApiError && error.refusal.serverCode === "human_input_form_submitted";
+
+async function stateOf(
+  form_token: string,
+  context: Context,
+): Promise<"open" | "submitted" | "unknown"> {
   try {
     await context.call(forms.show, { form_token });
-    return false;
+    return "open";
   } catch (error) {
-    return error instanceof ApiError && error.refusal.serverCode === "human_input_form_submitted";
+    return isSubmittedRefusal(error) ? "submitted" : "unknown";
   }
 }

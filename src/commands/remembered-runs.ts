@@ -1,34 +1,61 @@
 import { join } from "node:path";
-import { isObject, parsedJson } from "../json.ts";
+import { isObject, parsedJson, valueAt } from "../json.ts";
+import type { Outcome } from "./run-outcome.ts";
 import type { Context } from "./task.ts";
 
 /** Runs that are remembered; older ones are forgotten. */
 const most = 200;
 
-/** Which task a run is: only its stream tells, and only the task can be stopped (server §13). */
+/** What only the stream of a run tells (server §13). */
 interface Remembered {
-  readonly task: string;
+  /** Which task it is: only the task can be stopped. */
+  readonly task?: string | undefined;
+  /** How it ended, where it was stopped: its record may say `running` for ever. */
+  readonly end?: RememberedEnd | undefined;
   readonly base_url: string;
 }
+
+/** The end of a run, as its stream told it. */
+type RememberedEnd = Pick<Outcome, "status" | "error">;
 
 /** Each run is a file of its own, so that runs which begin at the same time cannot lose each other. */
 const folderOf = ({ host }: Context) => join(host.folders.state, "runs");
 
-/** Its file, after the time at which it was remembered. The server's id of a run is no path. */
-const endOf = (run: string) => `-${encodeURIComponent(run)}.json`;
+/**
+ * Its file, after the time at which it was remembered. The server's id of a run is no path. Throws for
+ * one that is not valid Unicode.
+ */
+const suffixOf = (run: string) => `-${encodeURIComponent(run)}.json`;
 
 /** Remembers the task of a run. A folder that cannot be written is no reason to fail. */
-export async function remember(run: string, task: string, context: Context): Promise<void> {
+export const remember = (run: string, task: string, context: Context): Promise<void> =>
+  learn(run, { task }, context);
+
+/** Remembers how a run ended, where its record may not say so. */
+export const rememberEnd = (
+  run: string,
+  { status, error }: RememberedEnd,
+  context: Context,
+): Promise<void> => learn(run, { end: { status, error } }, context);
+
+/** Adds to what is known of a run. */
+async function learn(
+  run: string,
+  news: Pick<Remembered, "task" | "end">,
+  context: Context,
+): Promise<void> {
   try {
     const { files, now } = context.host;
     const folder = folderOf(context);
     const base_url = await context.baseUrl();
     await files.makeFolder(folder, 0o700);
     const names = await namesIn(context);
-    const known = await remembered(run, names, context);
-    if (known?.task === task && known.base_url === base_url) return;
-    const path = join(folder, `${now().getTime()}${endOf(run)}`);
-    await files.writeAtomic(path, `${JSON.stringify({ task, base_url })}\n`, 0o600);
+    const found = await remembered(run, names, context);
+    const known = found?.base_url === base_url ? found : undefined;
+    const all: Remembered = { ...known, ...news, base_url };
+    if (known && JSON.stringify(all) === JSON.stringify(known)) return;
+    const path = join(folder, `${now().getTime()}${suffixOf(run)}`);
+    await files.writeAtomic(path, `${JSON.stringify(all)}\n`, 0o600);
     // Another process may forget the same ones.
     for (const old of names.slice(most - 1)) await files.remove(join(folder, old));
   } catch (error) {
@@ -41,7 +68,21 @@ export async function taskOf(run: string, context: Context): Promise<string | un
   const base_url = await context.baseUrl();
   const names = await namesIn(context).catch(() => []); // then it is one of another machine
   const found = await remembered(run, names, context).catch(() => undefined);
-  return found?.base_url === base_url ? found.task : undefined;
+  return found?.base_url === base_url && typeof found.task === "string" ? found.task : undefined;
+}
+
+/** How a run ended, where that was seen on this machine, on the same server, and had to be kept. */
+export async function rememberedEnd(
+  run: string,
+  context: Context,
+): Promise<RememberedEnd | undefined> {
+  const base_url = await context.baseUrl();
+  const names = await namesIn(context).catch(() => []);
+  const found = await remembered(run, names, context).catch(() => undefined);
+  const status: unknown = valueAt(found, "end.status");
+  if (found?.base_url !== base_url || typeof status !== "string") return undefined;
+  const error: unknown = valueAt(found, "end.error");
+  return { status, error: typeof error === "string" ? error : undefined };
 }
 
 /** Files of runs, the newest first: their names begin with the time. */
@@ -55,7 +96,7 @@ async function remembered(
   names: readonly string[],
   context: Context,
 ): Promise<Remembered | undefined> {
-  const name = names.find((each) => each.replace(/^\d+/, "") === endOf(run));
+  const name = names.find((each) => each.replace(/^\d+/, "") === suffixOf(run));
   if (name === undefined) return undefined;
   const bytes = await context.host.files.read(join(folderOf(context), name));
   const value = parsedJson(new TextDecoder().decode(bytes));

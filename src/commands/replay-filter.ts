@@ -56,7 +56,8 @@ export function replayFilter(): ReplayFilter {
         return once("form", text(data["form_id"]));
       case "workflow_paused":
         paused = texts(data["paused_nodes"]);
-        return once("paused", `${paused.join(",")} ${formsOf(data["reasons"])}`);
+        // A snapshot tells them in another order.
+        return once("paused", `${paused.toSorted().join(",")} ${formsOf(data["reasons"])}`);
       case "workflow_finished":
         return once("finished", text(data["id"]));
       case "message":
@@ -91,5 +92,8 @@ const texts = (value: unknown): readonly string[] =>
 
 const formsOf = (reasons: unknown): string =>
   Array.isArray(reasons)
-    ? reasons.map((reason: unknown) => String(valueAt(reason, "form_id") ?? "")).join(",")
+    ? reasons
+        .map((reason: unknown) => String(valueAt(reason, "form_id") ?? ""))
+        .sort()
+        .join(",")
     : "";

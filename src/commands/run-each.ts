@@ -2,13 +2,13 @@ import { define } from "../json.ts";
 import type { Events } from "../api/events.ts";
 import { mapped } from "../api/mapped.ts";
 import { CliError, reasonOf, tellingMore } from "../errors.ts";
-import * as workflows from "../operations/workflows.ts";
 import { refuseTwice, tableOf } from "../table-file.ts";
 import type { Row } from "../table-file.ts";
 import { openFailedRows } from "./failed-rows.ts";
 import type { Followed } from "./following.ts";
 import { uploaded } from "./input-files.ts";
-import { conclude, isEnded } from "./run-outcome.ts";
+import { conclude, endOf, isEnded } from "./run-outcome.ts";
+import { standing } from "./run-standing.ts";
 import type { Context } from "./task.ts";
 
 /** What of `wf run` concerns many runs. */
@@ -74,11 +74,14 @@ export async function* runEach(
   const collect = await openFailedRows(input.errors_to, input.each, table, context.host);
   /** How each row stands, by its number; none of those that were not begun. */
   const statuses = new Map<number, string>();
+  /** Was a run sent of which nobody knows whether it started? */
+  let unnamed = false;
   let reason: CliError | undefined;
   const one = async ([row, values]: (typeof rows)[number]): Promise<RowResult> => {
     if (reason || context.signal.aborted) return notStarted(row);
     const { result, stop } = await oneRun(row, values, start, context);
     statuses.set(row.number, result.status);
+    unnamed ||= result.status === "unknown" && result.run === null;
     reason ??= stop;
     return result;
   };
@@ -99,7 +102,11 @@ export async function* runEach(
   const hint = whatNow(input, rowsThat(mayBeginAgain).length, rowsThat(mayGoOn).length);
   if (reason) {
     if (failed > 0) await context.notice(`${message}; ${hint}`);
-    throw tellingMore(reason, { verdict: true }); // its results are printed whole
+    // Its results are printed whole: they tell which runs were started.
+    throw tellingMore(reason, {
+      verdict: true,
+      ...(context.signal.aborted && { hint, changed: unnamed ? "unknown" : undefined }),
+    });
   }
   const details = { failed, rows: rows.length };
   throw new CliError("partial", message, { verdict: true, details, hint });
@@ -194,17 +201,19 @@ async function oneRun(
     run = next.value.runId;
     const { outcome } = next.value;
     const { masked } = context.host.secrets;
-    const detail = await context.call(workflows.show, { workflow_run_id: run });
+    const { record, status: stands } = await standing(run, context);
+    const status = isEnded(stands) ? stands : endOf(outcome);
     const error = await conclude(run, outcome, () => Promise.resolve()).then(
       () => null,
       (why: unknown) => masked(why instanceof CliError ? why.message : String(why)),
     );
-    const { outputs, elapsed_time: elapsed, status } = detail;
+    const { outputs, elapsed_time: elapsed } = record;
     return { result: { row: row.number, status, run, elapsed, outputs, error } };
   } catch (thrown) {
     const known = thrown instanceof CliError;
     const never = known && run === null && thrown.told.changed !== "unknown";
-    const status = never ? unbegun : "unknown";
+    const refused = never && (thrown.kind === "refused" || thrown.kind === "limited");
+    const status = never ? (refused ? "failed" : unbegun) : "unknown";
     const result = { ...notStarted(row), status, run, error: reasonOf(thrown) };
     if (!known) {
       const message = `no further run was started: ${reasonOf(thrown)}`;

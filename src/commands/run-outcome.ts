@@ -7,11 +7,16 @@ export interface Outcome {
   readonly exceptions?: number | undefined;
   /** Open forms of a paused run: token and the ids of the actions. */
   readonly forms?: readonly Form[];
+  /** Why the answers that were given did not answer the forms of a paused run. */
+  readonly unanswered?: string | undefined;
 }
 
 /** A form that waits, as far as it takes to answer it. */
-interface Form {
+export interface Form {
   readonly token: string;
+  /** Title and id of the node that asks. */
+  readonly node?: string | undefined;
+  readonly nodeId?: string | undefined;
   /** Ids of the actions. */
   readonly actions: readonly string[];
   /** Inputs that have no value yet. */
@@ -38,17 +43,19 @@ export async function conclude(
   outcome: Outcome,
   notice: (text: string) => Promise<void>,
 ): Promise<void> {
-  const { status, error, exceptions, forms = [] } = outcome;
+  const { status, error, exceptions, forms = [], unanswered } = outcome;
   if (status === "succeeded") return;
   if (status === "partial-succeeded") {
+    // The server counts failed attempts: a retry that succeeded is one, too (server §13).
     await notice(
-      `run ${runId} partial-succeeded: ${exceptions ?? "some"} nodes failed and fell back`,
+      `run ${runId} partial-succeeded: ${exceptions ?? "some"} failed ${exceptions === 1 ? "attempt was" : "attempts were"} retried or handled by an error branch or a default value`,
     );
     return;
   }
   if (status === "paused") {
     const [form] = forms;
-    throw new CliError("paused", `run ${runId} waits for a person`, {
+    const why = unanswered === undefined ? "" : `: ${unanswered}`;
+    throw new CliError("paused", `run ${runId} waits for a person${why}`, {
       verdict: true,
       details: { run: runId, forms },
       hint: form ? lineFor(form) : `wf events ${runId} shows the form`,
@@ -61,7 +68,7 @@ export async function conclude(
     {
       code: stopped ? "stopped" : "failed",
       verdict: true,
-      details: { run: runId, status },
+      details: { run: runId, status: endOf(outcome) },
       hint: `wf show ${runId} has the detail`,
     },
   );

@@ -112,6 +112,8 @@ export interface Context {
     readonly gathers: string | undefined;
     /** Does a terminal show what is printed, as it comes? */
     readonly terminal: boolean;
+    /** Does --timeout say when to give up? */
+    readonly deadline: boolean;
     /** May questions be asked? */
     readonly input: boolean;
     /** IANA name of the zone in which people are shown times. */

@@ -9,13 +9,16 @@ import type { TextEnd } from "./answer-text.ts";
 import { kept, remembering, shown } from "./event-stages.ts";
 import { readExpectations, report, watching } from "./expect.ts";
 import type { ExpectInput } from "./expect.ts";
-import { followed } from "./following.ts";
+import { followed, outcomeOf } from "./following.ts";
 import type { Followed } from "./following.ts";
 import { answering, readAnswers } from "./form-answers.ts";
 import type { FormAnswer } from "./form-answers.ts";
 import { uploaded } from "./input-files.ts";
+import { openLine } from "./line.ts";
+import type { Line } from "./line.ts";
 import { checkRecord } from "./recording.ts";
 import type { RecordInput } from "./recording.ts";
+import { begun } from "./refused-start.ts";
 import { remember } from "./remembered-runs.ts";
 import { runEach } from "./run-each.ts";
 import { inputMaker } from "./run-inputs.ts";
@@ -69,7 +72,7 @@ export async function* run(input: RunInput, context: Context): AsyncGenerator<un
     return;
   }
   if (input.detach) {
-    yield await started(await opened(input, body, context), context);
+    yield await started((await opened(input, body, context)).events, context);
     return;
   }
   // With its detail, so that what keeps it from being read is told where expectations are, too.
@@ -161,10 +164,14 @@ function refuseTogether(input: RunInput, context: Context): void {
     throw wrong(`${first} prints text, in no other format`);
 }
 
-const opened = (input: RunInput, body: Body, context: Context): Promise<Events> =>
-  input.workflow_id === undefined
-    ? context.open(workflows.run, body)
-    : context.open(workflows.runById, { ...body, workflow_id: input.workflow_id });
+/** Starts the run. Its events throw where the server refused it after all. */
+async function opened(input: RunInput, body: Body, context: Context): Promise<Line> {
+  const { events, leave } =
+    input.workflow_id === undefined
+      ? await openLine(workflows.run, body, context)
+      : await openLine(workflows.runById, { ...body, workflow_id: input.workflow_id }, context);
+  return { events: begun(events), leave };
+}
 
 /** Starts the run and follows it to its end. */
 async function* follow(
@@ -173,18 +180,17 @@ async function* follow(
   answers: readonly FormAnswer[],
   context: Context,
 ): Events<Followed> {
-  const first = await opened(input, body, context);
-  const answer =
-    answers.length > 0 && !input.through_pauses ? answering(answers, context) : undefined;
+  const { events: first, leave } = await opened(input, body, context);
   return yield* remembering(
     shown(
       followed(
         {
           first,
+          leave,
           reconnect: true,
           throughPauses: input.through_pauses || answers.length > 0,
           snapshot: true,
-          answer: answer ?? (answers.length > 0 ? tolerant(answers, context) : undefined),
+          answer: answers.length > 0 ? answererOf(input, answers, context) : undefined,
         },
         context,
       ),
@@ -194,11 +200,13 @@ async function* follow(
   );
 }
 
-/** Answers what it can; what is left waits for somebody else, as --through-pauses asks. */
-function tolerant(answers: readonly FormAnswer[], context: Context) {
+/** With --through-pauses a form without an answer waits for somebody else. */
+function answererOf(input: RunInput, answers: readonly FormAnswer[], context: Context) {
   const answer = answering(answers, context);
-  return async (...forms: Parameters<typeof answer>) => {
-    await answer(...forms);
+  if (!input.through_pauses) return answer;
+  return async (...forms: Parameters<typeof answer>): Promise<true> => {
+    const unanswered = await answer(...forms);
+    if (unanswered !== true) await context.notice(unanswered);
     return true;
   };
 }
@@ -209,8 +217,7 @@ async function* blocking(input: RunInput, body: Body, context: Context): AsyncGe
       ? await context.call(workflows.runBlocking, body)
       : await context.call(workflows.runByIdBlocking, { ...body, workflow_id: input.workflow_id });
   yield answer;
-  const { status, error } = answer.data;
-  await conclude(answer.workflow_run_id, { status, error }, context.notice);
+  await conclude(answer.workflow_run_id, outcomeOf(answer.data), context.notice);
 }
 
 const has = (outputs: unknown, name: string): outputs is Readonly<Record<string, unknown>> =>
@@ -242,9 +249,7 @@ async function started(
   context: Context,
 ): Promise<{ workflow_run_id: string; task_id: string }> {
   for await (const { event, data } of singly(events)) {
-    if (event === "error") {
-      throw new CliError("remote-failed", `the run could not start: ${String(data["message"])}`);
-    }
+    if (event === "error") break;
     const { workflow_run_id, task_id } = data;
     if (typeof workflow_run_id === "string" && typeof task_id === "string") {
       await remember(workflow_run_id, task_id, context);

@@ -1,12 +1,19 @@
+import { ApiError, CliError } from "../errors.ts";
+import * as apps from "../operations/apps.ts";
 import * as workflows from "../operations/workflows.ts";
-import { CliError } from "../errors.ts";
-import { taskOf } from "./remembered-runs.ts";
-import { isEnded } from "./run-outcome.ts";
+import { finalOutcome } from "./following.ts";
+import { rememberEnd, taskOf } from "./remembered-runs.ts";
+import { endOf, isEnded } from "./run-outcome.ts";
+import type { Outcome } from "./run-outcome.ts";
+import { outdatedNotice, standing } from "./run-standing.ts";
 import type { Context } from "./task.ts";
 
-/** How long to look whether a stopped run has ended, in tries and ms between them. */
-const looks = 10;
+/** How often to look whether a stopped run has ended, and ms between two looks. */
+const looks = 30;
 const between = 300;
+
+/** ms to wait for the first event of the run before the stop is sent. */
+const longestAttach = 2000;
 
 /** Input of `wf stop`. */
 interface StopInput {
@@ -17,47 +24,120 @@ interface StopInput {
 
 /**
  * Asks the server to stop a task. Its answer is the same whether anything was stopped (server §13),
- * so the run's detail tells, where the run is known.
+ * so the run tells, where it is known: its record, or its live stream, because the record of a
+ * stopped run can say `running` for ever.
  */
 export async function* run(input: StopInput, context: Context): AsyncGenerator<unknown> {
   const { task_id, runId } = await meant(input, context);
-  if (runId !== undefined) {
-    const { status } = await context.call(workflows.show, { workflow_run_id: runId });
-    if (isEnded(status)) {
-      await context.notice(`run ${runId} has ended already: ${status}`);
-      yield { result: "ended", verified: true, status };
-      return;
-    }
-    if (status === "paused") {
-      throw new CliError("refused", `run ${runId} is paused; a paused run cannot be stopped`, {
-        changed: "nothing",
-        hint: "answer its form, or let it expire",
-      });
-    }
-  }
-  await context.call(workflows.stop, { task_id });
   if (runId === undefined) {
+    await stop(task_id, context);
     await context.notice(
       "sent, not verified: the server says the same for every task; --run checks",
     );
     yield { result: "sent", verified: false };
     return;
   }
+  const before = await standing(runId, context);
+  if (isEnded(before.status)) {
+    await context.notice(
+      before.outdated
+        ? outdatedNotice(runId, before)
+        : `run ${runId} has ended already: ${before.status}`,
+    );
+    yield { result: "ended", verified: true, status: before.status };
+    return;
+  }
+  if (before.status === "paused") {
+    throw new CliError("refused", `run ${runId} is paused; a paused run cannot be stopped`, {
+      changed: "nothing",
+      hint: "answer its form, or let it expire",
+    });
+  }
+  if (context.asked.dryRun) return stop(task_id, context);
+  const live = listening(runId, context);
+  try {
+    await live.attached;
+    await stop(task_id, context);
+    const status = await endSeen(runId, live, context);
+    yield { result: status, verified: true, status };
+  } finally {
+    live.leave();
+  }
+}
+
+/** How the run ended, by its record or else by its stream. Throws `failure` where neither says so. */
+async function endSeen(runId: string, live: Listening, context: Context): Promise<string> {
   for (let look = 0; look < looks; look++) {
-    const { status } = await context.call(workflows.show, { workflow_run_id: runId });
-    if (isEnded(status)) {
-      yield { result: status, verified: true, status };
-      return;
+    // What the stream told before the record was read, so that the record can have followed.
+    const told = live.outcome();
+    const { status, record } = await standing(runId, context);
+    if (isEnded(status)) return status;
+    if (told !== undefined) {
+      const end = { status: endOf(told), error: told.error };
+      await rememberEnd(runId, end, context);
+      await context.notice(outdatedNotice(runId, { ...end, record, outdated: true }));
+      return end.status;
     }
     await context.host.sleep(between, context.signal).catch(() => {
       throw context.interrupted();
     });
   }
-  throw new CliError("failure", `run ${runId} still runs after it was asked to stop`, {
-    changed: "unknown",
-    hint: "the stop takes the task id of the stream, not the run id",
-  });
+  throw new CliError(
+    "failure",
+    `run ${runId} was asked to stop, and neither its record nor its event stream says that it ended`,
+    { changed: "unknown", hint: `wf wait ${runId} waits for its end` },
+  );
 }
+
+/** The event stream of a run that is about to be stopped. */
+interface Listening {
+  /** Resolves when the stream stands, or when it will not. */
+  readonly attached: Promise<unknown>;
+  /** The end that the stream has told. */
+  outcome(): Outcome | undefined;
+  leave(): void;
+}
+
+/** Listens to a run; the first event of its snapshot shows that the subscription stands (server §15.3). */
+function listening(workflow_run_id: string, context: Context): Listening {
+  let outcome: Outcome | undefined;
+  const left = new AbortController();
+  const { signal } = left;
+  const input = { workflow_run_id, include_state_snapshot: true };
+  const listen = async (heard: () => void) => {
+    for await (const batch of await context.open(workflows.events, input, { retries: 0, signal })) {
+      heard();
+      for (const event of batch) outcome ??= finalOutcome(event, true);
+      if (outcome) return;
+    }
+  };
+  // A stream that cannot be had leaves the record to tell.
+  const first = new Promise<void>((resolve) => {
+    listen(resolve)
+      .catch(() => {})
+      .finally(resolve);
+  });
+  const late = context.host.sleep(longestAttach, signal).catch(() => {});
+  return {
+    attached: Promise.race([first, late]),
+    outcome: () => outcome,
+    leave: () => left.abort(),
+  };
+}
+
+/** Sends the stop. A chatflow is stopped by another command. */
+async function stop(task_id: string, context: Context): Promise<void> {
+  try {
+    await context.call(workflows.stop, { task_id });
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.refusal.serverCode !== "not_workflow_app")
+      throw error;
+    throw ofChat(`task ${task_id} belongs to a chat application`, `wf chat stop ${task_id}`);
+  }
+}
+
+const ofChat = (message: string, line: string): CliError =>
+  new CliError("unsupported", message, { changed: "nothing", hint: `${line} stops it` });
 
 /** The task to stop, and its run where it is known. An id that is no remembered run is a task's. */
 async function meant(
@@ -78,6 +158,13 @@ async function refuseRun(id: string, context: Context): Promise<void> {
     if (isEnded(status)) return;
   } catch {
     return; // no run of this id, or nothing to be known: it is taken for a task
+  }
+  const { mode } = await context.call(apps.info, {});
+  if (mode !== "workflow") {
+    throw ofChat(
+      `${id} is a run of a chat application`,
+      "`wf chat stop` with the task_id in the events of the answer",
+    );
   }
   throw new CliError("usage", `${id} is a run, and the task it runs as is not known here`, {
     changed: "nothing",

@@ -251,11 +251,24 @@ const workflowDiff = task({
   load: () => import("./workflow-diff.ts"),
 });
 
+const workflowShow = task({
+  command: "wf show <run>",
+  summary: "Show a run with its inputs and outputs",
+  key: "app",
+  params: { workflow_run_id },
+  returns: workflows.show.returns,
+  sends: [workflows.show],
+  wraps: workflows.show,
+  effect: "reads",
+  examples: ["wf show $RUN", "wf show $RUN --jq .outputs"],
+  load: () => import("./workflow-show.ts"),
+});
+
 const workflowWait = task({
   command: "wf wait <run>",
   summary: "Wait until a run has ended and show it",
   about:
-    "Looks at the run's detail, again and again, without its events. The exit code is what became of\nthe run; --timeout sets a deadline.",
+    "Reads the run's record, again and again, without its events. The exit code is what became of the\nrun; --timeout sets a deadline. Without one it gives up (13) when the record has said running for an\nhour: on some servers that of a stopped run says so for ever.",
   key: "app",
   params: {
     workflow_run_id,
@@ -264,7 +277,7 @@ const workflowWait = task({
   returns: workflows.show.returns,
   sends: [workflows.show],
   effect: "reads",
-  exits: ["paused", "remote-failed"],
+  exits: ["paused", "remote-failed", "cut"],
   examples: ["wf wait $RUN", "wf wait $RUN --timeout 10m --jq .outputs"],
   load: () => import("./workflow-wait.ts"),
 });
@@ -297,7 +310,7 @@ const workflowStop = task({
   command: "wf stop <task>",
   summary: "Stop a running task",
   about:
-    "Takes the task id of the stream, or the id of a run that was started or followed here. The server\nsays the same for every id, so the run's detail is read afterwards; where the run is not known\n(--run), the stop is sent, not verified. A paused run cannot be stopped.",
+    "Takes the task id of the stream, or the id of a run that was started or followed here. The server\nsays the same for every id, so the run's event stream and its record tell whether it ended; where\nthe run is not known (--run), the stop is sent, not verified. A paused run cannot be stopped.",
   key: "app",
   params: {
     task_id: local.text("Task id, from the stream of the run, or run id", {
@@ -308,7 +321,7 @@ const workflowStop = task({
     user: userInBody,
   },
   returns: record("result", "verified", "status"),
-  sends: [workflows.stop, workflows.show],
+  sends: [workflows.stop, workflows.show, workflows.events, apps.info],
   wraps: workflows.stop,
   effect: "writes",
   examples: ["wf stop $TASK", "wf stop $TASK --run $RUN", "wf stop $RUN"],
@@ -444,6 +457,7 @@ export const workflowTasks: readonly Task[] = [
   completionCreate,
   workflowRun,
   workflowEvents,
+  workflowShow,
   workflowWait,
   workflowReplay,
   workflowTimeline,

@@ -225,7 +225,6 @@ export const runByIdBlocking = operation({
 
 export const show = operation({
   id: "getWorkflowRunDetail",
-  command: "wf show <run>",
   summary: "Show a run with its inputs and outputs",
   key: "app",
   route: "GET /workflows/run/{workflow_run_id}",
@@ -245,7 +244,6 @@ export const show = operation({
     more,
     "workflow_id",
   ),
-  examples: ["wf show $RUN", "wf show $RUN --jq .outputs"],
 });
 
 export const stop = operation({
