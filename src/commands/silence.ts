@@ -28,7 +28,7 @@ interface Silence {
 
 /**
  * Pings are no sign of life: on some servers a listener that leaves a run silences all the others,
- * which hear only pings from then on although the run continues and ends (server §15.3). So a stream
+ * which hear only pings from then on although the run continues and ends (server §15.7). So a stream
  * without an event for two seconds has the run's record read, then less and less often, at least
  * every 15 s. It is left only when the record contradicts what the stream has said (the run has
  * ended, or is paused, or has resumed) and no event says so within a second.
