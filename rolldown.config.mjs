@@ -9,7 +9,11 @@ const sqlite = dirname(createRequire(import.meta.url).resolve("node-sqlite3-wasm
 // Chunks keep the lazy parts lazy. What every command needs is one file: reading thirty small ones
 // costs more than the rest of a start. Nothing is left to be installed: the programs work offline.
 export default defineConfig({
-  input: { main: "src/main.ts", "keyring-child": "src/keyring-child.ts" },
+  input: {
+    main: "src/main.ts",
+    "keyring-child": "src/keyring-child.ts",
+    "jq-worker": "src/render/jq-worker.mjs",
+  },
   platform: "node",
   external: ["@napi-rs/keyring"], // optional, and looks for its binary beside itself
   plugins: [

@@ -71,7 +71,11 @@ export async function perform(
   let release = () => {};
   try {
     const settings = await session.settings();
-    const style = styleFor(globals, host, await session.output(), outcomes);
+    const { signal, interrupted } = session.context;
+    const style = {
+      ...styleFor(globals, host, await session.output(), outcomes),
+      stop: { signal, error: interrupted },
+    };
     await checkStyle(outcomes, style);
     const sources = sourcesOf(host);
     const table = await tableOf(name, bytes);

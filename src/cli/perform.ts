@@ -55,6 +55,7 @@ export async function perform(
         : command.returns);
     const style = {
       ...styleFor(globals, host, output, returns),
+      stop: { signal: session.context.signal, error: session.context.interrupted },
       ...(wantsRedraw(host, host.stdout) && { screen }),
     };
     // A dry run prints requests, no answer, so nothing to print answers with is loaded.

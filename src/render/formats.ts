@@ -15,6 +15,8 @@ export interface Style {
   readonly reverse: boolean;
   /** Filter in jq's language. */
   readonly jq?: string;
+  /** Ends a filter that runs, and what is thrown then. */
+  readonly stop?: { readonly signal: AbortSignal; readonly error: () => Error };
   readonly times: "local" | "utc" | "relative";
   /** IANA name; the system's when absent. */
   readonly timeZone?: string;

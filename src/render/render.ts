@@ -59,7 +59,7 @@ export async function checkStyle(returns: Returns<never>, style: Style): Promise
       hint: `columns are ${columns.join(", ")}; a path with a dot reaches into fields, --jq any field`,
     });
   }
-  if (style.jq !== undefined) await checkFilter(style.jq);
+  if (style.jq !== undefined) await checkFilter(style.jq, style);
 }
 
 /** Tables of a report have columns of their own each, so no flag can name them. */
@@ -262,7 +262,7 @@ const printers: Readonly<Record<Form, Print>> = {
     const all = isList(returns) ? (await collected(rows)).map(pick) : undefined;
     let count = 0;
     for await (const value of all ? iterated([all]) : rows) {
-      const text = await filtered(all ? value : pick(value), filter, out.isTTY);
+      const text = await filtered(all ? value : pick(value), filter, out.isTTY, style);
       if (text !== "") await out.write(text);
       count += 1;
       if (out.closed) break;
