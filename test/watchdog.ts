@@ -18,8 +18,8 @@ export interface Watch {
 /** How it ended. */
 export interface Watched {
   readonly exit: number | null;
-  /** Was a request held? A line that sends fewer ends by itself. */
-  readonly held: boolean;
+  /** Was it kept waiting, by a held request or for somebody to type? Others end by themselves. */
+  readonly waited: boolean;
   /** ms from the signal, or from the held request, to the end; null when it did not end in time. */
   readonly took: number | null;
   readonly written: string;
@@ -27,6 +27,9 @@ export interface Watched {
 
 /** ms in which a line ends that nobody holds any more, with other tests beside it. */
 export const patience = 10_000;
+
+/** ms after which a line that has sent nothing waits for input. */
+const typing = 4000;
 
 /** Stands before the sandbox and never answers one request. */
 async function holding(origin: string, held: number) {
@@ -107,8 +110,13 @@ export async function watched(stage: Stage, line: Line, watch: Watch): Promise<W
   const program = started([...line.argv(stage.places), ...timeout], env, watch);
   try {
     const ended = program.ended.then((exit) => ({ exit }));
-    const held = await Promise.race([server.reached, ended.then(() => false as const)]);
-    if (held && watch.by !== "--timeout") {
+    // A line that neither asks the server nor ends waits for somebody to type.
+    const waited = await Promise.race([
+      server.reached,
+      ended.then(() => false as const),
+      after(typing, true as const),
+    ]);
+    if (waited && watch.by !== "--timeout") {
       // What is drawn while it waits has its time to appear.
       if (watch.columns !== undefined) await Promise.race([ended, after(700, undefined)]);
       process.kill(program.pid, watch.by);
@@ -117,7 +125,7 @@ export async function watched(stage: Stage, line: Line, watch: Watch): Promise<W
     const end = await Promise.race([ended, after(patience, undefined)]);
     const took = end ? Date.now() - began : null;
     if (!end) process.kill(program.pid, "SIGKILL");
-    return { exit: end?.exit ?? null, held, took, written: program.written() };
+    return { exit: end?.exit ?? null, waited, took, written: program.written() };
   } finally {
     server.stop();
     await scene.stop();
@@ -131,10 +139,10 @@ const exits = { SIGINT: 130, SIGTERM: 143, "--timeout": 12 } as const;
 
 /** What is wrong about the end of a line that was told to end, in words. */
 export async function deaf(stage: Stage, line: Line, watch: Watch): Promise<string[]> {
-  const { exit, held, took, written } = await watched(stage, line, watch);
+  const { exit, waited, took, written } = await watched(stage, line, watch);
   const what = `${line.name} ${JSON.stringify(watch)}`;
   if (took === null) return [`${what} does not end: ${written.slice(-200)}`];
-  if (held && exit !== exits[watch.by])
+  if (waited && exit !== exits[watch.by])
     return [`${what} ends with ${exit}: ${written.slice(-500)}`];
   return [];
 }
