@@ -77,11 +77,20 @@ export interface Files {
 
 /** A program that was started. */
 export interface Child {
-  /** Exit code; 128 + signal number when a signal ended it. */
+  /** Exit code; 128 + signal number when a signal ended it. Rejects when it writes too much. */
   readonly exit: Promise<number>;
   /** What it wrote to standard output, when asked to collect; empty otherwise. */
   readonly output: Promise<string>;
   kill(signal: NodeJS.Signals): void;
+}
+
+/** How a program is started. */
+export interface Starting {
+  /** Keeps its standard output, at most so many bytes of it; otherwise it shares ours. */
+  readonly collect?: number;
+  readonly shell?: boolean;
+  /** Ends it, and what it has started, when aborted. */
+  readonly signal?: AbortSignal;
 }
 
 /**
@@ -101,6 +110,12 @@ export interface Keyring {
 export interface Host extends Outside {
   /** Keys and passwords in use: `stderr` masks them by itself, what goes elsewhere asks. */
   readonly secrets: Secrets;
+  /** Runs a program with our environment, but without our keys, and what `env` adds to it. */
+  spawn(
+    command: string,
+    args: readonly string[],
+    options?: Starting & { readonly env?: Outside["env"] },
+  ): Child;
 }
 
 /** The same as it is handed in, before the program begins. */
@@ -139,15 +154,11 @@ export interface Outside {
   random(): number;
   dispatcher(settings: ConnectionSettings): Promise<Dispatcher>;
   keyring(): Promise<Keyring>;
-  /** Runs a program. `collect` keeps its standard output, otherwise it shares ours. */
+  /** Runs a program with that environment. */
   spawn(
     command: string,
     args: readonly string[],
-    options: {
-      readonly env: Readonly<Record<string, string | undefined>>;
-      readonly collect?: boolean;
-      readonly shell?: boolean;
-    },
+    options: Starting & { readonly env: Outside["env"] },
   ): Child;
   /**
    * Asks on the terminal; `hidden` shows nothing of what is typed. Throws CliError interrupted on

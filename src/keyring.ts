@@ -9,12 +9,17 @@ const patience = 2000;
 /**
  * The keyring of the operating system. It is asked in a process of its own: where nothing answers,
  * on a desktop bus above all, the call blocks its thread for good and can only be killed. `node` is
- * the path of Node, `signal` ends what is being asked.
+ * the path of Node, `env` its environment, `signal` ends what is being asked.
  */
-export function systemKeyring(node: string, signal: AbortSignal): Keyring {
+export function systemKeyring(
+  node: string,
+  env: Readonly<Record<string, string | undefined>>,
+  signal: AbortSignal,
+): Keyring {
   const ask = (question: Question) =>
     new Promise<Answer>((resolve, reject) => {
       const limits = {
+        env,
         timeout: patience,
         killSignal: "SIGKILL",
         signal,

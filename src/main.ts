@@ -5,8 +5,9 @@ import type { Dispatcher } from "undici";
 import { run } from "./cli/run.ts";
 import { diskFiles } from "./disk.ts";
 import { CliError, kindOfSignal, reasonOf } from "./errors.ts";
-import type { Child, ConnectionSettings, Host, Keyring, Outside, Output } from "./host.ts";
+import type { ConnectionSettings, Host, Keyring, Outside, Output } from "./host.ts";
 import { proxiesOf } from "./proxies.ts";
+import { withoutKeys } from "./secrets.ts";
 
 /**
  * Runs `kb` or `wf` on this process and ends it with the exit code. The process ends at once when
@@ -268,40 +269,64 @@ async function keyring(signal: AbortSignal): Promise<Keyring> {
   const { systemKeyring } = await import("./keyring.ts");
   const ended = new AbortController();
   process.once("exit", () => ended.abort());
-  return systemKeyring(process.execPath, AbortSignal.any([signal, ended.signal]));
+  const until = AbortSignal.any([signal, ended.signal]);
+  return systemKeyring(process.execPath, withoutKeys(process.env), until);
 }
 
-function start(
-  command: string,
-  args: readonly string[],
-  options: { env: Host["env"]; collect?: boolean; shell?: boolean },
-): Child {
-  const pieces: Buffer[] = [];
+/** ms that a program has to end by itself once it is told to. */
+const grace = 1000;
+
+const start: Outside["spawn"] = (command, args, options) => {
+  const { env, collect, shell = false, signal } = options;
+  // In a group of its own all that it starts can be ended with it. At a terminal it stays in ours:
+  // it may ask there for a password, and Ctrl-C reaches it.
+  const { stdin, stdout, stderr } = process;
+  const detached = collect !== undefined && ![stdin, stdout, stderr].some(({ isTTY }) => isTTY);
   // Loaded when something is started. On Windows it finds programs that are scripts, as kb.cmd is.
   const started = import("cross-spawn").then(({ default: spawn }) => {
     const child = spawn(command, [...args], {
-      env: { ...options.env },
-      shell: options.shell ?? false,
-      stdio: ["inherit", options.collect ? "pipe" : "inherit", "inherit"],
+      env: { ...env },
+      shell,
+      detached: detached && process.platform !== "win32",
+      stdio: ["inherit", collect === undefined ? "inherit" : "pipe", "inherit"],
     });
-    child.stdout?.on("data", (piece: Buffer) => pieces.push(piece));
+    const kill = (name: NodeJS.Signals) => {
+      try {
+        if (detached && child.pid !== undefined) process.kill(-child.pid, name);
+        else child.kill(name);
+      } catch {
+        // it has ended
+      }
+    };
+    const stop = () => {
+      kill("SIGTERM");
+      setTimeout(() => kill("SIGKILL"), grace).unref();
+      child.stdout?.destroy(); // what it has started may hold the other end
+    };
+    signal?.addEventListener("abort", stop, { once: true });
+    if (signal?.aborted) stop();
+    const pieces: Buffer[] = [];
     const exit = new Promise<number>((resolve, reject) => {
+      let size = 0;
+      child.stdout?.on("data", (piece: Buffer) => {
+        size += piece.length;
+        if (size <= (collect ?? Infinity)) return void pieces.push(piece);
+        stop();
+        reject(new Error(`it writes more than ${collect} bytes`));
+      });
       child.on("error", reject);
-      child.on("close", (code, signal) =>
-        resolve(code ?? 128 + (signal ? constants.signals[signal] : 0)),
-      );
+      child.on("close", (code, name) => {
+        signal?.removeEventListener("abort", stop);
+        resolve(code ?? 128 + (name ? constants.signals[name] : 0));
+      });
     });
-    return { exit, kill: (name: NodeJS.Signals) => child.kill(name) };
+    return { exit, kill, text: () => Buffer.concat(pieces).toString() };
   });
   const exit = started.then((child) => child.exit);
-  const output = exit.then(() => Buffer.concat(pieces).toString());
+  const output = Promise.all([started, exit]).then(([child]) => child.text());
   output.catch(() => {}); // whoever waits for one of the two is told
-  return {
-    exit,
-    output,
-    kill: (signal) => void started.then(({ kill }) => kill(signal)),
-  };
-}
+  return { exit, output, kill: (name) => void started.then(({ kill }) => kill(name)) };
+};
 
 /** Asks on standard error, so that standard output stays what was asked for. */
 async function ask(

@@ -6,6 +6,15 @@ export interface Secrets {
   masked(text: string): string;
 }
 
+/** Variables that hold keys: ours, and those that the sandbox lends to its command. */
+const keyVariables = /^(KB_KEY|KB_APP_KEY|DIFY_API_KEY|KB_SANDBOX_APP_KEYS)$/i;
+
+/** The environment of programs that we start: none of them gets a key that is not meant for it. */
+export const withoutKeys = (
+  env: Readonly<Record<string, string | undefined>>,
+): Record<string, string | undefined> =>
+  Object.fromEntries(Object.entries(env).filter(([name]) => !keyVariables.test(name)));
+
 /** What stands where a secret stood. */
 const mask = "****";
 const shortest = 6;
@@ -23,7 +32,7 @@ export function secretsOf(env: Readonly<Record<string, string | undefined>>): Se
     wanted = undefined;
   };
   for (const [name, value = ""] of Object.entries(env)) {
-    if (/^(KB_KEY|KB_APP_KEY|DIFY_API_KEY)$/.test(name)) learn(value);
+    if (keyVariables.test(name)) learn(value);
     if (!/^(https?|all)_proxy$/i.test(name)) continue;
     // A name without a password is a token.
     const password = /^(?:\w+:\/\/)?(?:[^/@:]*:)?(.+)@/.exec(value)?.[1] ?? "";
@@ -71,7 +80,10 @@ const spellings = (secret: string): Spelling[] => [
   }),
 ];
 
-const spelled = (text: string): Spelling => Array.from(text, signOf);
+function spelled(text: string): Spelling {
+  const known = new Map(Array.from(new Set(text), (sign) => [sign, signOf(sign)]));
+  return Array.from(text, (sign) => known.get(sign) ?? signOf(sign));
+}
 
 const inUrls: Readonly<Record<string, readonly string[]>> = { "+": ["-"], "/": ["_"] };
 

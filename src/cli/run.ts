@@ -1,7 +1,7 @@
 import type { Host, Outside } from "../host.ts";
 import { CliError, diskProblem } from "../errors.ts";
 import { withWrite } from "../render/outputs.ts";
-import { secretsOf } from "../secrets.ts";
+import { secretsOf, withoutKeys } from "../secrets.ts";
 import { version } from "../version.ts";
 import { commandsOf } from "./commands.ts";
 import { asFailure } from "./failure.ts";
@@ -88,6 +88,8 @@ function discreet(outside: Outside): Host {
     ...outside,
     secrets,
     stderr: masking,
+    spawn: (command, args, { env, ...rest } = {}) =>
+      outside.spawn(command, args, { ...rest, env: { ...withoutKeys(outside.env), ...env } }),
     stdin: {
       get isTTY() {
         return stdin.isTTY;

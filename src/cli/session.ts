@@ -86,9 +86,13 @@ export function openSession(
   };
   let found: Promise<Settings> | undefined;
   const settings = () =>
-    (found ??= settingsFor(flags, host, {
-      key: command.key ?? (command.requests ? "both" : undefined),
-    }));
+    (found ??= settingsFor(
+      flags,
+      { ...host, signal },
+      {
+        key: command.key ?? (command.requests ? "both" : undefined),
+      },
+    ));
 
   const typed = globals.json || globals.jq !== undefined ? "json" : globals.output;
   let named: Setting = { value: undefined, source: "not set" };

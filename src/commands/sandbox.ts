@@ -101,12 +101,11 @@ async function runCommand(
   { host, signal }: Context,
 ): Promise<void> {
   const [program = "", ...args] = command;
-  const { KB_APP_KEY: _, KB_APP: __, ...rest } = host.env;
   const { no_proxy, NO_PROXY } = host.env;
   const direct = [no_proxy || NO_PROXY, new URL(sandbox.origin).hostname].filter(Boolean).join();
   const child = host.spawn(program, args, {
     env: {
-      ...rest,
+      KB_APP: undefined,
       no_proxy: direct, // a proxy elsewhere does not reach this machine
       NO_PROXY: direct,
       PATH: [host.binFolder, host.env["PATH"]].filter(Boolean).join(host.pathSeparator),

@@ -5,8 +5,8 @@ import type { Context } from "./task.ts";
 /** What git tracks as a plain file; links (120000) and other repositories (160000) are none. */
 const plainFile = /^100\d{3} [^\t]*\t(.*)$/s;
 
-/** Variables that hold keys: they are not for git. */
-const secret = /^(KB_KEY|KB_APP_KEY|DIFY_API_KEY)$/;
+/** Bytes that git may write: names of files. */
+const most = 256 * 2 ** 20;
 
 /** Programs that git starts by itself. */
 const untrusted = ["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"];
@@ -44,17 +44,18 @@ const emptied = (names: readonly string[]) => ({
 export async function unchangedSince(
   revision: string,
   directory: string,
-  { host }: Context,
+  { host, signal, interrupted }: Context,
 ): Promise<ReadonlySet<string>> {
-  const own = Object.fromEntries(Object.entries(host.env).filter(([name]) => !secret.test(name)));
   // Nothing is fetched either: a remote may be a program.
-  let env: Record<string, string | undefined> = { ...own, GIT_ALLOW_PROTOCOL: "none" };
+  let env: Record<string, string | undefined> = { GIT_ALLOW_PROTOCOL: "none" };
   const git = async (...args: readonly string[]): Promise<string[]> => {
     const child = host.spawn("git", [...untrusted, "-C", directory, ...args], {
       env,
-      collect: true,
+      collect: most,
+      signal,
     });
     const exit = await child.exit.catch(() => 127);
+    if (signal.aborted) throw interrupted();
     if (exit !== 0) {
       throw new CliError("usage", `--since ${JSON.stringify(revision)}: git says no (${exit})`, {
         changed: "nothing",

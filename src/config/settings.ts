@@ -1,4 +1,5 @@
-import { CliError } from "../errors.ts";
+import { interrupted } from "../api/interrupted.ts";
+import { CliError, reasonOf } from "../errors.ts";
 import type { Host } from "../host.ts";
 import { own } from "../json.ts";
 import { baseUrlOf, isLoopback } from "./base-url.ts";
@@ -235,17 +236,26 @@ function known(key: string, host: Host): string {
   return key;
 }
 
+/** Bytes that a key command may write. */
+const longestAnswer = 64 * 1024;
+
+/** The key that a command prints; it ends with the host's signal. */
 async function printedKey(command: string, source: string, host: Host): Promise<string> {
-  const child = host.spawn(command, [], { env: host.env, collect: true, shell: true });
+  const { signal } = host;
+  const child = host.spawn(command, [], { collect: longestAnswer, shell: true, signal });
   const refused = (why: string, cause?: unknown) =>
     new CliError("auth", `the key command of ${source} ${why}`, {
       changed: "nothing",
       cause,
       hint: `run it by itself: ${command}`,
     });
-  const [exit, output] = await Promise.all([child.exit, child.output]).catch((cause: unknown) => {
-    throw refused("cannot be started", cause);
+  const ended = await Promise.all([child.exit, child.output]).catch((cause: unknown) => {
+    throw signal.aborted
+      ? interrupted(signal, false)
+      : refused(`failed: ${reasonOf(cause)}`, cause);
   });
+  if (signal.aborted) throw interrupted(signal, false);
+  const [exit, output] = ended;
   const value = output.trim();
   if (exit === 0 && value !== "") return value;
   throw refused(`gave no key (exit ${exit})`);
