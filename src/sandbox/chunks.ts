@@ -25,7 +25,7 @@ import { type Page, pageFields, pageOf } from "./pages.ts";
 import { notFound, unforeseen } from "./refusals.ts";
 import { atLeast } from "./router.ts";
 import { addSegment, childAnswer, indexWords, segmentAnswer } from "./segments.ts";
-import { isFields } from "./validation.ts";
+import { invalid, isFields } from "./validation.ts";
 import { keywordsIn } from "./words.ts";
 
 /** Where a chunk is. */
@@ -119,6 +119,7 @@ export function chunkHandlers(room: KnowledgeRoom): readonly Handler[] {
       if (document.indexing_status !== "completed") throw notFound("Document is not completed.");
       if (document.enabled === 0) throw notFound("Document is disabled.");
       const segments = segmentsIn(call.body);
+      if (atLeast(call.version, "1.15.0")) checkBlank(segments);
       for (const { content, answer } of segments) checkContent(document, content, answer);
       const last = store.get<{ readonly position: number | null }>(
         "SELECT max(position) AS position FROM segments WHERE document_id = ?",
@@ -244,6 +245,23 @@ export function chunkHandlers(room: KnowledgeRoom): readonly Handler[] {
 const segmentsIn = (body: unknown) =>
   (isFields(body) ? body["segments"] : []) as readonly SegmentContent[];
 const segmentIn = (body: unknown) => (isFields(body) ? body["segment"] : {}) as SegmentContent;
+
+/** Since 1.15 blank contents are found with the other wrong values. */
+function checkBlank(segments: readonly SegmentContent[]): void {
+  const findings = segments.flatMap(({ content: value }, index) =>
+    value?.trim() === ""
+      ? {
+          field: `segments.${index}.content`,
+          reason: "Value error, Content is empty",
+          type: "value_error",
+          value,
+        }
+      : [],
+  );
+  if (findings.length === 0) return;
+  const { message } = invalid("SegmentCreatePayload", ...findings);
+  throw new Refused(400, "", message, { error: message });
+}
 
 function checkContent(
   { doc_form }: DocumentRow,
