@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { readFile, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
+import { cannedServer, ok, pageOf } from "./canned-server.ts";
 import { parseFault } from "../src/sandbox/faults.ts";
 import { testSandbox } from "./sandbox.ts";
 import type { TestSandbox } from "./sandbox.ts";
@@ -10,10 +11,12 @@ import { temporaryFolder } from "./support.ts";
 const nobody = "00000000-0000-4000-8000-000000000000";
 
 let server: TestSandbox;
+let canned: Awaited<ReturnType<typeof cannedServer>>;
 let folder = "";
 let kb = "";
 beforeAll(async () => {
   server = await testSandbox();
+  canned = await cannedServer();
   folder = await temporaryFolder();
   kb = await made("kb", "create", "Handbook", "--indexing-technique", "economy");
   for (const name of ["a.md", "b.md", "c.md"])
@@ -369,5 +372,208 @@ describe("several things in one command", () => {
     expect(ran.exit).toBe(4);
     expect(ran.out.trim().split("\n")).toHaveLength(1);
     expect(ran.err).toContain("1 not sent");
+  });
+});
+
+describe("chunks", () => {
+  const base = "11111111-1111-4111-8111-111111111111";
+  const doc = "22222222-2222-4222-8222-222222222222";
+  const chunk = "55555555-5555-4555-8555-555555555555";
+  const one = `/datasets/${base}/documents/${doc}/segments/${chunk}`;
+  const all = `/datasets/${base}/documents/${doc}/segments`;
+  const stored = {
+    id: chunk,
+    content: "Old question?",
+    answer: "Old answer.",
+    status: "completed",
+  };
+  const line = (...flags: string[]) => ["kb", "chunk", "update", base, doc, chunk, ...flags];
+  const asQa = {
+    [`GET ${one}`]: ok({ data: stored, doc_form: "qa_model" }),
+    [`POST ${one}`]: ok({ data: stored }),
+  };
+  const sent = () => canned.seen.at(-1)?.body;
+
+  test.each([
+    ["a question", ["--content", "New?"], { content: "New?", answer: "Old answer." }],
+    ["an answer", ["--answer", "New."], { content: "Old question?", answer: "New." }],
+    [
+      "a keyword",
+      ["--keyword", "k"],
+      { content: "Old question?", answer: "Old answer.", keywords: ["k"] },
+    ],
+  ])("%s of a Q&A chunk is sent with the other half", async (_, flags, segment) => {
+    const ran = await canned.run(asQa, line(...flags));
+    expect(ran.exit, ran.err).toBe(0);
+    expect(sent()).toEqual({ segment });
+  });
+
+  test("a Q&A chunk that lost its answer is not sent without one", async () => {
+    const lost = {
+      ...asQa,
+      [`GET ${one}`]: ok({ data: { ...stored, answer: null }, doc_form: "qa_model" }),
+    };
+    const ran = await canned.run(lost, line("--content", "New?"));
+    expect(ran.exit).toBe(2);
+    expect(ran.err).toContain("--answer is required");
+    expect(canned.lines()).toEqual([`GET ${one}`]);
+  });
+
+  test("other chunks are sent as typed", async () => {
+    const text = {
+      ...asQa,
+      [`GET ${one}`]: ok({ data: { ...stored, answer: null }, doc_form: "text_model" }),
+    };
+    await canned.run(text, line("--keyword", "k"));
+    expect(sent()).toEqual({ segment: { keywords: ["k"] } });
+  });
+
+  const broken = {
+    id: chunk,
+    position: 2,
+    content: "bad",
+    status: "error",
+    error: "Rate limit reached",
+    enabled: false,
+  };
+
+  test("a changed chunk in error ends with 9 and its error", async () => {
+    const ran = await canned.run(
+      { ...asQa, [`POST ${one}`]: ok({ data: broken }) },
+      line("--answer", "x"),
+    );
+    expect(ran.exit).toBe(9);
+    expect(ran.out).toContain("error");
+    expect(ran.err).toContain("Rate limit reached");
+  });
+
+  test("an added chunk in error ends with 9, says that it is not stored, and how many are", async () => {
+    const add = [
+      "kb",
+      "chunk",
+      "add",
+      base,
+      doc,
+      "--segments",
+      '[{"content":"good"},{"content":"bad"}]',
+      "-o",
+      "json",
+    ];
+    const good = { ...broken, content: "good", status: "completed", error: null };
+    const ran = await canned.run({ [`POST ${all}`]: ok({ data: [good, broken] }) }, add);
+    expect(ran.exit).toBe(9);
+    expect(JSON.parse(ran.out)).toHaveLength(2);
+    expect(JSON.parse(ran.err)).toMatchObject({ error: { code: "remote-failed", changed: "yes" } });
+    expect(ran.err).toContain("1 of 2 chunks were not stored: Rate limit reached");
+    const none = await canned.run({ [`POST ${all}`]: ok({ data: [broken] }) }, add);
+    expect(JSON.parse(none.err)).toMatchObject({ error: { exit: 9, changed: "nothing" } });
+  });
+
+  test("in --each it is a failed row", async () => {
+    const rows = join(folder, "bad.csv");
+    await writeFile(rows, "content\nbad\n");
+    const add = ["kb", "chunk", "add", base, doc, "--each", rows];
+    const ran = await canned.run({ [`POST ${all}`]: ok({ data: [broken] }) }, add, { folder });
+    expect(ran.exit).toBe(10);
+    expect(ran.out).toContain("Rate limit reached");
+  });
+
+  test("a document that is being indexed takes no chunk: 5 and the line that waits for it", async () => {
+    const refused = {
+      status: 404,
+      json: { code: "not_found", message: "Document is not completed.", status: 404 },
+    };
+    const ran = await canned.run({ [`POST ${all}`]: refused }, [
+      "kb",
+      "chunk",
+      "add",
+      base,
+      doc,
+      "--content",
+      "x",
+    ]);
+    expect(ran.exit).toBe(5);
+    expect(ran.err).toContain(`kb doc wait ${base} ${doc}`);
+  });
+});
+
+describe("parent-child documents", () => {
+  const text = "One. Two.\n\nThree. Four.";
+  const rules = () =>
+    writes().map(({ body, parts }) => {
+      const data = parts.find(({ name }) => name === "data")?.bytes ?? body;
+      return (JSON.parse(new TextDecoder().decode(data)) as { process_rule?: { mode: string } })
+        .process_rule?.mode;
+    });
+
+  test("get a hierarchical rule where the one that is stored is none", async () => {
+    const base = await made("kb", "create", "Parents", "--indexing-technique", "economy");
+    const file = join(folder, "parents.md");
+    await writeFile(file, text);
+    server.seen.length = 0;
+    const add = [
+      "kb",
+      "doc",
+      "add",
+      base,
+      "p.md",
+      "--text",
+      text,
+      "--doc-form",
+      "hierarchical_model",
+    ];
+    const doc = await made(...add);
+    await made("kb", "doc", "wait", base, doc);
+    // From now on the newest rule fits, so the server takes it by itself.
+    await made("kb", "doc", "upload", "Parents", file);
+    await made("kb", "doc", "update", base, doc, "--text", `${text} Five.`);
+    expect(rules()).toEqual(["hierarchical", undefined, undefined]);
+    const listed = await server.cli(["kb", "chunk", "list", base, doc, "-o", "name"]);
+    expect(listed.out).not.toBe("");
+    const refused = await server.cli([...add, "--process-rule", '{"mode":"automatic"}']);
+    expect(refused).toMatchObject({ exit: 2, out: "" });
+    expect(refused.err).toContain("--process-rule needs the mode hierarchical");
+  });
+
+  test("get it although the newest document of the base has another rule", async () => {
+    const base = "11111111-1111-4111-8111-111111111111";
+    const newest = "22222222-2222-4222-8222-222222222222";
+    const routes = {
+      [`GET /datasets/${base}`]: ok({
+        id: base,
+        indexing_technique: "high_quality",
+        doc_form: "hierarchical_model",
+      }),
+      [`GET /datasets/${base}/documents`]: pageOf({ id: newest }),
+      [`GET /datasets/${base}/documents/*`]: ok({
+        id: newest,
+        doc_form: "hierarchical_model",
+        dataset_process_rule: { mode: "automatic" },
+        document_process_rule: { mode: "automatic" },
+      }),
+      [`POST /datasets/${base}/document/create-by-text`]: ok({
+        document: { id: newest },
+        batch: "b",
+      }),
+      [`POST /datasets/${base}/document/create-by-file`]: ok({
+        document: { id: newest },
+        batch: "b",
+      }),
+      [`POST /datasets/${base}/documents/*/update-by-text`]: ok({
+        document: { id: newest },
+        batch: "b",
+      }),
+    };
+    for (const line of [
+      ["kb", "doc", "add", base, "x.md", "--text", text],
+      ["kb", "doc", "upload", base, join(folder, "parents.md")],
+      ["kb", "doc", "update", base, newest, "--name", "x.md", "--text", text],
+    ]) {
+      const ran = await canned.run(routes, line);
+      expect(ran.exit, ran.err).toBe(0);
+      expect(canned.seen.at(-1)?.body).toMatchObject({
+        process_rule: { mode: "hierarchical", rules: { parent_mode: "paragraph" } },
+      });
+    }
   });
 });

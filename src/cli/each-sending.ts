@@ -8,6 +8,7 @@ import type { Command } from "./command.ts";
 import type { Globals } from "./globals.ts";
 import type { Journal, Left } from "./journal.ts";
 import { madeBy } from "./made-by.ts";
+import { indexingVerdict } from "./indexing-verdict.ts";
 import { lookupOf } from "./lookup.ts";
 import { existsAlready, goneAlready } from "./perform.ts";
 import type { Row } from "../table-file.ts";
@@ -227,7 +228,10 @@ async function attempt(run: Run, { row, input, left }: Sendable): Promise<Attemp
   const thing = thingIn(command, input);
   try {
     const answer = await session.call(run.row, input, { extra: run.extra });
-    const made = Array.isArray(answer) ? (answer[0] as unknown) : answer;
+    const given: unknown[] = Array.isArray(answer) ? answer : [answer];
+    const [made] = given;
+    const verdict = indexingVerdict(run.row, given);
+    if (verdict) return ended("failed", idOf(run.row.returns, made) ?? thing, verdict.message);
     return ended("ok", idOf(run.row.returns, made) ?? thing);
   } catch (thrown) {
     // Whatever a request throws that was cut off by an interrupt, that is why.

@@ -91,6 +91,7 @@ export function exitsOf(command: Command): FailureKind[] {
   if (!command.requests) return [...kinds, ...(command.task?.exits ?? []), ...signals];
   kinds.push("not-found", "auth", "refused", "unsupported", "limited");
   kinds.push(...(command.task?.exits ?? []));
+  if (command.row?.indexes) kinds.push("remote-failed");
   if (isList(command.returns) || takesEach(command)) kinds.push("partial");
   kinds.push("network", "deadline", ...signals);
   const order = Object.keys(exitCodes);

@@ -203,7 +203,10 @@ export async function resolvedInput(
       await lookup.trace(1, `${other} ${JSON.stringify(filling)} (from the ${noun})`);
     }
   }
+  let present: Promise<unknown> | undefined;
   const behindOf = async (path: string): Promise<unknown> => {
+    const { present: show } = command.row ?? {};
+    if (path.startsWith("present.")) return show && (present ??= lookup.one(show, known));
     const noun = path.slice(0, path.indexOf(".")) as Noun; // rows name a noun there
     const resolved = behind.get(noun);
     if (!resolved) return undefined;
@@ -229,11 +232,28 @@ export async function resolvedInput(
   }
   for (const [name, param] of Object.entries(command.params)) {
     if (param.from === undefined || param.from === "user" || known[name] !== undefined) continue;
-    const value = fromObject(param.from, await behindOf(param.from));
+    const object = await behindOf(param.from);
+    const [field, only] = param.onlyIf ?? [];
+    if (field !== undefined && fromObject(field, object) !== only) continue;
+    const value = fromObject(param.from, object);
+    if (value === undefined && field !== undefined) {
+      throw new CliError(
+        "usage",
+        `${labelOf(command, name, param)} is required: there is none yet`,
+        {
+          changed: "nothing",
+          hint: helpHint(command),
+        },
+      );
+    }
     if (value === undefined) continue;
     known[name] = value;
     const noun = param.from.slice(0, param.from.indexOf("."));
     await lookup.trace(1, `${name} ${JSON.stringify(value)} (from the ${noun})`);
+  }
+  if (command.params["process_rule"]?.byForm) {
+    const { fittingRule } = await import("./chunking-rule.ts");
+    known["process_rule"] = (await fittingRule(command, known, lookup)) ?? known["process_rule"];
   }
   return known;
 }

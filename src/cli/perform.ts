@@ -5,12 +5,14 @@ import { tellShown } from "../commands/shown.ts";
 import { ApiError, CliError, startRefused, tellingMore } from "../errors.ts";
 import type { Host } from "../host.ts";
 import { isObject } from "../json.ts";
+import type { AnyOperation } from "../operations/operation.ts";
 import { progress } from "../render/progress.ts";
 import { screenOf } from "../render/screen.ts";
 import { progressStyle, wantsRedraw } from "./color.ts";
 import { actOf, isList } from "./command.ts";
 import type { Command } from "./command.ts";
 import type { Globals } from "./globals.ts";
+import { indexingVerdict } from "./indexing-verdict.ts";
 import { checkedInput, extraBody, needChange, resolvedInput, sourcesOf } from "./input.ts";
 import { madeBy } from "./made-by.ts";
 import { lookupOf } from "./lookup.ts";
@@ -118,7 +120,9 @@ function afterWrite(error: unknown, session: Session): unknown {
   const { code, changed } = error.told;
   // A start that the stream refused was accepted before.
   const undone = code === startRefused ? 1 : 0;
-  const done = code === "output" || (changed === "nothing" && session.writes() > undone);
+  // The verdict on a single write knows what was changed.
+  const judged = error.told.verdict && code === "remote-failed";
+  const done = code === "output" || (!judged && changed === "nothing" && session.writes() > undone);
   return done ? tellingMore(error, { changed: "yes" }) : error;
 }
 
@@ -209,8 +213,13 @@ async function* rowValues(
   if (command.effect === "destroys" && !session.context.asked.dryRun) {
     await session.context.confirm(`Delete ${namesTyped(command, input)}?`);
   }
+  const given: unknown[] = [];
   if (isList(row.returns)) {
-    yield* session.rows(row, ids, session.context.asked.rows, progress);
+    for await (const each of session.rows(row, ids, session.context.asked.rows, progress)) {
+      if (row.indexes) given.push(each);
+      yield each;
+    }
+    throwVerdict(row, given);
     return;
   }
   try {
@@ -219,12 +228,19 @@ async function* rowValues(
     // A file row answers with its bytes, unread.
     if (row.returns.kind === "file") yield* answer as AsyncIterable<Uint8Array>;
     else if (row.returns.kind !== "nothing") yield answer;
+    given.push(answer);
   } catch (error) {
     if (goneAlready(error, options.globals)) await session.context.notice("it is gone already");
     else if (options.globals.ifNotExists && existsAlready(error))
       yield await existing(command, ids, lookup, error, session);
     else throw error;
   }
+  throwVerdict(row, given);
+}
+
+function throwVerdict(row: AnyOperation, given: readonly unknown[]): void {
+  const verdict = indexingVerdict(row, given);
+  if (verdict) throw verdict;
 }
 
 /** What was typed for a positional that takes several words but is sent one at a time. */

@@ -11,7 +11,7 @@ import type { HttpRequest, TypedFile, Values } from "../api/request.ts";
 import type { CallOptions, Context, Raw, WindowOptions } from "../commands/task.ts";
 import { masked, settingsFor, targetOf } from "../config/settings.ts";
 import type { Setting, Settings, TargetFlags } from "../config/settings.ts";
-import { CliError, tellingMore } from "../errors.ts";
+import { ApiError, CliError, tellingMore } from "../errors.ts";
 import { asFailure } from "./failure.ts";
 import type { Host } from "../host.ts";
 import { isObject, valueAt } from "../json.ts";
@@ -230,7 +230,7 @@ export function openSession(
       if (retryOf(row) !== "safe") writes++;
       return answer;
     } catch (error) {
-      throw explained(error, row);
+      throw explained(reread(error, row, input), row);
     }
   };
 
@@ -443,6 +443,16 @@ async function blobOf({ path, bytes, type }: TypedFile, host: Host): Promise<Blo
     });
   }
   return new Blob([await allOf(host.stdin.bytes())], { type });
+}
+
+/** What a refusal really means, where the row knows. */
+function reread(error: unknown, row: AnyOperation, input: Values): unknown {
+  if (!(error instanceof ApiError)) return error;
+  const { message, refusal, told } = error;
+  const known = row.refusals?.find(({ says }) => message.includes(says));
+  if (!known) return error;
+  const hint = known.hint.replace(/\{(\w+)\}/g, (_, name: string) => String(input[name]));
+  return new ApiError(known.kind, message, refusal, { ...told, code: known.kind, hint });
 }
 
 /** Adds what the row knows to a failure: which operation it was, and the flag for what is missing. */

@@ -185,6 +185,19 @@ export const create = operation({
     }),
   },
   anyOf: ["segments", "segments.0.content"],
+  indexes: { at: "", dropped: true },
+  refusals: [
+    {
+      says: "Document is not completed",
+      kind: "refused",
+      hint: "wait until it is indexed: kb doc wait {dataset_id} {document_id}",
+    },
+    {
+      says: "Document is disabled",
+      kind: "refused",
+      hint: "enable it first: kb doc enable {dataset_id} {document_id}",
+    },
+  ],
   ordered: true,
   returns: rows<Chunk>("data", ...columns),
   examples: [
@@ -217,8 +230,17 @@ export const update = operation({
     dataset_id,
     document_id,
     segment_id,
-    "segment.content": body.text("New content", { flag: "content" }),
-    "segment.answer": body.text("New answer, in question-and-answer documents", { flag: "answer" }),
+    // Without both the server destroys a chunk of questions and answers (server §9.7).
+    "segment.content": body.text("New content", {
+      flag: "content",
+      from: "present.data.content",
+      onlyIf: ["present.doc_form", "qa_model"],
+    }),
+    "segment.answer": body.text("New answer, in question-and-answer documents", {
+      flag: "answer",
+      from: "present.data.answer",
+      onlyIf: ["present.doc_form", "qa_model"],
+    }),
     "segment.keywords": body.text("Keyword; replaces all earlier ones", {
       flag: "keyword",
       many: true,
@@ -243,6 +265,8 @@ export const update = operation({
     "segment.attachment_ids",
     "segment.summary",
   ],
+  present: show,
+  indexes: { at: "data" },
   returns: sheet,
   retry: "idempotent",
   examples: [

@@ -313,6 +313,7 @@ export const createByFile = operation({
       until: "kb.indexing_technique",
     }),
     doc_form: data.choice(docForms, "Kind of chunking", {
+      from: "kb.doc_form",
       server: "that of the knowledge base, else text_model",
     }),
     doc_language: doc_language_data,
@@ -362,6 +363,13 @@ export const updateByText = operation({
   },
   // A name alone is refused (server §9.4).
   anyOf: ["text", "process_rule"],
+  refusals: [
+    {
+      says: "Document is not available",
+      kind: "refused",
+      hint: "only an enabled, indexed document can be changed; see kb doc show {dataset_id} {document_id}",
+    },
+  ],
   returns: inBatch,
   examples: [
     "kb doc update Handbook welcome.md --text-file welcome.md",

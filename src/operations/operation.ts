@@ -53,8 +53,15 @@ interface Limits {
   readonly alone?: string;
   /** One letter that stands for the flag. */
   readonly short?: string;
-  /** Fills an absent value from the object that a `ref` was resolved to: `kb.doc_form` (server §9). */
+  /**
+   * Fills an absent value from the object that a `ref` was resolved to: `kb.doc_form` (server §9), or
+   * from what the row's `present` answers: `present.data.answer`.
+   */
   readonly from?: string;
+  /** Filled only where that field of the same object has this value, and then it must have one. */
+  readonly onlyIf?: readonly [path: string, value: string];
+  /** What is sent when absent, by `doc_form`; a given value must have the same mode. */
+  readonly byForm?: Readonly<Record<string, { readonly mode: string }>>;
   /**
    * Absent parameters that the thing behind a `ref` fills, each with the field it takes from there.
    * Where all of them are given, the value is sent as typed.
@@ -285,6 +292,19 @@ export interface Operation<P extends Params = Params, R extends Returns<never> =
   readonly done?: number;
   /** Parameters of which at least one is needed; without any of them the request changes nothing. */
   readonly anyOf?: readonly string[];
+  /** Answers the present state of what it changes, for values that are filled `from` it. */
+  readonly present?: AnyOperation;
+  /**
+   * Where in an answer the things are that the server has indexed or failed to, each with `status`
+   * and `error`. Those in error are `dropped` where they are not stored.
+   */
+  readonly indexes?: { readonly at: string; readonly dropped?: true };
+  /** What a refusal really means, by its text. `{dataset_id}` in a hint is the value that was sent. */
+  readonly refusals?: readonly {
+    readonly says: string;
+    readonly kind: "refused";
+    readonly hint: string;
+  }[];
   /** The order of its requests counts, so `--each` sends one at a time. */
   readonly ordered?: true;
   /** Constant fields of the body. */

@@ -105,10 +105,27 @@ export const processRuleShape = {
   },
 } as const;
 
+/** The usual rule of parent-child documents; with another mode they get no chunk (server §9.1). */
+const hierarchicalRule = {
+  mode: "hierarchical",
+  rules: {
+    pre_processing_rules: [
+      { id: "remove_extra_spaces", enabled: true },
+      { id: "remove_urls_emails", enabled: false },
+    ],
+    segmentation: { separator: "\n\n", max_tokens: 1024, chunk_overlap: 50 },
+    parent_mode: "paragraph",
+    subchunk_segmentation: { separator: "\n", max_tokens: 512, chunk_overlap: 50 },
+  },
+} as const;
+const byForm = { hierarchical_model: hierarchicalRule } as const;
+
 export const retrieval_model = body.json("Search settings, JSON", { shape: retrievalShape });
 export const process_rule = body.json("How the text is cut into chunks, JSON", {
+  byForm,
   shape: processRuleShape,
 });
 export const process_rule_data = data.json("How the text is cut into chunks, JSON", {
+  byForm,
   shape: processRuleShape,
 });
