@@ -168,7 +168,7 @@ export function runTrace(): Tracing {
     node.endedWith = trace.events;
     node.elapsed = elapsed;
     node.status = text(data["status"]) ?? "succeeded";
-    node.error = text(data["error"]);
+    node.error = reasonIn((path) => valueAt(data, path));
     node.tokens =
       numeric(valueAt(data, "execution_metadata.total_tokens")) ?? numeric(data["total_tokens"]);
     node.outputs = data["outputs"];
@@ -249,6 +249,15 @@ export function runTrace(): Tracing {
   };
 
   return { see, trace };
+}
+
+/** Why a node failed, by its `node_finished`; of one that fell back only the outputs tell (server §15.5). */
+export function reasonIn(look: (path: string) => unknown): string | undefined {
+  const error = text(look("error"));
+  const message = text(look("outputs.error_message"));
+  if (look("status") !== "exception" || message === undefined) return error;
+  const type = text(look("outputs.error_type"));
+  return type === undefined ? message : `${message} (${type})`;
 }
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -1,5 +1,5 @@
 import type { Events, ServerEvent } from "../api/events.ts";
-import { isObject } from "../json.ts";
+import { isObject, valueAt } from "../json.ts";
 import * as forms from "../operations/forms.ts";
 import { finalOutcome } from "./following.ts";
 import type { Tally } from "./following.ts";
@@ -19,7 +19,7 @@ export async function* shown<T>(events: Events<T>, context: Context): Events<T> 
       await context.notice("what was sent meanwhile, such as text, may be missing here");
     }
     yield batch.some(isForm)
-      ? await Promise.all(batch.map((event) => withFormText(event, context)))
+      ? await Promise.all(batch.map((event) => withForm(event, pauseIn(batch), context)))
       : batch;
   }
 }
@@ -95,6 +95,19 @@ export async function* picked<T>(
 }
 
 const isForm = ({ event }: ServerEvent) => event === "human_input_required";
+
+/** When the pause of a batch began, in Unix seconds. */
+const pauseIn = (batch: readonly ServerEvent[]): unknown =>
+  valueAt(batch.find(({ event }) => event === "workflow_paused")?.data, "data.created_at");
+
+/** The form with its text, and with the time of its pause: one of a snapshot bears none. */
+async function withForm(event: ServerEvent, at: unknown, context: Context): Promise<ServerEvent> {
+  const told = await withFormText(event, context);
+  const form = told.data["data"];
+  return isForm(event) && typeof at === "number" && isObject(form)
+    ? { ...told, data: { ...told.data, data: { created_at: at, ...form } } }
+    : told;
+}
 
 /**
  * A snapshot's form text still holds its placeholders; the form's own route has the text (server

@@ -62,22 +62,31 @@ export const nodeEnded = (
     if (statuses.includes(node.status))
       return limit === undefined
         ? { passed: true, actual: `it ${node.status === "exception" ? "failed" : node.status}` }
-        : nodeTime(node, limit);
-    return { passed: false, actual: stateOf(node) };
+        : nodeTime(node, limit, trace);
+    return { passed: false, actual: stateOf(node, trace) };
   });
 
-function stateOf({ status, error }: NodeRun): string {
+function stateOf({ status, error }: NodeRun, trace: RunTrace): string {
   const why = error === undefined ? "" : `: ${quoted(error)}`;
-  if (status === "running") return "it had not ended";
+  if (status === "running") return endUnseen(trace) ? eventLost : "it had not ended";
   return `its status is ${quoted(status)}${why}`;
 }
 
+/** Is the run over, with a gap in which the end of a node can lie? */
+const endUnseen = ({ gaps, status }: RunTrace): boolean =>
+  gaps > 0 && (status === "succeeded" || status === "partial-succeeded");
+
+/** Did an event tell its start, or its end alone? */
+const startSeen = ({ beganWith, endedWith }: NodeRun): boolean => beganWith !== endedWith;
+
+const eventLost = "it cannot be told: an event was lost";
+
 /** Did the node take that long, each time? */
 export const nodeTook = (trace: RunTrace, name: NodeName, limit: Amount): Finding =>
-  ofEach(trace, name, (node) => nodeTime(node, limit));
+  ofEach(trace, name, (node) => nodeTime(node, limit, trace));
 
-function nodeTime(node: NodeRun, limit: Amount): Finding {
-  if (node.finishedAt === undefined) return { passed: false, actual: stateOf(node) };
+function nodeTime(node: NodeRun, limit: Amount, trace: RunTrace): Finding {
+  if (node.finishedAt === undefined) return { passed: false, actual: stateOf(node, trace) };
   const seconds = node.elapsed ?? (node.finishedAt - node.startedAt) / 1000;
   return { passed: within(limit, seconds), actual: `it took ${inSeconds(seconds)}`, seconds };
 }
@@ -116,9 +125,12 @@ export function inOrder(trace: RunTrace, before: NodeName, after: NodeName): Fin
   const [second] = runsOf(trace, after);
   if (first === undefined) return absent(trace, before);
   if (second === undefined) return absent(trace, after);
+  const ordered = first.endedWith !== undefined && first.endedWith < second.beganWith;
+  const lost = first.endedWith === undefined ? endUnseen(trace) : !startSeen(first);
+  if (lost || !startSeen(second)) return { passed: false, actual: eventLost };
   if (second.beganWith < first.beganWith)
     return { passed: false, actual: `${quoted(second.title)} began first` };
-  const passed = first.endedWith !== undefined && first.endedWith < second.beganWith;
   const late = `${quoted(first.title)} had not ended when ${quoted(second.title)} began`;
-  return ofAllNodes(trace, { passed, actual: passed ? "they ran in this order" : late });
+  const actual = ordered ? "they ran in this order" : late;
+  return ofAllNodes(trace, { passed: ordered, actual });
 }

@@ -1,4 +1,5 @@
 import { isObject, valueAt } from "../json.ts";
+import { reasonIn } from "../run-trace.ts";
 import { pad, shorten, visible, widthOf } from "./text.ts";
 import type { Paint } from "./text.ts";
 import type { Times } from "./times.ts";
@@ -57,7 +58,7 @@ const outcome = (look: Look): Part[] => [
   title(look),
   text(look("status")),
   duration(look("elapsed_time")),
-  text(look("error")),
+  reasonIn(look),
 ];
 /** What a run that ended or waits has used, and why it did not succeed. */
 export const used = (look: Look): Part[] => [
