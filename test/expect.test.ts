@@ -132,8 +132,16 @@ const verdicts: Readonly<Record<string, readonly Verdict[]>> = {
     ["run partial-succeeded", "ok", "it ended as partial-succeeded"],
     ["run succeeded", "failed", "it ended as partial-succeeded"],
     ["node Fetch failed", "ok", "it failed"],
-    ["node Fetch succeeded", "failed", 'its status is "exception": "Unknown error"'],
-    ["no errors", "failed", 'node "Fetch" failed: "Unknown error"'],
+    [
+      "node Fetch succeeded",
+      "failed",
+      'its status is "exception": "[Errno 111] Connection refused (HttpRequestNodeError)"',
+    ],
+    [
+      "no errors",
+      "failed",
+      'node "Fetch" failed: "[Errno 111] Connection refused (HttpRequestNodeError)"',
+    ],
     ["output result is 'fallback'", "ok", 'it is "fallback"'],
   ],
   "iteration: array_iteration_formatting_workflow": [

@@ -219,3 +219,15 @@ test("a form that is submitted already is told in plain words", async () => {
     expect(ran.err).toContain("hint: `wf logs`");
   }
 });
+
+test("a blocking run that pauses names the line that answers its form", async () => {
+  const data = { id, status: "paused", reasons: [{ form_token: "tok", actions: [{ id: "yes" }] }] };
+  const server = await runServer({
+    "POST /v1/workflows/run": json({ task_id: "t", workflow_run_id: id, data }),
+  });
+  const ran = await cli(["wf", "run", "--inputs", "{}", "--blocking"], {
+    env: { KB_APP_KEY: "app-x", KB_BASE_URL: server.baseUrl },
+  });
+  expect(ran.exit, ran.err).toBe(8);
+  expect(ran.err).toContain("hint: wf form submit tok --action yes");
+});

@@ -7,7 +7,14 @@ const id = "5b1c1b8e-6d0f-4a52-9f1e-2f1f0a3f7c11";
 const node = (kind: string, title: string, more: object = {}) => ({
   event: kind,
   workflow_run_id: id,
-  data: { id: `e-${title}`, node_id: title, node_type: "code", title, inputs_truncated: false, ...more },
+  data: {
+    id: `e-${title}`,
+    node_id: title,
+    node_type: "code",
+    title,
+    inputs_truncated: false,
+    ...more,
+  },
 });
 const ended = (title: string, more: object = {}) =>
   node("node_finished", title, { status: "succeeded", elapsed_time: 1, ...more });
@@ -76,7 +83,11 @@ describe("a node that fell back", () => {
     ended("A", {
       status: "exception",
       error: "Unknown error",
-      outputs: { text: "x", error_message: "Rate limit reached", error_type: "InvokeRateLimitError" },
+      outputs: {
+        text: "x",
+        error_message: "Rate limit reached",
+        error_type: "InvokeRateLimitError",
+      },
     }),
     finished("partial-succeeded", { exceptions_count: 1, total_steps: 1 }),
   ];
@@ -110,4 +121,15 @@ test("the first connection to a paused run drops no repeat, and its form has the
   expect(ran.err).toContain("0 repeats dropped");
   const timeOf = (kind: string) => new RegExp(`^(\\S+) +${kind}`, "m").exec(ran.out)?.[1];
   expect(timeOf("human_input_required")).toBe(timeOf("workflow_paused"));
+});
+
+test("events of a run that is over say where its nodes are", async () => {
+  const server = await runServer({
+    "GET /v1/workflow/": streaming(eventsText(finished("succeeded"))),
+  });
+  const ran = await cli(["wf", "events", id], { env: { ...env, KB_BASE_URL: server.baseUrl } });
+  expect(ran.exit, ran.err).toBe(0);
+  expect(ran.err).toContain(
+    "the server sends no nodes of such a run; wf run --record FILE keeps them",
+  );
 });

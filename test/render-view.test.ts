@@ -190,7 +190,7 @@ test.each<[string, readonly string[]]>([
     "streams-more.json: node that fails with a default value: partial-succeeded",
     [
       "✓ succeeded      0ms  Start",
-      "✗ exception      3ms  Fetch  Unknown error",
+      "✗ exception      3ms  Fetch  [Errno 111] Connection refused (HttpRequestNodeError)",
       "✓ succeeded      0ms  End",
       "",
       "fallback",

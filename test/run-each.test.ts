@@ -1,6 +1,7 @@
 import { mkdir, readFile, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
+import { diskFiles } from "../src/disk.ts";
 import { parseFault } from "../src/sandbox/faults.ts";
 import type { SeenRequest } from "../src/sandbox/server.ts";
 import { testSandbox } from "./sandbox.ts";
@@ -203,6 +204,33 @@ describe("--errors-to", () => {
     expect(ran.err).toContain(`${flag} is used with --each`);
     expect(starts()).toEqual([]);
   });
+});
+
+test("at its deadline each row tells its run, and nothing else is claimed", async () => {
+  const argv = ["--input", "seconds=600", "--timeout", "61s", "-o", "jsonl"];
+  let known = 0;
+  let late = () => {};
+  // The deadline comes when three runs are known here.
+  const ran = await each("slow", six, argv, {
+    files: {
+      writeAtomic: async (path, content, mode) => {
+        await diskFiles.writeAtomic(path, content, mode);
+        if (/state.runs/.test(path) && ++known === 3) late();
+      },
+    },
+    around: (host) => ({
+      ...host,
+      sleep: (ms, signal) =>
+        ms === 61_000 ? new Promise((resolve) => (late = resolve)) : host.sleep(ms, signal),
+    }),
+  });
+  expect(ran.exit, ran.err).toBe(12);
+  const begun = lines(ran.out).filter(({ run }) => run !== null);
+  expect(begun.map(({ error }) => error)).toEqual(
+    Array.from({ length: 3 }, () => "not done after 61 s (--timeout)"),
+  );
+  expect(ran.err).not.toContain("unknown whether it was applied");
+  expect(ran.err).toContain("except 3 whose runs may go on (wf logs shows them)");
 });
 
 describe("what the line gives holds for all rows", () => {

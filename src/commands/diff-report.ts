@@ -22,10 +22,12 @@ export function diffReport(compared: Comparison): Report {
   };
 }
 
-function dataOf({ a, b, nodes, reversed, outputs, text, slower, aspects }: Comparison) {
+function dataOf(compared: Comparison) {
+  const { a, b, nodes, reversed, outputs, text, slower, aspects, unknown } = compared;
   return {
-    same: aspects.length === 0,
+    same: aspects.length === 0 && unknown.length === 0,
     differences: aspects,
+    not_compared: unknown,
     a: runData(a),
     b: runData(b),
     nodes: nodes

@@ -22,6 +22,8 @@ export interface Comparison {
   /** What took longer in the second run than the limit allows. */
   readonly slower: readonly string[];
   readonly aspects: readonly Aspect[];
+  /** What nobody can tell of one of them, although it was not redacted. */
+  readonly unknown: readonly Aspect[];
 }
 
 /**
@@ -45,7 +47,12 @@ export function comparison(a: Traced, b: Traced, limit: number | undefined): Com
     timing: slower.length > 0,
   };
   const aspects = (Object.keys(differs) as Aspect[]).filter((aspect) => differs[aspect]); // its own keys
-  return { a, b, nodes, reversed, outputs, text, slower, aspects };
+  const redacted = a.trace.redacted || b.trace.redacted;
+  const unknown: readonly Aspect[] = [
+    ...(nodes ? [] : (["path"] as const)),
+    ...(outputs || redacted ? [] : (["outputs"] as const)),
+  ];
+  return { a, b, nodes, reversed, outputs, text, slower, aspects, unknown };
 }
 
 /** Did a node end alike in both, as often? */

@@ -23,10 +23,17 @@ export async function* run(input: Input, context: Context): AsyncGenerator<Repor
   yield diffReport(compared);
   const problem = a.problem ?? b.problem;
   if (problem) throw problem;
-  if (!input.exit_code || compared.aspects.length === 0) return;
-  throw new CliError("gate", `the runs differ in ${compared.aspects.join(", ")}`, {
+  const { aspects, unknown } = compared;
+  if (!input.exit_code || aspects.length + unknown.length === 0) return;
+  // What was not compared must not look the same.
+  const message =
+    aspects.length > 0
+      ? `the runs differ in ${aspects.join(", ")}`
+      : `cannot tell whether the runs are the same: ${unknown.join(" and ")} not known`;
+  throw new CliError("gate", message, {
     verdict: true,
-    details: { differences: compared.aspects },
+    details: { differences: aspects, not_compared: unknown },
+    ...(aspects.length === 0 && { hint: "wf run --record FILE keeps what a diff needs" }),
   });
 }
 

@@ -59,12 +59,17 @@ export async function* run(input: EventsInput, context: Context): AsyncGenerator
     const { end, incomplete } = asText
       ? yield* answerText(events, { ...input, late: true }, context)
       : { end: yield* picked(events, kinds), incomplete: undefined };
+    if (tally.events === 1 && !asText && !input.no_snapshot) await context.notice(nodesAreGone);
     await report(end, expectations, context);
     if (incomplete) throw incomplete;
   } finally {
     await events.return(undefined as never); // where nobody reads on; it has ended otherwise
   }
 }
+
+/** Of a run that is over the server sends its end alone (server §15.3). */
+const nodesAreGone =
+  "the run was over, and the server sends no nodes of such a run; wf run --record FILE keeps them";
 
 function check(input: EventsInput, asText: boolean, several: boolean, context: Context): void {
   const wrong = (message: string) => new CliError("usage", message, { changed: "nothing" });

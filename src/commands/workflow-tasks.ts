@@ -229,7 +229,7 @@ const workflowDiff = task({
   command: "wf diff <a> <b>",
   summary: "Compare two runs: status, path taken, time, tokens, outputs",
   about:
-    "Of a run that is over and was not recorded the server tells no nodes: status, time, tokens and\noutputs are compared. With --exit-code a difference in status, path, outputs or text ends with 14;\none in time only where --timing says how much more is too much.",
+    "Of a run that is over and was not recorded the server tells no nodes: status, time, tokens and\noutputs are compared. With --exit-code a difference in status, path, outputs or text ends with 14,\nas does a path or outputs that cannot be compared; one in time only where --timing says how much\nmore is too much.",
   key: "app",
   params: {
     a: { ...place, word: "a" },
