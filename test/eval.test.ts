@@ -46,7 +46,11 @@ interface Asked {
 }
 
 /** A server whose searches are written down: chunks by query, each of a document, the best first. */
-async function searchServer(replyTo: (asked: Asked) => Reply, more: readonly object[] = []) {
+async function searchServer(
+  replyTo: (asked: Asked) => Reply,
+  more: readonly object[] = [],
+  providers: readonly object[] = [],
+) {
   const asked: Asked[] = [];
   const { env } = await canned((url, response, request) => {
     const send = (status: number, body: unknown) => {
@@ -62,6 +66,7 @@ async function searchServer(replyTo: (asked: Asked) => Reply, more: readonly obj
         embedding_model_provider: "p",
       });
     }
+    if (url.pathname.endsWith("/model-types/rerank")) return send(200, { data: providers });
     if (url.pathname.endsWith("/documents")) {
       const data = [...documents, ...more];
       return send(200, { data, total: data.length, has_more: false, limit: 100, page: 1 });
@@ -283,7 +288,6 @@ test("further settings of a matrix reach the server as it wants them", async () 
     { ...stored, score_threshold_enabled: false },
     { ...stored, score_threshold_enabled: true, score_threshold: 0.4 },
   ]);
-  expect(await sent("reranking_enable=true")).toEqual([{ ...stored, reranking_enable: true }]);
   expect(await sent("vector_weight=0.3")).toEqual([
     {
       ...stored,
@@ -299,6 +303,45 @@ test("further settings of a matrix reach the server as it wants them", async () 
       },
     },
   ]);
+});
+
+describe("a matrix that reranks, where the settings name no model", () => {
+  const stub = { provider: "langgenius/stub/stub", models: [{ model: "stub-rerank" }] };
+  const other = { provider: "langgenius/jina/jina", models: [{ model: "jina-rerank" }] };
+  const line = ["--matrix", "reranking_enable=true,false"];
+  const question = lines({ question: "q", documents: "a.md" });
+
+  test.each<[string, readonly object[], readonly string[]]>([
+    ["the only one is taken", [stub], []],
+    ["the one of the flag is taken", [stub, other], ["--rerank-model", "stub/stub-rerank"]],
+  ])("%s", async (_, providers, flags) => {
+    const server = await searchServer(() => [], [], providers);
+    const ran = await server.evaluated([question, ...line, ...flags]);
+    expect(ran.exit, ran.err).toBe(0);
+    const reranks = {
+      reranking_mode: "reranking_model",
+      reranking_model: {
+        reranking_provider_name: "langgenius/stub/stub",
+        reranking_model_name: "stub-rerank",
+      },
+    };
+    expect(server.asked.map(({ retrieval_model }) => retrieval_model)).toEqual([
+      { ...stored, ...reranks, reranking_enable: true },
+      { ...stored, ...reranks, reranking_enable: false },
+    ]);
+  });
+
+  test.each<[readonly object[], readonly string[], number, string]>([
+    [[], [], 2, "the workspace has no active rerank model"],
+    [[stub, other], [], 2, "hint: add --rerank-model langgenius/stub/stub/stub-rerank"],
+    [[stub], ["--rerank-model", "nope"], 3, 'rerank model "nope" not found'],
+  ])("%j %j is refused before anything is searched", async (providers, flags, exit, why) => {
+    const server = await searchServer(() => [], [], providers);
+    const ran = await server.run([question, ...line, ...flags]);
+    expect(ran.exit).toBe(exit);
+    expect(ran.err).toContain(why);
+    expect(server.asked).toEqual([]);
+  });
 });
 
 test("the filter of a question goes with its search alone", async () => {
@@ -361,6 +404,7 @@ describe("a file that is wrong", () => {
     ["csv", "query,documents\nq,a.md\n", "line 1: there is no column question"],
     ["csv", 'question,documents,filter\n"q\nr",a.md,{\n', "line 2: filter is not JSON"],
     ["csv", "question,documents\n", "there is no question"],
+    ["jsonl", "", "there is no question: it is empty"],
     ["csv", 'question,documents\nq,"a.md\n', "line 2"],
   ])("%s %j: %s", async (end, text, told) => {
     const server = await searchServer(() => []);

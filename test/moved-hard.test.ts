@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { diskFiles } from "../src/disk.ts";
 import { parseFault } from "../src/sandbox/faults.ts";
+import { write } from "./directory.ts";
 import { testSandbox } from "./sandbox.ts";
 import { temporaryFolder } from "./support.ts";
 import type { Ran } from "./support.ts";
@@ -266,9 +267,110 @@ describe("verify tells", () => {
     const ran = await done("verify", folder, name);
     expect(ran.err).toContain("were compared; documents without content: 1");
   });
+
+  test("that chunks are not compared, whatever their kind, and an export that they are not in it", async () => {
+    const forms = [
+      ["text_model", "edited chunks, summaries"],
+      ["hierarchical_model", "edited chunks, child chunks, summaries"],
+      ["qa_model", "edited chunks, questions and answers, summaries"],
+    ];
+    for (const [form = "", words] of forms) {
+      const base = `${name} ${form}`;
+      await done("create", base, "--indexing-technique", "economy");
+      await done("doc", "add", base, "a.md", "--text", "one", "--doc-form", form);
+      await done("doc", "wait", base);
+      const place = `${folder} ${form}`;
+      const exported = await kb("export", base, place);
+      expect(exported.err).toContain(`not in an export: ${words}`);
+      const ran = await kb("verify", place, base);
+      expect(ran.err).toContain(`no difference: 1 and 1 documents`);
+      expect(ran.err).toContain(`not compared: ${words}`);
+    }
+  });
+
+  test("of a base whose name has slashes and quotes, by name: and without it", async () => {
+    const odd = `Hand/Copy "x" 🦊 ${number}`;
+    await done("create", odd, "--indexing-technique", "economy");
+    for (const side of [odd, `name:${odd}`]) {
+      const ran = await done("verify", name, side);
+      expect(ran.err).toContain("no difference");
+    }
+    const missing = await kb("verify", name, "no/such");
+    expect([missing.exit, missing.err]).toEqual([
+      2,
+      expect.stringContaining("no/such holds no export"),
+    ]);
+  });
+});
+
+describe("hierarchical documents are cut into parents and children, however they come", () => {
+  const children = async (base: string, document: string) => {
+    const listed = await done(
+      "chunk",
+      "list",
+      base,
+      document,
+      "--jq",
+      "[.[].child_chunks | length]",
+    );
+    return JSON.parse(listed.out) as number[];
+  };
+
+  test("by sync, with a rule of their own or none, and by import", async () => {
+    const rule =
+      '{"mode":"hierarchical","rules":{"pre_processing_rules":[],"segmentation":{"separator":"\\n\\n","max_tokens":500,"chunk_overlap":0},"parent_mode":"paragraph","subchunk_segmentation":{"separator":". ","max_tokens":100,"chunk_overlap":0}}}';
+    const text = "One. Two. Three.\n\nFour. Five.";
+    const dir = join(home, `dir ${number}`);
+    await done(
+      "doc",
+      "add",
+      name,
+      "first.md",
+      "--text",
+      text,
+      "--doc-form",
+      "hierarchical_model",
+      "--process-rule",
+      rule,
+    );
+    await done("doc", "wait", name);
+    expect(await children(name, "first.md")).toEqual([3, 2]);
+    await write(dir, { "new.md": text, "new.csv": "a. b\n" });
+    await done("sync", name, dir);
+    expect(await children(name, "new.md")).toEqual([3, 2]);
+    await write(dir, { "new.md": `${text}\n\nSix.`, "new.csv": "c. d\n" });
+    await done("sync", name, dir);
+    expect(await children(name, "new.md")).toEqual([3, 2, 1]);
+    expect((await children(name, "new.csv"))[0]).toBeGreaterThan(0);
+
+    await done("export", name, folder);
+    // As a server has it whose documents came with an automatic rule: without a chunk.
+    const path = join(folder, "manifest.json");
+    const { sum: _, ...manifest } = JSON.parse(await readFile(path, "utf8")) as Record<
+      string,
+      unknown
+    >;
+    const forged = { ...manifest, rules: {} };
+    await writeFile(path, JSON.stringify({ ...forged, sum: sha256(JSON.stringify(forged)) }));
+    await done("import", folder, "--name", `${name} copy`);
+    expect((await children(`${name} copy`, "new.md")).every((count) => count > 0)).toBe(true);
+  });
 });
 
 describe("a copy", () => {
+  test("whose name is taken is refused before anything is fetched, with a line that works", async () => {
+    await texts(name, { "a.md": "one" });
+    for (const flags of [[], ["--dry-run"]]) {
+      const before = server.seen.length;
+      const ran = await kb("copy", name, ...flags);
+      expect(ran.exit).toBe(5);
+      expect(ran.err).toContain(`knowledge base "${name}" already exists`);
+      expect(server.seen.slice(before).every(({ method }) => method === "GET")).toBe(true);
+      const hint = /hint: kb copy (\S+) --name '(.*)'/.exec(ran.err) ?? [];
+      if (flags.length === 0) await done("copy", hint[1] ?? "", "--name", hint[2] ?? "");
+    }
+  });
+
   test("is only planned in a dry run, whether or not anything has to be fetched", async () => {
     await texts(name, { "a.md": "one" });
     const line = ["copy", name, "--name", `${name} copy`, "--dry-run"];

@@ -41,18 +41,34 @@ export async function activeModels(
  * refused for several.
  */
 export async function embeddingModel(text: string, context: Context): Promise<Model> {
-  const all = await activeModels("text-embedding", context);
+  return oneOf(await activeModels("text-embedding", context), "embedding", text);
+}
+
+/** The active rerank model that a text names in the same way; the only one where none is named. */
+export async function rerankModel(text: string | undefined, context: Context): Promise<Model> {
+  const all = await activeModels("rerank", context);
+  if (text !== undefined) return oneOf(all, "rerank", text);
+  const [only, ...others] = all;
+  if (only && others.length === 0) return only;
+  throw new CliError("usage", "reranking needs a rerank model", {
+    changed: "nothing",
+    details: { active: all.map(modelName) },
+    hint: only ? `add --rerank-model ${modelName(only)}` : whichModels("rerank", all),
+  });
+}
+
+function oneOf(all: readonly Model[], type: string, text: string): Model {
   const short = ({ provider, model }: Model) => `${provider.split("/").at(-1)}/${model}`;
   for (const named of [modelName, short, ({ model }: Model) => model]) {
     const [first, ...others] = all.filter((each) => named(each) === text);
     if (first && others.length > 0) throw ambiguous(text, [first, ...others]);
     if (first) return first;
   }
-  throw new CliError("not-found", `embedding model ${JSON.stringify(text)} not found`, {
+  throw new CliError("not-found", `${type} model ${JSON.stringify(text)} not found`, {
     code: "model-not-found",
     changed: "nothing",
     details: { active: all.map(modelName) },
-    hint: whichModels(all),
+    hint: whichModels(type, all),
   });
 }
 
@@ -65,9 +81,9 @@ const ambiguous = (text: string, found: readonly Model[]) =>
   });
 
 /** A hint that names the models of a workspace. */
-const whichModels = (all: readonly Model[]): string =>
+const whichModels = (type: string, all: readonly Model[]): string =>
   all.length === 0
-    ? "the workspace has no active embedding model; add one in its settings"
+    ? `the workspace has no active ${type} model; add one in its settings`
     : `active models: ${all.slice(0, 20).map(modelName).join(", ")}`;
 
 /** What `PATCH /datasets/{id}` takes. */
@@ -133,7 +149,7 @@ export const withoutModel = (place: string, all: readonly Model[]): CliError =>
     hint:
       all.length === 1 && all[0]
         ? `add ${place} ${modelName(all[0])}`
-        : `add ${place}; ${whichModels(all)}`,
+        : `add ${place}; ${whichModels("embedding", all)}`,
   });
 
 const indexesAgain = (changes: Changes, before: KnowledgeBase): boolean =>

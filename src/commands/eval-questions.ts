@@ -31,6 +31,7 @@ const longest = knowledge.search.params.query.length[1];
 
 /** Reads CSV or JSON Lines. Throws usage with the line of what is wrong. */
 export async function questionsIn(name: string, bytes: Uint8Array): Promise<QuestionFile> {
+  if (bytes.length === 0) throw unreadable(name, "there is no question: it is empty", shape);
   const table = await tableOf(name, bytes);
   const absent = table.columns && !table.columns.includes("question");
   if (absent) throw unreadable(`${name} line 1`, "there is no column question", shape);

@@ -2,7 +2,8 @@ import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { CliError } from "../errors.ts";
 import type { Files } from "../host.ts";
-import { isObject } from "../json.ts";
+import { isObject, own } from "../json.ts";
+import { docForms } from "../operations/shared.ts";
 import { fieldValue } from "./field-values.ts";
 import type { FieldValues } from "./field-values.ts";
 import type { DocumentState, KbState } from "./kb-state.ts";
@@ -96,26 +97,77 @@ function typedState(state: Manifest["state"]): Manifest["state"] {
   return { ...state, documents };
 }
 
+type Is = (value: unknown) => boolean;
+
+const isText: Is = (value) => typeof value === "string";
+const isFlag: Is = (value) => typeof value === "boolean";
+const isNumber: Is = (value) => typeof value === "number";
+const isAny: Is = () => true;
+const orNull =
+  (is: Is): Is =>
+  (value) =>
+    value === null || is(value);
+const orNone =
+  (is: Is): Is =>
+  (value) =>
+    value === undefined || value === null || is(value);
+const among =
+  (...words: readonly string[]): Is =>
+  (value) =>
+    words.some((word) => word === value);
+const listOf =
+  (is: Is): Is =>
+  (value) =>
+    Array.isArray(value) && value.every(is);
+const record =
+  (fields: Readonly<Record<string, Is>>): Is =>
+  (value) =>
+    isObject(value) && Object.entries(fields).every(([name, is]) => is(own(value, name)));
+const valuesOf =
+  (is: Is): Is =>
+  (value) =>
+    isObject(value) && Object.values(value).every(is);
+
+/** The parts of a manifest and what each of them is; more may stand in it. */
+const isManifest: Is = record({
+  source: record({ base_url: isText, id: isText, name: isText }),
+  rules: valuesOf(isObject),
+  state: record({
+    settings: record({
+      name: isText,
+      description: isText,
+      permission: isText,
+      indexing_technique: orNull(among("high_quality", "economy")),
+      doc_form: orNull(among(...docForms)),
+      embedding_model: orNull(isText),
+      retrieval_model: isAny,
+      summary_index_setting: orNone(isObject),
+    }),
+    tags: listOf(isText),
+    fields: listOf(record({ name: isText, type: among("string", "number", "time") })),
+    built_in_fields: isFlag,
+    documents: listOf(
+      record({
+        id: isText,
+        name: isText,
+        stored: orNull(isText),
+        from_text: isFlag,
+        enabled: isFlag,
+        archived: isFlag,
+        indexing_status: isText,
+        metadata: valuesOf((value) => isText(value) || isNumber(value)),
+        rule: orNull(isText),
+        file: orNull(isText),
+        bytes: isNumber,
+        sha256: orNull(isText),
+        chunks: orNone(isText),
+      }),
+    ),
+  }),
+});
+
 /** Has it the parts of which it consists? The sum says only that whoever wrote it was not cut off. */
-function isWhole(value: object): value is Manifest {
-  const { source, state, rules } = value as Readonly<Record<string, unknown>>;
-  if (!isObject(source) || !isObject(rules) || !isObject(state)) return false;
-  const { settings, fields, tags, documents } = state;
-  return (
-    isObject(settings) &&
-    Array.isArray(fields) &&
-    Array.isArray(tags) &&
-    Array.isArray(documents) &&
-    documents.every(
-      (each: unknown) =>
-        isObject(each) &&
-        typeof each["name"] === "string" &&
-        (each["file"] === null || typeof each["file"] === "string") &&
-        ["string", "undefined"].includes(typeof each["chunks"]) &&
-        isObject(each["metadata"]),
-    )
-  );
-}
+const isWhole = (value: object): value is Manifest => isManifest(value);
 
 /** A file of a bundle that is not as the manifest says. */
 export interface Damage {

@@ -39,6 +39,11 @@ export function* differences(a: Side, b: Side): Generator<Difference> {
     a.settings.retrieval_model,
     b.settings.retrieval_model,
   );
+  yield* settingDifferences(
+    "summary_index_setting",
+    a.settings.summary_index_setting,
+    b.settings.summary_index_setting,
+  );
   yield* unlike("setting", "built_in_fields", a.built_in_fields, b.built_in_fields);
   yield* sets("tag", new Map(a.tags.map((tag) => [tag, tag])), new Map(b.tags.map((t) => [t, t])));
   const typesOf = ({ fields }: Side) => new Map(fields.map(({ name, type }) => [name, type]));
@@ -69,6 +74,17 @@ function told(a: FieldValue | undefined, b: FieldValue | undefined): [unknown, u
 
 const typed = (value: FieldValue): string =>
   `${value} (${typeof value === "string" ? "text" : "number"})`;
+
+/**
+ * What a knowledge base holds beside what is exported and compared. Chunks are made anew from the
+ * documents, so what was changed in them by hand stays behind.
+ */
+export function notCarried({ doc_form }: KbState["settings"]): string {
+  const parts = ["edited chunks"];
+  if (doc_form === "hierarchical_model") parts.push("child chunks");
+  if (doc_form === "qa_model") parts.push("questions and answers");
+  return [...parts, "summaries"].join(", ");
+}
 
 function* unlike(what: Difference["what"], name: string, a: unknown, b: unknown) {
   if (a !== b) yield { what, name, a, b };

@@ -1,7 +1,9 @@
 import { join } from "node:path";
+import { CliError } from "../errors.ts";
+import * as knowledge from "../operations/knowledge.ts";
 import { sha256 } from "./kb-bundle.ts";
 import { run as exported } from "./kb-export.ts";
-import { imported, planned } from "./kb-import.ts";
+import { imported, noteOf, planned } from "./kb-import.ts";
 import { stateOf } from "./kb-state.ts";
 import type { Context } from "./task.ts";
 
@@ -13,6 +15,36 @@ export interface CopyInput {
   readonly map_model?: readonly string[] | undefined;
 }
 
+/** Throws refused where the name of the copy is taken, unless by a copy that was ended early. */
+async function requireFree(
+  { dataset_id, name }: CopyInput,
+  target: Context,
+  context: Context,
+): Promise<void> {
+  const wanted = name ?? (await context.call(knowledge.show, { dataset_id })).name;
+  const begun = await target.host.files.stat(await noteOf(wanted, dataset_id, target));
+  if (begun !== null || !(await isTaken(wanted, target))) return;
+  throw new CliError("refused", `knowledge base ${JSON.stringify(wanted)} already exists`, {
+    code: "already-exists",
+    changed: "nothing",
+    hint: `kb copy id:${dataset_id} --name ${quoted(`${[...wanted].slice(0, 35).join("")} copy`)}`,
+  });
+}
+
+/** A word for a shell. */
+const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
+
+async function isTaken(name: string, target: Context): Promise<boolean> {
+  try {
+    await target.find("kb", `name:${name}`);
+    return true;
+  } catch (error) {
+    if (error instanceof CliError && error.kind === "not-found") return false;
+    if (error instanceof CliError && error.kind === "refused") return true; // several have it
+    throw error;
+  }
+}
+
 /**
  * Copies a knowledge base through a folder of our own: an export, then an import. The folder stays
  * when the copy fails, so that a repeated copy goes on where it stopped.
@@ -20,6 +52,7 @@ export interface CopyInput {
 export async function* run(input: CopyInput, context: Context): AsyncGenerator<unknown> {
   const { dataset_id, to_profile, name, map_model } = input;
   const target = to_profile === undefined ? context : context.at(to_profile);
+  await requireFree(input, target, context);
   if (context.asked.dryRun) {
     yield* planned({ name, map_model }, await stateOf(dataset_id, context), target);
     return;

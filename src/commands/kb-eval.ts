@@ -1,7 +1,7 @@
 import { dirname } from "node:path";
 import { CliError, diskProblem } from "../errors.ts";
 import type { Host } from "../host.ts";
-import { isObject } from "../json.ts";
+import { isObject, valueAt } from "../json.ts";
 import * as knowledge from "../operations/knowledge.ts";
 import type { FileInput } from "../operations/operation.ts";
 import type { Report } from "../report.ts";
@@ -14,7 +14,8 @@ import { evaluationReport, junitCases } from "./eval-report.ts";
 import { answers } from "./eval-search.ts";
 import type { Answered, Asking, Result } from "./eval-search.ts";
 import { axesOf, variantsOf } from "./eval-settings.ts";
-import type { Variant } from "./eval-settings.ts";
+import type { Axis, Settings, Variant } from "./eval-settings.ts";
+import { rerankModel } from "./embedding-model.ts";
 import { junitText } from "./junit.ts";
 import { changedSettings } from "./kb-search.ts";
 import type { Context } from "./task.ts";
@@ -29,6 +30,7 @@ export interface EvalInput {
   readonly top_k?: number | undefined;
   readonly score_threshold?: number | undefined;
   readonly matrix?: readonly string[] | undefined;
+  readonly rerank_model?: string | undefined;
   readonly failures?: boolean | undefined;
   readonly baseline?: FileInput | undefined;
   readonly save?: string | undefined;
@@ -71,7 +73,8 @@ export async function* run(input: EvalInput, context: Context): AsyncGenerator<R
 
   const kb = await context.call(knowledge.show, { dataset_id });
   const stored = isObject(input.retrieval_model) ? input.retrieval_model : kb.retrieval_model_dict;
-  const variants = variantsOf(changedSettings({ ...stored }, input), axes, {
+  const settings = await withReranker(changedSettings({ ...stored }, input), axes, input, context);
+  const variants = variantsOf(settings, axes, {
     embedding_provider_name: kb.embedding_model_provider,
     embedding_model_name: kb.embedding_model,
   });
@@ -131,6 +134,29 @@ export async function* run(input: EvalInput, context: Context): AsyncGenerator<R
   if (closed && incomplete) await context.notice(incomplete.message);
   const end = closed ?? incomplete;
   if (end) throw end;
+}
+
+/**
+ * Settings with a rerank model where a search is to rerank: without one the server takes the request
+ * and reranks nothing (server §8), so that a comparison would be of a search with itself.
+ */
+async function withReranker(
+  settings: Settings,
+  axes: readonly Axis[],
+  { rerank_model }: EvalInput,
+  context: Context,
+): Promise<Settings> {
+  const varied = axes.find(({ name }) => name === "reranking_enable");
+  const reranks = varied?.values.includes("true") === true || rerank_model !== undefined;
+  const named = valueAt(settings, "reranking_model.reranking_model_name");
+  const known = rerank_model === undefined && typeof named === "string" && named !== "";
+  if (!reranks || known || settings["reranking_mode"] === "weighted_score") return settings;
+  const { provider, model } = await rerankModel(rerank_model, context);
+  return {
+    ...settings,
+    reranking_mode: "reranking_model",
+    reranking_model: { reranking_provider_name: provider, reranking_model_name: model },
+  };
 }
 
 async function bytesOf({ path }: FileInput, host: Host): Promise<Uint8Array> {

@@ -1,9 +1,12 @@
 import { join } from "node:path";
 import { CliError } from "../errors.ts";
-import { isObject } from "../json.ts";
+import { isObject, own } from "../json.ts";
 import * as chunks from "../operations/chunks.ts";
+import type { Chunk } from "../operations/chunks.ts";
+import { fieldValue } from "./field-values.ts";
 import { contentIn, isBundle, readManifest, sha256, writeManifest } from "./kb-bundle.ts";
 import type { BundledDocument, Manifest } from "./kb-bundle.ts";
+import { notCarried } from "./kb-compare.ts";
 import { contentsOf } from "./kb-contents.ts";
 import { rulesOf, stateOf } from "./kb-state.ts";
 import type { DocumentState, KbState } from "./kb-state.ts";
@@ -88,13 +91,15 @@ export async function* run(input: ExportInput, context: Context): AsyncGenerator
   }
 
   const bundled: BundledDocument[] = [];
+  const edited: DocumentState[] = [];
   for (const document of state.documents) {
     const written = done.get(document.id);
     if (!written) continue;
     const chunkFile = input.chunks
       ? await writeChunks(dataset_id, document, written.file ?? document.id, directory, context)
       : undefined;
-    bundled.push({ ...document, ...written, ...(chunkFile && { chunks: chunkFile }) });
+    if (chunkFile?.edited) edited.push(document);
+    bundled.push({ ...document, ...written, ...(chunkFile && { chunks: chunkFile.file }) });
   }
   const manifest: Manifest = {
     kb_export: 1,
@@ -110,6 +115,12 @@ export async function* run(input: ExportInput, context: Context): AsyncGenerator
   await context.notice(
     `${state.documents.length} documents of ${state.settings.name} in ${directory}: ${fetched} fetched, ${state.documents.length - wanted.length} unchanged`,
   );
+  await context.notice(`not in an export: ${notCarried(state.settings)}`);
+  for (const { name } of edited)
+    await context.notice(`${name} has chunks that were edited; an import makes them from its text`);
+  const unfit = state.documents.filter((document) => isUnfit(document, state));
+  for (const { name } of unfit)
+    await context.notice(`${name} has a value that does not fit its field; an import refuses it`);
   if (without.length > 0) throw incomplete(without, state);
 }
 
@@ -192,18 +203,32 @@ async function writeChunks(
   place: string,
   directory: string,
   context: Context,
-): Promise<string> {
+): Promise<{ readonly file: string; readonly edited: boolean }> {
   const { files } = context.host;
   const lines: string[] = [];
+  let edited = false;
   const rows = context.each(chunks.list, { dataset_id, document_id: document.id });
-  for await (const { position, content, answer, keywords, enabled, child_chunks } of rows) {
-    const children = child_chunks.map((child) => child.content);
+  for await (const row of rows) {
+    const { position, content, answer, keywords, enabled } = row;
+    edited ||= isEdited(row);
+    const children = (row.child_chunks ?? []).map((child) => child.content);
     lines.push(`${JSON.stringify({ position, content, answer, keywords, enabled, children })}\n`);
   }
   const file = `${place.replace(/^documents\//, "chunks/")}.jsonl`;
   await files.writeAtomic(await newPlaceIn(directory, file, files), lines.join(""));
-  return file;
+  return { file, edited };
 }
+
+/** Did somebody change a chunk or one of its children? One that was added does not tell. */
+const isEdited = ({ updated_by, child_chunks }: Chunk): boolean =>
+  typeof updated_by === "string" || (child_chunks ?? []).some(({ type }) => type === "customized");
+
+/** Has a document a value that its field cannot hold? */
+const isUnfit = ({ metadata }: DocumentState, { fields }: KbState): boolean =>
+  fields.some(({ name, type }) => {
+    const value = own(metadata, name);
+    return value !== undefined && fieldValue(type, value) === undefined;
+  });
 
 /**
  * Takes away the files of an earlier export that the manifest no longer names, and those that an

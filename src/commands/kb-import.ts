@@ -5,15 +5,19 @@ import { isObject, own, valueAt, withoutNulls } from "../json.ts";
 import * as documents from "../operations/documents.ts";
 import * as knowledge from "../operations/knowledge.ts";
 import * as metadata from "../operations/metadata.ts";
+import type { Answer } from "../operations/operation.ts";
 import * as tags from "../operations/tags.ts";
 import { activeModels, modelName } from "./embedding-model.ts";
-import { indexed } from "./indexed.ts";
+import { fittingValues } from "./field-values.ts";
+import type { FieldTypes } from "./field-values.ts";
+import { indexed, isIndexed, standingOf } from "./indexed.ts";
 import type { Standing } from "./indexed.ts";
 import { contentIn, readManifest, requireWhole, sha256 } from "./kb-bundle.ts";
 import type { BundledDocument, Manifest } from "./kb-bundle.ts";
 import { contentsOf } from "./kb-contents.ts";
 import { stateOf } from "./kb-state.ts";
-import type { DocumentState, KbState } from "./kb-state.ts";
+import type { DocumentState, FieldState, KbState } from "./kb-state.ts";
+import { ruleFor } from "./process-rule.ts";
 import { textOf } from "./sync-files.ts";
 import { patience } from "./sync-limit.ts";
 import { metadataWriter, valuesBefore } from "./sync-metadata.ts";
@@ -67,17 +71,30 @@ export async function* imported(
     });
   }
   await requireWhole(directory, manifest, files);
+  requireFitting(directory, manifest.state.documents, typesOf(manifest.state));
   if (context.asked.dryRun) {
     yield* planned(input, manifest.state, context);
     return undefined;
   }
   const model = await modelFor(manifest.state, input.map_model ?? [], context);
   const target = await targetFor(input, manifest, model, context);
+  const before = await context.call(metadata.overview, { dataset_id: target.id });
+  const types = new Map([...typesOf(manifest.state), ...typesOf({ fields: before.doc_metadata })]);
+  requireFitting(directory, manifest.state.documents, types);
   yield made("knowledge base", target.name, target.id, target.created);
-  yield* fieldsAndTags(target.id, manifest, context);
+  yield* fieldsAndTags(target.id, manifest, before, context);
   yield* content(directory, target.id, manifest, context);
   if (target.note !== undefined) await files.remove(target.note);
   return { id: target.id, documents: manifest.state.documents.length };
+}
+
+const typesOf = ({ fields }: { readonly fields: readonly FieldState[] }): FieldTypes =>
+  new Map(fields.map(({ name, type }) => [name, type]));
+
+/** Throws usage for a value that its field cannot hold: searches that compare the field would fail. */
+function requireFitting(directory: string, all: readonly DocumentState[], types: FieldTypes): void {
+  for (const { name, metadata: values } of all)
+    fittingValues(values, types, `${join(directory, "manifest.json")}: ${name}`);
 }
 
 const made = (what: Made["what"], name: string, id: string | null, created = true): Made => ({
@@ -151,7 +168,7 @@ async function targetFor(
     return { id: await context.find("kb", input.into), name: input.into, created: false };
   }
   const name = input.name ?? settings.name;
-  const note = await noteOf(name, manifest, context);
+  const note = await noteOf(name, manifest.source.id, context);
   const begun = await noted(note, name, context);
   if (begun !== undefined) {
     await context.notice(`an import into ${name} was begun; it goes on`);
@@ -172,6 +189,9 @@ async function targetFor(
     }),
     ...(isObject(settings.retrieval_model) && {
       retrieval_model: withoutNulls(settings.retrieval_model),
+    }),
+    ...(isObject(settings.summary_index_setting) && {
+      summary_index_setting: withoutNulls(settings.summary_index_setting),
     }),
   } as const;
   const { files, folders } = context.host;
@@ -196,8 +216,8 @@ async function targetFor(
 }
 
 /** File that says which knowledge base an import made, until the import has ended. */
-async function noteOf(name: string, { source }: Manifest, context: Context): Promise<string> {
-  const key = sha256([await context.baseUrl(), source.id, name].join("\n")).slice(0, 32);
+export async function noteOf(name: string, source: string, context: Context): Promise<string> {
+  const key = sha256([await context.baseUrl(), source, name].join("\n")).slice(0, 32);
   return join(context.host.folders.state, "imports", `${key}.json`);
 }
 
@@ -222,9 +242,9 @@ async function noted(note: string, name: string, context: Context): Promise<stri
 async function* fieldsAndTags(
   dataset_id: string,
   { state }: Manifest,
+  before: Answer<typeof metadata.overview>,
   context: Context,
 ): AsyncGenerator<Made> {
-  const before = await context.call(metadata.overview, { dataset_id });
   for (const { name, type } of state.fields) {
     if (before.doc_metadata.some((field) => field.name === name)) continue;
     const { id } = await context.call(metadata.create, { dataset_id, name, type });
@@ -304,11 +324,12 @@ async function* content(
   const look = async () => {
     const found: Standing[] = [];
     for await (const document of context.each(documents.list, { dataset_id }))
-      if (ours.has(document.id)) found.push(document);
+      if (ours.has(document.id)) found.push(standingOf(document));
     return found;
   };
-  for await (const { name, id, indexing_status, error } of indexed(look, context)) {
-    if (indexing_status === "completed") continue;
+  for await (const standing of indexed(look, context)) {
+    if (isIndexed(standing)) continue;
+    const { name, id, indexing_status, error } = standing;
     failures.push({ action: "failed", what: "document", name, id, note: error ?? indexing_status });
     const document = ours.get(id);
     if (document) ids.delete(document); // what is not indexed cannot be disabled
@@ -403,7 +424,10 @@ async function upload(
     dataset_id,
     indexing_technique: (indexing_technique ?? "economy") as "economy",
     ...(doc_form && { doc_form: doc_form as "text_model" }),
-    process_rule: (document.rule !== null && own(rules, document.rule)) || { mode: "automatic" },
+    process_rule: ruleFor(
+      doc_form,
+      (document.rule !== null && own(rules, document.rule)) || { mode: "automatic" },
+    ) as { mode: "automatic" },
   };
   const content = isSentAsText(document, again)
     ? await contentIn(directory, file, context.host.files)

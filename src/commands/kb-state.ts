@@ -1,13 +1,14 @@
 import { define } from "../json.ts";
 import { mapped } from "../api/mapped.ts";
 import * as documents from "../operations/documents.ts";
-import type { Document, StoredProcessRule } from "../operations/documents.ts";
+import type { Document } from "../operations/documents.ts";
 import * as knowledge from "../operations/knowledge.ts";
 import type { KnowledgeBase } from "../operations/knowledge.ts";
 import * as metadata from "../operations/metadata.ts";
 import { asShown, isOpen, storedValues } from "./field-values.ts";
 import type { FieldType, FieldTypes, FieldValues } from "./field-values.ts";
 import { valueAt } from "../json.ts";
+import { ruleOf } from "./process-rule.ts";
 import type { Context } from "./task.ts";
 
 /** What a knowledge base holds, said without ids, so that two can be compared and one made again. */
@@ -32,6 +33,8 @@ export interface KbSettings {
   /** `provider/model`; null where none is used. */
   readonly embedding_model: string | null;
   readonly retrieval_model: unknown;
+  /** How documents are summarised; null where they are not. */
+  readonly summary_index_setting: unknown;
 }
 
 export interface FieldState {
@@ -108,6 +111,7 @@ export const settingsOf = (kb: KnowledgeBase): KbSettings => ({
     ? `${kb.embedding_model_provider ?? ""}/${kb.embedding_model}`
     : null,
   retrieval_model: kb.retrieval_model_dict,
+  summary_index_setting: kb.summary_index_setting?.enable ? kb.summary_index_setting : null,
 });
 
 function documentState(document: Document, types: FieldTypes): DocumentState {
@@ -145,25 +149,8 @@ export async function rulesOf(
     if (rule !== null && !first.has(rule)) first.set(rule, id);
   }
   const rules: Record<string, unknown> = {};
-  const read = ([rule, document_id]: readonly [string, string]) =>
-    context
-      .call(documents.show, { dataset_id, document_id, metadata: "without" })
-      .then((detail) => [rule, detail.document_process_rule] as const);
-  for await (const [rule, stored] of mapped([...first], 3, read))
-    define(rules, rule, sendable(stored));
+  const read = async ([rule, document_id]: readonly [string, string]) =>
+    [rule, await ruleOf(dataset_id, document_id, context)] as const;
+  for await (const [rule, stored] of mapped([...first], 3, read)) define(rules, rule, stored);
   return rules;
-}
-
-/** A stored rule as it may be sent: automatic ones hold what a request may not (server §6.2). */
-function sendable({ mode, rules }: Partial<StoredProcessRule>): unknown {
-  if (mode === undefined || mode === "automatic" || !rules) return { mode: "automatic" };
-  const { parent_mode, subchunk_segmentation, ...rest } = rules;
-  return {
-    mode,
-    rules: {
-      ...rest,
-      ...(parent_mode && { parent_mode }),
-      ...(subchunk_segmentation && { subchunk_segmentation }),
-    },
-  };
 }

@@ -183,6 +183,7 @@ async function* once(
     indexing_technique: (technique ?? "economy") as "economy",
     doc_form: state.settings.doc_form,
     first: state.documents.length === 0,
+    newest: state.documents.at(-1)?.id,
     lanes: context.lanes(input.concurrency ?? (shard ? 1 : usualLanes)),
     wait: !input.no_wait,
     waitForLimit: input.wait_for_limit ?? false,

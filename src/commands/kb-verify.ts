@@ -1,6 +1,6 @@
 import { CliError } from "../errors.ts";
 import { contentIn, readManifest, sha256 } from "./kb-bundle.ts";
-import { differences } from "./kb-compare.ts";
+import { differences, notCarried } from "./kb-compare.ts";
 import type { ComparedDocument, Difference, Side } from "./kb-compare.ts";
 import { contentsOf } from "./kb-contents.ts";
 import { stateOf } from "./kb-state.ts";
@@ -28,7 +28,7 @@ export async function* run(input: VerifyInput, context: Context): AsyncGenerator
   }
   const without = a.documents.filter((document) => document.sha256 === null).length;
   const blind = without > 0 ? `; documents without content: ${without}` : "";
-  const checked = `${a.documents.length} and ${b.documents.length} documents, their content and metadata, ${a.fields.length} fields, ${a.tags.length} tags and the settings were compared${blind}`;
+  const checked = `${a.documents.length} and ${b.documents.length} documents, their content and metadata, ${a.fields.length} fields, ${a.tags.length} tags and the settings were compared${blind}; not compared: ${notCarried(a.settings)}`;
   if (count > 0) {
     throw new CliError("gate", `${count} differences: ${checked}`, {
       verdict: true,
@@ -38,10 +38,11 @@ export async function* run(input: VerifyInput, context: Context): AsyncGenerator
   await context.notice(`no difference: ${checked}`);
 }
 
-/** What a folder or a knowledge base holds; a folder is one that has a manifest, or is a path. */
+/** What a knowledge base or the directory of an export holds; `name:` and `id:` are never a path. */
 async function sideOf(text: string, context: Context): Promise<Side> {
   const { files } = context.host;
-  const manifest = await readManifest(text, files);
+  const isName = /^(name|id):/.test(text);
+  const manifest = isName ? undefined : await readManifest(text, files);
   if (manifest) {
     const documents: ComparedDocument[] = [];
     for (const document of manifest.state.documents) {
@@ -51,13 +52,15 @@ async function sideOf(text: string, context: Context): Promise<Side> {
     }
     return { ...manifest.state, documents };
   }
-  if (/[/\\]/.test(text) || (await files.stat(text))?.isDirectory) {
-    throw new CliError("usage", `${text} holds no export`, {
-      changed: "nothing",
-      hint: "kb export <kb> <dir> makes one; a knowledge base of that name is name:…",
-    });
-  }
-  const dataset_id = await context.find("kb", text);
+  const noExport = new CliError("usage", `${text} holds no export`, {
+    changed: "nothing",
+    hint: "kb export <kb> <dir> makes one; write name:<kb> for a knowledge base of that name",
+  });
+  if (!isName && (await files.stat(text))?.isDirectory) throw noExport;
+  const dataset_id = await context.find("kb", text).catch((error: unknown) => {
+    const missing = error instanceof CliError && error.kind === "not-found";
+    throw missing && !isName && /[/\\]/.test(text) ? noExport : error;
+  });
   const state = await stateOf(dataset_id, context, { exact: true });
   const sums = new Map<string, string | null>();
   for await (const { document, bytes } of contentsOf(dataset_id, state.documents, context))

@@ -3,10 +3,12 @@ import { mapped } from "../api/mapped.ts";
 import { ApiError, CliError, reasonOf } from "../errors.ts";
 import type { FailureKind } from "../errors.ts";
 import * as documents from "../operations/documents.ts";
-import type { FileInput } from "../operations/operation.ts";
+import type { InputOf } from "../operations/operation.ts";
 import { indexed, isDone, isIndexed, standingOf } from "./indexed.ts";
 import type { Standing } from "./indexed.ts";
 import { sha256 } from "./kb-bundle.ts";
+import type { DocumentState } from "./kb-state.ts";
+import { ruleFor, ruleOf } from "./process-rule.ts";
 import { storedFile } from "./kb-state.ts";
 import { textOf } from "./sync-files.ts";
 import type { LocalFile } from "./sync-files.ts";
@@ -25,6 +27,8 @@ export interface Applying {
   readonly doc_form: string | null;
   /** The knowledge base holds no document yet, so a file has to bring its chunking rules. */
   readonly first: boolean;
+  /** Id of its newest document. */
+  readonly newest: string | undefined;
   readonly lanes: Lanes;
   readonly wait: boolean;
   readonly waitForLimit: boolean;
@@ -281,16 +285,12 @@ const doneOf = ({ action, path, document, note }: Step): Done => ({
 });
 
 /** Sends the content of a file; `repair` replaces a document that could not be indexed. */
-async function send(
-  step: Step,
-  repair: boolean,
-  { dataset_id, indexing_technique, doc_form, first }: Applying,
-  context: Context,
-): Promise<Sent> {
+async function send(step: Step, repair: boolean, how: Applying, context: Context): Promise<Sent> {
+  const { dataset_id, indexing_technique, first } = how;
   const file = step.file as LocalFile; // creates and updates are of files
-  const form = doc_form === null ? {} : { doc_form: doc_form as "text_model" };
   // A document in error is replaced by another one of its name, under its id (server §9.1).
   const document = repair || step.document?.indexing_status === "error" ? undefined : step.document;
+  const form = await formFor(document, how, context);
   // Read once: what is sent and what the hash is of cannot differ.
   const bytes = await context.host.files.read(file.place).catch((error: unknown) => {
     throw new CliError("usage", `it cannot be read: ${reasonOf(error)}`, { cause: error });
@@ -319,27 +319,41 @@ async function send(
   }
   const source = { path: file.place, name: file.name, bytes };
   const answer = document
-    ? await replaced(dataset_id, document.id, source, context)
+    ? await replaced({ dataset_id, document_id: document.id, file: source, ...form }, context)
     : (
         await context.call(documents.createByFile, {
           dataset_id,
           file: source,
           indexing_technique,
-          ...form,
           ...(first && { process_rule: { mode: "automatic" } }),
+          ...form,
         })
       ).document;
   return { step, id: answer.id, hash, stored: storedFile(answer) };
 }
 
+/**
+ * The form of a document and, for hierarchical ones, how they are cut: as the document was before, a
+ * new one as the newest one was. Without a rule the server takes its last one, whatever that is.
+ */
+async function formFor(
+  document: DocumentState | undefined,
+  { dataset_id, doc_form, newest }: Applying,
+  context: Context,
+) {
+  if (doc_form === null) return {};
+  const form = { doc_form: doc_form as "text_model" };
+  if (doc_form !== "hierarchical_model") return form;
+  const model = document?.id ?? newest;
+  const rule = model === undefined ? undefined : await ruleOf(dataset_id, model, context);
+  return { ...form, process_rule: ruleFor(doc_form, rule) as { mode: "hierarchical" } };
+}
+
 /** A server before 1.14.0 has the older route only (server §9.4). */
 async function replaced(
-  dataset_id: string,
-  document_id: string,
-  file: FileInput,
+  input: InputOf<typeof documents.replace>,
   context: Context,
 ): Promise<{ readonly id: string }> {
-  const input = { dataset_id, document_id, file };
   try {
     return (await context.call(documents.replace, input)).document;
   } catch (error) {

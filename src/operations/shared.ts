@@ -106,7 +106,7 @@ export const processRuleShape = {
 } as const;
 
 /** The usual rule of parent-child documents; with another mode they get no chunk (server §9.1). */
-const hierarchicalRule = {
+export const hierarchicalRule = {
   mode: "hierarchical",
   rules: {
     pre_processing_rules: [
