@@ -99,6 +99,25 @@ export function runTexts(): RunTexts {
   };
 }
 
+/** The text of a run so far, without what was taken back. */
+export function textSoFar(): { see(event: TextEvent): void; text(): string } {
+  const texts = runTexts();
+  let said: { readonly source: string; text: string }[] = [];
+  return {
+    see(event) {
+      const change = texts.see(event);
+      if (change?.kind === "void") said = said.filter(({ source }) => !change.sources.has(source));
+      if (change?.kind === "all") said = [{ source: "", text: change.text }];
+      if (change?.kind !== "piece") return;
+      const { source, text } = change.piece;
+      const last = said.at(-1);
+      if (last?.source === source) last.text += text;
+      else said.push({ source, text });
+    },
+    text: () => said.map(({ text }) => text).join(""),
+  };
+}
+
 /** A text that grows by small pieces: joined now and then, because a chain of a million is large. */
 interface Growing {
   grow(piece: string): void;

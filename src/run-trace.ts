@@ -1,6 +1,5 @@
 import { isObject, valueAt } from "./json.ts";
-import { runTexts } from "./run-text.ts";
-import type { TextChange } from "./run-text.ts";
+import { textSoFar } from "./run-text.ts";
 
 /** What of an event of a stream tells about the run. */
 interface TracedEvent {
@@ -85,18 +84,7 @@ export interface Tracing {
 
 /** An empty trace; events come in the order in which they are shown, each once. */
 export function runTrace(): Tracing {
-  const texts = runTexts();
-  /** The text so far, by the sources it comes from. */
-  let said: { readonly source: string; text: string }[] = [];
-  const hear = (change: TextChange | undefined) => {
-    if (change?.kind === "void") said = said.filter(({ source }) => !change.sources.has(source));
-    if (change?.kind === "all") said = [{ source: "", text: change.text }];
-    if (change?.kind !== "piece") return;
-    const { source, text: more } = change.piece;
-    const last = said.at(-1);
-    if (last?.source === source) last.text += more;
-    else said.push({ source, text: more });
-  };
+  const texts = textSoFar();
   const trace: RunTrace = {
     runId: undefined,
     workflowId: undefined,
@@ -111,7 +99,7 @@ export function runTrace(): Tracing {
     nodes: [],
     outputs: undefined,
     get text() {
-      return said.map((part) => part.text).join("");
+      return texts.text();
     },
     nodesMissing: true,
     unwatched: false,
@@ -183,7 +171,7 @@ export function runTrace(): Tracing {
     trace.nodes.reduce((sum, { within, retries }) => sum + (within ? 0 : 1 + retries), 0);
 
   const see = ({ event, data: whole }: TracedEvent, at: number) => {
-    hear(texts.see({ event, data: whole }));
+    texts.see({ event, data: whole });
     const data: Fields = isObject(whole["data"]) ? whole["data"] : {};
     const id = text(data["id"]) ?? "";
     trace.events++;

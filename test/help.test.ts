@@ -79,6 +79,7 @@ test("a task: every operation it may send, the one it stands for first", () => {
         method: "POST",
         path: "/workflows/tasks/{task_id}/stop",
       },
+      { id: "stopChatMessageGeneration", method: "POST", path: "/chat-messages/{task_id}/stop" },
       { id: "getWorkflowRunDetail", method: "GET", path: "/workflows/run/{workflow_run_id}" },
       { id: "streamWorkflowEvents", method: "GET", path: "/workflow/{workflow_run_id}/events" },
       { id: "getChatAppInfo", method: "GET", path: "/info" },

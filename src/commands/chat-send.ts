@@ -1,12 +1,13 @@
+import * as apps from "../operations/apps.ts";
 import * as chats from "../operations/chats.ts";
+import type { ChatAnswer } from "../operations/chats.ts";
 import { isObject } from "../json.ts";
-import { CliError } from "../errors.ts";
-import { singly } from "../api/events.ts";
+import { answerEvents, blockingFailure } from "./answer-events.ts";
 import { asEvents } from "./as-events.ts";
+import { citations, collectedAnswer } from "./collected-answer.ts";
 import { finalOutcome } from "./following.ts";
-import { begun } from "./refused-start.ts";
+import { openLine } from "./line.ts";
 import { conclude } from "./run-outcome.ts";
-import type { Outcome } from "./run-outcome.ts";
 import type { Context } from "./task.ts";
 
 /** Input of `wf chat send`. */
@@ -23,55 +24,61 @@ export interface ChatInput {
 /**
  * Sends one message, once. The server answers an unknown conversation by starting another one
  * (server §18), so the id that comes back is compared. Ends with what became of the run behind the
- * answer (conclude); throws `cut` where the stream ended before it was told.
+ * answer (conclude); throws what answerEvents does.
  */
 export async function* run(input: ChatInput, context: Context): AsyncGenerator<unknown> {
-  const { blocking: _, ...rest } = input;
+  const { blocking, ...rest } = input;
   const body = { ...rest, inputs: isObject(input.inputs) ? input.inputs : {} };
-  let conversation: unknown;
-  let run: unknown;
-  /** How the run behind the answer ended or stands; undefined where the answer has none. */
-  let outcome: Outcome | undefined;
-  let whole = false;
-  if (!asEvents(input, context.asked.format)) {
-    const answer = await context.call(chats.sendBlocking, body);
-    conversation = answer.conversation_id;
-    run = answer.workflow_run_id;
-    outcome = finalOutcome({ event: answer.event, raw: "", data: { ...answer } }, false);
-    whole = true;
+  await tellFiles(input, context);
+  if (blocking) {
+    const answer = await context.call(chats.sendBlocking, body).catch((error: unknown) => {
+      throw blockingFailure(error);
+    });
     yield answer;
-  } else {
-    for await (const event of singly(begun(await context.open(chats.send, body)))) {
-      conversation ??= event.data["conversation_id"];
-      run ??= event.data["workflow_run_id"];
-      yield [event];
-      if (event.event === "error") {
-        throw new CliError("remote-failed", `the answer failed: ${String(event.data["message"])}`);
-      }
-      outcome = finalOutcome(event, false);
-      // In a chatflow message_end is no end; the run's own final event is (server §15.5).
-      whole = outcome !== undefined || (event.event === "message_end" && run === undefined);
-      if (whole) break;
+    await tellConversation(input, answer.conversation_id, context);
+    const outcome = finalOutcome({ event: answer.event, raw: "", data: { ...answer } }, false);
+    if (outcome) await conclude(String(answer.workflow_run_id), outcome, context.notice);
+    return;
+  }
+  const answer = collectedAnswer();
+  const live = asEvents(input, context.asked.format);
+  const events = answerEvents(await openLine(chats.send, body, context), context);
+  try {
+    let next = await events.next();
+    for (; !next.done; next = await events.next()) {
+      for (const event of next.value) answer.see(event);
+      if (live) yield next.value;
     }
+    const whole = answer.answer();
+    if (!live) yield whole;
+    else if (context.asked.format === undefined) await tellSources(whole, context);
+    await tellConversation(input, whole.conversation_id, context);
+    const { outcome } = next.value;
+    if (outcome) await conclude(String(whole.workflow_run_id), outcome, context.notice);
+  } finally {
+    await events.return({}); // where nobody reads on
   }
-  if (
-    input.conversation_id !== undefined &&
-    conversation !== undefined &&
-    conversation !== input.conversation_id
-  ) {
-    await context.notice(
-      `the conversation ${input.conversation_id} is not known; a new one was started: ${String(conversation)}`,
-    );
-  }
-  if (!whole) throw cut(run);
-  if (outcome) await conclude(String(run), outcome, context.notice);
 }
 
-const cut = (run: unknown) =>
-  new CliError("cut", "the stream ended before the answer did", {
-    changed: "yes",
-    hint:
-      run === undefined
-        ? "the answer may be whole on the server; `wf conversation messages` shows it"
-        : `wf events ${String(run)} --follow shows what becomes of it`,
-  });
+/** What the answer was made from: people ask for it, and only its end tells it. */
+async function tellSources(answer: Partial<ChatAnswer>, { notice }: Context): Promise<void> {
+  for (const line of citations(answer)) await notice(line);
+}
+
+async function tellConversation(
+  { conversation_id: asked }: ChatInput,
+  given: string | undefined,
+  { notice }: Context,
+): Promise<void> {
+  if (asked === undefined || given === undefined || given === asked) return;
+  await notice(`the conversation ${asked} is not known; a new one was started: ${given}`);
+}
+
+/** An application that takes no files drops them without a word (server §18). */
+async function tellFiles({ files }: ChatInput, context: Context): Promise<void> {
+  if (!Array.isArray(files) || files.length === 0) return;
+  const { file_upload: takes } = await context.call(apps.parameters, {});
+  const switches = [takes?.enabled, takes?.image?.enabled];
+  if (switches.includes(true) || !switches.includes(false)) return;
+  await context.notice("the application takes no files with a message: the server drops them");
+}

@@ -1,8 +1,10 @@
-import { CliError } from "../errors.ts";
 import { isObject } from "../json.ts";
+import * as apps from "../operations/apps.ts";
 import * as completions from "../operations/completions.ts";
-import { singly } from "../api/events.ts";
+import { answerEvents, blockingFailure } from "./answer-events.ts";
 import { asEvents } from "./as-events.ts";
+import { collectedAnswer } from "./collected-answer.ts";
+import { openLine } from "./line.ts";
 import type { Context } from "./task.ts";
 
 /** Input of `wf completion create`. */
@@ -13,22 +15,34 @@ export interface CompletionInput {
   readonly blocking?: boolean | undefined;
 }
 
-/** Completes a text, once; a stream ends with `message_end` (server §15.5). */
+/** Completes a text, once; throws what answerEvents does. */
 export async function* run(input: CompletionInput, context: Context): AsyncGenerator<unknown> {
-  const { blocking: _, ...rest } = input;
-  const body = { ...rest, inputs: isObject(input.inputs) ? input.inputs : {} };
-  if (!asEvents(input, context.asked.format)) {
-    yield await context.call(completions.completeBlocking, body);
+  const { blocking, ...rest } = input;
+  const body = { ...rest, inputs: await inputsOf(input, context) };
+  if (blocking) {
+    yield await context.call(completions.completeBlocking, body).catch((error: unknown) => {
+      throw blockingFailure(error);
+    });
     return;
   }
-  for await (const event of singly(await context.open(completions.complete, body))) {
-    yield [event];
-    if (event.event === "error") {
-      throw new CliError("remote-failed", `the answer failed: ${String(event.data["message"])}`);
-    }
-    if (event.event === "message_end") return;
+  const answer = collectedAnswer();
+  const live = asEvents(input, context.asked.format);
+  const line = await openLine(completions.complete, body, context);
+  for await (const batch of answerEvents(line, context)) {
+    for (const event of batch) answer.see(event);
+    if (live) yield batch;
   }
-  throw new CliError("cut", "the stream ended before the answer did", {
-    hint: "the answer may be whole on the server; a completion is not read again",
-  });
+  if (!live) yield answer.answer();
+}
+
+/** The text to complete is an input where the form has one of that name (server §18). */
+async function inputsOf(
+  { inputs: given, query }: CompletionInput,
+  context: Context,
+): Promise<Record<string, unknown>> {
+  const inputs = isObject(given) ? given : {};
+  if (query === undefined || "query" in inputs) return inputs;
+  const { user_input_form: form } = await context.call(apps.parameters, {});
+  const fields = form.flatMap((field) => Object.values(field));
+  return fields.some(({ variable }) => variable === "query") ? { ...inputs, query } : inputs;
 }

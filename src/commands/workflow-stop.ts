@@ -1,5 +1,6 @@
 import { ApiError, CliError } from "../errors.ts";
 import * as apps from "../operations/apps.ts";
+import * as chats from "../operations/chats.ts";
 import * as workflows from "../operations/workflows.ts";
 import { finalOutcome } from "./following.ts";
 import { rememberEnd, taskOf } from "./remembered-runs.ts";
@@ -125,19 +126,16 @@ function listening(workflow_run_id: string, context: Context): Listening {
   };
 }
 
-/** Sends the stop. A chatflow is stopped by another command. */
+/** Sends the stop, to the route of its kind of application. */
 async function stop(task_id: string, context: Context): Promise<void> {
   try {
     await context.call(workflows.stop, { task_id });
   } catch (error) {
     if (!(error instanceof ApiError) || error.refusal.serverCode !== "not_workflow_app")
       throw error;
-    throw ofChat(`task ${task_id} belongs to a chat application`, `wf chat stop ${task_id}`);
+    await context.call(chats.stop, { task_id });
   }
 }
-
-const ofChat = (message: string, line: string): CliError =>
-  new CliError("unsupported", message, { changed: "nothing", hint: `${line} stops it` });
 
 /** The task to stop, and its run where it is known. An id that is no remembered run is a task's. */
 async function meant(
@@ -161,10 +159,10 @@ async function refuseRun(id: string, context: Context): Promise<void> {
   }
   const { mode } = await context.call(apps.info, {});
   if (mode !== "workflow") {
-    throw ofChat(
-      `${id} is a run of a chat application`,
-      "`wf chat stop` with the task_id in the events of the answer",
-    );
+    throw new CliError("unsupported", `${id} is a run of a chat application`, {
+      changed: "nothing",
+      hint: "`wf chat stop` with the task_id in the events of the answer stops it",
+    });
   }
   throw new CliError("usage", `${id} is a run, and the task it runs as is not known here`, {
     changed: "nothing",

@@ -30,16 +30,17 @@ import type { RunInput } from "./workflow-run.ts";
 const completionCreate = task({
   command: "wf completion create",
   summary: "Complete a text with a completion application",
-  about: "Streams the answer; with -o json or --blocking it waits for the whole of it.",
+  about:
+    "Streams the answer; with -o json it waits for the whole of it. --query goes into the inputs as well\nwhere the application's form has a field of that name. A model that fails ends with 9 in every\nformat.",
   key: "app",
   params: {
     ...completions.complete.params,
-    blocking: local.flag("Wait for one answer instead of events"),
+    blocking: local.flag("Ask the server for one answer instead of events"),
   },
   returns: events,
   output: (input: CompletionInput, format) =>
     asEvents(input, format) ? undefined : completions.completeBlocking.returns,
-  sends: [completions.complete, completions.completeBlocking],
+  sends: [completions.complete, completions.completeBlocking, apps.parameters],
   wraps: completions.complete,
   effect: "writes",
   exits: ["remote-failed", "cut"],
@@ -321,7 +322,7 @@ const workflowStop = task({
     user: userInBody,
   },
   returns: record("result", "verified", "status"),
-  sends: [workflows.stop, workflows.show, workflows.events, apps.info],
+  sends: [workflows.stop, chats.stop, workflows.show, workflows.events, apps.info],
   wraps: workflows.stop,
   effect: "writes",
   examples: ["wf stop $TASK", "wf stop $TASK --run $RUN", "wf stop $RUN"],
@@ -431,16 +432,25 @@ const workflowStats = task({
 const chatSend = task({
   command: "wf chat send <query>",
   summary: "Send a message to a chat application",
-  about: "Streams the answer; with -o json or --blocking it waits for the whole of it.",
+  about:
+    "Streams the answer; with -o json it waits for the whole of it. A line that is cut is followed up: the\nrun behind the answer, or the stored message; the message is never sent again. The sources of the\nanswer are told below it on standard error. A model that fails ends with 9 in every format.",
   key: "app",
   params: {
     ...chats.send.params,
-    blocking: local.flag("Wait for one answer instead of events"),
+    blocking: local.flag("Ask the server for one answer instead of events"),
   },
   returns: pastEvents,
   output: (input: ChatInput, format) =>
     asEvents(input, format) ? undefined : chats.sendBlocking.returns,
-  sends: [chats.send, chats.sendBlocking],
+  sends: [
+    chats.send,
+    chats.sendBlocking,
+    chats.messages,
+    workflows.events,
+    workflows.show,
+    forms.show,
+    apps.parameters,
+  ],
   wraps: chats.send,
   effect: "writes",
   exits: ["paused", "remote-failed", "cut"],
@@ -450,6 +460,20 @@ const chatSend = task({
     "wf --app chat chat send Hello --blocking --jq .answer",
   ],
   load: () => import("./chat-send.ts"),
+});
+
+const chatStop = task({
+  command: "wf chat stop <task>",
+  summary: "Ask the server to stop an answer; it says success either way",
+  about: "Takes the task id of the events, or the id of a run that was started or followed here.",
+  key: "app",
+  params: chats.stop.params,
+  returns: chats.stop.returns,
+  sends: [chats.stop],
+  wraps: chats.stop,
+  effect: "writes",
+  examples: ["wf --app chat chat stop $TASK", "wf --app chat chat stop $TASK --user ann"],
+  load: () => import("./chat-stop.ts"),
 });
 
 /** Commands of `wf` around operations, or of several. */
@@ -468,4 +492,5 @@ export const workflowTasks: readonly Task[] = [
   workflowLogsExport,
   workflowStats,
   chatSend,
+  chatStop,
 ] as readonly Task[]; // each is checked where it is declared; a list has one type for all

@@ -72,12 +72,14 @@ export interface ChatAnswer {
   readonly id: string;
   readonly message_id: string;
   readonly conversation_id: string;
-  readonly mode: string;
+  /** Kind of application; not in an answer that was put together from its events. */
+  readonly mode?: string;
   /** So far, where the application waits for a person. */
   readonly answer: string;
-  readonly metadata: AnswerMetadata;
+  /** Absent where the server told none. */
+  readonly metadata?: AnswerMetadata;
   readonly created_at: number;
-  /** In a paused answer only, as is `data`. */
+  /** In an answer of a run; `data` in a paused one only. */
   readonly workflow_run_id?: string;
   readonly data?: Pick<
     ChatAnswer,
@@ -205,7 +207,7 @@ export const sendBlocking = operation({
     "conversation_id",
     "message_id",
     time("created", "created_at"),
-    ["tokens", ({ metadata }) => metadata.usage?.total_tokens],
+    ["tokens", ({ metadata }) => metadata?.usage?.total_tokens],
     more,
     "event",
     "mode",
@@ -214,7 +216,7 @@ export const sendBlocking = operation({
     [
       "sources",
       ({ metadata }) =>
-        metadata.retriever_resources.map(({ document_name }) => document_name).join(", "),
+        metadata?.retriever_resources?.map(({ document_name }) => document_name).join(", "),
     ],
   ),
   idle: 1260,
@@ -222,17 +224,17 @@ export const sendBlocking = operation({
 
 export const stop = operation({
   id: "stopChatMessageGeneration",
-  command: "wf chat stop <task>",
   summary: "Ask the server to stop an answer; it says success either way",
   key: "app",
   route: "POST /chat-messages/{task_id}/stop",
   params: {
-    task_id: path.text("Task id, from the events of the answer", { word: "task" }),
+    task_id: path.text("Task id, from the events of the answer, or id of its run", {
+      word: "task",
+    }),
     user: userInBody,
   },
   returns: success,
   retry: "idempotent",
-  examples: ["wf --app chat chat stop $TASK", "wf --app chat chat stop $TASK --user ann"],
 });
 
 export const suggested = operation({

@@ -37,7 +37,7 @@ export const completeBlocking = operation({
     "answer",
     "message_id",
     time("created", "created_at"),
-    ["tokens", ({ metadata }) => metadata.usage?.total_tokens],
+    ["tokens", ({ metadata }) => metadata?.usage?.total_tokens],
     more,
     "event",
     "mode",

@@ -116,6 +116,13 @@ const told: Readonly<Record<string, (look: Look) => readonly Part[]>> = {
     const missing = look("missing");
     return Array.isArray(missing) ? [`missing: ${missing.join(", ")}`] : [];
   },
+  // The text itself stands below.
+  _answer: () => [],
+  agent_thought: (look) => [
+    text(look("tool")),
+    text(look("tool_input")),
+    after("gave", look("observation")),
+  ],
   // The outputs stand in full below the end of the run.
   _gap_filled: (look) => [after("in the output", look("output"))],
 };
@@ -199,9 +206,13 @@ export const pieces: ReadonlyMap<string, readonly [field: string, as: "answer" |
     ["reasoning_chunk", ["reasoning", "reasoning"]],
   ]);
 
+/** A thought without a tool is text that came as pieces already, or none yet (server §15.5). */
+export const isSilent = (event: ServerEvent): boolean =>
+  event.event === "agent_thought" && text(event.data["tool"]) === undefined;
+
 /** Text that takes the place of what was shown. An empty one of a snapshot does not (server §15.6). */
 export const replacement = (event: ServerEvent): Part =>
-  event.event === "message_replace"
+  event.event === "message_replace" || event.event === "_answer"
     ? text(event.data["answer"])
     : event.event === "text_replace"
       ? text(lookInto(event)("text"))

@@ -1,4 +1,4 @@
-import { below, eventLine, lookInto, pieces, replacement, text } from "./event-lines.ts";
+import { below, eventLine, lookInto, pieces, isSilent, replacement, text } from "./event-lines.ts";
 import type { LiveDress, ServerEvent } from "./event-lines.ts";
 import { visible } from "./text.ts";
 
@@ -40,6 +40,7 @@ export function live(dress: LiveDress): Live {
         if (as === "answer" && shown === "nothing") shown = "all";
         return start + grow(more);
       }
+      if (isSilent(event)) return "";
       const instead = replacement(event);
       if (instead !== undefined) {
         const line = `${close()}${eventLine(event, dress)}\n`;

@@ -6,6 +6,7 @@ import {
   duration,
   lookInto,
   pieces,
+  isSilent,
   replacement,
   text,
   toldAfter,
@@ -126,6 +127,7 @@ export function runView(dress: ViewDress): RunView {
       if (as === "answer" && shown === "nothing") shown = "all";
       return;
     }
+    if (isSilent(event)) return;
     // After a cut or a pause text is missing, and only the outputs have it (server §15.6).
     if (event.event === "_gap" || lookInto(event)("reason") === "resumption") shown = "part";
     switch (event.event) {
@@ -155,6 +157,7 @@ export function runView(dress: ViewDress): RunView {
         settleText();
         settled += below(event, shown === "all", dress);
         return settleRun(event);
+      case "_answer":
       case "message_replace":
       case "text_replace": {
         const instead = replacement(event);
