@@ -142,7 +142,7 @@ function explain(answer: RefusedAnswer, said: Said, asked: Asked): Explained {
       hint: `check the key: this command takes ${keyName(asked)}; \`doctor\` tells what a key is`,
     };
   }
-  if (status === 403) return forbidden(said);
+  if (status === 403) return forbidden(said, asked);
   if (status === 404 && said.json) return { kind: "not-found" };
   if (status === 404 || (status === 405 && said.json)) return missingRoute(answer, asked);
   if (status === 414) {
@@ -257,7 +257,7 @@ const keyName = (asked: Asked) =>
       : "an application key (app-…)";
 
 /** One status for four reasons; only the text tells (server §4). */
-function forbidden(said: Said): Explained {
+function forbidden(said: Said, { row }: Asked): Explained {
   if (/request rate limit/.test(said.message)) {
     return {
       kind: "limited",
@@ -271,11 +271,21 @@ function forbidden(said: Said): Explained {
   if (said.code === "archived_document_immutable") {
     return { kind: "refused", hint: "unarchive it first: kb doc unarchive <kb> <doc>" };
   }
-  return {
-    kind: "auth",
-    hint: "access is switched off or not allowed for this key; see the application's or knowledge base's API settings",
-  };
+  return { kind: "auth", hint: row?.key === "dataset" ? baseHint(row) : appHint };
 }
+
+const appHint =
+  "access is switched off or not allowed for this key; see the application's or knowledge base's API settings";
+
+/** A knowledge key may open only some knowledge bases, and no route of all of them (server §2). */
+const baseHint = ({ route }: AnyOperation) =>
+  route.includes("{dataset_id}")
+    ? "the key may open other knowledge bases only, or API access of this one is switched off"
+    : someBases;
+
+/** What to do with a key that opens no list. */
+export const someBases =
+  "the key may open only some knowledge bases: set KB_DATASET_IDS to their ids, or kb profile add <name> --kb <name>=<id>";
 
 /** A route this server does not have: an older server, or not the service at all (server §19). */
 function missingRoute({ headers }: RefusedAnswer, asked: Asked): Explained {

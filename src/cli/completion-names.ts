@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { Values } from "../api/request.ts";
 import { settingsFor, targetOf } from "../config/settings.ts";
 import type { Host, Output } from "../host.ts";
-import { isObject } from "../json.ts";
+import { isObject, own } from "../json.ts";
 import * as documents from "../operations/documents.ts";
 import * as knowledge from "../operations/knowledge.ts";
 import * as metadata from "../operations/metadata.ts";
@@ -120,6 +120,7 @@ async function read(
   const lookup = {
     rows: (list: AnyOperation, wanted: Values) => session.rows(list, wanted, { limit: Infinity }),
     one: (show: AnyOperation, wanted: Values) => session.call(show, wanted),
+    base: async (name: string) => own((await session.settings()).bases, name),
     trace: () => Promise.resolve(),
     notice: () => Promise.resolve(),
     checks: false,

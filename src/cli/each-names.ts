@@ -1,7 +1,7 @@
 import type { Values } from "../api/request.ts";
 import { CliError } from "../errors.ts";
 import type { FailureKind } from "../errors.ts";
-import { isObject } from "../json.ts";
+import { isObject, own } from "../json.ts";
 import type { AnyOperation, Noun } from "../operations/operation.ts";
 import type { Command } from "./command.ts";
 import type { Globals } from "./globals.ts";
@@ -123,6 +123,7 @@ function lookupFor(
       objects.set(key, known);
       return known;
     },
+    base: async (name: string) => own((await session.settings()).bases, name),
     trace: (level, text) => session.context.trace(level, text),
     notice: (text) => session.context.notice(text),
     checks: !session.context.asked.dryRun,

@@ -1,9 +1,12 @@
+import { own } from "../json.ts";
 import type { AnyOperation } from "../operations/operation.ts";
 import type { Session } from "./session.ts";
 
 /** What looking up needs: reading a list to its end, and one object. */
 export interface Lookup {
   rows(row: AnyOperation, input: Readonly<Record<string, unknown>>): AsyncIterable<unknown>;
+  /** Id of a knowledge base by the name that it has for the key in use; nothing is sent. */
+  base(name: string): Promise<string | undefined>;
   one(row: AnyOperation, input: Readonly<Record<string, unknown>>): Promise<unknown>;
   trace(level: 1, text: string): Promise<void>;
   notice(text: string): Promise<void>;
@@ -27,6 +30,7 @@ export function lookupOf(session: Session): Lookup {
       lists.set(key, known);
       yield* await known;
     },
+    base: async (name) => own((await session.settings()).bases, name),
     one: (row, input) => session.call(row, input),
     trace: (level, text) => session.context.trace(level, text),
     notice: (text) => session.context.notice(text),

@@ -124,6 +124,11 @@ export async function resolve(
   if (typed.startsWith("id:")) return { id: asId(listing, typed.slice(3)), object: undefined };
   if (!typed.startsWith("name:") && isId(typed)) return { id: typed, object: undefined };
   const name = typed.startsWith("name:") ? typed.slice(5) : typed;
+  const told = noun === "kb" ? await lookup.base(name) : undefined;
+  if (told !== undefined) {
+    await lookup.trace(1, `${title} ${JSON.stringify(name)} is ${told}, as its key was told`);
+    return { id: told, object: undefined };
+  }
   const listed: unknown[] = [];
   const found: Thing[] = [];
   for await (const thing of thingsOf(listing, name, known, lookup)) {

@@ -276,15 +276,24 @@ export function openSession(
     const onePage =
       wanted.page !== undefined || (returns.kind === "page" && wanted.limit <= returns.cap);
     const found = onePage ? undefined : await inWindows(row, input);
-    yield* (
-      found?.all(wanted, progress) ??
-        rowsOf(
-          returns,
-          { ...wanted, sortedBy: sortedBy(row, input["sort_by"]) },
-          (paging) => page(row, input, paging),
-          progress,
-        )
-    );
+    const all = () =>
+      rowsOf(
+        returns,
+        { ...wanted, sortedBy: sortedBy(row, input["sort_by"]) },
+        (paging) => page(row, input, paging),
+        progress,
+      );
+    try {
+      yield* found?.all(wanted, progress) ?? all();
+    } catch (error) {
+      const { openedBases } = await import("./bound-key.ts");
+      const opened = await openedBases(error, row, input, session);
+      if (opened === undefined) throw error;
+      const shown = opened.slice(0, wanted.limit);
+      const complete = shown.length === opened.length;
+      Object.assign(progress, { shown: shown.length, total: opened.length, complete });
+      yield* shown;
+    }
   };
 
   const windows = async function* (row: AnyOperation, input: Values, asked: WindowOptions = {}) {

@@ -23,6 +23,8 @@ export const topics: Readonly<Record<(typeof topicNames)[number], string>> = {
   KB_NO_KEYRING    never use the keyring: keys rest in the profile file
   KB_TIMEOUT       as --timeout
   KB_RETRIES       as --retries
+  KB_DATASET_IDS   knowledge bases that the key opens, where it does not open
+                   all: ids or name=id, with commas between
   KB_ERROR_FORMAT  json: errors as one JSON line on standard error
   KB_DEBUG         1, 2 or 3: as -v, -vv, -vvv
   KB_KEEP_ERRORS   0: keep no failures for \`doctor --last-error\`

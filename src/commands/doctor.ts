@@ -1,5 +1,5 @@
 import { textOf } from "../api/client.ts";
-import { olderThan } from "../api/refusal.ts";
+import { olderThan, someBases } from "../api/refusal.ts";
 import { masked, sandboxProfile, settingsFor, targetOf } from "../config/settings.ts";
 import type { Settings, TargetFlags } from "../config/settings.ts";
 import { profilePath, readProfiles } from "../config/profile.ts";
@@ -140,6 +140,10 @@ async function* findings(context: Context): AsyncGenerator<Found> {
     } catch (error) {
       if (context.signal.aborted) throw context.interrupted();
       if (!(error instanceof CliError)) throw error;
+      if (kind === "dataset" && error instanceof ApiError && error.refusal.status === 403) {
+        yield await boundKey(label, its, error, context);
+        continue;
+      }
       // The usual hint is to ask doctor.
       yield error instanceof ApiError && error.kind === "auth"
         ? problem(label, error.message, "check the key: the platform shows valid ones", error.kind)
@@ -231,6 +235,36 @@ async function keyWorks(
       ? `opens ${String(body["total"])} knowledge bases`
       : `opens ${JSON.stringify(body["name"])}, mode ${String(body["mode"])}`;
   return ok(label, `${shown} ${what}`);
+}
+
+/** A knowledge key that the server knows, but opens no list with: which knowledge bases it opens. */
+async function boundKey(
+  label: string,
+  settings: Settings,
+  error: ApiError,
+  context: Context,
+): Promise<Found> {
+  const target = targetOf(settings, "dataset");
+  const ids = [...new Set(Object.values(settings.bases))];
+  let opens = 0;
+  for (const id of ids) {
+    const request = { method: "GET", url: `/datasets/${id}`, headers: {} } as const;
+    try {
+      await textOf((await context.raw(request, "dataset", { target })).body);
+      opens += 1;
+    } catch (why) {
+      if (!(why instanceof ApiError)) throw why;
+    }
+  }
+  if (opens > 0) {
+    return ok(label, `opens only some knowledge bases: ${opens} of the ${ids.length} named`);
+  }
+  return problem(
+    label,
+    `${error.message}: the server knows the key, which opens only some knowledge bases, or none`,
+    someBases,
+    error.kind,
+  );
 }
 
 function server(itsVersion: string | undefined): Found {

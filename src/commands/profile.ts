@@ -3,7 +3,7 @@ import { forgetKey, keepKey } from "../config/keyring.ts";
 import type { Owner } from "../config/keyring.ts";
 import { changeProfiles, hasKey, profilePath, readProfiles } from "../config/profile.ts";
 import type { Changed, Profile, Stored, StoredKey } from "../config/profile.ts";
-import { checkKey, masked, sandboxProfile } from "../config/settings.ts";
+import { baseOf, checkKey, masked, sandboxProfile } from "../config/settings.ts";
 import { CliError } from "../errors.ts";
 import { own } from "../json.ts";
 import type { Context } from "./task.ts";
@@ -18,6 +18,8 @@ export interface AddInput {
   readonly format?: string | undefined;
   readonly mark_read_only?: boolean | undefined;
   readonly insecure_storage?: boolean | undefined;
+  /** `Handbook=ID` each. */
+  readonly kb?: readonly string[] | undefined;
 }
 
 /** A profile as it may be shown: of keys, where they rest. */
@@ -31,6 +33,8 @@ interface ShownProfile {
   readonly user: string | null;
   readonly output: string | null;
   readonly read_only: boolean;
+  /** Ids by name, of a key that opens only these. */
+  readonly knowledge_bases: Readonly<Record<string, string>>;
 }
 
 const shown = (name: string, profile: Profile, stored: Stored): ShownProfile => ({
@@ -45,6 +49,7 @@ const shown = (name: string, profile: Profile, stored: Stored): ShownProfile => 
   user: profile.user ?? null,
   output: profile.output ?? null,
   read_only: profile.read_only ?? false,
+  knowledge_bases: profile.knowledge_bases ?? {},
 });
 
 const keyShown = (entry: StoredKey): string | null =>
@@ -76,11 +81,12 @@ export const add = {
         hint: "letters, digits, blanks and . _ @ -, a letter or digit first",
       });
     }
+    const bases = input.kb && Object.fromEntries(input.kb.map(baseOf));
     const known = profileNamed(await readProfiles(host), name) ?? {};
     const baseUrl = await addressFor(known, context);
     const key = await keyFor(input, context);
     // Meanwhile others may have changed the file: what is asked for is put into what it holds now.
-    yield await changeProfiles(host, (now) => added(now, { input, baseUrl, key }, context));
+    yield await changeProfiles(host, (now) => added(now, { input, baseUrl, key, bases }, context));
   },
 };
 
@@ -89,12 +95,13 @@ interface Adding {
   readonly input: AddInput;
   readonly baseUrl: string;
   readonly key: GivenKey | undefined;
+  readonly bases: Readonly<Record<string, string>> | undefined;
 }
 
 /** The profiles with the one that is added; its key rests where it is to. */
 async function added(
   stored: Stored,
-  { input, baseUrl, key }: Adding,
+  { input, baseUrl, key, bases }: Adding,
   context: Context,
 ): Promise<Changed<ShownProfile>> {
   const { asked } = context;
@@ -122,6 +129,7 @@ async function added(
     ...(asked.flags.user !== undefined && { user: asked.flags.user }),
     ...(input.format !== undefined && { output: input.format }),
     ...(input.mark_read_only && { read_only: true }),
+    ...(bases && { knowledge_bases: { ...before.knowledge_bases, ...bases } }),
   };
   const replaced = app === undefined ? before : own(before.apps, app);
   const next: Stored = {

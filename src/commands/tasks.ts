@@ -14,13 +14,14 @@ const profileSheet = record(
   "user",
   "output",
   "read_only",
+  "knowledge_bases",
 );
 
 const profileAdd = task({
   command: "profile add <name>",
   summary: "Store a base URL and a key under a name",
   about:
-    "The key comes from a file (- is standard input), from a command that prints it, or from a hidden\nprompt; never from the line itself. It rests in the keyring of the operating system when one\nanswers, otherwise in the profile file. With --app the key is that application's. What is not given\nstays as it is.",
+    "The key comes from a file (- is standard input), from a command that prints it, or from a hidden\nprompt; never from the line itself. It rests in the keyring of the operating system when one\nanswers, otherwise in the profile file. With --app the key is that application's. What is not given\nstays as it is. A key that opens only some knowledge bases lists none: --kb names those it opens.",
   params: {
     name: local.text("Name of the profile", { required, length: [1, 64] }),
     key_file: local.content("File that holds the key, - for standard input"),
@@ -29,6 +30,10 @@ const profileAdd = task({
     format: local.text("Output format of this profile"),
     insecure_storage: local.flag("Store the key in the profile file, not in the keyring"),
     mark_read_only: local.flag("Refuse to change anything with this profile"),
+    kb: local.text("Knowledge base that the key opens, where it does not open all", {
+      many: true,
+      word: "name=id",
+    }),
   },
   returns: profileSheet,
   sends: [],
@@ -37,6 +42,7 @@ const profileAdd = task({
     "kb profile add work --base-url https://example.com/v1 --key-command 'pass show work/kb'",
     "kb profile add work --app support --key-command 'pass show work/support'",
     "kb profile add work --user ann --mark-read-only",
+    "kb profile add work --kb Handbook=0f4ba1c2-7d7e-4f6c-9d0e-0a6b2f6f3c11",
   ],
   load: async () => (await import("./profile.ts")).add,
 });
@@ -169,7 +175,7 @@ const sandbox = task({
   command: "sandbox [command...]",
   summary: "Start a local server to try things on",
   about:
-    "Listens on this machine only. With a command after -- it runs that against a sandbox of its own\nand ends with its exit code; without one it stays in the foreground, and the built-in profile\n`sandbox` reaches it. Faults are 'METHOD PATTERN ACTION[=value] [times=N] [skip=N]' with the actions\nstatus, html, delay, cut-after, cut-bytes, reset, silence, drip, length (a wrong Content-Length),\nversion, plain-metadata, stays-running (on the route of a stop: the record of that run says running for ever) and\nlose (on the events of a run: so many are lost between the snapshot and the first live one).",
+    "Listens on this machine only. With a command after -- it runs that against a sandbox of its own\nand ends with its exit code; without one it stays in the foreground, and the built-in profile\n`sandbox` reaches it. Faults are 'METHOD PATTERN ACTION[=value] [times=N] [skip=N]' with the actions\nstatus, html, delay, cut-after, cut-bytes, reset, silence, drip, length (a wrong Content-Length),\nversion, plain-metadata, stays-running (on the route of a stop: the record of that run says running for ever) and\nlose (on the events of a run: so many are lost between the snapshot and the first live one). The key\ndataset-bound-ID,ID opens only the knowledge bases with these ids.",
   params: {
     command: local.text("Command to run", { many: true }),
     port: local.integer("Port, a free one when absent", { range: [0, 65535] }),

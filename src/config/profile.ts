@@ -21,6 +21,8 @@ export interface Profile extends StoredKey {
   readonly user?: string;
   readonly output?: string;
   readonly read_only?: boolean;
+  /** Ids of the knowledge bases that its key opens, by name, where it does not open all. */
+  readonly knowledge_bases?: Readonly<Record<string, string>>;
 }
 
 /** The profile file. */
@@ -137,6 +139,10 @@ function checkedStore(value: unknown, path: string): Stored {
       }
     }
     checkKeyIn(profile, `profiles.${name}`, path);
+    const bases = profile["knowledge_bases"] ?? {};
+    if (!isObject(bases) || Object.values(bases).some((id) => typeof id !== "string")) {
+      throw damaged(path, `profiles.${name}.knowledge_bases are not ids by name`);
+    }
     if (profile["read_only"] !== undefined && typeof profile["read_only"] !== "boolean") {
       throw damaged(path, `profiles.${name}.read_only is neither true nor false`);
     }

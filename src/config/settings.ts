@@ -37,6 +37,8 @@ export interface Settings {
   readonly readOnly: Setting<boolean>;
   /** Names of the applications of the profile, for hints. */
   readonly apps: readonly string[];
+  /** Ids of the knowledge bases that the key is known to open, by the names they were given. */
+  readonly bases: Readonly<Record<string, string>>;
   /** The profile in use: its keys go to its own base URL only. */
   readonly stored:
     | { readonly name: string; readonly source: string; readonly baseUrl: string | undefined }
@@ -183,8 +185,28 @@ export async function settingsFor(
         ? { value: true, source }
         : { value: false, source: "built-in" },
     apps: Object.keys(profile?.apps ?? {}),
+    bases: basesIn(env("KB_DATASET_IDS")) ?? profile?.knowledge_bases ?? {},
     stored: profile && name !== undefined ? { name, source, baseUrl: profile.base_url } : undefined,
   };
+}
+
+/** `Handbook=ID, ID`: ids by name; one without a name is its own. Throws usage for what is no UUID. */
+export function basesIn(text: string | undefined): Readonly<Record<string, string>> | undefined {
+  const parts = text?.split(",").map((part) => part.trim());
+  return parts && Object.fromEntries(parts.filter((part) => part !== "").map(baseOf));
+}
+
+/** `Handbook=ID` → name and id. Throws usage. */
+export function baseOf(text: string): readonly [name: string, id: string] {
+  const at = text.lastIndexOf("=");
+  const id = text.slice(at + 1).trim();
+  if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id)) {
+    throw new CliError("usage", `${JSON.stringify(text)} names no knowledge base: invalid id`, {
+      changed: "nothing",
+      hint: "name=id, or the id alone; ids are UUIDs",
+    });
+  }
+  return [at > 0 ? text.slice(0, at).trim() : id, id.toLowerCase()];
 }
 
 const appDefault = (profile: Profile | undefined, source: string): Setting => {

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
-import type { AnyOperation } from "../operations/operation.ts";
 import { Refused } from "./handler.ts";
+import type { Match } from "./router.ts";
 
 /** The key of all knowledge bases; applications have one each. */
 const knowledgeKey = "dataset-sandbox";
@@ -24,10 +24,24 @@ export function toOwnForm(request: IncomingMessage): void {
   request.headers.host = host;
 }
 
+/**
+ * Begins a key that opens only the knowledge bases whose ids follow, with commas between: played as
+ * it was announced and not yet seen (server §2).
+ */
+const boundKey = "dataset-bound-";
+
+/** Refuses a route, or a knowledge base, that the key does not open; throws 403. */
+function checkScope(key: string, dataset: string | undefined): void {
+  const opened = key.slice(boundKey.length).split(",");
+  if (dataset !== undefined && opened.includes(dataset)) return;
+  const text = "The key does not have access to this resource.";
+  throw new Refused(403, "dataset_access_denied", text);
+}
+
 /** Name of the application whose key was sent, undefined for the knowledge key; throws 401. */
 export function authorized(
   appOf: (key: string) => string | undefined,
-  row: AnyOperation,
+  { row, path }: Match,
   header: string | undefined,
 ): string | undefined {
   const refused = (text: string) => new Refused(401, "unauthorized", text);
@@ -37,6 +51,10 @@ export function authorized(
   }
   if (scheme.toLowerCase() !== "bearer") throw refused("Authorization scheme must be 'Bearer'");
   // A key of the other kind is as unknown as any (server §2).
+  if (row.key === "dataset" && key.startsWith(boundKey)) {
+    checkScope(key, path["dataset_id"]);
+    return undefined;
+  }
   const app = row.key === "app" ? appOf(key) : undefined;
   if (row.key === "dataset" ? key !== knowledgeKey : app === undefined) {
     throw refused("Access token is invalid");

@@ -14,7 +14,7 @@ const freeText = new Set([
 ]);
 
 /** A row that answers a request, and what stood in the place of its placeholders. */
-interface Match {
+export interface Match {
   readonly row: AnyOperation;
   readonly path: Readonly<Record<string, string>>;
 }

@@ -273,7 +273,7 @@ async function routed(house: House, seen: SeenRequest, around: Around): Promise<
     const text = "The method is not allowed for the requested URL.";
     throw new Refused(405, "method_not_allowed", text);
   }
-  const app = authorized(house.apps.appOf, match.row, seen.headers["authorization"]);
+  const app = authorized(house.apps.appOf, match, seen.headers["authorization"]);
   const handler = house.handlers.get(match.row.route);
   if (!handler) {
     const text = `The sandbox does not play ${match.row.route}.`;
