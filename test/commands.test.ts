@@ -451,7 +451,7 @@ describe("profiles", () => {
     const ran = await run("kb doc add Unsaid a.md --text hello");
     expect(ran).toMatchObject({
       exit: 5,
-      err: "error: could not add a document from text: indexing_technique is required. (400 invalid_param)\nhint: give --indexing-technique: high_quality, economy\n",
+      err: "error: could not add a document from text (a.md of Unsaid): indexing_technique is required. (400 invalid_param)\nhint: give --indexing-technique: high_quality, economy\n",
     });
   });
 

@@ -20,6 +20,7 @@ import type { Lookup } from "./lookup.ts";
 import { optionsFor, styleFor } from "./options.ts";
 import type { Options } from "./options.ts";
 import type { Parsed } from "./program.ts";
+import { namedFailure } from "./named-failure.ts";
 import { Shown, openSession } from "./session.ts";
 import type { Session } from "./session.ts";
 import type { Trail } from "./trail.ts";
@@ -43,9 +44,10 @@ export async function perform(
     progressStyle(globals, plainHost, waits),
   );
   const session = openSession(command, options, host, tell, trail);
+  let input: Values = {};
   try {
     const sources = sourcesOf(host);
-    const input = await checkedInput(command, typed, sources);
+    input = await checkedInput(command, typed, sources);
     const extra = await extraBody(globals, sources);
     needChange(command, input, extra);
     const output = await session.output();
@@ -103,8 +105,9 @@ export async function perform(
     }
     if (isList(command.returns) && !command.task) await tellShown(progress, session.context);
   } catch (error) {
-    if (!(error instanceof Shown))
-      throw writes(command, options) ? afterWrite(error, session) : error;
+    if (error instanceof Shown) return;
+    const named = namedFailure(error, command, input);
+    throw writes(command, options) ? afterWrite(named, session) : named;
   } finally {
     stop();
     await session.close();
