@@ -20,6 +20,8 @@ export interface Exchange {
     readonly zip_entries?: readonly unknown[];
     /** Pieces of an event stream: seconds since the request, text. */
     readonly chunks?: readonly (readonly [seconds: number, text: string])[];
+    /** How the stream ended: `closed by server`, `closed by client`, or why the client gave up. */
+    readonly end?: string;
   };
   readonly seconds: number | null;
 }

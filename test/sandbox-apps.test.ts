@@ -442,6 +442,94 @@ describe("events of a run", () => {
   });
 });
 
+describe("a listener of 1.15 that leaves", () => {
+  async function twoListeners(flags: string) {
+    await open({ server: "1.15.0" });
+    const stream = await streamOf("slow", { query: "x" });
+    const { workflow_run_id: run } = await stream.until("workflow_started");
+    await clock.asleep(6000);
+    const first = await attach("slow", run);
+    await first.pings(1);
+    const second = await attach("slow", run, flags);
+    await second.pings(1);
+    await first.leave();
+    for (let turn = 0; turn < 100; turn++) await clock.advance(0); // until the sandbox has seen it
+    // Read on meanwhile: a cut drops what was not read.
+    const ends = [stream, second].map((each) =>
+      each.until("workflow_finished").then(
+        () => "finished",
+        (error: Error) => error.message,
+      ),
+    );
+    await clock.advance(6000);
+    return { run, stream, second, ends };
+  }
+
+  test("cuts off the other, and the stream of the start, at the next event", async () => {
+    const { run, stream, second, ends } = await twoListeners("");
+    expect(await Promise.all(ends)).toEqual(["terminated", "terminated"]);
+    for (const each of [stream, second]) {
+      expect(names(each.events).slice(-2)).toEqual(["text_chunk", "node_finished"]);
+    }
+    expect((await json("slow", "GET", `/workflows/run/${run}`)).status).toBe("succeeded");
+  });
+
+  test("makes one with a snapshot deaf: pings only, for 300 seconds", async () => {
+    const { second, ends } = await twoListeners("&include_state_snapshot=true");
+    await clock.advance(300_000);
+    expect(await ends[1]).toBe("the stream ended before workflow_finished");
+    expect(second.blocks.filter((block) => block === "event: ping")).toHaveLength(31);
+    expect(names(second.events).slice(-2)).toEqual(["text_chunk", "node_finished"]);
+  });
+});
+
+describe("a refused start of a stream", () => {
+  const start = (app: string) =>
+    ask(app, "POST", app === "chat" ? "/chat-messages" : "/workflows/run", {
+      inputs: {},
+      query: "x",
+      files: [{ type: "image", transfer_method: "local_file", upload_file_id: "none" }],
+      user: "u1",
+      response_mode: "streaming",
+    });
+  const message = { echo: "query is required in input form", chat: "Invalid upload file" };
+
+  test.each(["echo", "chat"] as const)("of %s is an event of 1.14, then pings", async (app) => {
+    await open();
+    const stream = reader(await start(app));
+    expect(await stream.until("error")).toEqual({
+      event: "error",
+      message: message[app],
+      status: 500,
+    });
+    await clock.asleep(10_000);
+    await clock.advance(10_000);
+    await stream.pings(2);
+    await stream.leave();
+  });
+
+  test.each(["echo", "chat"] as const)(
+    "of %s names a run of 1.15 that is not there",
+    async (app) => {
+      await open({ server: "1.15.0" });
+      const stream = reader(await start(app));
+      const { task_id, workflow_run_id: run } = await stream.until("workflow_started");
+      const { data } = await stream.until("workflow_finished");
+      expect(data).toMatchObject({ status: "failed", error: message[app], created_by: {} });
+      expect(data).toMatchObject({ total_steps: 0, outputs: null });
+      expect(task_id).toBe(run);
+      expect((await ask(app, "GET", `/workflows/run/${run}`)).status).toBe(404);
+      expect((await ask(app, "GET", `/workflow/${run}/events?user=u1`)).status).toBe(404);
+    },
+  );
+
+  test("of an older server is a refusal", async () => {
+    await open({ server: "1.13.0" });
+    const answer = await start("echo");
+    expect([answer.status, await answer.json()]).toMatchObject([400, { code: "invalid_param" }]);
+  });
+});
+
 describe("a stop", () => {
   test("by the task ends the stream as failed while the run is stopped", async () => {
     await open();

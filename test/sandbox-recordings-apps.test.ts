@@ -21,6 +21,7 @@ import {
 const renamed: Readonly<Record<string, string>> = {
   "iteration-flatten-output-enabled-workflow": "batch",
   "increment-loop-with-break-condition-workflow": "loop",
+  slow2: "slow",
 };
 
 const codeRunnerDown =
@@ -42,50 +43,14 @@ const unplayed: Unplayed = {
     "chatflow with iteration and conversation variable":
       "the sandbox has no chatflow that iterates",
   },
-  "1.15/changed-app": {
-    "*": notYet,
-  },
-  "1.15/changed-chat": {
-    "*": notYet,
-  },
-  "1.15/changed-runs": {
-    "*": notYet,
-  },
-  "1.15/changed-streams": {
-    "*": notYet,
-    "run that fails, streaming": asked,
-    "stop with the task id": asked,
-  },
-  "1.15/changed-streams-more": {
-    "*": notYet,
-  },
   "1.15/dead-listener": {
-    "*": notYet,
-  },
-  "1.15/dead-starter": {
-    "*": notYet,
+    "*": "the listener that leaves was not recorded; sandbox-apps.test.ts plays it",
   },
   "1.15/forms": {
     "*": notYet,
   },
   "1.15/misc": {
     "*": notYet,
-  },
-  "1.15/ordering": {
-    "page 6": notYet,
-  },
-  "1.15/start-refused": {
-    "unknown file, streaming": notYet,
-    "required input missing, streaming": notYet,
-    "choice not in the list, streaming": notYet,
-    "chat: unknown file, streaming": notYet,
-    "logs after it": notYet,
-  },
-  "1.15/stop": {
-    "*": notYet,
-    "stop 1": asked,
-    "stop 3": asked,
-    "stop 5": asked,
   },
   "1.15/two-forms": {
     "*": notYet,
@@ -130,21 +95,37 @@ const unplayed: Unplayed = {
     "*": needsModels,
   },
 };
-const expectedUnplayed = 434;
+const expectedUnplayed = 386;
 
-/** Streams stand where they ended. These began earlier: title of the stream → before which title. */
+/** Streams stand where they ended. These began earlier: (file and) title → before which title. */
 const beganBefore: Readonly<Record<string, string>> = {
   "slow run, streaming, a node takes 6 s": "detail of a running run",
   "slow run: attach in the middle with snapshot": "slow run: attach in the middle",
   "slow run that is stopped after 2 s": "stop with the run id (no effect expected)",
+  "1.15/changed-streams: slow run that is stopped after 2 s": "stop with the task id",
+  "run 1, stopped after 1.0 s": "stop 1",
+  "run 2, stopped after 1.7 s": "stop 2",
+  "run 3, stopped after 2.4 s": "stop 3",
+  "run 4, stopped after 3.1 s": "stop 4",
+  "run 5, stopped after 3.8 s": "stop 5",
+  "followed afterwards, snapshot": "followed afterwards, no flag",
   "paused run, snapshot and continue_on_pause, form submitted after 3 s": "submit",
   "paused run, continue_on_pause only, form submitted after 3 s (client leaves after 33 s)":
     "submit",
   "paused chatflow, snapshot and continue_on_pause, form submitted after 2 s": "submit",
 };
 
-/** Runs that the recorder made without keeping the exchange: title of what follows → how many. */
-const unrecordedRuns: Readonly<Record<string, number>> = { logs: 5, "page 1": 44 };
+/** Runs that the recorder made without keeping the exchange: name of what follows → how many. */
+const unrecordedRuns: Readonly<Record<string, number>> = {
+  "runs: logs": 5,
+  "ordering: page 1": 44,
+  "1.15/ordering: page 1": 45,
+  "1.15/start-refused: logs after it": 3,
+};
+
+/** Differences of the applications that 1.15 was recorded with: no default, another output. */
+const otherwiseMade =
+  /\.inputs\.0\.default: recorded null, here object$|^events\.[56]\.data\.(in|out)puts\.(query: not recorded|result: missing here)$/;
 
 /** Applications that ask for a query here; the recorded ones did not. */
 const withQuery = new Set(["loop", "batch"]);
@@ -183,13 +164,16 @@ describe.each(any)("$name", ({ version, exchanges }) => {
   afterAll(() => sandbox.stop());
 
   test.each(wanted.map((each) => [each.name, each] as const))("%s", async (_, each) => {
-    await prepare(each.exchange);
-    for (const { file, exchange } of wanted) {
-      if (file !== each.file || beganBefore[exchange.title] !== each.exchange.title) continue;
+    await prepare(each);
+    for (const { name, file, exchange } of wanted) {
+      const before = beganBefore[name] ?? beganBefore[exchange.title];
+      if (file !== each.file || before !== each.exchange.title) continue;
       await begin(exchange);
       await learnEarly(exchange);
     }
-    expect(await replayed(each.exchange)).toEqual([]);
+    const found = await replayed(each.exchange);
+    const newer = each.file.startsWith("1.15/");
+    expect(found.filter((difference) => !(newer && otherwiseMade.test(difference)))).toEqual([]);
   });
 });
 
@@ -245,7 +229,7 @@ async function begin(exchange: Exchange): Promise<void> {
   let ended = false;
   const reading = (async () => {
     for (;;) {
-      const { value, done } = await chunks.read();
+      const { value, done } = await chunks.read().catch(() => ({ value: undefined, done: true })); // cut
       if (done) break;
       text += decoder.decode(value, { stream: true });
     }
@@ -275,11 +259,12 @@ const blocksIn = (text: string) => text.split("\n\n").length - 1;
 
 /** Lets time pass until the stream has closed, or until as much has come as the recorder read. */
 async function finished({ title, response }: Exchange): Promise<Replayed> {
+  const left = leftByClient.test(title) || leftByClient.test(response.end ?? "");
   const stream = open.get(title);
   if (!stream) throw new Error(`${title} has not begun`);
   open.delete(title);
   const wanted = response.chunks?.length ?? 0;
-  while (!stream.ended() && !(leftByClient.test(title) && blocksIn(stream.text()) >= wanted)) {
+  while (!stream.ended() && !(left && blocksIn(stream.text()) >= wanted)) {
     await clock.advance(1000);
   }
   if (!stream.ended()) await stream.leave();
@@ -293,18 +278,21 @@ async function finished({ title, response }: Exchange): Promise<Replayed> {
   return { status: stream.answer.status, headers: headersOf(stream.answer), text, body: text };
 }
 
-const leftByClient = /client leaves after/;
+const leftByClient = /client leaves after|closed by client|TimeoutError/;
 const headersOf = (answer: Response) => Object.fromEntries(answer.headers);
 
-async function prepare(exchange: Exchange): Promise<void> {
-  for (let run = 0; run < (unrecordedRuns[exchange.title] ?? 0); run++) {
+async function prepare({ name, exchange }: ReturnType<typeof played>[number]): Promise<void> {
+  for (let run = 0; run < (unrecordedRuns[name] ?? 0); run++) {
     await fetch(`${sandbox.origin}/v1/workflows/run`, {
       method: "POST",
       headers: {
         Authorization: `Bearer app-${appIn(exchange)}`,
         "Content-Type": "application/json",
       },
-      body: JSON.stringify({ inputs: { query: "x" }, user: `user-${run % 2}` }),
+      body: JSON.stringify({
+        inputs: { query: "x", name: "A", kind: "a" },
+        user: `user-${run % 2}`,
+      }),
     });
   }
 }

@@ -2,6 +2,7 @@
  * The applications of the sandbox, as data: what each asks for and which nodes it runs, in order.
  * `engine.ts` runs them; shapes and texts are those of the recorded server.
  */
+import { atLeast } from "./router.ts";
 
 /** Where a value comes from: the id of a node (or `sys`, `conversation`) and the name of its output. */
 export type Selector = readonly [node: string, name: string];
@@ -444,7 +445,7 @@ function controlOf(field: InputField) {
 }
 
 /** What `GET /site` answers. */
-export const siteOf = (app: AppDefinition) => ({
+export const siteOf = (app: AppDefinition, version: string) => ({
   title: app.name,
   chat_color_theme: null,
   chat_color_theme_inverted: false,
@@ -454,6 +455,7 @@ export const siteOf = (app: AppDefinition) => ({
   description: null,
   copyright: null,
   privacy_policy: null,
+  ...(atLeast(version, "1.15.0") && { input_placeholder: null }),
   custom_disclaimer: "",
   default_language: "en-US",
   show_workflow_steps: true,

@@ -63,7 +63,7 @@ const informationHandlers = (records: Records): readonly Handler[] => [
   on(info, (_input, call) => ({ json: infoOf(appOf(call)) })),
   on(meta, () => ({ json: { tool_icons: {} } })),
   on(parameters, (_input, call) => ({ json: parametersOf(appOf(call)) })),
-  on(site, (_input, call) => ({ json: siteOf(appOf(call)) })),
+  on(site, (_input, call) => ({ json: siteOf(appOf(call), call.version) })),
   on(endUser, (input, call) => {
     const found = records.store.get<EndUser>(
       "SELECT * FROM end_users WHERE app = ? AND id = ?",

@@ -6,6 +6,7 @@ import type { AppDefinition } from "./app-definitions.ts";
 import { conversationFor } from "./conversations.ts";
 import { type Handler, on, Refused } from "./handler.ts";
 import { checkedInputs, uploadedFile } from "./input-form.ts";
+import { refusedStart } from "./refused-start.ts";
 import { invalidParam, notFound } from "./refusals.ts";
 import { messageMetadata, type RunEvent, systemInputs } from "./run-events.ts";
 import { newId, seconds } from "./ids.ts";
@@ -28,10 +29,17 @@ export function chatHandlers(room: AppRoom): readonly Handler[] {
     on(send, async (input, call) => {
       const user = userOf(input);
       const app = appOf(call, "advanced-chat");
-      const run = records.store.transaction(() => newMessage(records, app, { ...input, user }));
+      let run: Run;
+      try {
+        run = records.store.transaction(() => newMessage(records, app, { ...input, user }));
+      } catch (failure) {
+        if (!wantsStream(call)) throw failure;
+        const told = { app: app.name, inputs: input.inputs ?? {} };
+        return refusedStart(failure, told, call, { ...room, random: records.random });
+      }
       if (wantsStream(call)) return streamed(room, run, call);
       return {
-        json: blockingAnswer(run, await engine.go(run, "initial", call.version)),
+        json: blockingAnswer(run, await engine.go(run, "initial", call.version), call.version),
         utf8: true,
       };
     }),
@@ -143,12 +151,12 @@ function newMessage(records: Records, app: AppDefinition, said: Said): Run {
 }
 
 /** What a blocking message answers; a pause is told twice over, as recorded (server §18). */
-function blockingAnswer(run: Run, ending: RunEvent): object {
+function blockingAnswer(run: Run, ending: RunEvent, version: string): object {
   const told = ending.data ?? {};
   const where = { conversation_id: run.conversationId, mode: "advanced-chat" };
   const answer = run.progress.said;
   const created_at = seconds(run.createdAt);
-  const metadata = messageMetadata(run.elapsed);
+  const metadata = messageMetadata(run.elapsed, version);
   if (told["status"] !== "paused") {
     return {
       event: "message",

@@ -302,7 +302,7 @@ const formsIn = (records: Records, row: Message) =>
     const node = humanInputNode(form.app, form.nodeId);
     if (!node) return [];
     const submitted = form.status === "submitted";
-    const definition = formFields(form, node, form.content);
+    const definition = formFields({ form, node, content: form.content });
     return [
       {
         workflow_run_id: row.run_id,

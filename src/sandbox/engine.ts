@@ -199,7 +199,7 @@ export function openEngine(deps: {
     const { run } = bench;
     close(run, began, status, error);
     saveSegment(run, "normal");
-    if (run.messageId !== null) bench.publish(messageEnd(run, run.elapsed));
+    if (run.messageId !== null) bench.publish(messageEnd(run, run.elapsed, bench.version));
     const event = finished(run, began, status === "stopped" ? toldOfStop(bench) : run);
     bench.publish(event);
     return event;
@@ -245,8 +245,9 @@ export function openEngine(deps: {
     const node = humanInputNode(run.app, form.nodeId);
     if (!node) return ended(bench, began, "failed", `There is no node ${form.nodeId}.`);
     const told = { since: began, elapsed: (now() - began) / 1000, outputs: {} };
-    const event = paused(run, form, node, form.content, told);
-    bench.publish(formRequired(form, node, form.content));
+    const open = { form, node, content: form.content };
+    const event = paused(run, [open], bench.version, told);
+    bench.publish(formRequired(open, bench.version));
     bench.publish(event);
     return event;
   }

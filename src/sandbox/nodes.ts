@@ -23,6 +23,7 @@ import {
   textOf,
 } from "./run-events.ts";
 import { newId, seconds } from "./ids.ts";
+import { atLeast } from "./router.ts";
 import { type Execution, type Form, type Records, type Run, type Variables } from "./runs-store.ts";
 
 /** What a node has at hand while it works. */
@@ -157,21 +158,28 @@ async function request(bench: Bench, node: RequestNode, execution: Execution): P
 }
 
 function answered(bench: Bench, app: AppDefinition, node: HumanInputNode): NodeResult | Waiting {
-  const { run, records, publish } = bench;
+  const { run, version, records, publish } = bench;
   const form = records.formsOf(run.id).find(({ nodeId }) => nodeId === node.id);
   if (!form || form.status === "waiting") {
     return { status: "paused", form: form ?? opened(bench, app, node) };
   }
+  // Since 1.15 nothing tells what became of the form (server §15.5).
+  const told = !atLeast(version, "1.15.0");
   if (form.status === "expired") {
-    publish({
-      event: "human_input_form_timeout",
-      data: { node_id: node.id, node_title: node.title, expiration_time: seconds(form.expiresAt) },
-    });
+    if (told)
+      publish({
+        event: "human_input_form_timeout",
+        data: {
+          node_id: node.id,
+          node_title: node.title,
+          expiration_time: seconds(form.expiresAt),
+        },
+      });
     return { status: "succeeded", inputs: {}, outputs: {} };
   }
   const rendered = renderedContent(form);
   const filled = filledFields(form, node, rendered);
-  publish({ event: "human_input_form_filled", data: filled });
+  if (told) publish({ event: "human_input_form_filled", data: filled });
   const inputs = Object.entries(form.inputs ?? {}).map(([name, value]) => [
     name,
     { value_type: "string", value },

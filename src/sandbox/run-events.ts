@@ -6,6 +6,7 @@ import {
   type HumanInputNode,
 } from "./app-definitions.ts";
 import { appId, seconds, workflowId } from "./ids.ts";
+import { atLeast } from "./router.ts";
 import { type Execution, type Form, type Run, type Variables } from "./runs-store.ts";
 
 /** An event before it has its envelope: `data` for runs, further fields for messages. */
@@ -219,7 +220,7 @@ export const message = (run: Run, answer: string, selector: readonly string[]): 
 });
 
 /** What a message cost: nothing, there is no model. `elapsed` in seconds. */
-export const messageMetadata = (elapsed: number) => ({
+export const messageMetadata = (elapsed: number, version: string) => ({
   annotation_reply: null,
   retriever_resources: [],
   usage: {
@@ -238,12 +239,13 @@ export const messageMetadata = (elapsed: number) => ({
     time_to_first_token: elapsed,
     time_to_generate: 0,
   },
+  ...(atLeast(version, "1.15.0") && { reasoning: {} }),
 });
 
 /** The answer of a chatflow is complete; `elapsed` in seconds. */
-export const messageEnd = (run: Run, elapsed: number): RunEvent => ({
+export const messageEnd = (run: Run, elapsed: number, version: string): RunEvent => ({
   event: "message_end",
-  fields: { id: run.messageId, metadata: messageMetadata(elapsed), files: [] },
+  fields: { id: run.messageId, metadata: messageMetadata(elapsed, version), files: [] },
 });
 
 interface FormParts {
@@ -255,10 +257,26 @@ interface FormParts {
   readonly node_title: string;
   readonly resolved_default_values: Record<string, string>;
   readonly form_token: string;
+  readonly approval_channels?: readonly string[];
   readonly expiration_time: number;
 }
 
-const formParts = (form: Form, node: HumanInputNode, content: string): FormParts => ({
+/** A form that a run waits for, as far as events tell it. */
+export interface OpenForm {
+  readonly form: Form;
+  readonly node: HumanInputNode;
+  /** Snapshots leave the variables open before 1.15 (server §15.6). */
+  readonly content: string;
+}
+
+/** Where a form may be answered is told since 1.15, in events and blocking answers. */
+const channels = (version: string): Pick<FormParts, "approval_channels"> =>
+  atLeast(version, "1.15.0") ? { approval_channels: ["console"] } : {};
+
+const formParts = (
+  { form, node, content }: OpenForm,
+  told: ReturnType<typeof channels>,
+): FormParts => ({
   form_id: form.id,
   form_content: content,
   inputs: node.inputs,
@@ -267,12 +285,13 @@ const formParts = (form: Form, node: HumanInputNode, content: string): FormParts
   node_title: node.title,
   resolved_default_values: {},
   form_token: form.token,
+  ...told,
   expiration_time: seconds(form.expiresAt),
 });
 
-/** The form as the event carries it; snapshots leave the placeholders in `content` (server §15.6). */
-export const formFields = (form: Form, node: HumanInputNode, content: string) => {
-  const parts = formParts(form, node, content);
+/** The form as the event carries it; the history tells no channels. */
+export const formFields = (open: OpenForm, told: ReturnType<typeof channels> = {}) => {
+  const parts = formParts(open, told);
   return {
     form_id: parts.form_id,
     node_id: parts.node_id,
@@ -282,36 +301,34 @@ export const formFields = (form: Form, node: HumanInputNode, content: string) =>
     actions: parts.actions,
     display_in_ui: true,
     form_token: parts.form_token,
+    ...told,
     resolved_default_values: parts.resolved_default_values,
     expiration_time: parts.expiration_time,
   };
 };
 
 /** A person has to fill in a form. */
-export const formRequired = (form: Form, node: HumanInputNode, content: string): RunEvent => ({
+export const formRequired = (open: OpenForm, version: string): RunEvent => ({
   event: "human_input_required",
-  data: formFields(form, node, content),
+  data: formFields(open, channels(version)),
 });
-
-/** Why a run waits, as events and blocking answers say it. */
-export const pauseReasons = (form: Form, node: HumanInputNode, content: string) => [
-  { TYPE: "human_input_required", ...formParts(form, node, content) },
-];
 
 /** The run waits; `since` in ms, `elapsed` in seconds. */
 export const paused = (
   run: Run,
-  form: Form,
-  node: HumanInputNode,
-  content: string,
+  forms: readonly OpenForm[],
+  version: string,
   told: { readonly since: number; readonly elapsed: number; readonly outputs: object },
 ): RunEvent => ({
   event: "workflow_paused",
   data: {
     workflow_run_id: run.id,
-    paused_nodes: [node.id],
+    paused_nodes: forms.map(({ node }) => node.id),
     outputs: told.outputs,
-    reasons: pauseReasons(form, node, content),
+    reasons: forms.map((open) => ({
+      TYPE: "human_input_required",
+      ...formParts(open, channels(version)),
+    })),
     status: "paused",
     created_at: seconds(told.since),
     elapsed_time: told.elapsed,
@@ -360,7 +377,12 @@ export function humanInputNode(app: string, nodeId: string): HumanInputNode | un
  * Everything that a late reader gets of a run that has not ended (server §15.3, §15.6): inputs,
  * outputs and errors of nodes are left out, loops and iterations stand among the nodes.
  */
-export function snapshot(run: Run, form: Form | undefined, savedAnswer: string | null): RunEvent[] {
+export function snapshot(
+  run: Run,
+  waiting: readonly Form[],
+  savedAnswer: string | null,
+  version: string,
+): RunEvent[] {
   const events = [started(run, "initial", run.createdAt, storedInputs(run))];
   if (savedAnswer !== null) {
     events.push({ event: "message_replace", fields: { answer: savedAnswer, reason: "" } });
@@ -368,11 +390,15 @@ export function snapshot(run: Run, form: Form | undefined, savedAnswer: string |
   for (const [at, execution] of run.progress.executions.entries()) {
     events.push(...replayedNode(execution, at + 1));
   }
-  const node = form && humanInputNode(run.app, form.nodeId);
-  if (run.status === "paused" && form && node) {
+  const filled = atLeast(version, "1.15.0");
+  const forms = waiting.flatMap((form) => {
+    const node = humanInputNode(run.app, form.nodeId);
+    return node ? [{ form, node, content: filled ? form.content : node.content }] : [];
+  });
+  if (run.status === "paused" && forms.length > 0) {
     events.push(
-      formRequired(form, node, node.content),
-      paused(run, form, node, node.content, {
+      ...forms.map((open) => formRequired(open, version)),
+      paused(run, forms, version, {
         since: run.createdAt,
         elapsed: 0,
         outputs:

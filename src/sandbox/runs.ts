@@ -4,6 +4,7 @@ import { applicationOf, type AppDefinition } from "./app-definitions.ts";
 import type { Engine, Stop } from "./engine.ts";
 import { type Call, type Clock, type Handler, on, Refused, type Reply } from "./handler.ts";
 import { checkedInputs } from "./input-form.ts";
+import { refusedStart } from "./refused-start.ts";
 import { invalidParam, notFound, unforeseen } from "./refusals.ts";
 import {
   finishedLine,
@@ -66,14 +67,16 @@ export const newProgress = (variables: Progress["variables"]): Progress => ({
   said: "",
 });
 
+const isAbrupt = (version: string) => !atLeast(version, "1.13.0") || atLeast(version, "1.15.0");
+
 /** Runs what was stored, and answers with its events: until it ends or pauses. */
 export function streamed(room: AppRoom, run: Run, call: Call): Reply {
-  const subscription = room.channels.subscribe(run.id);
+  const subscription = room.channels.subscribe(run.id, call.version);
   const both = AbortSignal.any([call.signal, room.closing]);
   const rules = {
     endsOn: endings.pause,
     kept: () => room.engine.live(run.id) !== undefined,
-    abrupt: !atLeast(call.version, "1.13.0"),
+    abrupt: isAbrupt(call.version),
   };
   const lines = eventStream(subscription, rules, room.clock, both);
   void room.engine.go(run, "initial", call.version);
@@ -120,10 +123,24 @@ export function runHandlers(room: AppRoom): readonly Handler[] {
     };
   }
 
+  async function start(
+    app: AppDefinition,
+    input: { readonly inputs?: unknown; readonly user: string },
+    call: Call,
+  ): Promise<Reply> {
+    try {
+      return await execute(app, input, call);
+    } catch (failure) {
+      if (!wantsStream(call)) throw failure;
+      const told = { app: app.name, inputs: input.inputs };
+      return refusedStart(failure, told, call, { ...room, random: records.random });
+    }
+  }
+
   return [
     on(run, (input, call) => {
       const user = userOf(input);
-      return execute(appOf(call, "workflow"), { ...input, user }, call);
+      return start(appOf(call, "workflow"), { ...input, user }, call);
     }),
 
     on(runById, (input, call) => {
@@ -137,7 +154,7 @@ export function runHandlers(room: AppRoom): readonly Handler[] {
       if (workflow_id !== workflowId(app.name)) {
         throw notFound(`Workflow not found with id: ${workflow_id}`);
       }
-      return execute(app, { ...input, user }, call);
+      return start(app, { ...input, user }, call);
     }),
 
     on(show, ({ workflow_run_id }, call) => {
@@ -177,23 +194,27 @@ function attached(room: AppRoom, found: Run, call: Call): AsyncIterable<string> 
   if (found.finishedAt !== null) return once(finishedLine(found));
 
   const both = AbortSignal.any([call.signal, room.closing]);
-  const subscription = room.channels.subscribe(found.id, call.plan.lose);
+  const subscription = room.channels.subscribe(found.id, call.version, call.plan.lose);
+  const abrupt = isAbrupt(call.version);
   const live = () => room.engine.live(found.id) !== undefined;
   if (!replay) {
     const endsOn = onwards ? endings.never : endings.pause;
-    return eventStream(subscription, { endsOn, kept: live }, room.clock, both);
+    return eventStream(subscription, { endsOn, kept: live, abrupt }, room.clock, both);
   }
   const { records } = room;
   const answer =
     found.messageId === null ? null : (records.message(found.app, found.messageId)?.answer ?? "");
-  const form = records.formsOf(found.id).find(({ status }) => status === "waiting");
-  const first = snapshot(found, form, answer).map((event) => replayedLine(found, event));
+  const waiting = records.formsOf(found.id).filter(({ status }) => status === "waiting");
+  const first = snapshot(found, waiting, answer, call.version).map((event) =>
+    replayedLine(found, event),
+  );
   return eventStream(
     subscription,
     {
       first,
       endsOn: onwards ? endings.finish : endings.pause,
       ended: found.status === "paused" && !onwards,
+      abrupt,
     },
     room.clock,
     both,

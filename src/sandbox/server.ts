@@ -22,6 +22,7 @@ import { TooLarge, received, type SeenRequest } from "./received.ts";
 import { bugOf, unforeseen } from "./refusals.ts";
 import { atLeast, openRouter, type Router } from "./router.ts";
 import { openStore, Unstorable } from "./store.ts";
+import { Cut } from "./streams.ts";
 
 export type { SeenRequest } from "./received.ts";
 
@@ -214,7 +215,7 @@ async function exchange(
   const length = plan.length === undefined ? {} : { "Content-Length": String(plan.length) };
   const headers = { ...answer.headers, ...own, ...length };
   await deliver({ ...answer, headers }, response, plan, house.clock, gone).catch((error) => {
-    bug(error);
+    if (!(error instanceof Cut)) bug(error);
     throw error;
   });
 }

@@ -1,4 +1,5 @@
 import type { Clock } from "./handler.ts";
+import { atLeast } from "./router.ts";
 import { liveLine, ping, type RunEvent } from "./run-events.ts";
 import type { Run } from "./runs-store.ts";
 
@@ -18,21 +19,33 @@ export interface Subscription {
   take(): Arrived | undefined;
   /** Resolves when something is there to take. */
   arrival(): Promise<void>;
-  close(): void;
+  /** The stream is over, or its client has gone and the server does not know it yet. */
+  close(how: "over" | "gone"): void;
 }
+
+/**
+ * What a reader that ends tells on the channel of its run since 1.15, where all others hear it and
+ * cannot read it (server §15.3).
+ */
+const closedWord = "__closed__";
 
 /** Who reads which run. An event reaches only those who read when it happens (server §15.3). */
 export interface Channels {
   /** `lost`: so many events pass before the reader is really there. */
-  subscribe(runId: string, lost?: number): Subscription;
+  subscribe(runId: string, version: string, lost?: number): Subscription;
   publish(run: Run, event: RunEvent): void;
 }
 
 /** Channels without readers. */
 export function openChannels(): Channels {
   const readers = new Map<string, Set<(arrived: Arrived) => void>>();
+  /** Readers that have gone, until the next event shows it to the server. */
+  const gone = new Map<string, number>();
+  const closed = (runId: string) => {
+    for (const put of readers.get(runId) ?? []) put({ name: closedWord, line: "" });
+  };
   return {
-    subscribe(runId, lost = 0) {
+    subscribe(runId, version, lost = 0) {
       const queue: Arrived[] = [];
       let wake = () => {};
       let missed = 0;
@@ -51,18 +64,26 @@ export function openChannels(): Channels {
             : new Promise((resolve) => {
                 wake = resolve;
               }),
-        close() {
-          all.delete(put);
+        close(how) {
+          if (!all.delete(put)) return;
           if (all.size === 0) readers.delete(runId);
+          if (!atLeast(version, "1.15.0")) return;
+          if (how === "over") closed(runId);
+          else gone.set(runId, (gone.get(runId) ?? 0) + 1);
         },
       };
     },
     publish(run, event) {
       const line = liveLine(run, event);
       for (const put of readers.get(run.id) ?? []) put({ name: event.event, line });
+      // Recorded: an event of the same moment still arrives.
+      if (gone.delete(run.id)) queueMicrotask(() => closed(run.id));
     },
   };
 }
+
+/** Ends a stream in the middle, without the mark that ends an answer. */
+export class Cut extends Error {}
 
 /** How a stream begins and what ends it. */
 export interface StreamRules {
@@ -72,7 +93,7 @@ export interface StreamRules {
   readonly endsOn: ReadonlySet<string>;
   /** The last line of `first` already ends it. */
   readonly ended?: boolean;
-  /** Closes with the ending event itself, as servers before 1.13.0 did (server §15.3). */
+  /** Closes with the ending event itself, as servers before 1.13.0 and since 1.15 do (server §15.3). */
   readonly abrupt?: boolean;
   /** Does a worker keep the stream alive although nothing is published? */
   readonly kept?: () => boolean;
@@ -89,7 +110,7 @@ export function eventStream(
   signal: AbortSignal,
 ): AsyncGenerator<string> {
   // A reader that goes away before its first line never runs the generator's own end.
-  signal.addEventListener("abort", () => subscription.close(), { once: true });
+  signal.addEventListener("abort", () => subscription.close("gone"), { once: true });
   return linesOf(subscription, rules, clock, signal);
 }
 
@@ -104,10 +125,17 @@ async function* linesOf(
     yield* rules.first ?? [];
     let ended = rules.ended ?? false;
     let silence = 0;
+    let deaf = false;
     while (!ended && silence < idleLimit && !signal.aborted) {
-      if (await within(pingAfter, subscription.arrival(), clock, signal)) {
+      const arrival = deaf ? never : subscription.arrival();
+      if (await within(pingAfter, arrival, clock, signal)) {
         silence = 0;
-        for (let got = subscription.take(); got; got = subscription.take()) {
+        for (let got = subscription.take(); got && !deaf; got = subscription.take()) {
+          if (got.name === closedWord) {
+            if (!rules.first) throw new Cut();
+            deaf = true;
+            break;
+          }
           yield got.line;
           if (rules.endsOn.has(got.name)) {
             ended = true;
@@ -121,9 +149,11 @@ async function* linesOf(
     }
     if (ended && !rules.abrupt) await clock.sleep(tail, signal).catch(() => {});
   } finally {
-    subscription.close();
+    subscription.close(signal.aborted ? "gone" : "over");
   }
 }
+
+const never = new Promise<void>(() => {});
 
 /** Did it happen within so many ms? Also false when the signal aborts first. */
 async function within(
