@@ -29,7 +29,10 @@ beforeAll(async () => {
         models: models.map((model) => ({ model, model_type: "text-embedding" })),
       }));
       response.writeHead(200, { "content-type": "application/json" });
-      response.end(JSON.stringify(lists ? { data } : { id: kb, name: "Handbook", tags: [] }));
+      const documents = arrived.method === "GET" && arrived.path.includes("/documents");
+      const page = { data: [], has_more: false, limit: 100, total: 0, page: 1 };
+      const thing = { id: kb, name: "Handbook", tags: [], embedding_model: null };
+      response.end(JSON.stringify(lists ? { data } : documents ? page : thing));
     });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -45,16 +48,19 @@ beforeEach(() => {
 const run = (...argv: string[]) =>
   cli(argv, { env: { KB_BASE_URL: baseUrl, KB_KEY: "dataset-sandbox" } });
 
+const writes = () => seen.filter(({ method }) => method !== "GET");
 const requests = () => seen.map(({ method, path }) => `${method} ${path}`);
 const listing = "GET /v1/workspaces/current/models/model-types/text-embedding";
 
 /** What the last request said of the model, in its JSON body or in the JSON part of its form. */
 function modelSent(): unknown {
-  const last = seen.at(-1);
+  const last = seen.findLast(({ method }) => method !== "GET");
   const bytes = last?.parts.find(({ name }) => name === "data")?.bytes ?? last?.body;
-  const { embedding_model, embedding_model_provider } = JSON.parse(
+  const { embedding_model, embedding_model_provider, indexing_technique } = JSON.parse(
     new TextDecoder().decode(bytes),
   ) as Record<string, unknown>;
+  // A model without its technique is dropped, or breaks the index.
+  expect(indexing_technique).toBe("high_quality");
   return { embedding_model, embedding_model_provider };
 }
 
@@ -134,30 +140,31 @@ describe("provider/model", () => {
   });
 });
 
-describe("sent as typed", () => {
-  test("with its provider, whatever the names hold", async () => {
-    const ran = await run(
-      "kb",
-      "create",
-      "Handbook",
-      "--embedding-model",
-      "BAAI/bge-m3",
-      "--embedding-model-provider",
-      "some/where",
-    );
-    expect(ran.exit, ran.err).toBe(0);
-    expect(requests()).toEqual(["POST /v1/datasets"]);
-    expect(modelSent()).toEqual({
-      embedding_model: "BAAI/bge-m3",
-      embedding_model_provider: "some/where",
-    });
-  });
-
-  test("without a slash", async () => {
-    const ran = await run("kb", "create", "Handbook", "--embedding-model", "bge-m3");
-    expect(ran.exit, ran.err).toBe(0);
-    expect(requests()).toEqual(["POST /v1/datasets"]);
-    expect(modelSent()).toEqual({ embedding_model: "bge-m3", embedding_model_provider: undefined });
+describe("a model named in another way", () => {
+  const large = {
+    embedding_model: "BAAI/bge-m3",
+    embedding_model_provider: "langgenius/siliconflow/siliconflow",
+  };
+  test.each([
+    ["alone, where one provider has it", ["BAAI/bge-m3"]],
+    ["with the last part of its provider", ["siliconflow/BAAI/bge-m3"]],
+    [
+      "with its provider by a flag",
+      ["BAAI/bge-m3", "--embedding-model-provider", "langgenius/siliconflow/siliconflow"],
+    ],
+    [
+      "with a short provider by a flag",
+      ["BAAI/bge-m3", "--embedding-model-provider", "siliconflow"],
+    ],
+  ])("%s is completed", async (_, words) => {
+    for (const line of [
+      ["kb", "create", "Handbook"],
+      ["kb", "update", kb],
+    ]) {
+      const ran = await run(...line, "--embedding-model", ...words);
+      expect(ran.exit, ran.err).toBe(0);
+      expect(modelSent()).toEqual(large);
+    }
   });
 });
 
@@ -171,6 +178,76 @@ describe("nothing is written", () => {
         "langgenius/siliconflow/siliconflow/BAAI/bge-m3, langgenius/siliconflow/siliconflow/bge-m3\n",
     );
     expect(requests()).toEqual([listing]);
+  });
+
+  test.each([
+    ["nope"],
+    ["gpt-4o"], // a model of another kind is in no list of embedding models
+    ["text-embedding-3-small", "--embedding-model-provider", "siliconflow"],
+    ["bge-m3", "--embedding-model-provider", "some/where"],
+  ])("when a model alone or its provider is wrong: %s", async (...words) => {
+    for (const line of [
+      ["kb", "create", "Handbook"],
+      ["kb", "update", kb],
+    ]) {
+      const ran = await run(...line, "--embedding-model", ...words);
+      expect(ran.exit).toBe(3);
+      expect(ran.err).toContain("hint: there are: langgenius/openai/openai/text-embedding-3-small");
+      expect(writes()).toEqual([]);
+    }
+  });
+
+  test("when several providers have the model: 5, with both", async () => {
+    providers = [...twoProviders, { provider: "other/one", models: ["bge-m3"] }];
+    for (const line of [
+      ["kb", "create", "Handbook"],
+      ["kb", "update", kb],
+    ]) {
+      const ran = await run(...line, "--embedding-model", "bge-m3");
+      expect(ran.exit).toBe(5);
+      expect(ran.err).toContain(
+        "langgenius/siliconflow/siliconflow  bge-m3\n  other/one  bge-m3\n",
+      );
+      expect(writes()).toEqual([]);
+    }
+  });
+
+  test.each([
+    [
+      "economy with a model",
+      ["--indexing-technique", "economy", "--embedding-model", "bge-m3"],
+      "can only be used with --indexing-technique high_quality",
+    ],
+    [
+      "a provider alone",
+      ["--embedding-model-provider", "some/where"],
+      "--embedding-model is required with --embedding-model-provider",
+    ],
+  ])("%s: 2", async (_, flags, message) => {
+    for (const line of [
+      ["kb", "create", "Handbook"],
+      ["kb", "update", kb],
+    ]) {
+      const ran = await run(...line, ...flags);
+      expect(ran.exit).toBe(2);
+      expect(ran.err).toContain(message);
+      expect(writes()).toEqual([]);
+    }
+  });
+
+  test("high_quality where the server has no model: 2, in plain words", async () => {
+    providers = [];
+    for (const line of [
+      ["kb", "create", "Handbook"],
+      ["kb", "update", kb],
+      ["kb", "doc", "add", kb, "a.md", "--text", "x"],
+    ]) {
+      const ran = await run(...line, "--indexing-technique", "high_quality");
+      expect(ran.exit).toBe(2);
+      expect(ran.err).toContain("high_quality indexing needs an embedding model");
+      expect(ran.err).toContain("the workspace has no active embedding model");
+      expect(writes()).toEqual([]);
+    }
   });
 
   test("when the workspace has none at all", async () => {

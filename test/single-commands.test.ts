@@ -98,7 +98,7 @@ describe("nothing is sent that can do nothing, or not what was asked", () => {
       "already has the indexing technique economy",
     ],
     [
-      "a model for a base with a technique",
+      "search settings for a base with a technique",
       () => [
         "kb",
         "doc",
@@ -107,12 +107,10 @@ describe("nothing is sent that can do nothing, or not what was asked", () => {
         "x.md",
         "--text",
         "x",
-        "--embedding-model",
-        "m",
-        "--embedding-model-provider",
-        "p",
+        "--retrieval-model",
+        '{"search_method":"keyword_search","reranking_enable":false,"top_k":3,"score_threshold_enabled":false}',
       ],
-      "--embedding-model has no effect",
+      "--retrieval-model has no effect",
     ],
     [
       "a curl command for a plan",

@@ -4,6 +4,7 @@ import { meetsAll } from "../commands/several.ts";
 import { ApiError, CliError, reasonOf, signalKinds } from "../errors.ts";
 import { retryOf } from "../operations/operation.ts";
 import type { AnyOperation } from "../operations/operation.ts";
+import { carriedOut } from "./carried-out.ts";
 import type { Command } from "./command.ts";
 import type { Globals } from "./globals.ts";
 import type { Journal, Left } from "./journal.ts";
@@ -227,7 +228,7 @@ async function attempt(run: Run, { row, input, left }: Sendable): Promise<Attemp
   });
   const thing = thingIn(command, input);
   try {
-    const answer = await session.call(run.row, input, { extra: run.extra });
+    const answer = await carriedOut(run.row, input, run.extra, session);
     const given: unknown[] = Array.isArray(answer) ? answer : [answer];
     const [made] = given;
     const verdict = indexingVerdict(run.row, given);

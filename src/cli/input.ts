@@ -106,7 +106,8 @@ export async function checkedInput(
   });
 }
 
-const helpHint = ({ words }: Command) => `\`${words.join(" ")} --help\` shows every flag`;
+/** Where every flag of a command is shown. */
+export const helpHint = ({ words }: Command) => `\`${words.join(" ")} --help\` shows every flag`;
 
 /** What a line leaves out that the request needs to change anything; undefined where nothing is. */
 export function changeMissing(
@@ -159,6 +160,20 @@ function jsonOrText(text: string): unknown {
   }
 }
 
+/** Refuses the provider of a model that is not given. Throws usage. */
+function needModelOf(command: Command, input: Values): void {
+  for (const [name, param] of Object.entries(command.params)) {
+    const other = Object.keys(param.fills ?? {}).find((each) => input[each] !== undefined);
+    const spec = other === undefined ? undefined : command.params[other];
+    if (other === undefined || !spec || input[name] !== undefined) continue;
+    const labels = [labelOf(command, name, param), labelOf(command, other, spec)];
+    throw new CliError("usage", `${labels[0]} is required with ${labels[1]}`, {
+      changed: "nothing",
+      hint: helpHint(command),
+    });
+  }
+}
+
 /**
  * Names turned into ids, and absent values filled from the objects behind them (`from`). A
  * positional that repeats the request stays a list.
@@ -168,22 +183,24 @@ export async function resolvedInput(
   input: Values,
   lookup: Lookup,
 ): Promise<Values> {
+  needModelOf(command, input);
   const known: Record<string, unknown> = { ...input };
-  const isNamed = ([name, { noun, listed }]: [string, Param]) =>
-    (noun ?? listed) !== undefined && input[name] !== undefined;
-  if (!Object.entries(command.params).some(isNamed)) return known;
-  // Loaded where something is named: it brings the lists of a whole program along.
-  const { fromObject, needKnown, objectOf, resolve, titleOf } = await import("./names.ts");
+  const isLookedUp = ([name, { noun, listed, needs }]: [string, Param]) =>
+    (noun ?? listed ?? needs) !== undefined && input[name] !== undefined;
+  if (!Object.entries(command.params).some(isLookedUp)) return known;
+  // Loaded where something is named: they bring the lists of a whole program along.
+  const { needKnown, resolve } = await import("./names.ts");
+  const { filled } = await import("./filled.ts");
   const behind = new Map<Noun | Listed, Resolved>();
   for (const [name, param] of Object.entries(command.params)) {
     const value = input[name];
     const noun = param.noun ?? param.listed;
     if (noun === undefined || value === undefined) continue;
     const fills = Object.entries(param.fills ?? {});
-    if (fills.length > 0 && fills.every(([other]) => input[other] !== undefined)) continue;
     const unseen: string[] = [];
     const resolveOne = async (text: unknown) => {
-      const resolved = await resolve(noun, String(text), known, lookup);
+      const provider = fills.map(([other]) => input[other])[0];
+      const resolved = await resolve(noun, String(text), { ...known, provider }, lookup);
       behind.set(noun, resolved);
       if (resolved.object === undefined) unseen.push(resolved.id);
       return resolved.id;
@@ -198,62 +215,10 @@ export async function resolvedInput(
     }
     for (const [other, field] of fills) {
       const filling = valueAt(behind.get(noun)?.object, field);
-      if (known[other] !== undefined || filling === undefined) continue;
+      if (filling === undefined) continue;
       known[other] = filling;
       await lookup.trace(1, `${other} ${JSON.stringify(filling)} (from the ${noun})`);
     }
   }
-  let present: Promise<unknown> | undefined;
-  const behindOf = async (path: string): Promise<unknown> => {
-    const { present: show } = command.row ?? {};
-    if (path.startsWith("present.")) return show && (present ??= lookup.one(show, known));
-    const noun = path.slice(0, path.indexOf(".")) as Noun; // rows name a noun there
-    const resolved = behind.get(noun);
-    if (!resolved) return undefined;
-    const object = await objectOf(noun, resolved, known, lookup);
-    behind.set(noun, { ...resolved, object });
-    return object;
-  };
-  for (const [name, param] of Object.entries(command.params)) {
-    if (param.until === undefined || input[name] === undefined) continue;
-    const object = await behindOf(param.until);
-    const settled = fromObject(param.until, object);
-    if (settled === undefined || (isObject(object) && object[name] === known[name])) continue;
-    const [noun = "", field = ""] = param.until.split(".");
-    const thing = titleOf(noun as Noun);
-    throw new CliError(
-      "usage",
-      `${labelOf(command, name, param)} has no effect: the ${thing} already has the ${field.replaceAll("_", " ")} ${String(settled)}`,
-      {
-        changed: "nothing",
-        hint: `leave it out; \`kb update ${behind.get(noun as Noun)?.id} --help\` shows how to change the ${thing} itself`,
-      },
-    );
-  }
-  for (const [name, param] of Object.entries(command.params)) {
-    if (param.from === undefined || param.from === "user" || known[name] !== undefined) continue;
-    const object = await behindOf(param.from);
-    const [field, only] = param.onlyIf ?? [];
-    if (field !== undefined && fromObject(field, object) !== only) continue;
-    const value = fromObject(param.from, object);
-    if (value === undefined && field !== undefined) {
-      throw new CliError(
-        "usage",
-        `${labelOf(command, name, param)} is required: there is none yet`,
-        {
-          changed: "nothing",
-          hint: helpHint(command),
-        },
-      );
-    }
-    if (value === undefined) continue;
-    known[name] = value;
-    const noun = param.from.slice(0, param.from.indexOf("."));
-    await lookup.trace(1, `${name} ${JSON.stringify(value)} (from the ${noun})`);
-  }
-  if (command.params["process_rule"]?.byForm) {
-    const { fittingRule } = await import("./chunking-rule.ts");
-    known["process_rule"] = (await fittingRule(command, known, lookup)) ?? known["process_rule"];
-  }
-  return known;
+  return filled(command, input, { known, behind }, lookup);
 }

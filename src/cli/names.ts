@@ -1,3 +1,5 @@
+import { isProvider, modelsNamed } from "../commands/model-names.ts";
+import type { Model } from "../commands/model-names.ts";
 import { ApiError, CliError } from "../errors.ts";
 import { isObject, valueAt } from "../json.ts";
 import * as documents from "../operations/documents.ts";
@@ -21,7 +23,7 @@ interface Listing {
   readonly within?: "dataset_id";
   readonly narrow: (name: string) => Readonly<Record<string, unknown>>;
   /** The things in a row, each with `id` and `name`, where the row itself is none. */
-  readonly inside?: (row: unknown) => readonly Thing[];
+  readonly inside?: (row: unknown) => readonly (Thing & Model)[];
   /** Is it what the API takes, so that nothing is looked up? */
   readonly isId: (text: string) => boolean;
   readonly idHint: string;
@@ -80,23 +82,22 @@ const listings: Readonly<Record<Noun | Listed, Listing>> = {
     row: models.list,
     narrow: () => ({ model_type: "text-embedding" }),
     inside: modelsOf,
-    // Without a provider before it, it can only be the model alone.
-    isId: (text) => !text.includes("/"),
-    idHint: "give the provider by its own flag and leave id: away",
+    isId: () => false,
+    idHint: "models have no id; leave id: away",
     differ: ["provider", "model"],
     ambiguousHint: "give provider and model by a flag each",
   },
 };
 
-/** The models of a provider. Both names may hold slashes, so only the whole can be compared. */
-function modelsOf(provider: unknown): Thing[] {
+/** The models of a provider. */
+function modelsOf(provider: unknown): (Thing & Model)[] {
   const found = isObject(provider) ? provider["models"] : undefined;
   if (!isObject(provider) || !Array.isArray(found)) return [];
   return found.filter(isObject).map(({ model }) => ({
     id: model,
     name: `${String(provider["provider"])}/${String(model)}`,
-    provider: provider["provider"],
-    model,
+    provider: String(provider["provider"]),
+    model: String(model),
   }));
 }
 
@@ -129,18 +130,16 @@ export async function resolve(
     await lookup.trace(1, `${title} ${JSON.stringify(name)} is ${told}, as its key was told`);
     return { id: told, object: undefined };
   }
-  const listed: unknown[] = [];
-  const found: Thing[] = [];
-  for await (const thing of thingsOf(listing, name, known, lookup)) {
-    if (!isObject(thing)) continue;
-    if (listing.inside) listed.push(thing["name"]);
-    if (thing["name"] === name) found.push(thing);
-  }
+  const { provider } = known;
+  const full = provider === undefined ? name : `${String(provider)}/${name}`;
+  const { listed, found } = listing.inside
+    ? await listedNamed(listing, { name, provider }, listing.inside, lookup)
+    : { listed: [], found: await thingsNamed(listing, name, known, lookup) };
   const [only] = found;
   if (only === undefined) {
     throw new CliError(
       "not-found",
-      `there is no ${title} called ${JSON.stringify(shortened(name))}`,
+      `there is no ${title} called ${JSON.stringify(shortened(full))}`,
       { changed: "nothing", hint: whereToLook(listing, listed, known) },
     );
   }
@@ -166,19 +165,35 @@ export async function resolve(
   return { id, object: only };
 }
 
-/** Everything listed that may have the name. */
-async function* thingsOf(
-  { row, within, narrow, inside }: Listing,
+/** The things of exactly this name. */
+async function thingsNamed(
+  { row, within, narrow }: Listing,
   name: string,
   known: Readonly<Record<string, unknown>>,
   lookup: Lookup,
-): AsyncGenerator<unknown> {
+): Promise<Thing[]> {
   const scope = within === undefined ? {} : { [within]: known[within] };
-  const query = { ...scope, ...narrow(name) };
-  if (!inside) return yield* lookup.rows(row, query);
+  const found: Thing[] = [];
+  for await (const thing of lookup.rows(row, { ...scope, ...narrow(name) })) {
+    if (isObject(thing) && thing["name"] === name) found.push(thing);
+  }
+  return found;
+}
+
+/** What is inside the rows of a list: the names of all, and those that are meant. */
+async function listedNamed(
+  { row, narrow }: Listing,
+  { name, provider }: { readonly name: string; readonly provider: unknown },
+  inside: NonNullable<Listing["inside"]>,
+  lookup: Lookup,
+) {
   // A look-up may leave rows out by their names, and these rows only hold what has one.
-  const rows = await lookup.one(row, query);
-  for (const each of Array.isArray(rows) ? rows : []) yield* inside(each);
+  const rows = await lookup.one(row, narrow(name));
+  const all = (Array.isArray(rows) ? rows : []).flatMap(inside);
+  const listed = all.map((each) => each["name"]);
+  if (provider === undefined) return { listed, found: modelsNamed(name, all) };
+  const own = all.filter((each) => isProvider(String(provider), each) && each.model === name);
+  return { listed, found: own };
 }
 
 /** Names that a hint lists at most. */

@@ -9,6 +9,7 @@ import type { AnyOperation } from "../operations/operation.ts";
 import { progress } from "../render/progress.ts";
 import { screenOf } from "../render/screen.ts";
 import { progressStyle, wantsRedraw } from "./color.ts";
+import { carriedOut } from "./carried-out.ts";
 import { actOf, isList } from "./command.ts";
 import type { Command } from "./command.ts";
 import type { Globals } from "./globals.ts";
@@ -227,7 +228,7 @@ async function* rowValues(
   }
   try {
     if (row.returns.kind === "events") return yield* await session.open(row, ids);
-    const answer = await session.call(row, ids, { extra });
+    const answer = await carriedOut(row, ids, extra, session);
     // A file row answers with its bytes, unread.
     if (row.returns.kind === "file") yield* answer as AsyncIterable<Uint8Array>;
     else if (row.returns.kind !== "nothing") yield answer;

@@ -6,17 +6,10 @@ import type { KnowledgeBase } from "../operations/knowledge.ts";
 import * as models from "../operations/models.ts";
 import type { InputOf } from "../operations/operation.ts";
 import { indexed, isIndexed, standingOf } from "./indexed.ts";
+import { modelName, modelsNamed } from "./model-names.ts";
+import type { Model } from "./model-names.ts";
 import type { Standing } from "./indexed.ts";
 import type { Context } from "./task.ts";
-
-/** A model as requests name it: the server ignores one without its provider (server §8). */
-export interface Model {
-  readonly provider: string;
-  readonly model: string;
-}
-
-/** How a model is written: `provider/model`. */
-export const modelName = ({ provider, model }: Model): string => `${provider}/${model}`;
 
 /** The active models of one type. */
 export async function activeModels(
@@ -58,12 +51,9 @@ export async function rerankModel(text: string | undefined, context: Context): P
 }
 
 function oneOf(all: readonly Model[], type: string, text: string): Model {
-  const short = ({ provider, model }: Model) => `${provider.split("/").at(-1)}/${model}`;
-  for (const named of [modelName, short, ({ model }: Model) => model]) {
-    const [first, ...others] = all.filter((each) => named(each) === text);
-    if (first && others.length > 0) throw ambiguous(text, [first, ...others]);
-    if (first) return first;
-  }
+  const found = modelsNamed(text, all);
+  if (found.length > 1) throw ambiguous(text, found);
+  if (found[0]) return found[0];
   throw new CliError("not-found", `${type} model ${JSON.stringify(text)} not found`, {
     code: "model-not-found",
     changed: "nothing",

@@ -1,7 +1,8 @@
 import { CliError } from "../errors.ts";
 import * as knowledge from "../operations/knowledge.ts";
 import * as metadata from "../operations/metadata.ts";
-import { activeModels, embeddingModel, modelName, withoutModel } from "./embedding-model.ts";
+import { activeModels, embeddingModel, withoutModel } from "./embedding-model.ts";
+import { modelName } from "./model-names.ts";
 import { documentsOf } from "./kb-file-documents.ts";
 import { readKbFile } from "./kb-file.ts";
 import type { KbFile } from "./kb-file.ts";

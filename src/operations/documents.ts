@@ -19,6 +19,8 @@ import {
   dataset_id,
   docForms,
   document_id,
+  modelNeeded,
+  ownTechnique,
   namedFile,
   process_rule,
   process_rule_data,
@@ -274,6 +276,7 @@ export const createByText = operation({
     indexing_technique: body.choice(techniques, "How chunks are indexed", {
       from: "kb.indexing_technique",
       until: "kb.indexing_technique",
+      needs: modelNeeded,
     }),
     doc_form: body.choice(docForms, "Kind of chunking", {
       from: "kb.doc_form",
@@ -284,9 +287,10 @@ export const createByText = operation({
     retrieval_model: { ...retrieval_model, until: "kb.indexing_technique" },
     embedding_model: body.model("Embedding model, while the knowledge base has no technique", {
       fills: { embedding_model_provider: "provider" },
+      implies: ownTechnique,
       until: "kb.indexing_technique",
     }),
-    embedding_model_provider: body.text("Provider of it; the model is then sent as typed"),
+    embedding_model_provider: body.text("Provider of it, where the model is given alone"),
     original_document_id: body.ref("document", "Document to update instead, name or id"),
   },
   returns: inBatch,
@@ -311,6 +315,7 @@ export const createByFile = operation({
     indexing_technique: data.choice(techniques, "How chunks are indexed", {
       server: "that of the knowledge base",
       until: "kb.indexing_technique",
+      needs: modelNeeded,
     }),
     doc_form: data.choice(docForms, "Kind of chunking", {
       from: "kb.doc_form",
@@ -324,9 +329,10 @@ export const createByFile = operation({
     }),
     embedding_model: data.model("Embedding model, while the knowledge base has no technique", {
       fills: { embedding_model_provider: "provider" },
+      implies: ownTechnique,
       until: "kb.indexing_technique",
     }),
-    embedding_model_provider: data.text("Provider of it; the model is then sent as typed"),
+    embedding_model_provider: data.text("Provider of it, where the model is given alone"),
     duplicate: data.flag("Replace a document of the same name instead of adding a second one", {
       server: "true",
     }),

@@ -15,6 +15,8 @@ import type { Column } from "./operation.ts";
 import {
   dataset_id,
   docForms,
+  modelNeeded,
+  ownTechnique,
   required,
   retrieval_model,
   searchMethods,
@@ -175,14 +177,17 @@ const sheet = record<KnowledgeBase>(
 );
 
 const description = body.text("What it holds", { length: [0, 400] });
-const indexing_technique = body.choice(techniques, "How chunks are indexed");
+const indexing_technique = body.choice(techniques, "How chunks are indexed", {
+  needs: modelNeeded,
+});
 const permission = body.choice(permissions, "Who in the workspace may see it", {
   server: "only_me",
 });
 const embedding_model = body.model("Embedding model, from the list of models", {
   fills: { embedding_model_provider: "provider" },
+  implies: ownTechnique,
 });
-const embedding_model_provider = body.text("Provider of it; the model is then sent as typed");
+const embedding_model_provider = body.text("Provider of it, where the model is given alone");
 const external_knowledge_api_id = body.text("API of the external knowledge");
 const external_knowledge_id = body.text("Knowledge behind that API");
 
@@ -270,14 +275,14 @@ export const show = operation({
 export const update = operation({
   id: "updateDataset",
   command: "kb update <kb>",
-  summary: "Change the settings of a knowledge base; another technique or model re-indexes it",
+  summary: "Change the settings of a knowledge base; waits where another model re-indexes it",
   key: "dataset",
   route: "PATCH /datasets/{dataset_id}",
   params: {
     dataset_id,
     name: body.text("New name, unique in the workspace", { length: [1, 40] }),
     description,
-    indexing_technique,
+    indexing_technique: body.choice(techniques, "How chunks are indexed"),
     permission: body.choice(permissions, "Who in the workspace may see it"),
     embedding_model,
     embedding_model_provider,

@@ -67,6 +67,13 @@ interface Limits {
    * Where all of them are given, the value is sent as typed.
    */
   readonly fills?: Readonly<Record<string, string>>;
+  /**
+   * What goes with the value: sent when absent, and nothing else may be given. Without its technique
+   * an embedding model is stored and nothing is indexed with it (server §8).
+   */
+  readonly implies?: Readonly<Record<string, string>>;
+  /** The parameter that a value needs; the server may have a default for it. */
+  readonly needs?: readonly [value: string, param: string];
   /** What the server takes when the value is absent: said in help, never sent. */
   readonly server?: string;
   /** The server says nothing of an id that it does not know, so ids are looked up first. */
