@@ -483,7 +483,7 @@ test("after a refusal for too many requests, one less is on its way at a time", 
       open--;
       if (/"name":"first"/.test(Buffer.concat(pieces).toString())) repeated++;
       response.writeHead(200, { "content-type": "application/json" });
-      response.end("{}");
+      response.end('{"id":"one"}');
     }, 5);
   });
   server.listen(0, "127.0.0.1");

@@ -336,6 +336,7 @@ test.each(Object.entries(spellings))(
                   user_input_form: [{ "text-input": { variable: "query", label: "query" } }],
                   name: "echo",
                   mode: "workflow",
+                  status: "failed",
                 }),
               ),
         ),

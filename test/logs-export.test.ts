@@ -144,7 +144,8 @@ describe("details of runs", () => {
         if (!url.pathname.includes("/run/")) return false;
         const number = Number(url.pathname.slice(-12));
         response.setHeader("content-type", "application/json");
-        held.push(() => response.end(JSON.stringify({ inputs: `"question ${number}"` })));
+        const detail = { status: "succeeded", inputs: `"question ${number}"` };
+        held.push(() => response.end(JSON.stringify(detail)));
         most = Math.max(most, held.length);
         // None is answered before there are two.
         if (held.length === 2) for (const answer of held.splice(0)) answer();

@@ -31,7 +31,13 @@ beforeAll(async () => {
       response.writeHead(200, { "content-type": "application/json" });
       const documents = arrived.method === "GET" && arrived.path.includes("/documents");
       const page = { data: [], has_more: false, limit: 100, total: 0, page: 1 };
-      const thing = { id: kb, name: "Handbook", tags: [], embedding_model: null };
+      const thing = {
+        id: kb,
+        name: "Handbook",
+        tags: [],
+        embedding_model: null,
+        document: { id: kb, name: "a.md" },
+      };
       response.end(JSON.stringify(lists ? { data } : documents ? page : thing));
     });
   });

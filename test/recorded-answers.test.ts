@@ -3,6 +3,7 @@ import { readerFor } from "../src/api/answer.ts";
 import { eventsIn } from "../src/api/events.ts";
 import { pageOf } from "../src/api/pages.ts";
 import type { Output } from "../src/host.ts";
+import { retryOf } from "../src/operations/operation.ts";
 import type { AnyOperation } from "../src/operations/operation.ts";
 import { render } from "../src/render/render.ts";
 import type { Style } from "../src/render/render.ts";
@@ -49,9 +50,12 @@ async function* bytesOf(text: string, size = 7): AsyncGenerator<Uint8Array> {
 
 const events = { kind: "events" } as const;
 
+/** Answers with 200 to writes that did nothing. */
+const nothingDone = new Set(["older-1.12.1.json: rename unknown metadata field"]);
+
 describe.each(answered.map((exchange) => [exchange.name, exchange] as const))(
   "%s",
-  (_, exchange) => {
+  (_name, exchange) => {
     const found = rowFor(exchange);
     const text = bodyText(exchange);
     const headers = headersOf(exchange);
@@ -67,7 +71,11 @@ describe.each(answered.map((exchange) => [exchange.name, exchange] as const))(
       const row = found as AnyOperation; // the line above failed otherwise
       if (headers["content-type"]?.includes("event-stream")) return printsEvents(row);
       const { kind } = row.returns;
-      const value = await readerFor(row.returns)(answer);
+      // Tasks act on it where its row says what they read.
+      const acts = "reads" in row.returns || retryOf(row) !== "safe";
+      const read = readerFor(row.returns, acts)(answer);
+      if (nothingDone.has(_name)) return expect(read).rejects.toThrow("id is null, not an id");
+      const value = await read;
       if (kind === "nothing" || kind === "file") return;
       const lists = kind === "page" || kind === "list" || kind === "cursor";
       const rows = [...(lists ? pageOf(row.returns, value).rows : [value])];

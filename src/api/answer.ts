@@ -1,17 +1,43 @@
 import { CliError } from "../errors.ts";
-import type { Returns } from "../operations/operation.ts";
+import { valueAt } from "../json.ts";
+import type { Reads, Returns } from "../operations/operation.ts";
+import { invalid, problemIn } from "./reads.ts";
 import { textOf } from "./client.ts";
 import type { HttpAnswer } from "./client.ts";
 
 /** What an answer holds, read as its row says: JSON, nothing, or the bytes still to be read. */
 export type Read = (answer: HttpAnswer) => Promise<unknown>;
 
-/** How to read the answer of a row: streams and files are handed out unread. */
-export function readerFor(returns: Returns<never>): Read {
+/**
+ * How to read the answer of a row: streams and files are handed out unread. `acts`: somebody acts on
+ * it, so it must hold what the row says; for people it is shown as it is.
+ */
+export function readerFor(returns: Returns<never>, acts = false): Read {
   if (returns.kind === "events") return eventStream;
   if (returns.kind === "file") return (answer) => Promise.resolve(answer.body);
   if (returns.kind === "nothing") return drained;
-  return json;
+  return async (answer) => {
+    const value = await json(answer);
+    const problem = answer.already ? undefined : problemOf(returns, acts, value);
+    if (problem === undefined) return value;
+    throw invalid(problem);
+  };
+}
+
+/** Whoever acts on a thing knows it by its id. Answers without columns say nothing that is known. */
+const idAt = ({ columns, name = "id" }: Extract<Returns<never>, { columns: unknown }>): Reads =>
+  columns.length === 0
+    ? {}
+    : name.split(".").reduceRight<Reads>((inner, step) => ({ [step]: inner }), "id");
+
+/** What keeps an answer from being what its row says, in words. */
+function problemOf(returns: Returns<never>, acts: boolean, value: unknown): string | undefined {
+  if (!("columns" in returns)) return undefined;
+  const reads = acts ? (returns.reads ?? idAt(returns)) : {};
+  if (!("rows" in returns)) return problemIn(reads, value, "");
+  const texts = returns.reads === "text" || returns.reads === "id";
+  const rows: Reads = [texts ? returns.reads : reads];
+  return problemIn(rows, valueAt(value, returns.rows), returns.rows);
 }
 
 const typeOf = ({ headers }: HttpAnswer) => headers["content-type"] ?? "";

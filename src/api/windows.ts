@@ -158,6 +158,8 @@ export async function* windowsOf(source: Source, last?: number): AsyncGenerator<
       const answer = await pageIn(part);
       learn(answer);
       const total = countOf(answer, cap);
+      // A page that shows none of those it counts shows none of a part of them.
+      if (answer.rows.length === 0) return Math.max(0, total - knownIn(part));
       // All rows of one answer come from one query, in which nothing is lost.
       if (answer.rows.length >= total || knownIn(part) >= total) return 0;
       if (part.from >= part.to) return fillSecond(part, total);

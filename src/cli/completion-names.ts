@@ -136,7 +136,9 @@ async function read(
     { ...scope, ...input, ...narrowed },
     { limit: most },
   )) {
-    if (isObject(found)) names.set(String(found["name"]), String(found["id"]));
+    if (!isObject(found)) continue;
+    const { id, name } = found;
+    if (typeof name === "string" && typeof id === "string") names.set(name, id);
   }
   return [...names].map(([name, id]) => ({ name, id }));
 }

@@ -1,3 +1,4 @@
+import { invalid } from "../api/reads.ts";
 import { isProvider, modelsNamed } from "../commands/model-names.ts";
 import type { Model } from "../commands/model-names.ts";
 import { ApiError, CliError } from "../errors.ts";
@@ -6,6 +7,7 @@ import * as documents from "../operations/documents.ts";
 import * as knowledge from "../operations/knowledge.ts";
 import * as metadata from "../operations/metadata.ts";
 import * as models from "../operations/models.ts";
+import { worded } from "../operations/operation.ts";
 import type { AnyOperation, Listed, Noun } from "../operations/operation.ts";
 import * as tags from "../operations/tags.ts";
 import type { Lookup } from "./lookup.ts";
@@ -95,9 +97,9 @@ function modelsOf(provider: unknown): (Thing & Model)[] {
   if (!isObject(provider) || !Array.isArray(found)) return [];
   return found.filter(isObject).map(({ model }) => ({
     id: model,
-    name: `${String(provider["provider"])}/${String(model)}`,
-    provider: String(provider["provider"]),
-    model: String(model),
+    name: `${worded(provider["provider"])}/${worded(model)}`,
+    provider: worded(provider["provider"]),
+    model: worded(model),
   }));
 }
 
@@ -160,7 +162,10 @@ export async function resolve(
       hint: ambiguousHint,
     });
   }
-  const id = String(only["id"]);
+  const { id } = only;
+  if (typeof id !== "string" || id === "") {
+    throw invalid(`the ${title} ${JSON.stringify(name)} has no id`);
+  }
   await lookup.trace(1, `${title} ${JSON.stringify(name)} is ${id}`);
   return { id, object: only };
 }

@@ -59,7 +59,12 @@ export interface Session {
   writes(): number;
 }
 
-interface Adding {
+interface Acting {
+  /** Does a task act on the answer? */
+  readonly acts?: boolean;
+}
+
+interface Adding extends Acting {
   readonly paging?: Readonly<Record<string, string>>;
   readonly extra?: Values | undefined;
   /** Told the headers of an answer that is read. */
@@ -220,7 +225,7 @@ export function openSession(
       import("../api/client.ts"),
       import("../api/answer.ts"),
     ]);
-    const reader = readerFor(row.returns);
+    const reader = readerFor(row.returns, asked.acts === true || retryOf(row) !== "safe");
     const read = (answer: HttpAnswer) => {
       asked.heard?.(answer.headers);
       return reader(answer);
@@ -230,7 +235,7 @@ export function openSession(
       if (retryOf(row) !== "safe") writes++;
       return answer;
     } catch (error) {
-      throw explained(reread(error, row, input), row);
+      throw explained(reread(error, row, input), row, request.url.slice(target.baseUrl.length));
     }
   };
 
@@ -238,7 +243,7 @@ export function openSession(
     row: AnyOperation,
     input: Values,
     paging: Readonly<Record<string, string>>,
-    asked: CallOptions = {},
+    asked: CallOptions & Acting = {},
   ): Promise<Page> => {
     let date: string | undefined;
     const heard: Adding["heard"] = (headers) => (date = headers["date"]);
@@ -246,7 +251,7 @@ export function openSession(
   };
 
   /** For reading by windows of time; undefined where pages are complete as they come. */
-  const inWindows = async (row: AnyOperation, input: Values, asked: CallOptions = {}) => {
+  const inWindows = async (row: AnyOperation, input: Values, asked: CallOptions & Acting) => {
     if (row.returns.kind !== "page") return undefined;
     const { edgesOf, completeRows, windowsOf } = await import("../api/windows.ts");
     const edges = edgesOf(row);
@@ -270,17 +275,18 @@ export function openSession(
     input: Values,
     wanted: Wanted,
     progress = noProgress(),
+    asked: Acting = {},
   ): AsyncGenerator<unknown> {
     const { returns } = row;
     // What one page shows comes from one query, in which nothing is lost.
     const onePage =
       wanted.page !== undefined || (returns.kind === "page" && wanted.limit <= returns.cap);
-    const found = onePage ? undefined : await inWindows(row, input);
+    const found = onePage ? undefined : await inWindows(row, input, asked);
     const all = () =>
       rowsOf(
         returns,
         { ...wanted, sortedBy: sortedBy(row, input["sort_by"]) },
-        (paging) => page(row, input, paging),
+        (paging) => page(row, input, paging, asked),
         progress,
       );
     try {
@@ -297,7 +303,7 @@ export function openSession(
   };
 
   const windows = async function* (row: AnyOperation, input: Values, asked: WindowOptions = {}) {
-    const found = await inWindows(row, input, asked);
+    const found = await inWindows(row, input, { ...asked, acts: true });
     if (found === undefined) throw new Error(`${row.id} is not read by windows`);
     yield* found.each(asked.last);
   };
@@ -335,10 +341,12 @@ export function openSession(
   const context: Context = {
     host,
     // The generic signatures of Context are the row's types; inside, values are plain data.
-    call: call as Context["call"],
+    call: ((row: AnyOperation, input: Values, asked?: CallOptions) =>
+      call(row, input, { ...asked, acts: true })) as Context["call"],
     each: ((row: AnyOperation, input: Values) =>
-      rows(row, input, { limit: Infinity })) as Context["each"],
-    rows: rows as Context["rows"],
+      rows(row, input, { limit: Infinity }, undefined, { acts: true })) as Context["each"],
+    rows: ((row: AnyOperation, input: Values, wanted: Wanted, progress?: Progress) =>
+      rows(row, input, wanted, progress, { acts: true })) as Context["rows"],
     windows: windows as Context["windows"],
     open: open as Context["open"],
     raw,
@@ -464,8 +472,11 @@ function reread(error: unknown, row: AnyOperation, input: Values): unknown {
   return new ApiError(known.kind, message, refusal, { ...told, code: known.kind, hint });
 }
 
-/** Adds what the row knows to a failure: which operation it was, and the flag for what is missing. */
-function explained(error: unknown, row: AnyOperation): unknown {
+/**
+ * Adds what the row knows to a failure: which operation it was, the flag for what is missing, and how to
+ * look at an answer that makes no sense.
+ */
+function explained(error: unknown, row: AnyOperation, path: string): unknown {
   if (
     error instanceof CliError &&
     error.kind !== "interrupted" &&
@@ -473,6 +484,10 @@ function explained(error: unknown, row: AnyOperation): unknown {
   ) {
     const { kind, told, message } = error;
     error.message = `could not ${actOf(row)}: ${message}`;
+    if (told.code === "invalid-response" && row.route.startsWith("GET ")) {
+      const program = row.key === "dataset" ? "kb" : "wf";
+      tellingMore(error, { hint: `${program} api GET '${path}' shows what the server sends` });
+    }
     const name = /(?:^|[\s"'])([\w.]+) is required/.exec(message)?.[1] ?? "";
     const param = Object.hasOwn(row.params, name) ? row.params[name] : undefined;
     if (kind === "refused" && told.hint === undefined && param !== undefined) {

@@ -2,6 +2,7 @@ import type { Events, ServerEvent } from "../api/events.ts";
 import { ApiError, CliError } from "../errors.ts";
 import * as chats from "../operations/chats.ts";
 import type { Message } from "../operations/chats.ts";
+import { worded } from "../operations/operation.ts";
 import { collectedAnswer } from "./collected-answer.ts";
 import type { CollectedAnswer } from "./collected-answer.ts";
 import { remembering, shown } from "./event-stages.ts";
@@ -121,7 +122,7 @@ async function messageOf(
 
 /** The model or the application failed; message and conversation are stored all the same. */
 const answerFailed = (message: unknown, heard: CollectedAnswer): CliError =>
-  new CliError("remote-failed", `the answer failed: ${String(message)}`, {
+  new CliError("remote-failed", `the answer failed: ${worded(message)}`, {
     verdict: true,
     changed: "yes",
     details: idsOf(heard),

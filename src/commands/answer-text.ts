@@ -3,6 +3,7 @@ import { CliError } from "../errors.ts";
 import { isObject, valueAt } from "../json.ts";
 import { runTexts, textOfOutputs } from "../run-text.ts";
 import type { Piece, TextChange } from "../run-text.ts";
+import { worded } from "../operations/operation.ts";
 import { isResumedChatflow } from "./shown-text.ts";
 import type { Context } from "./task.ts";
 import { textPrefix } from "./text-prefix.ts";
@@ -65,7 +66,7 @@ export async function* answerText<T>(
     if (event.event === "_gap" || isResumedChatflow(event)) broken = waits = true;
     if (event.event === "workflow_finished") yield* finished(event);
     if (event.event === "reasoning_chunk" && wanted.reasoning)
-      yield* grown("reasoning", String(valueAt(event.data, "data.reasoning") ?? ""));
+      yield* grown("reasoning", worded(valueAt(event.data, "data.reasoning")));
     if (!waits) yield* answer(taken(({ node }) => live || !texts.runs(node)));
   }
 
@@ -140,7 +141,7 @@ const isGoodEnd = ({ data }: ServerEvent): boolean =>
   /^(partial-)?succeeded$/.test(String(isObject(data["data"]) && data["data"]["status"]));
 
 const lacking = ({ data }: ServerEvent): CliError => {
-  const run = String(data["workflow_run_id"]);
+  const run = worded(data["workflow_run_id"]);
   return new CliError("partial", `the text of run ${run} is incomplete: the connection was lost`, {
     verdict: true,
     details: { run },

@@ -17,7 +17,7 @@ export async function applicationOf(
   context: Context,
   { withId }: { readonly withId: boolean },
 ): Promise<Application> {
-  const { name } = await context.call(apps.info, {});
+  const { name = "" } = await context.call(apps.info, {});
   const base_url = await context.baseUrl();
   return { base_url, name, id: withId ? await idOfNewestRun(context) : null };
 }
@@ -36,7 +36,7 @@ export async function tellUnlogged(context: Context): Promise<void> {
 
 async function idOfNewestRun(context: Context): Promise<string | null> {
   for await (const { workflow_run } of context.rows(workflows.logs, {}, { limit: 1 })) {
-    if (workflow_run === null) return null;
+    if (!workflow_run) return null;
     try {
       const run = await context.call(workflows.show, { workflow_run_id: workflow_run.id });
       const inputs: unknown = JSON.parse(run.inputs ?? "{}");

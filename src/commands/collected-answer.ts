@@ -2,6 +2,7 @@ import type { ServerEvent } from "../api/events.ts";
 import { isObject, valueAt } from "../json.ts";
 import type { AnswerMetadata, ChatAnswer } from "../operations/chats.ts";
 import { textOfOutputs, textSoFar } from "../run-text.ts";
+import { worded } from "../operations/operation.ts";
 
 /** What the events of an answer tell, in one piece. */
 export interface CollectedAnswer {
@@ -68,9 +69,9 @@ export const citations = (answer: Partial<ChatAnswer>): readonly string[] => {
   return sources.map((source, index) => {
     const score: unknown = valueAt(source, "score");
     const parts = [
-      `source ${String(valueAt(source, "position") ?? index + 1)}`,
-      String(valueAt(source, "document_name") ?? valueAt(source, "title") ?? "unnamed"),
-      `(${String(valueAt(source, "dataset_name") ?? "no knowledge base")})`,
+      `source ${worded(valueAt(source, "position") ?? index + 1)}`,
+      worded(valueAt(source, "document_name") ?? valueAt(source, "title") ?? "unnamed"),
+      `(${worded(valueAt(source, "dataset_name") ?? "no knowledge base")})`,
       ...(typeof score === "number" ? [score.toFixed(2)] : []),
     ];
     return parts.join("  ");

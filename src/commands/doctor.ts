@@ -8,6 +8,7 @@ import type { FailureKind } from "../errors.ts";
 import type { Host } from "../host.ts";
 import { isObject, parsedJson } from "../json.ts";
 import { version } from "../version.ts";
+import { worded } from "../operations/operation.ts";
 import type { Context } from "./task.ts";
 
 /** One thing that was looked at. `next` is what to do about it. */
@@ -232,8 +233,8 @@ async function keyWorks(
   if (!isObject(body)) return problem(label, noApi, checkAddress, "unsupported");
   const what =
     kind === "dataset"
-      ? `opens ${String(body["total"])} knowledge bases`
-      : `opens ${JSON.stringify(body["name"])}, mode ${String(body["mode"])}`;
+      ? `opens ${typeof body["total"] === "number" ? body["total"] : "the"} knowledge bases`
+      : `opens ${JSON.stringify(worded(body["name"]))}, mode ${worded(body["mode"]) || "unknown"}`;
   return ok(label, `${shown} ${what}`);
 }
 

@@ -55,7 +55,7 @@ export async function expectedDocuments(
   }
   for (const [name, [first, ...others]] of known) {
     if (first && others.length > 0) throw ambiguous(file, name, lines, [first, ...others]);
-    if (first && first.display_status !== null && first.display_status !== "available") {
+    if (first && (first.display_status ?? "available") !== "available") {
       await context.notice(
         `no search finds ${JSON.stringify(first.name)}: it is ${first.display_status}`,
       );

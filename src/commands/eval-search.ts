@@ -1,5 +1,6 @@
 import type { Lanes } from "../api/lanes.ts";
 import { mapped } from "../api/mapped.ts";
+import { needed } from "../api/reads.ts";
 import { ApiError, CliError } from "../errors.ts";
 import * as knowledge from "../operations/knowledge.ts";
 import type { SearchRecord } from "../operations/knowledge.ts";
@@ -135,7 +136,7 @@ function judged(
   const places = new Map<string, { name: string; score: number; chunks: string[] }>();
   for (const record of records) {
     const { document, document_id } = record.segment;
-    const id = document?.id ?? document_id;
+    const id = needed(document?.id ?? document_id, "segment.document_id");
     const place = places.get(id) ?? { name: document?.name ?? id, score: record.score, chunks: [] };
     if (texts.length > 0) place.chunks.push(textOf(record));
     places.set(id, place);

@@ -5,7 +5,7 @@ import * as workflows from "../operations/workflows.ts";
 import { openLine } from "./line.ts";
 import type { Line } from "./line.ts";
 import { nodeLedger } from "./node-ledger.ts";
-import { replayFilter } from "./replay-filter.ts";
+import { replayFilter, saysNothing } from "./replay-filter.ts";
 import { isEnded } from "./run-outcome.ts";
 import type { Form, Outcome } from "./run-outcome.ts";
 import { outdatedNotice, standing } from "./run-standing.ts";
@@ -133,7 +133,7 @@ export async function* followed(
         runId ??= batch.map(idIn).find((id) => id !== undefined);
         const { fresh, outcome, paused, failed } = sifted(batch);
         if (fresh.length > 0) {
-          news = true;
+          news ||= !fresh.every(saysNothing);
           yield fresh;
         }
         if (outcome) return { runId: requireRun(runId), outcome };
@@ -302,7 +302,9 @@ const idIn = ({ data }: ServerEvent): string | undefined =>
 /** What an event says about the end: undefined while the run goes on. */
 export function finalOutcome(event: ServerEvent, throughPauses: boolean): Outcome | undefined {
   const data = event.data["data"];
-  if (event.event === "workflow_finished" && isObject(data)) return outcomeOf(data);
+  // Without its status the event says nothing: the run's detail is asked.
+  if (event.event === "workflow_finished")
+    return typeof valueAt(data, "status") === "string" ? outcomeOf(data) : undefined;
   if (event.event !== "workflow_paused" || throughPauses) return undefined;
   return outcomeOf({ status: "paused", reasons: valueAt(data, "reasons") });
 }
@@ -314,7 +316,7 @@ export function outcomeOf(data: unknown): Outcome {
   if (status === "paused")
     return { status: "paused", forms: Array.isArray(reasons) ? reasons.flatMap(formIn) : [] };
   return {
-    status: String(status),
+    status: typeof status === "string" ? status : "unknown",
     error: typeof error === "string" ? error : undefined,
     exceptions: typeof exceptions === "number" ? exceptions : undefined,
   };
@@ -326,13 +328,13 @@ function formIn(reason: unknown): NonNullable<Outcome["forms"]> {
   const actions = valueAt(reason, "actions");
   if (typeof token !== "string") return [];
   const ids = Array.isArray(actions)
-    ? actions.map((action: unknown) => String(valueAt(action, "id")))
+    ? actions.flatMap((action: unknown) => textAt(action, "id"))
     : [];
   const inputs = valueAt(reason, "inputs");
   const usual = valueAt(reason, "resolved_default_values");
   const names = (Array.isArray(inputs) ? (inputs as unknown[]) : [])
     .filter((input) => !valueAt(input, "default.value"))
-    .map((input) => String(valueAt(input, "output_variable_name")))
+    .flatMap((input) => textAt(input, "output_variable_name"))
     .filter((name) => !valueAt(usual, name));
   const node = valueAt(reason, "node_title");
   const nodeId = valueAt(reason, "node_id");
@@ -346,6 +348,10 @@ function formIn(reason: unknown): NonNullable<Outcome["forms"]> {
     },
   ];
 }
+
+/** The text at a path as a list of one, empty where there is none. */
+const textAt = (value: unknown, path: string): readonly string[] =>
+  [valueAt(value, path)].filter((each) => typeof each === "string");
 
 /** Asks run detail: an outcome when nothing more is to be followed, undefined while the run goes on. */
 async function confirmed(

@@ -1,3 +1,4 @@
+import { needed } from "../api/reads.ts";
 import { CliError } from "../errors.ts";
 import type { Context } from "./task.ts";
 
@@ -31,7 +32,9 @@ const nothingInIt = "it was completed without a single chunk, so no search finds
  * `completed` for the server; here that is an error.
  */
 export function standingOf(document: ShownDocument): Standing {
-  const { id, name, indexing_status } = document;
+  const { id } = document;
+  const name = needed(document.name, "name");
+  const indexing_status = needed(document.indexing_status, "indexing_status");
   const amount = document.segment_count ?? document.word_count;
   const file =
     document.data_source_detail_dict?.upload_file ?? document.data_source_info?.upload_file;
@@ -43,8 +46,8 @@ export function standingOf(document: ShownDocument): Standing {
 /** What lists and details have in common, and how each tells what is in a document. */
 interface ShownDocument {
   readonly id: string;
-  readonly name: string;
-  readonly indexing_status: string;
+  readonly name?: string;
+  readonly indexing_status?: string;
   readonly error?: string | null;
   readonly segment_count?: number | null;
   readonly word_count?: number | null;

@@ -29,12 +29,14 @@ export interface FileRules {
 /** A field of an application's input form: `{ "text-input": { variable, label, required, … } }`. */
 export function applicationFields(form: readonly unknown[]): readonly Field[] {
   return form.flatMap((entry) =>
-    Object.entries(isObject(entry) ? entry : {}).map(([control, value]) => {
-      const field = isObject(value) ? value : {};
+    Object.entries(isObject(entry) ? entry : {}).flatMap(([control, field]) => {
+      // A field without a name takes no value.
+      const variable = isObject(field) ? field["variable"] : undefined;
+      if (!isObject(field) || typeof variable !== "string") return [];
       const most = field["max_length"];
       const usual = field["default"];
       return {
-        variable: String(field["variable"]),
+        variable,
         control,
         required: field["required"] === true,
         hasDefault: usual !== undefined && usual !== null && usual !== "",

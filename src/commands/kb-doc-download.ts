@@ -1,3 +1,4 @@
+import { needed } from "../api/reads.ts";
 import { CliError } from "../errors.ts";
 import * as documents from "../operations/documents.ts";
 import type { Files } from "../host.ts";
@@ -80,7 +81,8 @@ async function* unpacked(
     const ids = document_id.slice(at, at + most);
     const names: string[] = [];
     for (const id of ids) {
-      names.push((await context.call(documents.show, { dataset_id, document_id: id })).name);
+      const { name } = await context.call(documents.show, { dataset_id, document_id: id });
+      names.push(needed(name, "name"));
     }
     let index = 0;
     for await (const bytes of filesIn(await fetchZip(dataset_id, ids, context))) {

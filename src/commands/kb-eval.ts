@@ -1,4 +1,5 @@
 import { dirname } from "node:path";
+import { needed } from "../api/reads.ts";
 import { CliError, diskProblem } from "../errors.ts";
 import type { Host } from "../host.ts";
 import { isObject, valueAt } from "../json.ts";
@@ -72,7 +73,9 @@ export async function* run(input: EvalInput, context: Context): AsyncGenerator<R
   for (const path of [input.save, input.junit]) await requireFolder(path, context.host);
 
   const kb = await context.call(knowledge.show, { dataset_id });
-  const stored = isObject(input.retrieval_model) ? input.retrieval_model : kb.retrieval_model_dict;
+  const stored = isObject(input.retrieval_model)
+    ? input.retrieval_model
+    : needed(kb.retrieval_model_dict, "retrieval_model_dict");
   const settings = await withReranker(changedSettings({ ...stored }, input), axes, input, context);
   const variants = variantsOf(settings, axes, {
     embedding_provider_name: kb.embedding_model_provider,

@@ -6,7 +6,7 @@ import { modelName } from "./model-names.ts";
 import { documentsOf } from "./kb-file-documents.ts";
 import { readKbFile } from "./kb-file.ts";
 import type { KbFile } from "./kb-file.ts";
-import { settingsOf } from "./kb-state.ts";
+import { settingsOf, tagsOf } from "./kb-state.ts";
 import { steps } from "./kb-steps.ts";
 import type { Present, Step } from "./kb-steps.ts";
 import type { Context } from "./task.ts";
@@ -85,7 +85,7 @@ async function presentOf(dataset_id: string, context: Context): Promise<Present>
   const overview = await context.call(metadata.overview, { dataset_id });
   return {
     settings: settingsOf(kb),
-    tags: kb.tags.map(({ name }) => name).sort(),
+    tags: tagsOf(kb),
     fields: overview.doc_metadata.map(({ name, type }) => ({ name, type })),
     built_in_fields: overview.built_in_field_enabled,
   };

@@ -1,3 +1,4 @@
+import { needed } from "../api/reads.ts";
 import { isObject, withoutNulls } from "../json.ts";
 import * as knowledge from "../operations/knowledge.ts";
 import type { SearchRecord } from "../operations/knowledge.ts";
@@ -50,5 +51,5 @@ async function storedSettings(
   context: Context,
 ): Promise<Record<string, unknown>> {
   const { retrieval_model_dict } = await context.call(knowledge.show, { dataset_id });
-  return { ...retrieval_model_dict };
+  return { ...needed(retrieval_model_dict, "retrieval_model_dict") };
 }

@@ -1,5 +1,6 @@
 import { define } from "../json.ts";
 import { mapped } from "../api/mapped.ts";
+import { needed } from "../api/reads.ts";
 import * as documents from "../operations/documents.ts";
 import type { Document } from "../operations/documents.ts";
 import * as knowledge from "../operations/knowledge.ts";
@@ -90,42 +91,51 @@ export async function stateOf(
   });
   return {
     settings: settingsOf(kb),
-    tags: kb.tags.map(({ name }) => name).sort(),
+    tags: tagsOf(kb),
     fields: doc_metadata
       .map(({ name, type }) => ({ name, type }))
       .sort((a, b) => (a.name < b.name ? -1 : 1)),
     built_in_fields: built_in_field_enabled,
     documents: listed
-      .toSorted((a, b) => (a.position ?? 0) - (b.position ?? 0) || a.created_at - b.created_at)
+      .toSorted((a, b) => (a.position ?? 0) - (b.position ?? 0) || createdAt(a) - createdAt(b))
       .map(stateFor),
   };
 }
 
+/** Names of the tags of a knowledge base, sorted. */
+export const tagsOf = ({ tags }: KnowledgeBase): string[] =>
+  needed(tags, "tags")
+    .map(({ name }) => name)
+    .sort();
+
 export const settingsOf = (kb: KnowledgeBase): KbSettings => ({
   name: kb.name,
   description: kb.description ?? "",
-  permission: kb.permission,
-  indexing_technique: kb.indexing_technique,
-  doc_form: kb.doc_form,
+  permission: needed(kb.permission, "permission"),
+  indexing_technique: kb.indexing_technique ?? null,
+  doc_form: kb.doc_form ?? null,
   embedding_model: kb.embedding_model
     ? `${kb.embedding_model_provider ?? ""}/${kb.embedding_model}`
     : null,
-  retrieval_model: kb.retrieval_model_dict,
+  retrieval_model: needed(kb.retrieval_model_dict, "retrieval_model_dict"),
   summary_index_setting: kb.summary_index_setting?.enable ? kb.summary_index_setting : null,
 });
 
+const createdAt = ({ created_at = 0 }: Document): number => created_at;
+
 function documentState(document: Document, types: FieldTypes): DocumentState {
+  needed(document.data_source_info, "data_source_info"); // without it nobody knows of a file
   const extension = valueAt(document, "data_source_detail_dict.upload_file.extension");
   return {
     id: document.id,
     name: document.name,
     stored: storedFile(document),
     from_text: extension === "txt" && !isFileName(document.name),
-    enabled: document.enabled,
-    archived: document.archived,
-    indexing_status: document.indexing_status,
+    enabled: needed(document.enabled, "enabled"),
+    archived: needed(document.archived, "archived"),
+    indexing_status: needed(document.indexing_status, "indexing_status"),
     metadata: storedValues(document.doc_metadata, types),
-    rule: document.dataset_process_rule_id,
+    rule: document.dataset_process_rule_id ?? null,
   };
 }
 

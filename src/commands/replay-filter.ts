@@ -11,6 +11,10 @@ export interface ReplayFilter {
   lastError(): string | undefined;
 }
 
+/** Says an event nothing by which it could be told from an earlier one? */
+export const saysNothing = ({ event, data }: ServerEvent): boolean =>
+  event === "message" && typeof data["answer"] !== "string";
+
 /** Live streams have no node events for these; snapshots do (server §15.6). */
 const containers: ReadonlySet<unknown> = new Set(["iteration", "loop"]);
 
@@ -19,6 +23,7 @@ export function replayFilter(): ReplayFilter {
   /** Ids by kind of event: most are UUIDs, which are kept as they are. */
   const seen = new Map<string, Seen>();
   const once = (kind: string, id: string): boolean => {
+    if (id.trim() === "") return true; // nobody can tell whether it came before
     let ids = seen.get(kind);
     if (ids === undefined) seen.set(kind, (ids = seenIds()));
     return ids.add(id);
@@ -87,13 +92,12 @@ export function replayFilter(): ReplayFilter {
 const text = (value: unknown): string =>
   typeof value === "string" || typeof value === "number" ? String(value) : "";
 
-const texts = (value: unknown): readonly string[] =>
-  Array.isArray(value) ? value.map(String) : [];
+const texts = (value: unknown): readonly string[] => (Array.isArray(value) ? value.map(text) : []);
 
 const formsOf = (reasons: unknown): string =>
   Array.isArray(reasons)
     ? reasons
-        .map((reason: unknown) => String(valueAt(reason, "form_id") ?? ""))
+        .map((reason: unknown) => text(valueAt(reason, "form_id")))
         .sort()
         .join(",")
     : "";

@@ -50,7 +50,7 @@ async function formOf(context: Context): Promise<readonly Field[]> {
 
 async function requireWorkflow(context: Context): Promise<void> {
   const { mode } = await context.call(apps.info, {});
-  if (mode === "workflow") return;
+  if (mode === undefined || mode === "workflow") return;
   throw new CliError(
     "unsupported",
     `this key opens an application of mode ${mode}, not a workflow`,

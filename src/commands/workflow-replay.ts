@@ -1,5 +1,6 @@
 import type { Events, ServerEvent } from "../api/events.ts";
 import { CliError } from "../errors.ts";
+import { worded } from "../operations/operation.ts";
 import { readExpectations, report, watching } from "./expect.ts";
 import type { ExpectInput } from "./expect.ts";
 import { finalOutcome } from "./following.ts";
@@ -76,7 +77,7 @@ async function* replayed(
 /** How the run stands after an event; undefined while it goes on. */
 function outcomeAfter(event: ServerEvent, before: Outcome | undefined): Outcome | undefined {
   if (event.event === "workflow_started") return undefined;
-  if (event.event === "error") return { status: "failed", error: String(event.data["message"]) };
+  if (event.event === "error") return { status: "failed", error: worded(event.data["message"]) };
   return finalOutcome(event, false) ?? before;
 }
 

@@ -1,11 +1,11 @@
-import { more, named, operation, path, record } from "./operation.ts";
+import { joined, more, named, operation, path, reading, record, worded } from "./operation.ts";
 
-/** What an application is; all but name and mode may be empty. */
+/** What an application is; all may be empty. */
 export interface AppInfo {
-  readonly name: string;
+  readonly name?: string;
   readonly description: string | null;
   readonly tags: readonly string[];
-  readonly mode: "completion" | "chat" | "agent-chat" | "advanced-chat" | "workflow" | "agent";
+  readonly mode?: "completion" | "chat" | "agent-chat" | "advanced-chat" | "workflow" | "agent";
   readonly author_name: string | null;
 }
 
@@ -110,12 +110,14 @@ export interface EndUser {
 }
 
 const inputsOf = ({ user_input_form }: AppParameters) =>
-  user_input_form
-    .flatMap((entry) => Object.entries(entry))
-    .map(
-      ([control, field]) => `${field.variable} (${control}${field.required ? ", required" : ""})`,
-    )
-    .join(", ");
+  joined(
+    user_input_form
+      .flatMap((entry) => Object.entries(entry))
+      .map(
+        ([control, { variable, required }]) =>
+          `${worded(variable)} (${control}${required === true ? ", required" : ""})`,
+      ),
+  );
 
 export const info = operation({
   id: "getChatAppInfo",
@@ -124,12 +126,15 @@ export const info = operation({
   key: "app",
   route: "GET /info",
   params: {},
-  returns: named(
-    "name",
-    record<AppInfo>("name", "mode", "description", "author_name", [
-      "tags",
-      ({ tags }) => tags.join(", "),
-    ]),
+  returns: reading(
+    { "name?": "text", "mode?": "text" },
+    named(
+      "name",
+      record<AppInfo>("name", "mode", "description", "author_name", [
+        "tags",
+        ({ tags }) => joined(tags),
+      ]),
+    ),
   ),
   examples: ["wf app info", "wf --app chat app info -o json"],
 });
@@ -152,21 +157,24 @@ export const parameters = operation({
   key: "app",
   route: "GET /parameters",
   params: {},
-  returns: record<AppParameters>(
-    ["inputs", inputsOf],
-    "opening_statement",
-    ["suggested_questions", (app) => app.suggested_questions.join("; ")],
-    ["file_upload", (app) => app.file_upload.enabled],
-    ["file_types", (app) => app.file_upload.allowed_file_types?.join(", ")],
-    ["speech_to_text", (app) => app.speech_to_text.enabled],
-    ["text_to_speech", (app) => app.text_to_speech.enabled],
-    ["annotation_reply", (app) => app.annotation_reply.enabled],
-    more,
-    ["suggested_questions_after_answer", (app) => app.suggested_questions_after_answer.enabled],
-    ["retriever_resource", (app) => app.retriever_resource.enabled],
-    ["more_like_this", (app) => app.more_like_this.enabled],
-    ["sensitive_word_avoidance", (app) => app.sensitive_word_avoidance.enabled],
-    "system_parameters",
+  returns: reading(
+    { user_input_form: [{}] },
+    record<AppParameters>(
+      ["inputs", inputsOf],
+      "opening_statement",
+      ["suggested_questions", (app) => joined(app.suggested_questions, "; ")],
+      ["file_upload", (app) => app.file_upload.enabled],
+      ["file_types", (app) => joined(app.file_upload.allowed_file_types)],
+      ["speech_to_text", (app) => app.speech_to_text.enabled],
+      ["text_to_speech", (app) => app.text_to_speech.enabled],
+      ["annotation_reply", (app) => app.annotation_reply.enabled],
+      more,
+      ["suggested_questions_after_answer", (app) => app.suggested_questions_after_answer.enabled],
+      ["retriever_resource", (app) => app.retriever_resource.enabled],
+      ["more_like_this", (app) => app.more_like_this.enabled],
+      ["sensitive_word_avoidance", (app) => app.sensitive_word_avoidance.enabled],
+      "system_parameters",
+    ),
   ),
   examples: ["wf app parameters", "wf app parameters --jq .user_input_form"],
 });

@@ -2,6 +2,7 @@ import {
   body,
   cursor,
   events,
+  joined,
   list as rows,
   more,
   named,
@@ -10,7 +11,9 @@ import {
   page,
   path,
   query,
+  reading,
   record,
+  success,
   time,
 } from "./operation.ts";
 import { required, userInBody, userInQuery } from "./shared.ts";
@@ -170,8 +173,6 @@ export interface Feedback {
   readonly updated_at: string;
 }
 
-const success = record<{ readonly result: "success" }>("result");
-
 const conversation_id = path.uuid("Conversation id", { word: "conversation" });
 const message_id = path.uuid("Message id", { word: "message" });
 
@@ -202,22 +203,25 @@ export const sendBlocking = operation({
   ...message,
   summary: "Send a message and wait for its answer",
   fixed: { response_mode: "blocking" },
-  returns: record<ChatAnswer>(
-    "answer",
-    "conversation_id",
-    "message_id",
-    time("created", "created_at"),
-    ["tokens", ({ metadata }) => metadata?.usage?.total_tokens],
-    more,
-    "event",
-    "mode",
-    "task_id",
-    "workflow_run_id",
-    [
-      "sources",
-      ({ metadata }) =>
-        metadata?.retriever_resources?.map(({ document_name }) => document_name).join(", "),
-    ],
+  returns: reading(
+    { event: "text", message_id: "id", conversation_id: "id", "workflow_run_id?": "id" },
+    record<ChatAnswer>(
+      "answer",
+      "conversation_id",
+      "message_id",
+      time("created", "created_at"),
+      ["tokens", ({ metadata }) => metadata?.usage?.total_tokens],
+      more,
+      "event",
+      "mode",
+      "task_id",
+      "workflow_run_id",
+      [
+        "sources",
+        ({ metadata }) =>
+          joined(metadata?.retriever_resources?.map(({ document_name }) => document_name)),
+      ],
+    ),
   ),
   idle: 1260,
 });
@@ -244,7 +248,7 @@ export const suggested = operation({
   key: "app",
   route: "GET /messages/{message_id}/suggested",
   params: { message_id, user: userInQuery },
-  returns: named("", rows<string>("data", ["question", (question) => question])),
+  returns: reading("text", named("", rows<string>("data", ["question", (question) => question]))),
   examples: [
     "wf --app chat message suggested $MESSAGE",
     "wf --app chat message suggested $MESSAGE --jq '.[]'",
@@ -443,11 +447,8 @@ export const messages = operation({
     "status",
     ["feedback", (row) => row.feedback?.rating],
     more,
-    ["files", (row) => row.message_files.map(({ filename }) => filename).join(", ")],
-    [
-      "sources",
-      (row) => row.retriever_resources.map(({ document_name }) => document_name).join(", "),
-    ],
+    ["files", (row) => joined(row.message_files.map(({ filename }) => filename))],
+    ["sources", (row) => joined(row.retriever_resources.map(({ document_name }) => document_name))],
     "error",
     "inputs",
   ),

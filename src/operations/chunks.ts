@@ -1,5 +1,6 @@
 import {
   body,
+  joined,
   list as rows,
   more,
   named,
@@ -8,6 +9,7 @@ import {
   page,
   path,
   query,
+  reading,
   record,
   time,
 } from "./operation.ts";
@@ -84,7 +86,7 @@ const columns: readonly Column<Chunk>[] = [
   "content",
   more,
   "answer",
-  ["keywords", (chunk) => chunk.keywords?.join(", ")],
+  ["keywords", (chunk) => joined(chunk.keywords)],
   ["child_chunks", (chunk) => chunk.child_chunks.length],
   "enabled",
   "tokens",
@@ -102,7 +104,7 @@ const sheet = named(
     ["enabled", ({ data }) => data.enabled],
     ["content", ({ data }) => data.content],
     ["answer", ({ data }) => data.answer],
-    ["keywords", ({ data }) => data.keywords?.join(", ")],
+    ["keywords", ({ data }) => joined(data.keywords)],
     ["word_count", ({ data }) => data.word_count],
     ["hit_count", ({ data }) => data.hit_count],
     ["error", ({ data }) => data.error],
@@ -146,7 +148,18 @@ export const list = operation({
     status: query.choice(statuses, "Only with this status", { many: true }),
     keyword: query.text("Only chunks that contain this text"),
   },
-  returns: page<Chunk>(...columns),
+  returns: reading(
+    {
+      id: "id",
+      position: "number",
+      content: "text",
+      "answer?": "text",
+      "keywords?": ["text"],
+      enabled: "flag",
+      child_chunks: [{ content: "text" }],
+    },
+    page<Chunk>(...columns),
+  ),
   examples: [
     "kb chunk list Handbook welcome.md",
     "kb chunk list Handbook welcome.md --keyword laptops --status completed",

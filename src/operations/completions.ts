@@ -1,5 +1,15 @@
 import type { ChatAnswer } from "./chats.ts";
-import { body, events, more, operation, path, record, time } from "./operation.ts";
+import {
+  body,
+  events,
+  more,
+  operation,
+  path,
+  reading,
+  record,
+  success,
+  time,
+} from "./operation.ts";
 import { userInBody } from "./shared.ts";
 import { run } from "./workflows.ts";
 
@@ -33,15 +43,18 @@ export const completeBlocking = operation({
   ...completion,
   summary: "Complete a text and wait for the answer",
   fixed: { response_mode: "blocking" },
-  returns: record<Completion>(
-    "answer",
-    "message_id",
-    time("created", "created_at"),
-    ["tokens", ({ metadata }) => metadata?.usage?.total_tokens],
-    more,
-    "event",
-    "mode",
-    "task_id",
+  returns: reading(
+    { answer: "text", message_id: "id" },
+    record<Completion>(
+      "answer",
+      "message_id",
+      time("created", "created_at"),
+      ["tokens", ({ metadata }) => metadata?.usage?.total_tokens],
+      more,
+      "event",
+      "mode",
+      "task_id",
+    ),
   ),
   idle: 1260,
 });
@@ -56,7 +69,7 @@ export const stop = operation({
     task_id: path.text("Task id, from the events of the completion", { word: "task" }),
     user: userInBody,
   },
-  returns: record<{ readonly result: "success" }>("result"),
+  returns: success,
   retry: "idempotent",
   examples: ["wf completion stop $TASK", "wf completion stop $TASK --user ann"],
 });

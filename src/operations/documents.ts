@@ -11,7 +11,9 @@ import {
   page,
   path,
   query,
+  reading,
   record,
+  success,
   time,
 } from "./operation.ts";
 import {
@@ -78,14 +80,14 @@ interface AnyDocument {
   readonly name: string;
   readonly created_from: string;
   readonly created_by: string | null;
-  readonly created_at: number;
+  readonly created_at?: number;
   readonly tokens: number | null;
-  readonly indexing_status: IndexingStage;
+  readonly indexing_status?: IndexingStage;
   readonly error: string | null;
-  readonly enabled: boolean;
+  readonly enabled?: boolean;
   readonly disabled_at: number | null;
   readonly disabled_by: string | null;
-  readonly archived: boolean;
+  readonly archived?: boolean;
   readonly display_status: (typeof displayStatuses)[number] | null;
   readonly hit_count: number | null;
   readonly doc_form: (typeof docForms)[number];
@@ -95,8 +97,8 @@ interface AnyDocument {
 
 /** A document as lists, creates and updates show it; times are Unix seconds (server §9.5). */
 export interface Document extends AnyDocument {
-  readonly data_source_info: { readonly upload_file_id?: string };
-  readonly data_source_detail_dict: { readonly upload_file?: StoredFile };
+  readonly data_source_info?: { readonly upload_file_id?: string };
+  readonly data_source_detail_dict?: { readonly upload_file?: StoredFile };
   readonly word_count: number | null;
   /** Null where the document has no values, on some servers (server §9.5). */
   readonly doc_metadata: readonly DocumentMetadata[] | null;
@@ -125,11 +127,11 @@ export interface StoredProcessRule {
  * One document in detail. Asked with `metadata: "only"` it has id, doc_type and doc_metadata alone,
  * with `"without"` everything but the last two.
  */
-export interface DocumentDetail extends AnyDocument {
-  readonly data_source_info: { readonly upload_file?: StoredFile };
-  readonly dataset_process_rule: StoredProcessRule;
+export interface DocumentDetail extends Pick<AnyDocument, "id">, Partial<Omit<AnyDocument, "id">> {
+  readonly data_source_info?: { readonly upload_file?: StoredFile };
+  readonly dataset_process_rule?: StoredProcessRule;
   /** Empty where the document has no rules of its own. */
-  readonly document_process_rule: Partial<
+  readonly document_process_rule?: Partial<
     StoredProcessRule & { readonly id: string; readonly dataset_id: string }
   >;
   readonly doc_language: string | null;
@@ -139,7 +141,7 @@ export interface DocumentDetail extends AnyDocument {
   readonly updated_at: number | null;
   /** Seconds. */
   readonly indexing_latency: number | null;
-  readonly segment_count: number;
+  readonly segment_count?: number;
   readonly average_segment_length: number;
 }
 
@@ -165,17 +167,20 @@ export interface IndexingStatus {
   readonly total_segments: number;
 }
 
-const inBatch = named(
-  "document.id",
-  record<DocumentInBatch>(
-    ["id", ({ document }) => document.id],
-    ["name", ({ document }) => document.name],
-    ["display_status", ({ document }) => document.display_status],
-    "batch",
-    more,
-    ["doc_form", ({ document }) => document.doc_form],
-    ["size", ({ document }) => document.data_source_detail_dict.upload_file?.size],
-    ["created", ({ document }) => new Date(document.created_at * 1000)],
+const inBatch = reading(
+  { document: { id: "id", name: "text" } },
+  named(
+    "document.id",
+    record<DocumentInBatch>(
+      ["id", ({ document }) => document.id],
+      ["name", ({ document }) => document.name],
+      ["display_status", ({ document }) => document.display_status],
+      "batch",
+      more,
+      ["doc_form", ({ document }) => document.doc_form],
+      ["size", ({ document }) => document.data_source_detail_dict?.upload_file?.size],
+      ["created", ({ document: { created_at } }) => created_at && new Date(created_at * 1000)],
+    ),
   ),
 );
 
@@ -193,22 +198,40 @@ export const list = operation({
     keyword: query.text("Only names that contain this text; % and _ stand for any characters"),
     status: query.choice(displayStatuses, "Only with this display status"),
   },
-  returns: page<Document>(
-    "id",
-    "name",
-    "display_status",
-    "word_count",
-    "hit_count",
-    time("created", "created_at"),
-    more,
-    "indexing_status",
-    "error",
-    "doc_form",
-    "tokens",
-    ["size", (document) => document.data_source_detail_dict.upload_file?.size],
-    "data_source_type",
-    "created_from",
-    "position",
+  returns: reading(
+    {
+      id: "id",
+      name: "text",
+      "position?": "number",
+      "created_at?": "time",
+      "indexing_status?": "id",
+      "display_status?": "text",
+      "error?": "text",
+      "enabled?": "flag",
+      "archived?": "flag",
+      "dataset_process_rule_id?": "text",
+      "data_source_info?": { "upload_file_id?": "text" },
+      "data_source_detail_dict?": { "upload_file?": { extension: "text", size: "number" } },
+      "word_count?": "number",
+      "doc_metadata?": [{ id: "text", name: "text", "value?": "scalar" }],
+    },
+    page<Document>(
+      "id",
+      "name",
+      "display_status",
+      "word_count",
+      "hit_count",
+      time("created", "created_at"),
+      more,
+      "indexing_status",
+      "error",
+      "doc_form",
+      "tokens",
+      ["size", (document) => document.data_source_detail_dict?.upload_file?.size],
+      "data_source_type",
+      "created_from",
+      "position",
+    ),
   ),
   examples: [
     "kb doc list Handbook",
@@ -230,31 +253,43 @@ export const show = operation({
       server: "all",
     }),
   },
-  returns: record<DocumentDetail>(
-    "id",
-    "name",
-    "display_status",
-    "error",
-    "doc_form",
-    "doc_language",
-    "segment_count",
-    "average_segment_length",
-    "tokens",
-    "hit_count",
-    "doc_metadata",
-    time("created", "created_at"),
-    time("updated", "updated_at"),
-    time("completed", "completed_at"),
-    more,
-    "indexing_status",
-    "enabled",
-    "archived",
-    "position",
-    "created_from",
-    "data_source_type",
-    "data_source_info",
-    "document_process_rule",
-    "indexing_latency",
+  returns: reading(
+    {
+      id: "id",
+      "name?": "text",
+      "indexing_status?": "id",
+      "error?": "text",
+      "segment_count?": "number",
+      "data_source_info?": { "upload_file?": { size: "number" } },
+      "document_process_rule?": { "mode?": "text" },
+      "doc_metadata?": [{ id: "text", name: "text", "value?": "scalar" }],
+    },
+    record<DocumentDetail>(
+      "id",
+      "name",
+      "display_status",
+      "error",
+      "doc_form",
+      "doc_language",
+      "segment_count",
+      "average_segment_length",
+      "tokens",
+      "hit_count",
+      "doc_metadata",
+      time("created", "created_at"),
+      time("updated", "updated_at"),
+      time("completed", "completed_at"),
+      more,
+      "indexing_status",
+      "enabled",
+      "archived",
+      "position",
+      "created_from",
+      "data_source_type",
+      "data_source_info",
+      "document_process_rule",
+      "indexing_latency",
+    ),
   ),
   examples: [
     "kb doc show Handbook welcome.md",
@@ -446,7 +481,7 @@ const statusChange = {
   key: "dataset",
   route: "PATCH /datasets/{dataset_id}/documents/status/{action}",
   params: { dataset_id, document_ids },
-  returns: record<{ readonly result: "success" }>("result"),
+  returns: success,
 } as const;
 
 export const enable = operation({
@@ -500,21 +535,30 @@ export const indexingStatus = operation({
     dataset_id,
     batch: path.text("Batch, from the answer that added or changed a document"),
   },
-  returns: rows<IndexingStatus>(
-    "data",
-    "id",
-    "indexing_status",
-    "completed_segments",
-    "total_segments",
-    "error",
-    time("completed", "completed_at"),
-    more,
-    time("started", "processing_started_at"),
-    time("parsed", "parsing_completed_at"),
-    time("cleaned", "cleaning_completed_at"),
-    time("split", "splitting_completed_at"),
-    time("paused", "paused_at"),
-    time("stopped", "stopped_at"),
+  returns: reading(
+    {
+      id: "id",
+      indexing_status: "id",
+      "error?": "text",
+      completed_segments: "number",
+      total_segments: "number",
+    },
+    rows<IndexingStatus>(
+      "data",
+      "id",
+      "indexing_status",
+      "completed_segments",
+      "total_segments",
+      "error",
+      time("completed", "completed_at"),
+      more,
+      time("started", "processing_started_at"),
+      time("parsed", "parsing_completed_at"),
+      time("cleaned", "cleaning_completed_at"),
+      time("split", "splitting_completed_at"),
+      time("paused", "paused_at"),
+      time("stopped", "stopped_at"),
+    ),
   ),
   examples: [
     "kb doc status Handbook $BATCH",

@@ -1,4 +1,4 @@
-import { body, more, operation, path, record, time } from "./operation.ts";
+import { body, joined, more, operation, path, reading, record, time, worded } from "./operation.ts";
 import { required, userInBody } from "./shared.ts";
 
 /** A field that a person fills in while a run waits. */
@@ -53,16 +53,40 @@ export const show = operation({
   key: "app",
   route: "GET /form/human_input/{form_token}",
   params: { form_token },
-  returns: record<HumanInputForm>(
-    "form_content",
-    [
-      "inputs",
-      ({ inputs }) => inputs.map((i) => `${i.output_variable_name} (${i.type})`).join(", "),
-    ],
-    ["actions", ({ user_actions }) => user_actions.map((a) => `${a.id} (${a.title})`).join(", ")],
-    time("expires", "expiration_time"),
-    more,
-    "resolved_default_values",
+  returns: reading(
+    {
+      form_content: "text",
+      inputs: [
+        {
+          type: "text",
+          output_variable_name: "id",
+          "option_source?": { value: ["text"] },
+          "allowed_file_types?": ["text"],
+          "allowed_file_extensions?": ["text"],
+          "allowed_file_upload_methods?": ["text"],
+          "number_limits?": "number",
+        },
+      ],
+      user_actions: [{ id: "id", title: "text" }],
+      resolved_default_values: {},
+      "expiration_time?": "time",
+    },
+    record<HumanInputForm>(
+      "form_content",
+      [
+        "inputs",
+        ({ inputs }) =>
+          joined(inputs.map((i) => `${worded(i.output_variable_name)} (${worded(i.type)})`)),
+      ],
+      [
+        "actions",
+        ({ user_actions }) =>
+          joined(user_actions.map((a) => `${worded(a.id)} (${worded(a.title)})`)),
+      ],
+      time("expires", "expiration_time"),
+      more,
+      "resolved_default_values",
+    ),
   ),
   since: "1.14.0",
   examples: [

@@ -1,6 +1,7 @@
 import type { Attachment, ChildChunk, Chunk } from "./chunks.ts";
 import {
   body,
+  joined,
   list as rows,
   more,
   named,
@@ -8,6 +9,7 @@ import {
   operation,
   page,
   query,
+  reading,
   record,
   time,
 } from "./operation.ts";
@@ -50,19 +52,19 @@ export interface SearchSettings {
 
 /**
  * A knowledge base; times are Unix seconds, optional fields depend on the server's version or on
- * the call. Objects about icons, summaries and external knowledge hold nulls when unset (server §6.3).
+ * the call, or are not needed by all who read one. Objects about icons, summaries and external knowledge hold nulls when unset (server §6.3).
  */
 export interface KnowledgeBase {
   readonly id: string;
   readonly name: string;
   readonly description: string | null;
   readonly provider: string;
-  readonly permission: (typeof permissions)[number];
+  readonly permission?: (typeof permissions)[number];
   readonly data_source_type: string | null;
   /** Null until it is chosen, with the first document at the latest. */
   readonly indexing_technique: (typeof techniques)[number] | null;
   readonly app_count: number;
-  readonly document_count: number;
+  readonly document_count?: number;
   readonly word_count: number;
   readonly created_by: string;
   readonly author_name?: string | null;
@@ -73,14 +75,14 @@ export interface KnowledgeBase {
   readonly embedding_model_provider: string | null;
   /** Null in the answers of create and update. */
   readonly embedding_available: boolean | null;
-  readonly retrieval_model_dict: SearchSettings;
+  readonly retrieval_model_dict?: SearchSettings;
   readonly summary_index_setting?: {
     readonly enable: boolean | null;
     readonly model_name: string | null;
     readonly model_provider_name: string | null;
     readonly summary_prompt: string | null;
   };
-  readonly tags: readonly {
+  readonly tags?: readonly {
     readonly id: string;
     readonly name: string;
     readonly type: string;
@@ -146,10 +148,7 @@ export interface SearchRecord {
   readonly summary?: string | null;
 }
 
-const tagNames: Column<KnowledgeBase> = [
-  "tags",
-  (kb) => kb.tags.map(({ name }) => name).join(", "),
-];
+const tagNames: Column<KnowledgeBase> = ["tags", (kb) => joined(kb.tags?.map(({ name }) => name))];
 
 const sheet = record<KnowledgeBase>(
   "id",
@@ -268,7 +267,22 @@ export const show = operation({
   key: "dataset",
   route: "GET /datasets/{dataset_id}",
   params: { dataset_id },
-  returns: sheet,
+  returns: reading(
+    {
+      id: "id",
+      name: "text",
+      "description?": "text",
+      "permission?": "text",
+      "indexing_technique?": "text",
+      "doc_form?": "text",
+      "embedding_model?": "text",
+      "embedding_model_provider?": "text",
+      "document_count?": "number",
+      "retrieval_model_dict?": { search_method: "text", top_k: "number" },
+      "tags?": [{ id: "id", name: "text" }],
+    },
+    sheet,
+  ),
   examples: ["kb show Handbook", "kb show Handbook --jq .retrieval_model_dict"],
 });
 
@@ -347,18 +361,29 @@ export const search = operation({
       shape: { kind: "object" },
     }),
   },
-  returns: named(
-    "segment.id",
-    rows<SearchRecord>(
-      "records",
-      "score",
-      ["document", ({ segment }) => segment.document?.name],
-      ["content", ({ segment }) => segment.content],
-      more,
-      ["chunk", ({ segment }) => segment.id],
-      ["position", ({ segment }) => segment.position],
-      ["answer", ({ segment }) => segment.answer],
-      ["keywords", ({ segment }) => segment.keywords?.join(", ")],
+  returns: reading(
+    {
+      score: "number",
+      segment: {
+        content: "text",
+        "answer?": "text",
+        "document?": { id: "id", name: "text" },
+      },
+      child_chunks: [{ content: "text" }],
+    },
+    named(
+      "segment.id",
+      rows<SearchRecord>(
+        "records",
+        "score",
+        ["document", ({ segment }) => segment.document?.name],
+        ["content", ({ segment }) => segment.content],
+        more,
+        ["chunk", ({ segment }) => segment.id],
+        ["position", ({ segment }) => segment.position],
+        ["answer", ({ segment }) => segment.answer],
+        ["keywords", ({ segment }) => joined(segment.keywords)],
+      ),
     ),
   ),
   retry: "safe",

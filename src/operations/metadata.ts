@@ -1,4 +1,14 @@
-import { body, list as rows, named, nothing, operation, path, record } from "./operation.ts";
+import {
+  body,
+  list as rows,
+  named,
+  nothing,
+  operation,
+  path,
+  reading,
+  record,
+  success,
+} from "./operation.ts";
 import { dataset_id, required } from "./shared.ts";
 
 const types = ["string", "number", "time"] as const;
@@ -16,7 +26,7 @@ export interface CountedMetadataField extends MetadataField {
 }
 
 const metadata_id = path.ref("field", "Metadata field, name or id", { exists: true });
-const success = record<{ readonly result: "success" }>("result");
+const fields = { id: "id", name: "text", type: "text" } as const;
 
 export const list = operation({
   id: "listMetadataFields",
@@ -25,7 +35,10 @@ export const list = operation({
   key: "dataset",
   route: "GET /datasets/{dataset_id}/metadata",
   params: { dataset_id },
-  returns: rows<CountedMetadataField>("doc_metadata", "id", "name", "type", "count"),
+  returns: reading(
+    fields,
+    rows<CountedMetadataField>("doc_metadata", "id", "name", "type", "count"),
+  ),
   examples: ["kb metadata list Handbook", "kb metadata list Handbook --jq '.[].name'"],
 });
 
@@ -36,10 +49,13 @@ export const overview = operation({
   key: "dataset",
   route: "GET /datasets/{dataset_id}/metadata",
   params: { dataset_id },
-  returns: record<{
-    readonly doc_metadata: readonly CountedMetadataField[];
-    readonly built_in_field_enabled: boolean;
-  }>("built_in_field_enabled", "doc_metadata"),
+  returns: reading(
+    { doc_metadata: [fields], built_in_field_enabled: "flag" },
+    record<{
+      readonly doc_metadata: readonly CountedMetadataField[];
+      readonly built_in_field_enabled: boolean;
+    }>("built_in_field_enabled", "doc_metadata"),
+  ),
 });
 
 export const create = operation({

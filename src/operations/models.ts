@@ -1,4 +1,4 @@
-import { list as rows, more, named, operation, path } from "./operation.ts";
+import { joined, list as rows, more, named, operation, path, reading } from "./operation.ts";
 
 const types = ["text-embedding", "rerank", "llm", "tts", "speech2text", "moderation"] as const;
 
@@ -39,15 +39,18 @@ export const list = operation({
   key: "dataset",
   route: "GET /workspaces/current/models/model-types/{model_type}",
   params: { model_type: path.choice(types, "What the models do", { word: "type" }) },
-  returns: named(
-    "provider",
-    rows<ModelProvider>(
-      "data",
+  returns: reading(
+    { provider: "text", models: [{ model: "text" }] },
+    named(
       "provider",
-      ["models", ({ models }) => models.map(({ model }) => model).join(", ")],
-      "status",
-      more,
-      ["label", ({ label }) => label.en_US],
+      rows<ModelProvider>(
+        "data",
+        "provider",
+        ["models", ({ models }) => joined(models.map(({ model }) => model))],
+        "status",
+        more,
+        ["label", ({ label }) => label.en_US],
+      ),
     ),
   ),
   examples: ["kb model list text-embedding", "kb model list rerank -o json"],

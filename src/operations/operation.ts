@@ -186,6 +186,18 @@ export const local = at("local");
 /** A column of a table: a path into the row (`data_source_info.size`), or a label and a cell. */
 export type Column<T = never> = string | readonly [label: string, cell: (row: T) => unknown];
 
+/** Anything a server may send as words: a text as it is, nothing for nothing, all else as JSON. */
+export const worded = (value: unknown): string =>
+  typeof value === "string"
+    ? value
+    : value === undefined || value === null
+      ? ""
+      : (JSON.stringify(value) ?? "");
+
+/** The items of a list as words, one after the other; `undefined` where there is no list. */
+export const joined = (list: unknown, separator = ", "): string | undefined =>
+  Array.isArray(list) ? list.map(worded).join(separator) : undefined;
+
 /** Stands between columns: those after it are shown with `-o wide` only. */
 export const more = "…";
 
@@ -197,11 +209,49 @@ export const time = <K extends string>(label: string, field: K) =>
       typeof row[field] === "number" ? new Date(row[field] * 1000) : null,
   ] as const;
 
+/**
+ * What those who act on an answer rely on: fields and their types; further fields pass. A name with
+ * `?` may be null or absent, `=` stands before the only text allowed, and a list has one entry for
+ * all of its items. Numbers are finite, a time is one that can be shown, an id is not empty, and a
+ * scalar is a text, a number, true or false.
+ */
+export type Reads =
+  | "text"
+  | "id"
+  | "number"
+  | "time"
+  | "flag"
+  | "scalar"
+  | `=${string}`
+  | readonly [Reads]
+  | { readonly [field: string]: Reads };
+
+/** `Reads` that fit the type: what it allows to be null or absent has a `?`. */
+type ReadsOf<T> = T extends string
+  ? "text" | "id" | "scalar" | `=${T}`
+  : T extends number
+    ? "number" | "time" | "scalar"
+    : T extends boolean
+      ? "flag" | "scalar"
+      : T extends readonly (infer E)[]
+        ? readonly [ReadsOf<E>]
+        : {
+            readonly [
+              K in keyof T & string as null extends T[K]
+                ? `${K}?`
+                : undefined extends T[K]
+                  ? `${K}?`
+                  : K
+            ]?: ReadsOf<NonNullable<T[K]>>;
+          };
+
 /** How an answer is laid out for people, and where its id is. */
 interface Layout<T> {
   readonly columns: readonly Column<T>[];
   /** Path of what `-o name` prints; `id` when absent. */
   readonly name?: string;
+  /** What each row, or the record, must hold for tasks, and after a write. */
+  readonly reads?: Reads;
 }
 
 /**
@@ -266,6 +316,18 @@ export const cursor = <T>(after: string, ...columns: Column<T>[]): Typed<Kind<"c
 
 /** The same answer with another path for `-o name`. */
 export const named = <R>(path: string, returns: R): R => ({ ...returns, name: path });
+
+/** The same answer with what those who act on it rely on. */
+export const reading = <R extends Returns<never>>(reads: ReadsOf<Row<R>>, returns: R): R => ({
+  ...returns,
+  reads,
+});
+
+/** The answer to a write that says nothing else. */
+export const success: Typed<Kind<"record">, { readonly result: "success" }> = {
+  ...record<{ readonly result: "success" }>("result"),
+  reads: { result: "=success" },
+};
 
 export const events = { kind: "events" } as const;
 export const someEvents = { kind: "events", some: true } as const;

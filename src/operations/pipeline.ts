@@ -1,6 +1,7 @@
 import {
   body,
   events,
+  joined,
   list as rows,
   more,
   named,
@@ -70,7 +71,7 @@ export const plugins = operation({
       "provider_name",
       more,
       "plugin_id",
-      ["credentials", ({ credentials }) => credentials.map(({ name }) => name).join(", ")],
+      ["credentials", ({ credentials }) => joined(credentials.map(({ name }) => name))],
     ),
   ),
   since: "1.13.0",

@@ -1,4 +1,4 @@
-import { body, list as rows, more, nothing, operation, record } from "./operation.ts";
+import { body, list as rows, more, nothing, operation, reading, record } from "./operation.ts";
 import { dataset_id, required } from "./shared.ts";
 
 /** A tag of knowledge bases; `binding_count` comes as text, from some servers as a number. */
@@ -19,7 +19,10 @@ export const list = operation({
   key: "dataset",
   route: "GET /datasets/tags",
   params: {},
-  returns: rows<Tag>("", "id", "name", "binding_count", more, "type"),
+  returns: reading(
+    { id: "id", name: "text" },
+    rows<Tag>("", "id", "name", "binding_count", more, "type"),
+  ),
   examples: ["kb tag list", `kb tag list --jq '.[] | select(.binding_count == "0") | .name'`],
 });
 

@@ -2,13 +2,16 @@ import type { FormAction, FormInput } from "./forms.ts";
 import {
   body,
   events as stream,
+  joined,
   more,
   named,
   operation,
   page,
   path,
   query,
+  reading,
   record,
+  success,
   time,
 } from "./operation.ts";
 import { required, userInBody, userInQuery, workflow_run_id } from "./shared.ts";
@@ -178,22 +181,25 @@ const streaming = {
 
 const blocking = {
   fixed: { response_mode: "blocking" },
-  returns: named(
-    "workflow_run_id",
-    record<BlockingRun>(
-      ["run", (answer) => answer.workflow_run_id],
-      ["status", ({ data }) => data.status],
-      ["outputs", ({ data }) => data.outputs],
-      ["error", ({ data }) => data.error],
-      ["started", ({ data }) => dateOf(data.created_at)],
-      ["elapsed", ({ data }) => data.elapsed_time],
-      ["tokens", ({ data }) => data.total_tokens],
-      ["steps", ({ data }) => data.total_steps],
-      more,
-      ["finished", ({ data }) => dateOf(data.finished_at)],
-      "task_id",
-      ["workflow_id", ({ data }) => data.workflow_id],
-      ["paused_nodes", ({ data }) => data.paused_nodes?.join(", ")],
+  returns: reading(
+    { workflow_run_id: "id", data: { status: "text", "error?": "text" } },
+    named(
+      "workflow_run_id",
+      record<BlockingRun>(
+        ["run", (answer) => answer.workflow_run_id],
+        ["status", ({ data }) => data.status],
+        ["outputs", ({ data }) => data.outputs],
+        ["error", ({ data }) => data.error],
+        ["started", ({ data }) => dateOf(data.created_at)],
+        ["elapsed", ({ data }) => data.elapsed_time],
+        ["tokens", ({ data }) => data.total_tokens],
+        ["steps", ({ data }) => data.total_steps],
+        more,
+        ["finished", ({ data }) => dateOf(data.finished_at)],
+        "task_id",
+        ["workflow_id", ({ data }) => data.workflow_id],
+        ["paused_nodes", ({ data }) => joined(data.paused_nodes)],
+      ),
     ),
   ),
   idle: 1260,
@@ -229,20 +235,23 @@ export const show = operation({
   key: "app",
   route: "GET /workflows/run/{workflow_run_id}",
   params: { workflow_run_id },
-  returns: record<WorkflowRun>(
-    "id",
-    "status",
-    ["inputs", (run) => parsed(run.inputs)],
-    "outputs",
-    "error",
-    time("started", "created_at"),
-    time("finished", "finished_at"),
-    // Of the last segment only where the run was resumed; the times above span all (server §13).
-    "elapsed_time",
-    "total_tokens",
-    "total_steps",
-    more,
-    "workflow_id",
+  returns: reading(
+    { status: "text", "error?": "text", "inputs?": "text" },
+    record<WorkflowRun>(
+      "id",
+      "status",
+      ["inputs", (run) => parsed(run.inputs)],
+      "outputs",
+      "error",
+      time("started", "created_at"),
+      time("finished", "finished_at"),
+      // Of the last segment only where the run was resumed; the times above span all (server §13).
+      "elapsed_time",
+      "total_tokens",
+      "total_steps",
+      more,
+      "workflow_id",
+    ),
   ),
 });
 
@@ -256,7 +265,7 @@ export const stop = operation({
     user: userInBody,
   },
   // Success for any task, stopped or not: only the run's detail tells (server §13).
-  returns: record<{ readonly result: "success" }>("result"),
+  returns: success,
   retry: "idempotent",
 });
 
@@ -302,24 +311,44 @@ export const logs = operation({
       flag: "account",
     }),
   },
-  returns: named(
-    "workflow_run.id",
-    page<WorkflowLog>(
-      ["run", (log) => log.workflow_run?.id],
-      ["status", (log) => log.workflow_run?.status],
-      ["started", (log) => dateOf(log.workflow_run?.created_at)],
-      ["elapsed", (log) => log.workflow_run?.elapsed_time],
-      ["tokens", (log) => log.workflow_run?.total_tokens],
-      ["steps", (log) => log.workflow_run?.total_steps],
-      ["by", (log) => log.created_by_end_user?.session_id ?? log.created_by_account?.email],
-      more,
-      ["error", (log) => log.workflow_run?.error],
-      ["exceptions", (log) => log.workflow_run?.exceptions_count],
-      ["finished", (log) => dateOf(log.workflow_run?.finished_at)],
-      ["version", (log) => log.workflow_run?.version],
-      ["triggered_from", (log) => log.workflow_run?.triggered_from],
-      "created_from",
-      ["log", (log) => log.id],
+  returns: reading(
+    {
+      id: "id",
+      created_at: "time",
+      "workflow_run?": {
+        id: "id",
+        "status?": "text",
+        "error?": "text",
+        "version?": "text",
+        "elapsed_time?": "number",
+        "total_tokens?": "number",
+        "total_steps?": "number",
+        "created_at?": "time",
+        "finished_at?": "time",
+        "exceptions_count?": "number",
+      },
+      "created_by_account?": { email: "text" },
+      "created_by_end_user?": { session_id: "text" },
+    },
+    named(
+      "workflow_run.id",
+      page<WorkflowLog>(
+        ["run", (log) => log.workflow_run?.id],
+        ["status", (log) => log.workflow_run?.status],
+        ["started", (log) => dateOf(log.workflow_run?.created_at)],
+        ["elapsed", (log) => log.workflow_run?.elapsed_time],
+        ["tokens", (log) => log.workflow_run?.total_tokens],
+        ["steps", (log) => log.workflow_run?.total_steps],
+        ["by", (log) => log.created_by_end_user?.session_id ?? log.created_by_account?.email],
+        more,
+        ["error", (log) => log.workflow_run?.error],
+        ["exceptions", (log) => log.workflow_run?.exceptions_count],
+        ["finished", (log) => dateOf(log.workflow_run?.finished_at)],
+        ["version", (log) => log.workflow_run?.version],
+        ["triggered_from", (log) => log.workflow_run?.triggered_from],
+        "created_from",
+        ["log", (log) => log.id],
+      ),
     ),
   ),
 });

@@ -1,0 +1,42 @@
+/** Some of the damaged answers of test/long/mutated-answers.test.ts, and those that once were told falsely. */
+import { afterAll, expect, test } from "vitest";
+import { seeded } from "./following.ts";
+import { complaints, played, trialsOf } from "./mutated-answers.ts";
+import type { Scene } from "./mutated-answers.ts";
+import { recordedScenes, sandboxScenes } from "./mutated-scenes.ts";
+
+const seed = Number(process.env["MUTATION_SEED"] ?? 20_261_121);
+const random = seeded(seed);
+let tried = 0;
+afterAll(() => console.info(`${tried} damaged answers tried (seed ${seed})`));
+
+/** So many of them, chosen by chance. */
+const chosen = <T>(all: readonly T[], count: number): T[] =>
+  all
+    .map((each) => ({ each, order: random() }))
+    .sort((a, b) => a.order - b.order)
+    .slice(0, count)
+    .map(({ each }) => each);
+
+async function holds(scenes: readonly Scene[], each: number): Promise<void> {
+  const found: string[] = [];
+  for (const scene of scenes) {
+    const usual = await played(scene);
+    for (const trial of chosen(trialsOf(scene), each)) {
+      const { path, how } = trial.mutation;
+      for (const complaint of await complaints(scene, usual, trial))
+        found.push(`${scene.name}: ${path.join(".")} is ${how}: ${complaint}`);
+      tried++;
+    }
+  }
+  expect(found).toEqual([]);
+}
+
+test("recorded answers with one damaged field are told truly", () =>
+  holds(chosen(recordedScenes(undefined), 25), 3));
+
+const tasks =
+  /verify \.|doc wait H|eval .*json$|export .*chunks|sync .*-y|import|metadata set .*-o|^wf run --(blocking|input query=hello --record|each)|wait RUN|logs --all$|stats .*d$|form submit/;
+
+test("tasks that read one damaged field tell it truly", async () =>
+  holds(await sandboxScenes(tasks), 6));

@@ -1,0 +1,218 @@
+/** Command lines against answers of a server in which one field is damaged. */
+import { mkdir, rm } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { afterAll } from "vitest";
+import { exitCodes } from "../src/errors.ts";
+import { damaged, mutationsOf } from "./mutations.ts";
+import type { Mutation } from "./mutations.ts";
+import { cli, temporaryFolder } from "./support.ts";
+import type { Ran, World } from "./support.ts";
+
+/** What a server answered to one request. */
+export interface Answered {
+  /** Method and path with query. */
+  readonly request: string;
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer;
+}
+
+/** A command line and what it was answered. */
+export interface Scene {
+  readonly name: string;
+  /** `out`: a folder for what it writes. */
+  readonly argv: (out: string) => readonly string[];
+  readonly answers: readonly Answered[];
+  readonly world?: World;
+  /** Answers to requests that are none of them. */
+  readonly besides?: (request: string) => Answered | undefined;
+  /** Paths of what must never end with 0 when it is no text any more. */
+  readonly vital?: readonly string[];
+}
+
+/** One damage in one answer of a scene; of an event stream, in one of its events. */
+export interface Trial {
+  readonly answer: number;
+  readonly event?: number;
+  readonly mutation: Mutation;
+}
+
+/** Every damage of every answer of a scene. */
+export function trialsOf(scene: Scene): Trial[] {
+  return scene.answers.flatMap((answered, answer) => {
+    const mutable = valuesIn(answered);
+    return mutable.flatMap(({ value, event }) =>
+      mutationsOf(value).map((mutation) => ({
+        answer,
+        ...(event !== undefined && { event }),
+        mutation,
+      })),
+    );
+  });
+}
+
+interface Part {
+  readonly value: unknown;
+  readonly event?: number;
+}
+
+/** The JSON of an answer; of an event stream the first and the last event of each kind. */
+function valuesIn({ headers, body }: Answered): Part[] {
+  const text = body.toString();
+  if (headers["content-type"]?.includes("event-stream")) {
+    const events = eventsOf(text);
+    const kinds = events.map(({ event }) => event);
+    return events
+      .map(({ value, event }, at) => ({ value, event: at, kind: event }))
+      .filter(
+        ({ event, kind }) => kinds.indexOf(kind) === event || kinds.lastIndexOf(kind) === event,
+      )
+      .map(({ value, event }) => ({ value, event }));
+  }
+  try {
+    return [{ value: JSON.parse(text) as unknown }];
+  } catch {
+    return [];
+  }
+}
+
+const eventsOf = (text: string): { value: unknown; event: unknown }[] =>
+  [...text.matchAll(/^data: (.*)$/gm)].map(([, data = ""]) => {
+    const value = JSON.parse(data) as { event?: unknown }; // recorded events are objects
+    return { value, event: value.event };
+  });
+
+function damagedBody({ body }: Answered, { event, mutation }: Trial): Buffer {
+  const text = body.toString();
+  if (event === undefined) return Buffer.from(damaged(JSON.parse(text), mutation));
+  let at = 0;
+  return Buffer.from(
+    text.replace(/^data: (.*)$/gm, (line, data: string) =>
+      at++ === event ? `data: ${damaged(JSON.parse(data), mutation)}` : line,
+    ),
+  );
+}
+
+let playing: { readonly scene: Scene; readonly trial: Trial | undefined; sent: string[] };
+
+const server = createServer((request, response) => {
+  request.resume().on("end", () => {
+    const { scene, trial, sent } = playing;
+    const asked = `${request.method} ${request.url}`;
+    const before = sent.filter((each) => each === asked).length;
+    sent.push(asked);
+    if (sent.length > mostFor(scene)) return void request.socket.destroy();
+    const found = answerFor(scene, asked, before);
+    const answered = scene.answers[found] ?? scene.besides?.(asked);
+    if (!answered) {
+      response.writeHead(404, { "content-type": "application/json" });
+      return response.end('{"code":"not_found","message":"Not here.","status":404}');
+    }
+    const body = trial?.answer === found ? damagedBody(answered, trial) : answered.body;
+    response.writeHead(answered.status, { ...answered.headers, "content-length": body.length });
+    return response.end(body);
+  });
+});
+await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+afterAll(() => void server.close());
+const { port } = server.address() as AddressInfo; // a TCP server has no other kind
+
+const mostFor = (scene: Scene): number => 20 * scene.answers.length + 1100;
+
+/** The n-th answer to this request, else its last; else one to the same path. */
+function answerFor({ answers }: Scene, asked: string, before: number): number {
+  const path = (request: string) => request.replace(/\?.*/, "");
+  const at = (fits: (request: string) => boolean) =>
+    answers.flatMap(({ request }, index) => (fits(request) ? [index] : []));
+  const same = at((request) => request === asked);
+  const found = same.length > 0 ? same : at((request) => path(request) === path(asked));
+  return found[Math.min(before, found.length - 1)] ?? -1;
+}
+
+const root = await temporaryFolder();
+let runs = 0;
+
+/** A line that was run. */
+export interface Played {
+  readonly ran: Ran;
+  /** Requests as they came. */
+  readonly sent: readonly string[];
+  readonly hung: boolean;
+}
+
+/** Runs the line of a scene with one damage, or none. */
+export async function played(scene: Scene, trial?: Trial): Promise<Played> {
+  const folder = join(root, String(runs++));
+  await mkdir(folder);
+  playing = { scene, trial, sent: [] };
+  const signal = AbortSignal.timeout(20_000);
+  let slept = 0;
+  const ran = await cli(scene.argv(join(folder, "out")), {
+    folder: join(folder, "home"),
+    signal,
+    now: () => new Date(Date.now() + slept),
+    around: (host) => ({
+      ...host,
+      sleep: (ms, until) => host.sleep(ms, until).then(() => void (slept += ms)),
+    }),
+    ...scene.world,
+    env: {
+      KB_BASE_URL: `http://127.0.0.1:${port}/v1`,
+      KB_KEY: "dataset-x",
+      KB_APP_KEY: "app-x",
+      KB_RETRIES: "0",
+      KB_KEEP_ERRORS: "0",
+      ...scene.world?.env,
+    },
+  });
+  await rm(folder, { recursive: true, force: true });
+  return { ran, sent: playing.sent, hung: signal.aborted };
+}
+
+const codes: readonly number[] = Object.values(exitCodes).map(([code]) => code);
+const writes = (sent: readonly string[]) => sent.filter((each) => !each.startsWith("GET "));
+
+/** What is wrong with how a line ended that read a damaged answer, in words. */
+export async function complaints(scene: Scene, usual: Played, trial: Trial): Promise<string[]> {
+  const { ran, sent, hung } = await played(scene, trial);
+  const found = wrong(scene, usual.ran.exit, trial, ran);
+  if (hung || sent.length > mostFor(scene)) found.push("it does not end");
+  const known = writes(usual.sent);
+  for (const each of new Set(writes(sent))) {
+    const times = (list: readonly string[]) => list.filter((other) => other === each).length;
+    if (times(writes(sent)) > Math.max(times(known), 1)) found.push(`sent too often: ${each}`);
+    // A text is an id as good as another.
+    const strange = each.startsWith("DELETE ") && !known.includes(each);
+    if (strange && trial.mutation.how !== "a text") found.push(`nobody wanted ${each}`);
+  }
+  return found;
+}
+
+function wrong(
+  { vital = [] }: Scene,
+  usual: number,
+  { mutation }: Trial,
+  { exit, out, err }: Ran,
+): string[] {
+  const found: string[] = [];
+  const text = `${out}\n${err}`;
+  if (!codes.includes(exit)) found.push(`there is no exit code ${exit}`);
+  if (/a bug of ours|internal error|^ +at /m.test(err)) found.push("it speaks of a bug");
+  const nonsense = /\bundefined\b|\[object |\bNaN\b|Invalid Date/.exec(text);
+  if (nonsense) found.push(`it says ${nonsense[0]}`);
+  if (exit !== 0 && exit !== usual && err === "") found.push("it says nothing");
+  if (exit !== 0 && /"error":\{"code"/.test(err)) {
+    try {
+      JSON.parse(err.trim().split("\n").at(-1) ?? "");
+    } catch {
+      found.push("its error is no JSON");
+    }
+  }
+  const lost = vital.some((path) => path.startsWith(mutation.path.join(".")));
+  if (exit === 0 && usual === 0 && lost && mutation.how !== "a text") {
+    found.push("it claims success");
+  }
+  return found;
+}
