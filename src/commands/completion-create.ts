@@ -1,4 +1,5 @@
 import { isObject } from "../json.ts";
+import { needed } from "../api/reads.ts";
 import * as apps from "../operations/apps.ts";
 import * as completions from "../operations/completions.ts";
 import { answerEvents, blockingFailure } from "./answer-events.ts";
@@ -43,6 +44,6 @@ async function inputsOf(
   const inputs = isObject(given) ? given : {};
   if (query === undefined || "query" in inputs) return inputs;
   const { user_input_form: form } = await context.call(apps.parameters, {});
-  const fields = form.flatMap((field) => Object.values(field));
+  const fields = needed(form, "user_input_form").flatMap((field) => Object.values(field));
   return fields.some(({ variable }) => variable === "query") ? { ...inputs, query } : inputs;
 }

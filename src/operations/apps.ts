@@ -52,7 +52,7 @@ export interface AppParameters {
   readonly more_like_this: Switch;
   readonly sensitive_word_avoidance: Switch;
   /** Each entry holds one field under the name of its control: `{"text-input": {…}}`. */
-  readonly user_input_form: readonly Readonly<Record<string, InputField>>[];
+  readonly user_input_form?: readonly Readonly<Record<string, InputField>>[];
   readonly file_upload: {
     readonly enabled?: boolean;
     readonly number_limits?: number;
@@ -112,7 +112,7 @@ export interface EndUser {
 const inputsOf = ({ user_input_form }: AppParameters) =>
   joined(
     user_input_form
-      .flatMap((entry) => Object.entries(entry))
+      ?.flatMap((entry) => Object.entries(entry))
       .map(
         ([control, { variable, required }]) =>
           `${worded(variable)} (${control}${required === true ? ", required" : ""})`,
@@ -158,7 +158,7 @@ export const parameters = operation({
   route: "GET /parameters",
   params: {},
   returns: reading(
-    { user_input_form: [{}] },
+    { "user_input_form?": [{}] },
     record<AppParameters>(
       ["inputs", inputsOf],
       "opening_statement",
