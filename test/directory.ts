@@ -20,7 +20,7 @@ interface Listed {
   readonly id: string;
   readonly name: string;
   readonly indexing_status: string;
-  readonly doc_metadata: readonly { readonly name: string; readonly value: unknown }[];
+  readonly doc_metadata: readonly { readonly name: string; readonly value: unknown }[] | null;
 }
 
 /** Documents of a knowledge base by name with their content, asked for without our programs. */
@@ -47,9 +47,9 @@ export async function contentsOf(
     let index = 0;
     const zip = new Uint8Array(await answer.arrayBuffer());
     for await (const bytes of filesIn(one(zip))) {
-      const { name = "", doc_metadata = [] } = some[index++] ?? {};
+      const { name = "", doc_metadata } = some[index++] ?? {};
       expect(found.has(name), `two documents are called ${name}`).toBe(false);
-      const hash = doc_metadata.find((each) => each.name === "kb_hash")?.value;
+      const hash = doc_metadata?.find((each) => each.name === "kb_hash")?.value;
       found.set(name, { text: new TextDecoder().decode(bytes), hash });
     }
   }

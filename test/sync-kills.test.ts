@@ -1,6 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { parseFault } from "../src/sandbox/faults.ts";
 import { contentsOf, write } from "./directory.ts";
 import { testSandbox } from "./sandbox.ts";
 import { temporaryFolder } from "./support.ts";
@@ -9,8 +10,15 @@ import { killed, sharded, start } from "./sync-kills.ts";
 const server = await testSandbox({ speed: 50 });
 const home = await temporaryFolder();
 
-test("a sync that is killed again and again ends with the directory", { timeout: 60_000 }, () =>
-  killed(server, home, 1, 4),
+test(
+  "a sync that is killed again and again ends with the directory",
+  { timeout: 60_000 },
+  async () => {
+    // As servers have it whose lists say null for a document without values.
+    server.sandbox.setFaults([parseFault("* * plain-metadata")]);
+    await killed(server, home, 1, 4);
+    server.sandbox.setFaults([]);
+  },
 );
 
 test("three shards, one of them killed", { timeout: 60_000 }, () => sharded(server, home, 3, 40));
@@ -45,7 +53,8 @@ test("a directory that is watched is synced after each change, until Ctrl-C", as
   await again;
   expect((await texts(kb))["a.md"]).toBe("two");
   child.kill("SIGINT");
-  expect((await ended).exit).toBe(130);
+  const { exit, err } = await ended;
+  expect([exit, err]).toEqual([130, expect.not.stringContaining("unknown")]);
 });
 
 test("--since looks only at what git calls changed, and ends as a whole sync does", async () => {

@@ -1,4 +1,5 @@
 import { test } from "vitest";
+import { parseFault } from "../../src/sandbox/faults.ts";
 import { testSandbox } from "../sandbox.ts";
 import { temporaryFolder } from "../support.ts";
 import { killed, sharded } from "../sync-kills.ts";
@@ -6,8 +7,10 @@ import { killed, sharded } from "../sync-kills.ts";
 const server = await testSandbox({ speed: 50 });
 const home = await temporaryFolder();
 
-test.each([1, 2, 3, 4, 5])("a sync killed twenty times (seed %d)", { timeout: 600_000 }, (seed) =>
-  killed(server, home, 100 + seed, 20),
-);
+test.each([1, 2, 3, 4, 5])("a sync killed twenty times (seed %d)", { timeout: 600_000 }, (seed) => {
+  // Lists of some servers have null for a document without values, and text for numbers.
+  server.sandbox.setFaults(seed % 2 === 1 ? [parseFault("* * plain-metadata")] : []);
+  return killed(server, home, 100 + seed, 20);
+});
 
 test("eight shards, one of them killed", { timeout: 600_000 }, () => sharded(server, home, 8, 400));

@@ -1,0 +1,77 @@
+import { readFile, readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { contentsOf, write } from "../directory.ts";
+import { testSandbox } from "../sandbox.ts";
+import { temporaryFolder } from "../support.ts";
+import { start } from "../sync-kills.ts";
+
+const server = await testSandbox({ speed: 50 });
+const home = await temporaryFolder();
+
+const tree = Object.fromEntries(
+  Array.from({ length: 60 }, (_, at) => [`${at % 5}/${at}.md`, `text ${at}`]),
+);
+
+/** Makes a knowledge base and gives its id. */
+const base = async (name: string) =>
+  (
+    await server.cli(["kb", "create", name, "--indexing-technique", "economy", "-o", "name"])
+  ).out.trim();
+
+/** Runs the same line in several processes at once. */
+const together = (count: number, argv: readonly string[]) =>
+  Promise.all(Array.from({ length: count }, () => start(server, home, argv).ended));
+
+const texts = async (kb: string) =>
+  Object.fromEntries(
+    [...(await contentsOf(server.sandbox.origin, kb))].map(([name, { text }]) => [name, text]),
+  );
+
+test.each([1, 2, 3])("four syncs of one directory at once (round %d)", async (round) => {
+  const dir = join(home, `sync ${round}`);
+  const kb = await base(`At once ${round}`);
+  await write(dir, tree);
+  await together(4, ["sync", kb, dir]);
+  const last = await start(server, home, ["sync", kb, dir]).ended;
+  expect(last.exit, last.err).toBe(0);
+  // contentsOf finds no name twice: no document was made a second time.
+  expect(await texts(kb)).toEqual(tree);
+  expect((await start(server, home, ["sync", kb, dir]).ended).err).toContain("60 unchanged");
+});
+
+test.each([1, 2, 3])("three exports into one directory at once (round %d)", async (round) => {
+  const kb = await base(`Exported ${round}`);
+  const dir = join(home, `docs ${round}`);
+  await write(dir, tree);
+  expect((await start(server, home, ["sync", kb, dir]).ended).exit).toBe(0);
+  const folder = join(home, `export ${round}`);
+  const ends = await together(3, ["export", kb, folder]);
+  expect(ends.some(({ exit }) => exit === 0)).toBe(true);
+  const last = await start(server, home, ["export", kb, folder]).ended;
+  expect(last.exit, last.err).toBe(0);
+  const verified = await start(server, home, ["verify", folder, kb]).ended;
+  expect(verified.exit, verified.err).toBe(0);
+  const { state } = JSON.parse(await readFile(join(folder, "manifest.json"), "utf8")) as {
+    state: { documents: { file: string }[] };
+  };
+  const all = await readdir(folder, { recursive: true });
+  const files = all.filter((path) => path.endsWith(".md")).sort();
+  expect(files).toEqual(state.documents.map(({ file }) => file).sort());
+});
+
+test.each([1, 2, 3])("three imports of one export at once (round %d)", async (round) => {
+  const kb = await base(`Source ${round}`);
+  const dir = join(home, `source ${round}`);
+  await write(dir, tree);
+  expect((await start(server, home, ["sync", kb, dir]).ended).exit).toBe(0);
+  const folder = join(home, `moved ${round}`);
+  expect((await start(server, home, ["export", kb, folder]).ended).exit).toBe(0);
+  const name = `Target ${round}`;
+  const ends = await together(3, ["import", folder, "--name", name]);
+  for (const { exit, err } of ends) expect([0, 5, 10], err).toContain(exit);
+  const again = await start(server, home, ["import", folder, "--into", name]).ended;
+  expect(again.exit, again.err).toBe(0);
+  const verified = await start(server, home, ["verify", folder, name]).ended;
+  expect(verified.exit, verified.err).toBe(0);
+});
