@@ -3,6 +3,7 @@ import { readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { parseFault } from "../src/sandbox/faults.ts";
+import { tampered } from "./manifests.ts";
 import { testSandbox } from "./sandbox.ts";
 import { temporaryFolder } from "./support.ts";
 
@@ -275,6 +276,14 @@ describe("a bundle that is not whole is refused before anything is sent", () => 
     expect(ran.exit).toBe(2);
     expect(ran.err).toContain("names a file outside of the folder");
   });
+});
+
+test("a manifest with a part taken away or replaced is refused, or read as what it says", async () => {
+  await filled();
+  await done("export", name, folder);
+  let seen = 0;
+  const some = await tampered(server, home, folder, () => seen++ % 53 === 0);
+  expect(some).toBeGreaterThan(15);
 });
 
 describe("a folder that holds something else is left alone", () => {

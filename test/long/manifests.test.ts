@@ -1,0 +1,28 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { tampered } from "../manifests.ts";
+import { testSandbox } from "../sandbox.ts";
+import { temporaryFolder } from "../support.ts";
+
+const server = await testSandbox({ speed: 200 });
+const home = await temporaryFolder();
+
+test("each part of a manifest taken away or replaced: refused, or read as what it says", async () => {
+  const kb = (...argv: readonly string[]) => server.cli(["kb", ...argv], { folder: home });
+  const done = async (...argv: readonly string[]) => {
+    const ran = await kb(...argv);
+    expect(ran.exit, `${argv.join(" ")}: ${ran.err}`).toBe(0);
+  };
+  await writeFile(join(home, "secret.txt"), "TOP SECRET");
+  await done("create", "Source", "--indexing-technique", "economy");
+  await done("doc", "add", "Source", "a.md", "--text", "one");
+  await done("doc", "add", "Source", "b.md", "--text", "two");
+  await done("doc", "wait", "Source");
+  await done("metadata", "create", "Source", "num", "--type", "number");
+  await done("metadata", "set", "Source", "a.md", "--set", "num=7");
+  await done("tag", "create", "people");
+  const folder = join(home, "exports", "export");
+  await done("export", "Source", folder, "--chunks");
+  expect(await tampered(server, home, folder, () => true)).toBeGreaterThan(800);
+});
