@@ -288,6 +288,15 @@ describe("verify tells", () => {
     }
   });
 
+  test("that chunks were edited, where the chunks are exported", async () => {
+    await texts(name, { "a.md": "one", "b.md": "two" });
+    const chunk = (await done("chunk", "list", name, "a.md", "-o", "name")).out.trim();
+    await done("chunk", "update", name, "a.md", chunk, "--content", "one, edited");
+    const ran = await done("export", name, folder, "--chunks");
+    expect(ran.err).toContain("a.md has chunks that were edited");
+    expect(ran.err).not.toContain("b.md has chunks");
+  });
+
   test("of a base whose name has slashes and quotes, by name: and without it", async () => {
     const odd = `Hand/Copy "x" 🦊 ${number}`;
     await done("create", odd, "--indexing-technique", "economy");
@@ -358,6 +367,24 @@ describe("hierarchical documents are cut into parents and children, however they
 });
 
 describe("a copy", () => {
+  test("keeps how documents are summarised; verify compares it", async () => {
+    const setting =
+      '{"enable":true,"model_name":"m","model_provider_name":"p","summary_prompt":"short"}';
+    const base = `${name} summed`;
+    await done(
+      "create",
+      base,
+      "--indexing-technique",
+      "economy",
+      "--summary-index-setting",
+      setting,
+    );
+    await done("copy", base, "--name", `${base} copy`);
+    await done("verify", base, `${base} copy`);
+    const differing = await kb("verify", base, name);
+    expect(differing.out).toContain("setting\tsummary_index_setting");
+  });
+
   test("whose name is taken is refused before anything is fetched, with a line that works", async () => {
     await texts(name, { "a.md": "one" });
     for (const flags of [[], ["--dry-run"]]) {

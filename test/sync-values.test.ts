@@ -182,6 +182,20 @@ describe.each([
       expect(ran.err).toContain(message);
     }
     expect(writes()).toEqual([]);
+    const folder = join(home, `export ${number} ${play.name}`);
+    await done("doc", "add", kb, "x.md", "--text", "x");
+    await done("doc", "wait", kb);
+    await done("metadata", "create", kb, "word", "--type", "string");
+    await done("metadata", "set", kb, "x.md", "--set", "word=many");
+    await done("export", kb, folder);
+    await done("create", `${kb} into`, "--indexing-technique", "economy");
+    await done("metadata", "create", `${kb} into`, "word", "--type", "number");
+    const from = server.seen.length;
+    const into = await run("import", folder, "--into", `${kb} into`);
+    expect(into.exit).toBe(2);
+    expect(into.err).toContain('manifest.json: x.md: word="many" is not a valid number');
+    expect(server.seen.slice(from).every(({ method }) => method === "GET")).toBe(true);
+
     const file = join(home, `${number}.yml`);
     await writeFile(
       file,
@@ -259,4 +273,48 @@ test("what is not in step ends with 10, in a dry run too: disabled, archived, ar
     expect(archived.err).toContain("an archived document cannot be deleted");
     expect(archived.err).toMatch(/hint: kb doc unarchive .* id:/);
   }
+});
+
+test("plan and apply show a conflict as what fails, and end with 10", async () => {
+  await write(dir, { "a.md": "mine" });
+  await done("doc", "add", kb, "a.md", "--text", "somebody's");
+  await done("doc", "wait", kb);
+  const file = join(home, `${number}.yml`);
+  const lines = (adopt: boolean) =>
+    `knowledge_base: ${kb}\ndocuments: {directory: ${JSON.stringify(dir)}, adopt: ${adopt}}\n`;
+  await writeFile(file, lines(false));
+  for (const command of ["plan", "apply"]) {
+    const ran = await run(command, file);
+    expect(ran.exit).toBe(10);
+    expect(ran.out).toMatch(/^failed\tdocument\ta.md\t/);
+  }
+  await writeFile(file, lines(true));
+  expect((await done("apply", file)).out).toMatch(/^change\tdocument\ta.md\t/);
+});
+
+test("a document that is completed without a chunk has failed, in sync and import", async () => {
+  const rule = JSON.stringify({
+    mode: "hierarchical",
+    rules: {
+      pre_processing_rules: [{ id: "remove_urls_emails", enabled: true }],
+      segmentation: { separator: "\n\n", max_tokens: 500, chunk_overlap: 0 },
+      parent_mode: "paragraph",
+      subchunk_segmentation: { separator: ". ", max_tokens: 100, chunk_overlap: 0 },
+    },
+  });
+  const form = ["--doc-form", "hierarchical_model", "--process-rule", rule];
+  await done("doc", "add", kb, "first.md", "--text", "one", ...form);
+  await done("doc", "wait", kb);
+  // Of a text that is nothing but an address, this rule leaves nothing.
+  await write(dir, { "a.md": "https://example.com/a", "blank.md": " \n" });
+  const ran = await sync();
+  expect(ran.exit).toBe(10);
+  expect(actions(ran.out)).toEqual(["failed a.md"]);
+  expect(ran.out).toContain("it was completed without a single chunk");
+  expect(ran.err).toContain("blank.md is left out: it is empty but for white space");
+  const folder = join(home, `export ${number}`);
+  await done("export", kb, folder);
+  const imported = await run("import", folder, "--name", `${kb} copy`);
+  expect(imported.exit).toBe(10);
+  expect(imported.err).toContain("a.md: it was completed without a single chunk");
 });

@@ -24,7 +24,7 @@ export interface Standing {
 export const isIndexed = ({ indexing_status, error }: Standing): boolean =>
   indexing_status === "completed" && error === null;
 
-/** Why a document that is called completed cannot be found (server §9.6). */
+/** Why a document that is called completed cannot be found (server §9.8). */
 const nothingInIt = "it was completed without a single chunk, so no search finds it";
 
 /**

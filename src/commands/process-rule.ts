@@ -6,7 +6,7 @@ import type { Context } from "./task.ts";
 
 /**
  * The rule to send for a document of a form: the given one, unless the document is hierarchical and
- * the rule is not. With such a rule the server completes it without a single chunk (server §9.1).
+ * the rule is not. With such a rule the server completes it without a single chunk (server §9.8).
  */
 export function ruleFor(doc_form: string | null, rule: unknown): unknown {
   if (doc_form !== "hierarchical_model") return rule;

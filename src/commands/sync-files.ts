@@ -73,6 +73,7 @@ export async function fileAt(
   const text = kind === "text" ? textOf(content) : undefined;
   if (kind === "text" && text === undefined)
     return { path, problem: "it is not UTF-8 text, as its name says" };
+  if (text?.trim() === "") return { path, problem: "it is empty but for white space" };
   const hash = sha256(content);
   const whole = documentPath(path, prefix);
   const front = withFrontMatter && text !== undefined ? await frontMatterOf(text) : undefined;
