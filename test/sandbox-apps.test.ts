@@ -442,6 +442,48 @@ describe("events of a run", () => {
   });
 });
 
+test("a keyword is compared with inputs as they are stored: what is not ASCII is escaped", async () => {
+  await open();
+  await blocking("echo", { query: "héllo 日本" });
+  const found = async (keyword: string) =>
+    (await page("echo", `/workflows/logs?keyword=${encodeURIComponent(keyword)}`)).data.length;
+  expect(await found("日本")).toBe(0);
+  expect(await found("\\u65e5\\u672c")).toBe(1);
+  expect(await found("llo")).toBe(1);
+});
+
+test("a cursor of messages and of conversations by creation skips the rest of its second", async () => {
+  await open();
+  const said = (query: string, conversation_id = "") =>
+    json("chat", "POST", "/chat-messages", { inputs: {}, query, user: "u1", conversation_id });
+  const { conversation_id: talk } = await said("1");
+  for (const query of ["2", "3", "4"]) {
+    if (query === "3") await clock.advance(1000);
+    await said(query, talk);
+  }
+  const path = `/messages?user=u1&conversation_id=${talk}&limit=1`;
+  const [newest] = (await page("chat", path)).data;
+  expect(newest?.query).toBe("4");
+  const { data } = await page("chat", `${path}&first_id=${newest?.id}`);
+  expect(data.map(({ query }) => query)).toEqual(["2"]); // not 3, of the same second as 4
+
+  await said("of the same second");
+  const list = (sort: string) => page("chat", `/conversations?user=u1&limit=1&sort_by=${sort}`);
+  const after = async (sort: string) => {
+    const [first] = (await list(sort)).data;
+    return (await list(`${sort}&last_id=${first?.id}`)).data.length;
+  };
+  await clock.advance(1000);
+  await said("one second later");
+  expect(await after("-created_at")).toBe(1);
+  expect(await after("-updated_at")).toBe(1);
+  const second = (await page("chat", "/conversations?user=u1&sort_by=-created_at")).data[1];
+  const rest = `/conversations?user=u1&last_id=${second?.id}&sort_by=`;
+  expect((await page("chat", `${rest}-created_at`)).data).toHaveLength(1);
+  const byName = `/conversations/${talk}/variables?user=u1&variable_name=x`;
+  expect((await ask("chat", "GET", byName)).status).toBe(500);
+});
+
 describe("a listener of 1.15 that leaves", () => {
   async function twoListeners(flags: string) {
     await open({ server: "1.15.0" });

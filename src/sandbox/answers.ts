@@ -22,7 +22,7 @@ export const jsonAnswer = (
   whole(
     status,
     { "Content-Type": "application/json", ...headers },
-    utf8.encode(`${spaced(value).replace(/[\u007f-\uffff]/g, escaped)}\n`),
+    utf8.encode(`${asciiOnly(spaced(value))}\n`),
   );
 
 /** JSON of runs and chats: UTF-8 without the newline. */
@@ -32,6 +32,9 @@ export const utf8Answer = (status: number, value: unknown): Answer =>
     { "Content-Type": "application/json; charset=utf-8" },
     utf8.encode(JSON.stringify(value)),
   );
+
+/** JSON text with `\\u` escapes for all that is not ASCII. */
+export const asciiOnly = (json: string): string => json.replace(/[\u007f-\uffff]/g, escaped);
 
 const escaped = (char: string) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`;
 

@@ -10,7 +10,7 @@ import type { AppDefinition } from "./app-definitions.ts";
 import { messageFile } from "./app-files.ts";
 import { type Call, type Handler, on, Refused } from "./handler.ts";
 import { numberParam } from "./page-params.ts";
-import { notFound, notFoundAt } from "./refusals.ts";
+import { notFound, notFoundAt, unforeseen } from "./refusals.ts";
 import { filledFields, formFields, humanInputNode, renderedContent } from "./run-events.ts";
 import { newId, seconds } from "./ids.ts";
 import { type EndUser, type Message, type Records } from "./runs-store.ts";
@@ -123,7 +123,8 @@ export function conversationHandlers(records: Records): readonly Handler[] {
         endUser.app,
         endUser.id,
       );
-      const rows = after<Conversation>(all, call.query.get("last_id"), () =>
+      const from = column === "created_at" ? laterSeconds : after;
+      const rows = from<Conversation>(all, call.query.get("last_id"), () =>
         notFoundAt("Last Conversation Not Exists.", "/v1/conversations", [
           "/v1/conversations",
           "/v1/conversations/<uuid:c_id>/variables/<uuid:variable_id>",
@@ -169,7 +170,7 @@ export function conversationHandlers(records: Records): readonly Handler[] {
         "SELECT * FROM messages WHERE conversation_id = ? ORDER BY position DESC",
         conversation.id,
       );
-      const older = after<Message>(newestFirst, call.query.get("first_id"), () =>
+      const older = laterSeconds<Message>(newestFirst, call.query.get("first_id"), () =>
         missing("First Message Not Exists."),
       );
       const page = cut(older, limit);
@@ -182,10 +183,9 @@ export function conversationHandlers(records: Records): readonly Handler[] {
     on(variables, (input, call) => {
       const conversation = owned(call, input, input.conversation_id);
       const limit = numberParam(call.query, "ConversationVariablesQuery", "limit", 20, [1, 100]);
-      const wanted = call.query.get("variable_name");
-      const all = variablesOf(records, conversation.id).filter(
-        ({ name }) => wanted === null || name.includes(wanted),
-      );
+      // The server's own filter by name fails (server §18).
+      if (call.query.has("variable_name")) throw unforeseen();
+      const all = variablesOf(records, conversation.id);
       const rows = after<Variable>(all, call.query.get("last_id"), () =>
         notFound("Conversation Variable Not Exists."),
       );
@@ -225,6 +225,20 @@ function after<T extends { readonly id: string }>(
   const at = rows.findIndex((row) => row.id === id);
   if (at < 0) throw unknown();
   return rows.slice(at + 1);
+}
+
+/**
+ * The rows behind that id, but for those of its own second: the server's cursor is the time of that
+ * row, whole seconds, so that they are skipped (server §5).
+ */
+function laterSeconds<T extends { readonly id: string; readonly created_at: number }>(
+  rows: readonly T[],
+  id: string | null,
+  unknown: () => Refused,
+): readonly T[] {
+  const rest = after(rows, id, unknown);
+  const cursor = id ? rows.find((row) => row.id === id) : undefined;
+  return rest.filter((row) => !cursor || seconds(row.created_at) !== seconds(cursor.created_at));
 }
 
 const cut = <T>(rows: readonly T[], limit: number) => ({

@@ -5,6 +5,7 @@ import {
   type FormInput,
   type HumanInputNode,
 } from "./app-definitions.ts";
+import { asciiOnly } from "./answers.ts";
 import { appId, seconds, workflowId } from "./ids.ts";
 import { atLeast } from "./router.ts";
 import { type Execution, type Form, type Run, type Variables } from "./runs-store.ts";
@@ -69,12 +70,6 @@ export function spacedJson(value: unknown): string {
   );
   return `{${fields.join(", ")}}`;
 }
-
-const asciiOnly = (json: string) =>
-  json.replace(
-    /[\u007f-\uffff]/g,
-    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
 
 /** The run's inputs as the stored record has them: workflows add the time of the start. */
 export function storedInputs(run: Run): Record<string, unknown> {

@@ -1,3 +1,4 @@
+import { asciiOnly } from "./answers.ts";
 import { newId } from "./ids.ts";
 import type { Store } from "./store.ts";
 
@@ -182,6 +183,9 @@ type FormRow = Omit<Form, "runId" | "nodeId" | "expiresAt" | "inputs"> & {
   readonly inputs: string | null;
 };
 
+/** JSON as the server stores it: what is not ASCII is escaped, also for a search in it (server §12). */
+const storedJson = (value: unknown): string => asciiOnly(JSON.stringify(value));
+
 /** Reads and writes of runs, their forms, end users and messages. */
 export type Records = ReturnType<typeof openRecords>;
 
@@ -223,8 +227,8 @@ export function openRecords(store: Store, now: () => number, random: () => numbe
         run.conversationId,
         run.messageId,
         run.status,
-        JSON.stringify(run.inputs),
-        JSON.stringify(run.outputs),
+        storedJson(run.inputs),
+        storedJson(run.outputs),
         run.error,
         run.createdAt,
         run.finishedAt,
@@ -240,7 +244,7 @@ export function openRecords(store: Store, now: () => number, random: () => numbe
         `UPDATE runs SET status = ?, outputs = ?, error = ?, finished_at = ?, elapsed_time = ?,
          total_steps = ?, exceptions_count = ?, progress = ? WHERE id = ?`,
         run.status,
-        JSON.stringify(run.outputs),
+        storedJson(run.outputs),
         run.error,
         run.finishedAt,
         run.elapsed,
