@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { connect } from "node:net";
 import { type Sandbox, startSandbox } from "../src/sandbox/server.ts";
+import { openStage, payloads, targets } from "./fuzzing/requests.ts";
 import { manualClock, type ManualClock } from "./manual-clock.ts";
 
 let clock: ManualClock;
@@ -134,4 +135,40 @@ test.each([
     socket.on("error", reject);
   });
   expect(text.slice(0, line.length)).toBe(line);
+});
+
+test.each(["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"])(
+  "a form of %s, which pages may send without asking, makes nothing",
+  async (type) => {
+    const send = (headers: Record<string, string>) =>
+      fetch(`${sandbox.origin}/v1/datasets`, {
+        method: "POST",
+        headers: { "Content-Type": type, ...headers },
+        body: '{"name":"of a form"}',
+      });
+    expect((await send({})).status).toBe(401);
+    expect((await send({ Authorization: "Bearer dataset-sandbox" })).status).toBe(415);
+    const list = await fetch(`${sandbox.origin}/v1/datasets`, {
+      headers: { Authorization: "Bearer dataset-sandbox" },
+    });
+    expect(await list.text()).not.toContain("of a form");
+  },
+);
+
+// All payloads in all parameters: test/long/sandbox-requests.test.ts.
+test("SQL, huge numbers and wrong kinds in every parameter: no bug, others keep what they have", async () => {
+  const stage = await openStage();
+  const before = await stage.others();
+  const statuses = new Map<number, number>();
+  for (const [index, target] of targets.entries()) {
+    const payload = payloads[(index * 7) % payloads.length];
+    const { status } = await stage.send({ ...target, payload });
+    statuses.set(status, (statuses.get(status) ?? 0) + 1);
+  }
+  expect(stage.bugs).toEqual([]);
+  expect(await stage.others()).toBe(before);
+  // Most are refused, as they should; enough got past the checks.
+  expect(new Set(targets.map(({ row }) => row.id)).size).toBeGreaterThan(75);
+  expect(statuses.get(200)).toBeGreaterThan(30);
+  await stage.stop();
 });
