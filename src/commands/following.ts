@@ -89,6 +89,8 @@ export async function* followed(
   let last = "";
   /** Has the stream said that the run is paused, and nothing since? */
   let saysPaused = false;
+  /** Forms that were announced since the run began or was resumed. */
+  let forms: Form[] = [];
   let inVain = 0;
   /** What run detail says of a run whose closing event was not seen. */
   let end: Standing | undefined;
@@ -97,6 +99,8 @@ export async function* followed(
     let news = false;
     /** What the record says of the run, where the stream was left because it had not said so. */
     let unsaid: string | undefined;
+    /** What it said when it was last read. */
+    let stands: string | undefined;
     let watch: SilenceWatch | undefined;
     try {
       if (line === undefined) {
@@ -116,20 +120,20 @@ export async function* followed(
       const { events, leave } = line;
       watch = silenceWatch(
         {
-          contradiction,
+          contradiction: async (signal) => contradiction((stands = await statusNow(signal))),
           leave(status) {
             unsaid = status;
             leave();
           },
           still: (seconds) =>
             context.notice(
-              `no event of run ${String(runId)} for ${seconds} s; its record says ${saysPaused ? "paused" : "running"}`,
+              `no event of run ${runId ?? "not yet named"} for ${seconds} s; its record says ${stands ?? "nothing"}`,
             ),
         },
         context,
       );
       for await (const batch of events) {
-        watch.heard();
+        watch.hold();
         runId ??= batch.map(idIn).find((id) => id !== undefined);
         const { fresh, outcome, paused, failed } = sifted(batch);
         if (fresh.length > 0) {
@@ -145,6 +149,7 @@ export async function* followed(
             return { runId: requireRun(runId), outcome: { ...paused, unanswered } };
           saysPaused = false;
         }
+        watch.heard();
       }
     } catch (error) {
       if (error instanceof AnsweringFailed) throw answering(error, runId, context);
@@ -194,7 +199,9 @@ export async function* followed(
     for (const event of batch) {
       const kind = event.event;
       saysPaused = kind === "workflow_paused";
-      if (saysPaused) paused = finalOutcome(event, false);
+      if (kind === "workflow_started") forms = [];
+      if (kind === "human_input_required") forms.push(...formIn(event.data["data"]));
+      if (saysPaused) paused = withForms(finalOutcome(event, false));
       if (!filter.isNew(event)) {
         if (reconnected) tally.repeats++;
         // Nothing happened while the run waited.
@@ -206,7 +213,7 @@ export async function* followed(
       tally.events++;
       text.see(event);
       nodes.see(event);
-      const outcome = finalOutcome(event, following.throughPauses);
+      const outcome = withForms(finalOutcome(event, following.throughPauses));
       if (outcome && kind === "workflow_finished") fresh.push(...missing(event));
       fresh.push(event);
       last = kind;
@@ -216,13 +223,23 @@ export async function* followed(
     return { fresh, outcome: undefined, paused, failed: false };
   }
 
-  /** What the record says, where the stream has said something else; undefined also where nobody knows. */
-  async function contradiction(signal: AbortSignal): Promise<string | undefined> {
+  /** A pause whose reasons name no form is one for the forms that were announced. */
+  function withForms(outcome: Outcome | undefined): Outcome | undefined {
+    return outcome?.status === "paused" && outcome.forms?.length === 0
+      ? { ...outcome, forms }
+      : outcome;
+  }
+
+  /** What the record says; undefined where it cannot be read. */
+  async function statusNow(signal: AbortSignal): Promise<string | undefined> {
     if (runId === undefined) return undefined;
     const found = await standing(runId, context, { retries: 0, signal }).catch(() => undefined);
-    if (found === undefined) return undefined;
-    const { status } = found;
-    if (isEnded(status)) return status;
+    return found?.status;
+  }
+
+  /** The status, where the stream has said something else. */
+  function contradiction(status: string | undefined): string | undefined {
+    if (status === undefined || isEnded(status)) return status;
     if (status === "paused") return following.snapshot && !saysPaused ? status : undefined;
     return saysPaused ? status : undefined;
   }
@@ -244,18 +261,18 @@ export async function* followed(
   }
 
   /** What may be missing between two connections; a run that has ended does not even replay nodes. */
-  function gap(run: string): ServerEvent {
+  function gap(run: string, ...more: readonly string[]): ServerEvent {
     text.gap();
     tally.gaps++;
     gaps++;
-    const missing = ["text", "reasoning", "iterations", "loops", "agent logs"];
+    const missing = [...more, "text", "reasoning", "iterations", "loops", "agent logs"];
     return own("_gap", run, { missing });
   }
 
   /** What is missing before the end of the run, and what its outputs hold of it. */
   function missing(finished: ServerEvent): ServerEvent[] {
     const run = idIn(finished) ?? runId ?? "";
-    const torn = gaps === 0 && nodes.isTorn(finished) ? [gap(run)] : [];
+    const torn = gaps === 0 && nodes.isTorn(finished) ? [gap(run, "nodes")] : [];
     const found = text.missingIn(valueAt(finished.data, "data.outputs"));
     if (found?.length === 0) return torn;
     // Where no gap was seen, only the outputs show that the beginning is missing.
@@ -323,7 +340,7 @@ export function outcomeOf(data: unknown): Outcome {
 }
 
 /** The form a pause waits for; none where it went out by e-mail (server §14). */
-function formIn(reason: unknown): NonNullable<Outcome["forms"]> {
+function formIn(reason: unknown): readonly Form[] {
   const token = valueAt(reason, "form_token");
   const actions = valueAt(reason, "actions");
   if (typeof token !== "string") return [];

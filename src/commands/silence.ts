@@ -10,7 +10,9 @@ const remarkable = 60_000;
 
 /** Watches an open event stream of a run for silence. */
 export interface SilenceWatch {
-  /** An event came. */
+  /** Events came, and are worked on: until the next ones are waited for, silence means nothing. */
+  hold(): void;
+  /** From now on the next event is waited for. */
   heard(): void;
   /** The stream is read no longer. */
   end(): void;
@@ -44,6 +46,8 @@ export function silenceWatch(
 ): SilenceWatch {
   const ended = new AbortController();
   let heardAt = host.elapsed();
+  let held = false;
+  let release = () => {};
 
   const watch = async () => {
     let since = heardAt;
@@ -52,6 +56,7 @@ export function silenceWatch(
     let suspected = false;
     let remarkAfter = remarkable;
     while (!ended.signal.aborted) {
+      if (held) await new Promise<void>((resolve) => (release = resolve));
       if (heardAt !== since) {
         since = heardAt;
         [wait, due, suspected, remarkAfter] = [first, since + first, false, remarkable];
@@ -63,7 +68,7 @@ export function silenceWatch(
       }
       const before = heardAt;
       const unsaid = await contradiction(ended.signal);
-      if (ended.signal.aborted || heardAt !== before) continue;
+      if (ended.signal.aborted || held || heardAt !== before) continue;
       if (unsaid !== undefined && suspected) return leave(unsaid);
       suspected = unsaid !== undefined;
       wait = Math.min(longest, wait * 1.5);
@@ -78,11 +83,17 @@ export function silenceWatch(
   watch().catch(() => {});
 
   return {
+    hold() {
+      held = true;
+    },
     heard() {
+      held = false;
       heardAt = host.elapsed();
+      release();
     },
     end() {
       ended.abort();
+      release();
     },
   };
 }
