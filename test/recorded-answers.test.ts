@@ -75,6 +75,10 @@ describe.each(answered.map((exchange) => [exchange.name, exchange] as const))(
       const acts = "reads" in row.returns || retryOf(row) !== "safe";
       const read = readerFor(row.returns, acts)(answer);
       if (nothingDone.has(_name)) return expect(read).rejects.toThrow("id is null, not an id");
+      // A message that is not there has no sound, and the server says so with 200 (server §18).
+      if (kind === "file" && text.trim() === "null") {
+        return expect(read).rejects.toMatchObject({ kind: "remote-failed" });
+      }
       const value = await read;
       if (kind === "nothing" || kind === "file") return;
       const lists = kind === "page" || kind === "list" || kind === "cursor";

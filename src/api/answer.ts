@@ -13,8 +13,8 @@ export type Read = (answer: HttpAnswer) => Promise<unknown>;
  * it, so it must hold what the row says; for people it is shown as it is.
  */
 export function readerFor(returns: Returns<never>, acts = false): Read {
-  if (returns.kind === "events") return eventStream;
-  if (returns.kind === "file") return (answer) => Promise.resolve(answer.body);
+  if (returns.kind === "events") return returns.orAnswer ? streamOrAnswer : eventStream;
+  if (returns.kind === "file") return (answer) => bytesOf(answer, returns.media ?? "");
   if (returns.kind === "nothing") return drained;
   return async (answer) => {
     const value = await json(answer);
@@ -72,6 +72,27 @@ async function eventStream(answer: HttpAnswer): Promise<unknown> {
   throw new CliError("failure", "the server answered without an event stream", {
     hint: `its answer starts with: ${text.slice(0, 200)}`,
   });
+}
+
+/** A JSON answer as a stream of one event. */
+async function streamOrAnswer(answer: HttpAnswer): Promise<unknown> {
+  if (!typeOf(answer).includes("application/json")) return eventStream(answer);
+  const value = JSON.stringify(await json(answer));
+  return (async function* () {
+    yield new TextEncoder().encode(`data: ${value}\n\n`);
+  })();
+}
+
+/** Bytes to be read. An answer of another media type is none: the server has nothing to give. */
+async function bytesOf(answer: HttpAnswer, media: string): Promise<unknown> {
+  if (typeOf(answer).startsWith(media)) return answer.body;
+  const text = await textOf(answer.body);
+  if (text.trimStart().startsWith("<")) throw webPage();
+  throw new CliError(
+    "remote-failed",
+    `expected ${media}*, received ${typeOf(answer) || "no media type"}: ${text.slice(0, 200).trim()}`,
+    { changed: "nothing", hint: "a message that does not exist, or has no answer, gives nothing" },
+  );
 }
 
 const webPage = () =>

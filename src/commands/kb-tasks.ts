@@ -8,6 +8,7 @@ import {
   file as bytes,
   list,
   local,
+  more,
   named,
   nothing,
   record,
@@ -157,23 +158,74 @@ const metadataSet = task({
   load: () => import("./kb-metadata-set.ts"),
 });
 
+/** What the pipeline reads of a file that was uploaded for it. */
+const uploaded = {
+  reference: "$FILE",
+  related_id: "$FILE",
+  name: "guide.md",
+  size: 53,
+  type: "md",
+  extension: "md",
+  mime_type: "text/markdown",
+  url: "",
+  transfer_method: "local_file",
+};
+
+/** The answer of a published pipeline. */
+const publishedRun = named(
+  "batch",
+  record<pipeline.PublishedRun>(
+    "batch",
+    ["documents", ({ documents }) => documents?.map(({ name }) => name).join(", ")],
+    more,
+    "dataset.name",
+  ),
+);
+
 const pipelineRun = task({
   command: "kb pipeline run <kb>",
-  summary: "Run the pipeline of a knowledge base and follow its events",
+  summary: "Run the pipeline of a knowledge base, once",
+  about:
+    "A published pipeline answers with the documents that it makes, and they are waited for: the exit\ncode is what became of them. A draft makes none; its events are followed.",
   key: "dataset",
-  params: { ...pipeline.run.params, blocking: local.flag("Wait for one answer instead of events") },
+  params: {
+    ...pipeline.run.params,
+    blocking: local.flag("Ask the server for one answer instead of events"),
+    no_wait: local.flag("Do not wait until the documents are indexed"),
+  },
   returns: events,
   output: (input: PipelineInput, format) =>
-    asEvents(input, format) ? undefined : pipeline.runBlocking.returns,
-  sends: [pipeline.run, pipeline.runBlocking],
+    input.is_published
+      ? publishedRun
+      : asEvents(input, format)
+        ? undefined
+        : pipeline.runBlocking.returns,
+  sends: [pipeline.run, pipeline.runBlocking, documents.indexingStatus, documents.show],
   wraps: pipeline.run,
   effect: "writes",
-  exits: ["remote-failed"],
+  exits: ["remote-failed", "deadline", "cut"],
   examples: [
-    `kb pipeline run Handbook --datasource-type local_file --datasource-info-list "[{\\"reference\\":\\"$FILE\\"}]" --start-node-id 1 --is-published`,
+    `kb pipeline run Handbook --datasource-type local_file --datasource-info-list '${JSON.stringify([uploaded]).replaceAll("$FILE", `'"$FILE"'`)}' --start-node-id 1 --is-published`,
     "kb pipeline run Handbook --datasource-type local_file --datasource-info-list @files.json --start-node-id 1 --no-is-published --blocking",
   ],
   load: () => import("./kb-pipeline-run.ts"),
+});
+
+const pipelineNode = task({
+  command: "kb pipeline run-node <kb> <node>",
+  summary: pipeline.runNode.summary,
+  key: "dataset",
+  params: pipeline.runNode.params,
+  returns: events,
+  sends: [pipeline.runNode],
+  wraps: pipeline.runNode,
+  effect: "writes",
+  exits: ["remote-failed", "cut"],
+  examples: [
+    "kb pipeline run-node Handbook 1 --datasource-type local_file --is-published",
+    `kb pipeline run-node Handbook 1 --datasource-type website_crawl --inputs '{"url":"https://example.com"}' --no-is-published`,
+  ],
+  load: () => import("./kb-pipeline-node.ts"),
 });
 
 const switched = record<{ built_in_field_enabled: boolean }>("built_in_field_enabled");
@@ -561,6 +613,7 @@ export const kbTasks: readonly Task[] = [
   docDownload,
   metadataSet,
   pipelineRun,
+  pipelineNode,
   builtInEnable,
   builtInDisable,
   tagUnbind,

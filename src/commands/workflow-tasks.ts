@@ -1,3 +1,4 @@
+import * as annotations from "../operations/annotations.ts";
 import * as apps from "../operations/apps.ts";
 import * as chats from "../operations/chats.ts";
 import * as completions from "../operations/completions.ts";
@@ -476,6 +477,81 @@ const chatStop = task({
   load: () => import("./chat-stop.ts"),
 });
 
+const conversationVariables = task({
+  command: "wf conversation variables <conversation>",
+  summary: "List the variables of a conversation",
+  key: "app",
+  params: {
+    ...chats.variables.params,
+    variable_name: local.text("Only the variable of this name", { length: [1, 255] }),
+  },
+  returns: chats.variables.returns,
+  pages: true,
+  sends: [chats.variables],
+  wraps: chats.variables,
+  effect: "reads",
+  examples: [
+    "wf conversation variables $CONVERSATION",
+    "wf conversation variables $CONVERSATION --variable-name mood",
+  ],
+  load: () => import("./conversation-variables.ts"),
+});
+
+const wait = local.flag("Wait until the job is done, a minute for it to begin");
+
+const replyEnable = task({
+  command: "wf annotation reply enable",
+  summary: annotations.enableReply.summary,
+  key: "app",
+  params: { ...annotations.enableReply.params, wait },
+  returns: annotations.replyStatus.returns,
+  sends: [annotations.enableReply, annotations.replyStatus],
+  wraps: annotations.enableReply,
+  effect: "writes",
+  exits: ["remote-failed", "deadline"],
+  examples: [
+    "wf --app chat annotation reply enable --embedding-provider-name langgenius/openai/openai --embedding-model-name text-embedding-3-small --score-threshold 0.9",
+    "wf --app chat annotation reply enable --embedding-provider-name langgenius/openai/openai --embedding-model-name text-embedding-3-small --score-threshold 0.8 -o name",
+  ],
+  load: async () => (await import("./annotation-reply.ts")).enable,
+});
+
+const replyDisable = task({
+  command: "wf annotation reply disable",
+  summary: annotations.disableReply.summary,
+  about: "Where annotations do not answer already, the job never begins.",
+  key: "app",
+  params: { ...annotations.disableReply.params, wait },
+  returns: annotations.replyStatus.returns,
+  sends: [annotations.disableReply, annotations.replyStatus],
+  wraps: annotations.disableReply,
+  effect: "writes",
+  exits: ["remote-failed", "deadline"],
+  examples: [
+    "wf --app chat annotation reply disable --embedding-provider-name langgenius/openai/openai --embedding-model-name text-embedding-3-small --score-threshold 0.9",
+    "wf --app chat annotation reply disable --embedding-provider-name langgenius/openai/openai --embedding-model-name text-embedding-3-small --score-threshold 0.9 --dry-run",
+  ],
+  load: async () => (await import("./annotation-reply.ts")).disable,
+});
+
+const replyStatus = task({
+  command: "wf annotation reply status <action> <job>",
+  summary: annotations.replyStatus.summary,
+  about: "A job that failed ends the command with 9.",
+  key: "app",
+  params: annotations.replyStatus.params,
+  returns: annotations.replyStatus.returns,
+  sends: [annotations.replyStatus],
+  wraps: annotations.replyStatus,
+  effect: "reads",
+  exits: ["remote-failed"],
+  examples: [
+    "wf --app chat annotation reply status enable $JOB",
+    "wf --app chat annotation reply status enable $JOB --jq .job_status",
+  ],
+  load: async () => (await import("./annotation-reply.ts")).status,
+});
+
 /** Commands of `wf` around operations, or of several. */
 export const workflowTasks: readonly Task[] = [
   completionCreate,
@@ -493,4 +569,8 @@ export const workflowTasks: readonly Task[] = [
   workflowStats,
   chatSend,
   chatStop,
+  conversationVariables,
+  replyEnable,
+  replyDisable,
+  replyStatus,
 ] as readonly Task[]; // each is checked where it is declared; a list has one type for all

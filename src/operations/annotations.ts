@@ -28,6 +28,11 @@ export interface ReplyJob {
   readonly job_status: string;
 }
 
+/** How far that job is: waiting, processing, completed or error. */
+export interface ReplyStatus extends ReplyJob {
+  readonly error_msg: string | null;
+}
+
 const annotation_id = path.uuid("Annotation id", { word: "annotation" });
 const question = body.text("What is asked", { required });
 const answer = body.text("What to answer", { required });
@@ -121,29 +126,18 @@ const replySwitch = {
 
 export const enableReply = operation({
   ...replySwitch,
-  command: "wf annotation reply enable",
   summary: "Start the job that lets annotations answer questions",
   fixed: { action: "enable" },
-  examples: [
-    "wf --app chat annotation reply enable --embedding-provider-name langgenius/openai/openai --embedding-model-name text-embedding-3-small --score-threshold 0.9",
-    "wf --app chat annotation reply enable --embedding-provider-name langgenius/openai/openai --embedding-model-name text-embedding-3-small --score-threshold 0.8 -o name",
-  ],
 });
 
 export const disableReply = operation({
   ...replySwitch,
-  command: "wf annotation reply disable",
   summary: "Start the job that stops annotations from answering questions",
   fixed: { action: "disable" },
-  examples: [
-    "wf --app chat annotation reply disable --embedding-provider-name langgenius/openai/openai --embedding-model-name text-embedding-3-small --score-threshold 0.9",
-    "wf --app chat annotation reply disable --embedding-provider-name langgenius/openai/openai --embedding-model-name text-embedding-3-small --score-threshold 0.9 --dry-run",
-  ],
 });
 
 export const replyStatus = operation({
   id: "getInitialAnnotationReplySettingsStatus",
-  command: "wf annotation reply status <action> <job>",
   summary: "Show how far the job of an annotation reply switch is",
   key: "app",
   route: "GET /apps/annotation-reply/{action}/status/{job_id}",
@@ -151,12 +145,5 @@ export const replyStatus = operation({
     action: path.choice(["enable", "disable"], "What the job does"),
     job_id: path.uuid("Job id, from the switch", { word: "job" }),
   },
-  returns: named(
-    "job_id",
-    record<ReplyJob & { readonly error_msg: string }>("job_id", "job_status", "error_msg"),
-  ),
-  examples: [
-    "wf --app chat annotation reply status enable $JOB",
-    "wf --app chat annotation reply status enable $JOB --jq .job_status",
-  ],
+  returns: named("job_id", record<ReplyStatus>("job_id", "job_status", "error_msg")),
 });

@@ -1,4 +1,4 @@
-import { body, file as bytes, form, operation, record } from "./operation.ts";
+import { body, form, operation, record, sound } from "./operation.ts";
 import { content_type, required, userInBody, userInForm } from "./shared.ts";
 
 /** The five that the server takes, each by one name, whatever the bytes are (server §18). */
@@ -43,7 +43,7 @@ export const speak = operation({
     streaming: body.flag("Send the sound while it is made"),
     user: userInBody,
   },
-  returns: bytes,
+  returns: sound,
   retry: "safe",
   idle: 1260,
   examples: [

@@ -374,13 +374,11 @@ export const renameConversation = operation({
 
 export const variables = operation({
   id: "getConversationVariables",
-  command: "wf conversation variables <conversation>",
   summary: "List the variables of a conversation",
   key: "app",
   route: "GET /conversations/{conversation_id}/variables",
   params: {
     conversation_id,
-    variable_name: query.text("Only the variable of this name", { length: [1, 255] }),
     user: userInQuery,
   },
   returns: cursor<ConversationVariable>(
@@ -394,10 +392,6 @@ export const variables = operation({
     "description",
     time("created", "created_at"),
   ),
-  examples: [
-    "wf conversation variables $CONVERSATION",
-    "wf conversation variables $CONVERSATION --variable-name mood",
-  ],
 });
 
 export const setVariable = operation({

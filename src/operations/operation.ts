@@ -277,10 +277,17 @@ export type Returns<T = unknown> =
     } & Layout<T>)
   /**
    * Batches of events. With `some` not every event of a run is among them; with `past` they come
-   * long after the dates in them, at the pace at which they came then.
+   * long after the dates in them, at the pace at which they came then; with `orAnswer` the server may
+   * answer with one JSON object instead, which is then the only event.
    */
-  | { readonly kind: "events"; readonly some?: true; readonly past?: true }
-  | { readonly kind: "file" }
+  | {
+      readonly kind: "events";
+      readonly some?: true;
+      readonly past?: true;
+      readonly orAnswer?: true;
+    }
+  /** Bytes; with `media` only those of a media type that begins so. */
+  | { readonly kind: "file"; readonly media?: string }
   /** Any JSON values or texts, printed as they are. */
   | { readonly kind: "json" }
   /** Pieces of one text, printed as they come. */
@@ -330,9 +337,11 @@ export const success: Typed<Kind<"record">, { readonly result: "success" }> = {
 };
 
 export const events = { kind: "events" } as const;
+export const eventsOrAnswer = { kind: "events", orAnswer: true } as const;
 export const someEvents = { kind: "events", some: true } as const;
 export const pastEvents = { kind: "events", past: true } as const;
 export const file = { kind: "file" } as const;
+export const sound = { kind: "file", media: "audio/" } as const;
 export const text = { kind: "text" } as const;
 export const report = { kind: "report" } as const;
 export const drawnReport = { kind: "report", picture: true } as const;

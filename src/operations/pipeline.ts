@@ -1,6 +1,7 @@
 import {
   body,
   events,
+  eventsOrAnswer,
   joined,
   list as rows,
   more,
@@ -27,6 +28,18 @@ export interface DatasourcePlugin {
     readonly name: string;
     readonly type: string;
     readonly is_default: boolean;
+  }[];
+}
+
+/** What a published pipeline answers: it works on, and the documents tell how far it is. */
+export interface PublishedRun {
+  readonly batch: string;
+  readonly dataset: { readonly id: string; readonly name: string };
+  readonly documents: readonly {
+    readonly id: string;
+    readonly name: string;
+    readonly indexing_status: string;
+    readonly error: string | null;
   }[];
 }
 
@@ -80,7 +93,6 @@ export const plugins = operation({
 
 export const runNode = operation({
   id: "runDatasourceNode",
-  command: "kb pipeline run-node <kb> <node>",
   summary: "Run one data source of a pipeline and show its events",
   key: "dataset",
   route: "POST /datasets/{dataset_id}/pipeline/datasource/nodes/{node_id}/run",
@@ -95,10 +107,6 @@ export const runNode = operation({
   returns: events,
   idle: 45,
   since: "1.13.0",
-  examples: [
-    "kb pipeline run-node Handbook 1 --datasource-type local_file --is-published",
-    `kb pipeline run-node Handbook 1 --datasource-type website_crawl --inputs '{"url":"https://example.com"}' --no-is-published`,
-  ],
 });
 
 const pipelineRun = {
@@ -123,7 +131,7 @@ export const run = operation({
   ...pipelineRun,
   summary: "Run a pipeline and follow its events",
   fixed: { response_mode: "streaming" },
-  returns: events,
+  returns: eventsOrAnswer,
   idle: 45,
 });
 
