@@ -539,10 +539,11 @@ describe("parent-child documents", () => {
     const routes = {
       [`GET /datasets/${base}`]: ok({
         id: base,
+        name: "Base",
         indexing_technique: "high_quality",
         doc_form: "hierarchical_model",
       }),
-      [`GET /datasets/${base}/documents`]: pageOf({ id: newest }),
+      [`GET /datasets/${base}/documents`]: pageOf({ id: newest, name: "x.md" }),
       [`GET /datasets/${base}/documents/*`]: ok({
         id: newest,
         doc_form: "hierarchical_model",
@@ -550,15 +551,15 @@ describe("parent-child documents", () => {
         document_process_rule: { mode: "automatic" },
       }),
       [`POST /datasets/${base}/document/create-by-text`]: ok({
-        document: { id: newest },
+        document: { id: newest, name: "x.md" },
         batch: "b",
       }),
       [`POST /datasets/${base}/document/create-by-file`]: ok({
-        document: { id: newest },
+        document: { id: newest, name: "x.md" },
         batch: "b",
       }),
       [`POST /datasets/${base}/documents/*/update-by-text`]: ok({
-        document: { id: newest },
+        document: { id: newest, name: "x.md" },
         batch: "b",
       }),
     };
@@ -573,5 +574,104 @@ describe("parent-child documents", () => {
         process_rule: { mode: "hierarchical", rules: { parent_mode: "paragraph" } },
       });
     }
+  });
+});
+
+describe("what a search and a list of chunks show", () => {
+  const base = "11111111-1111-4111-8111-111111111111";
+  const doc = "22222222-2222-4222-8222-222222222222";
+  const segment = (more: object) => ({
+    id: nobody,
+    position: 1,
+    status: "completed",
+    word_count: 3,
+    hit_count: 0,
+    document: { id: doc, name: "a.md" },
+    child_chunks: [],
+    ...more,
+  });
+  const search = (...records: object[]) => ({
+    [`GET /datasets/${base}`]: ok({
+      id: base,
+      name: "Base",
+      retrieval_model_dict: { search_method: "semantic_search", top_k: 3 },
+    }),
+    [`POST /datasets/${base}/retrieve`]: ok({ records }),
+  });
+  const line = ["kb", "search", base, "leave"];
+
+  test("the answer of a question, and the child that was hit", async () => {
+    const qa = {
+      segment: segment({ content: "How long?", answer: "30 days." }),
+      child_chunks: [],
+      score: 0.9,
+    };
+    const parent = {
+      segment: segment({ content: "A long parent", answer: null }),
+      child_chunks: [
+        { id: "1", content: "not this", position: 1, score: 0.1 },
+        { id: "2", content: "this child", position: 2, score: 0.8 },
+      ],
+      score: 0.8,
+    };
+    const both = await canned.run(search(qa, parent), line);
+    expect(both.err).toBe("");
+    expect(both.out).toBe(
+      "0.9\ta.md\tHow long?\t30 days.\t\n0.8\ta.md\tA long parent\t\tthis child\n",
+    );
+    // A grid has no column that is empty in every row.
+    const grid = await canned.run(search(qa), line, { tty: true });
+    expect(grid.out).toContain("answer");
+    expect(grid.out).not.toContain("child");
+  });
+
+  test("the chunks of a document with their answers", async () => {
+    const routes = {
+      [`GET /datasets/${base}/documents/${doc}/segments`]: pageOf(
+        segment({ content: "How long?", answer: "30 days." }),
+      ),
+    };
+    const ran = await canned.run(routes, ["kb", "chunk", "list", base, doc, "-o", "csv"]);
+    expect(ran.out.split(/\r?\n/)[0]).toBe(
+      "id,position,status,word_count,hit_count,content,answer,child_chunks",
+    );
+    expect(ran.out).toContain("How long?,30 days.,");
+  });
+
+  test("models of all types where none is named, and those that a server does not know are said", async () => {
+    const routes = {
+      "GET /workspaces/current/models/model-types/moderation": {
+        status: 400,
+        json: { code: "invalid_param", message: "invalid origin model type", status: 400 },
+      },
+      "GET /workspaces/current/models/model-types/tts": ok({ data: [] }),
+      "GET /workspaces/current/models/model-types/*": ({
+        line: asked,
+      }: {
+        readonly line: string;
+      }) =>
+        ok({
+          data: [
+            {
+              provider: "p",
+              status: "active",
+              models: [{ model: "m", model_type: asked.split("/").at(-1) }],
+            },
+          ],
+        }),
+    };
+    const all = await canned.run(routes, ["kb", "model", "list"]);
+    expect(all.exit, all.err).toBe(0);
+    expect(all.out.split("\n").map((row) => row.split("\t")[3])).toEqual([
+      "text-embedding",
+      "rerank",
+      "llm",
+      "speech2text",
+      undefined,
+    ]);
+    expect(all.err).toContain("moderation");
+    const one = await canned.run(routes, ["kb", "model", "list", "rerank"]);
+    expect(one.out).toBe("p\tm\tactive\trerank\n");
+    expect(canned.seen).toHaveLength(1);
   });
 });

@@ -19,6 +19,7 @@ import * as models from "../operations/models.ts";
 import * as pipeline from "../operations/pipeline.ts";
 import {
   dataset_id,
+  modelTypes,
   namedFile,
   required,
   retrievalShape,
@@ -80,6 +81,24 @@ const kbSearch = task({
     "kb search Handbook 'parking at the office' --search-method keyword_search",
   ],
   load: () => import("./kb-search.ts"),
+});
+
+const modelList = task({
+  command: "kb model list [type]",
+  summary: "List the active models by provider, of one type or of all",
+  key: "dataset",
+  params: {
+    model_type: local.choice(modelTypes, "What the models do (default: all types)", {
+      word: "type",
+    }),
+  },
+  returns: models.list.returns,
+  sends: [models.list],
+  wraps: models.list,
+  pages: true,
+  effect: "reads",
+  examples: ["kb model list", "kb model list text-embedding", "kb model list rerank -o json"],
+  load: () => import("./kb-model-list.ts"),
 });
 
 const docReplace = task({
@@ -608,6 +627,7 @@ const kbLint = task({
 /** Commands of `kb` around operations, or of several. */
 export const kbTasks: readonly Task[] = [
   kbSearch,
+  modelList,
   docWait,
   docReplace,
   docDownload,

@@ -347,6 +347,10 @@ export const remove = operation({
   examples: ["kb delete Handbook --yes", "kb delete Handbook --yes --if-exists"],
 });
 
+/** Content of the child chunk that was hit best. */
+const bestChild = ({ child_chunks }: SearchRecord): string | undefined =>
+  child_chunks.toSorted((a, b) => b.score - a.score)[0]?.content;
+
 export const search = operation({
   id: "retrieveSegments",
   summary: "Search a knowledge base for the chunks that answer a query",
@@ -378,10 +382,11 @@ export const search = operation({
         "score",
         ["document", ({ segment }) => segment.document?.name],
         ["content", ({ segment }) => segment.content],
+        ["answer", ({ segment }) => segment.answer, "sparse"],
+        ["child", bestChild, "sparse"],
         more,
         ["chunk", ({ segment }) => segment.id],
         ["position", ({ segment }) => segment.position],
-        ["answer", ({ segment }) => segment.answer],
         ["keywords", ({ segment }) => joined(segment.keywords)],
       ),
     ),

@@ -1,6 +1,5 @@
 import { joined, list as rows, more, named, operation, path, reading } from "./operation.ts";
-
-const types = ["text-embedding", "rerank", "llm", "tts", "speech2text", "moderation"] as const;
+import { modelTypes } from "./shared.ts";
 
 interface Localized {
   readonly en_US: string;
@@ -21,7 +20,7 @@ export interface ModelProvider {
   readonly models: readonly {
     readonly model: string;
     readonly label: Localized;
-    readonly model_type: (typeof types)[number];
+    readonly model_type: (typeof modelTypes)[number];
     readonly features: readonly string[] | null;
     readonly fetch_from: string;
     readonly model_properties: Readonly<Record<string, unknown>>;
@@ -34,11 +33,10 @@ export interface ModelProvider {
 
 export const list = operation({
   id: "getAvailableModels",
-  command: "kb model list <type>",
   summary: "List the active models of one type by provider",
   key: "dataset",
   route: "GET /workspaces/current/models/model-types/{model_type}",
-  params: { model_type: path.choice(types, "What the models do", { word: "type" }) },
+  params: { model_type: path.choice(modelTypes, "What the models do", { word: "type" }) },
   returns: reading(
     { provider: "text", models: [{ model: "text" }] },
     named(
@@ -48,10 +46,10 @@ export const list = operation({
         "provider",
         ["models", ({ models }) => joined(models.map(({ model }) => model))],
         "status",
+        ["type", ({ models }) => models[0]?.model_type],
         more,
         ["label", ({ label }) => label.en_US],
       ),
     ),
   ),
-  examples: ["kb model list text-embedding", "kb model list rerank -o json"],
 });

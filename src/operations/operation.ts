@@ -183,8 +183,13 @@ export const data = at("data");
 export const form = at("form");
 export const local = at("local");
 
-/** A column of a table: a path into the row (`data_source_info.size`), or a label and a cell. */
-export type Column<T = never> = string | readonly [label: string, cell: (row: T) => unknown];
+/**
+ * A column of a table: a path into the row (`data_source_info.size`), or a label and a cell. A sparse
+ * one is left out of a grid in which it would be empty.
+ */
+export type Column<T = never> =
+  | string
+  | readonly [label: string, cell: (row: T) => unknown, sparse?: "sparse"];
 
 /** Anything a server may send as words: a text as it is, nothing for nothing, all else as JSON. */
 export const worded = (value: unknown): string =>

@@ -35,6 +35,15 @@ export const namedFile = { ...file, nameLength: 200 } as const;
 export const docForms = ["text_model", "hierarchical_model", "qa_model"] as const;
 export const techniques = ["high_quality", "economy"] as const;
 
+export const modelTypes = [
+  "text-embedding",
+  "rerank",
+  "llm",
+  "tts",
+  "speech2text",
+  "moderation",
+] as const;
+
 /** The technique that embedding models are for, and the parameter that names one (server §8). */
 export const ownTechnique = { indexing_technique: "high_quality" } as const;
 export const modelNeeded = ["high_quality", "embedding_model"] as const;

@@ -95,9 +95,11 @@ function gridColumns(
   { times, headers }: Dress,
   out: Output,
 ): readonly GridColumn[] {
+  const isFilled = (field: Field) => rows.some((row) => cellText(field.value(row), times) !== "");
+  const filled = fields.filter((field) => !field.sparse || isFilled(field));
   const fitting = out.isTTY
-    ? fields.slice(0, Math.floor((out.columns + gap.length) / (narrowest + gap.length)))
-    : fields;
+    ? filled.slice(0, Math.floor((out.columns + gap.length) / (narrowest + gap.length)))
+    : filled;
   const measured = fitting.map((field) => {
     const values = rows
       .map((row) => field.value(row))

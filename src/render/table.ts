@@ -13,6 +13,8 @@ export interface Field {
   value(row: unknown): unknown;
   /** Do the values stand at the right? Where nothing is said, numbers do. */
   readonly right?: boolean;
+  /** Left out of a grid where no row has a value. */
+  readonly sparse?: boolean;
   /** Shown in a grid instead of the value. */
   drawing?(row: unknown): Drawing | undefined;
   /** Colour of what a grid shows. */
@@ -46,10 +48,11 @@ const columnsOf = (returns: Returns<never>): readonly Column[] =>
 
 function fieldOf(column: Column): Field {
   if (typeof column === "string") return fieldAt(column);
-  const [label, cell] = column;
+  const [label, cell, sparse] = column;
   const read = cell as (row: unknown) => unknown; // rows are those of the operation it stands in
   return {
     label,
+    ...(sparse && { sparse: true }),
     value(row) {
       try {
         return read(row);
@@ -72,8 +75,10 @@ export function declaredFields(returns: Returns<never>, all: boolean): readonly 
 }
 
 /** A column by its label, or by the path of any field of the row. */
-export const fieldNamed = (returns: Returns<never>, name: string): Field =>
-  declaredFields(returns, true).find(({ label }) => label === name) ?? fieldAt(name);
+export const fieldNamed = (returns: Returns<never>, name: string): Field => {
+  const declared = declaredFields(returns, true).find(({ label }) => label === name);
+  return declared ? { ...declared, sparse: false } : fieldAt(name);
+};
 
 /** Columns of values whose operation declares none: the fields of the first one. */
 export const fieldsOf = (row: unknown): readonly Field[] =>
