@@ -205,7 +205,11 @@ export const list = operation({
         otherwise: true,
       },
     ),
-    tag_ids: query.ref("tag", "Only with this tag, name or id", { many: true, flag: "tag" }),
+    // Servers differ in what several of them mean (server §5).
+    tag_ids: query.ref("tag", "Only with this tag, name or id; of several any, since 1.15 all", {
+      many: true,
+      flag: "tag",
+    }),
   },
   returns: page<KnowledgeBase>(
     "id",
