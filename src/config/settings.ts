@@ -310,7 +310,7 @@ async function chosenProfile(named: string | undefined, onLine: boolean, host: H
 
 /** Applications of the sandbox; their keys are public. */
 export const sandboxApps =
-  "echo review slow broken loop chat chat-review convo inputs retry tolerant flaky batch".split(
+  "echo review slow broken loop chat chat-review two-reviews convo inputs retry tolerant flaky batch".split(
     " ",
   );
 

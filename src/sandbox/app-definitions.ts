@@ -110,8 +110,15 @@ export type IterationNode = Node & {
   readonly takes: number;
 };
 
+/** Asks several people side by side; each branch goes on to its own end. */
+export type ReviewsNode = Node & {
+  readonly type: "reviews";
+  readonly branches: readonly { readonly review: HumanInputNode; readonly end: EndNode }[];
+};
+
 /** Everything a run can come to. */
 export type NodeDefinition =
+  | ReviewsNode
   | StartNode
   | EndNode
   | AnswerNode
@@ -199,6 +206,31 @@ export const applications: readonly AppDefinition[] = [
         actions: [approve, { id: "reject", title: "Reject", button_style: "default" }],
       }),
       end({ result: ["h", "comment"] }),
+    ],
+  },
+  {
+    name: "two-reviews",
+    description: "Pauses until two people have reviewed, side by side.",
+    mode: "workflow",
+    inputs: [query],
+    nodes: [
+      start,
+      {
+        type: "reviews",
+        id: "r",
+        title: "Reviews",
+        branches: ["First", "Second"].map((word, index) => ({
+          review: {
+            ...review({
+              content: `${word} {{#s.query#}}\n\n{{#$output.comment#}}`,
+              inputs: [{ output_variable_name: "comment", type: "paragraph", default: null }],
+              actions: [approve, { id: "reject", title: "Reject", button_style: "default" }],
+            }),
+            id: `h${index + 1}`,
+          },
+          end: { ...end({ result: [`h${index + 1}`, "comment"] }), id: `e${index + 1}` },
+        })),
+      },
     ],
   },
   {

@@ -1,4 +1,11 @@
-import { applicationOf, type AppDefinition, type NodeDefinition } from "./app-definitions.ts";
+import {
+  applicationOf,
+  type AppDefinition,
+  type EndNode,
+  type HumanInputNode,
+  type NodeDefinition,
+  type ReviewsNode,
+} from "./app-definitions.ts";
 import type { Clock } from "./handler.ts";
 import {
   type Bench,
@@ -34,6 +41,8 @@ export interface Engine {
    * `workflow_paused`. Never rejects.
    */
   go(run: Run, reason: "initial" | "resumption", version: string): Promise<RunEvent>;
+  /** Goes on with a paused run, unless a worker is at it: then nobody hears of the answer (server §14). */
+  resume(run: Run, version: string): void;
   /** Stops the live run of that task, if there is one and `mayStop` agrees. */
   stop(taskId: string, how: Stop, mayStop: (run: Run) => boolean): void;
   /** The run as it is in memory, while it runs. */
@@ -52,6 +61,10 @@ const stopDelay = 300;
 const stopped = "Aborted: User requested stop";
 const stoppedByUser = "Stopped by user.";
 
+/** ms until a worker takes up a run of several forms, and that it then needs at least. */
+const pickUp = 20;
+const reviewing = 150;
+
 /** An engine that stores runs in `records` and tells their events to `channels`. */
 export function openEngine(deps: {
   readonly records: Records;
@@ -63,6 +76,7 @@ export function openEngine(deps: {
   const { records, channels, clock } = deps;
   const { now } = records;
   const active = new Map<string, { readonly run: Run; readonly control: AbortController }>();
+  const pickedUp = new Set<string>();
   const closing = new AbortController();
 
   const engine: Engine = {
@@ -88,6 +102,17 @@ export function openEngine(deps: {
       } finally {
         active.delete(run.id);
       }
+    },
+
+    resume(run, version) {
+      if (active.has(run.id) || pickedUp.has(run.id)) return;
+      const several = records.formsOf(run.id).length > 1;
+      if (!several) return void engine.go(run, "resumption", version);
+      pickedUp.add(run.id);
+      later(pickUp, () => {
+        pickedUp.delete(run.id);
+        void engine.go(run, "resumption", version);
+      });
     },
 
     stop(taskId, how, mayStop) {
@@ -145,7 +170,7 @@ export function openEngine(deps: {
     sayAnswer(bench, app);
     for (let node = app.nodes[progress.position]; node; node = app.nodes[progress.position]) {
       const outcome = await execute(bench, app, node);
-      if (outcome.status === "paused") return pausedAt(bench, outcome.form, began);
+      if (outcome.status === "paused") return pausedAt(bench, outcome.forms, began);
       if (outcome.status === "failed") return ended(bench, began, "failed", outcome.error ?? "");
       progress.position++;
       records.saveRun(run);
@@ -154,6 +179,7 @@ export function openEngine(deps: {
   }
 
   async function execute(bench: Bench, app: AppDefinition, node: NodeDefinition) {
+    if (node.type === "reviews") return reviews(bench, app, node);
     const { progress } = bench.run;
     const execution = begun(bench, node);
     progress.steps++;
@@ -174,8 +200,42 @@ export function openEngine(deps: {
     return result;
   }
 
+  /** Every branch whose form is answered goes to its end; the run waits for the others. */
+  async function reviews(bench: Bench, app: AppDefinition, { branches }: ReviewsNode) {
+    const { progress } = bench.run;
+    const open = branches
+      .filter(({ review }) => !(review.id in progress.variables))
+      .map((branch) => ({ ...branch, execution: began(bench, branch.review) }));
+    const forms: Form[] = [];
+    for (const { review, end, execution } of open) {
+      const result = await resultOf(bench, app, review, execution);
+      complete(bench, execution, result.status);
+      if (result.status === "paused") {
+        forms.push(...result.forms);
+        continue;
+      }
+      progress.variables[review.id] = result.outputs;
+      sayEnd(bench, end, review.id);
+      bench.publish(nodeFinished(execution, result));
+      const last = began(bench, end);
+      const outputs = endOutputs(end, progress.variables);
+      complete(bench, last, "succeeded");
+      bench.publish(nodeFinished(last, { status: "succeeded", inputs: outputs, outputs }));
+    }
+    if (forms.length === 0) return { status: "succeeded" } as const;
+    await clock.sleep(reviewing, bench.signal);
+    return { status: "paused", forms } as const;
+  }
+
+  function began(bench: Bench, node: HumanInputNode | EndNode): Execution {
+    const execution = begun(bench, node);
+    bench.run.progress.steps++;
+    bench.publish(nodeStarted(execution));
+    return execution;
+  }
+
   /** A node that waited, or that a kill cut short, goes on under its old id (server §15.6). */
-  function begun(bench: Bench, node: NodeDefinition): Execution {
+  function begun(bench: Bench, node: Exclude<NodeDefinition, ReviewsNode>): Execution {
     const { executions } = bench.run.progress;
     const known = executions.find(
       ({ nodeId, status }) => nodeId === node.id && (status === "paused" || status === "running"),
@@ -236,18 +296,19 @@ export function openEngine(deps: {
       : ({ status: "failed", error: stopped } as const);
   }
 
-  function pausedAt(bench: Bench, form: Form, began: number): RunEvent {
+  function pausedAt(bench: Bench, forms: readonly Form[], began: number): RunEvent {
     const { run } = bench;
     run.status = "paused";
     run.totalSteps = run.progress.steps;
     saveSegment(run, "paused");
-    watch(form);
-    const node = humanInputNode(run.app, form.nodeId);
-    if (!node) return ended(bench, began, "failed", `There is no node ${form.nodeId}.`);
+    for (const form of forms) watch(form);
+    const open = forms.flatMap((form) => {
+      const node = humanInputNode(run.app, form.nodeId);
+      return node ? [{ form, node, content: form.content }] : [];
+    });
     const told = { since: began, elapsed: (now() - began) / 1000, outputs: {} };
-    const open = { form, node, content: form.content };
-    const event = paused(run, [open], bench.version, told);
-    bench.publish(formRequired(open, bench.version));
+    const event = paused(run, open, bench.version, told);
+    for (const each of open) bench.publish(formRequired(each, bench.version));
     bench.publish(event);
     return event;
   }
@@ -267,7 +328,7 @@ export function openEngine(deps: {
       if (records.form(form.app, form.token)?.status !== "waiting") return;
       records.closeForm(form.token, "expired", null, null);
       const run = records.run(form.app, form.runId);
-      if (run?.status === "paused") void engine.go(run, "resumption", deps.version);
+      if (run?.status === "paused") engine.resume(run, deps.version);
     });
   }
 }
@@ -292,7 +353,11 @@ function sayAnswer(bench: Bench, app: AppDefinition): void {
 /** The texts of the end node that this node has made known. */
 function sayOutputs(bench: Bench, app: AppDefinition, nodeId: string): void {
   const end = app.nodes.find((node) => node.type === "end");
-  for (const selector of Object.values(end?.outputs ?? {})) {
+  if (end) sayEnd(bench, end, nodeId);
+}
+
+function sayEnd(bench: Bench, end: EndNode, nodeId: string): void {
+  for (const selector of Object.values(end.outputs)) {
     if (selector[0] !== nodeId) continue;
     const text = textOf(valueAt(bench.run.progress.variables, selector));
     if (text !== "") bench.publish(textChunk(text, selector));
@@ -310,8 +375,13 @@ function segmentInputs(run: Run, reason: "initial" | "resumption"): Run["inputs"
 function outputsOf(run: Run): Record<string, unknown> {
   const { variables } = run.progress;
   const nodes = applicationOf(run.app)?.nodes ?? [];
-  const end = nodes.find((node) => node.type === "end");
-  if (end) return endOutputs(end, variables);
+  const ends = nodes.flatMap((node) =>
+    node.type === "reviews" ? node.branches.map((branch) => branch.end) : node,
+  );
+  const outputs = ends.flatMap((node) =>
+    node.type === "end" ? [endOutputs(node, variables)] : [],
+  );
+  if (outputs.length > 0) return Object.assign({}, ...outputs) as Record<string, unknown>;
   const answers = nodes
     .filter((node) => node.type === "answer")
     .map((node) => textOf(variables[node.id]?.["answer"]));

@@ -61,7 +61,7 @@ export function formHandlers(records: Records, engine: Engine): readonly Handler
       records.endUser(form.app, user);
       records.closeForm(form.token, "submitted", action, sent);
       const run = records.run(form.app, form.runId);
-      if (run) void engine.go(run, "resumption", call.version);
+      if (run) engine.resume(run, call.version);
       return { json: {} };
     }),
   ];

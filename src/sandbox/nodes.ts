@@ -7,6 +7,7 @@ import type {
   LoopNode,
   NodeDefinition,
   RequestNode,
+  ReviewsNode,
   Selector,
 } from "./app-definitions.ts";
 import type { Clock } from "./handler.ts";
@@ -38,10 +39,10 @@ export interface Bench {
   readonly publish: (event: RunEvent) => void;
 }
 
-/** The node waits for a person who answers this form. */
+/** The node waits for the people who answer these forms. */
 export interface Waiting {
   readonly status: "paused";
-  readonly form: Form;
+  readonly forms: readonly Form[];
 }
 
 type Container = LoopNode | IterationNode;
@@ -59,7 +60,7 @@ export const endOutputs = (node: EndNode, variables: Variables): Record<string, 
 /** A node that begins; loops and iterations name themselves as the place of their inner nodes. */
 export const newExecution = (
   bench: Pick<Bench, "records">,
-  node: NodeDefinition | Container["inner"],
+  node: Exclude<NodeDefinition, ReviewsNode> | Container["inner"],
   place: { readonly iteration?: string; readonly loop?: string } = {},
 ): Execution => ({
   id: newId(bench.records.random),
@@ -90,7 +91,7 @@ const wait = ({ clock, signal }: Bench, secondsLong: number): Promise<void> =>
 export async function resultOf(
   bench: Bench,
   app: AppDefinition,
-  node: Exclude<NodeDefinition, Container>,
+  node: Exclude<NodeDefinition, Container | ReviewsNode>,
   execution: Execution,
 ): Promise<NodeResult | Waiting> {
   const { variables } = bench.run.progress;
@@ -161,7 +162,7 @@ function answered(bench: Bench, app: AppDefinition, node: HumanInputNode): NodeR
   const { run, version, records, publish } = bench;
   const form = records.formsOf(run.id).find(({ nodeId }) => nodeId === node.id);
   if (!form || form.status === "waiting") {
-    return { status: "paused", form: form ?? opened(bench, app, node) };
+    return { status: "paused", forms: [form ?? opened(bench, app, node)] };
   }
   // Since 1.15 nothing tells what became of the form (server §15.5).
   const told = !atLeast(version, "1.15.0");

@@ -364,7 +364,10 @@ export function textOf(value: unknown): string {
 
 /** The waiting node of a definition, by id. */
 export function humanInputNode(app: string, nodeId: string): HumanInputNode | undefined {
-  const node = applicationOf(app)?.nodes.find(({ id }) => id === nodeId);
+  const nodes = applicationOf(app)?.nodes.flatMap((node) =>
+    node.type === "reviews" ? node.branches.map(({ review }) => review) : [node],
+  );
+  const node = nodes?.find(({ id }) => id === nodeId);
   return node?.type === "human-input" ? node : undefined;
 }
 
@@ -398,12 +401,25 @@ export function snapshot(
         elapsed: 0,
         outputs:
           savedAnswer === null
-            ? {}
+            ? outputsSoFar(run)
             : { answer: savedAnswer, files: { value_type: "array[file]", value: [] } },
       }),
     );
   }
   return events;
+}
+
+/** What the branches gave that have come to their end. */
+function outputsSoFar({ app, progress: { variables } }: Run): Record<string, unknown> {
+  const nodes = applicationOf(app)?.nodes ?? [];
+  const ends = nodes.flatMap((node) => (node.type === "reviews" ? node.branches : []));
+  return Object.fromEntries(
+    ends.flatMap(({ end }) =>
+      Object.entries(end.outputs).flatMap(([name, [node, field]]) =>
+        node in variables ? [[name, variables[node]?.[field]]] : [],
+      ),
+    ),
+  );
 }
 
 function replayedNode(execution: Execution, index: number): RunEvent[] {

@@ -204,7 +204,10 @@ function attached(room: AppRoom, found: Run, call: Call): AsyncIterable<string> 
   const { records } = room;
   const answer =
     found.messageId === null ? null : (records.message(found.app, found.messageId)?.answer ?? "");
-  const waiting = records.formsOf(found.id).filter(({ status }) => status === "waiting");
+  // What the run waits for, also where a form was answered that it never learns of (server §14).
+  const waiting = records
+    .formsOf(found.id)
+    .filter(({ nodeId }) => !(nodeId in found.progress.variables));
   const first = snapshot(found, waiting, answer, call.version).map((event) =>
     replayedLine(found, event),
   );

@@ -19,8 +19,8 @@ export interface Subscription {
   take(): Arrived | undefined;
   /** Resolves when something is there to take. */
   arrival(): Promise<void>;
-  /** The stream is over, or its client has gone and the server does not know it yet. */
-  close(how: "over" | "gone"): void;
+  /** The stream is over, its client has gone and the server does not know it yet, or it is deaf. */
+  close(how: "over" | "gone" | "deaf"): void;
 }
 
 /**
@@ -67,7 +67,7 @@ export function openChannels(): Channels {
         close(how) {
           if (!all.delete(put)) return;
           if (all.size === 0) readers.delete(runId);
-          if (!atLeast(version, "1.15.0")) return;
+          if (how === "deaf" || !atLeast(version, "1.15.0")) return;
           if (how === "over") closed(runId);
           else gone.set(runId, (gone.get(runId) ?? 0) + 1);
         },
@@ -132,6 +132,7 @@ async function* linesOf(
         silence = 0;
         for (let got = subscription.take(); got && !deaf; got = subscription.take()) {
           if (got.name === closedWord) {
+            subscription.close("deaf");
             if (!rules.first) throw new Cut();
             deaf = true;
             break;
