@@ -136,10 +136,8 @@ const fieldsOf = ({ embedding_model, embedding_model_provider }: KnowledgeBase) 
 export const withoutModel = (place: string, all: readonly Model[]): CliError =>
   new CliError("usage", "high_quality indexing needs an embedding model", {
     changed: "nothing",
-    hint:
-      all.length === 1 && all[0]
-        ? `add ${place} ${modelName(all[0])}`
-        : `add ${place}; ${whichModels("embedding", all)}`,
+    hint: all[0] ? `add ${place} ${modelName(all[0])}` : whichModels("embedding", all),
+    details: { active: all.map(modelName) },
   });
 
 const indexesAgain = (changes: Changes, before: KnowledgeBase): boolean =>

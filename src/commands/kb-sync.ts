@@ -217,7 +217,7 @@ function requireAll(
   if (bad === 0) return;
   const [first] = failed;
   const why = first ? `: ${first.path}: ${first.note}` : "";
-  const what = `${bad} of ${files} files are not in step with the knowledge base`;
+  const what = `${bad} of ${files} files not synced`;
   throw new CliError("partial", `${what}${why}`, {
     verdict: true,
     details: { failed, unfit: mistakes },
