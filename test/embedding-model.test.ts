@@ -49,7 +49,12 @@ const shown = () => ({
   tags: [],
   doc_form: "text_model",
   document_count: 1,
-  retrieval_model_dict: {},
+  retrieval_model_dict: {
+    search_method: "semantic_search",
+    reranking_enable: false,
+    top_k: 2,
+    score_threshold_enabled: false,
+  },
 });
 
 /** Changes settings as the server does: without a technique a model is stored, and no more. */
