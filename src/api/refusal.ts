@@ -257,7 +257,7 @@ const keyName = (asked: Asked) =>
       : "an application key (app-…)";
 
 /** One status for four reasons; only the text tells (server §4). */
-function forbidden(said: Said, { row }: Asked): Explained {
+function forbidden(said: Said, { row, path }: Asked): Explained {
   if (/request rate limit/.test(said.message)) {
     return {
       kind: "limited",
@@ -269,7 +269,9 @@ function forbidden(said: Said, { row }: Asked): Explained {
     return { kind: "limited", hint: "the plan of the workspace is used up" };
   }
   if (said.code === "archived_document_immutable") {
-    return { kind: "refused", hint: "unarchive it first: kb doc unarchive <kb> <doc>" };
+    const [, kb, doc] = /\/datasets\/([^/]+)\/documents\/([^/]+)/.exec(path) ?? [];
+    const line = kb === undefined ? "kb doc unarchive" : `kb doc unarchive ${kb} ${doc}`;
+    return { kind: "refused", hint: `unarchive it first: ${line}` };
   }
   return { kind: "auth", hint: row?.key === "dataset" ? baseHint(row) : appHint };
 }

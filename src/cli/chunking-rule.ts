@@ -8,7 +8,7 @@ import type { Lookup } from "./lookup.ts";
 
 /**
  * The rule for chunking that a document of this form needs: with none, or with one of another mode,
- * the server makes a document without a single chunk (server §9.1). Undefined where nothing is to be
+ * the server makes a document without a single chunk (server §9.8). Undefined where nothing is to be
  * sent: another form, a rule was given, or the one that is stored fits. Throws usage for a given one
  * that does not fit.
  */

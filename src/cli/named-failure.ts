@@ -25,9 +25,10 @@ const namesIn = ({ positionals, params }: Command, input: Values): string =>
   positionals
     .flatMap(({ name }) => {
       const { kind } = params[name] ?? {};
-      const value = input[name];
-      const names = kind === "ref" || kind === "uuid" || name === "name";
-      return names && typeof value === "string" && value !== "" ? [shortened(value)] : [];
+      const named = kind === "ref" || kind === "uuid" || name === "name";
+      const values = [input[name]].flat().filter((value) => typeof value === "string");
+      const names = values.filter((value) => value !== "").join(", ");
+      return named && names !== "" ? [shortened(names)] : [];
     })
     .reverse()
     .join(" of ");

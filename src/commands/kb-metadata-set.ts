@@ -79,7 +79,7 @@ function fieldNamed(name: string, fields: readonly CountedMetadataField[]): Coun
     hint:
       fields.length > 0
         ? `there are: ${fields.map((each) => each.name).join(", ")}`
-        : "create it first: kb metadata create <kb> <name> --type string",
+        : `create it first: \`kb metadata create --help\` shows how`,
   });
 }
 

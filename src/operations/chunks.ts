@@ -243,7 +243,7 @@ export const update = operation({
     dataset_id,
     document_id,
     segment_id,
-    // Without both the server destroys a chunk of questions and answers (server §9.7).
+    // Without both the server destroys a chunk of questions and answers (server §9.8).
     "segment.content": body.text("New content", {
       flag: "content",
       from: "present.data.content",

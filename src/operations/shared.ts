@@ -118,7 +118,7 @@ export const processRuleShape = {
   },
 } as const;
 
-/** The usual rule of parent-child documents; with another mode they get no chunk (server §9.1). */
+/** The usual rule of parent-child documents; with another mode they get no chunk (server §9.8). */
 export const hierarchicalRule = {
   mode: "hierarchical",
   rules: {
