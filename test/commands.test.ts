@@ -382,7 +382,7 @@ describe("profiles", () => {
     expect(JSON.parse(ran.out), ran.err).toMatchObject({ status: "succeeded" });
     expect((await wf("run --input query=hello -o name")).out).toMatch(/^[\w-]{36}\n$/);
     // What is text by its flag stays text; only a format on the line would contradict it.
-    expect((await wf("run --input query=hello --text")).out).toBe("hello");
+    expect((await wf("run --input query=hello --text")).out).toBe("hello\n");
     expect((await wf("run --input query=hello --text --json")).exit).toBe(2);
     const missing = await wf("show 00000000-0000-4000-8000-000000000000");
     expect(JSON.parse(missing.err)).toMatchObject({ error: { code: "not-found", exit: 3 } });

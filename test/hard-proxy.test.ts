@@ -52,7 +52,7 @@ test.concurrent.each([
   });
   expect(ran).toEqual({ exit: 0, out: "[]\n", err: "" });
   expect(proxy.requests).toEqual([`CONNECT ${asked} HTTP/1.1`]);
-  expect(server.requests).toEqual(["GET /v1/datasets?page=1&limit=20 HTTP/1.1"]);
+  expect(server.requests).toEqual(["GET /v1/datasets?include_all=true&page=1&limit=20 HTTP/1.1"]);
   expect(tunnels.get(server)).not.toContain("dataset-sandbox"); // the key goes to the server alone
 });
 

@@ -39,7 +39,12 @@ test("the last failure is kept with command, error, requests and waits, and told
   });
   server.sandbox.setFaults([]);
   expect(failed.exit).toBe(1);
-  const request = { method: "GET", path: "/v1/datasets?page=1&limit=20", status: 503, ms: 0 };
+  const request = {
+    method: "GET",
+    path: "/v1/datasets?include_all=true&page=1&limit=20",
+    status: 503,
+    ms: 0,
+  };
   const kept = await last(it);
   expect(kept).toMatchObject({
     time: "2026-11-21T12:00:00.000Z",
@@ -55,7 +60,7 @@ test("the last failure is kept with command, error, requests and waits, and told
       path: "/v1/datasets",
     },
     sent: 2,
-    curl: `curl --fail-with-body '${server.sandbox.origin}/v1/datasets?page=1&limit=20' -H "Authorization: Bearer $KB_KEY"`,
+    curl: `curl --fail-with-body '${server.sandbox.origin}/v1/datasets?include_all=true&page=1&limit=20' -H "Authorization: Bearer $KB_KEY"`,
   });
   expect(kept["requests"]).toEqual([
     { ...request, failure: null, waited_ms: 250 },

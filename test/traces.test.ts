@@ -28,7 +28,7 @@ test("-v names each request with status, time and size, and where address and ke
   expect(err.replace(/\d+ ms/, "N ms").replaceAll(server.sandbox.origin, "ORIGIN")).toBe(
     [
       "* base URL ORIGIN/v1 (KB_BASE_URL), key dataset-****dbox (KB_KEY)",
-      "* GET /v1/datasets?page=1&limit=20: 200 in N ms, 68 bytes",
+      "* GET /v1/datasets?include_all=true&page=1&limit=20: 200 in N ms, 68 bytes",
       "",
     ].join("\n"),
   );
@@ -39,9 +39,9 @@ test("-v names every try of a request that is repeated", async () => {
   const { err } = await run("kb list -v");
   server.sandbox.setFaults([]);
   expect(lines(err, "* GET").map((line) => line.replace(/ in .*/, ""))).toEqual([
-    "* GET /v1/datasets?page=1&limit=20: 503",
-    "* GET /v1/datasets?page=1&limit=20: 503",
-    "* GET /v1/datasets?page=1&limit=20: 200",
+    "* GET /v1/datasets?include_all=true&page=1&limit=20: 503",
+    "* GET /v1/datasets?include_all=true&page=1&limit=20: 503",
+    "* GET /v1/datasets?include_all=true&page=1&limit=20: 200",
   ]);
 });
 
@@ -169,7 +169,9 @@ test("-vvv shows what caused an error and how long each phase took", async () =>
     env: { KB_BASE_URL: "http://127.0.0.1:1/v1", KB_KEY: key },
   });
   expect(exit).toBe(11);
-  expect(err).toMatch(/\* GET \/v1\/datasets\?page=1&limit=20: no answer after \d+ ms: /);
+  expect(err).toMatch(
+    /\* GET \/v1\/datasets\?include_all=true&page=1&limit=20: no answer after \d+ ms: /,
+  );
   expect(err).toContain("caused by: Error: connect ECONNREFUSED 127.0.0.1:1");
   expect(err).toMatch(/\* [1-9]\d* ms before the first request, \d+ ms with 1 try, \d+ ms after\n/);
   expect(
