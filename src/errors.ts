@@ -10,7 +10,7 @@ export const exitCodes = {
   limited: [7, "Rate, quota or plan limit"],
   paused: [8, "The run waits for a person"],
   "remote-failed": [9, "The command worked, the remote work failed or was stopped"],
-  partial: [10, "Some items of a bulk command failed"],
+  partial: [10, "Some items failed, or what was printed is known to be incomplete"],
   network: [11, "DNS, refused connection, TLS, proxy, reset or time-out"],
   deadline: [12, "--timeout passed while waiting; the remote work may go on"],
   cut: [13, "A followed stream ended without a confirmed end"],

@@ -82,7 +82,7 @@ const runParams = {
   answer: local.text("JSON file that answers a form: {action, inputs, node}", { many: true }),
   ...recordingParams,
   ...expectParams,
-  text: local.flag("Print the text of the answer alone"),
+  text: local.flag("Print the answer alone; to a file or pipe each node's text when it has ended"),
   only_output: local.text("Print this one output of the run, as it is"),
   each: local.text(
     "Run once per row of a CSV or JSON Lines file (-: standard input), whose values win over --input",
@@ -154,7 +154,7 @@ const workflowEvents = task({
     through_pauses: local.flag("Go on when the run waits for a person"),
     no_snapshot: local.flag("Show only what happens from now on"),
     only: local.text("Only events of these kinds, separated by commas", { many: true }),
-    text: local.flag("Print the text of the answer alone"),
+    text: local.flag("Print the answer alone; to a file or pipe when the run has ended"),
     reasoning: local.flag("Print the reasoning alone, or with --text both"),
     ...recordingParams,
     ...expectParams,
@@ -166,7 +166,7 @@ const workflowEvents = task({
   sends: [workflows.events, workflows.show, forms.show],
   wraps: workflows.events,
   effect: "reads",
-  exits: ["paused", "remote-failed", "cut", "gate"],
+  exits: ["paused", "remote-failed", "partial", "cut", "gate"],
   examples: [
     "wf events $RUN",
     "wf events $RUN --follow --only node_finished,workflow_finished -o jsonl",
