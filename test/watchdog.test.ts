@@ -20,3 +20,9 @@ test.each<readonly [string, Omit<Watch, "held">]>([
   const line = asking[Math.floor(random() * asking.length)];
   expect(line && (await deaf(scene, line, { ...watch, held: 0 }))).toEqual([]);
 });
+
+test("--timeout ends a line that waits for somebody to type", async () => {
+  const line = lines.find(({ name }) => name.endsWith("--text-file -"));
+  const watch = { columns: 80, held: 0, by: "--timeout" } as const;
+  expect(line && (await deaf(scene, line, watch))).toEqual([]);
+});

@@ -140,6 +140,8 @@ const exits = { SIGINT: 130, SIGTERM: 143, "--timeout": 12 } as const;
 /** What is wrong about the end of a line that was told to end, in words. */
 export async function deaf(stage: Stage, line: Line, watch: Watch): Promise<string[]> {
   const { exit, waited, took, written } = await watched(stage, line, watch);
+  // Who types a line waits a second for what may follow; less is no failure.
+  if (line.name.includes("__complete") && exit === 0) return [];
   const what = `${line.name} ${JSON.stringify(watch)}`;
   if (took === null) return [`${what} does not end: ${written.slice(-200)}`];
   if (waited && exit !== exits[watch.by])

@@ -24,6 +24,7 @@ import { checkedRows } from "./rows.ts";
 import type { CheckedRow } from "./rows.ts";
 import { Shown, openSession } from "./session.ts";
 import type { Session } from "./session.ts";
+import { withTimeLimit } from "./time-limit.ts";
 import type { Trail } from "./trail.ts";
 import { resolvedRows } from "./each-names.ts";
 import { counted, openTally, results } from "./each-sending.ts";
@@ -64,7 +65,8 @@ export async function perform(
     return plainHost.stdout.write(`${columnNames(outcomes).join("\n")}\n`);
   }
   const atOnce = count("--concurrency", globals.concurrency ?? (row.ordered ? "1" : "3"), 1, 50);
-  const { name, bytes, host: reading } = await fileOf(globals.each, plainHost);
+  const limit = withTimeLimit(plainHost, options.timeout);
+  const { name, bytes, host: reading } = await fileOf(globals.each, limit.host);
   const shown = progressStyle(globals, plainHost, !options.quiet);
   const { host, tell, stop } = progress(reading, command.summary, shown);
   const session = openSession(command, options, host, tell, trail);
@@ -105,6 +107,7 @@ export async function perform(
     await collect(rows.map(({ row }) => row).filter(({ number }) => tally.failed.has(number)));
     await conclude(run, rows, tally);
   } finally {
+    limit.stop();
     release();
     stop();
     await session.close();

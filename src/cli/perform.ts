@@ -24,6 +24,7 @@ import type { Parsed } from "./program.ts";
 import { namedFailure } from "./named-failure.ts";
 import { Shown, openSession } from "./session.ts";
 import type { Session } from "./session.ts";
+import { withTimeLimit } from "./time-limit.ts";
 import type { Trail } from "./trail.ts";
 
 /**
@@ -38,7 +39,8 @@ export async function perform(
   const options = optionsFor(globals, plainHost);
   if (globals.columns === "help") return printColumns(command, plainHost);
   const waits = command.key !== undefined && !options.quiet;
-  const { host: sharing, screen } = screenOf(plainHost);
+  const limit = withTimeLimit(plainHost, options.timeout);
+  const { host: sharing, screen } = screenOf(limit.host);
   const { host, tell, stop } = progress(
     sharing,
     command.summary,
@@ -110,6 +112,7 @@ export async function perform(
     const named = namedFailure(error, command, input);
     throw writes(command, options) ? afterWrite(named, session) : named;
   } finally {
+    limit.stop();
     stop();
     await session.close();
   }

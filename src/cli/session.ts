@@ -1,4 +1,3 @@
-import { setMaxListeners } from "node:events";
 import type { HttpAnswer, Sending, World } from "../api/client.ts";
 import type { Events } from "../api/events.ts";
 import { interrupted } from "../api/interrupted.ts";
@@ -53,7 +52,7 @@ export interface Session {
     progress?: Progress,
   ): AsyncIterable<unknown>;
   open(row: AnyOperation, input: Values, options?: CallOptions): Promise<Events>;
-  /** Ends waiting for the deadline, and what -v shows. */
+  /** Ends what -v shows. */
   close(): Promise<void>;
   /** How many writes the server has accepted. */
   writes(): number;
@@ -91,13 +90,9 @@ export function openSession(
   };
   let found: Promise<Settings> | undefined;
   const settings = () =>
-    (found ??= settingsFor(
-      flags,
-      { ...host, signal },
-      {
-        key: command.key ?? (command.requests ? "both" : undefined),
-      },
-    ));
+    (found ??= settingsFor(flags, host, {
+      key: command.key ?? (command.requests ? "both" : undefined),
+    }));
 
   const typed = globals.json || globals.jq !== undefined ? "json" : globals.output;
   let named: Setting = { value: undefined, source: "not set" };
@@ -114,17 +109,7 @@ export function openSession(
     return named.value;
   };
 
-  const ended = new AbortController();
-  const late = new AbortController();
-  if (options.timeout !== undefined) {
-    host
-      .sleep(options.timeout, ended.signal)
-      .then(() => late.abort(deadline(options.timeout ?? 0)))
-      .catch(() => {}); // the command ended first
-  }
-  const signal = AbortSignal.any([host.signal, late.signal]);
-  setMaxListeners(0, signal); // each request on its way listens; Node would warn of more than ten
-
+  const { signal } = host;
   const trace = async (level: 1 | 2 | 3, text: string) => {
     if (options.verbosity >= level) await say(text, host);
   };
@@ -404,7 +389,6 @@ export function openSession(
     open,
     writes: () => others.reduce((sum, other) => sum + other.writes(), writes),
     async close() {
-      ended.abort();
       await watching?.close();
       for (const other of others) await other.close();
     },
@@ -417,11 +401,6 @@ async function say(text: string, host: Host): Promise<void> {
   const { visible } = await import("../render/text.ts");
   await host.stderr.write(`${visible(text)}\n`);
 }
-
-const deadline = (ms: number) =>
-  new CliError("deadline", `not done after ${ms / 1000} s (--timeout)`, {
-    hint: "the remote work may go on; look again, or give more time",
-  });
 
 const firstPage = <A extends Adding>(returns: Returns<never>, asked: A): A =>
   returns.kind === "page"

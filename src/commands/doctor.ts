@@ -95,8 +95,7 @@ async function* examination(context: Context): AsyncGenerator<Finding> {
 }
 
 async function* findings(context: Context): AsyncGenerator<Found> {
-  const { asked } = context;
-  const host = { ...context.host, signal: context.signal }; // a key command ends with --timeout
+  const { host, asked } = context;
   yield ok("program", `${asked.program} ${version} (node ${host.platform})`);
   yield* profileFile(context);
   const settings = await settingsOr("settings", asked.flags, host);
