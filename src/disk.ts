@@ -17,10 +17,57 @@ const about = (path: string, error: unknown): unknown =>
 const isMissing = (error: unknown): boolean =>
   error instanceof Error && "code" in error && error.code === "ENOENT";
 
+/** Bytes that are read at a time from what is no plain file, and ms until it is looked at again. */
+const mouthful = 65_536;
+const beat = 20;
+
+/**
+ * What a pipe, a terminal or a device gives. Asked without waiting: who waits there blocks a thread,
+ * and with it the end of the process, for as long as nobody writes.
+ */
+async function* poured(path: string): AsyncGenerator<Buffer> {
+  const { constants } = await import("node:fs");
+  const { open, realpath } = await fs();
+  const { setTimeout: sleep } = await import("node:timers/promises");
+  // A pipe with a name waits for its first writer; one without (`<(command)`) has had it.
+  let awaited = (await statOf(path)).isFIFO() && (await realpath(path).catch(() => "")) !== "";
+  const file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+  try {
+    for (;;) {
+      const buffer = Buffer.alloc(mouthful);
+      const size = await file.read(buffer).then(
+        ({ bytesRead }) => bytesRead,
+        (error: unknown) => {
+          if (error instanceof Error && "code" in error && error.code === "EAGAIN")
+            return undefined;
+          throw about(path, error);
+        },
+      );
+      if (size === 0 && !awaited) return;
+      if (size !== 0) awaited = false;
+      if (size) yield buffer.subarray(0, size);
+      else await sleep(beat);
+    }
+  } finally {
+    await file.close();
+  }
+}
+
+const isPlain = async (path: string): Promise<boolean> => {
+  const found = await statOf(path);
+  return found.isFile() || found.isDirectory();
+};
+
 /** The real disk. */
 export const diskFiles: Files = {
-  read: (path) => contentOf(path),
+  async read(path) {
+    if (await isPlain(path)) return contentOf(path);
+    const pieces: Buffer[] = [];
+    for await (const piece of poured(path)) pieces.push(piece);
+    return Buffer.concat(pieces);
+  },
   async *bytes(path) {
+    if (!(await isPlain(path))) return yield* poured(path);
     const { createReadStream } = await import("node:fs");
     yield* createReadStream(path) as AsyncIterable<Buffer>; // without an encoding it gives bytes
   },

@@ -250,8 +250,8 @@ function noTunnel(cause: unknown): never {
  */
 async function certificates(path: string): Promise<string[]> {
   const { rootCertificates } = await import("node:tls");
-  const { readFile } = await import("node:fs/promises");
-  const pem = await readFile(path, "utf8").catch((cause: unknown) => {
+  const text = async (file: string) => new TextDecoder().decode(await diskFiles.read(file));
+  const pem = await text(path).catch((cause: unknown) => {
     throw new CliError("usage", `the certificate file ${path} cannot be read`, { cause });
   });
   if (!pem.includes("-----BEGIN CERTIFICATE-----")) {
@@ -260,7 +260,7 @@ async function certificates(path: string): Promise<string[]> {
     });
   }
   const extra = process.env["NODE_EXTRA_CA_CERTS"];
-  const more = extra ? await readFile(extra, "utf8").catch(() => "") : ""; // Node warns of it
+  const more = extra ? await text(extra).catch(() => "") : ""; // Node warns of it
   return [...rootCertificates, more, pem];
 }
 

@@ -1,9 +1,11 @@
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { constants } from "node:fs";
+import { mkdir, open, readFile, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import type { AddressInfo, Socket } from "node:net";
 import { join } from "node:path";
+import { setImmediate } from "node:timers/promises";
 import { afterAll, expect, test } from "vitest";
 import { bin, shell } from "./shell.ts";
 import { temporaryFolder } from "./support.ts";
@@ -62,6 +64,50 @@ test("a key command that writes without end is ended", async () => {
     out: "",
     err: "error: the key command of profile p failed: it writes more than 65536 bytes\nhint: run it by itself: yes\n",
   });
+});
+
+// A pipe to which nobody writes keeps nobody from ending either.
+
+test.each([
+  ["wf replay", "SIGINT", 130],
+  ["kb tag create --each", "SIGTERM", 143],
+  ["kb create x --body @", "--timeout", 12],
+  ["kb list --ca-file", "--timeout", 12],
+] as const)("%s, given a pipe to which nobody writes, is ended by %s", async (line, by, exit) => {
+  const home = await temporaryFolder();
+  const fifo = join(home, "fifo");
+  spawnSync("mkfifo", [fifo]);
+  const [program = "", ...args] = line.split(" ");
+  const file = line.endsWith("@") ? `${args.pop()}${fifo}` : fifo;
+  const timeout = by === "--timeout" ? [by, "1s"] : [];
+  const child = spawn(process.execPath, [bin(program), ...args, file, ...timeout], {
+    env: { PATH: process.env["PATH"], HOME: home, KB_BASE_URL: nowhere, KB_KEY: "dataset-x" },
+    stdio: "ignore",
+  });
+  const ended = once(child, "close");
+  // A writer can open it, without waiting, only once somebody reads: then it is time.
+  if (by !== "--timeout") {
+    const reading = async (): Promise<void> => {
+      const file = await open(fifo, constants.O_WRONLY | constants.O_NONBLOCK).catch(() => null);
+      if (!file) return setImmediate().then(reading);
+      child.kill(by);
+      await file.close();
+    };
+    await reading();
+  }
+  expect(await ended).toEqual([exit, null]);
+});
+
+test("a pipe is read to its end, with a name and without, whenever its writer comes", async () => {
+  const home = await temporaryFolder();
+  const script = `cd; mkfifo fifo; (sleep 1; echo '{"late":1}' >fifo) & wf replay fifo
+    echo '{"late":1}' | wf replay /dev/stdin; wf replay /dev/null`;
+  const { err } = await shell(script, { HOME: home }).ended;
+  expect(err.split("\n").filter((line) => line.startsWith("error:"))).toEqual([
+    "error: fifo line 1: it is no event, and this is no recording of a run",
+    "error: /dev/stdin line 1: it is no event, and this is no recording of a run",
+    "error: /dev/null: it holds no event",
+  ]);
 });
 
 test("no program that we start gets a key that is not meant for it", async () => {

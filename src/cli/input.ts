@@ -29,9 +29,11 @@ export function sourcesOf(host: Host): Sources {
     stdinTaken = true;
   };
   const unreadable = (path: string, error: unknown) =>
-    new CliError("usage", `${JSON.stringify(path)} cannot be read: ${reasonOf(error)}`, {
-      changed: "nothing",
-    });
+    error instanceof CliError // interrupted
+      ? error
+      : new CliError("usage", `${JSON.stringify(path)} cannot be read: ${reasonOf(error)}`, {
+          changed: "nothing",
+        });
   return {
     now: () => host.now(),
     async text(path) {

@@ -5,7 +5,7 @@ import type { Host } from "../host.ts";
 
 /**
  * The same host for a command that may take so many ms: its signal is aborted then, too, and what is
- * read from standard input ends with it. `stop` ends the waiting.
+ * read from files and standard input ends with it. `stop` ends the waiting.
  */
 export function withTimeLimit(
   host: Host,
@@ -21,7 +21,7 @@ export function withTimeLimit(
   }
   const signal = AbortSignal.any([host.signal, late.signal]);
   setMaxListeners(0, signal); // each request on its way listens; Node would warn of more than ten
-  const { stdin } = host;
+  const { stdin, files } = host;
   return {
     host: {
       ...host,
@@ -31,6 +31,12 @@ export function withTimeLimit(
           return stdin.isTTY;
         },
         bytes: () => untilAborted(stdin.bytes(), signal),
+      },
+      dispatcher: (settings) => unlessAborted(host.dispatcher(settings), signal),
+      files: {
+        ...files,
+        read: (path) => unlessAborted(files.read(path), signal),
+        bytes: (path) => untilAborted(files.bytes(path), signal),
       },
     },
     stop: () => ended.abort(),
@@ -45,15 +51,24 @@ const deadline = (ms: number) =>
 /** Whoever writes them may never do so. */
 async function* untilAborted<T>(source: AsyncIterable<T>, signal: AbortSignal): AsyncGenerator<T> {
   const values = source[Symbol.asyncIterator]();
-  const aborted = new Promise<never>((_, reject) => {
-    const stop = () => reject(interrupted(signal, false));
-    if (signal.aborted) stop();
-    signal.addEventListener("abort", stop, { once: true });
-  });
-  aborted.catch(() => {}); // mostly nobody reads any more
   for (;;) {
-    const next = await Promise.race([values.next(), aborted]);
+    const next = await unlessAborted(values.next(), signal);
     if (next.done) return;
     yield next.value;
+  }
+}
+
+/** What is begun after the signal, as an end that is put in order, is waited for. */
+async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  if (signal.aborted) return work;
+  let stop = () => {};
+  const aborted = new Promise<never>((_, reject) => {
+    stop = () => reject(interrupted(signal, false));
+    signal.addEventListener("abort", stop, { once: true });
+  });
+  try {
+    return await Promise.race([work, aborted]);
+  } finally {
+    signal.removeEventListener("abort", stop);
   }
 }

@@ -191,6 +191,7 @@ async function fileText(path: string, host: Host): Promise<string> {
     path === "-"
       ? await wholeOf(host.stdin.bytes())
       : await host.files.read(path).catch((cause: unknown) => {
+          if (cause instanceof CliError) throw cause; // interrupted
           throw wrong(`${JSON.stringify(path)} cannot be read`, undefined, cause);
         });
   try {

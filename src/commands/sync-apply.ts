@@ -293,6 +293,7 @@ async function send(step: Step, repair: boolean, how: Applying, context: Context
   const form = await formFor(document, how, context);
   // Read once: what is sent and what the hash is of cannot differ.
   const bytes = await context.host.files.read(file.place).catch((error: unknown) => {
+    if (error instanceof CliError) throw error; // interrupted
     throw new CliError("usage", `it cannot be read: ${reasonOf(error)}`, { cause: error });
   });
   if (bytes.length === 0) throw new CliError("usage", "it is empty");
