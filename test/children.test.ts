@@ -1,4 +1,4 @@
-import { spawn, spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { constants } from "node:fs";
 import { mkdir, open, readFile, writeFile } from "node:fs/promises";
@@ -76,7 +76,7 @@ test.each([
 ] as const)("%s, given a pipe to which nobody writes, is ended by %s", async (line, by, exit) => {
   const home = await temporaryFolder();
   const fifo = join(home, "fifo");
-  spawnSync("mkfifo", [fifo]);
+  await shell('mkfifo "$FIFO"', { FIFO: fifo }).ended;
   const [program = "", ...args] = line.split(" ");
   const file = line.endsWith("@") ? `${args.pop()}${fifo}` : fifo;
   const timeout = by === "--timeout" ? [by, "1s"] : [];

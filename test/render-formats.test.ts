@@ -408,12 +408,12 @@ const cases: readonly [
     '"␛[2J\nx"\r\n',
   ],
   [
-    "csv in a pipe keeps them",
+    "csv in a pipe does not act on the terminal of whoever reads it",
     book,
     [{ id: "\u001b[2J" }],
     { format: "csv", columns: ["id"], headers: false },
     undefined,
-    "\u001b[2J\r\n",
+    "␛[2J\r\n",
   ],
   // any JSON
   ["any JSON is printed as it is", json, [{ a: [1] }], {}, undefined, '{"a":[1]}\n'],

@@ -64,6 +64,13 @@ export async function yamlText(value: unknown): Promise<string> {
 export const safe = (text: string, { isTTY }: Output): string =>
   isTTY ? text.replace(/[^\n\t]+/g, (part) => visible(part)) : text;
 
+/**
+ * The full text of a cell with nothing in it that acts on a terminal, in a pipe as well: people read
+ * what comes out of it (`kb list | head`). JSON has everything as it is.
+ */
+export const safeCell = (text: string, { isTTY }: Output): string =>
+  text.replace(isTTY ? /[^\n\t]+/g : /[^\n\t\r]+/g, (part) => visible(part));
+
 const tsvEscapes: Readonly<Record<string, string>> = {
   "\t": "\\t",
   "\n": "\\n",

@@ -12,7 +12,7 @@ import {
   mdHead,
   mdLine,
   prettyJson,
-  safe,
+  safeCell,
   tsvLine,
   yamlText,
 } from "./formats.ts";
@@ -350,8 +350,8 @@ function printPairs(rows: AsyncIterable<unknown>, printing: Printing): Promise<n
   return each(rows, out, (row) => {
     const text = fieldsFor(printing, row)
       .map((field) => {
-        const cell = safe(cellText(field.value(row), times), out);
-        return tsvLine(style.headers ? [safe(field.label, out), cell] : [cell]);
+        const cell = safeCell(cellText(field.value(row), times), out);
+        return tsvLine(style.headers ? [safeCell(field.label, out), cell] : [cell]);
       })
       .join("");
     const block = between + text;
@@ -376,10 +376,10 @@ function printLines(
     out,
     (row) => {
       fields ??= fieldsFor(printing, row);
-      return line(fields.map((field) => safe(cellText(field.value(row), times), out)));
+      return line(fields.map((field) => safeCell(cellText(field.value(row), times), out)));
     },
     (first) => {
-      const labels = fieldsFor(printing, first).map(({ label }) => safe(label, out));
+      const labels = fieldsFor(printing, first).map(({ label }) => safeCell(label, out));
       return headed && style.headers && labels.length > 0 ? headLine(labels) : "";
     },
   );
