@@ -49,7 +49,7 @@ export async function* run(input: SandboxInput, context: Context): AsyncGenerato
     ...(input.port !== undefined && { port: input.port }),
     ...(input.server && { server: versions[input.server] }),
     faults,
-    bug: (error, { method, path }) => void tellBug(host, error, `${method} ${path}`),
+    bug: (error, where) => void tellBug(host, error, where),
     ownPid: host.process.pid,
     isAlive: (pid) => host.process.isAlive(pid),
   }).catch((error: unknown) => {
@@ -65,9 +65,9 @@ export async function* run(input: SandboxInput, context: Context): AsyncGenerato
 }
 
 /** What the sandbox did wrong, with where it was: else it would look like the server's own failure. */
-const tellBug = (host: Host, error: unknown, line: string) =>
+const tellBug = (host: Host, error: unknown, where: string) =>
   host.stderr.write(
-    `the sandbox failed on ${line}:\n${error instanceof Error ? error.stack : String(error)}\n`,
+    `the sandbox failed on ${where}:\n${error instanceof Error ? error.stack : String(error)}\n`,
   );
 
 function faultOf(text: string, parse: (text: string) => Fault): Fault {

@@ -31,11 +31,12 @@ export function openApps(deps: {
   readonly clock: Clock;
   readonly random: () => number;
   readonly version: string;
+  readonly bug: (error: unknown, where: string) => void;
 }): Apps {
-  const { clock, version } = deps;
+  const { clock, version, bug } = deps;
   const records = openRecords(deps.store, () => clock.now().getTime(), deps.random);
   const channels = openChannels();
-  const engine = openEngine({ records, channels, clock, version });
+  const engine = openEngine({ records, channels, clock, version, bug });
   const closing = new AbortController();
   const room: AppRoom = { records, engine, channels, clock, closing: closing.signal };
   engine.reopen();

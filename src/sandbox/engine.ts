@@ -72,6 +72,8 @@ export function openEngine(deps: {
   readonly clock: Clock;
   /** The version that is played where no request says which. */
   readonly version: string;
+  /** Gets what the sandbox itself did wrong in a run, which ends as failed. */
+  readonly bug: (error: unknown, where: string) => void;
 }): Engine {
   const { records, channels, clock } = deps;
   const { now } = records;
@@ -141,9 +143,9 @@ export function openEngine(deps: {
 
   /** The run ends as failed even where the failure was ours, or the store's. */
   function broken(bench: Bench, began: number, failure: unknown): RunEvent {
-    const text = failure instanceof Error ? failure.message : String(failure);
+    deps.bug(failure, `the run ${bench.run.id} of ${bench.run.app}`);
     try {
-      return ended(bench, began, "failed", text);
+      return ended(bench, began, "failed", `The sandbox failed: ${String(failure)}`);
     } catch {
       return finished(bench.run, began);
     }

@@ -39,8 +39,8 @@ export interface SandboxOptions {
   readonly faults?: readonly Fault[];
   /** Gets every request as it arrived. */
   readonly log?: (line: SeenRequest) => void;
-  /** Gets what the sandbox itself did wrong, and on which request. */
-  readonly bug?: (error: unknown, seen: SeenRequest) => void;
+  /** Gets what the sandbox itself did wrong, and on which request or in which run. */
+  readonly bug?: (error: unknown, where: string) => void;
   /** ms until a document is indexed; 300 when absent. */
   readonly indexingDelay?: number;
   /** This process: with it the folder is taken, so that no second sandbox writes there. */
@@ -82,12 +82,12 @@ interface House {
  */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const { clock, random = Math.random, folder, indexingDelay = 300 } = options;
-  const { server: version = currentVersion } = options;
+  const { server: version = currentVersion, bug = () => {} } = options;
   const release = ownFolder(options);
   const file = folder === null ? null : join(folder, "sandbox.db");
   const store = await openStore(file, [knowledgeSchema, appSchema]);
   const knowledge = openKnowledge({ store, clock, random, indexingDelay });
-  const apps = openApps({ store, clock, random, version });
+  const apps = openApps({ store, clock, random, version, bug });
   const rows = rowsByRoute();
   const handlers = new Map(
     [...knowledge.handlers, ...apps.handlers].map((handler) => [handler.row.route, handler]),
@@ -126,7 +126,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     const gone = new AbortController();
     response.on("close", () => gone.abort());
     const plan = (seen: SeenRequest) => faults(seen.method, pathOf(seen));
-    const { log, bug = () => {} } = options;
+    const { log } = options;
     exchange(house, request, response, { plan, log, bug, gone: gone.signal }).catch(() =>
       // Nobody is left to be told: the client went away, or a stream broke.
       response.destroy(),
@@ -173,7 +173,7 @@ async function exchange(
   around: {
     readonly plan: (seen: SeenRequest) => Plan;
     readonly log: ((line: SeenRequest) => void) | undefined;
-    readonly bug: (error: unknown, seen: SeenRequest) => void;
+    readonly bug: (error: unknown, where: string) => void;
     readonly gone: AbortSignal;
   },
 ): Promise<void> {
@@ -208,7 +208,7 @@ async function exchange(
 
   const version = plan.version ?? house.server;
   const bug = (error: unknown) => {
-    if (!gone.aborted) around.bug(error, seen);
+    if (!gone.aborted) around.bug(error, `${seen.method} ${seen.path}`);
   };
   const answer = await answered(house, seen, { plan, version, gone, bug });
   const own = plan.html === undefined ? { "X-Version": version, "X-Env": "DEVELOPMENT" } : {};

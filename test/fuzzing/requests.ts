@@ -74,8 +74,7 @@ export async function openStage(): Promise<Stage> {
   const sandbox = await startSandbox({
     clock,
     folder: null,
-    bug: (error, { method, path }) =>
-      void bugs.push(`${method} ${path.slice(0, 200)}: ${String(error)}`),
+    bug: (error, where) => void bugs.push(`${where.slice(0, 200)}: ${String(error)}`),
   });
   const others = await madeBy("someone else", sandbox, clock);
   let mine = await madeBy("attacker", sandbox, clock);
