@@ -68,6 +68,13 @@ describe("an event that was lost before the subscription stood", () => {
     expect(ran.err).not.toMatch(/had not ended|began first/);
   });
 
+  test("is not seen where only what happens from now on is wanted", async () => {
+    const events = [ended("A"), node("node_started", "B"), ended("B"), finished("succeeded")];
+    const ran = await followed(events, "--no-snapshot", "-o", "jsonl");
+    expect(ran.exit, ran.err).toBe(0);
+    expect(ran.out).not.toContain("_gap");
+  });
+
   test("leaves alone what was seen, and nodes at work when a run fails", async () => {
     const seen = await followed([...noEnd, finished("succeeded")], "--expect", "node B succeeded");
     expect(seen.exit, seen.err).toBe(0);

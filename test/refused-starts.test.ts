@@ -1,6 +1,11 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { Readable } from "node:stream";
 import { describe, expect, test } from "vitest";
+import { eventsIn } from "../src/api/events.ts";
+import { begun } from "../src/commands/refused-start.ts";
+import { CliError } from "../src/errors.ts";
+import { exchanges, streamed } from "./recordings.ts";
 import { cli, temporaryFolder } from "./support.ts";
 import {
   eventsText,
@@ -127,3 +132,24 @@ test.each(["json", "md", "csv", "yaml", "name"])(
     expect(ran.err).toMatch(/invalid workflow_run_id \\*"r1\\+ud800\\*": it is not valid Unicode/);
   },
 );
+
+test("of all recorded starts only those that were refused are taken for refused", async () => {
+  const refused: string[] = [];
+  for (const each of exchanges.filter(({ request }) => request?.method === "POST")) {
+    const pieces = each.response.chunks?.map(([, text]) => Buffer.from(text)) ?? [];
+    if (!streamed(each)) continue;
+    try {
+      for await (const _ of begun(eventsIn(Readable.from(pieces))));
+    } catch (error) {
+      if (error instanceof CliError && error.kind === "refused") refused.push(each.name);
+    }
+  }
+  expect(refused).toEqual(
+    [
+      "unknown file, streaming",
+      "required input missing, streaming",
+      "choice not in the list, streaming",
+      "chat: unknown file, streaming",
+    ].map((title) => `1.15/start-refused.json: ${title}`),
+  );
+});

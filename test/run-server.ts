@@ -77,8 +77,8 @@ export async function runServer(routes: Readonly<Record<string, Route>>): Promis
   ]);
 }
 
-/** Time that passes only while somebody sleeps, at once. */
-export function sleptTime() {
+/** Time that passes only while somebody sleeps, at once, and so much faster. */
+export function sleptTime(speed = 1) {
   let time = 0;
   const around = (host: Outside): Outside => ({
     ...host,
@@ -87,7 +87,7 @@ export function sleptTime() {
       const aborted = () => signal?.aborted || host.signal.aborted;
       await setImmediate();
       if (aborted()) throw new Error("aborted");
-      time += ms;
+      time += ms * speed;
       await setImmediate();
       if (aborted()) throw new Error("aborted");
     },

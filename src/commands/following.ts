@@ -272,7 +272,9 @@ export async function* followed(
   /** What is missing before the end of the run, and what its outputs hold of it. */
   function missing(finished: ServerEvent): ServerEvent[] {
     const run = idIn(finished) ?? runId ?? "";
-    const torn = gaps === 0 && nodes.isTorn(finished) ? [gap(run, "nodes")] : [];
+    // Without the snapshot the ends of nodes that began before are all there is to see.
+    const isTorn = gaps === 0 && following.snapshot && nodes.isTorn(finished);
+    const torn = isTorn ? [gap(run, "nodes")] : [];
     const found = text.missingIn(valueAt(finished.data, "data.outputs"));
     if (found?.length === 0) return torn;
     // Where no gap was seen, only the outputs show that the beginning is missing.
