@@ -464,8 +464,6 @@ describe("a chat answer whose stream ends early", () => {
     ["failed", [begun, finished({ status: "failed", error: "Node blew up" })], 9, "Node blew up"],
     ["stopped", [begun, finished({ status: "stopped" })], 9, "was stopped"],
     ["partly", [begun, half, finished({ status: "partial-succeeded" })], 0, "partial-succeeded"],
-    ["cut", [begun, half], 13, `wf events ${run} --follow`],
-    ["cut, its text whole", [begun, half, { event: "message_end" }], 13, `wf events ${run}`],
     ["cut, with no run behind it", [half], 13, "the stream ended before the answer did"],
     ["whole, with no run behind it", [half, { event: "message_end" }], 0, ""],
   ])("%s", async (_, events, exit, message) => {
