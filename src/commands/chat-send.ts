@@ -37,7 +37,7 @@ export async function* run(input: ChatInput, context: Context): AsyncGenerator<u
     yield answer;
     await tellConversation(input, answer.conversation_id, context);
     const outcome = finalOutcome({ event: answer.event, raw: "", data: { ...answer } }, false);
-    if (outcome) await conclude(String(answer.workflow_run_id), outcome, context.notice);
+    if (outcome) await conclude(answer.workflow_run_id ?? unnamed, outcome, context.notice);
     return;
   }
   const answer = collectedAnswer();
@@ -54,11 +54,14 @@ export async function* run(input: ChatInput, context: Context): AsyncGenerator<u
     else if (context.asked.format === undefined) await tellSources(whole, context);
     await tellConversation(input, whole.conversation_id, context);
     const { outcome } = next.value;
-    if (outcome) await conclude(String(whole.workflow_run_id), outcome, context.notice);
+    if (outcome) await conclude(whole.workflow_run_id ?? unnamed, outcome, context.notice);
   } finally {
     await events.return({}); // where nobody reads on
   }
 }
+
+/** Stands for the id of a run that the server did not name. */
+const unnamed = "(no id)";
 
 /** What the answer was made from: people ask for it, and only its end tells it. */
 async function tellSources(answer: Partial<ChatAnswer>, { notice }: Context): Promise<void> {

@@ -1,4 +1,5 @@
 import type { Cell, Heading, Report, Section } from "../report.ts";
+import { worded } from "../operations/operation.ts";
 import type { Compared } from "./eval-baseline.ts";
 import type { Verdict } from "./eval-gate.ts";
 import { latencies, metricNames, rounded } from "./eval-metrics.ts";
@@ -150,13 +151,13 @@ const labelled = (label: string): string => (label === "" ? "" : `${label}: `);
 
 /** The settings that decide most, as words. */
 const settingsText = (settings: Settings): string =>
-  [
-    ["search_method", settings["search_method"]],
-    ["top_k", settings["top_k"]],
-    ["score_threshold", settings["score_threshold_enabled"] ? settings["score_threshold"] : "none"],
-    ["reranking_enable", settings["reranking_enable"]],
-  ]
-    .map(([name, value]) => `${String(name)} ${String(value)}`)
+  Object.entries({
+    search_method: settings["search_method"],
+    top_k: settings["top_k"],
+    score_threshold: settings["score_threshold_enabled"] ? settings["score_threshold"] : "none",
+    reranking_enable: settings["reranking_enable"],
+  })
+    .map(([name, value]) => `${name} ${worded(value) || "not set"}`)
     .join(", ");
 
 const verdictSection = (verdicts: readonly Verdict[]): Section => {

@@ -5,7 +5,7 @@ import * as workflows from "../operations/workflows.ts";
 import { openLine } from "./line.ts";
 import type { Line } from "./line.ts";
 import { nodeLedger } from "./node-ledger.ts";
-import { replayFilter, saysNothing } from "./replay-filter.ts";
+import { openings, replayFilter } from "./replay-filter.ts";
 import { isEnded } from "./run-outcome.ts";
 import type { Form, Outcome } from "./run-outcome.ts";
 import { outdatedNotice, standing } from "./run-standing.ts";
@@ -72,6 +72,7 @@ export async function* followed(
   tally: Tally = newTally(),
 ): Events<Followed> {
   const filter = replayFilter();
+  const opening = openings();
   const text = shownText(following.first === undefined);
   const nodes = nodeLedger();
   let { runId } = following;
@@ -116,6 +117,7 @@ export async function* followed(
       // The server only tells what happens from now on: text of the meantime is lost.
       gapOpen = connected;
       connected = true;
+      opening.begin();
       saysPaused = false;
       const { events, leave } = line;
       watch = silenceWatch(
@@ -137,7 +139,7 @@ export async function* followed(
         runId ??= batch.map(idIn).find((id) => id !== undefined);
         const { fresh, outcome, paused, failed } = sifted(batch);
         if (fresh.length > 0) {
-          news ||= !fresh.every(saysNothing);
+          for (const event of fresh) news = opening.isNews(event) || news;
           yield fresh;
         }
         if (outcome) return { runId: requireRun(runId), outcome };

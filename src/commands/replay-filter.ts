@@ -11,9 +11,28 @@ export interface ReplayFilter {
   lastError(): string | undefined;
 }
 
-/** Says an event nothing by which it could be told from an earlier one? */
-export const saysNothing = ({ event, data }: ServerEvent): boolean =>
-  event === "message" && typeof data["answer"] !== "string";
+/** Events at the beginning of a connection that are kept to be compared. */
+const mostKept = 100;
+
+/**
+ * Tells news from what a server says anew on every connection: events without an id of their own can
+ * be told from earlier ones by their whole text alone.
+ */
+export function openings() {
+  let before = new Set<string>();
+  let now = new Set<string>();
+  return {
+    /** Another connection begins. */
+    begin(): void {
+      if (now.size > 0) before = now;
+      now = new Set();
+    },
+    isNews({ raw }: ServerEvent): boolean {
+      if (now.size < mostKept) now.add(raw);
+      return !before.has(raw);
+    },
+  };
+}
 
 /** Live streams have no node events for these; snapshots do (server §15.6). */
 const containers: ReadonlySet<unknown> = new Set(["iteration", "loop"]);
