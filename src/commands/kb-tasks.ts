@@ -309,7 +309,7 @@ const kbSync = task({
   command: "kb sync <kb> <dir>",
   summary: "Make a knowledge base hold what a directory holds",
   about:
-    "Creates documents for new files, updates changed ones in place, leaves unchanged ones alone. Which\nfile a document is and what it holds stands in its own metadata (kb_path, kb_hash, kb_source, kb_file),\nso any machine continues where another one stopped. A document of the same name that no sync made is\na conflict, unless it holds the same. What was changed on the server is updated.\nAn uploaded file has ∕ (U+2215) for each / of its path in the name of its document, as the server takes\nno / there; kb_path holds the path. Texts are md, markdown, mdx and txt; other kinds are\nuploaded. --dry-run shows the plan. --prune leaves alone what is there and left out or cannot be read.\nShards take a share of the files each; only shard 1 may --prune, after the others.",
+    "Creates documents for new files, updates changed ones in place, leaves unchanged ones alone. Which\nfile a document is and what it holds stands in its own metadata (kb_path, kb_hash, kb_source, kb_file),\nso any machine continues where another one stopped. A document of the same name that no sync made is\na conflict, unless it holds the same. What was changed on the server is updated.\nAn uploaded file has U+2215 for each / of its path in the name of its document, as the server takes\nno / there; kb_path holds the path. Texts are md, markdown, mdx and txt; other kinds are\nuploaded. --dry-run shows the plan. --prune leaves alone what is there and left out or cannot be read.\nShards take a share of the files each; only shard 1 may --prune, after the others.",
   key: "dataset",
   params: {
     dataset_id,
