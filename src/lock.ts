@@ -100,7 +100,13 @@ function created(file: string, { pid }: LockOwner): Taken | undefined {
   const token = randomBytes(8).toString("hex");
   const mine: Held = { pid, start: startOf(pid), place: placeOf(), token };
   const text = `${JSON.stringify(mine)}\n`;
-  writeSync(descriptor, text, 0);
+  try {
+    writeSync(descriptor, text, 0);
+  } catch (error) {
+    closeSync(descriptor);
+    rmSync(file, { force: true });
+    throw Object.assign(Object(error), { path: file }); // the system names no file of a failed write
+  }
   ours.add(token);
   return { file, descriptor, token, text };
 }

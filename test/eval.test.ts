@@ -685,9 +685,9 @@ test("a JUnit report has a case for each question", async () => {
 test("files that cannot be written are refused before anything is asked", async () => {
   const server = await searchServer(() => []);
   for (const flag of ["--junit", "--save"]) {
-    const ran = await server.run([questions(), flag, join(folder, "nowhere", "x")]);
+    const ran = await server.run([questions(), flag, join(questions(), "r")]);
     expect(ran.exit).toBe(2);
-    expect(ran.err).toContain("there is no folder");
+    expect(ran.err).toContain("a file is in its place");
   }
   expect(server.asked).toEqual([]);
 });

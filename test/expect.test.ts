@@ -1,4 +1,4 @@
-import { rmSync } from "node:fs";
+import { rmSync, writeFileSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -628,9 +628,10 @@ describe("JUnit XML", () => {
   });
 
   test("that could not be written is refused before anything is sent", async () => {
+    await writeFile(join(folder, "plain"), "");
     for (const [path, problem] of [
-      [folder, "this is a folder"],
-      [join(folder, "nowhere", "r.xml"), "its folder is not there"],
+      [folder, "this is a directory"],
+      [join(folder, "plain", "r.xml"), "a file is in its place"],
     ] as const) {
       const ran = await cli(["wf", "events", idOf(failing), "--junit", path], {
         env: { KB_BASE_URL: "http://127.0.0.1:9/v1", KB_APP_KEY: "app-x" },
@@ -642,8 +643,8 @@ describe("JUnit XML", () => {
 });
 
 test.each([
-  ["run succeeded", 1, /^error: --junit \S+ cannot be written: ENOENT/m],
-  ["run failed", 14, /^--junit \S+ cannot be written: ENOENT[^]*^error: run \S+ did not meet/m],
+  ["run succeeded", 1, /^error: --junit \S+ cannot be written: a /m],
+  ["run failed", 14, /^--junit \S+ cannot be written: a [^]*^error: run \S+ did not meet/m],
 ])("a JUnit file that cannot be written in the end, with '%s'", async (sentence, exit, told) => {
   const gone = join(folder, `gone-${exit}`);
   await mkdir(gone);
@@ -652,7 +653,10 @@ test.each([
     ["wf", "events", idOf(giving({})), "--expect", sentence, "--junit", join(gone, "r.xml")],
     {
       env: { KB_BASE_URL: server.baseUrl, KB_APP_KEY: "app-x" },
-      onOutput: () => rmSync(gone, { recursive: true, force: true }),
+      onOutput: () => {
+        rmSync(gone, { recursive: true, force: true });
+        writeFileSync(gone, "");
+      },
     },
   );
   expect(ran.exit, ran.err).toBe(exit);

@@ -82,7 +82,7 @@ describe("a recording", () => {
 
   test.each([
     [["--record", join(home, "there.jsonl")], "is there already"],
-    [["--record", "-"], "--record writes to a file"],
+    [["--record", "-"], "is not the path of a file"],
     [["--redact"], "--redact says how --record writes"],
     [["--record", join(home, "there.jsonl", "below")], "a file is in its place"],
   ])("%j is refused before anything is sent", async (flags, message) => {

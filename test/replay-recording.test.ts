@@ -12,7 +12,11 @@ test.each([
   ["run, streaming", 0, ""],
   ["run that fails, streaming", 9, "run f323e972-2a3a-4870-a46b-3a1ea5285b0d failed: [Errno 111]"],
   ["slow run that is stopped after 2 s", 9, "was stopped: Aborted: User requested stop"],
-  ["node that fails with a default value: partial-succeeded", 0, "partial-succeeded: 1 nodes"],
+  [
+    "node that fails with a default value: partial-succeeded",
+    0,
+    "partial-succeeded: 1 failed attempt",
+  ],
   ["run with human input, streaming: ends at the pause", 8, "wf form submit "],
   ["paused run, snapshot and continue_on_pause, form submitted after 3 s", 0, ""],
   ["slow run: attach in the middle", 0, ""],

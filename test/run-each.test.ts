@@ -127,7 +127,7 @@ describe("what would meet every further row ends it, and every row has a result"
 
 describe("--errors-to", () => {
   test.each<[string, () => Promise<string>, string]>([
-    ["a folder that is not there", async () => join(home, "nowhere", "f.csv"), "no such file"],
+    ["a path below a file", async () => join(six, "f.csv"), "--errors-to cannot be written"],
     [
       "a folder",
       async () => {

@@ -1,11 +1,11 @@
-import { dirname } from "node:path";
 import type { Events } from "../api/events.ts";
-import { CliError } from "../errors.ts";
+import { CliError, reasonOf } from "../errors.ts";
 import { quoted } from "./expect-check.ts";
 import type { Check, Finding } from "./expect-check.ts";
 import type { Checked } from "./expect-report.ts";
 import { runTrace } from "../run-trace.ts";
 import type { RunTrace } from "../run-trace.ts";
+import { prepareOutput } from "./output-path.ts";
 import { withoutKeys } from "./redaction.ts";
 import { conclude, endOf } from "./run-outcome.ts";
 import type { Outcome } from "./run-outcome.ts";
@@ -47,15 +47,7 @@ export async function readExpectations(
       checks.push(parseCheck(each, "--expect"));
     }
   }
-  if (junit !== undefined) {
-    const problem = (await host.files.stat(junit))?.isDirectory
-      ? "this is a folder"
-      : (await host.files.stat(dirname(junit)))?.isDirectory
-        ? undefined
-        : "its folder is not there";
-    if (problem !== undefined)
-      throw new CliError("usage", `--junit ${junit}: ${problem}`, { changed: "nothing" });
-  }
+  if (junit !== undefined) await prepareOutput(`--junit ${junit}`, junit, host);
   return { suite: names.join(", ") || "expectations", checks, junit };
 }
 
@@ -209,8 +201,7 @@ async function save(
     await context.host.files.writeAtomic(junit, junitOf(suite, checked));
     return undefined;
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    return new CliError("failure", `--junit ${junit} cannot be written: ${reason}`, {
+    return new CliError("failure", `--junit ${junit} cannot be written: ${reasonOf(cause)}`, {
       cause,
       verdict: true,
     });

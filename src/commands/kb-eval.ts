@@ -1,4 +1,3 @@
-import { dirname } from "node:path";
 import { needed } from "../api/reads.ts";
 import { CliError, diskProblem } from "../errors.ts";
 import type { Host } from "../host.ts";
@@ -19,6 +18,7 @@ import type { Axis, Settings, Variant } from "./eval-settings.ts";
 import { rerankModel } from "./embedding-model.ts";
 import { junitText } from "./junit.ts";
 import { changedSettings } from "./kb-search.ts";
+import { prepareOutput } from "./output-path.ts";
 import type { Context } from "./task.ts";
 
 /** Input of `kb eval`. */
@@ -70,7 +70,9 @@ export async function* run(input: EvalInput, context: Context): AsyncGenerator<R
     (name) => input[name] !== undefined,
   );
   const axes = axesOf(input.matrix ?? [], given);
-  for (const path of [input.save, input.junit]) await requireFolder(path, context.host);
+  const { save, junit } = input;
+  if (save !== undefined) await prepareOutput(`--save ${save}`, save, context.host);
+  if (junit !== undefined) await prepareOutput(`--junit ${junit}`, junit, context.host);
 
   const kb = await context.call(knowledge.show, { dataset_id });
   const stored = isObject(input.retrieval_model)
@@ -167,14 +169,6 @@ async function bytesOf({ path }: FileInput, host: Host): Promise<Uint8Array> {
   const pieces: Uint8Array[] = [];
   for await (const piece of host.stdin.bytes()) pieces.push(piece);
   return Buffer.concat(pieces);
-}
-
-/** Refuses a path that nothing could be written to, before anything is asked. */
-async function requireFolder(path: string | undefined, host: Host): Promise<void> {
-  if (path === undefined || (await host.files.stat(dirname(path)))?.isDirectory) return;
-  throw new CliError("usage", `${path} cannot be written: there is no folder ${dirname(path)}`, {
-    changed: "nothing",
-  });
 }
 
 const notWritten = (path: string, error: unknown): CliError => {
