@@ -191,6 +191,7 @@ async function once(request: HttpRequest, sending: Sending, world: World) {
       body,
       signal: sending.signal,
       headersTimeout: sending.idle,
+      onInfo: informed(sending.idle),
       bodyTimeout: sending.idle,
       // undici 7 stops reading a body that is not read as fast, and loses it, or dies of a failed
       // assertion, when the server closes meanwhile.
@@ -208,6 +209,21 @@ async function once(request: HttpRequest, sending: Sending, world: World) {
   const answer = await (world.watch?.({ request, headers, body }, exchange) ?? exchange());
   const writes = sending.retry !== "safe";
   return { ...answer, body: guarded(answer.body, request, sending.signal, writes) };
+}
+
+/**
+ * Hears 1xx responses. Each starts the time for headers anew, so a server that sends them for longer
+ * than it may be silent is as good as silent: the request fails as undici's time for headers does.
+ */
+function informed(idle: number): () => void {
+  let patience: AbortSignal | undefined;
+  return () => {
+    patience ??= AbortSignal.timeout(idle);
+    if (!patience.aborted) return;
+    throw Object.assign(new Error("1xx responses without end"), {
+      code: "UND_ERR_HEADERS_TIMEOUT",
+    });
+  };
 }
 
 /** The name of the first file that a request sends. */
