@@ -53,6 +53,6 @@ function telling(
     color,
     verbosity: Math.max(debug || 0, letters.replaceAll("-", "").length),
     visible,
-    escaped: (json) => (host.stderr.isTTY ? escaped(json) : json),
+    escaped,
   };
 }

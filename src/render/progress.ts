@@ -1,5 +1,6 @@
 import type { Host, Output } from "../host.ts";
 import { withWrite } from "./outputs.ts";
+import { visible } from "./text.ts";
 
 /** ms of waiting before anything is shown. */
 const patience = 300;
@@ -126,11 +127,12 @@ function spinning(host: Host, text: string, color: boolean): Progress {
 function words({ done, total, unit, note }: Step, ms: number): string {
   const rate = (done * 1000) / Math.max(1, ms);
   const known = total !== undefined && done > 0;
-  return [
+  const text = [
     total === undefined ? `${done} ${unit}` : `${done} of ${total} ${unit}`,
     ...(note === undefined ? [] : [note]),
     ...(known ? [`${rate.toFixed(rate < 10 ? 1 : 0)}/s`, left((total - done) / rate)] : []),
   ].join(", ");
+  return visible(text); // a note may hold words of a server
 }
 
 function left(seconds: number): string {
