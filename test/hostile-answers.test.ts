@@ -2,6 +2,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { isSafe } from "./fuzzing/holds.ts";
 import { actsOnNothing, called, evil, piped, poisoned, told } from "./hostile-answers.ts";
 import { bodyText, exchanges, rowFor } from "./recordings.ts";
 import type { Exchange } from "./recordings.ts";
@@ -61,14 +62,19 @@ test("questions hold the words of a form, which do nothing", async () => {
   expect(told(ran.asked)).toBeGreaterThan(1);
 });
 
-test.each(["timeline", "replay"])("wf %s of a hostile recording does nothing", async (command) => {
+async function hostileRecording(): Promise<string> {
   const lines = bodyText(called("streams.json: run, streaming"))
     .split("\n")
     .flatMap((line) => (line.startsWith("data: ") ? [line.slice(6)] : []));
   const path = join(await temporaryFolder(), "run.jsonl");
   const hostile = lines.map((line) => JSON.stringify(poisoned(JSON.parse(line), true)));
   await writeFile(path, hostile.join("\n"));
-  const ran = await actsOnNothing(called("runs.json: logs"), true, ["wf", command, path]);
+  return path;
+}
+
+test.each(["timeline", "replay"])("wf %s of a hostile recording does nothing", async (command) => {
+  const line = ["wf", command, await hostileRecording()];
+  const ran = await actsOnNothing(called("runs.json: logs"), true, line);
   expect(told(ran.out)).toBeGreaterThan(0);
 });
 
@@ -85,6 +91,26 @@ test("a pipe gets every text as the server sent it", async () => {
   );
   const text = await piped(called("chat.json: send, streaming"), [...events, "--text"]);
   expect(text.out).toContain(evil);
+});
+
+test.each([
+  ["errors.json: no key", [...list, "-o", "json"]],
+  ["errors.json: no key", [...list, "-o", "jsonl"]],
+  ["errors.json: no key", [...list, "--jq", "."]],
+  ["errors.json: no key", [...list, "-vvv"]],
+  ["streams.json: run that fails, streaming", [...events, "-o", "jsonl"]],
+])("standard error in a pipe is what people read: %s by %j", async (name, line) => {
+  const { err } = await piped(called(name), line);
+  isSafe(err);
+  expect(told(err)).toBeGreaterThan(0);
+});
+
+test.each(["tsv", "csv", "md"])("tables of a report as %s do nothing in a pipe", async (format) => {
+  const line = ["wf", "timeline", await hostileRecording(), "-o", format];
+  const { out } = await piped(called("runs.json: logs"), line);
+  // Line ends inside cells of csv are text, between quotes.
+  isSafe(out.replace(/[\r\t]/g, "\n"));
+  expect(told(out)).toBeGreaterThan(0);
 });
 
 test("names that would act on the line being typed are not offered", async () => {

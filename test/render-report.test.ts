@@ -201,7 +201,7 @@ test("text from a server cannot act on the terminal, nor leave its line in a com
     const text = await shown({ format }, { terminal: 80 }, bad);
     expect(text.replace(/\r?\n/g, "")).not.toMatch(/[\p{Cc}\p{Bidi_Control}]/u);
   }
-  expect(await shown({}, {}, bad)).toBe("# a\u001b[2Jb c\nx\u0007\ny\u001b[2J\n# n\u202e 1\n");
+  expect(await shown({}, {}, bad)).toBe("# a␛[2Jb c\nx␇\ny␛[2J\n# n<U+202E> 1\n");
 });
 
 test("a table without rows has its head, and without columns its notes", async () => {

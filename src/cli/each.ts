@@ -12,6 +12,7 @@ import { progress } from "../render/progress.ts";
 import { progressStyle } from "./color.ts";
 import { commandOf } from "./command.ts";
 import type { Command } from "./command.ts";
+import { formulaWatch } from "./formulas.ts";
 import { takesEach } from "./globals.ts";
 import type { Globals } from "./globals.ts";
 import { allOf, extraBody, sourcesOf } from "./input.ts";
@@ -73,10 +74,12 @@ export async function perform(
   let release = () => {};
   try {
     const settings = await session.settings();
-    const { signal, interrupted } = session.context;
+    const { signal, interrupted, notice } = session.context;
+    const formulas = formulaWatch(notice);
     const style = {
       ...styleFor(globals, host, await session.output(), outcomes),
       stop: { signal, error: interrupted },
+      onFormula: formulas.onFormula,
     };
     await checkStyle(outcomes, style);
     const sources = sourcesOf(host);
@@ -104,6 +107,7 @@ export async function perform(
       style,
       host.stdout,
     );
+    await formulas.tell();
     await collect(rows.map(({ row }) => row).filter(({ number }) => tally.failed.has(number)));
     await conclude(run, rows, tally);
   } finally {

@@ -153,6 +153,12 @@ export const globalFlags: readonly GlobalFlag[] = [
     only: (command) => prints(command) && command.returns.kind !== "report",
   },
   { flags: "--no-headers", help: "Leave out the header row", group: "Output", only: prints },
+  {
+    flags: "--safe-cells",
+    help: "In csv and tsv: put an apostrophe before cells that a spreadsheet takes for formulas",
+    group: "Output",
+    only: ({ returns }) => formatsOf(returns).includes("csv"),
+  },
   { flags: "--sort <column>", help: "Sort the rows shown", group: "Output", only: lists },
   { flags: "--reverse", help: "Turn the order of the rows shown", group: "Output", only: lists },
   { flags: "--utc", help: "Show times in UTC", group: "Output", only: prints },
@@ -247,6 +253,7 @@ export interface Globals {
   readonly jq?: string;
   readonly columns?: string;
   readonly headers?: boolean;
+  readonly safeCells?: boolean;
   readonly sort?: string;
   readonly reverse?: boolean;
   readonly utc?: boolean;

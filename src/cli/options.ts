@@ -120,6 +120,7 @@ export function styleFor(
       columns: globals.columns.split(",").map((part) => part.trim()),
     }),
     headers: globals.headers ?? true,
+    safeCells: globals.safeCells ?? false,
     ...(globals.sort !== undefined && { sort: globals.sort }),
     reverse: globals.reverse ?? false,
     ...(globals.jq !== undefined && { jq: globals.jq }),

@@ -12,6 +12,7 @@ import { progressStyle, wantsRedraw } from "./color.ts";
 import { carriedOut } from "./carried-out.ts";
 import { actOf, isList } from "./command.ts";
 import type { Command } from "./command.ts";
+import { formulaWatch } from "./formulas.ts";
 import type { Globals } from "./globals.ts";
 import { indexingVerdict } from "./indexing-verdict.ts";
 import { checkedInput, extraBody, needChange, resolvedInput, sourcesOf } from "./input.ts";
@@ -60,8 +61,10 @@ export async function perform(
       (repeatedBy(command, input).length > 1
         ? (await import("../commands/several.ts")).outcomes
         : command.returns);
+    const formulas = formulaWatch(session.context.notice);
     const style = {
       ...styleFor(globals, host, output, returns),
+      onFormula: formulas.onFormula,
       stop: { signal: session.context.signal, error: session.context.interrupted },
       ...(wantsRedraw(host, host.stdout) && { screen }),
     };
@@ -94,6 +97,7 @@ export async function perform(
       const printed = await render(returns, values, style, out ?? host.stdout).finally(() =>
         out?.flush(),
       );
+      await formulas.tell();
       // What a task found is said by itself, and what --jq left is no count of rows.
       const empty = printed === 0 && command.row !== undefined && globals.jq === undefined;
       if (empty && isList(returns) && host.stdout.isTTY) {

@@ -57,7 +57,8 @@ variable counts as unset. \`config explain\` shows where each value comes from.
   --columns a,b.c picks fields by path, --columns help lists them. --jq filters
   with jq's language; strings come out raw. --sort and --reverse order
   the rows of every format. --no-headers, --utc and --relative change tables
-  only; JSON keeps the server's values.
+  only; JSON keeps the server's values. Before a spreadsheet opens csv or tsv,
+  --safe-cells puts an apostrophe before cells that it would run as formulas.
 
   Reports are several tables. On a terminal charts stand beside their numbers,
   in ASCII with KB_ACCESSIBLE, TERM=dumb or a locale that is not UTF-8. tsv has

@@ -4,6 +4,7 @@ import type { Output } from "../host.ts";
 import { valueAt } from "../json.ts";
 import type { Returns } from "../operations/operation.ts";
 import type { Report } from "../report.ts";
+import { cellsFor } from "./cells.ts";
 import type { Format } from "./format-names.ts";
 import {
   finished,
@@ -12,7 +13,6 @@ import {
   mdHead,
   mdLine,
   prettyJson,
-  safeCell,
   tsvLine,
   yamlText,
 } from "./formats.ts";
@@ -345,13 +345,13 @@ async function printSheets(rows: AsyncIterable<unknown>, printing: Printing): Pr
 /** Objects as lines of name, tab and value. */
 function printPairs(rows: AsyncIterable<unknown>, printing: Printing): Promise<number> {
   const { style, out } = printing;
-  const times = timesFor(style, false);
+  const cell = cellsFor(style, timesFor(style, false), out);
   let between = "";
   return each(rows, out, (row) => {
     const text = fieldsFor(printing, row)
       .map((field) => {
-        const cell = safeCell(cellText(field.value(row), times), out);
-        return tsvLine(style.headers ? [safeCell(field.label, out), cell] : [cell]);
+        const value = cell(field.value(row));
+        return tsvLine(style.headers ? [cell(field.label), value] : [value]);
       })
       .join("");
     const block = between + text;
@@ -369,17 +369,17 @@ function printLines(
   headLine = line,
 ): Promise<number> {
   const { style, out } = printing;
-  const times = timesFor(style, false);
+  const cell = cellsFor(style, timesFor(style, false), out);
   let fields: readonly Field[] | undefined;
   return each(
     rows,
     out,
     (row) => {
       fields ??= fieldsFor(printing, row);
-      return line(fields.map((field) => safeCell(cellText(field.value(row), times), out)));
+      return line(fields.map((field) => cell(field.value(row))));
     },
     (first) => {
-      const labels = fieldsFor(printing, first).map(({ label }) => safeCell(label, out));
+      const labels = fieldsFor(printing, first).map(({ label }) => cell(label));
       return headed && style.headers && labels.length > 0 ? headLine(labels) : "";
     },
   );

@@ -3,15 +3,14 @@ import { CliError } from "../errors.ts";
 import type { Output } from "../host.ts";
 import type { Cell, Chart, Report, Section, Tone, Toned } from "../report.ts";
 import { drawingOf } from "./charts.ts";
-import { mdHead, mdLine, safe, tsvLine } from "./formats.ts";
+import { cellsFor } from "./cells.ts";
+import { mdHead, mdLine, safe, safeCell, tsvLine } from "./formats.ts";
 import type { Style } from "./formats.ts";
 import { gridText } from "./grid.ts";
-import { cellText } from "./table.ts";
 import type { Dress, Field } from "./table.ts";
 import { visible } from "./text.ts";
 import type { Paint } from "./text.ts";
 import { timesFor } from "./times.ts";
-import type { Times } from "./times.ts";
 
 /** What a report looks like, as text. */
 export type ReportForm = "grid" | "tsv" | "csv" | "md" | "svg";
@@ -79,19 +78,20 @@ function gridSection(section: Section, dress: Dress, out: Output): string {
 
 /** Sections as lines of full cells, without charts. */
 async function linesOf(form: "tsv" | "csv" | "md", style: Style): Promise<Print> {
-  const times = timesFor(style, false);
   const line = { tsv: tsvLine, csv: await csvLines(), md: mdLine }[form];
   const about = around[form];
+  const times = timesFor(style, false);
   return (section, { headers }, out) => {
     const { title, notes = [] } = section;
     const { columns, rows } = withoutCharts(section);
-    const labels = columns.map(({ label }) => safe(label, out));
+    const cell = cellsFor(style, times, out);
+    const labels = columns.map(({ label }) => cell(label));
     const right = columns.map((heading) => heading.right === true);
     const head = form === "md" ? mdHead(labels, right) : line(labels);
     return [
       title === undefined || !headers ? "" : about.title(oneLine(title, out)),
       headers && labels.length > 0 ? head : "",
-      ...rows.map((cells) => line(cells.map((cell) => safe(cellIn(cell, times), out)))),
+      ...rows.map((cells) => line(cells.map((each) => cell(plain(each))))),
       form === "tsv" && !headers ? "" : about.notes(notes.map((note) => oneLine(note, out))),
     ].join("");
   };
@@ -110,7 +110,8 @@ const around = {
   },
 };
 
-const oneLine = (text: string, out: Output): string => safe(text, out).replace(/\s*\n\s*/g, " ");
+const oneLine = (text: string, out: Output): string =>
+  safeCell(text, out).replace(/\s*[\n\r]\s*/g, " ");
 
 function withoutCharts({ columns, rows }: Section): Pick<Section, "columns" | "rows"> {
   const charts = new Set(
@@ -119,8 +120,6 @@ function withoutCharts({ columns, rows }: Section): Pick<Section, "columns" | "r
   const kept = <T>(values: readonly T[]) => values.filter((_, index) => !charts.has(index));
   return { columns: kept(columns), rows: rows.map(kept) };
 }
-
-const cellIn = (cell: Cell, times: Times): string => cellText(plain(cell), times);
 
 const plain = (cell: Cell): Exclude<Cell, Toned | Chart> =>
   isChart(cell) ? null : isToned(cell) ? cell.text : cell;
