@@ -1,6 +1,8 @@
 import { CliError } from "../errors.ts";
 import { valueAt } from "../json.ts";
 import type { Reads, Returns } from "../operations/operation.ts";
+import { parsedNumbers } from "./numbers.ts";
+import type { Parsed, TellInexact } from "./numbers.ts";
 import { invalid, problemIn } from "./reads.ts";
 import { textOf } from "./client.ts";
 import type { HttpAnswer } from "./client.ts";
@@ -10,14 +12,21 @@ export type Read = (answer: HttpAnswer) => Promise<unknown>;
 
 /**
  * How to read the answer of a row: streams and files are handed out unread. `acts`: somebody acts on
- * it, so it must hold what the row says; for people it is shown as it is.
+ * it, so it must hold what the row says; for people it is shown as it is. `inexact` hears of numbers that may
+ * have lost digits.
  */
-export function readerFor(returns: Returns<never>, acts = false): Read {
-  if (returns.kind === "events") return returns.orAnswer ? streamOrAnswer : eventStream;
+export function readerFor(
+  returns: Returns<never>,
+  acts = false,
+  inexact: TellInexact = () => Promise.resolve(),
+): Read {
+  if (returns.kind === "events") {
+    return returns.orAnswer ? (answer) => streamOrAnswer(answer, inexact) : eventStream;
+  }
   if (returns.kind === "file") return (answer) => bytesOf(answer, returns.media ?? "");
   if (returns.kind === "nothing") return drained;
   return async (answer) => {
-    const value = await json(answer);
+    const value = await json(answer, inexact);
     const problem = answer.already ? undefined : problemOf(returns, acts, value);
     if (problem === undefined) return value;
     throw invalid(problem);
@@ -42,21 +51,24 @@ function problemOf(returns: Returns<never>, acts: boolean, value: unknown): stri
 
 const typeOf = ({ headers }: HttpAnswer) => headers["content-type"] ?? "";
 
-async function json(answer: HttpAnswer): Promise<unknown> {
+async function json(answer: HttpAnswer, tell: TellInexact): Promise<unknown> {
   const text = await textOf(answer.body);
   if (answer.already) return {};
   if (text === "") {
     throw new CliError("failure", `the answer is empty (${answer.status}), and should be JSON`);
   }
   if (typeOf(answer).includes("html") || text.trimStart().startsWith("<")) throw webPage();
+  let parsed: Parsed;
   try {
-    return JSON.parse(text) as unknown;
+    parsed = parsedNumbers(text);
   } catch (cause) {
     throw new CliError("failure", "the answer is not whole JSON", {
       cause,
       hint: "repeat the command; if it stays, a proxy may change the answers",
     });
   }
+  await tell(parsed.inexact);
+  return parsed.value;
 }
 
 /** 204, or 200 with the body `204` on servers before 1.13.0 (server §19). */
@@ -75,9 +87,9 @@ async function eventStream(answer: HttpAnswer): Promise<unknown> {
 }
 
 /** A JSON answer as a stream of one event. */
-async function streamOrAnswer(answer: HttpAnswer): Promise<unknown> {
+async function streamOrAnswer(answer: HttpAnswer, inexact: TellInexact): Promise<unknown> {
   if (!typeOf(answer).includes("application/json")) return eventStream(answer);
-  const value = JSON.stringify(await json(answer));
+  const value = JSON.stringify(await json(answer, inexact));
   return (async function* () {
     yield new TextEncoder().encode(`data: ${value}\n\n`);
   })();

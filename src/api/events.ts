@@ -1,6 +1,7 @@
 import { createParser } from "eventsource-parser";
 import type { EventSourceMessage } from "eventsource-parser";
 import { CliError } from "../errors.ts";
+import { parsedNumbers } from "./numbers.ts";
 
 /** One event of a stream: its kind, the server's own text, and that text parsed. */
 export interface ServerEvent {
@@ -70,7 +71,7 @@ export async function* singly(events: Events): AsyncGenerator<ServerEvent> {
 
 function read(message: EventSourceMessage): ServerEvent {
   try {
-    const data: unknown = JSON.parse(message.data);
+    const data = parsedNumbers(message.data).value;
     if (typeof data === "object" && data !== null && !Array.isArray(data)) {
       const fields = data as Record<string, unknown>; // checked in the line above
       const event = typeof fields["event"] === "string" ? fields["event"] : "message";

@@ -49,7 +49,7 @@ export function pageOf(returns: Returns<never>, answer: unknown): Page {
     throw new CliError("failure", "the answer holds no list where one was expected");
   }
   const total =
-    isObject(answer) && typeof answer["total"] === "number" ? answer["total"] : undefined;
+    isObject(answer) && Number.isSafeInteger(answer["total"]) ? Number(answer["total"]) : undefined;
   const more =
     isObject(answer) && typeof answer["has_more"] === "boolean" ? answer["has_more"] : undefined;
   return { rows, total, more };

@@ -1,6 +1,7 @@
 import type { HttpAnswer, Sending, World } from "../api/client.ts";
 import type { Events } from "../api/events.ts";
 import { interrupted } from "../api/interrupted.ts";
+import { inexactNotice } from "../api/numbers.ts";
 import { openLanes } from "../api/lanes.ts";
 import type { Lanes } from "../api/lanes.ts";
 import { noProgress, pageOf, rowsOf, sortedBy } from "../api/pages.ts";
@@ -192,6 +193,8 @@ export function openSession(
     return { ...input, [name]: value };
   };
 
+  const tellInexact = inexactNotice((text) => context.notice(text));
+
   const ask = async (
     row: AnyOperation,
     given: Values,
@@ -210,7 +213,8 @@ export function openSession(
       import("../api/client.ts"),
       import("../api/answer.ts"),
     ]);
-    const reader = readerFor(row.returns, asked.acts === true || retryOf(row) !== "safe");
+    const acts = asked.acts === true || retryOf(row) !== "safe";
+    const reader = readerFor(row.returns, acts, tellInexact);
     const read = (answer: HttpAnswer) => {
       asked.heard?.(answer.headers);
       return reader(answer);

@@ -1,6 +1,8 @@
 import { textOf } from "../api/client.ts";
 import type { HttpAnswer } from "../api/client.ts";
 import { eventsIn, singly } from "../api/events.ts";
+import { inexactNotice, parsedNumbers } from "../api/numbers.ts";
+import type { Parsed, TellInexact } from "../api/numbers.ts";
 import { noProgress, pageOf, rowsOf, sortedBy } from "../api/pages.ts";
 import type { HttpRequest } from "../api/request.ts";
 import { CliError } from "../errors.ts";
@@ -46,7 +48,7 @@ export async function* run(input: ApiInput, context: Context): AsyncGenerator<un
   const ask = (query: Readonly<Record<string, string>>) =>
     context.raw({ ...request, url: withQuery(request.url, query) }, kind, {});
   if (input.all) {
-    yield* everyPage(request, ask, context.asked.format);
+    yield* everyPage(request, ask, context);
     return;
   }
   if (method === "DELETE" && !context.asked.dryRun) {
@@ -233,7 +235,10 @@ function headOf({ status, headers }: HttpAnswer): string {
     .join("\n");
 }
 
-async function* shown(answer: HttpAnswer, { host, asked }: Context): AsyncGenerator<unknown> {
+async function* shown(
+  answer: HttpAnswer,
+  { host, asked, notice }: Context,
+): AsyncGenerator<unknown> {
   const type = answer.headers["content-type"] ?? "application/json";
   const { isTTY } = host.stdout;
   // As the server sent it, unless a format or a filter asks for values.
@@ -255,23 +260,27 @@ async function* shown(answer: HttpAnswer, { host, asked }: Context): AsyncGenera
     return;
   }
   const text = await textOf(answer.body);
-  if (text !== "") yield jsonOr(text);
+  if (text !== "") yield await jsonOr(text, inexactNotice(notice));
 }
 
-function jsonOr(text: string): unknown {
+async function jsonOr(text: string, tell: TellInexact): Promise<unknown> {
+  let parsed: Parsed;
   try {
-    return JSON.parse(text) as unknown;
+    parsed = parsedNumbers(text);
   } catch {
     return text;
   }
+  await tell(parsed.inexact);
+  return parsed.value;
 }
 
 /** Every row of a list, as one array, or row by row where each is a line. */
 async function* everyPage(
   { method, url }: HttpRequest,
   ask: (query: Readonly<Record<string, string>>) => Promise<HttpAnswer>,
-  format: string | undefined,
+  { asked: { format }, notice }: Context,
 ): AsyncGenerator<unknown> {
+  const tell = inexactNotice(notice);
   if (method !== "GET") throw wrong("--all reads lists: the method must be GET");
   const query = new URLSearchParams(url.split("?")[1]);
   const place = ["page", "last_id", "first_id"].find((name) => query.has(name));
@@ -281,7 +290,7 @@ async function* everyPage(
     const { limit = "", ...place } = paging;
     // A limit of the line is in the path already.
     const answer = await ask(size === null ? { ...place, limit } : place);
-    return jsonOr(await textOf(answer.body));
+    return jsonOr(await textOf(answer.body), tell);
   };
 
   const row = listAt(url);
