@@ -47,6 +47,10 @@ describe("a full disk", () => {
     });
   });
 
+  test("a closed standard output is the null device, which takes everything", async () => {
+    expect(await run("kb list >&-")).toEqual({ exit: 0, out: "", err: "" });
+  });
+
   test("standard error on it changes nothing", async () => {
     const ran = await run("kb list -vv -o name 2> /dev/full");
     expect(ran).toMatchObject({ exit: 0, out: expect.stringMatching(/^[0-9a-f-]{36}\n/) });
