@@ -51,7 +51,7 @@ test.concurrent.each([
   const ran = await Promise.all(
     [read, create].map(async (line) => {
       const server = await rawServer([drip(start, "x", true)]);
-      const limits = ["--idle-timeout", "30s", "--timeout", "0.5s"];
+      const limits = ["--idle-timeout", "30s", "--timeout", "1.5s"];
       const ended = await built([...line, ...limits], { KB_BASE_URL: server.baseUrl });
       return { ...ended, requests: server.requests };
     }),
