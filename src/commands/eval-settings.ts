@@ -1,5 +1,7 @@
+import { invalid } from "../api/reads.ts";
 import { CliError } from "../errors.ts";
 import { isObject } from "../json.ts";
+import { worded } from "../operations/operation.ts";
 import { searchMethods } from "../operations/shared.ts";
 
 /** Search settings as they are sent. */
@@ -151,6 +153,14 @@ export function variantsOf(
   return combined.map(({ words, settings: all }) => ({
     label: words.join(" "),
     settings: all,
-    topK: Number(all["top_k"]),
+    topK: topKIn(all),
   }));
+}
+
+/** How many chunks a search gives. Throws `failure` where the stored settings hold no such number. */
+function topKIn({ top_k }: Settings): number {
+  if (Number.isSafeInteger(top_k) && Number(top_k) > 0) return Number(top_k);
+  throw invalid(
+    `retrieval_model_dict.top_k is ${worded(top_k) || "not set"}, not a whole number from 1`,
+  );
 }
