@@ -253,7 +253,7 @@ type Fields = Readonly<Record<string, unknown>>;
 const text = (value: unknown): string | undefined =>
   typeof value === "string" && value !== "" ? value : undefined;
 const numeric = (value: unknown): number | undefined =>
-  typeof value === "number" ? value : undefined;
+  Number.isFinite(value) ? Number(value) : undefined;
 
 /** Was it told by a snapshot? Those leave this field out (server §15.6). */
 const isReplayed = (data: Fields): boolean => !("inputs_truncated" in data);

@@ -105,9 +105,9 @@ export async function tellTimes(
   if (times.length > 0) await notice(times.join(" "));
 }
 
-/** Has the run of this entry ended? One that was purged will not change any more. */
+/** Has the run of this entry ended? One that was purged, or is not told, will not change any more. */
 export const hasEnded = ({ workflow_run: run }: WorkflowLog): boolean =>
-  run === null || run.status === null || isEnded(run.status) || run.finished_at !== null;
+  !run || run.status === null || isEnded(run.status) || run.finished_at !== null;
 
 /** As much of an entry as is needed to find it again. */
 export interface KnownLog {

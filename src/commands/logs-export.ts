@@ -274,7 +274,7 @@ async function detailOf(
   { workflow_run }: WorkflowLog,
   context: Context,
 ): Promise<WorkflowRun | null> {
-  if (workflow_run === null) return null;
+  if (!workflow_run) return null;
   try {
     return await context.call(workflows.show, { workflow_run_id: workflow_run.id });
   } catch (error) {
