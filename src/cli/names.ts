@@ -172,16 +172,20 @@ export async function resolve(
 
 /** The things of exactly this name. */
 async function thingsNamed(
-  { row, within, narrow }: Listing,
+  { row, title, within, narrow }: Listing,
   name: string,
   known: Readonly<Record<string, unknown>>,
   lookup: Lookup,
 ): Promise<Thing[]> {
   const scope = within === undefined ? {} : { [within]: known[within] };
   const found: Thing[] = [];
+  let nameless = false;
   for await (const thing of lookup.rows(row, { ...scope, ...narrow(name) })) {
     if (isObject(thing) && thing["name"] === name) found.push(thing);
+    nameless ||= !isObject(thing) || typeof thing["name"] !== "string";
   }
+  // One whose name nobody can read may have this one, too.
+  if (found.length === 0 && nameless) throw invalid(`a row of the list of ${title}s has no name`);
   return found;
 }
 
