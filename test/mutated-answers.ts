@@ -1,23 +1,15 @@
 /** Command lines against answers of a server in which one field is damaged. */
-import { mkdir, rm } from "node:fs/promises";
+import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll } from "vitest";
 import { exitCodes } from "../src/errors.ts";
+import type { Answered } from "./answering.ts";
 import { damaged, mutationsOf } from "./mutations.ts";
 import type { Mutation } from "./mutations.ts";
 import { cli, temporaryFolder } from "./support.ts";
 import type { Ran, World } from "./support.ts";
-
-/** What a server answered to one request. */
-export interface Answered {
-  /** Method and path with query. */
-  readonly request: string;
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: Buffer;
-}
 
 /** A command line and what it was answered. */
 export interface Scene {
@@ -30,6 +22,8 @@ export interface Scene {
   readonly besides?: (request: string) => Answered | undefined;
   /** Paths of what must never end with 0 when it is no text any more. */
   readonly vital?: readonly string[];
+  /** After so many requests the line is interrupted: it has no end of its own. */
+  readonly until?: number;
 }
 
 /** One damage in one answer of a scene; of an event stream, in one of its events. */
@@ -58,11 +52,21 @@ interface Part {
   readonly event?: number;
 }
 
-/** The JSON of an answer; of an event stream the first and the last event of each kind. */
-function valuesIn({ headers, body }: Answered): Part[] {
-  const text = body.toString();
-  if (headers["content-type"]?.includes("event-stream")) {
-    const events = eventsOf(text);
+/** What stands before each JSON value of an answer that holds several; undefined where it is one. */
+function markOf({ headers }: Answered): string | undefined {
+  const type = headers["content-type"] ?? "";
+  if (type.includes("ndjson")) return "";
+  return type.includes("event-stream") ? "data: " : undefined;
+}
+
+const linesAfter = (mark: string) => new RegExp(`^${mark}(.+)$`, "gm");
+
+/** The JSON of an answer; of several values the first and the last event of each kind. */
+function valuesIn(answered: Answered): Part[] {
+  const text = answered.body.toString();
+  const mark = markOf(answered);
+  if (mark !== undefined) {
+    const events = eventsOf(text, mark);
     const kinds = events.map(({ event }) => event);
     return events
       .map(({ value, event }, at) => ({ value, event: at, kind: event }))
@@ -78,31 +82,42 @@ function valuesIn({ headers, body }: Answered): Part[] {
   }
 }
 
-const eventsOf = (text: string): { value: unknown; event: unknown }[] =>
-  [...text.matchAll(/^data: (.*)$/gm)].map(([, data = ""]) => {
+const eventsOf = (text: string, mark: string): { value: unknown; event: unknown }[] =>
+  [...text.matchAll(linesAfter(mark))].map(([, data = ""]) => {
     const value = JSON.parse(data) as { event?: unknown }; // recorded events are objects
-    return { value, event: value.event };
+    const { event } = value;
+    // A recording wraps its events.
+    const inner = typeof event === "object" ? (event as { event?: unknown } | null)?.event : event;
+    return { value, event: inner };
   });
 
-function damagedBody({ body }: Answered, { event, mutation }: Trial): Buffer {
-  const text = body.toString();
-  if (event === undefined) return Buffer.from(damaged(JSON.parse(text), mutation));
+function damagedBody(answered: Answered, { event, mutation }: Trial): Buffer {
+  const text = answered.body.toString();
+  const mark = markOf(answered);
+  if (mark === undefined) return Buffer.from(damaged(JSON.parse(text), mutation));
   let at = 0;
   return Buffer.from(
-    text.replace(/^data: (.*)$/gm, (line, data: string) =>
-      at++ === event ? `data: ${damaged(JSON.parse(data), mutation)}` : line,
+    text.replace(linesAfter(mark), (line, data: string) =>
+      at++ === event ? `${mark}${damaged(JSON.parse(data), mutation)}` : line,
     ),
   );
 }
 
-let playing: { readonly scene: Scene; readonly trial: Trial | undefined; sent: string[] };
+interface Playing {
+  readonly scene: Scene;
+  readonly trial: Trial | undefined;
+  readonly sent: string[];
+  readonly stop: AbortController;
+}
+let playing: Playing;
 
 const server = createServer((request, response) => {
   request.resume().on("end", () => {
-    const { scene, trial, sent } = playing;
+    const { scene, sent, stop } = playing;
     const asked = `${request.method} ${request.url}`;
     const before = sent.filter((each) => each === asked).length;
     sent.push(asked);
+    if (sent.length === scene.until) stop.abort();
     if (sent.length > mostFor(scene)) return void request.socket.destroy();
     const found = answerFor(scene, asked, before);
     const answered = scene.answers[found] ?? scene.besides?.(asked);
@@ -110,7 +125,7 @@ const server = createServer((request, response) => {
       response.writeHead(404, { "content-type": "application/json" });
       return response.end('{"code":"not_found","message":"Not here.","status":404}');
     }
-    const body = trial?.answer === found ? damagedBody(answered, trial) : answered.body;
+    const body = bodyIn(playing, found) ?? answered.body;
     response.writeHead(answered.status, { ...answered.headers, "content-length": body.length });
     return response.end(body);
   });
@@ -118,6 +133,12 @@ const server = createServer((request, response) => {
 await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
 afterAll(() => void server.close());
 const { port } = server.address() as AddressInfo; // a TCP server has no other kind
+
+/** An answer of the scene as it is given. */
+function bodyIn({ scene, trial }: Playing, at: number): Buffer | undefined {
+  const answered = scene.answers[at];
+  return answered && trial?.answer === at ? damagedBody(answered, trial) : answered?.body;
+}
 
 const mostFor = (scene: Scene): number => 20 * scene.answers.length + 1100;
 
@@ -139,6 +160,8 @@ export interface Played {
   readonly ran: Ran;
   /** Requests as they came. */
   readonly sent: readonly string[];
+  /** How many files it wrote where a scene lets it write. */
+  readonly written: number;
   readonly hung: boolean;
 }
 
@@ -146,8 +169,14 @@ export interface Played {
 export async function played(scene: Scene, trial?: Trial): Promise<Played> {
   const folder = join(root, String(runs++));
   await mkdir(folder);
-  playing = { scene, trial, sent: [] };
-  const signal = AbortSignal.timeout(20_000);
+  playing = { scene, trial, sent: [], stop: new AbortController() };
+  for (const [at, { request }] of scene.answers.entries()) {
+    const body = bodyIn(playing, at);
+    // A file that the line reads stands among the answers.
+    if (body && request.startsWith("FILE ")) await writeFile(join(folder, request.slice(5)), body);
+  }
+  const late = AbortSignal.timeout(20_000);
+  const signal = AbortSignal.any([late, playing.stop.signal]);
   let slept = 0;
   const ran = await cli(scene.argv(join(folder, "out")), {
     folder: join(folder, "home"),
@@ -167,18 +196,22 @@ export async function played(scene: Scene, trial?: Trial): Promise<Played> {
       ...scene.world?.env,
     },
   });
+  const written = (await readdir(join(folder, "out"), { recursive: true }).catch(() => [])).length;
   await rm(folder, { recursive: true, force: true });
-  return { ran, sent: playing.sent, hung: signal.aborted };
+  return { ran, sent: playing.sent, written, hung: late.aborted };
 }
 
 const codes: readonly number[] = Object.values(exitCodes).map(([code]) => code);
-const writes = (sent: readonly string[]) => sent.filter((each) => !each.startsWith("GET "));
+/** A download of several documents is asked for with POST. */
+const writes = (sent: readonly string[]) =>
+  sent.filter((each) => !each.startsWith("GET ") && !each.endsWith("/download-zip"));
 
 /** What is wrong with how a line ended that read a damaged answer, in words. */
 export async function complaints(scene: Scene, usual: Played, trial: Trial): Promise<string[]> {
-  const { ran, sent, hung } = await played(scene, trial);
+  const { ran, sent, written, hung } = await played(scene, trial);
   const found = wrong(scene, usual.ran.exit, trial, ran);
   if (hung || sent.length > mostFor(scene)) found.push("it does not end");
+  if (ran.exit === 0 && written < usual.written) found.push("it wrote fewer files than it should");
   const known = writes(usual.sent);
   for (const each of new Set(writes(sent))) {
     const times = (list: readonly string[]) => list.filter((other) => other === each).length;
@@ -186,7 +219,7 @@ export async function complaints(scene: Scene, usual: Played, trial: Trial): Pro
     const most = Math.max(times(known), each.includes("/form/") ? 2 : 1);
     if (times(writes(sent)) > most) found.push(`sent too often: ${each}`);
     // A text is an id as good as another.
-    const strange = each.startsWith("DELETE ") && !known.includes(each);
+    const strange = /^(DELETE |POST \/v1\/datasets$)/.test(each) && !known.includes(each);
     if (strange && trial.mutation.how !== "a text") found.push(`nobody wanted ${each}`);
   }
   return found;

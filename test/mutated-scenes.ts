@@ -1,14 +1,16 @@
 /** Command lines with what servers answered them: of recordings, and of the sandbox. */
 import { readFileSync, readdirSync } from "node:fs";
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { readFile, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { methodAndPath, retryOf } from "../src/operations/operation.ts";
 import type { AnyOperation } from "../src/operations/operation.ts";
 import { write } from "./directory.ts";
-import type { Answered, Scene } from "./mutated-answers.ts";
+import type { Answered } from "./answering.ts";
+import type { Scene } from "./mutated-answers.ts";
 import { answered, bodyText, headersOf, rowFor } from "./recordings.ts";
 import type { Exchange } from "./recordings.ts";
 import type { Outside } from "../src/host.ts";
+import { answering } from "./answering.ts";
 import { testSandbox } from "./sandbox.ts";
 import { temporaryFolder } from "./support.ts";
 
@@ -166,6 +168,16 @@ const taskLines: readonly (readonly [words: string, key?: string])[] = [
   ["kb __complete -- show Hand"],
   ["kb __complete -- doc show Handbook w"],
   ["kb chunk list Handbook welcome.md"],
+  ["kb chunk list Handbook welcome.md --all -o json"],
+  ["kb chunk add Handbook welcome.md --content more"],
+  ["kb chunk show Handbook welcome.md CHUNK"],
+  ["kb chunk update Handbook welcome.md CHUNK --content changed"],
+  ["kb chunk delete Handbook welcome.md CHUNK --yes"],
+  ["kb tag list"],
+  ["kb tag bound Handbook"],
+  ["kb tag create fresh"],
+  ["kb tag rename fresh fresher"],
+  ["kb tag delete fresher --yes"],
   ["kb metadata set Handbook welcome.md --set team=people"],
   ["kb metadata set Handbook welcome.md leave.md --set size=5 -o json"],
   ["kb metadata built-in enable Handbook"],
@@ -204,6 +216,10 @@ const taskLines: readonly (readonly [words: string, key?: string])[] = [
   ["wf events RUN"],
   ["wf events RUN --follow -o jsonl"],
   ["wf stop RUN"],
+  ["wf timeline PAUSED", "app-review"],
+  ["wf timeline PAUSED -o json", "app-review"],
+  ["wf diff PAUSED PAUSED", "app-review"],
+  ["wf logs --follow -o jsonl"],
   ["wf logs"],
   ["wf logs --all"],
   ["wf logs --all -o json"],
@@ -221,6 +237,17 @@ const taskLines: readonly (readonly [words: string, key?: string])[] = [
   ["wf app parameters", "app-inputs"],
 ];
 
+/** Lines that read a recording, `./a.jsonl` or `./b.jsonl`, as if it were an answer. */
+const recordingLines: readonly string[] = [
+  "wf replay ./a.jsonl",
+  "wf replay ./a.jsonl -o json",
+  "wf replay ./a.jsonl --expect ./expect.yml",
+  "wf timeline ./a.jsonl",
+  "wf timeline ./a.jsonl --expand -o json",
+  "wf diff ./a.jsonl ./b.jsonl",
+  "wf diff ./a.jsonl ./b.jsonl --timing 20% --exit-code -o json",
+];
+
 /** Task lines with what the sandbox answers them; `only` those that it fits. */
 export async function sandboxScenes(only = /./): Promise<Scene[]> {
   const world = await temporaryFolder();
@@ -233,16 +260,26 @@ export async function sandboxScenes(only = /./): Promise<Scene[]> {
         .replace(/^\.\/out/, out)
         .replace(/^\.\//, `${world}/`)
         .replace("RUN", run)
+        .replace("PAUSED", pausedRun)
+        .replace("CHUNK", chunk)
         .replace("TOKEN", token),
     );
-  const typed = async (line: string, key = "app-echo", around?: (host: Outside) => Outside) =>
+  const typed = async (
+    line: string,
+    key = "app-echo",
+    around?: (host: Outside) => Outside,
+    signal?: AbortSignal,
+  ) =>
     cli(words(line, join(world, `out-${homes}`)), {
       env: { KB_APP_KEY: key },
       folder: join(world, `home-${homes++}`),
       ...(around && { around }),
+      ...(signal && { signal }),
     });
   let run = "";
   let token = "";
+  let pausedRun = "";
+  let chunk = "";
   for (const line of [
     "kb create Handbook --indexing-technique economy",
     "kb create Synced --indexing-technique economy",
@@ -267,47 +304,50 @@ export async function sandboxScenes(only = /./): Promise<Scene[]> {
   const paused = await typed("wf run --input query=form -o jsonl", "app-review");
   token = /"form_token": ?"([^"]+)"/.exec(paused.out)?.[1] ?? "";
 
+  pausedRun = /"workflow_run_id": ?"([^"]+)"/.exec(paused.out)?.[1] ?? "";
+  const chunks = await typed("kb chunk list Handbook welcome.md -o jsonl");
+  chunk = (JSON.parse(chunks.out) as { id: string }).id;
+
   const scenes: Scene[] = [];
   for (const [line, key] of taskLines.filter(([each]) => only.test(each))) {
     const answers: Answered[] = [];
-    await typed(line, key, (host) => listening(host, answers));
+    const stop = new AbortController();
+    const until = line.includes("--follow") && line.startsWith("wf logs") ? 4 : undefined;
+    const listening = (host: Outside) =>
+      answering(host, (each) => {
+        answers.push(each);
+        if (answers.length === until) stop.abort();
+        return each.body;
+      });
+    await typed(line, key, listening, stop.signal);
     scenes.push({
       name: key === undefined ? line : `${line} (${key})`,
       argv: (out) => words(line, out),
       answers,
       world: { env: { KB_APP_KEY: key ?? "app-echo" } },
+      ...(until && { until }),
     });
   }
+  for (const key of ["app-echo", "app-loop", "app-review"]) {
+    const recorded: Answered[] = [];
+    for (const name of ["a", "b"]) {
+      const path = join(world, `${key}-${name}.jsonl`);
+      await cli(["wf", "run", "--input", "query=hello", "--record", path], {
+        env: { KB_APP_KEY: key },
+      });
+      const headers = { "content-type": "application/x-ndjson" };
+      const body = await readFile(path);
+      recorded.push({ request: `FILE ${name}.jsonl`, status: 200, headers, body });
+    }
+    for (const line of recordingLines.filter((each) => only.test(each))) {
+      const answers = recorded.filter(({ request }) => line.includes(request.slice(5)));
+      const argv = (out: string) =>
+        line
+          .split(" ")
+          .map((word) => word.replace(/^\.\/(?=[ab]\.)/, `${dirname(out)}/`))
+          .map((word) => word.replace(/^\.\//, `${world}/`));
+      scenes.push({ name: `${line} (${key})`, argv, answers });
+    }
+  }
   return scenes;
-}
-
-/** A host that notes what comes from the network. */
-function listening(host: Outside, heard: Answered[]): Outside {
-  return {
-    ...host,
-    async dispatcher(connection) {
-      const agent = await host.dispatcher(connection);
-      const request: typeof agent.request = async (options) => {
-        const answer = await agent.request(options);
-        const body = Buffer.from(await answer.body.arrayBuffer());
-        const pick = (name: string) => String(answer.headers[name] ?? "");
-        heard.push({
-          request: `${options.method} ${options.path}`,
-          status: answer.statusCode,
-          headers: {
-            "content-type": pick("content-type"),
-            date: pick("date"),
-            "x-version": pick("x-version"),
-          },
-          body,
-        });
-        async function* pieces() {
-          yield body;
-        }
-        // The program reads it as an iterable, and in no other way.
-        return { ...answer, body: pieces() as unknown as typeof answer.body };
-      };
-      return Object.assign(Object.create(agent) as typeof agent, { request });
-    },
-  };
 }

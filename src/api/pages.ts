@@ -1,6 +1,7 @@
 import { CliError } from "../errors.ts";
 import type { AnyOperation, Returns } from "../operations/operation.ts";
 import { isObject, valueAt } from "../json.ts";
+import { invalid } from "./reads.ts";
 
 /** One list answer: its rows and, where the server tells, how many there are in all. */
 export interface Page {
@@ -24,10 +25,8 @@ export interface Wanted {
 /** How far a list was read. */
 export interface Progress {
   shown: number;
-  /** As the server counts; undefined where it does not. */
+  /** The smallest count of the server while the list was read: rows that are there all the time. */
   total: number | undefined;
-  /** Rows that came twice because others were added meanwhile. */
-  repeated: number;
   /** Did the list end before the limit? */
   complete: boolean;
   /** May rows be missing that nobody can ask for? */
@@ -37,7 +36,6 @@ export interface Progress {
 export const noProgress = (): Progress => ({
   shown: 0,
   total: undefined,
-  repeated: 0,
   complete: false,
   unsure: false,
 });
@@ -48,16 +46,34 @@ export function pageOf(returns: Returns<never>, answer: unknown): Page {
   if (!Array.isArray(rows)) {
     throw new CliError("failure", "the answer holds no list where one was expected");
   }
-  const total =
-    isObject(answer) && Number.isSafeInteger(answer["total"]) ? Number(answer["total"]) : undefined;
+  const total = isObject(answer) && isCount(answer["total"]) ? answer["total"] : undefined;
   const more =
     isObject(answer) && typeof answer["has_more"] === "boolean" ? answer["has_more"] : undefined;
   return { rows, total, more };
 }
 
+const isCount = (value: unknown): value is number =>
+  Number.isSafeInteger(value) && Number(value) >= 0;
+
+/** Does the server count more rows than were found? */
+export const lacksRows = ({ shown, total = 0 }: Progress): boolean => shown < total;
+
+/** Refuses to act on a list that is known to be incomplete. Throws `failure`. */
+export function needWhole(progress: Progress): void {
+  const { shown, total, complete, unsure } = progress;
+  if (complete && !unsure && !lacksRows(progress)) return;
+  const of = lacksRows(progress) ? ` of ${total}` : "";
+  throw new CliError("failure", `failed to read the whole list: found ${shown}${of} rows`, {
+    code: "incomplete-list",
+    details: { shown, total },
+    hint: "the list may have changed while it was read: run the same command again",
+  });
+}
+
 /**
  * Every wanted row, page after page, each once. `ask` sends one request with the paging parameters
- * given. `progress` is kept up to date while rows are given out, and so is `seen`.
+ * given. `progress` is kept up to date while rows are given out. A list that ends with fewer rows than
+ * the server counts is read once more: rows move while others are added or removed.
  */
 export async function* rowsOf(
   returns: Returns<never>,
@@ -66,8 +82,8 @@ export async function* rowsOf(
   progress: Progress,
 ): AsyncGenerator<unknown> {
   if (returns.kind === "list") {
-    const { rows } = await ask({});
-    progress.total = rows.length;
+    const { rows, total } = await ask({});
+    progress.total = total ?? rows.length;
     for (const row of rows.slice(0, wanted.limit)) {
       progress.shown++;
       yield row;
@@ -76,7 +92,28 @@ export async function* rowsOf(
     return;
   }
   if (returns.kind !== "page" && returns.kind !== "cursor") return;
-  const seen = (await import("./seen.ts")).seenIds();
+  const known = (await import("./seen.ts")).seenIds();
+  const isNew = (row: unknown) => {
+    const id = idIn(row);
+    return id === undefined || known.add(id);
+  };
+  yield* rowsOnce(returns, wanted, ask, progress, isNew);
+  const again = progress.complete && lacksRows(progress) && wanted.page === undefined;
+  // Rows without an id would come twice.
+  if (again && known.size === progress.shown) {
+    progress.total = undefined;
+    yield* rowsOnce(returns, wanted, ask, progress, isNew);
+  }
+}
+
+/** One reading of a list from its first page to its end. */
+async function* rowsOnce(
+  returns: Paged,
+  wanted: Wanted,
+  ask: (paging: Paging) => Promise<Page>,
+  progress: Progress,
+  isNew: (row: unknown) => boolean,
+): AsyncGenerator<unknown> {
   const size = Math.min(wanted.limit, returns.cap);
   const next =
     returns.kind === "page"
@@ -84,27 +121,40 @@ export async function* rowsOf(
       : afterRow(size, returns.after, wanted.sortedBy ?? "created_at");
   /** Pages in a row without a new row: a server that repeats itself is not asked for ever. */
   let inVain = 0;
+  const mostInVain = knownPages + Math.ceil(progress.shown / size);
+  let before = "";
   for (let paging = next(undefined, progress); paging !== undefined;) {
     const page = await ask(paging);
-    const before = progress.shown;
-    progress.total = page.total ?? progress.total;
-    for (const row of page.rows) {
+    const { shown } = progress;
+    progress.total = smaller(page.total, progress.total);
+    const text = nameless(page.rows);
+    const repeats = text !== "" && text === before;
+    before = text;
+    for (const row of repeats ? [] : page.rows) {
       if (progress.shown >= wanted.limit) return;
-      const id = idIn(row);
-      if (id !== undefined && !seen.add(id)) {
-        progress.repeated++;
-        continue;
-      }
+      if (!isNew(row)) continue;
       progress.shown++;
       yield row;
     }
     paging = next(page, progress);
-    progress.complete = paging === undefined;
+    const denied = page.rows.length === 0 && page.more === true;
+    progress.complete = paging === undefined && !denied;
     if (wanted.page !== undefined || progress.shown >= wanted.limit) return;
-    inVain = progress.shown === before ? inVain + 1 : 0;
+    inVain = progress.shown === shown ? inVain + 1 : 0;
     if (inVain === mostInVain) return;
+    if (paging && returns.kind === "cursor" && paging[returns.after] === undefined)
+      throw invalid(`the list goes on after a row without an id`);
   }
 }
+
+type Paged = Extract<Returns<never>, { readonly kind: "page" | "cursor" }>;
+
+const smaller = (a: number | undefined, b: number | undefined): number | undefined =>
+  a === undefined || b === undefined ? (a ?? b) : Math.min(a, b);
+
+/** A page of rows without ids as text, by which it is known when it comes again; else empty. */
+const nameless = (rows: readonly unknown[]): string =>
+  rows.length > 0 && rows.every((row) => idIn(row) === undefined) ? JSON.stringify(rows) : "";
 
 /** Query parameters that ask for a page. */
 type Paging = Readonly<Record<string, string>>;
@@ -113,15 +163,18 @@ type Paging = Readonly<Record<string, string>>;
 type Next = (page: Page | undefined, progress: Progress) => Paging | undefined;
 
 /**
- * Numbered pages end on a short page, or when there are as many rows as the server counts, never on
- * `has_more`, which is wrong on an exactly full last page (server §5).
+ * Numbered pages end on an empty page, or with as many rows as the server counts, unless a full
+ * page says that there is more: either may be wrong (server §5).
  */
 function byNumber(size: number, first: number): Next {
   let number = first;
   return (page, { shown }) => {
     if (page) {
-      const { rows, total } = page;
-      if (rows.length < size || (total !== undefined && shown >= total)) return undefined;
+      const { rows, total, more } = page;
+      const full = rows.length >= size;
+      // The server may give smaller pages than it was asked for.
+      const open = total === undefined ? full || more === true : shown < total;
+      if (rows.length === 0 || !(open || (full && more !== false))) return undefined;
       number++;
     }
     return { page: String(number), limit: String(size) };
@@ -170,7 +223,7 @@ function secondIn(row: unknown, field: string): number | undefined {
 }
 
 /** Rows that were added meanwhile can fill a page with known ones; three such pages mean a loop. */
-const mostInVain = 3;
+const knownPages = 3;
 
 /** By what a row is known when it comes again. */
 export const idIn = (row: unknown): string | undefined =>

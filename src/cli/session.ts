@@ -4,7 +4,7 @@ import { interrupted } from "../api/interrupted.ts";
 import { inexactNotice } from "../api/numbers.ts";
 import { openLanes } from "../api/lanes.ts";
 import type { Lanes } from "../api/lanes.ts";
-import { noProgress, pageOf, rowsOf, sortedBy } from "../api/pages.ts";
+import { needWhole, noProgress, pageOf, rowsOf, sortedBy } from "../api/pages.ts";
 import type { Page, Progress, Wanted } from "../api/pages.ts";
 import { requestFor } from "../api/request.ts";
 import type { HttpRequest, TypedFile, Values } from "../api/request.ts";
@@ -45,7 +45,10 @@ export interface Session {
   readonly output: () => Promise<string | undefined>;
   /** One request; paging and further body fields come from the engine. */
   call(row: AnyOperation, input: Values, options?: CallOptions & Adding): Promise<unknown>;
-  /** Rows of a list, as many as wanted. */
+  /**
+   * Rows of a list, as many as wanted. Where nobody watches the progress, a whole list that is known
+   * to be incomplete is a failure.
+   */
   rows(
     row: AnyOperation,
     input: Values,
@@ -263,10 +266,11 @@ export function openSession(
     row: AnyOperation,
     input: Values,
     wanted: Wanted,
-    progress = noProgress(),
+    watched?: Progress,
     asked: Acting = {},
   ): AsyncGenerator<unknown> {
     const { returns } = row;
+    const progress = watched ?? noProgress();
     // What one page shows comes from one query, in which nothing is lost.
     const onePage =
       wanted.page !== undefined || (returns.kind === "page" && wanted.limit <= returns.cap);
@@ -289,6 +293,7 @@ export function openSession(
       Object.assign(progress, { shown: shown.length, total: opened.length, complete });
       yield* shown;
     }
+    if (watched === undefined && wanted.limit === Infinity) needWhole(progress);
   };
 
   const windows = async function* (row: AnyOperation, input: Values, asked: WindowOptions = {}) {

@@ -1,3 +1,4 @@
+import { lacksRows } from "../api/pages.ts";
 import type { Progress } from "../api/pages.ts";
 import { CliError } from "../errors.ts";
 import type { Context } from "./task.ts";
@@ -10,7 +11,8 @@ export async function tellShown(
   const { shown, total, complete } = progress;
   const { limit, page, byDefault } = asked.rows;
   if (host.stdout.closed) return;
-  if (limit === Infinity) requireAll(progress);
+  const ended = complete && page === undefined && lacksRows(progress);
+  if (limit === Infinity || ended) requireAll(progress);
   if (limit === Infinity || page !== undefined) return;
   if (total !== undefined && shown < total) {
     await notice(`${shown} of ${total} shown${byDefault ? ", --all for the rest" : ""}`);
@@ -20,8 +22,9 @@ export async function tellShown(
 }
 
 /** Refuses a list that was to be read whole and is known not to be. */
-export function requireAll({ shown, total, complete, unsure }: Progress): void {
-  if (total !== undefined && shown < total) {
+export function requireAll(progress: Progress): void {
+  const { shown, total, complete, unsure } = progress;
+  if (lacksRows(progress)) {
     throw new CliError(
       "partial",
       `the server counts ${total} rows, but its pages held ${shown} different ones`,
@@ -38,6 +41,6 @@ export function requireAll({ shown, total, complete, unsure }: Progress): void {
     details: { shown },
     hint: unsure
       ? "more rows of one second may exist than fit on a page, and the server cannot be asked for them"
-      : "the server sends the same rows again",
+      : "the server sends the same rows again, or none where it claims more",
   });
 }
