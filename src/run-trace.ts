@@ -252,8 +252,11 @@ type Fields = Readonly<Record<string, unknown>>;
 
 const text = (value: unknown): string | undefined =>
   typeof value === "string" && value !== "" ? value : undefined;
+/** A count or a duration; larger numbers cannot be reckoned with. */
 const numeric = (value: unknown): number | undefined =>
-  Number.isFinite(value) ? Number(value) : undefined;
+  Math.abs(Number(value)) <= Number.MAX_SAFE_INTEGER && typeof value === "number"
+    ? value
+    : undefined;
 
 /** Was it told by a snapshot? Those leave this field out (server §15.6). */
 const isReplayed = (data: Fields): boolean => !("inputs_truncated" in data);
