@@ -54,7 +54,7 @@ export interface Followed {
 
 /** Reconnects in a row that bring nothing new before giving up. */
 const budget = 10;
-/** The same where the record tells the end, and only the event that says so is missing. */
+/** The same where connections stand and bring nothing but pings, though the record tells the end. */
 const budgetForEnd = 3;
 const firstWait = 500;
 const longestWait = 30_000;
@@ -176,7 +176,8 @@ export async function* followed(
         return { runId: known, outcome: end };
       }
       // A connection to an ended run sends its closing event, to a paused one its form.
-      const enough = inVain >= (isEnded(end.status) ? budgetForEnd : budget);
+      const silenced = unsaid !== undefined && isEnded(end.status);
+      const enough = inVain >= (silenced ? budgetForEnd : budget);
       if (enough)
         await context.notice(`the closing event of run ${known} could not be read: ${why}`);
       if (enough || filter.lastError() !== undefined) return { runId: known, outcome: end };
