@@ -1,5 +1,5 @@
 /** Cells that a spreadsheet would take for formulas. */
-import { writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { http, keys, rawServer, say } from "./raw-server.ts";
@@ -87,4 +87,20 @@ test("what became of the rows of --each is printed so, too", async () => {
   expect([safe.exit, safe.out, safe.err.includes(said)]).toEqual([0, "'=1+1\r\n", false]);
   const plain = await printed(line, made);
   expect([plain.out, plain.err.split(said).length]).toEqual(["=1+1\r\n", 2]);
+});
+
+test.each([
+  [["--safe-cells"], "'=1+1", 1],
+  [[], "=1+1", 2],
+])("a log that is exported as csv with %j holds %s", async (flags, cell, parts) => {
+  const log = {
+    id,
+    workflow_run: { id, status: "succeeded", version: "=1+1" },
+    created_at: 1795219617,
+  };
+  const target = join(await temporaryFolder(), "runs.csv");
+  const body = { data: [log], has_more: false, total: 1, page: 1, limit: 100 };
+  const ran = await printed(["wf", "logs", "export", target, ...flags], body);
+  expect([ran.exit, ran.err.split(said).length], ran.err).toEqual([0, parts]);
+  expect((await readFile(target, "utf8")).split("\r\n")[1]?.split(",")).toContain(cell);
 });

@@ -12,7 +12,6 @@ import { progress } from "../render/progress.ts";
 import { progressStyle } from "./color.ts";
 import { commandOf } from "./command.ts";
 import type { Command } from "./command.ts";
-import { formulaWatch } from "./formulas.ts";
 import { takesEach } from "./globals.ts";
 import type { Globals } from "./globals.ts";
 import { allOf, extraBody, sourcesOf } from "./input.ts";
@@ -74,12 +73,10 @@ export async function perform(
   let release = () => {};
   try {
     const settings = await session.settings();
-    const { signal, interrupted, notice } = session.context;
-    const formulas = formulaWatch(notice);
+    const { signal, interrupted, formulas } = session.context;
     const style = {
-      ...styleFor(globals, host, await session.output(), outcomes),
+      ...styleFor(globals, host, await session.output(), outcomes, formulas),
       stop: { signal, error: interrupted },
-      onFormula: formulas.onFormula,
     };
     await checkStyle(outcomes, style);
     const sources = sourcesOf(host);

@@ -1,11 +1,18 @@
-/** Notices cells that a spreadsheet would take for formulas, to say so once when all is printed. */
-export function formulaWatch(notice: (text: string) => Promise<void>) {
+import type { Formulas } from "../commands/task.ts";
+
+/** A number is no formula, nor is a sign alone. */
+const formula = /^(?![+-]\d+(\.\d+)?(e[+-]?\d+)? ?%?$)[=+\-@\t\r][^]/i;
+
+/** With `safe` an apostrophe stands before each formula; without it `notice` tells of them. */
+export function formulasIn(safe: boolean, notice: (text: string) => Promise<void>): Formulas {
   let met = false;
   return {
-    onFormula: () => {
-      met = true;
+    cell(text) {
+      if (!formula.test(text)) return text;
+      met ||= !safe;
+      return safe ? `'${text}` : text;
     },
-    async tell(): Promise<void> {
+    async tell() {
       if (!met) return;
       await notice(
         "some cells begin like formulas (=, +, -, @): use --safe-cells if a spreadsheet opens the output",

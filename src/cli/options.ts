@@ -5,6 +5,7 @@ import type { ConnectionSettings } from "../host.ts";
 import type { Returns } from "../operations/operation.ts";
 import { formats, formatsOf } from "../render/format-names.ts";
 import type { Style } from "../render/render.ts";
+import type { Formulas } from "../commands/task.ts";
 import type { Globals } from "./globals.ts";
 import { wantsColor, wantsUnicode } from "./color.ts";
 import { nearest } from "../nearest.ts";
@@ -86,6 +87,7 @@ export function styleFor(
   host: Host,
   output: string | undefined,
   returns: Returns<never>,
+  formulas?: Formulas,
 ): Style {
   const asked = globals.json ? "json" : globals.output;
   const format = asked ?? output;
@@ -113,6 +115,8 @@ export function styleFor(
       hint: "@csv and @tsv are part of jq's own language",
     });
   }
+  // Nobody opens what a pipe gets by itself in a spreadsheet.
+  const guards = known !== undefined || globals.safeCells;
   const zone = host.env["TZ"] || undefined;
   return {
     format: known,
@@ -120,7 +124,7 @@ export function styleFor(
       columns: globals.columns.split(",").map((part) => part.trim()),
     }),
     headers: globals.headers ?? true,
-    safeCells: globals.safeCells ?? false,
+    ...(guards && formulas && { spreadsheetCell: formulas.cell }),
     ...(globals.sort !== undefined && { sort: globals.sort }),
     reverse: globals.reverse ?? false,
     ...(globals.jq !== undefined && { jq: globals.jq }),

@@ -12,7 +12,6 @@ import { progressStyle, wantsRedraw } from "./color.ts";
 import { carriedOut } from "./carried-out.ts";
 import { actOf, isList } from "./command.ts";
 import type { Command } from "./command.ts";
-import { formulaWatch } from "./formulas.ts";
 import type { Globals } from "./globals.ts";
 import { indexingVerdict } from "./indexing-verdict.ts";
 import { checkedInput, extraBody, needChange, resolvedInput, sourcesOf } from "./input.ts";
@@ -61,10 +60,9 @@ export async function perform(
       (repeatedBy(command, input).length > 1
         ? (await import("../commands/several.ts")).outcomes
         : command.returns);
-    const formulas = formulaWatch(session.context.notice);
+    const { formulas } = session.context;
     const style = {
-      ...styleFor(globals, host, output, returns),
-      onFormula: formulas.onFormula,
+      ...styleFor(globals, host, output, returns, formulas),
       stop: { signal: session.context.signal, error: session.context.interrupted },
       ...(wantsRedraw(host, host.stdout) && { screen }),
     };

@@ -6,6 +6,7 @@ import { openLanes } from "../api/lanes.ts";
 import type { Lanes } from "../api/lanes.ts";
 import { needWhole, noProgress, pageOf, rowsOf, sortedBy } from "../api/pages.ts";
 import type { Page, Progress, Wanted } from "../api/pages.ts";
+import { formulasIn } from "./formulas.ts";
 import { requestFor } from "../api/request.ts";
 import type { HttpRequest, TypedFile, Values } from "../api/request.ts";
 import type { CallOptions, Context, Raw, WindowOptions } from "../commands/task.ts";
@@ -364,6 +365,7 @@ export function openSession(
     notice: async (text) => {
       if (!options.quiet) await say(text, host);
     },
+    formulas: formulasIn(globals.safeCells === true, (text) => context.notice(text)),
     progress,
     trace,
     confirm: (question) => confirm(question, options, host, signal),

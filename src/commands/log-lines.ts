@@ -1,6 +1,7 @@
 import { csvLines } from "../csv.ts";
 import type { WorkflowLog, WorkflowRun } from "../operations/workflows.ts";
 import { logColumns } from "./log-query.ts";
+import type { Formulas } from "./task.ts";
 
 /** Forms in which logs are exported. */
 export type LogFormat = "jsonl" | "csv";
@@ -18,7 +19,11 @@ export interface LogLines {
 }
 
 /** JSON as the server gave it, with a field `run_detail`; or every column of `wf logs`, times in UTC. */
-export async function logLines(format: LogFormat, withDetail: boolean): Promise<LogLines> {
+export async function logLines(
+  format: LogFormat,
+  withDetail: boolean,
+  formulas: Formulas,
+): Promise<LogLines> {
   if (format === "jsonl") {
     return {
       head: "",
@@ -35,7 +40,7 @@ export async function logLines(format: LogFormat, withDetail: boolean): Promise<
         [
           ...logColumns.map(({ value }) => value(log)),
           ...(withDetail ? [detail?.inputs, detail?.outputs] : []),
-        ].map(cell),
+        ].map((value) => formulas.cell(cell(value))),
       ),
   };
 }

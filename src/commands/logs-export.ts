@@ -98,7 +98,7 @@ export async function* run(input: Input, context: Context): AsyncGenerator<unkno
   if (left !== undefined && !goesOn)
     await notice("an unfinished export of something else is dropped");
   const times = goesOn ? (left.begun as typeof begun) : begun; // isSame compared them
-  const lines = await logLines(target.format, input.with_detail ?? false);
+  const lines = await logLines(target.format, input.with_detail ?? false, context.formulas);
   const place = { ...target, base, head: lines.head };
   const work = await openWork(place, begun, goesOn ? left : undefined, host);
   const whole: Export = {

@@ -48,6 +48,14 @@ export type Raw = (
   },
 ) => Promise<HttpAnswer>;
 
+/** Cells of csv and tsv that a spreadsheet would run as formulas. */
+export interface Formulas {
+  /** The text of a cell, with an apostrophe before a formula; without --safe-cells it is noted. */
+  cell(text: string): string;
+  /** Says once, when all is written, that formulas were written as they are. */
+  tell(): Promise<void>;
+}
+
 /** What a task works with: the server, typed by the table, and the world. */
 export interface Context {
   readonly host: Host;
@@ -85,6 +93,7 @@ export interface Context {
   at(profile: string): Context;
   /** One line on standard error; silent with --quiet. */
   notice(text: string): Promise<void>;
+  readonly formulas: Formulas;
   /** Says how far a long command is, where and as often as it is good to see; silent with --quiet. */
   progress(step: {
     readonly done: number;

@@ -10,10 +10,8 @@ export interface Style {
   /** Paths into the row, or labels of its columns. */
   readonly columns?: readonly string[];
   readonly headers: boolean;
-  /** Put an apostrophe before cells of csv and tsv that a spreadsheet takes for formulas? */
-  readonly safeCells?: boolean;
-  /** Called for each such cell that is written as it is. */
-  readonly onFormula?: () => void;
+  /** What becomes of the text of a cell that a spreadsheet may read: csv, tsv. */
+  readonly spreadsheetCell?: (text: string) => string;
   /** Path or label of the column to sort by. */
   readonly sort?: string;
   readonly reverse: boolean;
