@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { join } from "node:path";
 import { readFile, writeFile } from "node:fs/promises";
 import { parseFault } from "../src/sandbox/faults.ts";
+import { answering } from "./answering.ts";
 import { actions, contentsOf, write } from "./directory.ts";
 import { testSandbox } from "./sandbox.ts";
 import { temporaryFolder } from "./support.ts";
@@ -317,4 +318,23 @@ test("a document that is completed without a chunk has failed, in sync and impor
   const imported = await run("import", folder, "--name", `${kb} copy`);
   expect(imported.exit).toBe(10);
   expect(imported.err).toContain("a.md: it was completed without a single chunk");
+});
+
+test("a document whose path was changed is not pruned when its file is added under its name", async () => {
+  await write(dir, { "a.md": "first", "gone.md": "gone" });
+  await done("sync", kb, dir);
+  await write(dir, { "gone.md": null });
+  const ran = await server.cli(
+    ["kb", "sync", kb, dir, "--prune", "--max-delete", "100%", "-y", "-o", "json"],
+    {
+      folder: home,
+      around: (host) =>
+        answering(host, ({ body }) =>
+          Buffer.from(body.toString().replaceAll(/"value": ?"a\.md"/g, '"value":1e300')),
+        ),
+    },
+  );
+  expect(ran.exit, ran.err).toBe(0);
+  const left = await done("doc", "list", kb, "-o", "json", "--jq", "map(.name)");
+  expect(JSON.parse(left.out)).toEqual(["a.md"]);
 });

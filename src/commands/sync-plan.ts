@@ -115,10 +115,14 @@ export function plan(
     }
   }
   const wanted = new Set(files.map(({ path }) => path));
+  // A new document of a taken name may become the one that has it (server §9.1), which stays then.
+  const created = new Set(
+    steps.flatMap(({ action, file }) => (action === "create" && file ? [file.name] : [])),
+  );
   for (const document of documents) {
     const path = String(document.metadata[fields.path] ?? "");
     if (document.metadata[fields.source] !== source || path === "" || wanted.has(path)) continue;
-    if (prune) steps.push(pruned(path, document));
+    if (prune && !created.has(document.name)) steps.push(pruned(path, document));
   }
   return steps;
 }
