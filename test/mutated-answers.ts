@@ -91,7 +91,8 @@ const eventsOf = (text: string, mark: string): { value: unknown; event: unknown 
     return { value, event: inner };
   });
 
-function damagedBody(answered: Answered, { event, mutation }: Trial): Buffer {
+/** The body of an answer with the damage. */
+export function damagedBody(answered: Answered, { event, mutation }: Trial): Buffer {
   const text = answered.body.toString();
   const mark = markOf(answered);
   if (mark === undefined) return Buffer.from(damaged(JSON.parse(text), mutation));
