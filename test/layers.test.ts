@@ -80,7 +80,6 @@ const packages: Readonly<Record<string, RegExp>> = {
   "eventsource-parser": /^api\/events\.ts$/,
   "jq-wasm": /^render\//,
   ignore: /^commands\/folder-files\.ts$/,
-  fflate: /^commands\/zip\.ts$/,
   yaml: /^(render\/|commands\/(yaml|kb-(file|pull)|expect-file)\.ts$)/,
   "csv-stringify": /^csv\.ts$/,
   "csv-parse": /^(table-file|commands\/log-csv)\.ts$/,
