@@ -10,7 +10,7 @@ const units: Readonly<Record<string, number>> = {
 export function millisecondsIn(text: string): number | undefined {
   if (!/^(\d+(\.\d+)?(ms|[smhd]))+$/.test(text)) return undefined;
   let total = 0;
-  for (const [, amount, unit] of text.matchAll(/(\d+(?:\.\d+)?)(ms|[smhd])/g)) {
+  for (const [, amount, unit] of text.matchAll(/(\d+(?:\.\d+)?)(ms|[smhd])/gy)) {
     total += Number(amount) * (units[unit ?? ""] ?? 0);
   }
   return total;

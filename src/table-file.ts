@@ -170,7 +170,7 @@ function linesIn(text: string): (part: string) => number {
 const lineEnds = (text: string) => text.split("\n").length - 1;
 
 /** The parser's text of a record may hold the line end before or half of the one after it. */
-const withoutLineEnds = (raw: string) => raw.replace(/^[\r\n]+|[\r\n]+$/g, "");
+const withoutLineEnds = (raw: string) => raw.replace(/^[\r\n]+|(?<![\r\n])[\r\n]+$/g, "");
 
 const problems: Readonly<Record<string, string>> = {
   CSV_QUOTE_NOT_CLOSED: "the quote is not closed",

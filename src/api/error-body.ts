@@ -135,11 +135,12 @@ export function plainWords(said: Said): string {
 }
 
 /** A text of the server's database: what it says stands before the statement (server §3). */
-const database =
-  /^(?:\([\w.]*(?:psycopg|sqlalchemy|pymysql|asyncpg|sqlite3|MySQLdb)[\w.]*\) ?)|\n+\[SQL: |\nLINE \d+: /;
+const statement = /\n\[SQL: |\nLINE \d+: /;
+const databases = /psycopg|sqlalchemy|pymysql|asyncpg|sqlite3|MySQLdb/;
 
 function databaseWords(message: string): string {
-  if (!database.test(message)) return message;
+  const [, kind = ""] = /^\(([\w.]+)\)/.exec(message) ?? [];
+  if (!databases.test(kind) && !statement.test(message)) return message;
   const [first = ""] = message.replace(/^\([\w.]+\) ?/, "").split("\n");
   return `its database says: ${first}`;
 }

@@ -66,7 +66,7 @@ function single(label: string, param: Param, text: string, sources: Sources): un
         label,
         param,
         text,
-        /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i,
+        /^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i,
         "is not a number",
       );
     case "flag":

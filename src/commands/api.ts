@@ -141,7 +141,7 @@ function parted(assignment: string): [steps: string[], text: string | undefined]
       "names may be nested: a[b]=c, a[]=x",
     );
   }
-  return [[name, ...[...inner.matchAll(/\[([^\]]*)\]/g)].map(([, step = ""]) => step)], text];
+  return [[name, ...[...inner.matchAll(/\[([^[\]]*)\]/g)].map(([, step = ""]) => step)], text];
 }
 
 /** Sets a nested field; an empty step adds to a list. */

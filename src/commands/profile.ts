@@ -190,7 +190,7 @@ async function addressFor(before: Profile, context: Context): Promise<string> {
   const given = asked.flags.baseUrl ?? before.base_url ?? (host.env["KB_BASE_URL"] || undefined);
   if (given !== undefined) {
     const url = baseUrlOf(given, insecure);
-    if (url !== given.replace(/\/+$/, "")) await context.notice(`base URL ${url}`);
+    if (url !== given.replace(/(?<!\/)\/+$/, "")) await context.notice(`base URL ${url}`);
     return url;
   }
   if (asked.input)

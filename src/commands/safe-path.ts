@@ -24,7 +24,7 @@ export function safePath(name: string): string {
 }
 
 /** Windows drops dots and blanks at the end; `.` and `..` are no names. */
-const trimmed = (step: string): string => step.replace(/^\s+|[\s.]+$/g, "");
+const trimmed = (step: string): string => step.replace(/(?<![\s.])[\s.]+$/, "").trimStart();
 
 /** No device, and cut to what has room; what was cut may be a device again. */
 const fitting = (step: string): string => noDevice(shortened(noDevice(step)));

@@ -97,7 +97,7 @@ export async function fileAt(
  * that is no path.
  */
 export function prefixOf(text: string | undefined): string | undefined {
-  const prefix = text?.replace(/\/+$/, "");
+  const prefix = text?.replace(/(?<!\/)\/+$/, "");
   if (prefix?.split("/").some((step) => /^\.{0,2}$/.test(step))) {
     throw new CliError("usage", `--prefix ${JSON.stringify(text)} is no path`, {
       changed: "nothing",

@@ -30,7 +30,7 @@ export function baseUrlOf(text: string, insecureHttp: boolean): string {
   if (url.protocol === "http:" && !isLoopback(url.hostname) && !insecureHttp) {
     throw refusedUrl(text, "would send the key unencrypted", "use https, or --insecure-http");
   }
-  const path = url.pathname.replace(/\/+$/, "");
+  const path = url.pathname.replace(/(?<!\/)\/+$/, "");
   return `${url.origin}${path === "" ? "/v1" : path}`;
 }
 

@@ -126,7 +126,7 @@ const noMemory = /^(Aborted\(|RuntimeError|Worker terminated due to reaching mem
 
 const messageOf = (error: unknown): string =>
   (error instanceof Error ? error.message : String(error))
-    .replace(/\s*\njq: \d+ compile errors?$/, "")
+    .replace(/(?<!\s)\s*\njq: \d+ compile errors?$/, "")
     .replace(/^jq: (parse )?error( \(at [^)]*\))?: /, "")
     .replace(noMemory, "the filter used up its memory")
     .trim();

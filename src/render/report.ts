@@ -111,7 +111,7 @@ const around = {
 };
 
 const oneLine = (text: string, out: Output): string =>
-  safeCell(text, out).replace(/\s*[\n\r]\s*/g, " ");
+  safeCell(text, out).replace(/(?<!\s)\s*[\n\r]\s*/g, " ");
 
 function withoutCharts({ columns, rows }: Section): Pick<Section, "columns" | "rows"> {
   const charts = new Set(

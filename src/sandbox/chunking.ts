@@ -53,7 +53,7 @@ function cleaned(text: string, { rules }: ProcessRule): string {
     result = result.replace(/\n{3,}/g, "\n\n").replace(/[\t\f\r \u00a0\u3000]{2,}/g, " ");
   }
   if (wanted("remove_urls_emails")) {
-    result = result.replace(/https?:\/\/\S+|[\w.+-]+@[\w-]+\.[\w.-]+/g, "");
+    result = result.replace(/https?:\/\/\S+|(?<![\w.+-])[\w.+-]+@[\w-]+\.[\w.-]+/g, "");
   }
   return result;
 }
