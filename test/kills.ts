@@ -9,7 +9,7 @@ import { seeded } from "./following.ts";
 import { testSandbox } from "./sandbox.ts";
 import type { TestSandbox } from "./sandbox.ts";
 
-const signals = ["SIGINT", "SIGTERM", "SIGHUP", "SIGKILL"] as const;
+const signals = ["SIGINT", "SIGTERM", "SIGHUP", "SIGKILL", "SIGSTOP"] as const;
 const documents = 12;
 const text = (index: number) => `text ${index}\n`.repeat(3000);
 
@@ -28,11 +28,14 @@ const present = async (path: string) => (await stat(path).catch(() => null)) !==
 /** A sandbox with a knowledge base that has a few documents. */
 export async function killable(): Promise<TestSandbox> {
   const server = await testSandbox({ speed: 1 });
-  await server.cli(["kb", "create", "Docs", "--indexing-technique", "economy"]);
+  for (const name of ["Docs", "Notes"])
+    await server.cli(["kb", "create", name, "--indexing-technique", "economy"]);
   for (let index = 0; index < documents; index++) {
     const world = { stdin: text(index) };
     await server.cli(["kb", "doc", "add", "Docs", `${index}.md`, "--text-file", "-"], world);
   }
+  for (const query of ["one", "two", "three"])
+    await server.cli(["wf", "--app", "loop", "run", "--input", `query=${query}`]);
   return server;
 }
 
@@ -44,6 +47,7 @@ async function lines(server: TestSandbox, home: string): Promise<readonly Writte
   await writeFile(stored, '{"profiles":{"old":{"base_url":"http://127.0.0.1:1/v1"}}}');
   const add = "profile add new --base-url http://127.0.0.1:1/v1 --key-command true".split(" ");
   const record = path("record.jsonl");
+  const exported = path("logs.jsonl");
   const pulled = (await server.cli(["kb", "pull", "Docs"])).out;
   return [
     {
@@ -52,7 +56,48 @@ async function lines(server: TestSandbox, home: string): Promise<readonly Writte
       async check(whole) {
         const { profiles } = JSON.parse(await readFile(stored, "utf8")) as { profiles: object };
         expect(Object.keys(profiles)).toContain("old");
-        if (whole) expect(Object.keys(profiles)).toEqual(["old", "new"]);
+        if (whole) expect(Object.keys(profiles)).toContain("new");
+      },
+    },
+    ...["profile use old", "profile remove gone -y"].map((words): Written => ({
+      argv: ["kb", ...words.split(" ")],
+      env: { KB_CONFIG_DIR: config },
+      async before() {
+        const one = { base_url: "http://127.0.0.1:1/v1" };
+        await writeFile(stored, JSON.stringify({ profiles: { old: one, gone: one } }));
+      },
+      async check(whole) {
+        const { profiles, ...rest } = JSON.parse(await readFile(stored, "utf8")) as {
+          profiles: object;
+        };
+        expect(Object.keys(profiles)).toContain("old");
+        if (whole && words.includes("use")) expect(rest).toEqual({ default: "old" });
+        if (whole && words.includes("remove")) expect(Object.keys(profiles)).toEqual(["old"]);
+      },
+    })),
+    {
+      argv: ["kb", "update", "--each", path("rows.csv")],
+      async check(whole) {
+        const { out } = await server.cli(["kb", "show", "Notes", "-o", "json"]);
+        const { description } = JSON.parse(out) as { description: string };
+        if (whole) expect(description).toBe("text 19");
+        else expect(description).toMatch(/^(|text \d+)$/);
+      },
+      before: () =>
+        writeFile(
+          path("rows.csv"),
+          `kb,description\n${Array.from({ length: 20 }, (_, at) => `Notes,text ${at}\n`).join("")}`,
+        ),
+    },
+    {
+      argv: ["wf", "--app", "loop", "logs", "export", exported, "--state", path("logs.state")],
+      async check(whole) {
+        if (!whole && !(await present(exported))) return;
+        const written = (await readFile(exported, "utf8")).split("\n");
+        expect(written.pop()).toBe("");
+        const ids = written.map((line) => (JSON.parse(line) as { id: string }).id);
+        expect(new Set(ids).size).toBe(ids.length);
+        if (whole) expect(ids.length).toBeGreaterThan(2);
       },
     },
     {
@@ -110,7 +155,7 @@ async function lines(server: TestSandbox, home: string): Promise<readonly Writte
 }
 
 /**
- * Runs command lines that write files and kills each at a random moment; what is there afterwards
+ * Runs command lines that write files and kills or stops each at a random moment; what is there afterwards
  * is whole, the exit code names the signal, and the same line then works. Gives how many were hit
  * before they ended.
  */
@@ -131,8 +176,10 @@ export async function killedWrites(
     let err = "";
     child.stderr.on("data", (chunk: Buffer) => (err += chunk.toString()));
     const timer = signal && setTimeout(() => child.kill(signal), after);
+    const goesOn = signal === "SIGSTOP" && setTimeout(() => child.kill("SIGCONT"), after + 300);
     const [exit, by] = (await once(child, "exit")) as [number | null, NodeJS.Signals | null];
     clearTimeout(timer);
+    if (goesOn) clearTimeout(goesOn);
     return { exit, by, err };
   };
   let hit = 0;
@@ -147,8 +194,11 @@ export async function killedWrites(
     if (by === null && exit !== 0)
       expect(exit, `${what}: ${err}`).toBe(128 + constants.signals[signal]);
     if (by !== null) expect(by, what).toBe(signal);
+    // Who was only stopped for a while goes on as if nothing had been.
+    if (signal === "SIGSTOP") expect(exit, `${what}: ${err}`).toBe(0);
     if (exit !== 0) hit++;
-    await line.check(false);
+    await line.check(exit === 0);
+    await parsed(home);
     const left = await temporaries(home);
     if (signal !== "SIGKILL") expect(left, what).toEqual([]);
     if (turn % 4 > 0) continue;
@@ -171,4 +221,11 @@ async function temporaries(home: string): Promise<string[]> {
   const found = (await readdir(home, { recursive: true })).filter((name) => name.endsWith(".tmp"));
   for (const name of found) await rm(join(home, name));
   return found;
+}
+
+/** Every JSON file below the folder is a whole one: profiles, manifests, remembered runs. */
+async function parsed(home: string): Promise<void> {
+  const all = await readdir(home, { recursive: true });
+  for (const name of all.filter((each) => each.endsWith(".json")))
+    JSON.parse(await readFile(join(home, name), "utf8"));
 }
