@@ -207,7 +207,8 @@ export async function killedWrites(
     expect(again.exit, `${what}, then again: ${again.err}`).toBe(0);
     await line.check(true);
   }
-  for (const line of all) {
+  // A few kills are the slice of `npm test`; the whole proof ends with every line once more.
+  for (const line of kills > 10 ? all : []) {
     await line.before?.();
     const last = await run(line);
     expect(last.exit, last.err).toBe(0);

@@ -75,3 +75,43 @@ test.each([1, 2, 3])("three imports of one export at once (round %d)", async (ro
   const verified = await start(server, home, ["verify", folder, name]).ended;
   expect(verified.exit, verified.err).toBe(0);
 });
+
+test.each([1, 2, 3])(
+  "four processes that add profiles at once lose none (round %d)",
+  async (round) => {
+    const names = [1, 2, 3, 4].map((at) => `p${round}-${at}`);
+    const add = (name: string) =>
+      start(
+        server,
+        home,
+        `profile add ${name} --base-url http://127.0.0.1:9/v1 --key-command true`.split(" "),
+      );
+    const ends = await Promise.all(names.map((name) => add(name).ended));
+    for (const { exit, err } of ends) expect(exit, err).toBe(0);
+    const folder = (await readdir(home, { recursive: true })).find((name) =>
+      name.endsWith("profiles.json"),
+    );
+    const { profiles } = JSON.parse(await readFile(join(home, folder ?? ""), "utf8")) as {
+      profiles: object;
+    };
+    for (const name of names) expect(Object.keys(profiles)).toContain(name);
+  },
+);
+
+test.each([1, 2, 3])(
+  "two processes that send the rows of one file: each row once (round %d)",
+  async (round) => {
+    const rows = join(home, `tags ${round}.csv`);
+    await write(home, {
+      [`tags ${round}.csv`]: `name\n${Array.from({ length: 30 }, (_, at) => `r${round}-${at}\n`).join("")}`,
+    });
+    const before = server.seen.length;
+    const ends = await together(2, ["tag", "create", "--each", rows]);
+    expect(ends.map(({ exit }) => exit)).toContain(0);
+    const refused = ends.find(({ exit }) => exit !== 0);
+    // Who comes when the other has ended finds every row done.
+    if (refused)
+      expect(refused.err).toMatch(/^error: these rows are being sent by another command, pid \d+/);
+    expect(server.seen.slice(before).filter(({ method }) => method === "POST")).toHaveLength(30);
+  },
+);

@@ -4,6 +4,9 @@ import { temporaryFolder } from "../support.ts";
 
 const server = await killable();
 
-test.each([2, 3, 4, 5, 6])("files are whole or not there after 60 kills (seed %d)", async (seed) => {
-  expect(await killedWrites(server, await temporaryFolder(), seed, 60)).toBeGreaterThan(10);
-});
+test.each([2, 3, 4, 5, 6])(
+  "files are whole or not there after 60 kills (seed %d)",
+  async (seed) => {
+    expect(await killedWrites(server, await temporaryFolder(), seed, 60)).toBeGreaterThan(10);
+  },
+);
