@@ -24,6 +24,7 @@ const falsely: readonly (readonly [line: RegExp, field: string, how: string])[] 
   [/logs --follow/, "data.0.workflow_run", "removed"],
   [/diff PAUSED/, "data.elapsed_time", "a number that is too large"],
   [/apply/, "data.0.name", "null"],
+  [/apply/, "tags.0.name", "an empty text"],
   [/sync|export/, "data", "an empty list"],
   [/eval/, "retrieval_model_dict.top_k", "a negative number"],
 ];

@@ -1,6 +1,7 @@
 import { singly } from "../api/events.ts";
 import { CliError, tellingMore } from "../errors.ts";
 import { isObject, valueAt } from "../json.ts";
+import { worded } from "../operations/operation.ts";
 import type { InputOf } from "../operations/operation.ts";
 import * as pipeline from "../operations/pipeline.ts";
 import type { PublishedRun } from "../operations/pipeline.ts";
@@ -90,6 +91,6 @@ async function wait(
 export const failed = (data: Readonly<Record<string, unknown>>): CliError =>
   new CliError(
     "remote-failed",
-    `the pipeline failed: ${String(data["error"] ?? data["message"] ?? valueAt(data, "data.error"))}`,
+    `the pipeline failed: ${worded(data["error"] ?? data["message"] ?? valueAt(data, "data.error")) || "the server gives no reason"}`,
     { verdict: true },
   );

@@ -283,7 +283,7 @@ export const show = operation({
       "embedding_model_provider?": "text",
       "document_count?": "number",
       "retrieval_model_dict?": { search_method: "text", top_k: "number" },
-      "tags?": [{ id: "id", name: "text" }],
+      "tags?": [{ id: "id", name: "id" }],
     },
     sheet,
   ),
