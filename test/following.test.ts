@@ -9,16 +9,17 @@ describe.each(runs)("%s", (title, flags) => {
 
   test("without a cut", () => followsThrough(run, flags, []));
 
-  test("cut after every event", async () => {
+  test("cut after every third event", async () => {
     const random = seeded(title.length);
-    for (const at of eventEnds(run)) await followsThrough(run, flags, [cutAt(at, random)]);
+    for (const at of eventEnds(run).filter((_, index) => index % 3 === 0))
+      await followsThrough(run, flags, [cutAt(at, random)]);
   });
 
-  test("cut at every byte around an event", async () => {
+  test("cut at every third byte around an event", async () => {
     const random = seeded(title.length + 1);
     const ends = eventEnds(run);
     const middle = ends[Math.floor(random() * ends.length)] ?? 0;
-    for (let at = Math.max(1, middle - 4); at < middle + 8; at++)
+    for (let at = Math.max(1, middle - 4); at < middle + 8; at += 3)
       await followsThrough(run, flags, [cutAt(at, random)]);
   });
 

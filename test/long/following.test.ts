@@ -1,10 +1,15 @@
 import { describe, test } from "vitest";
-import { cutAt, followsThrough, runs, seeded } from "../following.ts";
+import { cutAt, eventEnds, followsThrough, runs, seeded } from "../following.ts";
 import { endsOf, recordedRun } from "../played-run.ts";
 
 describe.each(runs)("%s", (title, flags) => {
   const run = recordedRun(title);
   const size = endsOf(run).at(-1) ?? 0;
+
+  test("cut after every event", { timeout: 600_000 }, async () => {
+    const random = seeded(title.length + 3);
+    for (const at of eventEnds(run)) await followsThrough(run, flags, [cutAt(at, random)]);
+  });
 
   test("cut at every seventh byte", { timeout: 600_000 }, async () => {
     const random = seeded(title.length);
