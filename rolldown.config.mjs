@@ -11,8 +11,8 @@ const sqlite = dirname(createRequire(import.meta.url).resolve("node-sqlite3-wasm
 export default defineConfig({
   input: {
     main: "src/main.ts",
-    "keyring-child": "src/keyring-child.ts",
-    "jq-worker": "src/render/jq-worker.mjs",
+    "keyring-child": "src/host/keyring-child.ts",
+    "jq-worker": "src/output/formats/jq-worker.mjs",
   },
   platform: "node",
   external: ["@napi-rs/keyring"], // optional, and looks for its binary beside itself
@@ -48,23 +48,26 @@ export default defineConfig({
       groups: [
         {
           name: "core",
-          test: /src\/(operations\/(operation|shared)|errors|json|nearest|version|secrets|is-on|render\/outputs|cli\/(run|program|command|commands|globals|made-by|color|help|topic-names)\.|commands\/(tasks?|as-events)\.)|commander|leven/,
+          test: /src\/(operations\/(operation|shared)|errors|lib\/(json|did-you-mean|version|env-flag)|redact\/keys|output\/stream-wrap|cli\/run|output\/terminal|cli\/parse\/(parser|command|command-list|shared-flags|create-nouns)|cli\/help\/(help|topic-names)|commands\/(command-spec|shared\/specs|wf\/stream-or-wait))\.|commander|leven/,
         },
         {
           name: "kb",
-          test: /src\/(operations\/(of-kb|knowledge|documents|chunks|metadata|tags|models|pipeline)|commands\/kb-tasks)\./,
+          test: /src\/(operations\/(kb|knowledge|documents|chunks|metadata|tags|models|pipeline)|commands\/kb\/specs)\./,
         },
         {
           name: "wf",
-          test: /src\/(operations\/(of-wf|workflows|forms|files|chats|completions|apps|audio|annotations)|commands\/(workflow-tasks|log-filters|stats-fields))\./,
+          test: /src\/(operations\/(wf|workflows|forms|files|chats|completions|apps|audio|annotations)|commands\/wf\/(specs|logs\/filters|stats\/fields))\./,
         },
-        { name: "tell", test: /src\/(render\/text|cli\/(tell|failure))\./ },
         {
-          name: "perform",
-          test: /src\/(duration|api\/(?!client|network-failure|unpacked|refusal|answer|events|seen|windows|mapped)|config|cli\/(perform|session|input|lookup|options|values|dry-run)|render\/(progress|screen|outputs))/,
+          name: "print-error",
+          test: /src\/(output\/table\/display-width|cli\/errors\/(print-error|error-text))\./,
+        },
+        {
+          name: "execute",
+          test: /src\/(lib\/duration|api\/(?!client|network-error|decompress|api-error|error-body|response|sse|id-set|time-windows|concurrent-map)|config\/|cli\/execute\/(execute|session|lookup|dry-run)|cli\/parse\/(input|options|values)|output\/live\/(progress|screen)|output\/stream-wrap)/,
         },
         { name: "client", test: /src\/api\/|eventsource-parser/ },
-        { name: "render", test: /src\/render\/(?!jq|format-names)/ },
+        { name: "output", test: /src\/output\/(?!formats\/jq|formats-list)/ },
       ],
     },
   },

@@ -13,7 +13,7 @@ mkdirSync(cache, { recursive: true });
 const folder = mkdtempSync(join(cache, "kb-wf-reference-"));
 try {
   await build({
-    input: { reference: join(root, "src", "cli", "reference.ts") },
+    input: { reference: join(root, "src", "cli", "help", "markdown.ts") },
     platform: "node",
     external: (id) => !id.startsWith(".") && !isAbsolute(id),
     logLevel: "silent",

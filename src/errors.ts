@@ -75,7 +75,7 @@ export const tellingMore = <E extends CliError>(error: E, more: FailureDetails):
   Object.assign(error, { told: { ...error.told, ...more } });
 
 /** What the server said when it refused. */
-export interface Refusal {
+export interface ServerRejection {
   readonly status: number;
   /** The server's own code, where the body has one. */
   readonly serverCode?: string | undefined;
@@ -90,9 +90,14 @@ export interface Refusal {
 
 /** A refusal by the server (or by something between), with what it said. */
 export class ApiError extends CliError {
-  readonly refusal: Refusal;
+  readonly refusal: ServerRejection;
 
-  constructor(kind: FailureKind, message: string, refusal: Refusal, told: FailureDetails = {}) {
+  constructor(
+    kind: FailureKind,
+    message: string,
+    refusal: ServerRejection,
+    told: FailureDetails = {},
+  ) {
     super(kind, message, told);
     this.refusal = refusal;
   }

@@ -3,11 +3,11 @@ import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Dispatcher } from "undici";
 import { run } from "./cli/run.ts";
-import { diskFiles } from "./disk.ts";
+import { diskFiles } from "./host/node-files.ts";
 import { CliError, kindOfSignal, reasonOf } from "./errors.ts";
-import type { ConnectionSettings, Host, Keyring, Outside, Output } from "./host.ts";
-import { proxiesOf } from "./proxies.ts";
-import { withoutKeys } from "./secrets.ts";
+import type { ConnectionSettings, Host, Keyring, RawHost, Output } from "./host/host.ts";
+import { proxiesOf } from "./host/proxies.ts";
+import { withoutKeys } from "./redact/keys.ts";
 
 /**
  * Runs `kb` or `wf` on this process and ends it with the exit code. The process ends at once when
@@ -18,7 +18,7 @@ export async function main(program: "kb" | "wf"): Promise<never> {
   process.exit(code);
 }
 
-function hostOfProcess(): Outside {
+function hostOfProcess(): RawHost {
   const { env } = process;
   const signal = signalOf();
   return {
@@ -266,7 +266,7 @@ async function certificates(path: string): Promise<string[]> {
 
 /** Loaded when a key rests there or is to. What is asked of it ends with us, however we end. */
 async function keyring(signal: AbortSignal): Promise<Keyring> {
-  const { systemKeyring } = await import("./keyring.ts");
+  const { systemKeyring } = await import("./host/system-keyring.ts");
   const ended = new AbortController();
   process.once("exit", () => ended.abort());
   const until = AbortSignal.any([signal, ended.signal]);
@@ -276,7 +276,7 @@ async function keyring(signal: AbortSignal): Promise<Keyring> {
 /** ms that a program has to end by itself once it is told to. */
 const grace = 1000;
 
-const start: Outside["spawn"] = (command, args, options) => {
+const start: RawHost["spawn"] = (command, args, options) => {
   const { env, collect, shell = false, signal } = options;
   // In a group of its own all that it starts can be ended with it. At a terminal it stays in ours:
   // it may ask there for a password, and Ctrl-C reaches it.

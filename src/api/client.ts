@@ -1,16 +1,16 @@
 import type { Dispatcher, FormData } from "undici";
 import { CliError } from "../errors.ts";
 import type { AnyOperation, Retry } from "../operations/operation.ts";
-import { interrupted } from "./interrupted.ts";
-import { networkFailure, unreachable } from "./network-failure.ts";
+import { abortError } from "./abort.ts";
+import { networkError, unreachable } from "./network-error.ts";
 import type { HttpRequest, TypedFile } from "./request.ts";
-import { saidBy } from "./error-body.ts";
-import type { RefusedAnswer } from "./error-body.ts";
-import { askedWait, lookFirst, notStarted, refusalOf } from "./refusal.ts";
-import { unpacked } from "./unpacked.ts";
+import { parseErrorBody } from "./error-body.ts";
+import type { ErrorResponse } from "./error-body.ts";
+import { retryAfterOf, checkBeforeRetrying, isNotStarted, apiErrorOf } from "./api-error.ts";
+import { decompress } from "./decompress.ts";
 
 /** One try as it goes out. */
-export interface Outgoing {
+export interface OutgoingRequest {
   readonly request: HttpRequest;
   /** Every header we set, the key among them. */
   readonly headers: Readonly<Record<string, string>>;
@@ -18,17 +18,20 @@ export interface Outgoing {
 }
 
 /** What a try brings: headers in lower case, the body still to be read. */
-export interface Incoming {
+export interface IncomingResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly body: AsyncIterable<Uint8Array>;
 }
 
 /** What the client needs of the world; the engine takes it from the Host. */
-export interface World {
+export interface Transport {
   dispatcher(): Promise<Dispatcher>;
   /** Stands around every try and sees what goes out and comes in. Gives what `send` gives. */
-  watch?(outgoing: Outgoing, send: () => Promise<Incoming>): Promise<Incoming>;
+  watch?(
+    outgoing: OutgoingRequest,
+    send: () => Promise<IncomingResponse>,
+  ): Promise<IncomingResponse>;
   sleep(ms: number, signal: AbortSignal): Promise<void>;
   random(): number;
   blob(file: TypedFile): Promise<Blob>;
@@ -39,7 +42,7 @@ export interface World {
 }
 
 /** How one request is to be sent. */
-export interface Sending {
+export interface SendOptions {
   readonly key: string | undefined;
   /** Absent for `api`. */
   readonly row?: AnyOperation | undefined;
@@ -55,7 +58,7 @@ export interface Sending {
 }
 
 /** What came back; the body is a stream that is read once. */
-export interface HttpAnswer extends Incoming {
+export interface HttpResponse extends IncomingResponse {
   /** The thing was already so: a repeat found that the first try had been done. */
   readonly already: boolean;
 }
@@ -77,18 +80,18 @@ const longestAsked = 300_000;
  * unread is never asked for again. Throws ApiError for a refusal, CliError `network`, `deadline`
  * or an interrupt otherwise.
  */
-export async function send<T>(
+export async function sendRequest<T>(
   request: HttpRequest,
-  sending: Sending,
-  world: World,
-  read: (answer: HttpAnswer) => Promise<T>,
+  sending: SendOptions,
+  world: Transport,
+  read: (answer: HttpResponse) => Promise<T>,
 ): Promise<T> {
   const { method } = request;
   const path = request.url.replace(/^https?:\/\/[^/]+/, "").replace(/\?.*$/s, "");
   const writes = sending.retry !== "safe";
   let mayHaveRun = false;
   for (let attempt = 0; ; attempt++) {
-    if (sending.signal.aborted) throw interrupted(sending.signal, writes && mayHaveRun);
+    if (sending.signal.aborted) throw abortError(sending.signal, writes && mayHaveRun);
     // An aborted request rejects with the signal's reason, which is no Error.
     const answer = await once(request, sending, world).catch((error: unknown) =>
       error instanceof Error ? error : new Error(String(error)),
@@ -108,24 +111,24 @@ export async function send<T>(
           continue;
         }
       }
-      const body = await textOf(answer.body, largestRefusal).catch(() => "");
+      const body = await readText(answer.body, largestRefusal).catch(() => "");
       if (mayHaveRun && answer.status === sending.row?.done) {
         return read({ ...answer, body: nothing(), already: true });
       }
       const refused = withoutKeys({ ...answer, text: body }, world);
       const file = fileNameIn(request);
-      const error = refusalOf(refused, { method, path, row: sending.row, writes, file });
-      const unstarted = notStarted(answer.status, saidBy(refused));
+      const error = apiErrorOf(refused, { method, path, row: sending.row, writes, file });
+      const unstarted = isNotStarted(answer.status, parseErrorBody(refused));
       const unclear = !unstarted && [502, 503, 504].includes(answer.status);
       const repeatable = unstarted || (sending.retry !== "never" && unclear);
-      const asked = askedWait(answer.headers);
+      const asked = retryAfterOf(answer.headers);
       if (!repeatable || attempt >= sending.retries || (asked ?? 0) > longestAsked) throw error;
       mayHaveRun ||= unclear;
       await pause(attempt, `${answer.status}`, asked);
       continue;
     }
-    if (sending.signal.aborted) throw interrupted(sending.signal, writes);
-    const failure = answer instanceof CliError ? undefined : networkFailure(answer);
+    if (sending.signal.aborted) throw abortError(sending.signal, writes);
+    const failure = answer instanceof CliError ? undefined : networkError(answer);
     if (failure === undefined) throw answer;
     const repeatable = failure.unsent || sending.retry !== "never";
     if (!repeatable || failure.final || attempt >= sending.retries) {
@@ -136,7 +139,7 @@ export async function send<T>(
   }
 
   /** What is to go away is said with -v (RFC 9745, RFC 8594). */
-  async function deprecated({ deprecation, sunset }: Incoming["headers"]): Promise<void> {
+  async function deprecated({ deprecation, sunset }: IncomingResponse["headers"]): Promise<void> {
     if (deprecation === undefined && sunset === undefined) return;
     const until = sunset === undefined ? "" : `; it works until ${sunset}`;
     await world.trace(1, `the server marks ${method} ${path} as deprecated${until}`);
@@ -150,7 +153,7 @@ export async function send<T>(
       `${why}: repeat ${attempt + 1} of ${sending.retries} in ${(wait / 1000).toFixed(1)} s`,
     );
     await world.sleep(wait, sending.signal).catch(() => {
-      throw interrupted(sending.signal, writes);
+      throw abortError(sending.signal, writes);
     });
   }
 }
@@ -159,11 +162,11 @@ export async function send<T>(
 function perhapsDone(error: unknown): unknown {
   if (!(error instanceof CliError) || error.told.changed !== undefined) return error;
   const { kind, message, told } = error;
-  return new CliError(kind, message, { ...told, changed: "unknown", hint: lookFirst });
+  return new CliError(kind, message, { ...told, changed: "unknown", hint: checkBeforeRetrying });
 }
 
 /** A server that echoes what it got must not print the key for us, nor put it into files. */
-const withoutKeys = <A extends RefusedAnswer>(answer: A, { masked }: World): A => ({
+const withoutKeys = <A extends ErrorResponse>(answer: A, { masked }: Transport): A => ({
   ...answer,
   text: masked(answer.text),
   headers: Object.fromEntries(
@@ -172,7 +175,7 @@ const withoutKeys = <A extends RefusedAnswer>(answer: A, { masked }: World): A =
 });
 
 /** One try. Rejects with undici's or the system's error when no answer came. */
-async function once(request: HttpRequest, sending: Sending, world: World) {
+async function once(request: HttpRequest, sending: SendOptions, world: Transport) {
   const dispatcher = await world.dispatcher();
   const headers: Record<string, string> = {
     accept: "*/*",
@@ -182,7 +185,7 @@ async function once(request: HttpRequest, sending: Sending, world: World) {
   };
   const body = await bodyOf(request, world);
   const { origin, pathname, search } = new URL(request.url);
-  const exchange = async (): Promise<Incoming> => {
+  const exchange = async (): Promise<IncomingResponse> => {
     const answer = await dispatcher.request({
       origin,
       path: pathname + search,
@@ -202,7 +205,7 @@ async function once(request: HttpRequest, sending: Sending, world: World) {
       flat[name] = Array.isArray(value) ? value.join(", ") : value;
     }
     const coding = flat["content-encoding"] ?? "identity";
-    const bytes = coding === "identity" ? answer.body : unpacked(answer.body, coding);
+    const bytes = coding === "identity" ? answer.body : decompress(answer.body, coding);
     const status = answer.statusCode;
     return { status, headers: flat, body: status === 204 ? bodiless(answer.body) : bytes };
   };
@@ -232,7 +235,7 @@ function fileNameIn({ body }: HttpRequest): string | undefined {
   return body.parts.flatMap((part) => ("file" in part ? [part.file.name] : []))[0];
 }
 
-async function bodyOf(request: HttpRequest, world: World) {
+async function bodyOf(request: HttpRequest, world: Transport) {
   if (request.body === undefined) return null;
   if (request.body.kind === "json") return request.body.text;
   const { FormData } = await import("undici");
@@ -254,9 +257,9 @@ async function* guarded(
   try {
     yield* body;
   } catch (error) {
-    if (signal.aborted) throw interrupted(signal, writes);
+    if (signal.aborted) throw abortError(signal, writes);
     if (!(error instanceof Error) || error instanceof CliError) throw error;
-    const failure = networkFailure(error);
+    const failure = networkError(error);
     throw failure === undefined ? error : unreachable(failure, request, writes, error, true);
   }
 }
@@ -273,7 +276,7 @@ async function* bodiless(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8A
 }
 
 /** The whole body as text. Throws `failure` when it is larger than `most` bytes. */
-export async function textOf(
+export async function readText(
   body: AsyncIterable<Uint8Array>,
   most = largestAnswer,
 ): Promise<string> {

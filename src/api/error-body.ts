@@ -1,7 +1,7 @@
-import { isObject, parsedJson } from "../json.ts";
+import { isObject, parsedJson } from "../lib/json.ts";
 
 /** A response that is an error, with its whole text. */
-export interface RefusedAnswer {
+export interface ErrorResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly text: string;
@@ -14,7 +14,7 @@ export interface FieldError {
 }
 
 /** What an error body says, whatever its shape (server §3). */
-export interface Said {
+export interface ErrorBody {
   readonly code?: string;
   readonly message: string;
   readonly fields: readonly FieldError[];
@@ -28,7 +28,7 @@ export interface Said {
 const largestForeign = 4000;
 
 /** Reads every known shape of an error body; never throws. */
-export function saidBy({ headers, text }: RefusedAnswer): Said {
+export function parseErrorBody({ headers, text }: ErrorResponse): ErrorBody {
   const body = parsedJson(text);
   if (typeof body === "string") return { message: body, fields: [], json: true };
   if (!isObject(body)) {
@@ -50,7 +50,7 @@ export function saidBy({ headers, text }: RefusedAnswer): Said {
 }
 
 /** A body of a gateway or another framework: problem details (RFC 9457), OAuth, and the like. */
-function foreign(body: Readonly<Record<string, unknown>>): Said {
+function foreign(body: Readonly<Record<string, unknown>>): ErrorBody {
   const inner = isObject(body["error"]) ? body["error"] : {};
   const code = [body["code"], inner["code"]].find((each) => typeof each === "string");
   const detail = body["detail"];
@@ -127,7 +127,7 @@ function fieldsOf(message: string): readonly FieldError[] {
 }
 
 /** What people read of it: the fields with their reasons, or the text. */
-export function plainWords(said: Said): string {
+export function plainMessage(said: ErrorBody): string {
   if (said.fields.length === 0) return databaseWords(said.message.trim());
   return said.fields
     .map(({ field, reason }) => (field === "" ? reason : `${field}: ${reason}`))

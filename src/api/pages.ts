@@ -1,7 +1,7 @@
 import { CliError } from "../errors.ts";
 import type { AnyOperation, Returns } from "../operations/operation.ts";
-import { isObject, valueAt } from "../json.ts";
-import { invalid } from "./reads.ts";
+import { isObject, valueAt } from "../lib/json.ts";
+import { invalid } from "./response-fields.ts";
 
 /** One list answer: its rows and, where the server tells, how many there are in all. */
 export interface Page {
@@ -13,7 +13,7 @@ export interface Page {
 }
 
 /** Which rows of a list are wanted. */
-export interface Wanted {
+export interface RowLimit {
   /** Rows in all; Infinity for every one. */
   readonly limit: number;
   /** Only this page, from 1. */
@@ -23,7 +23,7 @@ export interface Wanted {
 }
 
 /** How far a list was read. */
-export interface Progress {
+export interface PageCounter {
   shown: number;
   /** The smallest count of the server while the list was read: rows that are there all the time. */
   total: number | undefined;
@@ -33,7 +33,7 @@ export interface Progress {
   unsure: boolean;
 }
 
-export const noProgress = (): Progress => ({
+export const newCounter = (): PageCounter => ({
   shown: 0,
   total: undefined,
   complete: false,
@@ -41,7 +41,7 @@ export const noProgress = (): Progress => ({
 });
 
 /** The rows inside an answer. Throws `failure` when they are not where the row says. */
-export function pageOf(returns: Returns<never>, answer: unknown): Page {
+export function readPage(returns: Returns<never>, answer: unknown): Page {
   const rows = "rows" in returns ? valueAt(answer, returns.rows) : undefined;
   if (!Array.isArray(rows)) {
     throw new CliError("failure", "the answer holds no list where one was expected");
@@ -56,10 +56,10 @@ const isCount = (value: unknown): value is number =>
   Number.isSafeInteger(value) && Number(value) >= 0;
 
 /** Does the server count more rows than were found? */
-export const lacksRows = ({ shown, total = 0 }: Progress): boolean => shown < total;
+export const lacksRows = ({ shown, total = 0 }: PageCounter): boolean => shown < total;
 
 /** Refuses to act on a list that is known to be incomplete. Throws `failure`. */
-export function needWhole(progress: Progress): void {
+export function needWhole(progress: PageCounter): void {
   const { shown, total, complete, unsure } = progress;
   if (complete && !unsure && !lacksRows(progress)) return;
   const of = lacksRows(progress) ? ` of ${total}` : "";
@@ -75,11 +75,11 @@ export function needWhole(progress: Progress): void {
  * given. `progress` is kept up to date while rows are given out. A list that ends with fewer rows than
  * the server counts is read once more: rows move while others are added or removed.
  */
-export async function* rowsOf(
+export async function* readRows(
   returns: Returns<never>,
-  wanted: Wanted,
+  wanted: RowLimit,
   ask: (paging: Paging) => Promise<Page>,
-  progress: Progress,
+  progress: PageCounter,
 ): AsyncGenerator<unknown> {
   if (returns.kind === "list") {
     const { rows, total } = await ask({});
@@ -92,7 +92,7 @@ export async function* rowsOf(
     return;
   }
   if (returns.kind !== "page" && returns.kind !== "cursor") return;
-  const known = (await import("./seen.ts")).seenIds();
+  const known = (await import("./id-set.ts")).newIdSet();
   const isNew = (row: unknown) => {
     const id = idIn(row);
     return id === undefined || known.add(id);
@@ -109,9 +109,9 @@ export async function* rowsOf(
 /** One reading of a list from its first page to its end. */
 async function* rowsOnce(
   returns: Paged,
-  wanted: Wanted,
+  wanted: RowLimit,
   ask: (paging: Paging) => Promise<Page>,
-  progress: Progress,
+  progress: PageCounter,
   isNew: (row: unknown) => boolean,
 ): AsyncGenerator<unknown> {
   const size = Math.min(wanted.limit, returns.cap);
@@ -160,7 +160,7 @@ const nameless = (rows: readonly unknown[]): string =>
 type Paging = Readonly<Record<string, string>>;
 
 /** What to ask for after a page, the first one after none; undefined where the list ends. */
-type Next = (page: Page | undefined, progress: Progress) => Paging | undefined;
+type Next = (page: Page | undefined, progress: PageCounter) => Paging | undefined;
 
 /**
  * Numbered pages end on an empty page, or with as many rows as the server counts, unless a full

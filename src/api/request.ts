@@ -1,6 +1,6 @@
 import { CliError } from "../errors.ts";
 import { methodAndPath } from "../operations/operation.ts";
-import { define, isObject, setAt } from "../json.ts";
+import { define, isObject, setAt } from "../lib/json.ts";
 import type { AnyOperation, FileInput, Param } from "../operations/operation.ts";
 import { mediaTypeOf } from "./media-types.ts";
 

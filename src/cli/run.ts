@@ -1,38 +1,38 @@
-import type { Host, Outside } from "../host.ts";
+import type { Host, RawHost } from "../host/host.ts";
 import { CliError, diskProblem } from "../errors.ts";
-import { withWrite } from "../render/outputs.ts";
-import { secretsOf, withoutKeys } from "../secrets.ts";
-import { version } from "../version.ts";
-import { commandsOf } from "./commands.ts";
-import { asFailure } from "./failure.ts";
-import { takesEach } from "./globals.ts";
-import type { Globals } from "./globals.ts";
-import { parse } from "./program.ts";
-import { noTrail } from "./trail.ts";
+import { withWrite } from "../output/stream-wrap.ts";
+import { newSecrets, withoutKeys } from "../redact/keys.ts";
+import { version } from "../lib/version.ts";
+import { commandsOf } from "./parse/command-list.ts";
+import { toCliError } from "./errors/error-text.ts";
+import { takesEach } from "./parse/shared-flags.ts";
+import type { Globals } from "./parse/shared-flags.ts";
+import { parseLine } from "./parse/parser.ts";
+import { emptyRequestLog } from "./trace/request-log.ts";
 
 /**
  * The whole program: a command line (`["kb", "create", "Handbook"]`) and the world in, the exit
  * code out. Never throws, never exits. What only some lines need is loaded when they need it.
  */
-export async function run(argv: readonly string[], outside: Outside): Promise<number> {
+export async function run(argv: readonly string[], outside: RawHost): Promise<number> {
   let globals: Globals = {};
-  const trail = noTrail();
+  const trail = emptyRequestLog();
   const host = discreet(outside);
   try {
     const commands = await commandsOf(argv[0] === "wf" ? "wf" : "kb");
     if (argv[1] === "help") {
-      const { helpTopic } = await import("./help-topic.ts");
+      const { helpTopic } = await import("./help/topic.ts");
       await host.stdout.write(helpTopic(argv, commands));
       return 0;
     }
     if (argv[1] === "__complete") {
-      const { completions } = await import("./completion.ts");
+      const { completions } = await import("./complete/complete.ts");
       const words = argv.slice(argv[2] === "--" ? 3 : 2);
       await host.stdout.write(await completions(argv[0] ?? "kb", words, commands, host));
       return 0;
     }
-    const each = namesRows(argv) ? await import("./each.ts") : undefined;
-    const parsed = parse(argv, each?.overRows(commands) ?? commands);
+    const each = namesRows(argv) ? await import("./batch/batch.ts") : undefined;
+    const parsed = parseLine(argv, each?.overRows(commands) ?? commands);
     if (parsed.kind === "version") {
       await host.stdout.write(`${argv[0]} ${version} (node ${host.platform})\n`);
       return 0;
@@ -44,17 +44,17 @@ export async function run(argv: readonly string[], outside: Outside): Promise<nu
     globals = parsed.globals;
     // A task may read rows by itself.
     const rows = each && takesEach(parsed.command) ? each : undefined;
-    const { perform } = rows ?? (await import("./perform.ts"));
-    await perform(parsed, { ...host, ask: askingSafely(host) }, trail);
+    const { execute } = rows ?? (await import("./execute/execute.ts"));
+    await execute(parsed, { ...host, ask: askingSafely(host) }, trail);
     return 0;
   } catch (error) {
-    const failure = asFailure(error, Object.values(outside.folders));
-    const { tell } = await import("./tell.ts");
-    await tell(failure, argv, globals, trail, host);
+    const failure = toCliError(error, Object.values(outside.folders));
+    const { printError } = await import("./errors/print-error.ts");
+    await printError(failure, argv, globals, trail, host);
     // A line that was wrong needs no report: its error says all.
     if (trail.count > 0 || failure.told.code === "bug") {
-      const { keep } = await import("./keep.ts");
-      await keep(failure, argv, trail, host);
+      const { logError } = await import("./errors/log-error.ts");
+      await logError(failure, argv, trail, host);
     }
     return failure.exit;
   }
@@ -64,7 +64,7 @@ export async function run(argv: readonly string[], outside: Outside): Promise<nu
 const askingSafely =
   (host: Host): Host["ask"] =>
   async (question, options) => {
-    const { visible } = await import("../render/text.ts");
+    const { visible } = await import("../output/table/display-width.ts");
     return host.ask(visible(question), options);
   };
 
@@ -78,9 +78,9 @@ function namesRows(argv: readonly string[]): boolean {
  * The host with streams that stop no work: standard error shows no key, whoever writes there (nothing
  * asked for does), and what it does not take is lost; standard input fails in words.
  */
-function discreet(outside: Outside): Host {
+function discreet(outside: RawHost): Host {
   const { stderr, stdin } = outside;
-  const secrets = secretsOf(outside.env);
+  const secrets = newSecrets(outside.env);
   const masking = withWrite(stderr, (text) =>
     stderr.write(typeof text === "string" ? secrets.masked(text) : text).catch(() => {}),
   );

@@ -1,4 +1,4 @@
-import { millisecondsIn } from "../duration.ts";
+import { millisecondsIn } from "../lib/duration.ts";
 import { CliError } from "../errors.ts";
 
 /** What a field holds: a number, seconds, a share from 0 to 1, or text. */
@@ -85,7 +85,7 @@ function numberIn(written: string, kind: FieldKind): number | string {
 const unquoted = (text: string): string => /^(["'])(.*)\1$/s.exec(text)?.[2] ?? text;
 
 /** Does a value meet the condition? One that is not there meets none but `!=` and `!~`. */
-export function holds({ operator, value }: Condition, actual: unknown): boolean {
+export function evaluateCondition({ operator, value }: Condition, actual: unknown): boolean {
   if (actual === undefined || actual === null) return operator === "!=" || operator === "!~";
   if (typeof value === "string") {
     const text = String(actual);

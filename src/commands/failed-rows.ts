@@ -1,8 +1,8 @@
 import { resolve } from "node:path";
 import { CliError, diskProblem, reasonOf } from "../errors.ts";
 import type { FailureDetails } from "../errors.ts";
-import type { Host } from "../host.ts";
-import type { Row, Table } from "../table-file.ts";
+import type { Host } from "../host/host.ts";
+import type { FileRow, RowFile } from "../lib/rows-file.ts";
 
 /**
  * Opens the file of `--errors-to` and gives what writes rows there, as they stood in the file `from`.
@@ -12,16 +12,16 @@ import type { Row, Table } from "../table-file.ts";
 export async function openFailedRows(
   path: string | undefined,
   from: string,
-  table: Table,
+  table: RowFile,
   { cwd, files }: Pick<Host, "cwd" | "files">,
-): Promise<(rows: readonly Row[]) => Promise<void>> {
+): Promise<(rows: readonly FileRow[]) => Promise<void>> {
   if (path === undefined) return () => Promise.resolve();
   if (path === "-" || resolve(cwd, path) === resolve(cwd, from)) {
     throw new CliError("usage", "--errors-to takes the path of another file", {
       changed: "nothing",
     });
   }
-  const write = (rows: readonly Row[], told: FailureDetails) =>
+  const write = (rows: readonly FileRow[], told: FailureDetails) =>
     files.writeAtomic(path, table.withOnly(rows)).catch((cause: unknown) => {
       const kind = diskProblem(cause)?.kind ?? "usage";
       const message = `--errors-to cannot be written: ${reasonOf(cause)}`;

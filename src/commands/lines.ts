@@ -1,5 +1,5 @@
 import type { CliError } from "../errors.ts";
-import type { Context } from "./task.ts";
+import type { Context } from "./command-spec.ts";
 
 /** A line of a file, without its end. */
 export interface Line {

@@ -1,6 +1,6 @@
 import { dirname } from "node:path";
 import { CliError, diskProblem } from "../errors.ts";
-import type { Host } from "../host.ts";
+import type { Host } from "../host/host.ts";
 
 /**
  * Makes the directory of a file that is written when the work is done. Throws usage, before anything

@@ -3,7 +3,7 @@ import type { FailureKind } from "../errors.ts";
 import { list, named } from "../operations/operation.ts";
 
 /** What became of one of several things. */
-export interface Outcome {
+export interface ItemOutcome {
   /** As it was typed. */
   readonly name: string;
   readonly status: "ok" | "failed" | "unknown" | "skipped";
@@ -12,7 +12,7 @@ export interface Outcome {
 }
 
 /** What a command over several things prints. */
-export const outcomes = named("id", list<Outcome>("", "name", "status", "id", "error"));
+export const itemOutcomes = named("id", list<ItemOutcome>("", "name", "status", "id", "error"));
 
 const always: ReadonlySet<FailureKind> = new Set([
   "unsupported",
@@ -21,7 +21,7 @@ const always: ReadonlySet<FailureKind> = new Set([
 ]);
 
 /** Would every further thing meet the same? A wrong key, a used up quota, no server. */
-export function meetsAll(error: CliError): boolean {
+export function isFatal(error: CliError): boolean {
   const status = error instanceof ApiError ? error.refusal.status : undefined;
   const { changed, retryable } = error.told;
   if (always.has(error.kind)) return true;
@@ -31,7 +31,7 @@ export function meetsAll(error: CliError): boolean {
 }
 
 /** One of several things: what `act` gives is its id, undefined where it was gone already. */
-export interface Thing {
+export interface Item {
   readonly name: string;
   readonly act: () => Promise<string | undefined>;
 }
@@ -41,8 +41,11 @@ export interface Thing {
  * every further one would meet the same. Throws at the end: the error that ended it or, where some
  * failed, `partial`; where all failed alike, an error of their kind.
  */
-export async function* several(noun: string, things: readonly Thing[]): AsyncGenerator<Outcome> {
-  const failures: { readonly outcome: Outcome; readonly error: CliError }[] = [];
+export async function* forEachItem(
+  noun: string,
+  things: readonly Item[],
+): AsyncGenerator<ItemOutcome> {
+  const failures: { readonly outcome: ItemOutcome; readonly error: CliError }[] = [];
   let done = 0;
   for (const [index, { name, act }] of things.entries()) {
     try {
@@ -56,7 +59,7 @@ export async function* several(noun: string, things: readonly Thing[]): AsyncGen
       failures.push({ outcome, error });
       yield outcome;
       const unsent = things.length - index - 1;
-      if (meetsAll(error)) throw ended(error, unsent, done);
+      if (isFatal(error)) throw ended(error, unsent, done);
     }
   }
   const [first] = failures;

@@ -1,12 +1,12 @@
-import { interrupted } from "../api/interrupted.ts";
+import { abortError } from "../api/abort.ts";
 import { CliError, reasonOf } from "../errors.ts";
-import type { Host } from "../host.ts";
-import { own } from "../json.ts";
+import type { Host } from "../host/host.ts";
+import { own } from "../lib/json.ts";
 import { baseUrlOf, isLoopback } from "./base-url.ts";
-import { keptKey } from "./keyring.ts";
-import type { Owner } from "./keyring.ts";
-import { readProfiles } from "./profile.ts";
-import type { Profile, StoredKey } from "./profile.ts";
+import { readStoredKey } from "./stored-keys.ts";
+import type { Owner } from "./stored-keys.ts";
+import { readProfiles } from "./profiles.ts";
+import type { Profile, StoredKey } from "./profiles.ts";
 
 /** A value and where it came from, for `config explain`. */
 export interface Setting<T = string> {
@@ -243,7 +243,10 @@ async function storedKey(
 ): Promise<Setting> {
   if (entry?.key_in !== undefined) {
     const from = `${source}, in the keyring`;
-    return { value: needed ? known(await keptKey(owner, host), host) : undefined, source: from };
+    return {
+      value: needed ? known(await readStoredKey(owner, host), host) : undefined,
+      source: from,
+    };
   }
   if (entry?.key !== undefined) return { value: known(entry.key, host), source };
   if (entry?.key_command === undefined) return unset;
@@ -272,11 +275,9 @@ async function printedKey(command: string, source: string, host: Host): Promise<
       hint: `run it by itself: ${command}`,
     });
   const ended = await Promise.all([child.exit, child.output]).catch((cause: unknown) => {
-    throw signal.aborted
-      ? interrupted(signal, false)
-      : refused(`failed: ${reasonOf(cause)}`, cause);
+    throw signal.aborted ? abortError(signal, false) : refused(`failed: ${reasonOf(cause)}`, cause);
   });
-  if (signal.aborted) throw interrupted(signal, false);
+  if (signal.aborted) throw abortError(signal, false);
   const [exit, output] = ended;
   const value = output.trim();
   if (exit === 0 && value !== "") return value;

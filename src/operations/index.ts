@@ -1,5 +1,5 @@
-import { kbOperations } from "./of-kb.ts";
-import { wfOperations } from "./of-wf.ts";
+import { kbOperations } from "./kb.ts";
+import { wfOperations } from "./wf.ts";
 import type { AnyOperation } from "./operation.ts";
 
 /** Every row of the table. */

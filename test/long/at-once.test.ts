@@ -1,10 +1,10 @@
 import { readFile, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { contentsOf, write } from "../directory.ts";
-import { testSandbox } from "../sandbox.ts";
-import { temporaryFolder } from "../support.ts";
-import { start } from "../sync-kills.ts";
+import { contentsOf, write } from "../lib/directory.ts";
+import { testSandbox } from "../lib/sandbox.ts";
+import { temporaryFolder } from "../lib/support.ts";
+import { start } from "../lib/sync-kills.ts";
 
 const server = await testSandbox({ speed: 50 });
 const home = await temporaryFolder();

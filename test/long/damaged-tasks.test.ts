@@ -1,6 +1,6 @@
 /** Tasks that write, with one damaged field in one answer: what is stored is what they say. */
 import { afterAll, expect, test } from "vitest";
-import { begun, writingLines, wrongs } from "../damaged-tasks.ts";
+import { begun, writingLines, wrongs } from "../lib/damaged-tasks.ts";
 
 let tried = 0;
 afterAll(() => console.info(`${tried} tasks read a damaged answer`));

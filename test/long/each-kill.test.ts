@@ -3,11 +3,12 @@ import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { parseFault } from "../../src/sandbox/faults.ts";
-import { testSandbox } from "../sandbox.ts";
-import { temporaryFolder } from "../support.ts";
+import { parseFault } from "../../src/sandbox/http/faults.ts";
+import { testSandbox } from "../lib/sandbox.ts";
+import { temporaryFolder } from "../lib/support.ts";
+import { root } from "../lib/paths.ts";
 
-const bin = join(import.meta.dirname, "..", "..", "bin", "kb.js");
+const bin = join(root, "bin", "kb.js");
 const count = 400;
 
 const { cli, env, seen, sandbox } = await testSandbox();

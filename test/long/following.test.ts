@@ -1,6 +1,6 @@
 import { describe, test } from "vitest";
-import { cutAt, eventEnds, followsThrough, runs, seeded } from "../following.ts";
-import { endsOf, recordedRun } from "../played-run.ts";
+import { cutAt, eventEnds, followsThrough, runs, seeded } from "../lib/following.ts";
+import { endsOf, recordedRun } from "../lib/played-run.ts";
 
 describe.each(runs)("%s", (title, flags) => {
   const run = recordedRun(title);

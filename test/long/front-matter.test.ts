@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { cli, temporaryFolder } from "../support.ts";
+import { cli, temporaryFolder } from "../lib/support.ts";
 
 test("front matter with 200,000 names is read in a moment", { timeout: 60_000 }, async () => {
   const folder = await temporaryFolder();

@@ -1,9 +1,9 @@
 /** A million inputs that nobody foresaw, in all that is read and printed. */
 import { expect, test } from "vitest";
-import { fuzz } from "../fuzzing/fuzz.ts";
-import { grammars } from "../fuzzing/grammars.ts";
-import { printing } from "../fuzzing/printing.ts";
-import { readers } from "../fuzzing/readers.ts";
+import { fuzz } from "../lib/fuzzing/fuzz.ts";
+import { grammars } from "../lib/fuzzing/grammars.ts";
+import { printing } from "../lib/fuzzing/printing.ts";
+import { readers } from "../lib/fuzzing/readers.ts";
 
 const seed = Number(process.env["FUZZ_SEED"] ?? 20_261_121);
 

@@ -1,8 +1,8 @@
 /** Every recorded answer with evil in all its texts, printed in every way. */
 import { expect, test } from "vitest";
-import { formats } from "../../src/render/format-names.ts";
-import { actsOnNothing, lineFor } from "../hostile-answers.ts";
-import { exchanges } from "../recordings.ts";
+import { formats } from "../../src/output/formats-list.ts";
+import { actsOnNothing, lineFor } from "../lib/hostile-answers.ts";
+import { exchanges } from "../lib/recordings.ts";
 
 const ways = [[], ["-v"], ["-vvv"], ...formats.map((format) => ["-o", format]), ["--jq", ".."]];
 const asked = exchanges.filter(({ request }) => request);

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { built } from "../built.ts";
-import { http, rawServer } from "../raw-server.ts";
+import { built } from "../lib/built.ts";
+import { http, rawServer } from "../lib/raw-server.ts";
 
 const list = '{"data":[{"id":"1","name":"a"}],"has_more":false,"total":1,"page":1,"limit":20}';
 const server = await rawServer([(socket) => socket.end(http(200, list))]);

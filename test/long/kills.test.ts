@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { killable, killedWrites } from "../kills.ts";
-import { temporaryFolder } from "../support.ts";
+import { killable, killedWrites } from "../lib/kills.ts";
+import { temporaryFolder } from "../lib/support.ts";
 
 const server = await killable();
 

@@ -1,6 +1,6 @@
 /** A million ids of rows are told apart. */
 import { test } from "vitest";
-import { expectNewOnce, kindsOfIds } from "../seen-ids.ts";
+import { expectNewOnce, kindsOfIds } from "../lib/seen-ids.ts";
 
 test.each(Object.entries(kindsOfIds))("a million that %s are each new once", (_, idOf) => {
   expectNewOnce(1_000_000, idOf);

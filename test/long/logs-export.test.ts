@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { exportsKilled, exportsUnderWay } from "../export-scenario.ts";
-import { temporaryFolder } from "../support.ts";
+import { exportsKilled, exportsUnderWay } from "../lib/export-scenario.ts";
+import { temporaryFolder } from "../lib/support.ts";
 
 const folder = await temporaryFolder();
 

@@ -1,9 +1,9 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { tampered } from "../manifests.ts";
-import { testSandbox } from "../sandbox.ts";
-import { temporaryFolder } from "../support.ts";
+import { tampered } from "../lib/manifests.ts";
+import { testSandbox } from "../lib/sandbox.ts";
+import { temporaryFolder } from "../lib/support.ts";
 
 const server = await testSandbox({ speed: 200 });
 const home = await temporaryFolder();

@@ -3,12 +3,13 @@ import { once } from "node:events";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { testSandbox } from "../sandbox.ts";
-import { temporaryFolder } from "../support.ts";
+import { testSandbox } from "../lib/sandbox.ts";
+import { temporaryFolder } from "../lib/support.ts";
+import { root } from "../lib/paths.ts";
 
 const server = await testSandbox({ speed: 50 });
 const home = await temporaryFolder();
-const bin = join(import.meta.dirname, "..", "..", "bin", "kb.js");
+const bin = join(root, "bin", "kb.js");
 
 /** A directory with so many short texts. */
 async function directory(count: number): Promise<string> {

@@ -1,9 +1,9 @@
 /** Fields of all answers are damaged in every way, for every command that reads them. */
 import { afterAll, expect, test } from "vitest";
-import { seeded } from "../following.ts";
-import { complaints, played, trialsOf } from "../mutated-answers.ts";
-import type { Scene, Trial } from "../mutated-answers.ts";
-import { recordedScenes, sandboxScenes } from "../mutated-scenes.ts";
+import { seeded } from "../lib/following.ts";
+import { complaints, played, trialsOf } from "../lib/mutated-answers.ts";
+import type { Scene, Trial } from "../lib/mutated-answers.ts";
+import { recordedScenes, sandboxScenes } from "../lib/mutated-scenes.ts";
 
 /** So much of all damages, chosen by chance; 1 is all of them. */
 const share = Number(process.env["MUTATION_SHARE"] ?? 0.15);

@@ -1,17 +1,17 @@
 import { expect, test } from "vitest";
-import { maskedText } from "../../src/commands/masking.ts";
+import { redactText } from "../../src/redact/text.ts";
 import { parseCondition } from "../../src/commands/condition.ts";
-import { patternValues, patternsOf } from "../../src/commands/sync-patterns.ts";
-import { safePath } from "../../src/commands/safe-path.ts";
-import { withoutSecrets } from "../../src/commands/redaction.ts";
-import { plainWords, saidBy } from "../../src/api/error-body.ts";
-import { millisecondsIn } from "../../src/duration.ts";
+import { patternValues, patternsOf } from "../../src/commands/kb/sync/patterns.ts";
+import { safePath } from "../../src/host/safe-path.ts";
+import { redactSecrets } from "../../src/redact/recordings.ts";
+import { plainMessage, parseErrorBody } from "../../src/api/error-body.ts";
+import { millisecondsIn } from "../../src/lib/duration.ts";
 import { CliError } from "../../src/errors.ts";
-import { setAt, valueAt } from "../../src/json.ts";
-import { secretsOf } from "../../src/secrets.ts";
-import { tableOf } from "../../src/table-file.ts";
-import { explosion, patterns } from "../patterns.ts";
-import { against, http, lines, say } from "../raw-server.ts";
+import { setAt, valueAt } from "../../src/lib/json.ts";
+import { newSecrets } from "../../src/redact/keys.ts";
+import { readRowFile } from "../../src/lib/rows-file.ts";
+import { explosion, patterns } from "../lib/patterns.ts";
+import { against, http, lines, say } from "../lib/raw-server.ts";
 
 // Texts that somebody else has written cost no more than their length.
 
@@ -21,21 +21,23 @@ test.each(patterns().map((each) => [each.where, each] as const))(
 );
 
 const bytes = (text: string) => new TextEncoder().encode(text);
-const secrets = secretsOf({ KB_KEY: "dataset-0123456789" });
+const secrets = newSecrets({ KB_KEY: "dataset-0123456789" });
 
 /** What reads texts of users and servers. */
 const readers: Readonly<Record<string, (text: string) => unknown>> = {
-  masking: maskedText,
-  redaction: (text) => withoutSecrets(text, "", true),
+  masking: redactText,
+  redaction: (text) => redactSecrets(text, "", true),
   "keys in use": secrets.masked,
   "refusals of a server": (text) =>
-    plainWords(saidBy({ status: 500, headers: {}, text: JSON.stringify({ message: text }) })),
+    plainMessage(
+      parseErrorBody({ status: 500, headers: {}, text: JSON.stringify({ message: text }) }),
+    ),
   "names of documents": safePath,
   durations: millisecondsIn,
   conditions: (text) => parseCondition("--where", `error~${text}`, { error: "text" }),
   "globs of --match": (text) =>
     patternValues("a/b/a/b.md", patternsOf(["a={1}"], [text.slice(0, text.length / 20)])),
-  "JSON Lines": (text) => tableOf("a.jsonl", bytes(text)),
+  "JSON Lines": (text) => readRowFile("a.jsonl", bytes(text)),
   "paths of JSON": (text) => [setAt({}, text.slice(0, 2000), 1), valueAt({}, text)],
 };
 

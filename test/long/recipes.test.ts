@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { parse } from "yaml";
-import { create, linesOf, recipe, runs } from "../recipes.ts";
+import { create, linesOf, recipe, runs } from "../lib/recipes.ts";
 
 test(
   "the GitHub recipe syncs in eight shards, prunes and measures",

@@ -1,5 +1,5 @@
 import { test } from "vitest";
-import { readsAnything } from "../damaged-files.ts";
+import { readsAnything } from "../lib/damaged-files.ts";
 
 test("whatever a file holds, it is shown or refused", { timeout: 600_000 }, async () => {
   await readsAnything(5000, 1);

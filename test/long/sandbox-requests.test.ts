@@ -1,6 +1,6 @@
 /** Every payload in every parameter of every operation of the sandbox. */
 import { expect, test } from "vitest";
-import { openStage, payloads, targets } from "../fuzzing/requests.ts";
+import { openStage, payloads, targets } from "../lib/fuzzing/requests.ts";
 
 test("no request makes the sandbox fail, or change what others have", async () => {
   const stage = await openStage();

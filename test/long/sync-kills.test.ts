@@ -1,8 +1,8 @@
 import { test } from "vitest";
-import { parseFault } from "../../src/sandbox/faults.ts";
-import { testSandbox } from "../sandbox.ts";
-import { temporaryFolder } from "../support.ts";
-import { killed, sharded } from "../sync-kills.ts";
+import { parseFault } from "../../src/sandbox/http/faults.ts";
+import { testSandbox } from "../lib/sandbox.ts";
+import { temporaryFolder } from "../lib/support.ts";
+import { killed, sharded } from "../lib/sync-kills.ts";
 
 const server = await testSandbox({ speed: 50 });
 const home = await temporaryFolder();

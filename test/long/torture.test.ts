@@ -1,8 +1,8 @@
 /** Every call through the host fails in every way, signals included, on command lines of every kind. */
 import { afterAll, expect, test } from "vitest";
-import { lines } from "../torture-lines.ts";
-import { complaints, faultsOf, undisturbed } from "../torture-run.ts";
-import { stage } from "../torture-world.ts";
+import { lines } from "../lib/torture-lines.ts";
+import { complaints, faultsOf, undisturbed } from "../lib/torture-run.ts";
+import { stage } from "../lib/torture-world.ts";
 
 const theatre = await stage();
 let tried = 0;

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { seeded } from "../following.ts";
-import { lines } from "../torture-lines.ts";
-import { stage } from "../torture-world.ts";
-import { deaf, places } from "../watchdog.ts";
+import { seeded } from "../lib/following.ts";
+import { lines } from "../lib/torture-lines.ts";
+import { stage } from "../lib/torture-world.ts";
+import { deaf, places } from "../lib/watchdog.ts";
 
 const scene = await stage();
 const random = seeded(1);

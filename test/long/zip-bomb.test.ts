@@ -1,8 +1,8 @@
 import { constants, deflateRawSync } from "node:zlib";
 import { expect, test } from "vitest";
-import { zipOf } from "../../src/sandbox/zip.ts";
-import { rawServer } from "../raw-server.ts";
-import { cli, temporaryFolder } from "../support.ts";
+import { zipOf } from "../../src/sandbox/knowledge/zip.ts";
+import { rawServer } from "../lib/raw-server.ts";
+import { cli, temporaryFolder } from "../lib/support.ts";
 
 test("a ZIP that would fill the memory is left before it does", async () => {
   // A mebibyte of zeros that ends on a byte, four thousand times: 4 MB become 4 GiB.

@@ -1,0 +1,145 @@
+import type { Values } from "../../api/request.ts";
+import { CliError } from "../../errors.ts";
+import { isObject } from "../../lib/json.ts";
+import type { Listed, Noun, Param } from "../../operations/operation.ts";
+import { flagOf } from "../parse/command.ts";
+import type { Command } from "../parse/command.ts";
+import { helpHint, labelOf } from "../parse/input.ts";
+import type { Lookup } from "./lookup.ts";
+import { fromObject, objectOf, titleOf } from "./resolve-names.ts";
+import type { Resolved } from "./resolve-names.ts";
+
+/** What the names of a line were resolved to. */
+type Behind = Map<Noun | Listed, Resolved>;
+
+/** The object that a path such as `kb.doc_form` or `present.data.answer` leads into. */
+type ObjectOf = (path: string) => Promise<unknown>;
+
+const nounOf = (path: string) => path.slice(0, path.indexOf(".")) as Noun; // rows name a noun there
+
+/**
+ * The values with what follows from the things that were named: what a value implies and what the row
+ * fills in. Throws usage for values that the server would ignore, and for what is missing.
+ */
+export async function filled(
+  command: Command,
+  typed: Values,
+  resolved: { readonly known: Values; readonly behind: Behind },
+  lookup: Lookup,
+): Promise<Values> {
+  const known: Record<string, unknown> = { ...resolved.known };
+  const objectAt = objects(command, known, resolved.behind, lookup);
+  addImplied(command, known);
+  await refuseIgnored(command, typed, known, objectAt);
+  await fillAbsent(command, known, objectAt, lookup);
+  if (lookup.checks) await needModel(command, typed, known, { objectAt, lookup });
+  if (command.params["process_rule"]?.byForm) {
+    const { fittingRule } = await import("./chunking-rule.ts");
+    const rule = await fittingRule(command, known, lookup);
+    if (rule !== undefined) known["process_rule"] = rule;
+  }
+  return known;
+}
+
+function objects(command: Command, known: Values, behind: Behind, lookup: Lookup): ObjectOf {
+  const { present } = command.row ?? {};
+  let state: Promise<unknown> | undefined;
+  return async (path) => {
+    if (path.startsWith("present.")) return present && (state ??= lookup.one(present, known));
+    const noun = nounOf(path);
+    const found = behind.get(noun);
+    if (!found) return undefined;
+    const object = await objectOf(noun, found, known, lookup);
+    behind.set(noun, { ...found, object });
+    return object;
+  };
+}
+
+const wrongUse = (command: Command, message: string, hint = helpHint(command)) =>
+  new CliError("usage", message, { changed: "nothing", hint });
+
+const flagNamed = ({ params }: Command, name: string): string => {
+  const param = params[name];
+  return param ? `--${flagOf(name, param)}` : name;
+};
+
+function addImplied(command: Command, known: Record<string, unknown>): void {
+  for (const [name, param] of Object.entries(command.params)) {
+    if (known[name] === undefined) continue;
+    for (const [other, value] of Object.entries(param.implies ?? {})) {
+      if ((known[other] ??= value) === value) continue;
+      const label = labelOf(command, name, param);
+      throw wrongUse(
+        command,
+        `${label} can only be used with ${flagNamed(command, other)} ${value}`,
+      );
+    }
+  }
+}
+
+/** Refuses what the thing has already and the server would not change by this request. */
+async function refuseIgnored(
+  command: Command,
+  typed: Values,
+  known: Values,
+  objectAt: ObjectOf,
+): Promise<void> {
+  for (const [name, param] of Object.entries(command.params)) {
+    if (param.until === undefined || typed[name] === undefined) continue;
+    const object = await objectAt(param.until);
+    const settled = fromObject(param.until, object);
+    if (settled === undefined || (isObject(object) && object[name] === known[name])) continue;
+    const noun = nounOf(param.until);
+    const field = param.until.slice(noun.length + 1).replaceAll("_", " ");
+    throw wrongUse(
+      command,
+      `${labelOf(command, name, param)} has no effect: the ${titleOf(noun)} already has the ${field} ${String(settled)}`,
+      "leave it out; `kb update --help` shows how to change the knowledge base itself",
+    );
+  }
+}
+
+async function fillAbsent(
+  command: Command,
+  known: Record<string, unknown>,
+  objectAt: ObjectOf,
+  lookup: Lookup,
+): Promise<void> {
+  for (const [name, param] of Object.entries(command.params)) {
+    if (param.from === undefined || param.from === "user" || known[name] !== undefined) continue;
+    const object = await objectAt(param.from);
+    const [field, only] = param.onlyIf ?? [];
+    if (field !== undefined && fromObject(field, object) !== only) continue;
+    const value = fromObject(param.from, object);
+    if (value === undefined && field !== undefined) {
+      const label = labelOf(command, name, param);
+      throw wrongUse(command, `${label} is required: there is none that could be kept`);
+    }
+    if (value === undefined) continue;
+    known[name] = value;
+    await lookup.trace(1, `${name} ${JSON.stringify(value)} (from the ${nounOf(param.from)})`);
+  }
+}
+
+/** Is it typed as the value that needs another one, which is absent? */
+export const lacksNeeded = (name: string, { needs }: Param, known: Values): boolean =>
+  needs !== undefined && known[name] === needs[0] && known[needs[1]] === undefined;
+
+/** Refuses a technique that needs a model where the workspace has none to take by default. */
+async function needModel(
+  command: Command,
+  typed: Values,
+  known: Values,
+  { objectAt, lookup }: { readonly objectAt: ObjectOf; readonly lookup: Lookup },
+): Promise<void> {
+  for (const [name, param] of Object.entries(command.params)) {
+    if (typed[name] === undefined || !param.needs || !lacksNeeded(name, param, known)) continue;
+    const has = param.until && fromObject(param.until, await objectAt(param.until));
+    if (has !== undefined) continue;
+    const list = await import("../../operations/models.ts");
+    const found = await lookup.one(list.list, { model_type: "text-embedding" });
+    if (!Array.isArray(found) || found.length > 0) continue;
+    const { withoutModel } = await import("../../commands/kb/models/embedding-model.ts");
+    throw withoutModel(flagNamed(command, param.needs[1]), []);
+  }
+}

@@ -1,0 +1,26 @@
+import type { Values } from "../../api/request.ts";
+import type { Context } from "../../commands/command-spec.ts";
+import * as knowledge from "../../operations/knowledge.ts";
+import type { AnyOperation } from "../../operations/operation.ts";
+import type { Session } from "./session.ts";
+
+/** Settings that decide what a knowledge base is indexed with. */
+const indexSettings = ["indexing_technique", "embedding_model", "embedding_model_provider"];
+
+/** Sends the request of a row with what belongs to it: a base that is indexed again is waited for. */
+export async function carriedOut(
+  row: AnyOperation,
+  input: Values,
+  extra: Values | undefined,
+  session: Session,
+): Promise<unknown> {
+  const plain =
+    row.id !== knowledge.update.id || indexSettings.every((name) => input[name] === undefined);
+  if (plain) return session.call(row, input, { extra });
+  const { changeSettings } = await import("../../commands/kb/models/embedding-model.ts");
+  const call: Session["call"] = (each, values, options) =>
+    session.call(each, values, each.id === row.id ? { ...options, extra } : options);
+  // The input was checked against the row's own parameters.
+  const context: Context = { ...session.context, call: call as Context["call"] };
+  return changeSettings(input as never, context);
+}

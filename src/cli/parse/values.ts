@@ -1,0 +1,278 @@
+import { millisecondsIn } from "../../lib/duration.ts";
+import { CliError } from "../../errors.ts";
+import { isObject, own } from "../../lib/json.ts";
+import type { FileInput, Param, Shape } from "../../operations/operation.ts";
+import type { TypedLine } from "./parser.ts";
+import { didYouMean } from "../../lib/did-you-mean.ts";
+
+/** What checking a value needs of the world. */
+export interface Sources {
+  /** Text of a file; `-` is standard input. Throws usage when it cannot be read. */
+  text(path: string): Promise<string>;
+  /** The file, seen but not read; `-` is standard input. Throws usage when there is none. */
+  file(path: string): Promise<FileInput>;
+  now(): Date;
+}
+
+/** A checked value, or a name still to be turned into an id. */
+export type CheckedValue = unknown;
+
+const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+/** Is it written like an id? */
+export const isUuid = (text: string): boolean => uuidPattern.test(text);
+
+/**
+ * The value of one parameter as the API wants it. `label` is how a person knows the parameter:
+ * `--description` or `<name>`. Throws usage that names it, the value and the limit.
+ */
+export async function checkValue(
+  label: string,
+  param: Param,
+  typed: TypedLine,
+  sources: Sources,
+): Promise<CheckedValue> {
+  if (param.many) {
+    const items = Array.isArray(typed) ? (typed as readonly string[]) : [String(typed)];
+    const values: unknown[] = [];
+    for (const item of items) values.push(await single(label, param, item, sources));
+    if (param.length) inLimits(label, values.length, param.length, "times", String(values.length));
+    return values;
+  }
+  if (typeof typed === "boolean") return typed;
+  if (typeof typed === "object" && "file" in typed) {
+    return textValue(label, param, await sources.text(typed.file));
+  }
+  return single(label, param, Array.isArray(typed) ? typed.join(" ") : String(typed), sources);
+}
+
+function single(label: string, param: Param, text: string, sources: Sources): unknown {
+  switch (param.kind) {
+    case "text":
+    case "ref":
+      return textValue(label, param, text);
+    case "uuid":
+      if (isUuid(text)) return text;
+      throw invalidValue(
+        label,
+        text,
+        "is not a UUID",
+        "ids look like 0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e",
+      );
+    case "integer":
+      return numberValue(label, param, text, /^[+-]?\d{1,15}$/, "is not a whole number");
+    case "number":
+      return numberValue(
+        label,
+        param,
+        text,
+        /^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i,
+        "is not a number",
+      );
+    case "flag":
+      return flagValue(label, text);
+    case "choice":
+      return choiceValue(label, param, text);
+    case "time":
+      return timeValue(label, text, sources.now());
+    case "duration":
+      return durationValue(label, text);
+    case "json":
+      return jsonValue(label, param, text, sources);
+    case "file":
+      return fileValue(label, param, text, sources);
+    case "content":
+      return sources.text(text);
+  }
+}
+
+function textValue(label: string, param: Param, text: string): string {
+  if (text.includes("\0")) throw invalidValue(label, text, "holds a NUL character");
+  if (param.kind === "ref" && text.trim() === "") throw invalidValue(label, text, "is empty");
+  if (param.written && text === "-")
+    throw invalidValue(label, text, "is not the path of a file", "standard output has the results");
+  if (param.length && !param.many && param.length[0] > 0 && /^\s+$/.test(text))
+    throw invalidValue(label, text, "is blank");
+  if (param.length && !param.many)
+    inLimits(label, [...text].length, param.length, "characters", text);
+  return text;
+}
+
+async function fileValue(label: string, { nameLength }: Param, text: string, sources: Sources) {
+  const file = await sources.file(text);
+  const characters = [...file.name].length;
+  if (nameLength !== undefined && characters > nameLength) {
+    throw invalidValue(
+      label,
+      text,
+      `has a name of ${characters} characters; ${nameLength} are allowed`,
+    );
+  }
+  return file;
+}
+
+function inLimits(
+  label: string,
+  count: number,
+  [least, most]: readonly [number, number],
+  unit: string,
+  text: string,
+): void {
+  if (count < least || count > most) {
+    throw invalidValue(label, text, `has ${count} ${unit}; ${least} to ${most} are allowed`);
+  }
+}
+
+function numberValue(
+  label: string,
+  param: Param,
+  text: string,
+  form: RegExp,
+  problem: string,
+): number {
+  const value = Number(text);
+  if (!form.test(text) || !Number.isFinite(value)) throw invalidValue(label, text, problem);
+  if (param.range && (value < param.range[0] || value > param.range[1])) {
+    throw invalidValue(label, text, `is not between ${param.range[0]} and ${param.range[1]}`);
+  }
+  return value;
+}
+
+function flagValue(label: string, text: string): boolean {
+  if (text === "true") return true;
+  if (text === "false") return false;
+  throw invalidValue(label, text, "is neither true nor false");
+}
+
+function choiceValue(label: string, param: Param, text: string): string {
+  const choices = param.choices ?? [];
+  if (choices.includes(text)) return text;
+  const near = didYouMean(text, choices);
+  throw invalidValue(
+    label,
+    text,
+    `is not one of ${choices.join(", ")}`,
+    near === undefined ? undefined : `did you mean ${near}?`,
+  );
+}
+
+/** ms of `30s`, `5m`, `2h`, `1d`, `1h30m`; a bare number is seconds. Throws usage. */
+export function durationValue(label: string, text: string): number {
+  if (/^\d+(\.\d+)?$/.test(text)) return Number(text) * 1000;
+  const ms = millisecondsIn(text);
+  if (ms === undefined)
+    throw invalidValue(label, text, "is no duration", "durations look like 30s, 5m, 2h or 1d");
+  return ms;
+}
+
+/**
+ * A time as the API wants it: ISO 8601 goes through as typed (without a zone it is UTC to the
+ * server, server §12); `now`, `today`, `2h`, `-2h` and epoch seconds become UTC.
+ */
+function timeValue(label: string, text: string, now: Date): string {
+  if (/^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$/.test(text)) {
+    if (!Number.isNaN(Date.parse(text.replace(" ", "T")))) return text;
+  }
+  if (text === "now") return iso(now.getTime());
+  if (text === "today") {
+    return iso(new Date(now.getFullYear(), now.getMonth(), now.getDate()).getTime());
+  }
+  if (/^\d{9,11}$/.test(text)) return iso(Number(text) * 1000);
+  if (/^-?(\d+[smhd])+$/.test(text)) {
+    const ms = now.getTime() - durationValue(label, text.replace("-", ""));
+    if (!Number.isNaN(new Date(ms).getTime())) return iso(ms); // dates end 270,000 years ago
+  }
+  throw invalidValue(
+    label,
+    text,
+    "is no time",
+    "times look like 2026-05-01, 2026-05-01T10:00:00Z, now, today, 2h or epoch seconds",
+  );
+}
+
+const iso = (ms: number) => new Date(ms).toISOString().replace(/\.\d{3}Z$/, "Z");
+
+async function jsonValue(
+  label: string,
+  param: Param,
+  text: string,
+  sources: Sources,
+): Promise<unknown> {
+  const source =
+    text === "-" || text.startsWith("@")
+      ? await sources.text(text === "-" ? "-" : text.slice(1))
+      : text;
+  let value: unknown;
+  try {
+    value = JSON.parse(source);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : "";
+    throw invalidValue(
+      label,
+      source,
+      `is not JSON: ${reason}`,
+      "quote it for the shell, or give @file",
+    );
+  }
+  if (param.shape) fits(label, value, param.shape);
+  return value;
+}
+
+/** Refuses a JSON value the server would refuse; unknown fields pass (server §6). */
+function fits(label: string, value: unknown, shape: Shape): void {
+  const fail = (problem: string) => invalidValue(label, JSON.stringify(value) ?? "", problem);
+  switch (shape.kind) {
+    case "any":
+      return;
+    case "flag":
+      if (typeof value !== "boolean") throw fail("is neither true nor false");
+      return;
+    case "number":
+    case "integer": {
+      const whole = shape.kind === "integer";
+      if (typeof value !== "number" || (whole && !Number.isInteger(value))) {
+        throw fail(`is not a ${whole ? "whole " : ""}number`);
+      }
+      if (whole && shape.range && (value < shape.range[0] || value > shape.range[1])) {
+        throw fail(`is not between ${shape.range[0]} and ${shape.range[1]}`);
+      }
+      return;
+    }
+    case "text":
+      if (typeof value !== "string") throw fail("is not a text");
+      if (shape.choices && !shape.choices.includes(value)) {
+        throw fail(`is not one of ${shape.choices.join(", ")}`);
+      }
+      return;
+    case "list":
+      if (!Array.isArray(value)) throw fail("is not a list");
+      if (shape.length && (value.length < shape.length[0] || value.length > shape.length[1])) {
+        throw fail(
+          `has ${value.length} items; ${shape.length[0]} to ${shape.length[1]} are allowed`,
+        );
+      }
+      for (const [index, item] of value.entries()) fits(`${label}.${index}`, item, shape.of);
+      return;
+    case "object":
+      if (!isObject(value)) throw fail("is not an object");
+      for (const [field, inner] of Object.entries(shape.fields ?? {})) {
+        const at = own(value, field);
+        // The server takes null where a field is not required.
+        if (at === undefined || (at === null && !inner.required)) {
+          if (inner.required) throw invalidValue(`${label}.${field}`, "", "is missing");
+        } else fits(`${label}.${field}`, at, inner);
+      }
+  }
+}
+
+/** A usage error that names parameter, value and what is wrong. */
+export function invalidValue(
+  label: string,
+  value: string,
+  problem: string,
+  hint?: string,
+): CliError {
+  const shown = [...value].length > 60 ? `${[...value].slice(0, 60).join("")}…` : value;
+  const quoted = value === "" ? "" : ` ${JSON.stringify(shown)}`;
+  return new CliError("usage", `${label}${quoted} ${problem}`, { hint, changed: "nothing" });
+}

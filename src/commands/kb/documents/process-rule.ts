@@ -1,0 +1,39 @@
+import { isObject } from "../../../lib/json.ts";
+import * as documents from "../../../operations/documents.ts";
+import type { StoredProcessRule } from "../../../operations/documents.ts";
+import { hierarchicalRule } from "../../../operations/shared.ts";
+import type { Context } from "../../command-spec.ts";
+
+/**
+ * The rule to send for a document of a form: the given one, unless the document is hierarchical and
+ * the rule is not. With such a rule the server completes it without a single chunk (server §9.8).
+ */
+export function ruleFor(doc_form: string | null, rule: unknown): unknown {
+  if (doc_form !== "hierarchical_model") return rule;
+  return isObject(rule) && rule["mode"] === "hierarchical" ? rule : hierarchicalRule;
+}
+
+/** A stored rule as it may be sent: automatic ones hold what a request may not (server §6.2). */
+export function sendableRule(stored: Partial<StoredProcessRule> | null | undefined): unknown {
+  if (!stored?.mode || stored.mode === "automatic" || !stored.rules) return { mode: "automatic" };
+  const { parent_mode, subchunk_segmentation, ...rest } = stored.rules;
+  return {
+    mode: stored.mode,
+    rules: {
+      ...rest,
+      ...(parent_mode && { parent_mode }),
+      ...(subchunk_segmentation && { subchunk_segmentation }),
+    },
+  };
+}
+
+/** How a document is cut, as it may be sent. */
+export async function ruleOf(
+  dataset_id: string,
+  document_id: string,
+  context: Context,
+): Promise<unknown> {
+  const input = { dataset_id, document_id, metadata: "without" } as const;
+  const { document_process_rule } = await context.call(documents.show, input);
+  return sendableRule(document_process_rule);
+}

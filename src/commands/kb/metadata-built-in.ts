@@ -1,0 +1,37 @@
+import { CliError } from "../../errors.ts";
+import * as metadata from "../../operations/metadata.ts";
+import type { Context } from "../command-spec.ts";
+
+/**
+ * Switches the built-in metadata fields. The server answers success whatever happened (server §11),
+ * so the list of fields is asked afterwards.
+ */
+async function* toggle(
+  dataset_id: string,
+  enabled: boolean,
+  context: Context,
+): AsyncGenerator<{ built_in_field_enabled: boolean }> {
+  const row = enabled ? metadata.enableBuiltIn : metadata.disableBuiltIn;
+  await context.call(row, { dataset_id });
+  const { built_in_field_enabled } = await context.call(metadata.overview, { dataset_id });
+  if (built_in_field_enabled !== enabled) {
+    throw new CliError("failure", `the built-in fields are still ${enabled ? "off" : "on"}`, {
+      changed: "nothing",
+      retryable: true,
+      hint: "another metadata operation may have been running: repeat",
+    });
+  }
+  yield { built_in_field_enabled };
+}
+
+/** `kb metadata built-in enable` */
+export const enable = {
+  run: ({ dataset_id }: { readonly dataset_id: string }, context: Context) =>
+    toggle(dataset_id, true, context),
+};
+
+/** `kb metadata built-in disable` */
+export const disable = {
+  run: ({ dataset_id }: { readonly dataset_id: string }, context: Context) =>
+    toggle(dataset_id, false, context),
+};

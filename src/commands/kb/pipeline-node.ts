@@ -1,0 +1,21 @@
+import { CliError } from "../../errors.ts";
+import type { InputOf } from "../../operations/operation.ts";
+import * as pipeline from "../../operations/pipeline.ts";
+import { failed } from "./pipeline-run.ts";
+import type { Context } from "../command-spec.ts";
+
+/** Runs one data source and shows its events; ends with what became of it, which only they tell. */
+export async function* run(
+  input: InputOf<typeof pipeline.runNode>,
+  context: Context,
+): AsyncGenerator<unknown> {
+  for await (const batch of await context.open(pipeline.runNode, input)) {
+    yield batch;
+    const end = batch.find(({ event }) => ends.includes(event));
+    if (end?.event === "datasource_completed") return;
+    if (end) throw failed(end.data);
+  }
+  throw new CliError("cut", "the event stream ended before the data source did");
+}
+
+const ends = ["datasource_completed", "datasource_error", "error"];

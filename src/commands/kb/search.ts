@@ -1,0 +1,55 @@
+import { needed } from "../../api/response-fields.ts";
+import { isObject, withoutNulls } from "../../lib/json.ts";
+import * as knowledge from "../../operations/knowledge.ts";
+import type { SearchRecord } from "../../operations/knowledge.ts";
+import type { Context } from "../command-spec.ts";
+
+/** Input of `kb search`. */
+export interface SearchInput {
+  readonly dataset_id: string;
+  readonly query: string;
+  readonly retrieval_model?: unknown;
+  readonly attachment_ids?: readonly string[] | undefined;
+  readonly external_retrieval_model?: unknown;
+  readonly search_method?: string | undefined;
+  readonly top_k?: number | undefined;
+  readonly score_threshold?: number | undefined;
+}
+
+/**
+ * Searches with whole settings: the server refuses a part of them, and a knowledge base created
+ * with a name only stores a semantic search that economy indexing cannot do (server §8, §9.7).
+ */
+export async function* run(input: SearchInput, context: Context): AsyncGenerator<SearchRecord> {
+  const { search_method, top_k, score_threshold, retrieval_model, ...request } = input;
+  const stored = isObject(retrieval_model)
+    ? retrieval_model
+    : await storedSettings(input.dataset_id, context);
+  const settings = changedSettings(stored, { search_method, top_k, score_threshold });
+  yield* await context.call(knowledge.search, { ...request, retrieval_model: settings });
+}
+
+/** Search settings with those that flags of their own give. */
+export const changedSettings = (
+  settings: Readonly<Record<string, unknown>>,
+  {
+    search_method,
+    top_k,
+    score_threshold,
+  }: Pick<SearchInput, "search_method" | "top_k" | "score_threshold">,
+): Record<string, unknown> => ({
+  // Null members are read from servers, but not all of them take them back.
+  ...withoutNulls(settings),
+  ...(search_method !== undefined && { search_method }),
+  ...(top_k !== undefined && { top_k }),
+  ...(score_threshold !== undefined && { score_threshold, score_threshold_enabled: true }),
+});
+
+/** Settings as `show` answers them: it names keyword search wherever nothing else works. */
+async function storedSettings(
+  dataset_id: string,
+  context: Context,
+): Promise<Record<string, unknown>> {
+  const { retrieval_model_dict } = await context.call(knowledge.show, { dataset_id });
+  return { ...needed(retrieval_model_dict, "retrieval_model_dict") };
+}

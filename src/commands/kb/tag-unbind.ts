@@ -1,0 +1,31 @@
+import * as tags from "../../operations/tags.ts";
+import { forEachItem } from "../several.ts";
+import type { ItemOutcome } from "../several.ts";
+import type { Context } from "../command-spec.ts";
+
+/** Input of `kb tag unbind`. */
+interface UnbindInput {
+  readonly target_id: string;
+  readonly tag_ids: readonly string[];
+}
+
+/**
+ * Takes tags off a knowledge base, one request per tag with both field names: servers before
+ * 1.14.1 know only the old one (server §19).
+ */
+export async function* run(
+  { target_id, tag_ids }: UnbindInput,
+  context: Context,
+): AsyncGenerator<ItemOutcome> {
+  const unbind = async (tag_id: string) => {
+    await context.call(tags.unbind, { tag_ids: [tag_id], tag_id, target_id });
+    return tag_id;
+  };
+  const [only, ...others] = tag_ids;
+  if (only !== undefined && others.length === 0) await unbind(only);
+  else
+    yield* forEachItem(
+      "tag",
+      tag_ids.map((id) => ({ name: id, act: () => unbind(id) })),
+    );
+}

@@ -1,0 +1,49 @@
+import { isObject } from "../../lib/json.ts";
+import { needed } from "../../api/response-fields.ts";
+import * as apps from "../../operations/apps.ts";
+import * as completions from "../../operations/completions.ts";
+import { answerEvents, blockingFailure } from "./answer-events.ts";
+import { asEvents } from "./stream-or-wait.ts";
+import { collectedAnswer } from "./collected-answer.ts";
+import { openLine } from "./follow/stream.ts";
+import type { Context } from "../command-spec.ts";
+
+/** Input of `wf completion create`. */
+export interface CompletionInput {
+  readonly inputs?: unknown;
+  readonly query?: string | undefined;
+  readonly files?: unknown;
+  readonly blocking?: boolean | undefined;
+}
+
+/** Completes a text, once; throws what answerEvents does. */
+export async function* run(input: CompletionInput, context: Context): AsyncGenerator<unknown> {
+  const { blocking, ...rest } = input;
+  const body = { ...rest, inputs: await inputsOf(input, context) };
+  if (blocking) {
+    yield await context.call(completions.completeBlocking, body).catch((error: unknown) => {
+      throw blockingFailure(error);
+    });
+    return;
+  }
+  const answer = collectedAnswer();
+  const live = asEvents(input, context.asked.format);
+  const line = await openLine(completions.complete, body, context);
+  for await (const batch of answerEvents(line, context)) {
+    for (const event of batch) answer.see(event);
+    if (live) yield batch;
+  }
+  if (!live) yield answer.answer();
+}
+
+/** The text to complete is an input where the form has one of that name (server §18). */
+async function inputsOf(
+  { inputs: given, query }: CompletionInput,
+  context: Context,
+): Promise<Record<string, unknown>> {
+  const inputs = isObject(given) ? given : {};
+  if (query === undefined || "query" in inputs) return inputs;
+  const { user_input_form: form } = await context.call(apps.parameters, {});
+  const fields = needed(form, "user_input_form").flatMap((field) => Object.values(field));
+  return fields.some(({ variable }) => variable === "query") ? { ...inputs, query } : inputs;
+}

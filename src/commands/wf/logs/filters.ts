@@ -1,0 +1,29 @@
+import { local } from "../../../operations/operation.ts";
+import type { Input } from "../../../operations/operation.ts";
+import * as workflows from "../../../operations/workflows.ts";
+import type { FieldKind } from "../../condition.ts";
+
+/** Columns of `wf logs` that --where compares, and what they hold. */
+export const logFields = {
+  status: "text",
+  elapsed: "seconds",
+  tokens: "number",
+  steps: "number",
+  exceptions: "number",
+  error: "text",
+  by: "text",
+  version: "text",
+  triggered_from: "text",
+  created_from: "text",
+} as const satisfies Readonly<Record<string, FieldKind>>;
+
+/** Filters of the commands that read logs. */
+export const logFilters = {
+  ...workflows.logs.params,
+  where: local.text(
+    `Only runs that meet a condition on ${Object.keys(logFields).join(", ")}: 'elapsed>20s'`,
+    { many: true },
+  ),
+};
+
+export type LogFilters = Input<typeof logFilters>;

@@ -1,0 +1,68 @@
+import { durationText } from "../../../lib/duration.ts";
+import type { TimelineRow } from "./timeline-rows.ts";
+import { xml } from "../../../lib/xml.ts";
+
+const rowHeight = 22;
+const labelWidth = 300;
+/** Room for the time that stands behind a bar. */
+const timeWidth = 130;
+const width = 1100;
+const indent = 14;
+/** Characters of a label that fit. */
+const longestLabel = 40;
+const ticks = 4;
+
+const style = `
+text{fill:#1f2328}
+.dim{fill:#59636e;font-size:11px}
+line{stroke:#d1d9e0}
+.good{fill:#2da44e}.bad{fill:#cf222e}.warn{fill:#bf8700}
+@media (prefers-color-scheme:dark){text{fill:#f0f6fc}.dim{fill:#9198a1}line{stroke:#3d444d}.bad{fill:#f85149}.warn{fill:#d29922}}
+`.trim();
+
+/** The waterfall as a picture that stands alone, on light and dark ground. */
+export function timelineSvg(rows: readonly TimelineRow[], length: number, title: string): string {
+  const height = (rows.length + 3) * rowHeight;
+  const scale = (width - labelWidth - timeWidth) / length;
+  const grid = Array.from({ length: ticks + 1 }, (_, index) => {
+    const x = rounded(labelWidth + (index / ticks) * length * scale);
+    return `<line x1="${x}" y1="${2 * rowHeight - 4}" x2="${x}" y2="${height - rowHeight / 2}"/><text class="dim" x="${x + 3}" y="${2 * rowHeight - 6}">${xml(durationText((index / ticks) * length))}</text>`;
+  });
+  return [
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" font-family="sans-serif" font-size="13">`,
+    `<title>${shown(title)}</title>`,
+    `<style>${style}</style>`,
+    `<text x="8" y="${rowHeight - 6}">${shown(title)}</text>`,
+    ...grid,
+    ...rows.map((row, index) => barOf(row, (index + 3) * rowHeight - 6, scale)),
+    "</svg>",
+    "",
+  ].join("\n");
+}
+
+function barOf(
+  { label, depth, state, tone, start, end, took }: TimelineRow,
+  y: number,
+  scale: number,
+) {
+  const x = rounded(labelWidth + start * scale);
+  const wide = rounded(Math.max(1, (end - start) * scale));
+  const time = durationText(took);
+  // Colour alone would not tell everybody.
+  const told = state === "succeeded" ? time : `${time}, ${state}`;
+  return [
+    `<text x="${8 + depth * indent}" y="${y}">${shown(shortened(label))}</text>`,
+    `<rect class="${tone}" x="${x}" y="${y - 13}" width="${wide}" height="16" rx="2"><title>${shown(`${label}: ${state}, ${time}`)}</title></rect>`,
+    `<text class="dim" x="${rounded(x + wide + 6)}" y="${y - 1}">${shown(shortened(told, 30))}</text>`,
+  ].join("");
+}
+
+const rounded = (value: number): number => Number(value.toFixed(1));
+
+/** Text that neither breaks out of its place nor turns the line around. */
+const shown = (text: string): string => xml(text.replace(/[\p{Cc}\p{Bidi_Control}]/gu, "\u{FFFD}"));
+
+function shortened(label: string, longest = longestLabel): string {
+  const characters = [...label];
+  return characters.length > longest ? `${characters.slice(0, longest - 1).join("")}…` : label;
+}

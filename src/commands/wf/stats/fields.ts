@@ -1,0 +1,31 @@
+import type { FieldKind } from "../../condition.ts";
+
+/** Figures about runs, in the order in which they are shown, and what each is. */
+export const figureKinds = {
+  runs: "number",
+  running: "number",
+  paused: "number",
+  ended: "number",
+  succeeded: "share",
+  partial: "share",
+  failed: "share",
+  stopped: "share",
+  failed_runs: "number",
+  p50: "seconds",
+  p95: "seconds",
+  p99: "seconds",
+  max: "seconds",
+  tokens: "number",
+  tokens_p50: "number",
+  tokens_p95: "number",
+  steps: "number",
+} as const satisfies Readonly<Record<string, FieldKind>>;
+
+export type FigureName = keyof typeof figureKinds;
+
+export const figureNames = Object.keys(figureKinds) as FigureName[]; // the keys of a constant
+
+/** What runs can be told apart by. */
+export const groupings = ["version", "user"] as const;
+
+export type Grouping = (typeof groupings)[number];

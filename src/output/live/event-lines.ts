@@ -1,0 +1,282 @@
+import { isObject, valueAt } from "../../lib/json.ts";
+import { reasonIn } from "../../runs/trace.ts";
+import { pad, shorten, visible, widthOf } from "../table/display-width.ts";
+import type { Colors } from "../table/display-width.ts";
+import type { Times } from "../formats/times.ts";
+import { toneOfStatus } from "../table/colors.ts";
+
+/** One event of a stream: its kind, the server's own text, and that text parsed. */
+export interface DisplayedEvent {
+  readonly event: string;
+  readonly raw: string;
+  readonly data: Readonly<Record<string, unknown>>;
+  /** When it came, ms since the epoch, where that is not now: in a recording. */
+  readonly at?: number | undefined;
+  /** Short name of its run, where several are followed together. */
+  readonly run?: string | undefined;
+}
+
+/** How event lines are dressed. */
+export interface LiveStyle {
+  readonly paint: Colors;
+  /** Time at the start of a line. */
+  clock(date: Date): string;
+  /** Dates that may be days away. */
+  readonly times: Times;
+  readonly now: () => Date;
+  /** Columns that data of unknown shape may take; Infinity in a pipe. */
+  readonly columns: number;
+}
+
+/** Looks into an event's data by path. */
+type Look = (path: string) => unknown;
+type Part = string | undefined;
+
+export const text = (value: unknown): Part =>
+  typeof value === "string" && value !== "" ? value : undefined;
+const after = (word: string, value: unknown): Part =>
+  typeof value === "number" || text(value) !== undefined ? `${word} ${String(value)}` : undefined;
+const count = (value: unknown, unit: string): Part =>
+  typeof value === "number" ? `${value} ${unit}${value === 1 ? "" : "s"}` : undefined;
+
+/** `62ms`, `1.2s`, `2m05s` from seconds. */
+export function duration(value: unknown): Part {
+  if (typeof value !== "number" || !Number.isFinite(value)) return undefined;
+  if (value < 0.9995) return `${Math.round(value * 1000)}ms`;
+  if (value < 59.95) return `${value.toFixed(1)}s`;
+  const whole = Math.round(value);
+  return `${Math.floor(whole / 60)}m${String(whole % 60).padStart(2, "0")}s`;
+}
+
+const title = (look: Look): Part => text(look("title")) ?? text(look("node_title"));
+/** Both count from 0; a loop says nothing of its first round, so its first `loop_next` holds 1. */
+const round = (look: Look): Part => {
+  const index = look("index");
+  return typeof index === "number" ? `round ${index + 1}` : undefined;
+};
+const outcome = (look: Look): Part[] => [
+  title(look),
+  text(look("status")),
+  duration(look("elapsed_time")),
+  reasonIn(look),
+];
+/** What a run that ended or waits has used, and why it did not succeed. */
+export const tokensUsed = (look: Look): Part[] => [
+  count(look("total_tokens"), "token"),
+  count(look("total_steps"), "step"),
+  text(look("error")),
+  ...pauseMessages(look("reasons")),
+];
+
+/** What a line says after the kind of its event (server §15.5). */
+const told: Readonly<Record<string, (look: Look) => readonly Part[]>> = {
+  workflow_started: (look) => [
+    after("run", look("id")),
+    look("reason") === "resumption" ? "resumed" : undefined,
+  ],
+  node_started: (look) => [title(look)],
+  node_finished: outcome,
+  node_retry: (look) => [
+    title(look),
+    after("retry", look("retry_index")),
+    duration(look("elapsed_time")),
+    text(look("error")),
+  ],
+  iteration_started: (look) => [title(look), count(look("metadata.iteration_length"), "round")],
+  iteration_next: (look) => [title(look), round(look)],
+  iteration_completed: outcome,
+  loop_started: (look) => [
+    title(look),
+    after("at most", count(look("metadata.loop_length"), "round")),
+  ],
+  loop_next: (look) => [title(look), round(look)],
+  loop_completed: outcome,
+  agent_log: (look) => [text(look("label")), text(look("status")), text(look("error"))],
+  message_replace: (look) => [text(look("reason"))],
+  text_replace: () => [],
+  message_file: (look) => [text(look("type")), text(look("url"))],
+  message_end: (look) => [count(look("metadata.usage.total_tokens"), "token")],
+  // Sound as text would fill the screen.
+  tts_message: () => [],
+  tts_message_end: () => [],
+  human_input_required: (look) => [title(look)],
+  human_input_form_filled: (look) => [
+    title(look),
+    text(look("action_text")) ?? text(look("action_id")),
+  ],
+  human_input_form_timeout: (look) => [title(look)],
+  workflow_paused: (look) => [
+    text(look("status")),
+    duration(look("elapsed_time")),
+    ...tokensUsed(look),
+  ],
+  workflow_finished: (look) => [
+    text(look("status")),
+    duration(look("elapsed_time")),
+    ...tokensUsed(look),
+  ],
+  error: (look) => [text(look("code")), text(look("message"))],
+  _gap: (look) => {
+    const missing = look("missing");
+    return Array.isArray(missing) ? [`missing: ${missing.join(", ")}`] : [];
+  },
+  // The text itself stands below.
+  _answer: () => [],
+  agent_thought: (look) => [
+    text(look("tool")),
+    text(look("tool_input")),
+    after("gave", look("observation")),
+  ],
+  // The outputs stand in full below the end of the run.
+  _gap_filled: (look) => [after("in the output", look("output"))],
+};
+
+const pauseMessages = (reasons: unknown): Part[] =>
+  Array.isArray(reasons)
+    ? reasons
+        .filter((reason: unknown) => valueAt(reason, "TYPE") === "scheduled_pause")
+        .map((reason: unknown) => text(valueAt(reason, "message")))
+    : [];
+
+/** Events carry what they tell under `data`, but for messages and errors. */
+export function lookInto({ data }: DisplayedEvent): Look {
+  const inner = data["data"];
+  return (path) => valueAt(isObject(inner) ? inner : data, path);
+}
+
+/** Steps of an iteration or a loop stand below it. */
+function depthOf(kind: string, look: Look): number {
+  if (kind === "iteration_next" || kind === "loop_next") return 1;
+  return look("iteration_id") || look("loop_id") ? 2 : 0;
+}
+
+function painted(part: string, kind: string, paint: Colors): string {
+  const tone = kind === "error" ? "red" : toneOfStatus(part);
+  return tone === undefined ? part : paint[tone](part);
+}
+
+const kindWidth = "workflow_finished".length;
+
+/** The line of an event, without a line end: time, kind, and what its kind has to tell. */
+export function eventLine(event: DisplayedEvent, dress: LiveStyle): string {
+  // Of messages only the creation is known, which stays the same while they grow.
+  const at = valueAt(event.data, "data.finished_at") ?? valueAt(event.data, "data.created_at");
+  const came = event.at === undefined ? dress.now() : new Date(event.at);
+  const time = dress.clock(typeof at === "number" ? new Date(at * 1000) : came);
+  const indent = "  ".repeat(depthOf(event.event, lookInto(event)));
+  return toldAfter(`${time}  ${indent}`, event, dress);
+}
+
+/** Kind of an event and what it has to tell, behind a dim start of the line. */
+export function toldAfter(start: string, event: DisplayedEvent, dress: LiveStyle): string {
+  const { paint } = dress;
+  const own = event.event.startsWith("_");
+  const kind = pad(visible(own ? event.event.slice(1) : event.event), kindWidth);
+  const tell = Object.hasOwn(told, event.event) ? told[event.event] : undefined;
+  const parts = tell
+    ? tell(lookInto(event))
+        .filter((part) => part !== undefined)
+        .map((part) => painted(visible(part), event.event, paint))
+    : [compact(unknown(event), dress.columns - widthOf(`${start}${kind}  `))];
+  const head = `${paint.dim(start)}${own ? paint.yellow(kind) : paint.bold(kind)}`;
+  return [head, ...parts].join("  ").trimEnd();
+}
+
+/** Any data on one line. */
+function compact(value: unknown, room: number): string {
+  const json = visible(JSON.stringify(value) ?? "");
+  return Number.isFinite(room) ? shorten(json, Math.max(room, 10)) : json;
+}
+
+const envelope: ReadonlySet<string> = new Set([
+  "event",
+  "task_id",
+  "workflow_run_id",
+  "message_id",
+  "conversation_id",
+  "created_at",
+]);
+
+/** What an event of unknown kind holds beside its envelope. */
+const unknown = ({ data }: DisplayedEvent): unknown =>
+  data["data"] ?? Object.fromEntries(Object.entries(data).filter(([key]) => !envelope.has(key)));
+
+/** Events that are pieces of a text: the field it is in, and what kind of text. */
+export const pieces: ReadonlyMap<string, readonly [field: string, as: "answer" | "reasoning"]> =
+  new Map([
+    ["text_chunk", ["text", "answer"]],
+    ["message", ["answer", "answer"]],
+    ["agent_message", ["answer", "answer"]],
+    ["reasoning_chunk", ["reasoning", "reasoning"]],
+  ]);
+
+/** A thought without a tool is text that came as pieces already, or none yet (server §15.5). */
+export const isSilent = (event: DisplayedEvent): boolean =>
+  event.event === "agent_thought" && text(event.data["tool"]) === undefined;
+
+/** Text that takes the place of what was shown. An empty one of a snapshot does not (server §15.6). */
+export const replacement = (event: DisplayedEvent): Part =>
+  event.event === "message_replace" || event.event === "_answer"
+    ? text(event.data["answer"])
+    : event.event === "text_replace"
+      ? text(lookInto(event)("text"))
+      : undefined;
+
+/** Lines under an event line: a form that waits, or what a run gave. */
+export function below(event: DisplayedEvent, textShown: boolean, dress: LiveStyle): string {
+  const look = lookInto(event);
+  if (event.event === "human_input_required") return lines(formLines(look, dress));
+  if (event.event !== "workflow_finished") return "";
+  const outputs = look("outputs");
+  if (!isObject(outputs) || Object.keys(outputs).length === 0) return "";
+  if (textShown) return lines([`outputs  ${compact(outputs, dress.columns - 11)}`]);
+  return lines(
+    Object.entries(outputs).map(
+      ([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`,
+    ),
+  );
+}
+
+const lines = (texts: readonly string[]): string =>
+  texts
+    .map(
+      (each) => `  ${visible(each, { newlines: true }).replaceAll("\n", "\n  ")}`.trimEnd() + "\n",
+    )
+    .join("");
+
+function formLines(look: Look, { times }: LiveStyle): string[] {
+  const usual = look("resolved_default_values");
+  const expires = look("expiration_time");
+  const lines: readonly Part[] = [
+    ...(text(look("form_content"))?.split("\n") ?? []),
+    ...listAt(look, "inputs").map((input) => {
+      const name = text(valueAt(input, "output_variable_name"));
+      return (
+        name && inputLine(name, input, valueAt(usual, name) ?? valueAt(input, "default.value"))
+      );
+    }),
+    ...listAt(look, "actions").map((action) => {
+      const id = text(valueAt(action, "id"));
+      return id && `action   ${id}: ${text(valueAt(action, "title")) ?? id}`;
+    }),
+    typeof expires === "number"
+      ? `expires  ${times.text(new Date(expires * 1000))} ${times.zone ?? ""}`
+      : undefined,
+    after("form    ", look("form_token")),
+  ];
+  return lines.filter((line) => line !== undefined);
+}
+
+function inputLine(name: string, input: unknown, usual: unknown): string {
+  const kind = text(valueAt(input, "type")) ?? "text";
+  const filled =
+    usual === undefined || usual === null || usual === ""
+      ? []
+      : [`default ${JSON.stringify(usual)}`];
+  return `input    ${name} (${[kind, ...filled].join(", ")})`;
+}
+
+const listAt = (look: Look, path: string): readonly unknown[] => {
+  const found = look(path);
+  return Array.isArray(found) ? found : [];
+};

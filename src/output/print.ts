@@ -1,0 +1,459 @@
+import { csvLines } from "../lib/csv.ts";
+import { CliError } from "../errors.ts";
+import type { Output } from "../host/host.ts";
+import { valueAt } from "../lib/json.ts";
+import type { Returns } from "../operations/operation.ts";
+import type { Report } from "./report-model.ts";
+import { cellsFor } from "./formats/cells.ts";
+import type { Format } from "./formats-list.ts";
+import {
+  finished,
+  jsonArray,
+  jsonLine,
+  mdHead,
+  mdLine,
+  prettyJson,
+  tsvLine,
+  yamlText,
+} from "./formats/text-formats.ts";
+import type { Style } from "./formats/text-formats.ts";
+import { printGrid } from "./table/grid.ts";
+import { checkFilter, filtered } from "./formats/jq.ts";
+import type { EventPrinter } from "./live/event-stream.ts";
+import type { DisplayedEvent } from "./live/event-lines.ts";
+import type { ViewStyle } from "./live/node-lines.ts";
+import type { ReportForm } from "./table/print-report.ts";
+import {
+  cellText,
+  columnNames,
+  declaredFields,
+  fieldNamed,
+  fieldsOf,
+  isColumn,
+  sheet,
+  sorted,
+} from "./table/table.ts";
+import type { TableStyle, TableField } from "./table/table.ts";
+import { colorsFor, visible } from "./table/display-width.ts";
+import { clockFor, timesFor } from "./formats/times.ts";
+
+export type { Style } from "./formats/text-formats.ts";
+export type { DisplayedEvent } from "./live/event-lines.ts";
+export { columnNames, visible };
+
+/**
+ * Refuses what cannot be printed before anything is sent: an unknown column or sort field, a filter
+ * that is no jq. Throws CliError usage.
+ */
+export async function checkStyle(returns: Returns<never>, style: Style): Promise<void> {
+  if (returns.kind === "report") refuseColumns(style);
+  for (const name of [
+    ...(style.columns ?? []),
+    ...(style.sort === undefined ? [] : [style.sort]),
+  ]) {
+    if (isColumn(returns, name)) continue;
+    const columns = columnNames(returns);
+    throw new CliError("usage", `there is no column ${JSON.stringify(name)}`, {
+      changed: "nothing",
+      details: { columns },
+      hint: `columns are ${columns.join(", ")}; a path with a dot reaches into fields, --jq any field`,
+    });
+  }
+  if (style.jq !== undefined) await checkFilter(style.jq, style);
+}
+
+/** Tables of a report have columns of their own each, so no flag can name them. */
+function refuseColumns({ columns, sort, reverse }: Style): void {
+  const flag = columns ? "--columns" : sort !== undefined ? "--sort" : reverse ? "--reverse" : "";
+  if (flag === "") return;
+  throw new CliError("usage", `${flag} is for lists, and this command prints a report`, {
+    changed: "nothing",
+    hint: "--jq picks from its data: `--jq 'keys'` shows what there is",
+  });
+}
+
+/**
+ * Prints the values a command yields: rows, one value of a record, events, bytes. Resolves to the
+ * number of values; stops reading when nobody reads the output. Throws what the values throw.
+ */
+export async function render(
+  returns: Returns<never>,
+  values: AsyncIterable<unknown>,
+  style: Style,
+  out: Output,
+): Promise<number> {
+  if (returns.kind === "file") return printBytes(values as AsyncIterable<Uint8Array>, out); // a file yields bytes
+  if (returns.kind === "nothing") return each(values, out, () => "");
+  if (returns.kind === "text") return printText(values, out);
+  const printing: Printing = { returns, style, out };
+  if (returns.kind === "report") return printReports(values as AsyncIterable<Report>, printing); // what such a command yields
+  const form = formOf(printing);
+  if (returns.kind === "events") {
+    const events = values as AsyncIterable<readonly DisplayedEvent[]>; // what such a command yields
+    if (isForPeople(style)) return printLive(events, printing);
+    if (form === "name") return printRunId(events, out);
+    if (form === "jsonl" && style.columns === undefined) {
+      return each(events, out, (batch) => {
+        let lines = "";
+        for (const { raw } of batch) lines += finished(raw, out.isTTY);
+        return lines;
+      });
+    }
+    return printers[form](dataOf(events), printing);
+  }
+  const rows = returns.kind === "json" && tables.has(form) ? flat(values) : values;
+  return printers[form](isList(returns) ? ordered(rows, printing) : rows, printing);
+}
+
+/** How values are printed: a format of the user's choice, or the dress of their kind. */
+type Form = Exclude<Format, "svg"> | "jq" | "sheet" | "values";
+
+function formOf({ returns, style, out }: Printing): Form {
+  const { format, jq } = style;
+  if (jq !== undefined) return "jq";
+  if (returns.kind === "json" && isForPeople(style)) return "values";
+  if (returns.kind === "record" && (format === "grid" || format === "wide")) return "sheet";
+  if (returns.kind === "record" && format === undefined) return out.isTTY ? "sheet" : "tsv";
+  // A picture is of reports alone.
+  return format === undefined || format === "svg" ? (out.isTTY ? "grid" : "tsv") : format;
+}
+
+/** Is the dress left to the kind of the values? Columns and filters ask for another one. */
+const isForPeople = ({ format, jq, columns }: Style): boolean =>
+  jq === undefined &&
+  columns === undefined &&
+  (format === undefined || format === "grid" || format === "wide");
+
+interface Printing {
+  readonly returns: Returns<never>;
+  readonly style: Style;
+  readonly out: Output;
+}
+
+/** Forms in which a list inside a JSON answer is rows. */
+const tables: ReadonlySet<Form> = new Set(["grid", "wide", "tsv", "csv", "md", "name"]);
+
+async function* flat(values: AsyncIterable<unknown>): AsyncGenerator<unknown> {
+  for await (const value of values) {
+    if (Array.isArray(value)) yield* value;
+    else yield value;
+  }
+}
+
+async function* dataOf(events: AsyncIterable<readonly DisplayedEvent[]>): AsyncGenerator<unknown> {
+  for await (const batch of events) for (const { data } of batch) yield data;
+}
+
+async function* mapped<T, U>(
+  values: AsyncIterable<T>,
+  to: (value: T) => U | Promise<U>,
+): AsyncGenerator<U> {
+  for await (const value of values) yield to(value);
+}
+
+const isList = ({ kind }: Returns<never>): boolean =>
+  kind === "list" || kind === "page" || kind === "cursor";
+
+/** Rows in the order that was asked for; only then they are kept until the last one is there. */
+const ordered = (rows: AsyncIterable<unknown>, { returns, style }: Printing) =>
+  style.sort === undefined && !style.reverse ? rows : sortedRows(rows, returns, style);
+
+async function* sortedRows(
+  rows: AsyncIterable<unknown>,
+  returns: Returns<never>,
+  { sort, reverse }: Style,
+): AsyncGenerator<unknown> {
+  const all = await collected(rows);
+  const inOrder = sort === undefined ? all : sorted(all, fieldNamed(returns, sort));
+  yield* reverse ? inOrder.reverse() : inOrder;
+}
+
+async function collected(values: AsyncIterable<unknown>): Promise<unknown[]> {
+  const all: unknown[] = [];
+  for await (const value of values) all.push(value);
+  return all;
+}
+
+/**
+ * Writes the text of each value when it comes, after `head` (also where nothing comes), and counts
+ * them. Ends early when nobody reads any more.
+ */
+async function each<T>(
+  values: AsyncIterable<T>,
+  out: Output,
+  textOf: (value: T) => string,
+  head: (first?: T) => string = () => "",
+): Promise<number> {
+  let count = 0;
+  for await (const value of values) {
+    const text = count === 0 ? head(value) + textOf(value) : textOf(value);
+    count += 1;
+    if (text !== "") await out.write(text);
+    if (out.closed) return count;
+  }
+  if (count === 0 && head() !== "") await out.write(head());
+  return count;
+}
+
+type Print = (rows: AsyncIterable<unknown>, printing: Printing) => Promise<number>;
+
+const printers: Readonly<Record<Form, Print>> = {
+  grid: printTable,
+  wide: printTable,
+  sheet: printSheets,
+  values: (rows, { out }) =>
+    each(rows, out, (value) =>
+      typeof value === "string"
+        ? `${out.isTTY ? visible(value, { newlines: true }) : value}${value.endsWith("\n") ? "" : "\n"}`
+        : prettyJson(value, out.isTTY),
+    ),
+  tsv: (rows, printing) =>
+    printing.returns.kind === "record"
+      ? printPairs(rows, printing)
+      : printLines(rows, printing, tsvLine, printing.style.format !== undefined),
+  csv: async (rows, printing) => printLines(rows, printing, await csvLines(), true),
+  md: async (rows, printing) => {
+    const all = await collected(rows);
+    return printLines(iterated(all), printing, mdLine, true, mdHead);
+  },
+  json: async (rows, printing) => {
+    const { out, returns } = printing;
+    // An object is printed when it is there: a command may go on afterwards (a server that runs).
+    if (returns.kind === "record") {
+      const pick = picking(printing);
+      return each(rows, out, (row) => prettyJson(pick(row), out.isTTY));
+    }
+    const all = (await collected(rows)).map(picking(printing));
+    if (isOneValue(all, printing)) {
+      for (const value of all) await out.write(prettyJson(value, out.isTTY));
+    } else {
+      for (const piece of jsonArray(all, out.isTTY)) {
+        await out.write(piece);
+        if (out.closed) break;
+      }
+    }
+    return all.length;
+  },
+  jsonl: (rows, printing) => {
+    const pick = picking(printing);
+    return each(rows, printing.out, (row) => jsonLine(pick(row), printing.out.isTTY));
+  },
+  yaml: async (rows, printing) => {
+    const { out } = printing;
+    const all = (await collected(rows)).map(picking(printing));
+    const single = isOneValue(all, printing);
+    if (single && all.length === 0) return 0;
+    const text = await yamlText(single ? all[0] : all);
+    await out.write(out.isTTY ? visible(text, { newlines: true }) : text);
+    return all.length;
+  },
+  name: (rows, { returns, out }) => {
+    const path = "name" in returns && returns.name !== undefined ? returns.name : "id";
+    return each(rows, out, (row) => {
+      const text = cellText(valueAt(row, path), timesFor(utc, false));
+      return text === "" ? "" : `${out.isTTY ? visible(text) : text}\n`;
+    });
+  },
+  jq: async (rows, printing) => {
+    const { style, out, returns } = printing;
+    const pick = picking(printing);
+    const filter = style.jq ?? ".";
+    // A list is one value, read to its end; all else is filtered as it comes.
+    const all = isList(returns) ? (await collected(rows)).map(pick) : undefined;
+    let count = 0;
+    for await (const value of all ? iterated([all]) : rows) {
+      const text = await filtered(all ? value : pick(value), filter, out.isTTY, style);
+      if (text !== "") await out.write(text);
+      count += 1;
+      if (out.closed) break;
+    }
+    return all?.length ?? count;
+  },
+};
+
+const utc = { times: "utc", now: () => new Date(0) } as const;
+
+async function* iterated<T>(values: readonly T[]): AsyncGenerator<T> {
+  yield* values;
+}
+
+/** Lists and events are written as an array; any other value as itself, an array only if there are several. */
+const isOneValue = (all: readonly unknown[], { returns }: Printing): boolean =>
+  !isList(returns) && returns.kind !== "events" && all.length < 2;
+
+/** What of a row is written as JSON: all of it, or the columns that were named. */
+function picking({ returns, style }: Printing): (row: unknown) => unknown {
+  if (style.columns === undefined) return (row) => row;
+  const fields = style.columns.map((name) => fieldNamed(returns, name));
+  return (row) =>
+    Object.fromEntries(fields.map((field) => [field.label, field.value(row) ?? null]));
+}
+
+/** Columns of a table. Where none are declared or named, they are the fields of the first row. */
+function fieldsFor({ returns, style }: Printing, first: unknown): readonly TableField[] {
+  if (style.columns !== undefined) return style.columns.map((name) => fieldNamed(returns, name));
+  const declared = declaredFields(returns, style.format === "wide");
+  return declared.length > 0 || first === undefined ? declared : fieldsOf(first);
+}
+
+async function dressFor({ style, out }: Printing): Promise<TableStyle> {
+  return {
+    times: timesFor(style, out.isTTY),
+    paint: await colorsFor(style.color),
+    headers: style.headers,
+    accessible: style.accessible,
+    unicode: style.unicode,
+  };
+}
+
+/** Reports as text, or what programs read of them: their data. */
+async function printReports(reports: AsyncIterable<Report>, printing: Printing): Promise<number> {
+  const { style, out } = printing;
+  const { format, jq } = style;
+  const asJson: Printing = { ...printing, returns: { kind: "json" } };
+  const data = mapped(reports, (report) => report.data);
+  if (jq !== undefined) return printers.jq(data, asJson);
+  if (format === "json" || format === "yaml") return printers[format](data, asJson);
+  if (format === "jsonl") return printers.jsonl(flat(data), asJson);
+  const { reportText } = await import("./table/print-report.ts");
+  const dress = await dressFor(printing);
+  const form = reportFormOf(format, out);
+  const texts = mapped(reports, (report) => reportText(report, form, style, dress, out));
+  return each(texts, out, (text) => text);
+}
+
+function reportFormOf(format: Style["format"], { isTTY }: Output): ReportForm {
+  if (format === "tsv" || format === "csv" || format === "md" || format === "svg") return format;
+  return format === undefined && !isTTY ? "tsv" : "grid";
+}
+
+async function printTable(rows: AsyncIterable<unknown>, printing: Printing): Promise<number> {
+  const fields = fieldsFor(printing, undefined);
+  return printGrid(rows, fields, await dressFor(printing), printing.out);
+}
+
+async function printSheets(rows: AsyncIterable<unknown>, printing: Printing): Promise<number> {
+  const dress = await dressFor(printing);
+  let between = "";
+  return each(rows, printing.out, (row) => {
+    const text = between + sheet(row, fieldsFor(printing, row), dress, printing.out);
+    between = "\n";
+    return text;
+  });
+}
+
+/** Objects as lines of name, tab and value. */
+function printPairs(rows: AsyncIterable<unknown>, printing: Printing): Promise<number> {
+  const { style, out } = printing;
+  const cell = cellsFor(style, timesFor(style, false), out);
+  let between = "";
+  return each(rows, out, (row) => {
+    const text = fieldsFor(printing, row)
+      .map((field) => {
+        const value = cell(field.value(row));
+        return tsvLine(style.headers ? [cell(field.label), value] : [value]);
+      })
+      .join("");
+    const block = between + text;
+    between = "\n";
+    return block;
+  });
+}
+
+/** Rows as lines of full cells, with a line of labels above. */
+function printLines(
+  rows: AsyncIterable<unknown>,
+  printing: Printing,
+  line: (cells: readonly string[]) => string,
+  headed: boolean,
+  headLine = line,
+): Promise<number> {
+  const { style, out } = printing;
+  const cell = cellsFor(style, timesFor(style, false), out);
+  let fields: readonly TableField[] | undefined;
+  return each(
+    rows,
+    out,
+    (row) => {
+      fields ??= fieldsFor(printing, row);
+      return line(fields.map((field) => cell(field.value(row))));
+    },
+    (first) => {
+      const labels = fieldsFor(printing, first).map(({ label }) => cell(label));
+      return headed && style.headers && labels.length > 0 ? headLine(labels) : "";
+    },
+  );
+}
+
+async function printLive(
+  events: AsyncIterable<readonly DisplayedEvent[]>,
+  { returns, style, out }: Printing,
+): Promise<number> {
+  const { inLines, isRun, redrawn } = await import("./live/event-stream.ts");
+  const dress: ViewStyle = {
+    paint: await colorsFor(style.color),
+    clock: clockFor(style, out.isTTY),
+    times: timesFor(style, out.isTTY),
+    now: style.now,
+    get columns() {
+      return out.isTTY ? out.columns : Infinity;
+    },
+    unicode: style.unicode,
+    past: "past" in returns,
+  };
+  const screen = "some" in returns ? undefined : style.screen;
+  let follower: EventPrinter | undefined;
+  let count = 0;
+  try {
+    for await (const batch of events) {
+      follower ??= screen && isRun(batch) ? redrawn(screen, dress, out) : inLines(dress, out);
+      await follower.show(batch);
+      count += 1;
+      if (out.closed) break;
+    }
+  } finally {
+    await follower?.end();
+  }
+  return count;
+}
+
+/** The id of the run, once, as soon as an event names it; the events are read to their end. */
+function printRunId(
+  events: AsyncIterable<readonly DisplayedEvent[]>,
+  out: Output,
+): Promise<number> {
+  let known = false;
+  return each(events, out, (batch) => {
+    const id = batch.map(({ data }) => data["workflow_run_id"]).find((each) => each !== undefined);
+    if (known || typeof id !== "string") return "";
+    known = true;
+    return `${out.isTTY ? visible(id) : id}\n`;
+  });
+}
+
+/** A text as it grows, and a line end after it. */
+async function printText(pieces: AsyncIterable<unknown>, out: Output): Promise<number> {
+  let last = "";
+  const count = await each(pieces, out, (piece) => {
+    last = String(piece);
+    return out.isTTY ? visible(last, { newlines: true }) : last;
+  });
+  if (count > 0 && !last.endsWith("\n")) await out.write("\n");
+  return count;
+}
+
+async function printBytes(chunks: AsyncIterable<Uint8Array>, out: Output): Promise<number> {
+  if (out.isTTY) {
+    throw new CliError("usage", "binary output does not belong on a terminal", {
+      changed: "nothing",
+      hint: "use --output-file PATH or redirect the output",
+    });
+  }
+  let count = 0;
+  for await (const chunk of chunks) {
+    await out.write(chunk);
+    count += 1;
+    if (out.closed) break;
+  }
+  return count;
+}

@@ -1,0 +1,17 @@
+import type { Output } from "../host/host.ts";
+
+/** The same output, written to in another way. */
+export const withWrite = (output: Output, write: Output["write"]): Output => ({
+  write,
+  isTTY: output.isTTY,
+  terminal: output.terminal,
+  get columns() {
+    return output.columns;
+  },
+  get resumed() {
+    return output.resumed ?? 0;
+  },
+  get closed() {
+    return output.closed;
+  },
+});

@@ -1,0 +1,89 @@
+import { endUser, info, meta, parameters, site } from "../../operations/apps.ts";
+import { annotationHandlers, zoneless } from "./annotations.ts";
+import { appOfKey, infoOf, parametersOf, siteOf } from "./app-definitions.ts";
+import { fileHandlers } from "./app-files.ts";
+import { chatHandlers } from "./chats.ts";
+import { conversationHandlers } from "./conversations.ts";
+import { openEngine } from "./engine.ts";
+import { formHandlers } from "./forms.ts";
+import { type Clock, type Handler, on, Refused } from "../http/handler.ts";
+import { logHandlers } from "./logs.ts";
+import { appId, tenantId } from "../storage/ids.ts";
+import { type StoredEndUser, openRecords, type Records } from "../storage/runs-store.ts";
+import { appOf, type AppRoom, runHandlers } from "./runs.ts";
+import type { Store } from "../storage/sqlite.ts";
+import { openChannels } from "../http/sse.ts";
+
+export { appSchema } from "../storage/runs-store.ts";
+
+/** The application side of the sandbox: what answers, whose key is whose, and its end. */
+export interface Apps {
+  readonly handlers: readonly Handler[];
+  /** Name of the application that the key opens; undefined for an unknown key. */
+  appOf(key: string): string | undefined;
+  /** Ends all background work; unfinished runs go on when the sandbox opens again. */
+  stop(): void;
+}
+
+/** Opens the applications on a store that has `appSchema`, and goes on with unfinished runs. */
+export function openApps(deps: {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly version: string;
+  readonly bug: (error: unknown, where: string) => void;
+}): Apps {
+  const { clock, version, bug } = deps;
+  const records = openRecords(deps.store, () => clock.now().getTime(), deps.random);
+  const channels = openChannels();
+  const engine = openEngine({ records, channels, clock, version, bug });
+  const closing = new AbortController();
+  const room: AppRoom = { records, engine, channels, clock, closing: closing.signal };
+  engine.reopen();
+  return {
+    handlers: [
+      ...informationHandlers(records),
+      ...runHandlers(room),
+      ...logHandlers(records),
+      ...formHandlers(records, engine),
+      ...chatHandlers(room),
+      ...conversationHandlers(records),
+      ...annotationHandlers(records),
+      ...fileHandlers(records),
+    ],
+    appOf: (key) => (key.startsWith("app-") ? appOfKey(key.slice("app-".length))?.name : undefined),
+    stop() {
+      closing.abort();
+      engine.close();
+    },
+  };
+}
+
+const informationHandlers = (records: Records): readonly Handler[] => [
+  on(info, (_input, call) => ({ json: infoOf(appOf(call)) })),
+  on(meta, () => ({ json: { tool_icons: {} } })),
+  on(parameters, (_input, call) => ({ json: parametersOf(appOf(call)) })),
+  on(site, (_input, call) => ({ json: siteOf(appOf(call), call.version) })),
+  on(endUser, (input, call) => {
+    const found = records.store.get<StoredEndUser>(
+      "SELECT * FROM end_users WHERE app = ? AND id = ?",
+      appOf(call).name,
+      input.end_user_id,
+    );
+    if (!found) throw new Refused(404, "end_user_not_found", "End user not found.");
+    return {
+      json: {
+        id: found.id,
+        tenant_id: tenantId,
+        app_id: appId(found.app),
+        type: "service-api",
+        external_user_id: found.session_id,
+        name: null,
+        is_anonymous: false,
+        session_id: found.session_id,
+        created_at: zoneless(found.created_at),
+        updated_at: zoneless(found.created_at),
+      },
+    };
+  }),
+];

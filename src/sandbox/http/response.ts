@@ -1,0 +1,82 @@
+/** An answer ready to be sent: a body in one piece, or a stream of pieces. */
+export interface SandboxResponse {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Uint8Array | AsyncIterable<string>;
+}
+
+const utf8 = new TextEncoder();
+
+const whole = (
+  status: number,
+  headers: Record<string, string>,
+  body: Uint8Array,
+): SandboxResponse => ({
+  status,
+  headers: { ...headers, "Content-Length": String(body.byteLength) },
+  body,
+});
+
+/** JSON as the server writes it: ASCII only, a blank after commas and colons, a newline. */
+export const jsonAnswer = (
+  status: number,
+  value: unknown,
+  headers: Readonly<Record<string, string>> = {},
+): SandboxResponse =>
+  whole(
+    status,
+    { "Content-Type": "application/json", ...headers },
+    utf8.encode(`${asciiOnly(spaced(value))}\n`),
+  );
+
+/** JSON of runs and chats: UTF-8 without the newline. */
+export const utf8Answer = (status: number, value: unknown): SandboxResponse =>
+  whole(
+    status,
+    { "Content-Type": "application/json; charset=utf-8" },
+    utf8.encode(JSON.stringify(value)),
+  );
+
+/** JSON text with `\\u` escapes for all that is not ASCII. */
+export const asciiOnly = (json: string): string => json.replace(/[\u007f-\uffff]/g, escaped);
+
+const escaped = (char: string) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`;
+
+function spaced(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(spaced).join(", ")}]`;
+  if (value === null || typeof value !== "object") return JSON.stringify(value ?? null);
+  const fields: string[] = [];
+  for (const [name, field] of Object.entries(value)) {
+    if (field !== undefined) fields.push(`${JSON.stringify(name)}: ${spaced(field)}`);
+  }
+  return `{${fields.join(", ")}}`;
+}
+
+const html = (status: number, text: string, headers: Record<string, string> = {}) =>
+  whole(status, { "Content-Type": "text/html; charset=utf-8", ...headers }, utf8.encode(text));
+
+/** What the server says to a path that it does not know; JSON 404s are about missing objects. */
+export const unknownRoute = (): SandboxResponse =>
+  html(
+    404,
+    "<!doctype html>\n<html lang=en>\n<title>404 Not Found</title>\n<h1>Not Found</h1>\n" +
+      "<p>The requested URL was not found on the server. If you entered the URL manually " +
+      "please check your spelling and try again.</p>\n",
+  );
+
+export const redirectTo = (url: string): SandboxResponse =>
+  html(
+    308,
+    "<!doctype html>\n<html lang=en>\n<title>Redirecting...</title>\n<h1>Redirecting...</h1>\n" +
+      `<p>You should be redirected automatically to the target URL: <a href="${url}">${url}</a>. ` +
+      "If not, click the link.\n",
+    { Location: url },
+  );
+
+/** The page of a proxy that cannot reach the server. */
+export const proxyPage = (status: number, reason: string): SandboxResponse =>
+  html(
+    status,
+    `<html>\r\n<head><title>${status} ${reason}</title></head>\r\n<body>\r\n` +
+      `<center><h1>${status} ${reason}</h1></center>\r\n<hr><center>nginx</center>\r\n</body>\r\n</html>\r\n`,
+  );

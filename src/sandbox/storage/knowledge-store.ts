@@ -1,0 +1,251 @@
+import type { Clock, Refused } from "../http/handler.ts";
+import { automatic, type ProcessRule } from "../knowledge/process-rules.ts";
+import { notFound } from "../http/errors.ts";
+import { fixedId, newId } from "./ids.ts";
+import type { Store } from "./sqlite.ts";
+
+/** Tables of the knowledge side. Times are ms since 1970, JSON is text, flags are 0 and 1. */
+export const knowledgeSchema = `
+CREATE TABLE IF NOT EXISTS datasets (
+  key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, name TEXT NOT NULL, description TEXT,
+  provider TEXT NOT NULL, permission TEXT NOT NULL, members TEXT NOT NULL,
+  indexing_technique TEXT, doc_form TEXT, retrieval_model TEXT,
+  summary_index_setting TEXT, built_in INTEGER NOT NULL,
+  created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL
+);
+CREATE TABLE IF NOT EXISTS process_rules (
+  key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, dataset_id TEXT NOT NULL, rule TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS rules_by_dataset ON process_rules (dataset_id, key);
+CREATE TABLE IF NOT EXISTS files (
+  id TEXT PRIMARY KEY, name TEXT NOT NULL, size INTEGER NOT NULL, extension TEXT NOT NULL,
+  mime_type TEXT NOT NULL, is_text INTEGER NOT NULL, bytes BLOB NOT NULL,
+  created_at INTEGER NOT NULL
+);
+CREATE TABLE IF NOT EXISTS documents (
+  key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, dataset_id TEXT NOT NULL,
+  position INTEGER NOT NULL, batch TEXT NOT NULL, name TEXT NOT NULL, file_id TEXT NOT NULL,
+  rule_id TEXT NOT NULL, doc_form TEXT NOT NULL, doc_language TEXT NOT NULL,
+  created_from TEXT NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL,
+  indexing_status TEXT NOT NULL, queued_at INTEGER NOT NULL, completed_at INTEGER,
+  stopped_at INTEGER, error TEXT, tokens INTEGER, word_count INTEGER,
+  enabled INTEGER NOT NULL, disabled_at INTEGER, archived INTEGER NOT NULL, metadata TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS documents_by_dataset ON documents (dataset_id, key);
+CREATE INDEX IF NOT EXISTS documents_by_batch ON documents (batch);
+CREATE INDEX IF NOT EXISTS documents_by_stage ON documents (indexing_status, queued_at);
+CREATE TABLE IF NOT EXISTS segments (
+  key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, dataset_id TEXT NOT NULL,
+  document_id TEXT NOT NULL, position INTEGER NOT NULL, content TEXT NOT NULL, answer TEXT,
+  word_count INTEGER NOT NULL, keywords TEXT, index_node_id TEXT NOT NULL,
+  status TEXT NOT NULL, enabled INTEGER NOT NULL, disabled_at INTEGER,
+  created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, updated_by TEXT,
+  indexing_at INTEGER NOT NULL, completed_at INTEGER, summary TEXT
+);
+CREATE INDEX IF NOT EXISTS segments_by_document ON segments (document_id, position);
+CREATE INDEX IF NOT EXISTS segments_by_dataset ON segments (dataset_id);
+CREATE VIRTUAL TABLE IF NOT EXISTS segment_words USING fts5(words, tokenize = 'unicode61');
+CREATE TABLE IF NOT EXISTS child_chunks (
+  key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, segment_id TEXT NOT NULL,
+  position INTEGER NOT NULL, content TEXT NOT NULL, type TEXT NOT NULL,
+  created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL
+);
+CREATE INDEX IF NOT EXISTS child_chunks_by_segment ON child_chunks (segment_id, position);
+CREATE TABLE IF NOT EXISTS metadata_fields (
+  key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, dataset_id TEXT NOT NULL,
+  name TEXT NOT NULL, type TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS fields_by_dataset ON metadata_fields (dataset_id, key);
+CREATE TABLE IF NOT EXISTS metadata_bindings (
+  field_id TEXT NOT NULL, document_id TEXT NOT NULL, PRIMARY KEY (field_id, document_id)
+);
+CREATE INDEX IF NOT EXISTS bindings_by_document ON metadata_bindings (document_id);
+CREATE TABLE IF NOT EXISTS tags (
+  key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, name TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS tag_bindings (
+  tag_id TEXT NOT NULL, dataset_id TEXT NOT NULL, PRIMARY KEY (tag_id, dataset_id)
+);`;
+
+/** The account that a knowledge key stands for (server §2). */
+export const account = { id: fixedId("account"), name: "admin" } as const;
+
+export interface DatasetRow {
+  readonly id: string;
+  readonly name: string;
+  readonly description: string | null;
+  readonly provider: string;
+  readonly permission: string;
+  readonly members: string;
+  readonly indexing_technique: string | null;
+  readonly doc_form: string | null;
+  readonly retrieval_model: string | null;
+  readonly summary_index_setting: string | null;
+  readonly built_in: number;
+  readonly created_at: number;
+  readonly updated_at: number;
+}
+
+export interface FileRow {
+  readonly id: string;
+  readonly name: string;
+  /** Characters of a text, bytes of an upload (server §9.1). */
+  readonly size: number;
+  readonly extension: string;
+  readonly mime_type: string;
+  readonly is_text: number;
+  readonly created_at: number;
+}
+
+export type Stage = "waiting" | "parsing" | "cleaning" | "splitting" | "indexing";
+
+export interface DocumentRow {
+  readonly key: number;
+  readonly id: string;
+  readonly dataset_id: string;
+  readonly position: number;
+  readonly batch: string;
+  readonly name: string;
+  readonly file_id: string;
+  readonly rule_id: string;
+  readonly doc_form: string;
+  readonly doc_language: string;
+  readonly created_from: string;
+  readonly created_at: number;
+  readonly updated_at: number;
+  readonly indexing_status: Stage | "completed" | "error";
+  readonly queued_at: number;
+  readonly completed_at: number | null;
+  readonly stopped_at: number | null;
+  readonly error: string | null;
+  readonly tokens: number | null;
+  readonly word_count: number | null;
+  readonly enabled: number;
+  readonly disabled_at: number | null;
+  readonly archived: number;
+  readonly metadata: string;
+}
+
+export interface SegmentRow {
+  readonly key: number;
+  readonly id: string;
+  readonly dataset_id: string;
+  readonly document_id: string;
+  readonly position: number;
+  readonly content: string;
+  readonly answer: string | null;
+  readonly word_count: number;
+  readonly keywords: string | null;
+  readonly index_node_id: string;
+  readonly status: string;
+  readonly enabled: number;
+  readonly disabled_at: number | null;
+  readonly created_at: number;
+  readonly updated_at: number;
+  readonly updated_by: string | null;
+  readonly indexing_at: number;
+  readonly completed_at: number | null;
+  readonly summary: string | null;
+}
+
+export interface ChildChunkRow {
+  readonly id: string;
+  readonly segment_id: string;
+  readonly position: number;
+  readonly content: string;
+  readonly type: string;
+  readonly created_at: number;
+  readonly updated_at: number;
+}
+
+export interface FieldRow {
+  readonly id: string;
+  readonly name: string;
+  readonly type: string;
+}
+
+export interface TagRow {
+  readonly id: string;
+  readonly name: string;
+}
+
+/** What the handlers of the knowledge side share. */
+export interface KnowledgeRoom {
+  readonly store: Store;
+  /** ms since 1970. */
+  readonly now: () => number;
+  readonly newId: () => string;
+  readonly random: () => number;
+  /** ms from the arrival of a text until it is indexed. */
+  readonly indexingDelay: number;
+}
+
+export const openRoom = (deps: {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly indexingDelay: number;
+}): KnowledgeRoom => ({
+  store: deps.store,
+  now: () => deps.clock.now().getTime(),
+  newId: () => newId(deps.random),
+  random: deps.random,
+  indexingDelay: deps.indexingDelay,
+});
+
+/** The knowledge base; throws Refused 404. */
+export function datasetOf({ store }: KnowledgeRoom, id: string): DatasetRow {
+  const found = store.get<DatasetRow>("SELECT * FROM datasets WHERE id = ?", id);
+  if (!found) throw notFound("Dataset not found.");
+  return found;
+}
+
+export const findDocument = ({ store }: KnowledgeRoom, datasetId: string, id: string) =>
+  store.get<DocumentRow>("SELECT * FROM documents WHERE dataset_id = ? AND id = ?", datasetId, id);
+
+/** The document of a knowledge base; throws what `missing` gives. */
+export function documentOf(
+  room: KnowledgeRoom,
+  { dataset_id, document_id }: { readonly dataset_id: string; readonly document_id: string },
+  missing: () => Refused = () => notFound("Document not found."),
+): DocumentRow {
+  const found = findDocument(room, dataset_id, document_id);
+  if (!found) throw missing();
+  return found;
+}
+
+/** The newest process rule of a knowledge base; undefined before its first document. */
+export const latestRule = ({ store }: KnowledgeRoom, datasetId: string) =>
+  store.get<{ readonly id: string; readonly rule: string }>(
+    "SELECT id, rule FROM process_rules WHERE dataset_id = ? ORDER BY key DESC",
+    datasetId,
+  );
+
+/** The process rule that a document was cut by. */
+export function ruleOf({ store }: KnowledgeRoom, id: string): ProcessRule {
+  const found = store.get<{ readonly rule: string }>(
+    "SELECT rule FROM process_rules WHERE id = ?",
+    id,
+  );
+  return found ? (JSON.parse(found.rule) as ProcessRule) : automatic; // written by us
+}
+
+/** Takes the words of segments out of the index, and the segments with their child chunks. */
+export function removeSegments(
+  { store }: KnowledgeRoom,
+  column: "dataset_id" | "document_id" | "id",
+  value: string,
+): void {
+  const chosen = (wanted: "key" | "id") => `SELECT ${wanted} FROM segments WHERE ${column} = ?`;
+  store.run(`DELETE FROM segment_words WHERE rowid IN (${chosen("key")})`, value);
+  store.run(`DELETE FROM child_chunks WHERE segment_id IN (${chosen("id")})`, value);
+  store.run(`DELETE FROM segments WHERE ${column} = ?`, value);
+}
+
+/** Removes a document and everything that hangs on it. */
+export function removeDocument(room: KnowledgeRoom, document: DocumentRow): void {
+  removeSegments(room, "document_id", document.id);
+  room.store.run("DELETE FROM metadata_bindings WHERE document_id = ?", document.id);
+  room.store.run("DELETE FROM files WHERE id = ?", document.file_id);
+  room.store.run("DELETE FROM documents WHERE id = ?", document.id);
+}

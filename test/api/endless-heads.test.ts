@@ -1,0 +1,37 @@
+/** What a server may send for ever without a response coming of it. */
+import type { Socket } from "node:net";
+import { expect, test } from "vitest";
+import { against, emptyPage, http, lines, say } from "../lib/raw-server.ts";
+
+const { read, create } = lines;
+const soon = ["--idle-timeout", "0.2s", "--retries", "1"];
+
+/** Sends the head, then the text every 40 ms for good. */
+const again = (start: string, text: string) => (socket: Socket) => {
+  socket.write(start);
+  const timer = setInterval(() => socket.write(text), 40);
+  socket.on("close", () => clearInterval(timer));
+};
+
+const chunked = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked";
+test.concurrent.each([
+  ["early hints", again("", "HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n")],
+  ["answers that say wait", again("", "HTTP/1.1 102 Processing\r\n\r\n")],
+  ["an extension of a chunk", again(`${chunked}\r\n\r\n5;a=`, "x")],
+])("%s without an end count as silence", async (_, endless) => {
+  const ran = await Promise.all(
+    [read, create].map((line) => against([endless], [...line, ...soon])),
+  );
+  expect(ran.map(({ exit, requests }) => [exit, requests.length])).toEqual([
+    [11, 2],
+    [11, 1],
+  ]);
+  for (const { err } of ran) expect(err).toContain("the server went silent");
+  expect(ran[1]?.err).toContain("unknown whether it was applied");
+});
+
+test("a few early hints are passed over", async () => {
+  const hint = "HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n";
+  const ran = await against([say(hint.repeat(3) + http(200, emptyPage))], [...read, ...soon]);
+  expect(ran).toMatchObject({ exit: 0, out: "[]\n", requests: { length: 1 } });
+});

@@ -1,0 +1,160 @@
+import { connect } from "node:net";
+import type { Socket } from "node:net";
+import { createServer } from "node:tls";
+import { expect, test } from "vitest";
+import { built } from "../lib/built.ts";
+import { certificate, pathOf } from "../certificates/read.ts";
+import { emptyPage, createdKb, http, lines, rawServer, reset, say } from "../lib/raw-server.ts";
+import type { RawServer } from "../lib/raw-server.ts";
+
+const { read, create } = lines;
+const password = "s3cret/p@ss";
+const written = encodeURIComponent(password);
+const encoded = Buffer.from(`corp:${password}`).toString("base64");
+
+const portOf = ({ baseUrl }: RawServer) => Number(new URL(baseUrl).port);
+
+/** A proxy that opens tunnels to this server, whatever name was asked for. */
+const proxyTo = (server: RawServer) =>
+  rawServer([
+    (socket, request) => {
+      tunnels.set(server, request);
+      const there = connect(portOf(server), "127.0.0.1", () => {
+        socket.write("HTTP/1.1 200 Connection established\r\n\r\n");
+        socket.removeAllListeners("data").pipe(there).pipe(socket);
+      });
+      there.on("error", () => socket.destroy());
+    },
+  ]);
+/** The last request for a tunnel to each server. */
+const tunnels = new WeakMap<RawServer, string>();
+
+const at = (proxy: RawServer, login = "") => `http://${login}127.0.0.1:${portOf(proxy)}`;
+const plain = () => rawServer([say(http(200, emptyPage))]);
+const secure = () =>
+  rawServer([say(http(200, emptyPage))], {
+    serve: (served) => createServer(certificate("trusted"), served),
+  });
+
+test.concurrent.each([
+  ["HTTP_PROXY", "http://kb.example/v1", "kb.example:80"],
+  ["http_proxy", "http://kb.example/v1", "kb.example:80"],
+  ["HTTPS_PROXY", "https://kb.example:8443/v1", "kb.example:8443"],
+  ["https_proxy", "https://kb.example/v1", "kb.example:443"],
+  ["HTTP_PROXY", "https://kb.example/v1", "kb.example:443"],
+])("%s leads requests to %s through a tunnel to %s", async (name, url, asked) => {
+  const server = await (url.startsWith("https") ? secure() : plain());
+  const proxy = await proxyTo(server);
+  const ran = await built([...read, "--insecure-http", "--ca-file", pathOf("authority")], {
+    KB_BASE_URL: url,
+    [name]: at(proxy),
+    [name === name.toLowerCase() ? name.toUpperCase() : name.toLowerCase()]: "",
+  });
+  expect(ran).toEqual({ exit: 0, out: "[]\n", err: "" });
+  expect(proxy.requests).toEqual([`CONNECT ${asked} HTTP/1.1`]);
+  expect(server.requests).toEqual(["GET /v1/datasets?include_all=true&page=1&limit=20 HTTP/1.1"]);
+  expect(tunnels.get(server)).not.toContain("dataset-sandbox"); // the key goes to the server alone
+});
+
+test("a password goes to the proxy alone, and is never shown", async () => {
+  const server = await plain();
+  const proxy = await proxyTo(server);
+  const proxied = { HTTP_PROXY: at(proxy, `corp:${written}@`) };
+  const line = [...read, "-vvv", "--retries", "0"];
+  const ran = await built(line, { KB_BASE_URL: server.baseUrl, ...proxied });
+  expect(ran).toMatchObject({ exit: 0, out: "[]\n" });
+  expect(tunnels.get(server)).toContain(`proxy-authorization: Basic ${encoded}\r\n`);
+  const refusing = await rawServer([say(http(407, "", { "proxy-authenticate": "Basic" }))]);
+  const refused = await Promise.all(
+    [
+      at(refusing, `corp:${written}@`),
+      `http://corp:${written}@127.0.0.1:9`,
+      `http://corp:${written}@[`,
+    ].map((proxy) => built(line, { KB_BASE_URL: server.baseUrl, HTTP_PROXY: proxy })),
+  );
+  expect(refused.map(({ exit }) => exit)).toEqual([11, 11, 2]);
+  const shown = [ran, ...refused].map(({ out, err }) => out + err).join("");
+  for (const secret of ["s3cret", written, encoded]) expect(shown).not.toContain(secret);
+});
+
+const said: readonly [string, (socket: Socket) => void, number, string, string][] = [
+  ["wants a password", say(http(407, "")), 1, "refuses to connect (407)", "a name and a password"],
+  ["forbids the host", say(http(403, "<html>")), 1, "refuses to connect (403)", "NO_PROXY"],
+  [
+    "does not reach the server",
+    say(http(502, "<html>")),
+    2,
+    "refuses to connect (502)",
+    "NO_PROXY",
+  ],
+  ["hangs up", reset, 2, "no way through the proxy: the connection broke", "NO_PROXY"],
+  ["says nothing", () => {}, 2, "no way through the proxy: the server went silent", "NO_PROXY"],
+  [
+    "is no proxy",
+    say("SSH-2.0\r\n\r\n"),
+    2,
+    "no way through the proxy: what came is not",
+    "NO_PROXY",
+  ],
+];
+test.concurrent.each(said)(
+  "a proxy that %s: the server sees nothing, a create may be repeated",
+  async (_, answer, tries, words, hint) => {
+    const server = await rawServer([say(http(200, createdKb))]);
+    const proxy = await rawServer([answer]);
+    const quick = ["--retries", "1", "--connect-timeout", "0.2s", "--json"];
+    const env = { KB_BASE_URL: server.baseUrl, HTTP_PROXY: at(proxy) };
+    const ran = await built([...create, ...quick], env);
+    expect(ran, ran.err).toMatchObject({ exit: 11, out: "" });
+    expect(ran.err).toContain(words);
+    expect(ran.err).toContain(hint);
+    expect(ran.err).toContain('"changed":"nothing"');
+    expect(proxy.requests).toHaveLength(tries);
+    expect(server.requests).toEqual([]);
+  },
+);
+
+test("a proxy where nothing listens is told from a server where nothing listens", async () => {
+  const env = { KB_BASE_URL: "https://kb.example/v1", HTTPS_PROXY: "http://127.0.0.1:9" };
+  const ran = await built([...create, "--retries", "0"], env);
+  expect(ran.exit).toBe(11);
+  expect(ran.err).toContain("no way through the proxy: nothing listens at 127.0.0.1:9");
+  expect(ran.err).not.toContain("unknown whether");
+});
+
+test.concurrent.each([
+  ["other.example, 127.0.0.1", "127.0.0.1"],
+  ["*", "127.0.0.1"],
+  ["::1", "::1"],
+])("NO_PROXY=%s goes around the proxy to %s", async (hosts, host) => {
+  const server = await rawServer([say(http(200, emptyPage))], { host });
+  const proxy = await proxyTo(server);
+  const env = { KB_BASE_URL: server.baseUrl, HTTP_PROXY: at(proxy), NO_PROXY: hosts };
+  expect(await built(read, env)).toMatchObject({ exit: 0, out: "[]\n" });
+  expect(proxy.requests).toEqual([]);
+});
+
+test.concurrent.each([
+  ["HTTP_PROXY", "http://", "HTTP_PROXY is no address"],
+  ["HTTPS_PROXY", "socks5://127.0.0.1:1080", "HTTPS_PROXY is no address of an HTTP proxy"],
+  ["https_proxy", "http://corp:50%@127.0.0.1:9", "HTTPS_PROXY is no address of an HTTP proxy"],
+])("%s=%s is a mistake of the environment", async (name, value, words) => {
+  const ran = await built(read, { KB_BASE_URL: "https://kb.example/v1", [name]: value });
+  expect(ran).toMatchObject({ exit: 2, out: "" });
+  expect(ran.err).toContain(words);
+});
+
+test("commands of the sandbox go around every proxy", async () => {
+  const line = ["kb", "sandbox", "--ephemeral", "--", "kb", "list", "-o", "json"];
+  const env = { HTTP_PROXY: "http://127.0.0.1:9", no_proxy: "other.example", KB_RETRIES: "0" };
+  const ran = await built(line, env);
+  expect(ran, ran.err).toMatchObject({ exit: 0, out: "[]\n" });
+});
+
+test("an address without http:// is one", async () => {
+  const server = await plain();
+  const proxy = await proxyTo(server);
+  const env = { KB_BASE_URL: server.baseUrl, HTTP_PROXY: `127.0.0.1:${portOf(proxy)}` };
+  expect(await built(read, env)).toMatchObject({ exit: 0, out: "[]\n" });
+  expect(proxy.requests).toHaveLength(1);
+});

@@ -1,0 +1,79 @@
+import type { Socket } from "node:net";
+import { describe, expect, test } from "vitest";
+import { against, endless, http, say } from "../lib/raw-server.ts";
+
+const run = "0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e";
+const head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+const event = (kind: string, data: string) =>
+  `data: {"event":"${kind}","workflow_run_id":"${run}","task_id":"t","data":${data}}\n\n`;
+const started = event("workflow_started", `{"id":"${run}"}`);
+const finished = event("workflow_finished", `{"id":"${run}","status":"succeeded","outputs":{}}`);
+const deep = event("text_chunk", `${"[".repeat(100_000)}${"]".repeat(100_000)}`);
+
+/** Answers of a server whose run is told to be running when its stream broke, and to end on the next. */
+const parameters = say(http(200, '{"user_input_form":[],"file_upload":{}}'));
+const running = say(http(200, `{"id":"${run}","status":"running","outputs":{},"error":null}`));
+const rest = say(head, started, finished);
+
+const ways = [
+  ["wf events --follow", ["wf", "events", run, "--follow", "-o", "jsonl"], []],
+  ["wf run", ["wf", "run", "-o", "jsonl"], [parameters]],
+] as const;
+const kinds = (out: string) =>
+  out.split("\n").flatMap((line) => /^\{"event":"(\w+)"/.exec(line)?.[1] ?? []);
+const posts = (requests: readonly string[]) =>
+  requests.filter((line) => line.startsWith("POST")).length;
+
+describe.each(ways)("%s", (name, line, before) => {
+  test.each<[string, (socket: Socket) => void]>([
+    ["is cut after an event", say(head, started)],
+    ["is cut inside an event", say(head, started, finished.slice(0, 40))],
+    [
+      "is cut inside a character",
+      say(head, started, event("text_chunk", '"').slice(0, -5), Uint8Array.of(0xe2, 0x82)),
+    ],
+    ["is reset", (socket) => void socket.write(head + started, () => socket.resetAndDestroy())],
+    ["holds what is no event", say(head, started, "\u0000\u0001<html>\n\n: ping\n\n")],
+  ])(
+    "a stream that %s is taken up again, and nothing is started or shown twice",
+    async (_, answer) => {
+      const ran = await against([...before, answer, running, rest], line);
+      expect(ran.exit, ran.err).toBe(0);
+      expect(kinds(ran.out)).toEqual(["workflow_started", "_gap", "workflow_finished"]);
+      expect(posts(ran.requests)).toBe(name === "wf run" ? 1 : 0);
+    },
+  );
+
+  test.each([
+    ["no JSON", "data: {not\n\n"],
+    ["no object", "data: [1]\n\n"],
+  ])("an event that is %s ends with 1 and says that the run goes on", async (_, bad) => {
+    const ran = await against([...before, say(head, started, bad)], line);
+    expect(ran.exit).toBe(1);
+    expect(kinds(ran.out)).toEqual(["workflow_started"]);
+    expect(ran.err).toContain("an event that is not JSON");
+    expect(ran.err).toContain(`the run goes on; wf events ${run} --follow`);
+    expect(ran.requests).toHaveLength(before.length + 1);
+  });
+
+  test("an event nested 100,000 times passes through", async () => {
+    const ran = await against([...before, say(head, started, deep, finished)], line);
+    expect(ran.exit, ran.err).toBe(0);
+    expect(kinds(ran.out)).toEqual(["workflow_started", "text_chunk", "workflow_finished"]);
+  });
+
+  test("a line without an end is not kept for ever", async () => {
+    const { answer, counted } = endless(`${head}${started}data: `);
+    const ran = await against([...before, answer], line);
+    expect(ran.exit).toBe(1);
+    expect(ran.err).toContain("an event of more than 64 MiB");
+    expect(ran.err).toContain("the run goes on");
+    expect(counted.bytes).toBeLessThan(200 * 2 ** 20);
+  });
+});
+
+test("a run whose stream makes no sense from the start may have been started", async () => {
+  const ran = await against([parameters, say(head, "data: {not\n\n")], ["wf", "run"]);
+  expect(ran).toMatchObject({ exit: 1, requests: { length: 2 } });
+  expect(ran.err).toContain("do not start it again before looking");
+});

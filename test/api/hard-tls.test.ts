@@ -1,0 +1,72 @@
+import { createServer as createPlainServer } from "node:http";
+import { createServer } from "node:tls";
+import { expect, test } from "vitest";
+import { built } from "../lib/built.ts";
+import { certificate, pathOf } from "../certificates/read.ts";
+import { emptyPage, http, lines, rawServer, say } from "../lib/raw-server.ts";
+
+const { read, create } = lines;
+const answer = say(http(200, emptyPage));
+
+/** A server that shows this certificate. */
+const secure = async (name: string) => {
+  const server = await rawServer([answer], {
+    serve: (served) => createServer(certificate(name), served),
+  });
+  return { ...server, baseUrl: server.baseUrl.replace("http:", "https:") };
+};
+
+test("a private authority is believed by --ca-file, and by NODE_EXTRA_CA_CERTS", async () => {
+  const { baseUrl, requests } = await secure("trusted");
+  const extra = { NODE_EXTRA_CA_CERTS: pathOf("authority") };
+  const ran = await Promise.all([
+    built([...read, "--ca-file", pathOf("authority")], { KB_BASE_URL: baseUrl }),
+    built(read, { KB_BASE_URL: baseUrl, ...extra }),
+    built([...read, "--ca-file", pathOf("self-signed")], { KB_BASE_URL: baseUrl, ...extra }),
+  ]);
+  for (const one of ran) expect(one).toEqual({ exit: 0, out: "[]\n", err: "" });
+  expect(requests).toHaveLength(3);
+});
+
+test.concurrent.each([
+  ["trusted", "is not trusted", "give your certificate authority with --ca-file"],
+  ["self-signed", "is not trusted", "give your certificate authority with --ca-file"],
+  ["expired", "is out of date", "--ca-file does not help here"],
+  ["other-host", "is made out to another host", "--ca-file does not help here"],
+])("the certificate %s %s: nothing is sent, not even by a create", async (name, words, hint) => {
+  const { baseUrl, requests } = await secure(name);
+  const known =
+    name === "trusted" || name === "self-signed" ? [] : ["--ca-file", pathOf("authority")];
+  const ran = await built([...create, ...known, "--json"], { KB_BASE_URL: baseUrl });
+  expect(ran, ran.err).toMatchObject({ exit: 11, out: "" });
+  expect(ran.err).toContain(words);
+  expect(ran.err).toContain(hint);
+  expect(ran.err).toContain('"changed":"nothing"');
+  expect(requests).toEqual([]);
+});
+
+test("a file without a certificate is a mistake of the line", async () => {
+  const ran = await Promise.all(
+    [pathOf("key"), pathOf("nothing")].map((path) =>
+      built([...read, "--ca-file", path], { KB_BASE_URL: "https://kb.example/v1" }),
+    ),
+  );
+  expect(ran.map(({ exit }) => exit)).toEqual([2, 2]);
+  expect(ran[0]?.err).toContain("holds no certificate");
+  expect(ran[1]?.err).toContain("cannot be read");
+});
+
+test("https where the server speaks plain http says so, http where it speaks TLS fails as well", async () => {
+  const plain = await rawServer([answer], { serve: () => createPlainServer() });
+  const tls = await secure("trusted");
+  const [https, http] = await Promise.all([
+    built([...create, "--json"], { KB_BASE_URL: plain.baseUrl.replace("http:", "https:") }),
+    built([...create, "--json"], { KB_BASE_URL: tls.baseUrl.replace("https:", "http:") }),
+  ]);
+  expect(https, https.err).toMatchObject({ exit: 11, out: "" });
+  expect(https.err).toContain("no TLS could be agreed on");
+  expect(https.err).toContain("begins with http://");
+  expect(https.err).toContain('"changed":"nothing"');
+  expect(http, http.err).toMatchObject({ exit: 11, out: "" });
+  expect(tls.requests).toEqual([]);
+});

@@ -1,0 +1,57 @@
+import { expect, test } from "vitest";
+import { against, http, lines, say } from "../lib/raw-server.ts";
+
+const { read, create } = lines;
+const page = (row: string) =>
+  say(http(200, `{"data":[${row}],"has_more":false,"limit":20,"total":1,"page":1}`));
+const deep = `${'{"a":['.repeat(50_000)}${"]}".repeat(50_000)}`;
+
+test.each(["json", "jsonl", "yaml", "csv", "tsv", "md", "grid", "wide"])(
+  "a value nested 100,000 times is no reason to crash with -o %s",
+  async (format) => {
+    const ran = await against([page(`{"id":"1","name":${deep}}`)], ["kb", "list", "-o", format]);
+    expect(ran.exit).toBe(1);
+    expect(ran.err).toContain("nested too deep to be shown");
+  },
+);
+
+test("what is asked of a deep value without walking through it is answered", async () => {
+  const ran = await against([page(`{"id":"1","name":${deep}}`)], ["kb", "list", "-o", "name"]);
+  expect(ran).toMatchObject({ exit: 0, out: "1\n" });
+});
+
+test("a create that is answered by a deep value is said to be done", async () => {
+  const ran = await against([say(http(200, `{"id":"1","name":${deep}}`))], create);
+  expect(ran).toMatchObject({ exit: 1, out: "", requests: { length: 1 } });
+  expect(ran.err).toContain("the server did what was asked");
+});
+
+test("a refusal by a deep value is a refusal", async () => {
+  const ran = await against([say(http(400, `{"code":"x","message":${deep}}`))], create);
+  expect(ran).toMatchObject({ exit: 5, out: "" });
+});
+
+test("what is odd in values is shown as JSON reads it", async () => {
+  const odd = page(
+    '{"id":"first","id":"9007199254740993","name":"a\\u0000b\\ud800c","count":9007199254740993,"created_at":1e300}',
+  );
+  const json = await against([odd], read);
+  expect(json).toMatchObject({
+    exit: 0,
+    // Of a name given twice the last counts; a number keeps what a double can hold, text all of it.
+    out: '[\n{"id":"9007199254740993","name":"a\\u0000b\\ud800c","count":9007199254740992,"created_at":1e+300}\n]\n',
+  });
+  const grid = await against([odd], ["kb", "list", "-o", "grid"]);
+  expect(grid.exit).toBe(0);
+  expect(grid.out).toContain("a␀b<U+D800>c");
+});
+
+test.each(["json", "csv", "grid"])(
+  "a name of 10,000 characters is whole in -o %s",
+  async (format) => {
+    const name = "世".repeat(10_000);
+    const ran = await against([page(`{"id":"1","name":"${name}"}`)], ["kb", "list", "-o", format]);
+    expect(ran.exit).toBe(0);
+    expect(ran.out).toContain(name);
+  },
+);

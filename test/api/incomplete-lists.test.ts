@@ -1,0 +1,222 @@
+/** Lists that do not add up: counts, has_more and ids that are wrong, and rows that are withheld. */
+import { join } from "node:path";
+import { beforeAll, describe, expect, test } from "vitest";
+import { answering } from "../lib/answering.ts";
+import { write } from "../lib/directory.ts";
+import { canned, uuid } from "../lib/log-server.ts";
+import { testSandbox } from "../lib/sandbox.ts";
+import type { TestSandbox } from "../lib/sandbox.ts";
+import { cli, temporaryFolder } from "../lib/support.ts";
+
+/** Fields of the answer that gives the rows from `start`, of so many. */
+type Answer = (page: number, rows: readonly object[]) => object;
+
+const rowsOf = (count: number) => Array.from({ length: count }, (_, at) => ({ id: uuid(at) }));
+
+/** Knowledge bases in pages of at most 100, answered as the case says. */
+async function listed(count: number, answer: Answer, flags: readonly string[] = ["--all"]) {
+  const { env, seen } = await canned((url, response) => {
+    const page = Number(url.searchParams.get("page"));
+    const size = Number(url.searchParams.get("limit"));
+    response.setHeader("content-type", "application/json");
+    const data = rowsOf(count).slice((page - 1) * size, page * size);
+    response.end(JSON.stringify({ page, data, ...answer(page, data) }));
+  });
+  const ran = await cli(["kb", "list", ...flags, "-o", "jsonl"], { env });
+  return { ...ran, rows: ran.out.split("\n").filter(Boolean).length, requests: seen.length };
+}
+
+describe("a list", () => {
+  const cases: readonly [
+    string,
+    number,
+    Answer,
+    { exit: number; rows: number; requests: number },
+  ][] = [
+    [
+      "whose count is too small is read on while has_more says yes",
+      250,
+      (page, { length }) => ({ total: page === 1 ? 7 : 250, has_more: length === 100 }),
+      { exit: 0, rows: 250, requests: 3 },
+    ],
+    [
+      "that is full and counts itself alone is asked for more",
+      250,
+      (_, { length }) => ({ total: 100, has_more: length === 100 }),
+      { exit: 0, rows: 250, requests: 3 },
+    ],
+    [
+      "whose has_more denies the counted rows is read on",
+      150,
+      () => ({ total: 150, has_more: false }),
+      { exit: 0, rows: 150, requests: 2 },
+    ],
+    [
+      "that comes back empty although it counts rows is incomplete",
+      0,
+      () => ({ total: 4, has_more: false }),
+      { exit: 10, rows: 0, requests: 2 },
+    ],
+    [
+      "that ends before its count is read again, and is incomplete",
+      120,
+      (_, { length }) => ({ total: 130, has_more: length === 100 }),
+      { exit: 10, rows: 120, requests: 6 },
+    ],
+    [
+      "that claims more and shows nothing is incomplete",
+      0,
+      () => ({ has_more: true }),
+      { exit: 10, rows: 0, requests: 1 },
+    ],
+    [
+      "whose count shrinks while it is read is whole",
+      120,
+      (page, { length }) => ({ total: page === 1 ? 130 : 120, has_more: length === 100 }),
+      { exit: 0, rows: 120, requests: 2 },
+    ],
+    [
+      "whose count grows while it is read is whole",
+      120,
+      (page, { length }) => ({ total: page === 1 ? 120 : 121, has_more: length === 100 }),
+      { exit: 0, rows: 120, requests: 3 },
+    ],
+    [
+      "whose rows have no ids and come again ends",
+      0,
+      () => ({ data: Array.from({ length: 100 }, () => ({ name: "x" })), has_more: true }),
+      { exit: 10, rows: 100, requests: 4 },
+    ],
+    ...[-1, 1.5, 1e300, "x", null, {}].map(
+      (total) =>
+        [
+          `whose count is ${JSON.stringify(total)} has none`,
+          120,
+          (_: number, { length }: readonly object[]) => ({ total, has_more: length === 100 }),
+          { exit: 0, rows: 120, requests: 2 },
+        ] as const satisfies [string, number, Answer, object],
+    ),
+  ];
+
+  test.each(cases)("%s", async (_, count, answer, expected) => {
+    expect(await listed(count, answer)).toMatchObject(expected);
+  });
+
+  test("of which some rows are wanted says what is missing, too", async () => {
+    const ran = await listed(0, () => ({ total: 4, has_more: false }), ["--limit", "20"]);
+    expect(ran).toMatchObject({ exit: 10, rows: 0 });
+    expect(ran.err).toContain("the server counts 4 rows, but its pages held 0 different ones");
+  });
+
+  test("that goes on after a row without an id is not asked for again and again", async () => {
+    const data = rowsOf(100).with(-1, { id: "" });
+    const { env, seen } = await canned((_, response) => {
+      response.setHeader("content-type", "application/json");
+      const last = Object.fromEntries([["name", "no id"]]);
+      response.end(
+        JSON.stringify({ limit: 100, has_more: true, data: data.with(-1, last as never) }),
+      );
+    });
+    const ran = await cli(["wf", "conversation", "list", "--all", "-o", "jsonl"], { env });
+    expect([ran.exit, ran.err]).toEqual([
+      1,
+      expect.stringContaining("invalid response: the list goes on after a row without an id"),
+    ]);
+    expect(seen.length).toBe(1);
+  });
+});
+
+describe("a list of documents that shows fewer than it counts", () => {
+  let server: TestSandbox;
+  let folder = "";
+  beforeAll(async () => {
+    server = await testSandbox();
+    folder = await temporaryFolder();
+    await write(join(folder, "synced"), { "a.md": "first", "b.md": "second" });
+    await write(folder, {
+      "questions.csv": "question,documents\nfirst,a.md\n",
+      "kb.yml": "knowledge_base: Base\ndescription: made\n",
+    });
+    for (const line of [
+      "kb create Base --indexing-technique economy",
+      "kb sync Base ./synced",
+      "kb export Base ./backup",
+    ])
+      expect(await server.cli(words(line)), line).toMatchObject({ exit: 0 });
+  });
+  const words = (line: string) =>
+    line.split(" ").map((word) => word.replace(/^\.\//, `${folder}/`));
+
+  const emptied = (path: RegExp) => ({
+    around: (host: Parameters<typeof answering>[0]) =>
+      answering(host, ({ request, body }) => {
+        if (!path.test(request)) return body;
+        const answer = JSON.parse(body.toString()) as object;
+        return Buffer.from(JSON.stringify({ ...answer, data: [] }));
+      }),
+  });
+
+  test.each([
+    "kb sync Base ./synced",
+    "kb sync Base ./synced --dry-run",
+    "kb sync Base ./synced --prune --max-delete 100% -y",
+    "kb export Base ./out",
+    "kb verify ./backup Base",
+    "kb verify Base ./backup",
+    "kb copy Base --name Other",
+    "kb import ./backup --into Base",
+    "kb pull Base",
+    "kb eval Base ./questions.csv",
+    "kb doc wait Base",
+    "kb doc delete Base a.md --yes",
+  ])("is acted on by nobody: %s", async (line) => {
+    server.seen.length = 0;
+    const ran = await server.cli(words(line), emptied(/\/documents\?/));
+    expect([ran.exit, ran.err]).toEqual([
+      1,
+      expect.stringMatching(/failed to read the whole list: found 0 of \d rows/),
+    ]);
+    expect(server.seen.filter(({ method }) => method !== "GET")).toEqual([]);
+  });
+
+  // The server itself refuses a name that is taken, so a create may be sent.
+  test.each([
+    "kb create Base --if-not-exists",
+    "kb plan ./kb.yml",
+    "kb apply ./kb.yml",
+    "kb import ./backup --into Base",
+    "kb show Base",
+  ])("of knowledge bases shows no name to be free: %s", async (line) => {
+    const ran = await server.cli(words(line), emptied(/datasets\?/));
+    expect([ran.exit, ran.err]).toEqual([1, expect.stringContaining("found 0 of 1 rows")]);
+  });
+
+  test("an export whose chunks are withheld is none", async () => {
+    const ran = await server.cli(words("kb export Base ./chunks --chunks"), emptied(/segments/));
+    expect([ran.exit, ran.err]).toEqual([1, expect.stringContaining("found 0 of 1 rows")]);
+  });
+});
+
+test("an evaluation does not reckon with a stored top_k that is no count", async () => {
+  const server = await testSandbox();
+  const folder = await temporaryFolder();
+  await write(folder, { "q.csv": "question,documents\nfirst,a.md\n" });
+  for (const line of [
+    "kb create Base --indexing-technique economy",
+    "kb doc add Base a.md --text first",
+  ])
+    expect(await server.cli(line.split(" "))).toMatchObject({ exit: 0 });
+  for (const top_k of [-1, 0, 1.5]) {
+    const ran = await server.cli(["kb", "eval", "Base", join(folder, "q.csv")], {
+      around: (host) =>
+        answering(host, ({ body }) =>
+          Buffer.from(body.toString().replaceAll(/"top_k": ?\d+/g, `"top_k":${top_k}`)),
+        ),
+    });
+    expect([ran.exit, ran.out, ran.err]).toEqual([
+      1,
+      "",
+      expect.stringContaining(`retrieval_model_dict.top_k is ${top_k}, not a whole number from 1`),
+    ]);
+  }
+});

@@ -1,0 +1,248 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { operations } from "../../src/operations/index.ts";
+import { parseFault } from "../../src/sandbox/http/faults.ts";
+import { http, rawServer } from "../lib/raw-server.ts";
+import { bodyText, exchanges, headersOf } from "../lib/recordings.ts";
+import { testSandbox } from "../lib/sandbox.ts";
+import type { TestSandbox } from "../lib/sandbox.ts";
+import { cli, temporaryFolder } from "../lib/support.ts";
+
+let server: TestSandbox;
+let folder = "";
+let kb = "";
+let doc = "";
+const older = [parseFault("* * version=1.12.1")];
+beforeAll(async () => {
+  server = await testSandbox({ faults: older });
+  folder = await temporaryFolder();
+  await writeFile(join(folder, "a.md"), "hello");
+  kb = await created("kb create Kept --indexing-technique economy");
+  doc = await created(`kb doc add ${kb} kept.md --text hello`);
+});
+beforeEach(() => {
+  server.seen.length = 0;
+});
+
+const id = "0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e";
+const run = (line: string, env: Readonly<Record<string, string>> = {}) =>
+  server.cli(line.split(" "), { env });
+
+async function created(line: string): Promise<string> {
+  const ran = await run(`${line} -o name`);
+  expect(ran.exit, ran.err).toBe(0);
+  return ran.out.trim();
+}
+
+const sent = () => server.seen.map(({ method, path }) => `${method} ${path}`);
+
+/** A line for every operation that came after 1.12.1; `updateDocument` falls back by itself. */
+const newer: Readonly<Record<string, string>> = {
+  downloadDocument: `kb doc link ${id} ${id}`,
+  downloadDocumentsZip: "kb doc download {kb} {doc} --dir out",
+  listDatasourcePlugins: `kb pipeline plugins ${id}`,
+  runDatasourceNode: `kb pipeline run-node ${id} node --datasource-type local_file --is-published`,
+  runPipeline: `kb pipeline run ${id} --datasource-type local_file --datasource-info-list [] --start-node-id node --is-published`,
+  uploadPipelineFile: "kb pipeline upload {file}",
+  streamWorkflowEvents: `wf events ${id}`,
+  getChatflowHumanInputForm: "wf form show token",
+  submitChatflowHumanInputForm: "wf form submit token --action ok",
+  getEndUserChat: `wf user show ${id}`,
+};
+
+test("a line stands here for every operation with a version", () => {
+  const since = operations.filter((row) => row.since !== undefined).map((row) => row.id);
+  expect([...new Set(since)].filter((each) => each !== "updateDocument").sort()).toEqual(
+    Object.keys(newer).sort(),
+  );
+});
+
+test.each(Object.entries(newer))(
+  "%s names the version there is and the one it needs",
+  async (operation, line) => {
+    const since = operations.find((row) => row.id === operation)?.since;
+    const ran = await run(
+      line.replace("{kb}", kb).replace("{doc}", doc).replace("{file}", join(folder, "a.md")),
+    );
+    expect(ran.err).toContain(`the server is 1.12.1; this needs ${since} or newer (404)`);
+    expect(ran.exit).toBe(6);
+    expect(ran.out).toBe("");
+  },
+);
+
+test("the next step is an update", async () => {
+  expect((await run("wf form show token")).err).toBe(
+    "error: could not show the form that a paused run waits for: the server is 1.12.1; this needs 1.14.0 or newer (404)\nhint: update the server\n",
+  );
+});
+
+/** Makes a tag as a newer server: the older one cannot print it, nor find it by its name. */
+async function createdTag(name: string): Promise<string> {
+  server.sandbox.setFaults([]);
+  const tag = await created(`kb tag create ${name}`);
+  server.sandbox.setFaults(older);
+  return tag;
+}
+
+describe("deletes that answer 200 with the body 204 are done", () => {
+  test("knowledge base, document, metadata field, tag and its bindings", async () => {
+    const old = await created("kb create Old --indexing-technique economy");
+    await created(`kb doc add ${old} a.md --text hello`);
+    await created(`kb metadata create ${old} team --type string`);
+    const tag = await createdTag("draft");
+    // Its list of tags cannot be read (server §10), so the server has its say.
+    for (const line of [`kb tag bind ${old} ${tag}`, `kb tag unbind ${old} ${tag}`]) {
+      const err = expect.stringMatching(
+        /^could not check that the tag exists: [^\n]+\n$/,
+      ) as string;
+      expect(await run(line), line).toMatchObject({ exit: 0, out: "", err });
+    }
+    for (const line of [
+      `kb tag delete ${tag} --yes`,
+      `kb metadata delete ${old} team --yes`,
+      `kb doc delete ${old} a.md --yes`,
+      `kb delete ${old} --yes`,
+    ]) {
+      expect(await run(line), line).toMatchObject({ exit: 0, out: "", err: "" });
+    }
+    expect((await run(`kb show ${old}`)).exit).toBe(3);
+  });
+
+  const recorded = exchanges.filter(
+    (exchange) => exchange.name.startsWith("older-1.12.1.json") && bodyText(exchange) === "204",
+  );
+  const lines: Readonly<Record<string, string>> = {
+    bind: `kb tag bind ${id} ${id}`,
+    "unbind, tag_id": `kb tag unbind ${id} ${id}`,
+    "delete metadata field": `kb metadata delete ${id} ${id} --yes`,
+    "delete document": `kb doc delete ${id} ${id} --yes`,
+    "delete knowledge base": `kb delete ${id} --yes`,
+  };
+
+  test("every such answer was recorded", () => {
+    expect(recorded.map(({ title }) => title).sort()).toEqual(Object.keys(lines).sort());
+  });
+
+  test.each(recorded.map((exchange) => [exchange.title, exchange] as const))(
+    "%s as recorded",
+    async (title, exchange) => {
+      const { status } = exchange.response;
+      const version = { "x-version": "1.12.1" };
+      // What is acted on exists.
+      const { baseUrl } = await rawServer([
+        (socket, request) =>
+          socket.end(
+            request.startsWith("GET")
+              ? http(
+                  200,
+                  request.includes("/tags")
+                    ? `[{"id":"${id}"}]`
+                    : `{"doc_metadata":[{"id":"${id}"}]}`,
+                  version,
+                )
+              : http(status, bodyText(exchange), version),
+          ),
+      ]);
+      const env = { KB_BASE_URL: baseUrl };
+      expect(await run(lines[title] ?? "", env)).toMatchObject({ exit: 0, out: "", err: "" });
+    },
+  );
+});
+
+describe("what an older server does another way", () => {
+  test("a tag is taken off by the one field both know", async () => {
+    const tag = await createdTag("old");
+    await run(`kb tag bind ${kb} ${tag}`);
+    server.seen.length = 0;
+    const ran = await run(`kb tag unbind ${kb} ${tag}`);
+    expect(ran.exit, ran.err).toBe(0);
+    expect(sent().filter((line) => line.startsWith("POST"))).toEqual([
+      "POST /v1/datasets/tags/unbinding",
+    ]);
+    expect((await run(`kb tag bound ${kb} -o name`)).out).toBe("");
+  });
+
+  test("a file is replaced by the older route after the newer one was refused", async () => {
+    await run(`kb doc wait ${kb}`);
+    const path = join(folder, "b.md");
+    await writeFile(path, "# new");
+    server.seen.length = 0;
+    const ran = await run(`kb doc replace ${kb} ${doc} ${path} -o name -v`);
+    expect(ran, ran.err).toMatchObject({ exit: 0, out: `${doc}\n` });
+    expect(ran.err).toContain("the server lacks this route; the older one is used");
+    expect(sent().filter((line) => !line.startsWith("GET"))).toEqual([
+      `PATCH /v1/datasets/${kb}/documents/${doc}`,
+      `POST /v1/datasets/${kb}/documents/${doc}/update-by-file`,
+    ]);
+  });
+});
+
+/** A server that gives the recorded answer of 1.12.1 to everything. */
+async function recordedServer(title: string) {
+  const exchange = exchanges.find(({ name }) => name === `older-1.12.1.json: ${title}`);
+  if (!exchange) throw new Error(`nothing is recorded as ${title}`);
+  const version = headersOf(exchange)["x-version"] ?? "";
+  const answer = http(exchange.response.status, bodyText(exchange), { "x-version": version });
+  return rawServer([(socket) => socket.end(answer)]);
+}
+
+describe("a tag that was made although the answer is a refusal", () => {
+  test("is unknown whether applied, and not asked for again", async () => {
+    const { baseUrl, requests } = await recordedServer("create tag");
+    const world = { env: { KB_BASE_URL: baseUrl, KB_KEY: "dataset-sandbox" } };
+    const ran = await cli(["kb", "tag", "create", "draft"], world);
+    expect(ran.exit).toBe(1);
+    expect(ran.err).toContain(
+      "the server could not print its own answer: binding_count: Input should be a valid string",
+    );
+    expect(ran.err).toContain(
+      "hint: unknown whether it was applied: look at the thing before you repeat",
+    );
+    expect(requests).toHaveLength(1);
+    const json = await cli(["kb", "tag", "create", "draft", "-o", "json"], world);
+    expect(JSON.parse(json.err)).toMatchObject({
+      error: { changed: "unknown", retryable: false, exit: 1 },
+    });
+  });
+
+  test("breaks the list of tags, which is the server's fault", async () => {
+    const { baseUrl } = await recordedServer("list tags: the refused one is there");
+    const world = { env: { KB_BASE_URL: baseUrl, KB_KEY: "dataset-sandbox" } };
+    const ran = await cli(["kb", "tag", "list"], world);
+    expect(ran.exit).toBe(1);
+    expect(ran.err).toContain("ask its operator");
+    expect(ran.err).not.toContain("unknown whether");
+  });
+});
+
+describe("a page that is no answer of the API", () => {
+  const page = "<!doctype html>\n<title>404 Not Found</title>";
+
+  test("is a wrong base URL where no version is named", async () => {
+    const { baseUrl } = await rawServer([(socket) => socket.end(http(404, page))]);
+    const ran = await run("wf form show token", { KB_BASE_URL: baseUrl });
+    expect(ran.exit).toBe(6);
+    expect(ran.err).toContain("this is not the API: the answer is a web page");
+    expect(ran.err).toContain("hint: check the base URL");
+  });
+
+  test("is an unknown route where the server is new enough", async () => {
+    const { baseUrl } = await rawServer([
+      (socket) => socket.end(http(404, page, { "x-version": "1.14.2" })),
+    ]);
+    const ran = await run(`kb doc link ${id} ${id}`, { KB_BASE_URL: baseUrl });
+    expect(ran.exit).toBe(6);
+    expect(ran.err).toContain("the server (1.14.2) does not know GET");
+  });
+
+  test("says nothing of versions where the object is missing", async () => {
+    const missing = '{"code":"not_found","message":"Document not found.","status":404}';
+    const { baseUrl } = await rawServer([
+      (socket) => socket.end(http(404, missing, { "x-version": "1.12.1" })),
+    ]);
+    const ran = await run(`kb doc link ${id} ${id}`, { KB_BASE_URL: baseUrl });
+    expect(ran.exit).toBe(3);
+    expect(ran.err).not.toContain("1.13.1");
+  });
+});

@@ -1,0 +1,115 @@
+import { describe, expect, test } from "vitest";
+import { bodyReader } from "../../src/api/response.ts";
+import { readEvents } from "../../src/api/sse.ts";
+import { readPage } from "../../src/api/pages.ts";
+import type { Output } from "../../src/host/host.ts";
+import { retryOf } from "../../src/operations/operation.ts";
+import type { AnyOperation } from "../../src/operations/operation.ts";
+import { render } from "../../src/output/print.ts";
+import type { Style } from "../../src/output/print.ts";
+import { answered, bodyText, headersOf, rowFor } from "../lib/recordings.ts";
+
+const style = (format: Style["format"]): Style => ({
+  format,
+  headers: true,
+  reverse: false,
+  times: "utc",
+  color: false,
+  accessible: false,
+  unicode: true,
+  now: () => new Date("2026-11-21T00:00:00Z"),
+});
+
+async function printed(
+  row: AnyOperation,
+  values: unknown[],
+  format: Style["format"],
+): Promise<string> {
+  const pieces: string[] = [];
+  const out: Output = {
+    write: (text) => {
+      pieces.push(String(text));
+      return Promise.resolve();
+    },
+    isTTY: false,
+    terminal: undefined,
+    columns: Infinity,
+    closed: false,
+  };
+  async function* source() {
+    yield* values;
+  }
+  await render(row.returns, source(), style(format), out);
+  return pieces.join("");
+}
+
+async function* bytesOf(text: string, size = 7): AsyncGenerator<Uint8Array> {
+  const bytes = new TextEncoder().encode(text);
+  for (let at = 0; at < bytes.length; at += size) yield bytes.slice(at, at + size);
+}
+
+const events = { kind: "events" } as const;
+
+/** Answers with 200 to writes that did nothing. */
+const nothingDone = new Set(["older-1.12.1.json: rename unknown metadata field"]);
+
+describe.each(answered.map((exchange) => [exchange.name, exchange] as const))(
+  "%s",
+  (_name, exchange) => {
+    const found = rowFor(exchange);
+    const text = bodyText(exchange);
+    const headers = headersOf(exchange);
+    const answer = {
+      status: exchange.response.status,
+      headers,
+      body: bytesOf(text),
+      already: false,
+    };
+
+    test("belongs to an operation, is read, and is printed as it came", async () => {
+      expect(found?.id).toMatch(/\w/);
+      const row = found as AnyOperation; // the line above failed otherwise
+      if (headers["content-type"]?.includes("event-stream")) return printsEvents(row);
+      const { kind } = row.returns;
+      // Tasks act on it where its row says what they read.
+      const acts = "reads" in row.returns || retryOf(row) !== "safe";
+      const read = bodyReader(row.returns, acts)(answer);
+      if (nothingDone.has(_name)) return expect(read).rejects.toThrow("id is null, not an id");
+      // A message that is not there has no sound, and the server says so with 200 (server §18).
+      if (kind === "file" && text.trim() === "null") {
+        return expect(read).rejects.toMatchObject({ kind: "remote-failed" });
+      }
+      const value = await read;
+      if (kind === "nothing" || kind === "file") return;
+      const lists = kind === "page" || kind === "list" || kind === "cursor";
+      const rows = [...(lists ? readPage(row.returns, value).rows : [value])];
+      const json = JSON.parse(await printed(row, rows, "json")) as unknown;
+      const path = lists && "rows" in row.returns ? row.returns.rows : "";
+      const body = JSON.parse(text) as Record<string, unknown>; // lists stand in objects
+      expect(json).toEqual(path === "" ? body : body[path]);
+      const tells = rows.some((each) => Object.keys(each as object).length > 0);
+      for (const format of ["grid", "wide", "tsv", "csv", "md", "yaml", "jsonl"] as const) {
+        const output = await printed(row, rows, format);
+        if (tells) expect(output).toMatch(/\S/);
+      }
+    });
+
+    async function printsEvents(row: AnyOperation): Promise<void> {
+      const recorded = text
+        .split("\n")
+        .flatMap((line) => (line.startsWith("data: ") ? [line.slice(6)] : []));
+      const read: unknown[] = [];
+      for await (const batch of readEvents(bytesOf(text))) read.push(...batch);
+      const jsonl = await printed({ ...row, returns: events }, [read], "jsonl");
+      expect(jsonl).toBe(recorded.map((line) => `${line}\n`).join(""));
+      const lines = (await printed({ ...row, returns: events }, [read], undefined)).split("\n");
+      // Every node and every end of the stream has its line; text is in between.
+      for (const kind of ["node_started", "workflow_finished", "workflow_paused"]) {
+        const count = recorded.filter((line) =>
+          new RegExp(`"event": ?"${kind}"`).test(line),
+        ).length;
+        expect(lines.filter((line) => line.includes(` ${kind} `))).toHaveLength(count);
+      }
+    }
+  },
+);

@@ -1,0 +1,113 @@
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { memoryKeyring } from "../lib/keyring.ts";
+import { testSandbox } from "../lib/sandbox.ts";
+import { cli, temporaryFolder } from "../lib/support.ts";
+import type { World } from "../lib/support.ts";
+
+// Commands that change the same state at the same time lose nothing of each other.
+
+const url = "http://127.0.0.1:9/v1";
+const add = (name: string, world: World) =>
+  cli(["kb", "profile", "add", name, "--base-url", url, "--key-file", "-"], {
+    stdin: `dataset-${name}-0123`,
+    ...world,
+  });
+const stored = async (folder: string) =>
+  JSON.parse(await readFile(join(folder, "config", "profiles.json"), "utf8")) as {
+    default: string;
+    profiles: Record<string, { key?: string; key_in?: string }>;
+  };
+
+test.each([
+  ["in the profile file", undefined],
+  ["in a keyring", memoryKeyring()],
+])("of ten profiles added at once, keys %s, all are there", async (_, keyring) => {
+  const folder = await temporaryFolder();
+  const names = Array.from({ length: 10 }, (_, index) => `p${index}`);
+  const ran = await Promise.all(
+    names.map((name) => add(name, { folder, ...(keyring && { keyring }) })),
+  );
+  expect(ran.map(({ exit }) => exit)).toEqual(names.map(() => 0));
+  const { profiles } = await stored(folder);
+  expect(Object.keys(profiles).sort()).toEqual(names);
+  for (const name of names) {
+    const { key, key_in } = profiles[name] ?? {};
+    expect(keyring ? key_in : key).toBe(keyring ? "keyring" : `dataset-${name}-0123`);
+  }
+});
+
+/** Answers the first question only after something else is done. */
+const answering =
+  (during: () => Promise<unknown>, answer: string): NonNullable<World["around"]> =>
+  (host) => ({
+    ...host,
+    ask: async () => {
+      await during();
+      return answer;
+    },
+  });
+
+test("a profile added while another one waits for its key stays", async () => {
+  const folder = await temporaryFolder();
+  const slow = await cli(["kb", "profile", "add", "slow", "--base-url", url], {
+    folder,
+    tty: true,
+    around: answering(() => add("second", { folder }), "dataset-slow-0123"),
+  });
+  expect(slow.exit).toBe(0);
+  const { profiles, ...rest } = await stored(folder);
+  expect(rest).toEqual({ default: "second" });
+  expect(Object.entries(profiles).map(([name, { key }]) => [name, key])).toEqual([
+    ["second", "dataset-second-0123"],
+    ["slow", "dataset-slow-0123"],
+  ]);
+});
+
+test("removing asks first and takes away that profile alone; choosing one loses none", async () => {
+  const folder = await temporaryFolder();
+  await add("old", { folder });
+  const gone = await cli(["kb", "profile", "remove", "old"], {
+    folder,
+    tty: true,
+    around: answering(() => add("new", { folder }), "y"),
+  });
+  expect(gone.exit).toBe(0);
+  expect(Object.keys((await stored(folder)).profiles)).toEqual(["new"]);
+  const both = await Promise.all([
+    cli(["kb", "profile", "use", "new"], { folder }),
+    add("third", { folder }),
+    add("fourth", { folder }),
+  ]);
+  expect(both.map(({ exit }) => exit)).toEqual([0, 0, 0]);
+  const after = await stored(folder);
+  expect(Object.keys(after.profiles).sort()).toEqual(["fourth", "new", "third"]);
+  expect(after.default).toBe("new");
+});
+
+test("a base URL that a profile got while a key was typed keeps the key from its server", async () => {
+  const folder = await temporaryFolder();
+  const slow = await cli(["kb", "profile", "add", "one", "--base-url", "http://127.0.0.1:8/v1"], {
+    folder,
+    tty: true,
+    around: answering(() => add("one", { folder }), "dataset-other-0123"),
+  });
+  expect(slow).toMatchObject({ exit: 2 });
+  expect(slow.err).toContain(`the keys of one belong to ${url}`);
+  expect((await stored(folder)).profiles["one"]?.key).toBe("dataset-one-0123");
+});
+
+test("the rows of one file are sent by one command at a time", async () => {
+  const server = await testSandbox();
+  const folder = await temporaryFolder();
+  const rows = join(folder, "tags.csv");
+  await writeFile(rows, `name\n${Array.from({ length: 20 }, (_, n) => `t${n}`).join("\n")}\n`);
+  const ran = await Promise.all(
+    [1, 2].map(() => server.cli(["kb", "tag", "create", "--each", rows], { folder })),
+  );
+  expect(ran.map(({ exit }) => exit).sort()).toEqual([0, 1]);
+  const refused = ran.find(({ exit }) => exit === 1);
+  expect(refused?.err).toMatch(/^error: these rows are being sent by another command, pid \d+/);
+  expect(server.seen.filter(({ method }) => method === "POST")).toHaveLength(20);
+});

@@ -1,0 +1,114 @@
+import { expect, test } from "vitest";
+import { testSandbox } from "../lib/sandbox.ts";
+import { temporaryFolder } from "../lib/support.ts";
+
+// A key that opens only some knowledge bases: every route without the id of one answers 403.
+
+const server = await testSandbox();
+const made = async (name: string) => {
+  const argv = ["kb", "create", name, "--indexing-technique", "economy", "-o", "name"];
+  return (await server.cli(argv)).out.trim();
+};
+const [handbook, second, closed] = [
+  await made("Handbook"),
+  await made("Second"),
+  await made("Shut"),
+];
+await server.cli(["kb", "doc", "add", "Handbook", "a.md", "--text", "Thirty days of leave"]);
+
+const KB_KEY = `dataset-bound-${handbook},${second}`;
+const ids = `Handbook=${handbook}, ${second}, ${closed}`;
+const run = (line: string, env: Readonly<Record<string, string>> = {}) =>
+  server.cli(line.split(" "), { env: { KB_PROFILE: "", KB_KEY, ...env } });
+
+const hint =
+  "hint: the key may open only some knowledge bases: set KB_DATASET_IDS to their ids, or kb profile add <name> --kb <name>=<id>\n";
+
+test("ids work as ever", async () => {
+  const ran = await run(`kb doc list ${handbook} -o name`);
+  expect(ran).toMatchObject({ exit: 0, err: "" });
+  expect(ran.out).toMatch(/^[0-9a-f-]{36}\n$/);
+});
+
+test.each(["kb list", "kb show Handbook", "kb tag list", "kb create Fresh"])(
+  "%s tells what such a key may be, and calls no valid key wrong",
+  async (line) => {
+    const ran = await run(line);
+    expect(ran.exit).toBe(4);
+    expect(ran.err).toContain(hint);
+    expect(ran.err).not.toMatch(/rejected|invalid|wrong|check the key/i);
+  },
+);
+
+test("a knowledge base that the key does not open is told as that", async () => {
+  const ran = await run(`kb show ${closed}`);
+  expect(ran.exit).toBe(4);
+  expect(ran.err).toContain("hint: the key may open other knowledge bases only");
+});
+
+test("named in KB_DATASET_IDS, those that open are listed, one request each, and have names", async () => {
+  const env = { KB_DATASET_IDS: ids };
+  const from = server.seen.length;
+  const listed = await run("kb list -o json --jq .[].name", env);
+  expect(listed).toMatchObject({ exit: 0, out: "Handbook\nSecond\n" });
+  expect(listed.err).toMatch(new RegExp(`^knowledge base ${closed} does not open: .*\n$`));
+  const sent = server.seen.slice(from).map(({ path }) => path.replace(/^.v1.datasets|\?.*/g, ""));
+  expect(sent).toEqual(["", ...[handbook, second, closed].map((id) => `/${id}`)]);
+  expect((await run("kb list --keyword SEC -L 1 -o name", env)).out).toBe(`${second}\n`);
+  // One by its name in the list of ours, without a look-up; the other by its name on the server.
+  const before = server.seen.length;
+  expect((await run("kb doc list Handbook", env)).exit).toBe(0);
+  expect(server.seen.length - before).toBe(1);
+  expect((await run("kb show Second -o name", env)).out).toBe(`${second}\n`);
+  const none = await run("kb show Shut", env);
+  expect(none.exit).toBe(3);
+  expect(none.err).toContain('there is no knowledge base called "Shut"');
+});
+
+test("a profile remembers them; another profile, and the environment, say otherwise", async () => {
+  const folder = await temporaryFolder();
+  const base = server.env["KB_BASE_URL"] ?? "";
+  const cli = (words: readonly string[], stdin = "") =>
+    server.cli(words, {
+      folder,
+      stdin,
+      env: { KB_PROFILE: "", KB_KEY: "", KB_BASE_URL: "" },
+    });
+  const add = ["kb", "profile", "add", "work", "--base-url", base, "--key-file", "-"];
+  const named = ["--kb", `Rules=${handbook}`, "-o", "json"];
+  const added = await cli([...add, ...named], KB_KEY);
+  expect(JSON.parse(added.out)).toMatchObject({ knowledge_bases: { Rules: handbook } });
+  await cli(["kb", "profile", "add", "work", "--kb", `Second=${second}`, "--no-input"]);
+  const shown = await cli(["kb", "profile", "show", "work", "-o", "json"]);
+  expect(JSON.parse(shown.out)).toMatchObject({
+    knowledge_bases: { Rules: handbook, Second: second },
+  });
+  expect((await cli(["kb", "list", "-o", "name"])).out).toBe(`${handbook}\n${second}\n`);
+  expect((await cli(["kb", "doc", "list", "Rules"])).exit).toBe(0);
+  const doctor = await cli(["kb", "doctor", "-o", "json"]);
+  expect(JSON.parse(doctor.out)).toContainEqual(
+    expect.objectContaining({
+      result: "ok",
+      found: "opens only some knowledge bases: 2 of the 2 named",
+    }),
+  );
+  const wrong = await cli(["kb", "profile", "add", "work", "--kb", "Rules", "--no-input"]);
+  expect(wrong).toMatchObject({ exit: 2 });
+  expect(wrong.err).toContain("invalid id");
+});
+
+test("doctor explains such a key where none is named, and does not call it wrong", async () => {
+  const ran = await run("kb doctor -o json");
+  const found = (JSON.parse(ran.out) as { check: string; next: string }[]).find(
+    ({ check }) => check === "knowledge key",
+  );
+  expect(found).toMatchObject({ result: "problem", next: hint.slice(6, -1) });
+  expect(JSON.stringify(found)).toContain("the server knows the key");
+});
+
+test("KB_DATASET_IDS that are none are refused before anything is sent", async () => {
+  const from = server.seen.length;
+  const ran = await run("kb list", { KB_DATASET_IDS: "Handbook" });
+  expect(ran).toMatchObject({ exit: 2, out: "" });
+  expect(server.seen.length).toBe(from);
+});

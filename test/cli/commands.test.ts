@@ -1,0 +1,539 @@
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { beforeAll, describe, expect, test } from "vitest";
+import { testSandbox } from "../lib/sandbox.ts";
+import type { TestSandbox } from "../lib/sandbox.ts";
+import { cli, temporaryFolder } from "../lib/support.ts";
+
+let server: TestSandbox;
+beforeAll(async () => {
+  server = await testSandbox();
+});
+
+const run = (line: string, world: Parameters<typeof cli>[1] = {}) =>
+  server.cli(line.split(" "), world);
+
+/** Makes a knowledge base and gives its id. */
+async function created(name: string): Promise<string> {
+  const ran = await server.cli([
+    "kb",
+    "create",
+    name,
+    "--indexing-technique",
+    "economy",
+    "-o",
+    "name",
+  ]);
+  expect(ran.exit, ran.err).toBe(0);
+  return ran.out.trim();
+}
+
+describe("names", () => {
+  test("a tag is renamed by its name", async () => {
+    await run("kb tag create draft");
+    const ran = await run("kb tag rename draft published --jq .name");
+    expect(ran).toMatchObject({ exit: 0, out: "published\n" });
+  });
+
+  test("a name nobody has ends with 3 and says where to look", async () => {
+    const ran = await run("kb show Nowhere");
+    expect(ran.exit).toBe(3);
+    expect(ran.err).toBe(
+      'error: there is no knowledge base called "Nowhere"\nhint: names must match exactly, capitals too; list them with `kb list`\n',
+    );
+  });
+
+  test("an ambiguous name ends with 5 and a table of candidates, never the first match", async () => {
+    // Documents of one name: a disabled one is not replaced by a second of its name.
+    const kb = await created("Twins");
+    await server.cli(["kb", "doc", "add", kb, "a.md", "--text", "one"]);
+    await run(`kb doc wait ${kb}`);
+    await run(`kb doc disable ${kb} a.md`);
+    await server.cli(["kb", "doc", "add", kb, "a.md", "--text", "two"]);
+    const ids = (await run(`kb doc list ${kb} -o name`)).out.trim().split("\n");
+    const ran = await run(`kb doc show ${kb} a.md`);
+    expect(ran.exit).toBe(5);
+    expect(ran.err).toContain('2 documents are called "a.md"');
+    for (const id of ids) expect(ran.err).toContain(id);
+    const json = await run(`kb doc show ${kb} a.md -o json`);
+    expect(JSON.parse(json.err)).toMatchObject({
+      error: {
+        code: "ambiguous",
+        exit: 5,
+        details: { candidates: [{ name: "a.md" }, { name: "a.md" }] },
+      },
+    });
+    expect((await run(`kb doc show ${kb} id:${ids[0]} -o name`)).out).toBe(`${ids[0]}\n`);
+  });
+
+  test("a name that looks like an id is found with name:", async () => {
+    const name = "0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e";
+    const id = await created(name);
+    expect((await run(`kb show name:${name} -o name`)).out).toBe(`${id}\n`);
+    expect((await run(`kb show ${name}`)).exit).toBe(3);
+  });
+
+  test("wildcards of the server in a name are no wildcards here", async () => {
+    const id = await created("100%_a\\b");
+    await created("100xxa-b");
+    expect((await server.cli(["kb", "show", "100%_a\\b", "-o", "name"])).out).toBe(`${id}\n`);
+  });
+
+  test("an id costs no extra request, a name one", async () => {
+    const id = await created("Costs");
+    server.seen.length = 0;
+    await run(`kb show ${id}`);
+    expect(server.seen).toHaveLength(1);
+    server.seen.length = 0;
+    const ran = await run("kb show Costs -v");
+    expect(server.seen).toHaveLength(2);
+    expect(ran.err).toContain(`knowledge base "Costs" is ${id}`);
+  });
+});
+
+describe("wrong input sends nothing", () => {
+  test.each<[string[], string]>([
+    [["kb", "delete", "..", "--yes"], "there is no knowledge base"],
+    [["kb", "doc", "status", "0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e", ".."], 'batch cannot be ".."'],
+    [["kb", "create", ""], "<name> has 0 characters; 1 to 40 are allowed"],
+    [["kb", "create", "x".repeat(41)], "has 41 characters; 1 to 40 are allowed"],
+    [["kb", "create", "x".repeat(10_000_000)], "has 10000000 characters"],
+    [["kb", "create", "A", "--indexing-technique", "econmy"], "did you mean economy?"],
+    [["kb", "tag", "rename", "", "B"], "<tag> is empty"],
+    [["kb", "metadata", "create", "A", "team"], "--type is required"],
+    [["kb", "list", "--limit", "0"], '--limit "0" is not a whole number from 1'],
+    [["kb", "list", "-o", "jsno"], "did you mean json?"],
+    [["kb", "list", "--columns", "nmae"], "there is no column"],
+    [["kb", "tga", "list"], "did you mean `kb tag`?"],
+    [["kb", "list", "--colums", "id"], "did you mean --columns?"],
+    [["kb", "-p", "list", "doc", "show"], "usage: kb doc show <kb> <doc> [flags]"],
+    [["kb", "tga", "--help"], "did you mean `kb tag`?"],
+    [["kb", "tag", "lst", "--help"], "did you mean `kb tag list`?"],
+    [["wf", "show", "abc"], '<run> "abc" is not a UUID'],
+    [["wf", "logs", "--after", "yesterday"], '--since "yesterday" is no time'],
+    [["kb", "list", "--retries", "-1"], "--retries"],
+    [["wf", "file", "upload", "LICENSE", "--content-type", "png"], 'invalid media type "png"'],
+  ])("%j", async (argv, message) => {
+    server.seen.length = 0;
+    const ran = await server.cli(argv);
+    expect(ran.err).toContain(message);
+    expect([2, 3]).toContain(ran.exit);
+    // A name may be looked up; nothing else leaves.
+    expect(server.seen.filter(({ method }) => method !== "GET")).toEqual([]);
+    expect(ran.out).toBe("");
+  });
+});
+
+describe("writes", () => {
+  test("--dry-run shows what would be sent, byte for byte, and sends nothing", async () => {
+    const name = 'söme/va#lue "q" 日本語';
+    const line = ["kb", "create", name, "--description", "a\nb", "--indexing-technique", "economy"];
+    server.seen.length = 0;
+    const dry = await server.cli([...line, "--dry-run"]);
+    expect(server.seen).toEqual([]);
+    const sent = await server.cli(line);
+    expect(sent.exit, sent.err).toBe(0);
+    const [request] = server.seen;
+    const [head = "", body] = dry.out.trimEnd().split("\n\n");
+    expect(head.split("\n")[0]).toBe(`POST ${server.env["KB_BASE_URL"]}/datasets`);
+    expect(head).toContain("authorization: Bearer dataset-****dbox");
+    expect(head).not.toContain("dataset-sandbox");
+    expect(body).toBe(new TextDecoder().decode(request?.body));
+    expect(request?.path).toBe("/v1/datasets");
+  });
+
+  test("--curl keeps the key in its variable and quotes for a shell", async () => {
+    const ran = await server.cli(["kb", "create", "it's", "--curl"]);
+    expect(ran.out).toBe(
+      `curl --fail-with-body -X POST ${server.env["KB_BASE_URL"]}/datasets -H "Authorization: Bearer $KB_KEY" -H 'content-type: application/json' --data-binary '{"name":"it'\\''s"}'\n`,
+    );
+  });
+
+  test("a delete without a terminal and without --yes is refused, naming the flag", async () => {
+    const id = await created("Kept");
+    const ran = await run(`kb delete ${id}`);
+    expect(ran.exit).toBe(2);
+    expect(ran.err).toContain("add --yes");
+    expect((await run(`kb show ${id}`)).exit).toBe(0);
+  });
+
+  test("a delete on a terminal asks, naming the thing, and takes no for an answer", async () => {
+    const id = await created("Asked");
+    const no = await run(`kb delete Asked`, { tty: true, answers: ["n"] });
+    expect(no.exit).toBe(2);
+    expect((await run(`kb show ${id}`)).exit).toBe(0);
+    const yes = await run(`kb delete Asked`, { tty: true, answers: ["y"] });
+    expect(yes.exit, yes.err).toBe(0);
+    expect((await run(`kb show ${id}`)).exit).toBe(3);
+  });
+
+  test("--read-only refuses a write before it is sent, and lets reads through", async () => {
+    server.seen.length = 0;
+    expect((await run("kb create Never --read-only")).exit).toBe(2);
+    expect(server.seen).toEqual([]);
+    expect((await run("kb list")).exit).toBe(0);
+  });
+
+  test("--if-not-exists gives the one that is there, --if-exists takes a missing one for done", async () => {
+    const id = await created("Once");
+    const again = await run("kb create Once --if-not-exists -o name");
+    expect(again).toMatchObject({ exit: 0, out: `${id}\n` });
+    expect((await run("kb create Once")).exit).toBe(5);
+    expect((await run("kb delete Gone --yes --if-exists")).exit).toBe(0);
+    expect(
+      (await run("kb delete 0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e --yes --if-exists")).exit,
+    ).toBe(0);
+    expect((await run("kb delete Gone --yes")).exit).toBe(3);
+  });
+
+  test("a document takes technique and form from its knowledge base", async () => {
+    const kb = await created("Forms");
+    const ran = await run(`kb doc add ${kb} a.md --text hello -v -o json`);
+    expect(ran.exit, ran.err).toBe(0);
+    expect(ran.err).toContain('indexing_technique "economy" (from the kb)');
+  });
+
+  test("built-in fields are verified after the switch", async () => {
+    const kb = await created("Built-in");
+    server.seen.length = 0;
+    const ran = await run(`kb metadata built-in enable ${kb} -o json`);
+    expect(JSON.parse(ran.out)).toEqual({ built_in_field_enabled: true });
+    expect(server.seen.map(({ method }) => method)).toEqual(["POST", "GET"]);
+  });
+});
+
+describe("lists", () => {
+  beforeAll(async () => {
+    for (let index = 0; index < 23; index++) await created(`Page ${index}`);
+  });
+
+  test("the first page says how much it shows", async () => {
+    const ran = await run("kb list -o name");
+    expect(ran.out.trim().split("\n")).toHaveLength(20);
+    expect(ran.err).toMatch(/^20 of \d+ shown, --all for the rest\n$/);
+  });
+
+  test("--all shows every one once, --limit as many as wanted", async () => {
+    const all = (await run("kb list --all -o name")).out.trim().split("\n");
+    expect(new Set(all).size).toBe(all.length);
+    expect(all.length).toBeGreaterThan(23);
+    expect((await run("kb list --limit 21 -o name")).out.trim().split("\n")).toHaveLength(21);
+  });
+
+  test("an empty list is a success", async () => {
+    expect(await run("kb list --keyword nothing-like-this -o json")).toMatchObject({
+      exit: 0,
+      out: "[]\n",
+      err: "",
+    });
+  });
+});
+
+describe("documents", () => {
+  test("indexing that fails ends waiting with 9 and the server's text", async () => {
+    const kb = await created("Broken");
+    const rule =
+      '{"mode":"custom","rules":{"pre_processing_rules":[],"segmentation":{"separator":"x","max_tokens":10}}}';
+    await server.cli([
+      "kb",
+      "api",
+      "POST",
+      `/datasets/${kb}/document/create-by-text`,
+      "-F",
+      "name=a.md",
+      "-f",
+      "text=hello",
+      "-f",
+      "indexing_technique=economy",
+      "-f",
+      "process_rule[mode]=custom",
+      "--dry-run",
+    ]);
+    const made = await server.cli([
+      "kb",
+      "doc",
+      "add",
+      kb,
+      "a.md",
+      "--text",
+      "hello",
+      "--body-set",
+      `process_rule=${rule}`,
+      "-o",
+      "name",
+    ]);
+    expect(made.exit, made.err).toBe(0);
+    const ran = await run(`kb doc wait ${kb} --timeout 2m`);
+    expect(ran.exit).toBe(9);
+    expect(ran.err).toContain("Custom segment length should be between 50 and 4000.");
+  });
+
+  test("search finds Chinese, Japanese and English words, best first", async () => {
+    const kb = await created("Search");
+    const texts = {
+      "leave.md": "Parental leave is 12 weeks.",
+      "zh.md": "报销流程：提交发票。",
+      "ja.md": "有給休暇は二十日です。",
+    };
+    for (const [name, text] of Object.entries(texts))
+      await server.cli(["kb", "doc", "add", kb, name, "--text", text]);
+    await run(`kb doc wait ${kb}`);
+    for (const [query, name] of [
+      ["parental", "leave.md"],
+      ["报销", "zh.md"],
+      ["休暇", "ja.md"],
+    ] as const) {
+      const ran = await server.cli([
+        "kb",
+        "search",
+        kb,
+        query,
+        "--jq",
+        ".[0].segment.document.name",
+      ]);
+      expect(ran.out, ran.err).toBe(`${name}\n`);
+    }
+  });
+
+  test("documents come out byte for byte, under their own names, never above the folder", async () => {
+    const folder = await temporaryFolder();
+    const kb = await created("Out");
+    for (const name of ["dir/sub/a.md", "../evil.txt"])
+      await server.cli(["kb", "doc", "add", kb, name, "--text", `grüße ${name}`]);
+    await run(`kb doc wait ${kb}`);
+    const ran = await server.cli([
+      "kb",
+      "doc",
+      "download",
+      kb,
+      "dir/sub/a.md",
+      "../evil.txt",
+      "--dir",
+      folder,
+    ]);
+    expect(ran.exit, ran.err).toBe(0);
+    expect(await readFile(join(folder, "dir/sub/a.md"), "utf8")).toBe("grüße dir/sub/a.md");
+    expect(await readFile(join(folder, "evil.txt"), "utf8")).toBe("grüße ../evil.txt");
+  });
+
+  test("a file is streamed as one part, its name kept", async () => {
+    const folder = await temporaryFolder();
+    const path = join(folder, "nötes 日本.md");
+    await writeFile(path, "# hello");
+    const kb = await created("Files");
+    const ran = await server.cli([
+      "kb",
+      "doc",
+      "upload",
+      kb,
+      path,
+      "--process-rule",
+      '{"mode":"automatic"}',
+      "--jq",
+      ".document.name",
+    ]);
+    expect(ran).toMatchObject({ exit: 0, out: "nötes 日本.md\n" });
+  });
+});
+
+describe("profiles", () => {
+  test("a key comes from standard input, rests with 0600 and is masked everywhere", async () => {
+    const folder = await temporaryFolder();
+    const base = { KB_BASE_URL: "", KB_KEY: "", KB_PROFILE: "" };
+    const world = { folder, env: base };
+    const url = server.env["KB_BASE_URL"] ?? "";
+    const added = await server.cli(
+      ["kb", "profile", "add", "work.place", "--base-url", url, "--key-file", "-"],
+      { ...world, stdin: "dataset-sandbox\n" },
+    );
+    expect(added.exit, added.err).toBe(0);
+    await server.cli(["wf", "profile", "add", "work.place", "--app", "echo", "--key-file", "-"], {
+      ...world,
+      stdin: "app-echo\n",
+    });
+    expect((await server.cli(["kb", "list", "-o", "name"], world)).exit).toBe(0);
+    expect((await server.cli(["wf", "app", "info", "--jq", ".name"], world)).out).toBe("echo\n");
+    const shown = await server.cli(["kb", "profile", "show", "-o", "json"], world);
+    const explained = await server.cli(["kb", "config", "explain"], world);
+    for (const { out, err } of [added, shown, explained])
+      expect(out + err).not.toContain("dataset-sandbox");
+    expect(JSON.parse(shown.out)).toMatchObject({
+      name: "work.place",
+      default: true,
+      key: "dataset-****dbox in the profile file",
+      default_app: "echo",
+    });
+    const { diskFiles } = await import("../../src/host/node-files.ts");
+    expect((await diskFiles.stat(join(folder, "config", "profiles.json")))?.mode).toBe(0o600);
+    expect((await diskFiles.stat(join(folder, "config")))?.mode).toBe(0o700);
+  });
+
+  test("its output format is that of all commands, and of errors", async () => {
+    const folder = await temporaryFolder();
+    const world = { folder, env: { KB_BASE_URL: "", KB_KEY: "", KB_PROFILE: "" } };
+    const url = server.env["KB_BASE_URL"] ?? "";
+    const added = await server.cli(
+      `wf profile add t --app echo --base-url ${url} --format json --key-file -`.split(" "),
+      { ...world, stdin: "app-echo\n" },
+    );
+    expect(added.exit, added.err).toBe(0);
+    const wf = (line: string) => server.cli(["wf", "-p", "t", ...line.split(" ")], world);
+    const ran = await wf("run --input query=hello");
+    expect(JSON.parse(ran.out), ran.err).toMatchObject({ status: "succeeded" });
+    expect((await wf("run --input query=hello -o name")).out).toMatch(/^[\w-]{36}\n$/);
+    // What is text by its flag stays text; only a format on the line would contradict it.
+    expect((await wf("run --input query=hello --text")).out).toBe("hello\n");
+    expect((await wf("run --input query=hello --text --json")).exit).toBe(2);
+    const missing = await wf("show 00000000-0000-4000-8000-000000000000");
+    expect(JSON.parse(missing.err)).toMatchObject({ error: { code: "not-found", exit: 3 } });
+    expect((await wf("show 00000000-0000-4000-8000-000000000000 -o tsv")).err).toMatch(/^error: /);
+    expect((await wf("run --blocking --detach --help")).out).toContain("Usage");
+    expect((await wf("shwo")).err).toMatch(/^error: /);
+  });
+
+  test("a stored key is never sent to another base URL", async () => {
+    const folder = await temporaryFolder();
+    const world = { folder, env: { KB_BASE_URL: "", KB_KEY: "", KB_PROFILE: "" } };
+    await server.cli(
+      ["kb", "profile", "add", "a", "--base-url", "https://example.com", "--key-file", "-"],
+      { ...world, stdin: "dataset-x" },
+    );
+    const ran = await server.cli(
+      ["kb", "list", "--base-url", server.env["KB_BASE_URL"] ?? ""],
+      world,
+    );
+    expect(ran.exit).toBe(2);
+    expect(ran.err).toContain("belongs to https://example.com/v1");
+  });
+
+  test("a damaged profile file is named with its line, never quoted, and left as it is", async () => {
+    const folder = await temporaryFolder();
+    const { diskFiles } = await import("../../src/host/node-files.ts");
+    const path = join(folder, "config", "profiles.json");
+    await diskFiles.makeFolder(join(folder, "config"));
+    const text = '{\n  "profiles": {\n    "a": { "key": "dataset-secret" "x" }\n  }\n}\n';
+    await writeFile(path, text);
+    const ran = await server.cli(["kb", "list"], {
+      folder,
+      env: { KB_BASE_URL: "", KB_KEY: "", KB_PROFILE: "" },
+    });
+    expect(ran.exit).toBe(2);
+    expect(ran.err).toContain(`${path} is damaged: line 3 is not JSON`);
+    expect(ran.err).not.toContain("secret");
+    expect(await readFile(path, "utf8")).toBe(text);
+  });
+
+  test.each([
+    [
+      "kb list",
+      { KB_KEY: "app-echo" },
+      4,
+      "this command takes a knowledge key (dataset-…); KB_KEY holds an application key",
+    ],
+    [
+      "wf logs",
+      { KB_APP_KEY: "dataset-sandbox" },
+      4,
+      "this command takes an application key (app-…)",
+    ],
+    ["kb list", { KB_KEY: "dataset-wrong" }, 4, "Access token is invalid (401 unauthorized)"],
+    ["kb list", { KB_BASE_URL: "http://example.com/v1" }, 2, "would send the key unencrypted"],
+    ["kb list", { KB_BASE_URL: "ftp://example.com" }, 2, "has the scheme ftp:"],
+    ["kb list", { KB_KEY: "dataset-a b" }, 2, "holds blanks, line ends or characters no key has"],
+  ])("%s with %j is refused before anything is sent", async (line, env, exit, message) => {
+    const ran = await run(line, { env });
+    expect(ran.exit).toBe(exit);
+    expect(ran.err).toContain(message);
+  });
+
+  test("a field that the server misses is named as a flag, with what it may be", async () => {
+    expect((await run("kb create Unsaid")).exit).toBe(0);
+    const ran = await run("kb doc add Unsaid a.md --text hello");
+    expect(ran).toMatchObject({
+      exit: 5,
+      err: "error: could not add a document from text (a.md of Unsaid): indexing_technique is required. (400 invalid_param)\nhint: give --indexing-technique: high_quality, economy\n",
+    });
+  });
+
+  test("a format may be given where nothing is printed: it is that of errors, and no consent", async () => {
+    expect((await run("kb create Gone")).exit).toBe(0);
+    const asked = await run("kb delete Gone -o json");
+    expect(asked).toMatchObject({ exit: 2, out: "" });
+    expect(JSON.parse(asked.err)).toMatchObject({ error: { hint: "add --yes" } });
+    expect(await run("kb delete Gone --json --yes")).toMatchObject({ exit: 0, out: "", err: "" });
+  });
+
+  test("a sandbox that does not run is called that", async () => {
+    const ran = await cli(["kb", "-p", "sandbox", "list"], {});
+    expect(ran).toMatchObject({
+      exit: 2,
+      err: "error: no sandbox is running\nhint: start one: kb sandbox\n",
+    });
+  });
+
+  test("on a terminal an empty list is said, what --jq leaves is not", async () => {
+    const none = await run("kb list --keyword nobody-has-this", { tty: true });
+    expect(none.err).toBe("nothing found\n");
+    const length = await run("kb list --keyword nobody-has-this --jq length", { tty: true });
+    expect(length).toMatchObject({ exit: 0, out: "0\n", err: "" });
+  });
+
+  test("doctor says for every key what it is, and ends with 0 when all is well", async () => {
+    const ran = await run("kb doctor -o json");
+    expect(ran.exit, ran.err).toBe(0);
+    const findings = JSON.parse(ran.out) as { check: string; result: string; found: string }[];
+    expect(findings.find(({ check }) => check === "server")?.found).toBe("version 1.14.2");
+    expect(findings.find(({ check }) => check === "application key")?.found).toContain(
+      'opens "echo", mode workflow',
+    );
+  });
+
+  test("doctor asks a server that no key is known for, and tells when it is down", async () => {
+    const address = { KB_BASE_URL: server.env["KB_BASE_URL"] ?? "" };
+    const up = await cli(["kb", "doctor", "-o", "json"], { env: address });
+    expect(up.exit, up.err).toBe(0);
+    const checks = (JSON.parse(up.out) as { check: string; result: string }[]).map(
+      ({ check, result }) => `${check} ${result}`,
+    );
+    expect(checks).toEqual([
+      "program ok",
+      "profiles ok",
+      "base URL ok",
+      "reached ok",
+      "server ok",
+      "clock ok",
+      "knowledge key warning",
+      "application key warning",
+      "connections ok",
+    ]);
+    for (const env of [{}, { KB_KEY: "dataset-x" }]) {
+      const down = await cli(["kb", "doctor", "--retries", "0", "-o", "json"], {
+        env: { ...env, KB_BASE_URL: "http://127.0.0.1:9/v1" },
+      });
+      expect(down.exit).toBe(11);
+      expect(JSON.parse(down.out)).toMatchObject([
+        { check: "program", found: expect.stringMatching(/^kb \d/) as unknown },
+        { check: "profiles" },
+        { check: "base URL" },
+        { check: "reached", result: "problem" },
+      ]);
+    }
+    const unread = await run("kb doctor -o json", { env: { KB_BASE_URL: "ftp://127.0.0.1" } });
+    expect(unread.exit).toBe(2);
+    expect(JSON.parse(unread.out)).toMatchObject([{}, {}, { check: "settings" }]);
+  });
+
+  test("doctor names the next step for a wrong key and ends as other commands do", async () => {
+    const ran = await run("kb doctor -o json", { env: { KB_KEY: "dataset-wrong" } });
+    expect(ran.exit).toBe(4);
+    const findings = JSON.parse(ran.out) as {
+      check: string;
+      result: string;
+      next: string | null;
+    }[];
+    expect(findings.find(({ result }) => result === "problem")).toMatchObject({
+      check: "knowledge key",
+      next: expect.stringContaining("check the key") as unknown,
+    });
+  });
+});

@@ -1,0 +1,583 @@
+import { spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { readFile, readdir, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { beforeAll, expect, test } from "vitest";
+import { parseFault } from "../../src/sandbox/http/faults.ts";
+import type { SeenRequest } from "../../src/sandbox/http/server.ts";
+import { testSandbox } from "../lib/sandbox.ts";
+import { temporaryFolder } from "../lib/support.ts";
+import type { World } from "../lib/support.ts";
+import { root } from "../lib/paths.ts";
+
+const seen: SeenRequest[] = [];
+let onRequest = () => {};
+const { cli, env, sandbox } = await testSandbox({
+  log: (request) => {
+    seen.push(request);
+    onRequest();
+  },
+});
+let folder = "";
+beforeAll(async () => {
+  folder = await temporaryFolder();
+});
+
+const run = (argv: readonly string[], world: World = {}) => cli(argv, { folder, ...world });
+
+/** A file of rows in the folder of the tests. */
+async function file(name: string, text: string | Uint8Array): Promise<string> {
+  const path = join(folder, name);
+  await writeFile(path, text);
+  return path;
+}
+
+/** Makes tags and gives their ids by name. */
+async function tags(...names: string[]): Promise<Record<string, string>> {
+  const ids: Record<string, string> = {};
+  for (const name of names) {
+    const { out } = await run(["kb", "tag", "create", name, "-o", "name"]);
+    ids[name] = out.trim();
+  }
+  return ids;
+}
+
+const tagNames = async () =>
+  (await run(["kb", "tag", "list", "--jq", ".[].name"])).out.trim().split("\n");
+
+/** Requests sent while something was done. */
+async function sentBy(work: () => Promise<unknown>): Promise<string[]> {
+  const before = seen.length;
+  await work();
+  return seen
+    .slice(before)
+    .map(({ method, path, body }) => `${method} ${path} ${new TextDecoder().decode(body)}`.trim());
+}
+
+const results = (out: string) =>
+  out
+    .trim()
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line) as { row: number; status: string; id: string; error: string })
+    .sort((a, b) => a.row - b.row);
+
+/** A word that no other test uses. */
+const word = () => `w${randomBytes(4).toString("hex")}`;
+
+test("every row of a CSV file is one request, and the list of tags is read once", async () => {
+  const [a, b] = [word(), word()];
+  const ids = await tags(a, b);
+  const path = await file("two.csv", `tag,name\r\n${a},"${a}, new"\r\n${ids[b]},${b}!\r\n`);
+  let ran = { exit: -1, out: "", err: "" };
+  const sent = await sentBy(async () => {
+    ran = await run(["kb", "tag", "rename", "--each", path, "-o", "jsonl"]);
+  });
+  expect(ran).toMatchObject({ exit: 0, err: "2 of 2 rows done\n" });
+  expect(results(ran.out)).toEqual([
+    { row: 1, status: "ok", id: ids[a], error: null },
+    { row: 2, status: "ok", id: ids[b], error: null },
+  ]);
+  expect(sent[0]).toBe("GET /v1/datasets/tags");
+  expect(sent.slice(1).sort()).toEqual(
+    [
+      `PATCH /v1/datasets/tags {"tag_id":"${ids[a]}","name":"${a}, new"}`,
+      `PATCH /v1/datasets/tags {"tag_id":"${ids[b]}","name":"${b}!"}`,
+    ].sort(),
+  );
+  expect(await readdir(join(folder, "state"))).toEqual([]);
+});
+
+test.each([
+  ["the wire name", "tag_id,name", ","],
+  ["a byte order mark and the positional's word", "\uFEFFtag,name", ","],
+])("columns go by %s", async (_, header, comma) => {
+  const a = word();
+  await tags(a);
+  const path = await file("columns.csv", `${header}\n${a}${comma}${a}x\n`);
+  expect((await run(["kb", "tag", "rename", "--each", path])).exit).toBe(0);
+  expect(await tagNames()).toContain(`${a}x`);
+});
+
+test("so many requests at a time as are allowed warn of nothing", async () => {
+  const warnings: string[] = [];
+  const note = ({ name }: Error) => void warnings.push(name);
+  process.on("warning", note);
+  const path = await file("many.csv", `name\n${Array.from({ length: 50 }, word).join("\n")}\n`);
+  const ran = await run(["kb", "tag", "create", "--each", path, "--concurrency", "50"]);
+  expect(ran).toMatchObject({ exit: 0, err: "50 of 50 rows done\n" });
+  await new Promise((resolve) => setImmediate(resolve)); // warnings are told a turn later
+  process.off("warning", note);
+  expect(warnings).toEqual([]);
+});
+
+test("JSON Lines are known by their first character, null gives nothing", async () => {
+  const a = word();
+  const path = await file(
+    "bases.txt",
+    `{"name":"${a}","permission":null,"description":"one"}\n\n{"name":"${a}2"}\n`,
+  );
+  const sent = await sentBy(() =>
+    run(["kb", "create", "--each", path, "--indexing-technique", "economy"]),
+  );
+  expect(sent.sort()).toEqual([
+    `POST /v1/datasets {"name":"${a}","description":"one","indexing_technique":"economy"}`,
+    `POST /v1/datasets {"name":"${a}2","indexing_technique":"economy"}`,
+  ]);
+});
+
+test("standard input is read with -, and leaves no journal", async () => {
+  const a = word();
+  const ran = await run(["kb", "tag", "create", "--each", "-", "--json"], {
+    stdin: `name\n${a}\n`,
+  });
+  expect(ran.exit, ran.err).toBe(0);
+  expect(JSON.parse(ran.out)).toMatchObject([{ row: 1, status: "ok" }]);
+  expect(await tagNames()).toContain(a);
+});
+
+test("words of the line fill the positionals that no column fills", async () => {
+  const [a, b] = [word(), word()];
+  await tags(a, b);
+  await run(["kb", "create", `${a} base`, "--indexing-technique", "economy"]);
+  const bases = await file("bases.csv", `kb\n${a} base\n`);
+  expect((await run(["kb", "tag", "bind", "--each", bases, a, b])).exit).toBe(0);
+  const bound = await run(["kb", "tag", "bound", `${a} base`, "--jq", ".[].name"]);
+  expect(bound.out.trim().split("\n").sort()).toEqual([a, b].sort());
+});
+
+test("a list in a cell is JSON", async () => {
+  const [a, b] = [word(), word()];
+  await tags(a, b);
+  await run(["kb", "create", a, "--indexing-technique", "economy"]);
+  const path = await file("lists.csv", `kb,tag\n${a},"[""${a}"",""${b}""]"\n`);
+  expect((await run(["kb", "tag", "bind", "--each", path])).exit).toBe(0);
+  const bound = await run(["kb", "tag", "bound", a, "--jq", ".[].name"]);
+  expect(bound.out.trim().split("\n").sort()).toEqual([a, b].sort());
+});
+
+const uuid = "00000000-0000-4000-8000-000000000000";
+
+test.each<[string, string | Uint8Array, RegExp]>([
+  ["missing.csv", "tag\na\n", /missing\.csv line 1: there is no column name/],
+  ["unknown.csv", "tag,nmae\na,b\n", /line 1: there is no column "nmae"[^]*did you mean name\?/],
+  ["semicolons.csv", "tag;name\na;b\n", /separated by commas/],
+  ["twice.csv", "tag,name,name\na,b,c\n", /line 1: two columns are called name/],
+  [
+    "same.csv",
+    `tag,tag_id,name\n,${uuid},a\na,b,c\n`,
+    /same\.csv row 2, column tag_id: another column of this row gives <tag>/,
+  ],
+  [
+    "open.csv",
+    'tag,name\r\n"a\r\nb",c\r\n\r\nx,"b\r\nc,d\r\n',
+    /open\.csv line 5, column name: the quote/,
+  ],
+  ["inside.csv", 'tag,name\na,b\nx,b"c\n', /line 3, column name: a quote stands inside/],
+  ["after.csv", 'tag,name\n"a"b,c\n', /line 2, column tag: text stands after/],
+  ["short.csv", "tag,name\na,b\na\n", /line 3, column name: .*as many cells/],
+  [
+    "bytes.csv",
+    Uint8Array.from([...Buffer.from("tag,name\né,"), 0xff, 10]),
+    /line 2, column 3: .*UTF-8/,
+  ],
+  ["empty.csv", `tag,name\n${uuid},b\n${uuid},\n`, /empty\.csv row 2, column name: is empty/],
+  ["long.csv", `tag,name\n${uuid},${"x".repeat(51)}\n`, /row 1, column name .*51 characters/],
+  ["lines.jsonl", `{"tag":"${uuid}","name":"b"}\n{"tag":]\n`, /lines\.jsonl line 2: .*JSON/],
+  ["object.jsonl", `{"tag":"${uuid}","name":{"a":1}}\n`, /row 1, column name .*not a text/],
+  ["more.jsonl", `{"tag":"${uuid}","name":"b"}\n[1]\n`, /line 2: .*no JSON object/],
+])("%s is refused before anything is sent", async (name, text, message) => {
+  const path = await file(name, text);
+  const sent = await sentBy(async () => {
+    const ran = await run(["kb", "tag", "rename", "--each", path]);
+    expect(ran).toMatchObject({ exit: 2, out: "", err: expect.stringMatching(message) as string });
+  });
+  expect(sent).toEqual([]);
+});
+
+test.each<[readonly string[], RegExp]>([
+  [["--concurrency", "0"], /--concurrency "0" is not a whole number from 1 to 50/],
+  [["--concurrency", "51"], /--concurrency/],
+  [["word"], /"word" on the line fills nothing/],
+  [["--errors-to", "-"], /--errors-to/],
+])("a line with %j is refused", async (words, message) => {
+  const path = await file("good.csv", `tag,name\n${uuid},b\n`);
+  const ran = await run(["kb", "tag", "rename", "--each", path, ...words]);
+  expect(ran).toMatchObject({ exit: 2, out: "", err: expect.stringMatching(message) as string });
+});
+
+test("--each is no flag of reads and of tasks", async () => {
+  expect((await run(["kb", "tag", "list", "--each", "x.csv"])).exit).toBe(2);
+  expect((await run(["kb", "search", "--each", "x.csv"])).exit).toBe(2);
+});
+
+test("a file that is not there, and one without rows", async () => {
+  const gone = await run(["kb", "tag", "rename", "--each", join(folder, "gone.csv")]);
+  expect(gone).toMatchObject({ exit: 2, err: expect.stringContaining("no such file") as string });
+  const header = await file("header.csv", "tag,name\n");
+  expect((await run(["kb", "tag", "rename", "--each", header, "--json"])).out).toBe("[]\n");
+  const empty = await file("empty.jsonl", "");
+  expect((await run(["kb", "tag", "rename", "--each", empty])).exit).toBe(0);
+});
+
+test("names nobody has stop the command before the first row, all of them told", async () => {
+  const a = word();
+  await tags(a);
+  const path = await file("names.csv", `tag,name\n${a},x\nnobody,y\nnothing,z\n`);
+  const sent = await sentBy(async () => {
+    const ran = await run(["kb", "tag", "rename", "--each", path, "--json"]);
+    expect(ran).toMatchObject({ exit: 3, out: "" });
+    expect(JSON.parse(ran.err)).toMatchObject({
+      error: {
+        message: expect.stringMatching(
+          /names\.csv row 2, column tag: .*"nobody" \(and 1 row more\)/,
+        ) as string,
+        details: {
+          rows: [
+            { row: 2, column: "tag" },
+            { row: 3, column: "tag" },
+          ],
+        },
+      },
+    });
+  });
+  expect(sent).toEqual(["GET /v1/datasets/tags"]);
+});
+
+test("up to 20 names of a noun are looked up by keyword, more in the whole list", async () => {
+  const a = word();
+  const names = Array.from({ length: 21 }, (_, index) => `${a} ${index}`);
+  const bases = await file("made.csv", `name\n${names.join("\n")}\n`);
+  await run(["kb", "create", "--each", bases, "--indexing-technique", "economy"]);
+  const lists = (some: readonly string[]) =>
+    sentBy(async () => {
+      const path = await file("described.csv", `kb\n${some.join("\n")}\n${some[0]}\n`);
+      const ran = await run(["kb", "update", "--each", path, "--description", "d", "-n"]);
+      expect(ran.exit, ran.err).toBe(0);
+      expect(ran.out.match(/^PATCH /gm)).toHaveLength(some.length + 1);
+    });
+  expect(await lists(names.slice(0, 2))).toEqual([
+    expect.stringMatching(/keyword=w\w+\+0&/),
+    expect.stringMatching(/keyword=w\w+\+1&/),
+  ]);
+  expect(await lists(names)).toEqual([expect.not.stringContaining("keyword")]);
+});
+
+test("a dry run prints every request and sends none", async () => {
+  const [a, b] = [word(), word()];
+  const ids = await tags(a, b);
+  const path = await file("dry.csv", `tag,name\n${a},x\n${b},y\n`);
+  const ran = await run(["kb", "tag", "rename", "--each", path, "--dry-run"]);
+  expect(ran.exit).toBe(0);
+  expect(ran.out.match(/^\{.*/gm)).toEqual([
+    `{"tag_id":"${ids[a]}","name":"x"}`,
+    `{"tag_id":"${ids[b]}","name":"y"}`,
+  ]);
+  expect(await tagNames()).toEqual(expect.arrayContaining([a, b]));
+  const removed = await run(["kb", "tag", "delete", "--each", path.replace("dry", "ids"), "-n"]);
+  expect(removed.exit).toBe(2);
+});
+
+test("deletes ask once, with the number", async () => {
+  const [a, b] = [word(), word()];
+  await tags(a, b);
+  const path = await file("gone.jsonl", `{"tag":"${a}"}\n{"tag":"${b}"}\n`);
+  const asked = await run(["kb", "tag", "delete", "--each", path]);
+  expect(asked).toMatchObject({ exit: 2, out: "" });
+  expect(asked.err).toMatch(/kb tag delete for 2 rows\?[^]*--yes/);
+  const ran = await run(["kb", "tag", "delete", "--each", path, "--yes", "-o", "jsonl"]);
+  expect(results(ran.out).map(({ status }) => status)).toEqual(["ok", "ok"]);
+  expect(await tagNames()).not.toContain(a);
+  const again = await run(["kb", "tag", "delete", "--each", path, "-y", "--if-exists", "--json"]);
+  expect(again.exit).toBe(0);
+  expect(JSON.parse(again.out)).toMatchObject([{ status: "skipped" }, { status: "skipped" }]);
+});
+
+test("what is there already is no failure with --if-not-exists", async () => {
+  const a = word();
+  const ids = await tags(a);
+  const path = await file("there.csv", `name\n${a}\n`);
+  const ran = await run(["kb", "tag", "create", "--each", path, "--if-not-exists", "--json"]);
+  expect(JSON.parse(ran.out)).toEqual([{ row: 1, status: "skipped", id: ids[a], error: null }]);
+});
+
+test("failed rows are collected as they stood, and can be given again", async () => {
+  const [a, b] = [word(), word()];
+  await tags(a, b, `${a}1`);
+  const path = await file("some.csv", `name,tag\r\n"${a}1",${a}\r\n${b}1,${b}\r\n`);
+  const errors = join(folder, "errors.csv");
+  const ran = await run([
+    "kb",
+    "tag",
+    "rename",
+    "--each",
+    path,
+    "--errors-to",
+    errors,
+    "-o",
+    "csv",
+  ]);
+  expect(ran.exit).toBe(10);
+  expect(ran.out).toMatch(/^row,status,id,error\r\n/);
+  expect(ran.out).toMatch(/^1,failed,[\w-]{36},could not rename a tag: .*already exists/m);
+  expect(ran.err).toContain("1 of 2 rows done, 1 failed");
+  expect(await readFile(errors, "utf8")).toBe(`name,tag\r\n"${a}1",${a}\r\n`);
+
+  await run(["kb", "tag", "delete", `${a}1`, "--yes"]);
+  const left = join(folder, "left.csv");
+  const again = await run(["kb", "tag", "rename", "--each", errors, "--errors-to", left]);
+  expect(again.exit, again.err).toBe(0);
+  expect(await readFile(left, "utf8")).toBe("name,tag\r\n");
+});
+
+test("the same command again sends only what was not done", async () => {
+  const [a, b] = [word(), word()];
+  await tags(a, b, `${b}1`);
+  const path = await file("rest.csv", `tag,name\n${a},${a}1\n${b},${b}1\n`);
+  const argv = ["kb", "tag", "rename", "--each", path, "-o", "jsonl"];
+  expect((await run(argv)).exit).toBe(10);
+  await run(["kb", "tag", "delete", `${b}1`, "--yes"]);
+  const sent = await sentBy(async () => {
+    const again = await run(argv);
+    expect(again.exit, again.err).toBe(0);
+    expect(again.err).toMatch(/^going on: 1 of 2 rows were done before/);
+    expect(results(again.out).map(({ status }) => status)).toEqual(["skipped", "ok"]);
+  });
+  expect(sent).toEqual([expect.stringMatching(/^PATCH .*1"}$/)]);
+});
+
+test("--stop-on-error sends no further row", async () => {
+  const names = [word(), word(), word()];
+  await tags(...names, `${names[0]}1`);
+  const lines = names.map((name) => `${name},${name}1`).join("\n");
+  const path = await file("stop.csv", `tag,name\n${lines}\n`);
+  const flags = ["--stop-on-error", "--concurrency", "1", "-o", "jsonl"];
+  const ran = await run(["kb", "tag", "rename", "--each", path, ...flags]);
+  expect(ran.exit).toBe(10);
+  expect(results(ran.out)).toMatchObject([{ row: 1, status: "failed" }]);
+  expect(ran.err).toContain("2 not sent");
+});
+
+test("a refused key stops the run with its own exit code and leaves nothing", async () => {
+  const path = await file("key.csv", `tag,name\n${uuid},a\n${uuid},b\n${uuid},c\n`);
+  const own = await temporaryFolder();
+  const ran = await run(["kb", "tag", "rename", "--each", path, "--concurrency", "1"], {
+    folder: own,
+    env: { KB_KEY: "dataset-wrong" },
+  });
+  expect(ran.exit).toBe(4);
+  expect(ran.err).toContain("0 of 3 rows done, 1 failed, 2 not sent");
+  // The failure itself is kept; nothing is there to be continued.
+  expect(await readdir(join(own, "state"))).toEqual(["failures"]);
+});
+
+test("--read-only stops before the first row", async () => {
+  const path = await file("read.csv", `tag,name\n${uuid},a\n${uuid},b\n`);
+  const sent = await sentBy(async () => {
+    const ran = await run(["kb", "tag", "rename", "--each", path, "--read-only", "-o", "jsonl"]);
+    expect(ran).toMatchObject({ exit: 2, out: "" });
+  });
+  expect(sent).toEqual([]);
+});
+
+test("Ctrl-C ends with 130, and the same command goes on", async () => {
+  const names = Array.from({ length: 30 }, word);
+  await tags(...names);
+  const lines = names.map((name) => `${name},${name}1`);
+  const path = await file("cut.csv", `tag,name\n${lines.join("\n")}\n`);
+  const argv = ["kb", "tag", "rename", "--each", path, "-o", "jsonl"];
+  const interrupt = new AbortController();
+  let renames = 0;
+  onRequest = () => {
+    if (seen.at(-1)?.method === "PATCH" && ++renames === 5) interrupt.abort("SIGINT");
+  };
+  const ran = await run(argv, { signal: interrupt.signal });
+  onRequest = () => {};
+  expect(ran.exit).toBe(130);
+  expect(ran.err).toMatch(/not sent\n[^]*the same command again sends/);
+  const again = await run(argv);
+  expect(again.exit, again.err).toBe(0);
+  expect(results(again.out)).toHaveLength(30);
+  expect(await tagNames()).toEqual(expect.arrayContaining(names.map((name) => `${name}1`)));
+});
+
+test("no server ends the run with 11 instead of failing every row", async () => {
+  const path = await file("far.csv", `tag,name\n${`${uuid},a\n`.repeat(10)}`);
+  const ran = await run(["kb", "tag", "rename", "--each", path, "--concurrency", "1"], {
+    env: { KB_BASE_URL: "http://127.0.0.1:9/v1" },
+  });
+  expect(ran.exit).toBe(11);
+  expect(ran.err).toContain("0 of 10 rows done, 1 failed, 9 not sent");
+});
+
+test("the journal holds ids, and neither names nor the key", async () => {
+  const [a, b] = [word(), word()];
+  const ids = await tags(a, b, `${b}1`);
+  const path = await file("kept.csv", `tag,name\n${a},${a}1\n${b},${b}1\n`);
+  const own = await temporaryFolder();
+  await run(["kb", "tag", "rename", "--each", path, "--concurrency", "1"], { folder: own });
+  const [name] = await readdir(join(own, "state"));
+  const journal = await readFile(join(own, "state", name ?? ""), "utf8");
+  expect(name).toMatch(/^each-[0-9a-f]{32}\.jsonl$/);
+  expect(
+    journal
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as unknown),
+  ).toEqual([
+    { row: 1, values: { tag_id: ids[a] } },
+    { row: 2, values: { tag_id: ids[b] } },
+    { resolved: true },
+    { sent: 1 },
+    { sent: 2 },
+    { done: 1, id: ids[a] },
+    { failed: 2 },
+  ]);
+});
+
+test("where the state folder takes nothing, the run goes on without a journal", async () => {
+  const a = word();
+  await tags(a);
+  const path = await file("plain.csv", `tag,name\n${a},${a}1\n`);
+  const ran = await run(["kb", "tag", "rename", "--each", path], { folder: path });
+  expect(ran.exit).toBe(0);
+  expect(ran.err).toMatch(
+    /^this run cannot be continued if it is cut off: a part of the path is no folder/,
+  );
+});
+
+test("progress is a line every ten seconds where there is no terminal", async () => {
+  const names = Array.from({ length: 6 }, word);
+  const path = await file("slow.csv", `name\n${names.join("\n")}\n`);
+  // Every request takes four seconds.
+  const start = Date.parse("2026-05-01T00:00:00Z") - seen.length * 4000;
+  const world = { now: () => new Date(start + seen.length * 4000) };
+  const argv = ["kb", "tag", "create", "--each", path, "--concurrency", "1"];
+  const ran = await run(argv, world);
+  expect(ran.err).toMatch(/^1 of 6 rows, 0\.3\/s, 20 s left$/m);
+  expect((await run([...argv, "-q", "--if-not-exists"], world)).err).toBe("");
+});
+
+test("after a refusal for too many requests, one less is on its way at a time", async () => {
+  const refused: ServerResponse[] = [];
+  let [arrived, open, most, repeated] = [0, 0, 0, 0];
+  const server = createServer(async (request, response) => {
+    arrived++;
+    const pieces: Buffer[] = [];
+    for await (const piece of request) pieces.push(piece as Buffer); // no encoding was set
+    if (arrived <= 3) {
+      // The first three are refused together.
+      if (refused.push(response) < 3) return;
+      for (const each of refused) {
+        each.writeHead(429, { "content-type": "application/json" });
+        each.end('{"code":"too_many_requests","message":"Too many"}');
+      }
+      return;
+    }
+    open++;
+    if (repeated === 3) most = Math.max(most, open);
+    setTimeout(() => {
+      open--;
+      if (/"name":"first"/.test(Buffer.concat(pieces).toString())) repeated++;
+      response.writeHead(200, { "content-type": "application/json" });
+      response.end('{"id":"one"}');
+    }, 5);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo; // it listens on a port
+  const rows = Array.from({ length: 30 }, (_, index) => `${uuid},${index < 3 ? "first" : "later"}`);
+  const path = await file("busy.csv", `tag,name\n${rows.join("\n")}\n`);
+  const ran = await run(["kb", "tag", "rename", "--each", path], {
+    env: { KB_BASE_URL: `http://127.0.0.1:${port}/v1` },
+  });
+  server.close();
+  expect(ran.exit, ran.err).toBe(0);
+  expect(arrived).toBe(33);
+  expect(most).toBe(2);
+});
+
+const bin = join(root, "bin", "kb.js");
+
+/** Runs the built program until `enough`, which is asked at every line and every request; then kills it. */
+async function killed(argv: readonly string[], home: string, enough: (lines: number) => boolean) {
+  const child = spawn(process.execPath, [bin, ...argv, "-o", "jsonl"], {
+    env: { ...env, PATH: process.env["PATH"], HOME: home, KB_STATE_DIR: join(home, "state") },
+    stdio: ["ignore", "pipe", "ignore"],
+  });
+  const ended = once(child, "close");
+  let out = "";
+  const check = () => {
+    if (enough(out.split("\n").length - 1)) child.kill("SIGKILL");
+  };
+  onRequest = check;
+  child.stdout.on("data", (chunk: Buffer) => {
+    out += chunk.toString();
+    check();
+  });
+  expect(await ended).toEqual([null, "SIGKILL"]);
+  onRequest = () => {};
+  return results(out.slice(0, out.lastIndexOf("\n") + 1));
+}
+
+test("a killed run of renames goes on where it was and sends no finished row again", async () => {
+  const names = Array.from({ length: 60 }, word);
+  const ids = await tags(...names);
+  const lines = names.map((name) => `${name},${name} new`);
+  const path = await file("killed.csv", `tag,name\n${lines.join("\n")}\n`);
+  const argv = ["kb", "tag", "rename", "--each", path, "-o", "jsonl"];
+  const home = await temporaryFolder();
+  sandbox.setFaults([parseFault("PATCH /datasets/tags delay=250ms")]); // 5 ms of this clock
+  const told = await killed(argv.slice(1), home, (count) => count >= 17);
+  const sent = await sentBy(async () => {
+    const ran = await run(argv, { folder: home });
+    expect(ran.exit, ran.err).toBe(0);
+    const skipped = results(ran.out).filter(({ status }) => status === "skipped");
+    expect(skipped.map(({ row }) => row)).toEqual(
+      expect.arrayContaining(told.map(({ row }) => row)),
+    );
+  });
+  sandbox.setFaults([]);
+  expect(told.length).toBeGreaterThanOrEqual(17);
+  for (const { id } of told) expect(sent.filter((line) => line.includes(id))).toEqual([]);
+  const after = (await run(["kb", "tag", "list", "--json"])).out;
+  const byId = new Map(
+    (JSON.parse(after) as { id: string; name: string }[]).map(({ id, name }) => [id, name]),
+  );
+  expect(names.map((name) => byId.get(ids[name] ?? ""))).toEqual(
+    names.map((name) => `${name} new`),
+  );
+});
+
+test("a row that was on its way and may not be sent twice is reported as unknown", async () => {
+  const names = [word(), word(), word()];
+  const path = await file("made.csv", `name\n${names.join("\n")}\n`);
+  const argv = ["kb", "tag", "create", "--each", path, "--concurrency", "1", "-o", "jsonl"];
+  const home = await temporaryFolder();
+  sandbox.setFaults([parseFault("POST /datasets/tags delay=60s skip=1 times=1")]);
+  const before = seen.length;
+  const told = await killed(
+    argv.slice(1),
+    home,
+    (count) => count === 1 && seen.length === before + 2,
+  );
+  sandbox.setFaults([]);
+  expect(told).toMatchObject([{ row: 1, status: "ok" }]);
+  const sent = await sentBy(async () => {
+    const ran = await run(argv, { folder: home });
+    expect(ran).toMatchObject({
+      exit: 10,
+      err: expect.stringContaining("1 of 3 rows done, 1 skipped, 1 unknown") as string,
+    });
+    expect(results(ran.out)).toMatchObject([
+      { row: 1, status: "skipped", id: told[0]?.id },
+      { row: 2, status: "unknown" },
+      { row: 3, status: "ok" },
+    ]);
+  });
+  expect(sent).toEqual([`POST /v1/datasets/tags {"name":"${names[2]}"}`]);
+});

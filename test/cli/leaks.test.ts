@@ -1,0 +1,539 @@
+import { spawn } from "node:child_process";
+import { mkdir, readFile, readdir, writeFile } from "node:fs/promises";
+import { createServer, request as send } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { afterAll, expect, test } from "vitest";
+import { diskFiles } from "../../src/host/node-files.ts";
+import type { Child, RawHost } from "../../src/host/host.ts";
+import { memoryKeyring, silentBus } from "../lib/keyring.ts";
+import { filesBelow, leaks, markedKey, spellings } from "../lib/leak-marks.ts";
+import { recordedRun } from "../lib/played-run.ts";
+import { http, rawServer } from "../lib/raw-server.ts";
+import { testSandbox } from "../lib/sandbox.ts";
+import { cli, temporaryFolder } from "../lib/support.ts";
+import type { World } from "../lib/support.ts";
+import { root } from "../lib/paths.ts";
+
+// Keys never stand in what the programs print, write or start. Every key here is marked; each line
+// of the tables is run with keys from every source, and all that came of it is searched.
+
+test.each(Object.entries(spellings))("the search finds a key %s", (_, spell) => {
+  expect(leaks(`key=${spell(markedKey("dataset", "Spelled"))}&x`)).toContain("LeakSpelledQz7");
+});
+
+test("the search finds a key in a pattern that was made of it", () => {
+  expect(
+    leaks("/(?:d|%64)(?:L|%4c)(?:e|%65)(?:a|%61)(?:k|%6b)(?:P|x)(?:Q|x)(?:z|y)(?:7|x)/"),
+  ).toEqual(["LeakPQz7"]);
+});
+
+// A server that knows the marked keys: a sandbox behind it does the work.
+
+const sandbox = await testSandbox();
+
+/** Passes requests on with the sandbox's own keys, and tells the key in a header of each answer. */
+async function gateway(): Promise<string> {
+  const own = { dataset: "dataset-sandbox", app: "app-echo" };
+  const server = createServer((asked, answer) => {
+    const { authorization = "", host: _, ...rest } = asked.headers;
+    const kind = authorization.startsWith("Bearer dataset-") ? "dataset" : "app";
+    const passed = send(
+      `${new URL(sandbox.env["KB_BASE_URL"] ?? "").origin}${asked.url}`,
+      {
+        method: asked.method,
+        headers: { ...rest, authorization: `Bearer ${own[kind]}`, connection: "close" },
+      },
+      (its) => {
+        const key = authorization.replace("Bearer ", "");
+        answer.writeHead(its.statusCode ?? 500, {
+          ...its.headers,
+          "x-request-id": key,
+          "x-version": `1.14.2 ${key}`,
+        });
+        its.pipe(answer);
+      },
+    );
+    passed.on("error", () => answer.destroy());
+    asked.pipe(passed);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  afterAll(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const { port } = server.address() as AddressInfo; // a TCP server has no other kind
+  return `http://127.0.0.1:${port}/v1`;
+}
+
+const base = await gateway();
+
+/** Where the keys of a machine come from, and what puts them there. */
+interface Source {
+  readonly env?: Readonly<Record<string, string>>;
+  /** Lines that come first, with what stands on their standard input. */
+  readonly first?: readonly (readonly [line: string, key: string])[];
+  readonly world?: World;
+  /** Its key may stand in the profile file. */
+  readonly inFile?: true;
+}
+
+const add = (flags: string) => `profile add work --base-url ${base}${flags}`;
+const fromStdin = (name: string, flags = "") =>
+  [
+    [`kb ${add(` --key-file -${flags}`)}`, markedKey("dataset", name)],
+    [`wf ${add(` --app echo --key-file -${flags}`)}`, markedKey("app", name)],
+  ] as const;
+
+const sources: Readonly<Record<string, Source>> = {
+  environment: {
+    env: {
+      KB_BASE_URL: base,
+      KB_KEY: markedKey("dataset", "Environment"),
+      KB_APP_KEY: markedKey("app", "Environment"),
+    },
+  },
+  "lower environment": {
+    env: { DIFY_BASE_URL: base, DIFY_API_KEY: markedKey("dataset", "Dify") },
+  },
+  "profile file": { first: fromStdin("File", " --insecure-storage"), inFile: true },
+  keyring: { first: fromStdin("Keyring"), world: { keyring: memoryKeyring() } },
+  prompt: {
+    first: [[`kb ${add("")}`, ""]],
+    world: { tty: true, answers: [markedKey("dataset", "Prompt")], keyring: memoryKeyring() },
+  },
+  command: {
+    first: [
+      [`kb ${add(" --key-command kb-key")}`, ""],
+      [`wf ${add(" --app echo --key-command app-key")}`, ""],
+    ],
+  },
+};
+
+let machines = 0;
+
+/** A machine: its folder, command lines on it, and everything that came of them. */
+async function machine({ env, first = [], world, inFile }: Source) {
+  const number = String(++machines);
+  const folder = await temporaryFolder();
+  const place = join(folder, "files");
+  await mkdir(join(place, "docs"), { recursive: true });
+  const texts = {
+    "docs/a.md": "Thirty days of leave.\n",
+    "rows.csv": `name\none${number}\ntwo${number}\none${number}\n`,
+    "runs.csv": "query\nhello\n",
+    "questions.jsonl": '{"question":"How many days?","text":"Thirty days"}\n',
+    "handbook.yml": `knowledge_base: Leaves${number}\ndescription: What new colleagues ask\n`,
+  };
+  for (const [name, text] of Object.entries(texts)) await writeFile(join(place, name), text);
+  /** Text that was added to files which may be gone by the end. */
+  const written: string[] = [];
+  const started: string[] = [];
+  const spawn: RawHost["spawn"] = (command, args): Child => {
+    started.push(command, ...args);
+    const kinds: Readonly<Record<string, string>> = {
+      "kb-key": markedKey("dataset", "Command"),
+      "app-key": markedKey("app", "Command"),
+    };
+    return {
+      exit: Promise.resolve(0),
+      output: Promise.resolve(kinds[command] ?? ""),
+      kill: () => {},
+    };
+  };
+  const files: World["files"] = {
+    append: (path, text) => {
+      written.push(text);
+      return diskFiles.append(path, text);
+    },
+  };
+  const run = async (line: string, more: World = {}) => {
+    const words = line
+      .replaceAll("@", `${place}/`)
+      .replaceAll("#", number)
+      .split(" ")
+      .map((word) => word.replace("~", " "));
+    return cli(words, { folder, files, spawn, ...world, ...more, env: { ...env, ...more.env } });
+  };
+  for (const [line, key] of first) {
+    const ran = await run(line, { stdin: key });
+    expect(ran.exit, ran.err).toBe(0);
+    expect(leaks(ran.out + ran.err)).toEqual([]);
+  }
+  return {
+    run,
+    /** Where keys stand beside the places made for them: file or stream → keys. */
+    async found(): Promise<readonly (readonly [string, readonly string[]])[]> {
+      const texts = new Map(await filesBelow(folder));
+      if (inFile) texts.delete("config/profiles.json");
+      const all = [
+        ...texts,
+        ["appended", written.join("")],
+        ["started", started.join(" ")],
+      ] as const;
+      return all
+        .map(([name, text]) => [name, leaks(name + text)] as const)
+        .filter(([, keys]) => keys.length > 0);
+    },
+  };
+}
+
+/** Lines of every kind, with how they end; @ is the folder of their files, # a number, ~ a blank. */
+const kbLines: readonly (readonly [line: string, exit: number])[] = [
+  ["kb create Leaves# --indexing-technique economy -n", 0],
+  ["kb create Leaves# --indexing-technique economy --curl", 0],
+  ["kb create Leaves# --indexing-technique economy -vvv", 0],
+  ["kb create Leaves# --indexing-technique economy -o json", 5],
+  ["kb create Leaves# --indexing-technique economy --if-not-exists", 0],
+  ["kb list -vvv", 0],
+  ["kb list -o json", 0],
+  ["kb show nobody -o json -vvv", 3],
+  ["kb sync Leaves# @docs", 0],
+  ["kb doc list Leaves# -vv", 0],
+  ["kb tag create --each @rows.csv --errors-to @failed.csv -o json", 10],
+  ["kb tag create --each @rows.csv --stop-on-error", 10],
+  ["kb search Leaves# days -o json", 0],
+  ["kb export Leaves# @bundle --chunks", 0],
+  ["kb verify @bundle Leaves#", 0],
+  ["kb import @bundle --name Again#", 0],
+  ["kb pull Leaves# --output-file @pulled.yml", 0],
+  ["kb plan @handbook.yml -o json", 0],
+  ["kb eval Leaves# @questions.jsonl --junit @eval.xml -o json", 0],
+  ["kb lint @docs", 0],
+  ["kb api GET /datasets -f limit=1 -vvv", 0],
+  ["kb api GET /nowhere -o json", 6],
+  ["kb api POST /datasets -f name=Leaves# --dry-run", 0],
+  ["kb delete Leaves# --no-input", 2],
+  ["kb config explain", 0],
+  ["kb config explain -o json", 0],
+  ["kb profile list -o json", 0],
+  ["kb doctor -o json -vvv", 0],
+  ["kb help --json", 0],
+  ["kb help auth", 0],
+  ["kb completion bash", 0],
+  ["kb __complete -- kb show ", 0],
+  ["kb list --profile nobody", 2],
+  ["kb list --nonsense", 2],
+];
+const wfLines: typeof kbLines = [
+  ["wf app info -vvv", 0],
+  ["wf run --input query=hello -n", 0],
+  ["wf run --input query=hello --curl", 0],
+  ["wf run --input query=hello --record @run.jsonl -vvv", 0],
+  ["wf run --input query=hello -o jsonl", 0],
+  ["wf run --input query=hello --detach", 0],
+  ["wf run --each @runs.csv --errors-to @failed.csv -o json", 0],
+  ["wf run --input query=hello --expect run~failed --junit @report.xml", 14],
+  ["wf events 00000000-0000-4000-8000-000000000000 -o json", 3],
+  ["wf replay @run.jsonl", 0],
+  ["wf timeline @run.jsonl -o json", 0],
+  ["wf logs -o json -vv", 0],
+  ["wf logs export @logs.jsonl", 0],
+  ["wf stats -o json", 0],
+  ["wf config explain", 0],
+  ["wf sandbox --ephemeral -- true", 0],
+];
+
+test.each([
+  ["environment", kbLines],
+  ["environment", wfLines],
+  ["lower environment", kbLines],
+  ["profile file", kbLines],
+  ["profile file", wfLines],
+  ["keyring", kbLines],
+  ["keyring", wfLines],
+  ["prompt", kbLines],
+  ["command", kbLines],
+  ["command", wfLines],
+])("keys from the %s stand in nothing that lines leave behind", async (name, lines) => {
+  const { run, found } = await machine(sources[name] ?? {});
+  const seen: unknown[] = [];
+  for (const [line] of lines) {
+    const ran = await run(line);
+    seen.push([line, ran.exit, leaks(ran.out + ran.err)]);
+  }
+  expect(seen).toEqual(lines.map(([line, exit]) => [line, exit, []]));
+  expect(await found()).toEqual([]);
+});
+
+// A server that echoes the key it is sent wherever it can.
+
+const env = (server: { readonly baseUrl: string }) => ({
+  KB_BASE_URL: server.baseUrl,
+  KB_KEY: markedKey("dataset", "Echoed"),
+  KB_APP_KEY: markedKey("app", "Echoed"),
+});
+const keyIn = (request: string) =>
+  /^authorization: Bearer (.*)$/im.exec(request)?.[1]?.trim() ?? "";
+
+const json = (body: unknown) => JSON.stringify(body);
+/** Refusals that hold the key: status, body, headers. */
+const refusals: Readonly<
+  Record<string, (key: string) => readonly [number, string, Readonly<Record<string, string>>?]>
+> = {
+  "a message": (key) => [
+    401,
+    json({ code: "unauthorized", message: `${key} is wrong`, status: 401 }),
+  ],
+  "a code": (key) => [400, json({ code: key, message: "no", status: 400 })],
+  "a field": (key) => [400, json({ code: "invalid_param", message: key, params: key })],
+  "old fields": (key) => [400, json({ message: "no", errors: { [key]: key } })],
+  "a plain text": (key) => [500, `no ${key}`],
+  "an address": (key) => [302, "", { location: `http://127.0.0.1:9/?key=${key}` }],
+  headers: (key) => [404, "<html>", { "x-request-id": key, "x-version": key, "retry-after": key }],
+};
+
+test.each([
+  ...Object.keys(refusals).map((place) => [place, "as it is"] as const),
+  ...Object.keys(spellings).map((how) => ["a message", how] as const),
+])("a key echoed in %s, %s, is told and written by nobody", async (place, how) => {
+  const server = await rawServer([
+    (socket, request) => {
+      const key = spellings[how]?.(keyIn(request)) ?? "";
+      const [status, body, headers] = refusals[place]?.(key) ?? [500, ""];
+      socket.end(http(status, body, headers));
+    },
+  ]);
+  const { run, found } = await machine({ env: env(server) });
+  for (const line of [
+    "kb list --retries 1 -vvv",
+    "kb list --retries 0 -o json",
+    "kb tag create --each @rows.csv --errors-to @failed.csv --retries 0",
+    "kb doctor -o json",
+    "wf run --each @runs.csv --errors-to @failed.jsonl -o json",
+    "wf logs export @logs.jsonl --retries 0",
+  ]) {
+    const ran = await run(line);
+    expect(ran.exit, line).not.toBe(0);
+    expect(leaks(ran.out + ran.err), `${line}: ${ran.out}${ran.err}`).toEqual([]);
+  }
+  expect(server.requests.length).toBeGreaterThan(5);
+  expect(await found()).toEqual([]);
+});
+
+/** A run that fails and tells the key in its error, and in what its nodes say. */
+const echoing = (key: string) => {
+  const error = JSON.stringify(key).slice(1, -1);
+  return recordedRun("run that fails, streaming").map(({ event, raw }) => {
+    const text = raw.replaceAll("[Errno 111] Connection refused", error);
+    return { event, raw: text, data: JSON.parse(text) as Record<string, unknown> };
+  });
+};
+
+test.each(Object.entries(spellings))(
+  "a key in the events of a run, %s, is in no recording, report or message",
+  async (_, spell) => {
+    const events = echoing(spell(markedKey("app", "Echoed")));
+    const stream = events.map(({ raw }) => `data: ${raw}\n\n`).join("");
+    expect(leaks(stream)).not.toEqual([]);
+    const server = await rawServer([
+      (socket, request) =>
+        socket.end(
+          request.startsWith("POST")
+            ? http(200, stream, { "content-type": "text/event-stream" })
+            : http(
+                200,
+                json({
+                  user_input_form: [{ "text-input": { variable: "query", label: "query" } }],
+                  name: "echo",
+                  mode: "workflow",
+                  status: "failed",
+                }),
+              ),
+        ),
+    ]);
+    const { run, found } = await machine({ env: env(server) });
+    for (const [line, exit] of [
+      ["wf run --record @run.jsonl --junit @report.xml --expect run~succeeded -vvv", 14],
+      ["wf run --record @redacted.jsonl --redact -o json", 9],
+      ["wf run --each @runs.csv --errors-to @failed.csv -o json", 10],
+    ] as const) {
+      const ran = await run(line);
+      expect([ran.exit, leaks(ran.err)], ran.err).toEqual([exit, []]);
+      // Rows of results have the errors of the runs; all else on standard output is data.
+      if (line.includes("--each")) expect(leaks(ran.out)).toEqual([]);
+    }
+    expect(await found()).toEqual([]);
+  },
+);
+
+test("data that is asked for is data: it is printed as the server sends it, and told nowhere else", async () => {
+  const key = markedKey("dataset", "Echoed");
+  const list = json({
+    data: [{ id: "1", name: key }],
+    has_more: false,
+    limit: 20,
+    total: 1,
+    page: 1,
+  });
+  const server = await rawServer([(socket) => socket.end(http(200, list, { "x-echo": key }))]);
+  const { run, found } = await machine({ env: env(server) });
+  expect(JSON.parse((await run("kb list -o json")).out)).toEqual([{ id: "1", name: key }]);
+  expect((await run("kb api GET /datasets -i")).out).toContain(`x-echo: ${key}\n`);
+  expect(leaks((await run("kb list -o json -vvv")).err)).toEqual([]);
+  expect(await found()).toEqual([]);
+});
+
+test.each([
+  ["for people", "kb list -p work -vvv", /^error: a bug of ours: no \*\*\*\* here\n[^]*\n {4}at /],
+  [
+    "as JSON",
+    "kb list -p work -o json",
+    /^\{"error":\{"code":"bug","message":"a bug of ours: no \*\*\*\* here"/,
+  ],
+])("a crash that names a key tells it nobody, %s", async (_, line, told) => {
+  const { run, found } = await machine({ env: env({ baseUrl: "http://127.0.0.1:9/v1" }) });
+  const stat = () => Promise.reject(new Error(`no ${markedKey("app", "Echoed")} here`));
+  const ran = await run(line, { files: { stat } });
+  expect(ran.exit).toBe(1);
+  expect(ran.err).toMatch(told);
+  expect(leaks(ran.out + ran.err)).toEqual([]);
+  expect(await found()).toEqual([]);
+});
+
+/** A marked key, a key many times as long, a file of keys, one line of another file. */
+const noKeys: readonly (readonly [string, string, number])[] = [
+  [
+    "a key of 4,000 characters that a message holds in part",
+    markedKey("dataset", "Long") + "aB3-".repeat(993),
+    4,
+  ],
+  ["12,000 characters", markedKey("dataset", "Long") + "aB3-".repeat(3000), 2],
+  ["100,000 characters", markedKey("dataset", "Long").repeat(3000), 2],
+  ["a bundle of keys", `-----BEGIN-----\n${`${markedKey("dataset", "Pem")}\n`.repeat(150)}`, 2],
+  ["two lines", `${markedKey("dataset", "Env")}\nKB_BASE_URL=x`, 2],
+];
+
+test.each(noKeys)(
+  "%s in place of a key, from every source, is told nobody",
+  async (_, key, exit) => {
+    const server = await rawServer([
+      (socket, request) =>
+        socket.end(http(401, json({ code: "unauthorized", message: keyIn(request) }))),
+    ]);
+    const url = { KB_BASE_URL: server.baseUrl };
+    const { run, found } = await machine({ env: url, inFile: true });
+    const stored = await run("kb profile add long --insecure-storage --key-file -", { stdin: key });
+    expect([stored.exit, leaks(stored.out + stored.err)]).toEqual([exit === 4 ? 0 : exit, []]);
+    for (const [line, env] of [
+      ["kb list -vvv", { ...url, KB_KEY: key }],
+      ["kb list -o json", { ...url, DIFY_API_KEY: key }],
+      ["wf app info", { ...url, KB_APP_KEY: key.replace("dataset-", "app-") }],
+    ] as const) {
+      const ran = await run(line, { env });
+      expect([ran.exit, leaks(ran.out + ran.err)]).toEqual([exit, []]);
+      expect(ran.err.length).toBeLessThan(2000);
+    }
+    const shown = await run("kb config explain", { env: { ...url, KB_KEY: key } });
+    expect([shown.exit, leaks(shown.out + shown.err)]).toEqual([0, []]);
+    expect(server.requests.length).toBe(exit === 4 ? 3 : 0);
+    expect(await found()).toEqual([]);
+  },
+);
+
+const inProxy = markedKey("proxy", "Proxy");
+const written = encodeURIComponent(inProxy);
+
+test.each([
+  ["HTTPS_PROXY", `http://ann:${written}@127.0.0.1:9`],
+  ["http_proxy", `ann:${written}@127.0.0.1:9`],
+  ["ALL_PROXY", `http://${written}@127.0.0.1:9`],
+])("the password in %s, as it is written and as it is, is told nobody: %s", async (name, value) => {
+  const { run } = await machine({ env: { [name]: value } });
+  const stat = () => Promise.reject(new Error(`neither ${inProxy} nor ${value} here`));
+  const ran = await run("kb list -vvv", { files: { stat } });
+  expect(ran.err).toMatch(/^error: a bug of ours: neither \*{4} nor \S*\*{4}@127.0.0.1:9 here\n/);
+  expect(leaks(ran.out + ran.err)).toEqual([]);
+});
+
+const password = markedKey("proxy", "Url").replaceAll(/[^A-Za-z0-9]/g, "");
+
+test.each([
+  `https://ann:${password}@example.com/v1`,
+  `https://${password}@example.com/v1`,
+  `https://ann:${password}@exa mple.com/v1`,
+  `https://ann:${password}@example.com:99999/v1`,
+  `ftp://ann:${password}@example.com/v1`,
+  `https://example.com/v1?api_key=${password}`,
+  `https://example.com/v1#${password}`,
+  `ann:${password}@example.com/v1`,
+])("the base URL %s is refused and what it holds is told nobody", async (url) => {
+  const { run, found } = await machine({});
+  for (const ran of [
+    await run("kb list", { env: { KB_BASE_URL: url, KB_KEY: "dataset-abcdefgh" } }),
+    await run("kb config explain -vvv", { env: { KB_BASE_URL: url } }),
+    await cli(["kb", "profile", "add", "work", "--base-url", url, "-o", "json"]),
+  ]) {
+    expect(ran.exit).toBe(2);
+    expect(ran.err).toContain("the base URL");
+    expect(leaks(ran.out + ran.err), ran.err).toEqual([]);
+  }
+  expect(await found()).toEqual([]);
+});
+
+// Built programs, whose proxies and child processes are real.
+
+function built(line: string, folder: string, more: Readonly<Record<string, string>>) {
+  const [program = "", ...args] = line.split(" ");
+  const child = spawn(process.execPath, [join(root, "bin", `${program}.js`), ...args], {
+    cwd: folder,
+    env: { HOME: folder, PATH: process.env["PATH"], ...more },
+  });
+  return child;
+}
+
+test.each(["HTTP_PROXY", "https_proxy"])("the password in %s is told nobody", async (variable) => {
+  const secret = markedKey("proxy", "Proxy").replaceAll(/[%"\\/]/g, "!");
+  const folder = await temporaryFolder();
+  const proxy = await rawServer([
+    (socket, request) => socket.end(http(407, request, { "x-echo": request.slice(0, 40) })),
+  ]);
+  const address = proxy.baseUrl.replace("http://", `http://ann:${encodeURIComponent(secret)}@`);
+  const env = { [variable]: address.replace("/v1", ""), KB_KEY: "dataset-abcdefgh" };
+  const scheme = variable === "HTTP_PROXY" ? "http" : "https";
+  for (const [line, wrong] of [
+    ["kb list -vvv --retries 0", false],
+    ["kb doctor -o json", false],
+    ["kb list -vvv --retries 0", true],
+  ] as const) {
+    const more = wrong ? { ...env, [variable]: `${address}:x:y` } : env;
+    const child = built(line, folder, { ...more, KB_BASE_URL: `${scheme}://127.0.0.1:9/v1` });
+    const said = await allSaid(child);
+    expect(child.exitCode, said).toBeGreaterThan(0);
+    expect(leaks(said), said).toEqual([]);
+  }
+  expect(proxy.requests.length).toBeGreaterThan(1);
+  expect([...(await filesBelow(folder))].filter(([, text]) => leaks(text).length > 0)).toEqual([]);
+});
+
+async function allSaid(child: ReturnType<typeof built>): Promise<string> {
+  let text = "";
+  for (const stream of [child.stdout, child.stderr])
+    stream.on("data", (piece: Buffer) => (text += piece.toString("latin1")));
+  await new Promise((resolve) => child.on("close", resolve));
+  return text;
+}
+
+test.runIf(process.platform === "linux")(
+  "no process shows a key in its arguments or environment while a keyring is asked",
+  async () => {
+    const folder = await temporaryFolder();
+    const bus = await silentBus(folder);
+    const line = `kb profile add work --base-url ${base} --key-file -`;
+    const child = built(line, folder, { DBUS_SESSION_BUS_ADDRESS: bus.address });
+    child.stdin.end(markedKey("dataset", "Stdin"));
+    await bus.connected;
+    const shown: string[] = [];
+    for (const pid of (await readdir("/proc")).filter((name) => /^\d+$/.test(name)))
+      for (const part of ["cmdline", "environ", "comm"])
+        shown.push(await readFile(`/proc/${pid}/${part}`, "latin1").catch(() => "")); // it has ended
+    const asked = shown.filter((text) => text.includes("keyring-child"));
+    child.kill("SIGINT");
+    await allSaid(child);
+    expect(asked.length).toBeGreaterThan(0); // other tests may ask theirs meanwhile
+    expect(leaks(shown.join("\n"))).not.toContain("LeakStdinQz7");
+    expect([...(await filesBelow(folder))].filter(([, text]) => leaks(text).length > 0)).toEqual(
+      [],
+    );
+  },
+);

@@ -1,0 +1,309 @@
+import { describe, expect, test } from "vitest";
+import { newIdSet } from "../../src/api/id-set.ts";
+import { cursorServer } from "../lib/cursor-server.ts";
+import { canned, logServer, logsOf, seeded, start, uuid } from "../lib/log-server.ts";
+import { cli } from "../lib/support.ts";
+import { expectNewOnce, kindsOfIds } from "../lib/seen-ids.ts";
+import type { World } from "../lib/support.ts";
+
+describe("ids that were met", () => {
+  test.each(Object.entries(kindsOfIds))("that %s are each new once", (_, idOf) => {
+    expectNewOnce(100_000, idOf);
+  });
+
+  test("the id of zeros is one like any other", () => {
+    const seen = newIdSet();
+    const zeros = "00000000-0000-0000-0000-000000000000";
+    expect([seen.add(zeros), seen.add(zeros), seen.add(uuid(1)), seen.size]).toEqual([
+      true,
+      false,
+      true,
+      2,
+    ]);
+  });
+
+  test("texts that almost are UUIDs stay apart", () => {
+    const seen = newIdSet();
+    const texts = [
+      uuid(10),
+      `${uuid(10)} `,
+      uuid(10).replace("-", "0"),
+      "",
+      "\0",
+      "a\u1234b",
+      "ab",
+    ];
+    expect(texts.map((text) => seen.add(text))).toEqual(texts.map(() => true));
+    expect(texts.map((text) => seen.add(text))).toEqual(texts.map(() => false));
+  });
+});
+
+const idsIn = (out: string): string[] =>
+  out
+    .split("\n")
+    .filter(Boolean)
+    .map((line) => (JSON.parse(line) as { id: string }).id); // lines the server above made
+
+const all = ["wf", "logs", "--all", "-o", "jsonl"];
+
+describe("logs whose pages lose rows", () => {
+  const seeds = Array.from({ length: 50 }, (_, seed) => seed);
+
+  test.each(seeds)("are printed whole, each once (seed %i)", async (seed) => {
+    const random = seeded(seed + 1);
+    const counts = Array.from({ length: 20 }, () => Math.floor(random() * 40));
+    // Seconds of more than a page, which no narrower window can cut.
+    if (seed % 5 === 0) counts[10] = 130;
+    const logs = logsOf(...counts);
+    const { env } = await logServer(() => logs, seed, {
+      order: seed % 2 === 0 ? "changing" : "fixed",
+    });
+    const { exit, out, err } = await cli(all, { env });
+    expect([exit, err]).toEqual([0, ""]);
+    expect(idsIn(out).sort()).toEqual(logs.map(({ id }) => id));
+  });
+
+  test("come newest first, a few requests more than pages", async () => {
+    const logs = logsOf(30, 30, 130, 30, 30);
+    const { env, seen } = await logServer(() => logs, 3);
+    const { exit, out, err } = await cli([...all, "-v"], { env });
+    const seconds = idsIn(out).map((id) => logs.find((log) => log.id === id)?.created_at);
+    expect([exit, seconds.length, new Set(idsIn(out)).size]).toEqual([0, 250, 250]);
+    expect(seconds).toEqual(seconds.toSorted((a, b) => Number(b) - Number(a)));
+    expect(err).toContain("2026-11-21T10:00:02Z to 2026-11-21T10:00:02Z is read in parts\n");
+    expect(seen.length).toBeLessThan(15);
+  });
+
+  test("are asked for by first pages alone where no second fills one", async () => {
+    const logs = logsOf(...Array.from({ length: 50 }, () => 9));
+    const { env, seen } = await logServer(() => logs, 3);
+    const { exit, out } = await cli(all, { env });
+    expect([exit, idsIn(out).length]).toEqual([0, 450]);
+    // A page of 100 holds 11 whole seconds, 99 rows.
+    expect(seen.map(({ searchParams }) => searchParams.get("page"))).toEqual(
+      Array.from({ length: 5 }, () => "1"),
+    );
+    expect(seen.map(({ searchParams }) => searchParams.get("created_at__before"))).toEqual([
+      null,
+      "2026-11-21T10:00:38Z",
+      "2026-11-21T10:00:27Z",
+      "2026-11-21T10:00:16Z",
+      "2026-11-21T10:00:05Z",
+    ]);
+  });
+
+  test("that vanish or come while they are read are no reason to fail", async () => {
+    let logs = logsOf(...Array.from({ length: 40 }, () => 12));
+    let asked = 0;
+    const before = () => {
+      asked++;
+      if (asked === 2) logs = logs.filter(({ created_at }) => created_at > start + 3);
+      if (asked === 3)
+        logs = [...logs, { id: uuid(9999), created_at: start + 5, status: "succeeded" }];
+    };
+    const { env } = await logServer(() => logs, 17, { before });
+    const { exit, out } = await cli(all, { env });
+    expect([exit, new Set(idsIn(out)).size, idsIn(out).length]).toEqual([0, 433, 433]);
+  });
+
+  test("are not asked for for ever where the server ignores the bounds", async () => {
+    const rows = JSON.stringify(
+      logsOf(...Array.from({ length: 20 }, () => 5)).map((log) => ({ ...log, workflow_run: null })),
+    );
+    const { env } = await canned((_, response) => {
+      response.setHeader("content-type", "application/json");
+      response.end(`{"page":1,"limit":100,"total":300,"has_more":true,"data":${rows}}`);
+    });
+    const { exit, err } = await cli(all, { env });
+    expect([exit, err]).toEqual([1, expect.stringContaining("created_at__before")]);
+  });
+
+  test("keep within the filters that were given", async () => {
+    const logs = logsOf(...Array.from({ length: 30 }, () => 30));
+    const { env, seen } = await logServer(() => logs, 5);
+    const [after, before] = ["2026-11-21T10:00:04Z", "2026-11-21T10:00:20Z"];
+    const { exit, out } = await cli(
+      [...all, "--status", "failed", "--since", after, "--until", before],
+      { env },
+    );
+    expect(exit).toBe(0);
+    expect(idsIn(out).sort()).toEqual(
+      logs
+        .filter(
+          ({ created_at, status }) =>
+            status === "failed" && created_at >= start + 4 && created_at <= start + 20,
+        )
+        .map(({ id }) => id),
+    );
+    for (const { searchParams } of seen) {
+      expect(searchParams.get("status")).toBe("failed");
+      expect(String(searchParams.get("created_at__after")) >= after).toBe(true);
+      expect(String(searchParams.get("created_at__before")) <= before).toBe(true);
+    }
+  });
+
+  test("end where they ended when the first page was answered, by the server's clock", async () => {
+    const old = logsOf(...Array.from({ length: 10 }, () => 15));
+    let asked = 0;
+    const later = { id: uuid(9999), created_at: start + 3601, status: "succeeded" };
+    const { env, seen } = await logServer(() => (asked++ === 0 ? old : [later, ...old]), 7);
+    const { exit, out } = await cli(all, { env });
+    expect([exit, idsIn(out).length, idsIn(out).includes(later.id)]).toEqual([0, 150, false]);
+    expect(seen.map(({ searchParams }) => searchParams.get("created_at__before"))).toEqual([
+      null,
+      "2026-11-21T10:00:03Z",
+    ]);
+  });
+
+  test("that a wide query does not show are found in narrower windows", async () => {
+    const logs = logsOf(...Array.from({ length: 40 }, () => 9)).map((log, index) =>
+      [20, 21, 200, 340].includes(index) ? { ...log, shy: true as const } : log,
+    );
+    const { env, seen } = await logServer(() => logs, 19);
+    const { exit, out } = await cli(all, { env });
+    expect([exit, idsIn(out).sort()]).toEqual([0, logs.map(({ id }) => id)]);
+    const seconds = idsIn(out).map((id) => logs.find((log) => log.id === id)?.created_at);
+    expect(seconds).toEqual(seconds.toSorted((a, b) => Number(b) - Number(a)));
+    expect(seen.length).toBeLessThan(60);
+  });
+
+  test("that stay hidden are counted: what there is is printed, exit 10", async () => {
+    const logs = logsOf(5, 121, 5).map((log, index) =>
+      index >= 40 && index < 51 ? { ...log, hidden: true as const } : log,
+    );
+    const { env, seen } = await logServer(() => logs, 11);
+    const { exit, out, err } = await cli(all, { env });
+    expect(exit).toBe(10);
+    expect(idsIn(out).sort()).toEqual(logs.filter(({ hidden }) => !hidden).map(({ id }) => id));
+    const { error } = JSON.parse(err.trim().split("\n").at(-1) ?? "") as { error: unknown }; // an error as JSON
+    expect(error).toMatchObject({
+      code: "partial",
+      exit: 10,
+      message: "120 of 131 rows: the server did not show the others",
+      details: { shown: 120, total: 131 },
+    });
+    expect(seen.length).toBeLessThan(150);
+  });
+
+  test("are asked for once where one page holds them all", async () => {
+    const logs = logsOf(20, 30, 40);
+    const { env, seen } = await logServer(() => logs, 13);
+    const { exit, out } = await cli(all, { env });
+    expect([exit, idsIn(out).length, seen.length]).toEqual([0, 90, 1]);
+  });
+});
+
+/** Knowledge bases in pages; `fails` says which page cannot be had. */
+const baseServer = (rows: number, fails?: number) =>
+  canned((url, response) => {
+    const page = Number(url.searchParams.get("page"));
+    const limit = Number(url.searchParams.get("limit"));
+    response.setHeader("content-type", "application/json");
+    if (page === fails) {
+      response.statusCode = 503;
+      response.end('{"code":"unavailable","message":"not now","status":503}');
+      return;
+    }
+    const first = (page - 1) * limit;
+    const data = Array.from({ length: Math.max(0, Math.min(limit, rows - first)) }, (_, index) => ({
+      id: uuid(first + index),
+      name: `base ${first + index}`,
+    }));
+    response.end(
+      JSON.stringify({ data, has_more: data.length === limit, total: rows, page, limit }),
+    );
+  });
+
+const columns = ["--columns", "id,name"];
+/** Form, and its line for a row. */
+const forms: readonly (readonly [form: string, head: string, line: (number: number) => string])[] =
+  [
+    ["jsonl", "", (number) => `{"id":"${uuid(number)}","name":"base ${number}"}\n`],
+    ["csv", "id,name\r\n", (number) => `${uuid(number)},base ${number}\r\n`],
+    ["tsv", "id\tname\n", (number) => `${uuid(number)}\tbase ${number}\n`],
+    ["name", "", (number) => `${uuid(number)}\n`],
+  ];
+
+describe.each(forms)("a long list as %s", (form, head, line) => {
+  const lines = (count: number) =>
+    head + Array.from({ length: count }, (_, number) => line(number)).join("");
+  const argv = ["kb", "list", "--all", "-o", form, ...(form === "name" ? [] : columns)];
+
+  test("is printed page by page", async () => {
+    const { env, seen } = await baseServer(350);
+    let asked: number | undefined;
+    const onOutput: World["onOutput"] = () => (asked ??= seen.length);
+    const { exit, out } = await cli(argv, { env, onOutput });
+    expect([exit, asked, seen.length]).toEqual([0, 1, 4]);
+    expect(out).toBe(lines(350));
+  });
+
+  test("ends with a whole line when it is interrupted", async () => {
+    const { env } = await baseServer(1000);
+    const stop = new AbortController();
+    let out = "";
+    const onOutput = (text: string) => {
+      out += text;
+      if (out.includes("000000000250")) stop.abort("SIGINT");
+    };
+    const ran = await cli(argv, { env, onOutput, signal: stop.signal });
+    expect(ran.exit).toBe(130);
+    expect(ran.out).toBe(lines(300));
+  });
+
+  test("keeps what was printed when a page cannot be had", async () => {
+    const { env, seen } = await baseServer(1000, 4);
+    const { exit, out } = await cli([...argv, "--retries", "2"], { env });
+    expect(exit).toBe(1);
+    expect(out).toBe(lines(300));
+    expect(seen.map(({ searchParams }) => searchParams.get("page")).join(" ")).toBe("1 2 3 4 4 4");
+  });
+});
+
+test.each(["grid", "wide"])("a long list as %s is printed page by page", async (form) => {
+  const { env, seen } = await baseServer(350, 3);
+  let asked: number | undefined;
+  const onOutput: World["onOutput"] = () => (asked ??= seen.length);
+  const { exit, out } = await cli(["kb", "list", "--all", "-o", form, "--retries", "0"], {
+    env,
+    onOutput,
+  });
+  expect([exit, asked]).toEqual([1, 1]);
+  expect(out.split("\n").length).toBe(1 + 200 + 1); // head, rows, the end of the last line
+});
+
+describe("lists that go on after a row, compared by whole seconds", () => {
+  const random = seeded(11);
+  const several = Array.from({ length: 60 }, () => 1 + Math.floor(random() * 9));
+  const conversation = uuid(1);
+  const lines: readonly (readonly string[])[] = [
+    ["conversation", "messages", conversation, "--all", "-o", "jsonl"],
+    ["conversation", "list", "--all", "-o", "jsonl"],
+    ["conversation", "list", "--sort-by", "-created_at", "--all", "-o", "jsonl"],
+    ["conversation", "list", "--sort-by", "created_at", "--all", "-o", "jsonl"],
+    ["conversation", "variables", conversation, "--all", "-o", "jsonl"],
+    ["api", "GET", `/messages?user=u&conversation_id=${conversation}`, "--all", "-o", "jsonl"],
+    ["api", "GET", "/conversations?user=u&sort_by=-created_at", "--all", "-o", "jsonl"],
+  ];
+  // The last two rows share the second of the hundredth, and has_more denies them.
+  const hidden = [...Array.from({ length: 97 }, () => 1), 5].toReversed();
+
+  test.each(lines.flatMap((line) => [several, hidden].map((counts) => ({ line, counts }))))(
+    "are read whole: $line",
+    async ({ line, counts }) => {
+      const { env } = await cursorServer(counts);
+      const ran = await cli(["wf", ...line], { env });
+      const total = counts.reduce((sum, count) => sum + count, 0);
+      expect([ran.exit, ran.err]).toEqual([0, ""]);
+      expect(idsIn(ran.out).length).toBe(total);
+      expect(new Set(idsIn(ran.out)).size).toBe(total);
+    },
+  );
+
+  test.each(lines)("say so where one second holds more than a page: wf %s %s", async (...line) => {
+    const { env } = await cursorServer([3, 120, 3]);
+    const ran = await cli(["wf", ...line], { env });
+    expect([ran.exit, idsIn(ran.out).length]).toEqual([10, 106]);
+    expect(ran.err).toContain("failed to read the whole list: 106 rows were found");
+  });
+});

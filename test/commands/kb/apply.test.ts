@@ -1,0 +1,229 @@
+import { readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { write } from "../../lib/directory.ts";
+import { testSandbox } from "../../lib/sandbox.ts";
+import { temporaryFolder } from "../../lib/support.ts";
+
+const server = await testSandbox({ speed: 200 });
+const home = await temporaryFolder();
+let number = 0;
+
+const kb = (...argv: readonly string[]) => server.cli(["kb", ...argv], { folder: home });
+
+/** A file with these lines, and its path. */
+async function file(...lines: readonly string[]): Promise<string> {
+  const path = join(home, `${++number}.yml`);
+  await writeFile(path, `${lines.join("\n")}\n`);
+  return path;
+}
+
+const writes = () => server.seen.filter(({ method }) => method !== "GET").length;
+
+describe("a knowledge base made from a file", () => {
+  const whole = () =>
+    file(
+      "knowledge_base: Handbook",
+      "description: What new colleagues ask",
+      "permission: all_team_members",
+      "indexing_technique: economy",
+      "retrieval_model:",
+      "  top_k: 5",
+      "tags: [published, people]",
+      "metadata:",
+      "  team: string",
+      "  reviewed: time",
+      "built_in_fields: true",
+    );
+
+  test("is planned in words, made, and then nothing is left to do", async () => {
+    const path = await whole();
+    const before = writes();
+    const plan = await kb("plan", path, "--exit-code");
+    expect(plan.exit).toBe(14);
+    const rows = [
+      "create\tknowledge base\tHandbook\t\t\t",
+      "create\tsetting\tdescription\t\tWhat new colleagues ask\t",
+      "create\tsetting\tpermission\t\tall_team_members\t",
+      "create\tsetting\tindexing_technique\t\teconomy\t",
+      "create\tsetting\tretrieval_model.top_k\t\t5\t",
+      "bind\ttag\tpublished\t\t\t",
+      "bind\ttag\tpeople\t\t\t",
+      "create\tfield\tteam\t\tstring\t",
+      "create\tfield\treviewed\t\ttime\t",
+      "switch\tbuilt-in fields\ton\tfalse\ttrue\t",
+    ];
+    expect(plan.out).toBe(`${rows.join("\n")}\n`);
+    expect((await kb("apply", path, "--dry-run")).out).toBe(plan.out);
+    const grid = (await kb("plan", path, "-o", "grid", "--color", "always")).out.split("\n");
+    expect(grid[7]).toContain("\u001b[32mbind\u001b[39m");
+    expect(grid[10]).toContain("\u001b[33mswitch\u001b[39m");
+    expect(grid[10]).toContain("\u001b[31mfalse\u001b[39m");
+    expect(grid[10]).toContain("\u001b[32mtrue\u001b[39m");
+    expect(writes()).toBe(before);
+
+    const applied = await kb("apply", path);
+    expect(applied.exit, applied.err).toBe(0);
+    expect(applied.out).toBe(plan.out);
+    const shown = JSON.parse((await kb("show", "Handbook", "-o", "json")).out) as object;
+    expect(shown).toMatchObject({
+      description: "What new colleagues ask",
+      permission: "all_team_members",
+      indexing_technique: "economy",
+      retrieval_model_dict: { top_k: 5 },
+      built_in_field_enabled: true,
+    });
+
+    const again = await kb("apply", path);
+    expect(again).toMatchObject({ exit: 0, out: "" });
+    expect((await kb("plan", path, "--exit-code")).exit).toBe(0);
+  });
+
+  test("is pulled as the file that describes it", async () => {
+    const path = join(home, "pulled.yml");
+    await kb("pull", "Handbook", "--output-file", path);
+    const text = await readFile(path, "utf8");
+    expect(text).toMatch(/^knowledge_base: Handbook\ndescription: What new colleagues ask\n/);
+    expect(text).toContain("tags:\n  - people\n  - published\n");
+    expect(text).toContain("metadata:\n  reviewed: time\n  team: string\n");
+    expect((await kb("plan", path, "--exit-code")).exit).toBe(0);
+  });
+
+  test("changes in what the file says, and in nothing else", async () => {
+    const path = await file(
+      "knowledge_base: Handbook",
+      "description: Rules",
+      "tags: [people]",
+      "metadata: { year: number }",
+    );
+    const applied = await kb("apply", path);
+    expect(applied.out).toBe(
+      [
+        "change\tsetting\tdescription\tWhat new colleagues ask\tRules\t",
+        "unbind\ttag\tpublished\t\t\t",
+        "create\tfield\tyear\t\tnumber\t",
+        "",
+      ].join("\n"),
+    );
+    expect((await kb("tag", "bound", "Handbook", "--jq", ".[].name")).out).toBe("people\n");
+    const fields = await kb(
+      "metadata",
+      "list",
+      "Handbook",
+      "--jq",
+      '[.[].name] | sort | join(" ")',
+    );
+    expect(fields.out).toBe("reviewed team year\n");
+  });
+
+  test("holds the documents of a directory beside the file", async () => {
+    await write(join(home, "pages"), { "a.md": "a", "b/c.md": "c", "d.zip": "d" });
+    const path = await file("knowledge_base: Handbook", "documents:", "  directory: pages");
+    const plan = await kb("plan", path, "--exit-code");
+    expect(plan.exit).toBe(14);
+    expect(plan.out).toBe(
+      "create\tdocument\ta.md\t\t\t1 characters to embed\ncreate\tdocument\tb/c.md\t\t\t1 characters to embed\n",
+    );
+    const applied = await kb("apply", path);
+    expect(applied.exit, applied.err).toBe(0);
+    const names = await kb("doc", "list", "Handbook", "--jq", '[.[].name] | sort | join(" ")');
+    expect(names.out).toBe("a.md b/c.md\n");
+    expect(await kb("apply", path)).toMatchObject({ exit: 0, out: "" });
+    expect((await kb("plan", path, "--exit-code")).exit).toBe(0);
+  });
+
+  test("is the same with a tag named twice and settings in another order", async () => {
+    const path = await file(
+      "knowledge_base: Handbook",
+      "tags: [people, people]",
+      "retrieval_model:",
+      "  reranking_model: { reranking_model_name: '', reranking_provider_name: '' }",
+    );
+    const applied = await kb("apply", path);
+    expect(applied.exit, applied.err).toBe(0);
+    expect(await kb("plan", path, "--exit-code")).toMatchObject({ exit: 0, out: "" });
+  });
+
+  test("asks before it deletes more than the file allows", async () => {
+    const pages = join(home, "pruned");
+    await write(pages, { "a.md": "a", "b.md": "b", "c.md": "c" });
+    const lines = ["knowledge_base: Pruned", "indexing_technique: economy", "documents:"];
+    const pruning = [...lines, "  directory: pruned", "  prune: true"];
+    const path = await file(...pruning);
+    expect((await kb("apply", path)).exit).toBe(0);
+    const left = async () => (await kb("doc", "list", "Pruned", "--jq", "map(.name)|sort")).out;
+
+    await rm(join(pages, "a.md"));
+    const refused = await kb("apply", path);
+    expect(refused.exit).toBe(2);
+    expect(refused.err).toContain("Delete 1 of 3 documents");
+    expect(refused.err).toContain("hint: add --yes");
+    expect((await kb("apply", await file(...pruning, "  max_delete: 1"))).exit).toBe(0);
+    expect(JSON.parse(await left())).toEqual(["b.md", "c.md"]);
+
+    await rm(join(pages, "b.md"));
+    expect((await kb("apply", path, "--yes")).exit).toBe(0);
+    expect(JSON.parse(await left())).toEqual(["c.md"]);
+  });
+
+  test.each(["plan", "apply"])("%s: documents need to be told how to index", async (verb) => {
+    await write(join(home, "pages"), { "a.md": "a" });
+    const before = writes();
+    const path = await file("knowledge_base: Bare", "documents:", "  directory: pages");
+    const ran = await kb(verb, path);
+    expect(ran.exit).toBe(2);
+    expect(ran.err).toContain("indexing_technique: high_quality or economy");
+    expect(writes()).toBe(before);
+  });
+
+  test("keeps the type of a field, and says how to change it", async () => {
+    const path = await file("knowledge_base: Handbook", "metadata: { team: number }");
+    const before = writes();
+    for (const command of ["plan", "apply"]) {
+      const ran = await kb(command, path);
+      expect(ran.exit).toBe(5);
+      expect(ran.err).toContain("no server changes the type of a field");
+    }
+    expect(writes()).toBe(before);
+  });
+});
+
+describe("a file that is wrong is refused with its line", () => {
+  test.each<[string, readonly string[], string]>([
+    [
+      "an unknown field",
+      ["knowledge_base: A", "descripton: x"],
+      'line 2: there is no field "descripton"',
+    ],
+    [
+      "a wrong word",
+      ["knowledge_base: A", "", "permission: everybody"],
+      "line 3: permission is not one of only_me, all_team_members, partial_members",
+    ],
+    [
+      "a wrong type",
+      ["knowledge_base: A", "metadata:", "  team: text"],
+      "line 2: metadata says of team what is not one of string, number, time",
+    ],
+    [
+      "an unknown search setting",
+      ["knowledge_base: A", "retrieval_model:", "  topk: 3"],
+      "line 2: retrieval_model has no field topk",
+    ],
+    [
+      "an unknown field of the documents",
+      ["knowledge_base: A", "documents:", "  directory: a", "  prefx: b"],
+      "line 2: documents has no field prefx",
+    ],
+    ["no name", ["description: x"], "line 1: knowledge_base is missing"],
+    ["no mapping", ["- a"], "line 1: this is no mapping"],
+    ["no YAML", ["knowledge_base: A", "tags: [a"], "line 3: "],
+    ["an empty name", ["knowledge_base: ''"], "line 1: knowledge_base is no name"],
+  ])("%s", async (_, lines, message) => {
+    const before = server.seen.length;
+    const ran = await kb("apply", await file(...lines));
+    expect(ran.exit).toBe(2);
+    expect(ran.err).toContain(message);
+    expect(server.seen.length).toBe(before);
+  });
+});

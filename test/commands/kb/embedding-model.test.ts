@@ -1,0 +1,203 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { received } from "../../../src/sandbox/http/received.ts";
+import { cli, temporaryFolder } from "../../lib/support.ts";
+
+const id = "0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e";
+const provider = "langgenius/stub/stub";
+const dimensions: Readonly<Record<string, number>> = { "stub-embed": 256, "stub-embed-64": 64 };
+
+/** The knowledge base as a server with models keeps it (recordings: model-change, switch-model). */
+let base = {
+  indexing_technique: "high_quality" as string,
+  embedding_model: "stub-embed" as string | null,
+  embedding_model_provider: provider as string | null,
+};
+/** The model that its index was made with; null where there is none. */
+let indexedWith: string | null = "stub-embed";
+/** What becomes of a document that is indexed again; and looks until a worker begins. */
+let failing = false;
+let lag = 0;
+let models: readonly string[] = Object.keys(dimensions);
+let sent: readonly (readonly [line: string, body: unknown])[] = [];
+let baseUrl = "";
+
+const document = () => ({
+  id: "0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8f",
+  name: "leave.md",
+  indexing_status: failing && indexedWith === null ? "error" : "completed",
+  error: failing && indexedWith === null ? "the model says no" : null,
+  enabled: true,
+  archived: false,
+  word_count: 7,
+  created_at: 1,
+  position: 1,
+  doc_metadata: null,
+  data_source_info: { upload_file_id: "f1" },
+  data_source_detail_dict: { upload_file: { id: "f1", size: 7, extension: "txt" } },
+});
+
+const shown = () => ({
+  ...base,
+  id,
+  name: "Handbook",
+  description: "",
+  permission: "only_me",
+  tags: [],
+  doc_form: "text_model",
+  document_count: 1,
+  retrieval_model_dict: {
+    search_method: "semantic_search",
+    reranking_enable: false,
+    top_k: 2,
+    score_threshold_enabled: false,
+  },
+});
+
+/** Changes settings as the server does: without a technique a model is stored, and no more. */
+function patch(body: Record<string, unknown>): readonly [number, unknown] {
+  const { indexing_technique: technique, embedding_model: model } = body;
+  if (technique === "high_quality" && base.indexing_technique === "economy" && !model)
+    return [500, { code: "unknown", message: "Internal Server Error", status: 500 }];
+  const changed = model !== undefined && model !== base.embedding_model;
+  base = { ...base, ...body } as typeof base;
+  if (technique === "high_quality" && changed) indexedWith = failing ? null : String(model);
+  return [200, shown()];
+}
+
+function search(): readonly [number, unknown] {
+  if (lag-- > 0 || dimensions[indexedWith ?? ""] !== dimensions[base.embedding_model ?? ""]) {
+    const message = "different vector dimensions 64 and 256";
+    return [400, { code: "invalid_param", message, status: 400 }];
+  }
+  return [200, { query: { content: "x" }, records: [] }];
+}
+
+function answer(line: string, body: unknown): readonly [number, unknown] {
+  const page = (...data: unknown[]) => ({
+    data,
+    has_more: false,
+    limit: 100,
+    page: 1,
+    total: data.length,
+  });
+  if (line.startsWith("GET /v1/workspaces/current/models"))
+    return [200, { data: [{ provider, models: models.map((model) => ({ model })) }] }];
+  if (line.startsWith("GET /v1/datasets?")) return [200, page(shown())];
+  if (/documents(\?|$)/.test(line)) return [200, page(document())];
+  if (line.endsWith("/metadata")) return [200, { doc_metadata: [], built_in_field_enabled: false }];
+  if (line.endsWith("/retrieve")) return search();
+  if (line.startsWith("PATCH")) return patch(body as Record<string, unknown>);
+  return [200, shown()];
+}
+
+beforeAll(async () => {
+  const server = createServer((request, response) => {
+    void received(request).then(({ method, path, body }) => {
+      const text = new TextDecoder().decode(body);
+      const json: unknown = text === "" ? undefined : JSON.parse(text);
+      const line = `${method} ${path}`;
+      sent = [...sent, [line, json]];
+      const [status, said] = answer(line, json);
+      response.writeHead(status, { "content-type": "application/json", "x-version": "1.14.2" });
+      response.end(JSON.stringify(said));
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  afterAll(() => void server.close());
+  baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`; // a TCP server has no other kind
+});
+
+beforeEach(() => {
+  base = {
+    indexing_technique: "high_quality",
+    embedding_model: "stub-embed",
+    embedding_model_provider: provider,
+  };
+  [indexedWith, failing, lag, models, sent] = ["stub-embed", false, 0, Object.keys(dimensions), []];
+});
+
+const folder = await temporaryFolder();
+
+/** Plans or applies a file with these lines. */
+async function withFile(command: "plan" | "apply", ...lines: readonly string[]) {
+  const path = join(folder, "kb.yml");
+  await writeFile(path, `${["knowledge_base: Handbook", ...lines].join("\n")}\n`);
+  const env = { KB_BASE_URL: baseUrl, KB_KEY: "dataset-sandbox" };
+  return cli(["kb", command, path], { env, folder });
+}
+const writes = () => sent.filter(([line]) => !/^GET|retrieve$/.test(line));
+
+describe("another embedding model in a file", () => {
+  test.each([`${provider}/stub-embed-64`, "stub/stub-embed-64", "stub-embed-64"])(
+    "%s is sent whole and with the technique, waited for and proved by a search",
+    async (written) => {
+      lag = 2;
+      const ran = await withFile("apply", `embedding_model: ${written}`);
+      expect(ran.exit, ran.err).toBe(0);
+      expect(writes().map(([, body]) => body)).toEqual([
+        {
+          indexing_technique: "high_quality",
+          embedding_model: "stub-embed-64",
+          embedding_model_provider: provider,
+        },
+      ]);
+      expect(sent.filter(([line]) => line.endsWith("/retrieve"))).toHaveLength(3);
+      expect(ran.out).toContain(
+        `embedding_model\t${provider}/stub-embed\t${provider}/stub-embed-64`,
+      );
+      expect((await withFile("plan", `embedding_model: ${written}`)).out).toBe("");
+    },
+  );
+
+  test("that fails for the documents, or leaves searches that fail, ends with 9", async () => {
+    failing = true;
+    const ran = await withFile("apply", "embedding_model: stub-embed-64");
+    expect(ran.exit).toBe(9);
+    expect(ran.err).toContain("1 of 1 documents failed; leave.md: the model says no");
+    expect(ran.err).toContain("something was changed");
+    [failing, lag] = [false, 1000];
+    indexedWith = base.embedding_model = "stub-embed";
+    const broken = await withFile("apply", "embedding_model: stub-embed-64");
+    expect(broken.exit).toBe(9);
+    expect(broken.err).toContain("searches fail: could not search");
+  });
+
+  test.each([
+    [
+      "embedding_model: nope",
+      3,
+      'embedding model "nope" not found',
+      "active models: langgenius/stub/stub/stub-embed, ",
+    ],
+    [
+      "indexing_technique: economy\nembedding_model: stub-embed-64",
+      2,
+      "economy indexing takes no",
+      "high_quality",
+    ],
+  ])("%s is refused by plan and apply before anything is sent", async (lines, exit, why, hint) => {
+    for (const command of ["plan", "apply"] as const) {
+      const ran = await withFile(command, lines);
+      expect(ran.exit).toBe(exit);
+      expect(ran.err).toContain(why);
+      expect(ran.err).toContain(hint);
+    }
+    expect(writes()).toEqual([]);
+  });
+});
+
+test("high_quality without a model is refused by plan and apply before anything is sent", async () => {
+  base = { indexing_technique: "economy", embedding_model: null, embedding_model_provider: null };
+  models = ["stub-embed"];
+  for (const command of ["plan", "apply"] as const) {
+    const ran = await withFile(command, "indexing_technique: high_quality");
+    expect(ran.exit).toBe(2);
+    expect(ran.err).toContain("high_quality indexing needs an embedding model");
+    expect(ran.err).toContain(`hint: add embedding_model: ${provider}/stub-embed`);
+  }
+  expect(writes()).toEqual([]);
+});

@@ -1,0 +1,810 @@
+import type { IncomingMessage } from "node:http";
+import { existsSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { beforeAll, describe, expect, test } from "vitest";
+import { canned, uuid } from "../../lib/log-server.ts";
+import { testSandbox } from "../../lib/sandbox.ts";
+import { cli, temporaryFolder } from "../../lib/support.ts";
+import type { World } from "../../lib/support.ts";
+import { root } from "../../lib/paths.ts";
+
+const folder = await temporaryFolder();
+let files = 0;
+
+/** Path of a new file with this text. */
+function file(text: string, end = "jsonl"): string {
+  const path = join(folder, `questions-${++files}.${end}`);
+  writeFileSync(path, text);
+  return path;
+}
+
+const lines = (...rows: readonly object[]): string =>
+  file(rows.map((row) => `${JSON.stringify(row)}\n`).join(""));
+
+const kb = uuid(900);
+const stored = {
+  search_method: "keyword_search",
+  reranking_enable: false,
+  top_k: 5,
+  score_threshold_enabled: false,
+  weights: { vector_setting: { vector_weight: 0.7, embedding_model_name: "m" } },
+};
+
+/** Documents of the knowledge base by name; the fourth is `dir∕d.pdf`, the sixth notes its path. */
+const documents = ["a.md", "b.md", "c.md", "dir∕d.pdf", "e.md", "kept"].map((name, index) => ({
+  id: uuid(index + 1),
+  name,
+  display_status: name === "e.md" ? "disabled" : "available",
+  doc_metadata: name === "kept" ? [{ id: "1", name: "kb_path", value: "x/kept.md" }] : [],
+}));
+
+type Chunk = string | readonly [document: string, content: string];
+type Reply = readonly Chunk[] | { readonly status: number; readonly body: object };
+
+interface Asked {
+  readonly query: string;
+  readonly retrieval_model: Readonly<Record<string, unknown>>;
+}
+
+/** A server whose searches are written down: chunks by query, each of a document, the best first. */
+async function searchServer(
+  replyTo: (asked: Asked) => Reply,
+  more: readonly object[] = [],
+  providers: readonly object[] = [],
+) {
+  const asked: Asked[] = [];
+  const { env } = await canned((url, response, request) => {
+    const send = (status: number, body: unknown) => {
+      response.writeHead(status, { "content-type": "application/json", "x-version": "1.14.2" });
+      response.end(JSON.stringify(body));
+    };
+    if (url.pathname.endsWith(`/datasets/${kb}`)) {
+      return send(200, {
+        id: kb,
+        name: "Golden",
+        retrieval_model_dict: stored,
+        embedding_model: "other",
+        embedding_model_provider: "p",
+      });
+    }
+    if (url.pathname.endsWith("/model-types/rerank")) return send(200, { data: providers });
+    if (url.pathname.endsWith("/documents")) {
+      const data = [...documents, ...more];
+      return send(200, { data, total: data.length, has_more: false, limit: 100, page: 1 });
+    }
+    void bodyOf(request).then((body) => {
+      const search = body as Asked; // what the client sends
+      asked.push(search);
+      const reply = replyTo(search);
+      if ("status" in reply) return send(reply.status, reply.body);
+      const records = reply.slice(0, Number(search.retrieval_model["top_k"])).map((chunk) => {
+        const [name, content] = typeof chunk === "string" ? [chunk, ""] : chunk;
+        const found = documents.find((each) => each.name === name);
+        const document = found ?? { id: uuid(99), name };
+        return {
+          segment: { content, document_id: document.id, document },
+          child_chunks: [],
+          score: 0,
+        };
+      });
+      return send(200, { query: { content: search.query }, records });
+    });
+  });
+  return {
+    asked,
+    /** Runs `kb eval` and reads what it prints as JSON. */
+    async evaluated(words: readonly string[], world: World = {}) {
+      const ran = await cli(["kb", "eval", kb, ...words, "-o", "json"], { ...world, env });
+      const data = ran.out === "" ? undefined : (JSON.parse(ran.out) as Evaluation);
+      return { ...ran, data, first: data?.settings[0] };
+    },
+    run: (words: readonly string[], world: World = {}) =>
+      cli(["kb", "eval", kb, ...words], { ...world, env }),
+  };
+}
+
+async function bodyOf(request: IncomingMessage): Promise<unknown> {
+  let text = "";
+  for await (const piece of request) text += String(piece);
+  return JSON.parse(text);
+}
+
+/** What `-o json` prints, as far as the tests look. */
+interface Evaluation {
+  readonly settings: readonly {
+    readonly label: string;
+    readonly k: readonly number[];
+    readonly answered: number;
+    readonly failed: number;
+    readonly figures: Readonly<Record<string, number | null>>;
+    readonly questions: readonly {
+      readonly id: string | null;
+      readonly question: string;
+      readonly line: number;
+      readonly rank: number | null;
+      readonly missing: readonly string[];
+      readonly found: readonly { readonly document: string; readonly relevant: boolean }[];
+      readonly error: string | null;
+      readonly figures: Readonly<Record<string, number>>;
+    }[];
+  }[];
+  readonly best: Readonly<Record<string, readonly string[]>>;
+  readonly baseline: {
+    readonly compared: readonly (null | {
+      readonly figures: readonly { readonly figure: string; readonly change: number }[];
+      readonly questions: readonly object[];
+      readonly added: number;
+      readonly gone: number;
+    })[];
+  };
+}
+
+/** Chunks that the questions below find, in the order of the server: all scores are the same. */
+const found: Readonly<Record<string, readonly Chunk[]>> = {
+  two: ["a.md", "a.md", "c.md", "b.md", "dir∕d.pdf"],
+  third: ["a.md", "b.md", "c.md"],
+  none: ["b.md"],
+  text: [
+    ["b.md", "Nothing."],
+    ["c.md", "There are 30\n  days of it."],
+  ],
+};
+
+const questions = () =>
+  lines(
+    { question: "two", documents: ["a.md", "b.md"] },
+    { question: "third", documents: "c.md" },
+    { question: "none", documents: ["dir/d.pdf"] },
+    { question: "text", text: ["30 days"] },
+  );
+
+test("figures are those of the textbook, over documents and not over chunks", async () => {
+  let now = 0;
+  const server = await searchServer(({ query }) => {
+    now += (Object.keys(found).indexOf(query) + 1) * 1000;
+    return found[query] ?? [];
+  });
+  const ran = await server.evaluated([questions(), "--k", "1,3,5", "--concurrency", "1"], {
+    now: () => new Date(now),
+  });
+  // Ranks of documents: two  a* c b* d → relevant at 1 and 3 of 2 expected
+  //                     third a b c*   → relevant at 3 of 1
+  //                     none  b        → nothing of 1
+  //                     text  b c*     → relevant at 2 of 1
+  // log2(2) = 1, log2(3) = 1.584963, log2(4) = 2
+  const ndcgOfTwo = (1 + 1 / 2) / (1 + 1 / 1.584963); // 0.919721
+  expect(ran.first?.figures).toEqual({
+    "recall@1": 0.125, // (1/2 + 0 + 0 + 0) / 4
+    "recall@3": 0.75, // (2/2 + 1 + 0 + 1) / 4
+    "recall@5": 0.75,
+    "precision@1": 0.25, // (1 + 0 + 0 + 0) / 4
+    "precision@3": 0.333333, // (2/3 + 1/3 + 0 + 1/3) / 4
+    "precision@5": 0.2, // (2/5 + 1/5 + 0 + 1/5) / 4, although no search found five
+    "hit_rate@1": 0.25,
+    "hit_rate@3": 0.75,
+    "hit_rate@5": 0.75,
+    "ndcg@1": 0.25, // (1 + 0 + 0 + 0) / 4
+    "ndcg@3": Number(((ndcgOfTwo + 0.5 + 0 + 0.63093) / 4).toFixed(6)), // 0.512663
+    "ndcg@5": 0.512663,
+    mrr: 0.458333, // (1 + 1/3 + 0 + 1/2) / 4
+    latency_p50: 2, // of 1, 2, 3, 4 seconds the second
+    latency_p95: 4, // of four the 3.8th, so the fourth
+  });
+  expect(ran.first?.questions.map(({ rank, missing }) => [rank, missing])).toEqual([
+    [1, []],
+    [3, []],
+    [null, ["dir/d.pdf"]],
+    [2, []],
+  ]);
+  expect(ran.first?.questions[0]?.found.map(({ document }) => document)).toEqual([
+    "a.md",
+    "c.md",
+    "b.md",
+    "dir∕d.pdf",
+  ]);
+  expect(ran.exit).toBe(0);
+});
+
+describe("a text stands for one document", () => {
+  const chunks: readonly Chunk[] = [
+    ["b.md", "The answer is here."],
+    ["a.md", "Here, too: the answer."],
+    ["c.md", "the answer"],
+  ];
+  test.each([
+    // the expected document that holds it, though another one comes first: found at rank 2 of 1
+    [{ documents: ["a.md"], text: "the answer" }, 2, 0, 1, []],
+    // the first that holds it; the others are not relevant: found at rank 2 of 1 (b says "The")
+    [{ text: "the answer" }, 2, 0, 1, []],
+    // a text that no chunk holds is a document that is missing: 1 of 2
+    [{ documents: ["b.md"], text: "no such words" }, 1, 0.5, 0.5, ["no such words"]],
+    // two texts of one document are one: found at rank 1 of 1
+    [{ text: ["The answer", "is here."] }, 1, 1, 1, []],
+  ])("%j", async (expected, rank, recallAt1, recallAt3, missing) => {
+    const server = await searchServer(() => chunks);
+    const { first } = await server.evaluated([lines({ question: "q", ...expected })]);
+    expect(first?.questions[0]).toMatchObject({
+      rank,
+      missing,
+      figures: { "recall@1": recallAt1, "recall@3": recallAt3 },
+    });
+  });
+});
+
+test("without --k the usual ones are taken as far as the search reaches", async () => {
+  const server = await searchServer(() => []);
+  const ks = async (...more: readonly string[]) =>
+    (await server.evaluated([questions(), ...more])).first?.k;
+  expect(await ks()).toEqual([1, 3, 5]);
+  expect(await ks("--top-k", "4")).toEqual([1, 3, 4]);
+  expect(await ks("--top-k", "50")).toEqual([1, 3, 5, 10]);
+  expect(await server.run([questions(), "--k", "6"])).toMatchObject({
+    exit: 2,
+    err: "error: --k 6: a search gives 5 chunks at most\nhint: add --top-k 6\n",
+  });
+});
+
+test("a matrix asks with every combination and names the best", async () => {
+  const server = await searchServer(({ retrieval_model: { search_method } }) =>
+    search_method === "full_text_search" ? ["a.md"] : ["b.md", "c.md", "a.md"],
+  );
+  const { data, first } = await server.evaluated([
+    lines({ question: "q", documents: "a.md" }),
+    "--matrix",
+    "search_method=keyword_search,full_text_search",
+    "--matrix",
+    "top_k=2,3",
+  ]);
+  expect(data?.settings.map(({ label, k }) => [label, k])).toEqual([
+    ["keyword_search top_k=2", [1, 2]],
+    ["keyword_search top_k=3", [1, 2, 3]],
+    ["full_text_search top_k=2", [1, 2]],
+    ["full_text_search top_k=3", [1, 2, 3]],
+  ]);
+  expect(server.asked.map(({ retrieval_model: sent }) => sent)).toEqual(
+    [
+      ["keyword_search", 2],
+      ["keyword_search", 3],
+      ["full_text_search", 2],
+      ["full_text_search", 3],
+    ].map(([search_method, top_k]) => ({ ...stored, search_method, top_k })),
+  );
+  expect(first?.figures["mrr"]).toBe(0);
+  expect(data?.best["mrr"]).toEqual(["full_text_search top_k=2", "full_text_search top_k=3"]);
+});
+
+test("further settings of a matrix reach the server as it wants them", async () => {
+  const server = await searchServer(() => []);
+  const sent = async (axis: string) => {
+    server.asked.length = 0;
+    const ran = await server.evaluated([
+      lines({ question: "q", documents: "a.md" }),
+      "--matrix",
+      axis,
+    ]);
+    expect(ran.exit).toBe(0);
+    return server.asked.map(({ retrieval_model }) => retrieval_model);
+  };
+  expect(await sent("score_threshold=none,0.4")).toEqual([
+    { ...stored, score_threshold_enabled: false },
+    { ...stored, score_threshold_enabled: true, score_threshold: 0.4 },
+  ]);
+  expect(await sent("vector_weight=0.3")).toEqual([
+    {
+      ...stored,
+      reranking_mode: "weighted_score",
+      weights: {
+        weight_type: "customized",
+        vector_setting: {
+          vector_weight: 0.3,
+          embedding_provider_name: "p",
+          embedding_model_name: "m",
+        },
+        keyword_setting: { keyword_weight: 0.7 },
+      },
+    },
+  ]);
+});
+
+describe("a matrix that reranks, where the settings name no model", () => {
+  const stub = { provider: "langgenius/stub/stub", models: [{ model: "stub-rerank" }] };
+  const other = { provider: "langgenius/jina/jina", models: [{ model: "jina-rerank" }] };
+  const line = ["--matrix", "reranking_enable=true,false"];
+  const question = lines({ question: "q", documents: "a.md" });
+
+  test.each<[string, readonly object[], readonly string[]]>([
+    ["the only one is taken", [stub], []],
+    ["the one of the flag is taken", [stub, other], ["--rerank-model", "stub/stub-rerank"]],
+  ])("%s", async (_, providers, flags) => {
+    const server = await searchServer(() => [], [], providers);
+    const ran = await server.evaluated([question, ...line, ...flags]);
+    expect(ran.exit, ran.err).toBe(0);
+    const reranks = {
+      reranking_mode: "reranking_model",
+      reranking_model: {
+        reranking_provider_name: "langgenius/stub/stub",
+        reranking_model_name: "stub-rerank",
+      },
+    };
+    expect(server.asked.map(({ retrieval_model }) => retrieval_model)).toEqual([
+      { ...stored, ...reranks, reranking_enable: true },
+      { ...stored, ...reranks, reranking_enable: false },
+    ]);
+  });
+
+  test.each<[readonly object[], readonly string[], number, string]>([
+    [[], [], 2, "the workspace has no active rerank model"],
+    [[stub, other], [], 2, "hint: add --rerank-model langgenius/stub/stub/stub-rerank"],
+    [[stub], ["--rerank-model", "nope"], 3, 'rerank model "nope" not found'],
+  ])("%j %j is refused before anything is searched", async (providers, flags, exit, why) => {
+    const server = await searchServer(() => [], [], providers);
+    const ran = await server.run([question, ...line, ...flags]);
+    expect(ran.exit).toBe(exit);
+    expect(ran.err).toContain(why);
+    expect(server.asked).toEqual([]);
+  });
+});
+
+test("the filter of a question goes with its search alone", async () => {
+  const server = await searchServer(() => []);
+  const filter = {
+    logical_operator: "and",
+    conditions: [{ name: "team", comparison_operator: "is", value: "people" }],
+  };
+  const path = lines(
+    { question: "one", documents: "a.md", filter },
+    { question: "other", documents: "a.md" },
+  );
+  await server.evaluated([path]);
+  expect(server.asked.map(({ retrieval_model: sent }) => sent)).toEqual([
+    { ...stored, metadata_filtering_conditions: filter },
+    stored,
+  ]);
+});
+
+test("CSV: documents parted by semicolons, filter and lists as JSON, lines counted through quotes", async () => {
+  const server = await searchServer(() => ["b.md"]);
+  const path = file(
+    'id,question,documents,text,filter,notes\r\n1,"one\r\nof two lines",a.md; b.md,,,x\r\n\r\n2,second,"[""c.md""]","[""x; y""]","{""conditions"":[]}",\r\n3,third,,"x; y",,\r\n',
+    "csv",
+  );
+  const { data, err, exit } = await server.evaluated([path]);
+  expect({ exit, err }).toEqual({ exit: 0, err: `${path.split("/").at(-1)}: not used: notes\n` });
+  expect(data?.settings[0]?.questions.map(({ id, line, missing }) => [id, line, missing])).toEqual([
+    ["1", 2, ["a.md"]],
+    ["2", 5, ["c.md", "x; y"]],
+    ["3", 6, ["x; y"]],
+  ]);
+});
+
+describe("a file that is wrong", () => {
+  const good = `{"question":"q","documents":"a.md"}\n`;
+  test.each([
+    ["jsonl", `${good}{"question":`, "line 2: this is not JSON"],
+    ["jsonl", `${good}\n{"documents":"a.md"}`, "line 3: question is missing"],
+    ["jsonl", `{"question":"q"}`, "line 1: nothing is expected"],
+    ["jsonl", `{"question":"q","documents":[1]}`, "line 1: documents is neither a text nor a list"],
+    ["jsonl", `{"question":["q"],"documents":"a.md"}`, "line 1: question is no text"],
+    [
+      "jsonl",
+      `{"question":"q","documents":"a.md","filter":{}}`,
+      "line 1: filter has no conditions",
+    ],
+    ["jsonl", `${good}${good}`, "line 2: the same question stands on line 1 already"],
+    [
+      "jsonl",
+      `{"id":"x","question":"q","text":"t"}\n{"id":"x","question":"r","text":"t"}`,
+      "line 2: the id x is used on line 1 already",
+    ],
+    [
+      "jsonl",
+      JSON.stringify({ question: "é".repeat(251), documents: "a.md" }),
+      "line 1: the question has 251 characters; the server takes 250",
+    ],
+    ["csv", "question,documents\nq,a.md,b.md\n", "line 2"],
+    ["csv", "query,documents\nq,a.md\n", "line 1: there is no column question"],
+    ["csv", 'question,documents,filter\n"q\nr",a.md,{\n', "line 2: filter is not JSON"],
+    ["csv", "question,documents\n", "there is no question"],
+    ["jsonl", "", "there is no question: it is empty"],
+    ["csv", 'question,documents\nq,"a.md\n', "line 2"],
+  ])("%s %j: %s", async (end, text, told) => {
+    const server = await searchServer(() => []);
+    const ran = await server.run([file(text, end)]);
+    expect(ran.exit).toBe(2);
+    expect(ran.err).toContain(told);
+    expect(server.asked).toEqual([]);
+  });
+});
+
+describe("documents that are expected", () => {
+  const ask = (documentsExpected: readonly string[]) =>
+    lines({ question: "q", documents: ["a.md"] }, { question: "r", documents: documentsExpected });
+
+  test("are found by name, id, and path", async () => {
+    const server = await searchServer(() => ["a.md", "dir∕d.pdf", "kept"]);
+    const { first } = await server.evaluated([ask([uuid(1), "dir/d.pdf", "x/kept.md"])]);
+    expect(first?.questions[1]).toMatchObject({ rank: 1, missing: [] });
+  });
+
+  test("count once, by however many names", async () => {
+    const server = await searchServer(() => ["b.md"]);
+    const { first } = await server.evaluated([ask(["b.md", "a.md", uuid(1)])]);
+    // b.md at rank 1 of two documents
+    expect(first?.questions[1]).toMatchObject({ missing: ["a.md"], figures: { "recall@1": 0.5 } });
+  });
+
+  test("that are not there end with 3 before anything is asked, with their lines", async () => {
+    const server = await searchServer(() => []);
+    const path = ask(["b.md", "typo.md"]);
+    expect(await server.run([path])).toEqual({
+      exit: 3,
+      out: "",
+      err: `error: ${path.split("/").at(-1)} expects documents that the knowledge base does not hold: "typo.md" (line 2)\nhint: correct the file, or count them as not found: --allow-missing\n`,
+    });
+    expect(server.asked).toEqual([]);
+  });
+
+  test("that are not there count as not found with --allow-missing", async () => {
+    const server = await searchServer(() => ["b.md"]);
+    const { exit, first, err } = await server.evaluated([
+      ask(["b.md", "typo.md"]),
+      "--allow-missing",
+    ]);
+    expect(exit).toBe(0);
+    expect(err).toContain('does not hold: "typo.md" (line 2)');
+    expect(first?.questions[1]).toMatchObject({
+      missing: ["typo.md"],
+      figures: { "recall@1": 0.5 },
+    });
+  });
+
+  test("that came since the list was read are known by name", async () => {
+    const server = await searchServer(() => ["new.md"]);
+    const { first } = await server.evaluated([ask(["new.md"]), "--allow-missing"]);
+    expect(first?.questions[1]).toMatchObject({ rank: 1, missing: [] });
+  });
+
+  test("of one name end with 5 and the candidates", async () => {
+    const twin = { ...documents[0], id: uuid(50) };
+    const server = await searchServer(() => [], [twin]);
+    const ran = await server.run([ask(["a.md"]), "-o", "json"]);
+    expect(ran.exit).toBe(5);
+    expect(JSON.parse(ran.err)).toMatchObject({
+      error: {
+        code: "ambiguous",
+        details: { candidates: [{ id: uuid(1) }, { id: uuid(50) }] },
+      },
+    });
+  });
+
+  test("that no search can find are told", async () => {
+    const server = await searchServer(() => []);
+    const { err } = await server.run([ask(["e.md"])]);
+    expect(err).toContain('no search finds "e.md": it is disabled');
+  });
+});
+
+describe("conditions", () => {
+  // recall@1 is 0.125, recall@3 0.75, mrr 0.458333, as above
+  test.each([
+    [["recall@3<0.75", "mrr<45%"], 0, ""],
+    [["recall@3<=75%"], 14, "1 of 1 checks failed: recall@3<=75% (it is 0.75)"],
+    [["mrr<0.4", "recall@1<0.5", "latency_p95>1h"], 14, "1 of 3 checks failed: recall@1<0.5"],
+    [["failed>0"], 0, ""],
+  ])("%j ends with %d", async (conditions, exit, told) => {
+    const server = await searchServer(({ query }) => found[query] ?? []);
+    const ran = await server.evaluated([
+      questions(),
+      ...conditions.flatMap((condition) => ["--fail-if", condition]),
+    ]);
+    expect(ran.exit).toBe(exit);
+    expect(ran.err).toContain(told);
+    expect(ran.first?.figures["recall@3"]).toBe(0.75);
+  });
+
+  test.each([
+    ["recall@2<0.9", "position 1: there is no recall@2"],
+    ["recall@3 0.9", "position 10: one of >= <= != !~ > < = ~ is missing"],
+    ["recall@3<0.9x", "position 10: this is no share"],
+    ["recall@3.change<0", "position 1: there is no recall@3.change"],
+  ])("%s ends with 2 before anything is asked", async (condition, told) => {
+    const server = await searchServer(() => []);
+    const ran = await server.run([questions(), "--fail-if", condition]);
+    expect(ran.exit).toBe(2);
+    expect(ran.err).toContain(told);
+    expect(server.asked).toEqual([]);
+  });
+
+  test("hold for each way to search that measures them; what none measured is no pass", async () => {
+    const server = await searchServer(({ query }) => found[query] ?? []);
+    const words = [questions(), "--k", "1,3", "--matrix", "top_k=1,3", "--fail-if"];
+    expect((await server.evaluated([...words, "recall@3<0.5"])).exit).toBe(0);
+    const closed = await server.evaluated([...words, "recall@1<0.5"]);
+    expect(closed.exit).toBe(14);
+    expect(closed.err).toContain(
+      "recall@1<0.5 (top_k=1: it is 0.125), recall@1<0.5 (top_k=3: it is 0.125)",
+    );
+    const broken = await searchServer(() => ({ status: 500, body: {} }));
+    const all = await broken.evaluated([questions(), "--retries", "0", "--fail-if", "mrr<0.5"]);
+    expect(all.exit).toBe(14);
+    expect(all.err).toContain("mrr<0.5 (nothing was measured)");
+  });
+});
+
+describe("questions that the server does not answer", () => {
+  const broken = { status: 500, body: { code: "unknown", message: "Internal Server Error" } };
+
+  test("are named, are in no figure, and end with 10", async () => {
+    const server = await searchServer(({ query }) =>
+      query === "third" ? broken : (found[query] ?? []),
+    );
+    const ran = await server.evaluated([questions(), "--retries", "0"]);
+    expect(ran.exit).toBe(10);
+    expect(ran.err).toContain("1 of 4 searches failed; line 2: ");
+    expect(ran.first).toMatchObject({ answered: 3, failed: 1 });
+    expect(ran.first?.figures["mrr"]).toBe(0.5); // (1 + 0 + 1/2) / 3
+    expect(ran.first?.questions[1]).toMatchObject({ rank: null, missing: ["c.md"] });
+    expect(ran.first?.questions[1]?.error).toContain("Internal Server Error");
+  });
+
+  test("are asked again first", async () => {
+    let times = 0;
+    const server = await searchServer(() => (times++ === 0 ? { status: 503, body: {} } : ["a.md"]));
+    const ran = await server.evaluated([lines({ question: "q", documents: "a.md" })]);
+    expect([ran.exit, ran.first?.figures["mrr"], times]).toEqual([0, 1, 2]);
+  });
+
+  test("end the command where every further one would meet the same", async () => {
+    const refused = {
+      status: 401,
+      body: { code: "unauthorized", message: "Access token is invalid" },
+    };
+    const server = await searchServer(() => refused);
+    const ran = await server.run([questions(), "--concurrency", "1"]);
+    expect([ran.exit, ran.out]).toEqual([4, ""]);
+    expect(server.asked.length).toBeLessThan(4);
+  });
+
+  test("wait for the rate limit when that is asked for, else end with 7", async () => {
+    const limit = {
+      status: 403,
+      body: {
+        code: "forbidden",
+        message:
+          "Sorry, you have reached the knowledge base request rate limit of your subscription.",
+      },
+    };
+    let times = 0;
+    const server = await searchServer(({ query }) => (times++ < 2 ? limit : (found[query] ?? [])));
+    expect((await server.run([questions(), "--concurrency", "1"])).exit).toBe(7);
+    times = 0;
+    const waits: number[] = [];
+    const ran = await server.evaluated([questions(), "--wait-for-limit"], { waits });
+    expect(ran.exit).toBe(0);
+    expect(ran.first?.figures["mrr"]).toBe(0.458333);
+    expect(waits.filter((ms) => ms === 10_000).length).toBe(6); // one minute for both
+  });
+
+  test("an interrupt ends with 130 and prints nothing", async () => {
+    const stop = new AbortController();
+    const server = await searchServer(() => {
+      stop.abort("SIGINT");
+      return ["a.md"];
+    });
+    const ran = await server.run([questions(), "-o", "json"], { signal: stop.signal });
+    expect([ran.exit, ran.out]).toEqual([130, ""]);
+  });
+});
+
+describe("an earlier evaluation", () => {
+  const before = join(folder, "before.json");
+  const asking = [
+    { question: "up", documents: "a.md" },
+    { question: "down", documents: "a.md" },
+    { question: "same", documents: "a.md" },
+  ];
+  /** Rank 3, 1 and 1; later 1, 2 and 1. */
+  const then: Readonly<Record<string, readonly Chunk[]>> = {
+    up: ["b.md", "c.md", "a.md"],
+    down: ["a.md"],
+    same: ["a.md"],
+  };
+  const later: typeof then = { ...then, up: ["a.md"], down: ["b.md", "a.md"] };
+
+  test("is compared figure by figure and question by question", async () => {
+    const old = await searchServer(({ query }) => then[query] ?? []);
+    const saved = await old.run([
+      lines(...asking, { question: "gone", documents: "b.md" }),
+      "--save",
+      before,
+      "-q",
+    ]);
+    expect(saved).toMatchObject({ exit: 0, err: "" });
+
+    const server = await searchServer(({ query }) => later[query] ?? []);
+    const path = lines(...asking, { question: "new", documents: "b.md" });
+    const { data } = await server.evaluated([path, "--baseline", before]);
+    const [first] = data?.baseline.compared ?? [];
+    const changes = Object.fromEntries(
+      first?.figures.map(({ figure, change }) => [figure, change]) ?? [],
+    );
+    // mrr was (1/3 + 1 + 1 + 0) / 4 = 0.583333, is (1 + 1/2 + 1 + 0) / 4 = 0.625
+    expect(changes).toMatchObject({ "recall@1": 0, "recall@3": 0, mrr: 0.041667 });
+    expect(first).toMatchObject({ added: 1, gone: 1 });
+    expect(first?.questions).toEqual([
+      { question: "up", rank_before: 3, rank: 1, before: 0.5, now: 1, change: 0.5 },
+      { question: "down", rank_before: 1, rank: 2, before: 1, now: 0.63093, change: -0.36907 },
+    ]);
+    const text = await server.run([path, "--baseline", before, "-o", "md"]);
+    expect(text.out).toContain("| mrr | 0.583 | 0.625 | +0.042 | better |");
+    expect(text.out).toContain("| down | 1 | 2 | 1.000 | 0.631 | worse |");
+    expect(text.out).toContain("not the same questions: 1 are new, 1 are gone");
+  });
+
+  test("conditions may be on the difference", async () => {
+    const server = await searchServer(({ query }) => (query === "same" ? [] : (then[query] ?? [])));
+    const ran = await server.run([
+      lines(...asking),
+      "--baseline",
+      before,
+      "--fail-if",
+      "hit_rate@5.change<-0.01",
+    ]);
+    // was 3/4, is 2/3
+    expect(ran.err).toContain("hit_rate@5.change<-0.01 (it is -0.083333)");
+    expect(ran.exit).toBe(14);
+  });
+
+  test("that is none is refused", async () => {
+    const server = await searchServer(() => []);
+    for (const text of ["{", "[]", '{"settings":[]}']) {
+      const ran = await server.run([lines(...asking), "--baseline", file(text, "json")]);
+      expect(ran.exit).toBe(2);
+      expect(ran.err).toContain("is no evaluation");
+    }
+  });
+});
+
+test("a JUnit report has a case for each question", async () => {
+  const server = await searchServer(({ query }) =>
+    query === "third"
+      ? { status: 400, body: { code: "invalid_param", message: "No." } }
+      : (found[query] ?? []),
+  );
+  const path = join(folder, "eval.xml");
+  const ran = await server.run([questions(), "--junit", path], { now: () => new Date(0) });
+  expect(ran.exit).toBe(10);
+  const text = readFileSync(path, "utf8");
+  expect(text).toContain('<testsuite name="kb eval Golden" tests="4" failures="2" errors="0"');
+  expect(text).toContain('<testcase classname="kb eval Golden" name="two" time="0.000"/>');
+  expect(text).toContain("No.");
+  expect(text).toContain(
+    '<failure message="not found: dir/d.pdf">not found: dir/d.pdf&#10;found instead: b.md</failure>',
+  );
+});
+
+test("files that cannot be written are refused before anything is asked", async () => {
+  const server = await searchServer(() => []);
+  for (const flag of ["--junit", "--save"]) {
+    const ran = await server.run([questions(), flag, join(questions(), "r")]);
+    expect(ran.exit).toBe(2);
+    expect(ran.err).toContain("a file is in its place");
+  }
+  expect(server.asked).toEqual([]);
+});
+
+test("a full disk takes the file away, not the evaluation", async () => {
+  const server = await searchServer(() => []);
+  const path = join(folder, "full.json");
+  const writeAtomic = () =>
+    Promise.reject(Object.assign(new Error("full"), { code: "ENOSPC", path }));
+  const ran = await server.evaluated([questions(), "--save", path], { files: { writeAtomic } });
+  expect(ran).toMatchObject({ exit: 1, data: { settings: [{ answered: 4 }] } });
+  expect(ran.err).toContain("was not written: the disk is full");
+  expect(existsSync(path)).toBe(false);
+});
+
+describe("a matrix that is wrong", () => {
+  test.each([
+    [["--matrix", "topk=1"], "varies topk, which is no setting it knows"],
+    [["--matrix", "top_k"], "is no setting=value,value"],
+    [["--matrix", "top_k=1,x"], 'holds "x"'],
+    [["--matrix", "top_k=101"], 'holds "101"'],
+    [["--matrix", "top_k=3,3"], "holds 3 twice"],
+    [["--matrix", "search_method=keyword"], "search_method takes keyword_search, semantic_search"],
+    [["--matrix", "score_threshold=2"], 'holds "2"'],
+    [["--matrix", "top_k=1,2", "--matrix", "top_k=3"], "varies top_k a second time"],
+    [["--matrix", "top_k=1,2", "--top-k", "3"], "varies top_k, which --top-k gives"],
+    [
+      ["--matrix", "top_k=1,2,3,4,5", "--matrix", "score_threshold=0,0.1,0.2,0.3,0.4"],
+      "makes 25 ways",
+    ],
+  ])("%j", async (words, told) => {
+    const server = await searchServer(() => []);
+    const ran = await server.run([questions(), ...words]);
+    expect(ran.exit).toBe(2);
+    expect(ran.err).toContain(told);
+    expect(server.asked).toEqual([]);
+  });
+});
+
+test("questions come in the order of the file, whatever is answered first", async () => {
+  const server = await searchServer(({ query }) => (Number(query) % 2 === 0 ? ["a.md"] : ["b.md"]));
+  const rows = Array.from({ length: 100 }, (_, index) => ({
+    question: String(index),
+    documents: "a.md",
+  }));
+  const { first } = await server.evaluated([lines(...rows), "--concurrency", "10"]);
+  expect(first?.questions.map(({ question }) => question)).toEqual(
+    rows.map(({ question }) => question),
+  );
+  expect(first?.figures["mrr"]).toBe(0.5);
+});
+
+test("failures are listed with what was found instead", async () => {
+  const server = await searchServer(({ query }) => found[query] ?? []);
+  const some = await server.run([questions(), "--failures", "-o", "tsv"]);
+  expect(some.out.split("\n\n")[1]).toBe(
+    "# Questions with something missing\nline\tquestion\tmissing\tfound instead\n3\tnone\tdir/d.pdf\tb.md\n",
+  );
+  const none = await server.run([lines({ question: "two", documents: "a.md" }), "--failures"]);
+  expect(none.out.split("\n\n")[1]).toBe("# Questions with something missing\n# none\n");
+});
+
+describe("the handbook of the examples", async () => {
+  const examples = join(root, "examples");
+  const sandbox = await testSandbox();
+  const evaluated = (...words: readonly string[]) =>
+    sandbox.cli(["kb", "eval", "Handbook", join(examples, "questions.jsonl"), ...words]);
+
+  beforeAll(async () => {
+    await sandbox.cli(["kb", "create", "Handbook", "--indexing-technique", "economy"]);
+    for (const page of readdirSync(join(examples, "handbook"))) {
+      const path = join(examples, "handbook", page);
+      const added = await sandbox.cli(["kb", "doc", "add", "Handbook", page, "--text-file", path]);
+      expect(added.exit).toBe(0);
+    }
+    expect((await sandbox.cli(["kb", "doc", "wait", "Handbook"])).exit).toBe(0);
+  });
+
+  test("has the figures that its README works out", async () => {
+    const ran = await evaluated("--top-k", "5", "-o", "json");
+    const [first] = (JSON.parse(ran.out) as Evaluation).settings;
+    const missed = first?.questions.filter(({ rank, missing }) => rank !== 1 || missing.length > 0);
+    expect(missed?.map(({ id, rank, missing }) => [id, rank, missing])).toEqual([
+      ["hotel", null, ["travel-and-expenses.md"]],
+      ["holidays", 2, ["osaka-leave.md"]],
+      ["spain", 5, []],
+      ["stolen", 3, []],
+    ]);
+    // Twenty at rank 1 of 1 expected; hotel nothing; holidays at 2 of 2; spain at 5, stolen at 3 of 1.
+    expect(first?.figures).toMatchObject({
+      "recall@1": 0.833333, // 20 / 24
+      "recall@3": 0.895833, // (20 + 1/2 + 1) / 24
+      "recall@5": 0.9375, // (20 + 1/2 + 1 + 1) / 24
+      "precision@3": 0.305556, // (20/3 + 1/3 + 1/3) / 24
+      "precision@5": 0.191667, // (20/5 + 1/5 + 1/5 + 1/5) / 24
+      "hit_rate@3": 0.916667, // 22 / 24
+      "hit_rate@5": 0.958333, // 23 / 24
+      // holidays: (1/log2(3)) / (1 + 1/log2(3)) = 0.386853; spain: 1/log2(6) = 0.386853; stolen: 1/2
+      "ndcg@3": 0.870286, // (20 + 0.386853 + 0.5) / 24
+      "ndcg@5": 0.886404, // (20 + 0.386853 + 0.386853 + 0.5) / 24
+      mrr: 0.876389, // (20 + 1/2 + 1/5 + 1/3) / 24
+    });
+  });
+
+  test("passes the check of its README, and is the same the second time", async () => {
+    const before = join(folder, "handbook.json");
+    expect((await evaluated("--top-k", "5", "--save", before)).exit).toBe(0);
+    const again = await evaluated(
+      ...`--top-k 5 -o md --fail-if recall@5<0.9 --fail-if mrr.change<-0.02`.split(" "),
+      "--baseline",
+      before,
+    );
+    expect(again.exit).toBe(0);
+    // Two more are latencies, which are the same by chance.
+    expect(again.out).toMatch(/^1[345] figures are the same$/m);
+    const [, compared = ""] = again.out.split("### Compared with");
+    expect(compared).not.toMatch(/recall|precision|hit_rate|ndcg|mrr/);
+  });
+});

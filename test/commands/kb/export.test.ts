@@ -1,0 +1,307 @@
+import { createHash } from "node:crypto";
+import { readFile, readdir, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { beforeEach, describe, expect, test } from "vitest";
+import { parseFault } from "../../../src/sandbox/http/faults.ts";
+import { tampered } from "../../lib/manifests.ts";
+import { testSandbox } from "../../lib/sandbox.ts";
+import { temporaryFolder } from "../../lib/support.ts";
+
+const server = await testSandbox({ speed: 200 });
+const home = await temporaryFolder();
+let number = 0;
+let name = "";
+let folder = "";
+
+beforeEach(() => {
+  server.sandbox.setFaults([]);
+  name = `Handbook ${++number}`;
+  folder = join(home, `export ${number}`);
+});
+
+const kb = (...argv: readonly string[]) => server.cli(["kb", ...argv], { folder: home });
+
+/** Runs a line that has to work and gives its output. */
+async function done(...argv: readonly string[]): Promise<string> {
+  const ran = await kb(...argv);
+  expect(ran.exit, `${argv.join(" ")}: ${ran.err}`).toBe(0);
+  return ran.out.replace(/\n$/, "");
+}
+
+/** A knowledge base with something of everything. */
+async function filled(): Promise<void> {
+  await done("create", name, "--indexing-technique", "economy", "--description", "Rules");
+  await done("doc", "add", name, "people/leave.md", "--text", "30 days — dreißig\r\n");
+  await done("doc", "add", name, "notes.txt", "--text", "plain");
+  const csv = join(home, "prices.csv");
+  await writeFile(csv, "item,price\npen,2\n");
+  await done("doc", "upload", name, csv);
+  await done("doc", "wait", name);
+  await done("metadata", "create", name, "team", "--type", "string");
+  await done("metadata", "create", name, "pages", "--type", "number");
+  await done(
+    "metadata",
+    "set",
+    name,
+    "people/leave.md",
+    "--set",
+    "team=people",
+    "--set",
+    "pages=2",
+  );
+  await done("doc", "disable", name, "notes.txt");
+  await done("tag", "create", `tag ${number}`);
+  await done("tag", "bind", name, `tag ${number}`);
+}
+
+const zips = () => server.seen.filter(({ path }) => path.endsWith("/download-zip")).length;
+const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
+
+test("an export holds every document to the byte, and a manifest of the rest", async () => {
+  await filled();
+  const rows = await done("export", name, folder, "--chunks");
+  expect(rows.split("\n")).toEqual([
+    "written\tpeople/leave.md\tdocuments/people/leave.md\t22",
+    "written\tnotes.txt\tdocuments/notes.txt\t5",
+    "written\tprices.csv\tdocuments/prices.csv\t17",
+  ]);
+  expect(await readFile(join(folder, "documents/people/leave.md"), "utf8")).toBe(
+    "30 days — dreißig\r\n",
+  );
+  const manifest = JSON.parse(await readFile(join(folder, "manifest.json"), "utf8")) as {
+    state: Record<string, unknown> & { documents: unknown[] };
+  };
+  expect(manifest.state).toMatchObject({
+    settings: { name, description: "Rules", indexing_technique: "economy" },
+    tags: [`tag ${number}`],
+    fields: [
+      { name: "pages", type: "number" },
+      { name: "team", type: "string" },
+    ],
+    built_in_fields: false,
+  });
+  expect(manifest.state.documents).toMatchObject([
+    {
+      name: "people/leave.md",
+      from_text: true,
+      enabled: true,
+      metadata: { team: "people", pages: 2 },
+      sha256: sha256("30 days — dreißig\r\n"),
+    },
+    { name: "notes.txt", enabled: false },
+    { name: "prices.csv", from_text: false, bytes: 17 },
+  ]);
+  const chunks = await readFile(join(folder, "chunks/prices.csv.jsonl"), "utf8");
+  expect(chunks).toContain("pen");
+});
+
+test("export, import and verify: no difference", async () => {
+  await filled();
+  await done("export", name, folder);
+  expect((await kb("import", folder)).exit).toBe(5); // the name is taken
+  await done("import", folder, "--name", `${name} copy`);
+  const verified = await kb("verify", folder, `${name} copy`);
+  expect(verified.exit, verified.out).toBe(0);
+  expect(verified.err).toContain("no difference: 3 and 3 documents");
+  expect((await kb("verify", name, `${name} copy`)).exit).toBe(0);
+});
+
+test("a copy is the same in another profile, too", async () => {
+  await filled();
+  await done("copy", name, "--name", `${name} copy`, "--to-profile", "sandbox");
+  expect((await kb("verify", name, `${name} copy`, "--to-profile", "sandbox")).exit).toBe(0);
+});
+
+describe("what differs is found", () => {
+  beforeEach(async () => {
+    await filled();
+    await done("export", name, folder);
+  });
+
+  test.each<[string, () => Promise<unknown>, string]>([
+    [
+      "a document that is gone",
+      () => done("doc", "delete", name, "prices.csv", "--yes"),
+      "document\tprices.csv\tthere\t",
+    ],
+    [
+      "one byte",
+      async () => {
+        await done("doc", "update", name, "people/leave.md", "--text", "30 days - dreißig\r\n");
+        await done("doc", "wait", name);
+      },
+      `content\tpeople/leave.md\t${sha256("30 days — dreißig\r\n")}\t${sha256("30 days - dreißig\r\n")}`,
+    ],
+    [
+      "a metadata value",
+      () => done("metadata", "set", name, "people/leave.md", "--set", "team=hr"),
+      "metadata\tpeople/leave.md: team\tpeople\thr",
+    ],
+    [
+      "a document that was enabled",
+      () => done("doc", "enable", name, "notes.txt"),
+      "status\tnotes.txt\tdisabled\tenabled",
+    ],
+    [
+      "a setting",
+      () => done("update", name, "--description", "Other rules"),
+      "setting\tdescription\tRules\tOther rules",
+    ],
+    [
+      "a field",
+      () => done("metadata", "create", name, "year", "--type", "number"),
+      "field\tyear\t\tnumber",
+    ],
+    [
+      "a file of the folder",
+      () => writeFile(join(folder, "documents/notes.txt"), "plane"),
+      `content\tnotes.txt\t${sha256("plane")}\t${sha256("plain")}`,
+    ],
+  ])("%s", async (_, change, row) => {
+    await change();
+    const ran = await kb("verify", folder, name);
+    expect(ran.out).toBe(`${row}\n`);
+    expect(ran.exit).toBe(14);
+  });
+});
+
+describe("what did not change is not fetched again", () => {
+  test("a second export asks for no content", async () => {
+    await filled();
+    await done("export", name, folder);
+    const before = zips();
+    expect(await done("export", name, folder)).toBe("");
+    expect(zips()).toBe(before);
+  });
+
+  test("a changed, a new and a deleted document", async () => {
+    await filled();
+    await done("export", name, folder);
+    await done("doc", "update", name, "people/leave.md", "--text", "31 days");
+    await done("doc", "add", name, "new.md", "--text", "new");
+    await done("doc", "delete", name, "prices.csv", "--yes");
+    await done("doc", "wait", name);
+    expect(await done("export", name, folder)).toBe(
+      [
+        "written\tpeople/leave.md\tdocuments/people/leave (1).md\t7",
+        "written\tnew.md\tdocuments/new.md\t3",
+        "removed\tpeople/leave.md\tdocuments/people/leave.md\t22",
+        "removed\tprices.csv\tdocuments/prices.csv\t17",
+      ].join("\n"),
+    );
+    expect(await readdir(join(folder, "documents"))).toEqual(["new.md", "notes.txt", "people"]);
+    expect((await kb("verify", folder, name)).exit).toBe(0);
+  });
+
+  test("an export that was cut goes on where it stopped", async () => {
+    await done("create", name, "--indexing-technique", "economy");
+    const rows = Array.from({ length: 105 }, (_, index) => `d${index}.md,text ${index}\n`);
+    const file = join(home, "many.csv");
+    await writeFile(file, `name,text\n${rows.join("")}`);
+    await done("doc", "add", name, "--each", file);
+    await done("doc", "wait", name);
+    server.sandbox.setFaults([parseFault("POST */download-zip status=500 skip=1")]);
+    const cut = await kb("export", name, folder, "--retries", "0");
+    expect(cut.exit).toBe(1);
+    expect((await readdir(join(folder, "documents"))).length).toBe(100);
+    server.sandbox.setFaults([]);
+    const rest = await done("export", name, folder);
+    expect(rest.split("\n")).toHaveLength(5);
+    expect((await kb("verify", folder, name)).exit).toBe(0);
+  });
+});
+
+test("an import that was cut goes on, and makes no document twice", async () => {
+  await filled();
+  await done("export", name, folder);
+  server.sandbox.setFaults([parseFault("POST */create-by-file status=500")]);
+  const cut = await kb("import", folder, "--name", `${name} copy`, "--retries", "0");
+  expect(cut.exit).not.toBe(0);
+  server.sandbox.setFaults([]);
+  const again = await kb("import", folder, "--name", `${name} copy`);
+  expect(again.exit, again.err).toBe(0);
+  expect(again.err).toContain("it goes on");
+  expect((await kb("verify", folder, `${name} copy`)).exit).toBe(0);
+});
+
+describe("a bundle that is not whole is refused before anything is sent", () => {
+  test.each<[string, (folder: string) => Promise<unknown>, string]>([
+    [
+      "a changed byte",
+      (at) => writeFile(join(at, "documents/notes.txt"), "plane"),
+      "documents/notes.txt is changed",
+    ],
+    [
+      "a missing file",
+      (at) => rm(join(at, "documents/notes.txt")),
+      "documents/notes.txt is missing",
+    ],
+    [
+      "a manifest that was cut",
+      async (at) => {
+        const path = join(at, "manifest.json");
+        await writeFile(path, (await readFile(path, "utf8")).slice(0, 300));
+      },
+      "is no JSON",
+    ],
+    [
+      "a manifest that was changed",
+      async (at) => {
+        const path = join(at, "manifest.json");
+        await writeFile(path, (await readFile(path, "utf8")).replace("people", "hr"));
+      },
+      "was changed after it was written",
+    ],
+  ])("%s", async (_, damage, message) => {
+    await filled();
+    await done("export", name, folder);
+    await damage(folder);
+    const before = server.seen.length;
+    const ran = await kb("import", folder, "--name", `${name} copy`);
+    expect(ran.exit).toBe(2);
+    expect(ran.err).toContain(message);
+    expect(server.seen.length).toBe(before);
+  });
+
+  test("a manifest that names a file outside of its folder", async () => {
+    await filled();
+    await done("export", name, folder);
+    const path = join(folder, "manifest.json");
+    const { sum: _, ...manifest } = JSON.parse(
+      (await readFile(path, "utf8")).replaceAll("documents/notes.txt", "../secret.txt"),
+    ) as Record<string, unknown>;
+    const sum = sha256(JSON.stringify(manifest));
+    await writeFile(path, JSON.stringify({ ...manifest, sum }));
+    const ran = await kb("import", folder, "--name", `${name} copy`);
+    expect(ran.exit).toBe(2);
+    expect(ran.err).toContain("names a file outside of the folder");
+  });
+});
+
+test("a manifest with a part taken away or replaced is refused, or read as what it says", async () => {
+  await filled();
+  await done("export", name, folder);
+  let seen = 0;
+  const some = await tampered(server, home, folder, () => seen++ % 53 === 0);
+  expect(some).toBeGreaterThan(15);
+});
+
+describe("a folder that holds something else is left alone", () => {
+  test("an export of another knowledge base", async () => {
+    await filled();
+    await done("export", name, folder);
+    await done("create", `${name} other`, "--indexing-technique", "economy");
+    const ran = await kb("export", `${name} other`, folder);
+    expect(ran.exit).toBe(2);
+    expect(ran.err).toContain(`holds an export of another knowledge base, ${name}`);
+  });
+
+  test("files of one's own", async () => {
+    await filled();
+    const other = await temporaryFolder();
+    await writeFile(join(other, "mine.txt"), "mine");
+    const ran = await kb("export", name, other);
+    expect(ran.exit).toBe(2);
+    expect(await readdir(other)).toEqual(["mine.txt"]);
+  });
+});

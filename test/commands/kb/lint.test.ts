@@ -1,0 +1,278 @@
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { dirname, join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { diskFiles } from "../../../src/host/node-files.ts";
+import { cli, temporaryFolder } from "../../lib/support.ts";
+import type { World } from "../../lib/support.ts";
+import { root } from "../../lib/paths.ts";
+
+const places = await temporaryFolder();
+let made = 0;
+
+/** A new folder with these files. */
+function folder(files: Readonly<Record<string, string | Uint8Array>>): string {
+  const place = join(places, String(++made));
+  mkdirSync(place);
+  for (const [name, content] of Object.entries(files)) {
+    mkdirSync(dirname(join(place, name)), { recursive: true });
+    writeFileSync(join(place, name), content);
+  }
+  return place;
+}
+
+interface Row {
+  readonly severity: string;
+  readonly file: string;
+  readonly finding: string;
+  readonly problem: string;
+}
+
+async function linted(place: string, words: readonly string[] = [], world: World = {}) {
+  const ran = await cli(["kb", "lint", place, "-o", "json", ...words], world);
+  const rows = ran.out === "" ? [] : (JSON.parse(ran.out) as Row[]);
+  return { ...ran, rows, found: rows.map(({ file, finding }) => `${file} ${finding}`) };
+}
+
+describe("a file", () => {
+  const bytes = (...values: number[]) => Uint8Array.from(values);
+  test.each<[string, string, string | Uint8Array, string, string]>([
+    ["without a byte", "a.md", "", "error empty", "it holds no words"],
+    ["of white space", "a.md", " \n\t\n", "error empty", "it holds no words"],
+    ["of a kind nobody takes", "a.gif", "GIF89a", "error kind", "does not take .gif"],
+    ["without an extension", "README", "Read.", "error kind", "a file without an extension"],
+    [
+      "of a kind some take",
+      "a.pptx",
+      "PK\u0003\u0004",
+      "warning maybe-kind",
+      "servers set up for it",
+    ],
+    ["in UTF-16", "a.txt", bytes(0xff, 0xfe, 65, 0), "error encoding", "it is UTF-16 (LE)"],
+    ["in Latin-1", "a.csv", bytes(65, 10, 0xe9, 10), "error encoding", "not UTF-8 (line 2)"],
+    ["that is a program", "a.txt", bytes(1, 0, 0xfe, 0), "error binary", "it is no text"],
+    ["that is a PDF", "a.md", "%PDF-1.7 and more", "error binary", "it is a PDF, not text"],
+    ["with a byte order mark", "a.md", "\uFEFFWords.", "warning bom", "byte order mark"],
+    ["with a NUL", "a.html", "one\ntwo\0\n", "error nul", "NUL character (line 2)"],
+    ["whose name lies", "a.docx", "no ZIP", "warning wrong-kind", "does not begin like .docx"],
+    ["whose name is another kind's", "a.pdf", "PK\u0003\u0004", "warning wrong-kind", "like a ZIP"],
+    [
+      "with front matter that is no YAML",
+      "a.md",
+      "---\na: [\n---\n",
+      "error front-matter",
+      "(line 2)",
+    ],
+    ["with front matter without end", "a.md", "---\na: b\n", "error front-matter", "no line ---"],
+    [
+      "with a list as front matter",
+      "a.md",
+      "---\n- a\n---\nb",
+      "error front-matter",
+      "name: value",
+    ],
+    ["with a backslash in its name", "a\\b.md", "Words.", "error name-sign", "a backslash"],
+  ])("%s", async (_, name, content, found, problem) => {
+    const { exit, rows } = await linted(folder({ [name]: content }));
+    expect(rows.map(({ severity, finding }) => `${severity} ${finding}`)).toEqual([found]);
+    expect(rows[0]?.problem).toContain(problem);
+    expect(exit).toBe(found.startsWith("error") ? 14 : 0);
+  });
+
+  test.each<[string, string, string | Uint8Array]>([
+    ["with front matter", "a.md", "---\nteam: people\n---\n# Words\n"],
+    ["with empty front matter", "a.md", "---\n---\nWords\n"],
+    ["with a rule further down", "a.md", "Words\n\n---\n\nMore\n"],
+    ["in Japanese", "休暇.md", "有給休暇\r\n"],
+    ["in capitals", "A.MD", "Words"],
+    ["that is a PDF", "a.pdf", "%PDF-1.7"],
+    ["that is an Office file", "a.xlsx", "PK\u0003\u0004 and more"],
+  ])("%s is fine", async (_, name, content) => {
+    expect(await linted(folder({ [name]: content }))).toMatchObject({
+      exit: 0,
+      rows: [],
+      err: "1 file: 0 errors, 0 warnings\n",
+    });
+  });
+});
+
+test("names are compared without capitals, form and the sign for a slash", async () => {
+  const { found, rows } = await linted(
+    folder({
+      "A.md": "1",
+      "a.md": "2",
+      "caf\u00e9.md": "3",
+      "cafe\u0301.md": "4",
+      "x/y.md": "5",
+      "x∕y.md": "6",
+    }),
+  );
+  expect(found).toEqual(["a.md name-clash", "caf\u00e9.md name-clash", "x∕y.md name-clash"]);
+  expect(rows[0]?.problem).toBe("as a name it is the same as A.md");
+});
+
+test("a path has 200 characters at most, counted as characters", async () => {
+  const inner = "ü".repeat(100);
+  const { found, rows } = await linted(
+    folder({ [`${inner}/${"a".repeat(96)}.md`]: "1", [`${inner}/${"a".repeat(97)}.md`]: "2" }),
+  );
+  expect(found).toEqual([`${inner}/${"a".repeat(97)}.md name-length`]);
+  expect(rows[0]?.problem).toContain("has 201 characters");
+});
+
+test("the same content twice is a warning, empty files are not the same", async () => {
+  const place = folder({ "a.md": "Same.", "b/c.md": "Same.", "d.md": "", "e.md": "" });
+  const { found, exit } = await linted(place);
+  expect(found).toEqual(["b/c.md duplicate", "d.md empty", "e.md empty"]);
+  expect(exit).toBe(14);
+});
+
+test("warnings end with 14 only with --strict", async () => {
+  const place = folder({ "a.md": "Same.", "b.md": "Same." });
+  expect(await linted(place)).toMatchObject({ exit: 0, err: "2 files: 0 errors, 1 warning\n" });
+  expect((await linted(place, ["--strict"])).exit).toBe(14);
+  expect((await linted(folder({ "a.md": "Fine." }), ["--strict"])).exit).toBe(0);
+});
+
+test("the limit of size is 15 MiB, or what is said", async () => {
+  const place = folder({ "a.md": "x".repeat(15 * 2 ** 20), "b.md": "x".repeat(15 * 2 ** 20 + 1) });
+  const { found, rows } = await linted(place);
+  expect(found).toEqual(["b.md size"]);
+  expect(rows[0]?.problem).toBe(
+    "it has 15728641 bytes, more than the 15728640 that a server takes",
+  );
+  expect((await linted(place, ["--max-size", "16MB"])).found).toEqual([]);
+  const small = await linted(place, ["--max-size", "1KiB"]);
+  expect(small.found).toEqual(["a.md size", "b.md size"]);
+  expect(small.rows[0]?.problem).toBe("it has 15.0 MiB, more than the 1.0 KiB that a server takes");
+  expect(await linted(place, ["--max-size", "big"])).toMatchObject({
+    exit: 2,
+    err: expect.stringContaining('--max-size \\"big\\" is no size') as string,
+  });
+});
+
+test("links to nothing, to folders above or elsewhere and to themselves are told, others followed", async () => {
+  const place = folder({ "a/b.md": "1", "pictures/c.gif": "GIF8", "z.md": "2" });
+  symlinkSync("../a", join(place, "a", "again"));
+  symlinkSync("nowhere", join(place, "dead.md"));
+  symlinkSync("self", join(place, "self"));
+  symlinkSync(folder({ "c.md": "secret" }), join(place, "elsewhere"));
+  symlinkSync(join(folder({ "d.md": "secret" }), "d.md"), join(place, "file.md"));
+  symlinkSync("pictures", join(place, "same"));
+  expect((await linted(place)).found).toEqual([
+    "a/again link-loop",
+    "dead.md broken-link",
+    "elsewhere outside-link",
+    "file.md outside-link",
+    "pictures/c.gif kind",
+    "same/c.gif kind",
+    "same/c.gif duplicate",
+    "self link-loop",
+  ]);
+});
+
+test("a socket is not read", async () => {
+  const place = folder({ "a.md": "1" });
+  const server = createServer();
+  onTestFinished(() => void server.close());
+  await new Promise<void>((resolve) => server.listen(join(place, "socket.md"), resolve));
+  const { rows } = await linted(place);
+  expect(rows).toMatchObject([{ file: "socket.md", finding: "no-file", severity: "warning" }]);
+});
+
+test("a file and a folder that cannot be read are told, the rest is read", async () => {
+  const place = folder({ "a.md": "1", "b.gif": "2", "c/d.md": "3" });
+  const refused = (path: string) =>
+    Promise.reject(Object.assign(new Error("no"), { code: "EACCES", path }));
+  const files = {
+    read: (path: string) => (path.endsWith("a.md") ? refused(path) : diskFiles.read(path)),
+    list: (path: string) => (path.endsWith("c/") ? refused(path) : diskFiles.list(path)),
+  };
+  const { rows } = await linted(place, [], { files });
+  expect(rows.map(({ file, finding, problem }) => [file, finding, problem])).toEqual([
+    ["a.md", "unreadable", "it cannot be read: permission denied"],
+    ["b.gif", "kind", "the server does not take .gif"],
+    ["c", "unreadable", "it cannot be read: permission denied"],
+  ]);
+});
+
+describe("what is left out", () => {
+  const files = {
+    ".gitignore": "*.log\n!keep.log\n/build/\n",
+    ".hidden/a.gif": "1",
+    ".secret.gif": "1",
+    "a.log": "1",
+    "build/b.gif": "1",
+    "keep.log": "1",
+    "sub/.kbignore": "*.gif\n!c.gif\n",
+    "sub/b.gif": "1",
+    "sub/build/e.gif": "1",
+    "sub/c.gif": "2",
+    "sub/d.md": "3",
+  };
+  test.each<[readonly string[], readonly string[]]>([
+    [[], ["keep.log", "sub/c.gif"]],
+    [["--exclude", "sub/"], ["keep.log"]],
+    [["--exclude", "*.gif"], ["keep.log"]],
+    [["--include", "*.log"], ["keep.log"]],
+    [["--include", "sub/**"], ["sub/c.gif"]],
+  ])("%j", async (words, kinds) => {
+    const { found } = await linted(folder(files), words);
+    expect(found.filter((each) => each.endsWith("kind"))).toEqual(
+      kinds.map((each) => `${each} kind`),
+    );
+  });
+});
+
+test.each([
+  ["nowhere", "there is no such folder"],
+  ["file", "it is a file"],
+])("%s instead of a folder ends with 2", async (name, told) => {
+  const place = folder({ file: "1" });
+  const ran = await cli(["kb", "lint", join(place, name)]);
+  expect(ran).toMatchObject({ exit: 2, out: "" });
+  expect(ran.err).toContain(told);
+});
+
+test("a name twice in front matter is found", async () => {
+  const ran = await linted(folder({ "a.md": "---\na: 1\nb:\n  c: 1\n  c: 2\n---\ntext" }));
+  expect(ran.exit).toBe(14);
+  expect(ran.rows[0]?.problem).toContain("(line 5): Map keys must be unique");
+});
+
+test("an empty folder has nothing wrong", async () => {
+  expect(await linted(folder({}))).toMatchObject({
+    exit: 0,
+    out: "[]\n",
+    err: "0 files: 0 errors, 0 warnings\n",
+  });
+});
+
+test("an interrupt ends it", async () => {
+  const stop = new AbortController();
+  const read = (path: string) => {
+    stop.abort("SIGINT");
+    return diskFiles.read(path);
+  };
+  const place = folder({ "a.md": "1", "b.md": "2" });
+  const ran = await cli(["kb", "lint", place], { signal: stop.signal, files: { read } });
+  expect(ran.exit).toBe(130);
+});
+
+test("the handbook of the examples is fine", async () => {
+  const handbook = join(root, "examples", "handbook");
+  expect(await linted(handbook)).toMatchObject({ exit: 0, rows: [] });
+});
+
+test("what is no list of a server has no pages: --limit is refused", async () => {
+  const ran = await cli(["kb", "lint", folder({ "a.md": "Words." }), "--limit", "1"]);
+  expect(ran.exit).toBe(2);
+  expect(ran.err).toContain("--limit");
+});
+
+test("names on a terminal cannot act on it", async () => {
+  const place = folder({ "a\u001b[8m.md": "Words." });
+  const ran = await cli(["kb", "lint", place], { tty: true, columns: 200 });
+  expect(ran.out).not.toContain("\u001b[8m");
+  expect(ran.exit).toBe(14);
+});

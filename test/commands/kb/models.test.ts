@@ -1,0 +1,534 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { testSandbox } from "../../lib/sandbox.ts";
+import type { TestSandbox } from "../../lib/sandbox.ts";
+import { received } from "../../../src/sandbox/http/received.ts";
+import type { SeenRequest } from "../../../src/sandbox/http/server.ts";
+import { cli, temporaryFolder } from "../../lib/support.ts";
+
+/** What the server lists: providers with the names of their models. */
+let providers: readonly { readonly provider: string; readonly models: readonly string[] }[] = [];
+const twoProviders = [
+  { provider: "langgenius/openai/openai", models: ["text-embedding-3-small"] },
+  { provider: "langgenius/siliconflow/siliconflow", models: ["BAAI/bge-m3", "bge-m3"] },
+];
+const kb = "0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e";
+const seen: SeenRequest[] = [];
+let baseUrl = "";
+
+beforeAll(async () => {
+  const server = createServer((request, response) => {
+    void received(request).then((arrived) => {
+      seen.push(arrived);
+      const lists = arrived.path.startsWith("/v1/workspaces/current/models/model-types/");
+      const data = providers.map(({ provider, models }) => ({
+        provider,
+        models: models.map((model) => ({ model, model_type: "text-embedding" })),
+      }));
+      response.writeHead(200, { "content-type": "application/json" });
+      const documents = arrived.method === "GET" && arrived.path.includes("/documents");
+      const page = { data: [], has_more: false, limit: 100, total: 0, page: 1 };
+      const thing = {
+        id: kb,
+        name: "Handbook",
+        tags: [],
+        embedding_model: null,
+        document: { id: kb, name: "a.md" },
+      };
+      response.end(JSON.stringify(lists ? { data } : documents ? page : thing));
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  afterAll(() => void server.close());
+  const { port } = server.address() as AddressInfo; // a TCP server has no other kind
+  baseUrl = `http://127.0.0.1:${port}/v1`;
+});
+beforeEach(() => {
+  providers = twoProviders;
+  seen.length = 0;
+});
+
+const run = (...argv: string[]) =>
+  cli(argv, { env: { KB_BASE_URL: baseUrl, KB_KEY: "dataset-sandbox" } });
+
+const writes = () => seen.filter(({ method }) => method !== "GET");
+const requests = () => seen.map(({ method, path }) => `${method} ${path}`);
+const listing = "GET /v1/workspaces/current/models/model-types/text-embedding";
+
+/** What the last request said of the model, in its JSON body or in the JSON part of its form. */
+function modelSent(): unknown {
+  const last = seen.findLast(({ method }) => method !== "GET");
+  const bytes = last?.parts.find(({ name }) => name === "data")?.bytes ?? last?.body;
+  const { embedding_model, embedding_model_provider, indexing_technique } = JSON.parse(
+    new TextDecoder().decode(bytes),
+  ) as Record<string, unknown>;
+  // A model without its technique is dropped, or breaks the index.
+  expect(indexing_technique).toBe("high_quality");
+  return { embedding_model, embedding_model_provider };
+}
+
+describe("provider/model", () => {
+  test.each([
+    [
+      "langgenius/openai/openai/text-embedding-3-small",
+      "langgenius/openai/openai",
+      "text-embedding-3-small",
+    ],
+    [
+      "langgenius/siliconflow/siliconflow/BAAI/bge-m3",
+      "langgenius/siliconflow/siliconflow",
+      "BAAI/bge-m3",
+    ],
+    ["langgenius/siliconflow/siliconflow/bge-m3", "langgenius/siliconflow/siliconflow", "bge-m3"],
+    [
+      "name:langgenius/siliconflow/siliconflow/bge-m3",
+      "langgenius/siliconflow/siliconflow",
+      "bge-m3",
+    ],
+  ])("%s is found in the list and fills both fields", async (typed, provider, model) => {
+    const ran = await run("kb", "create", "Handbook", "--embedding-model", typed);
+    expect(ran.exit, ran.err).toBe(0);
+    expect(requests()).toEqual([listing, "POST /v1/datasets"]);
+    expect(modelSent()).toEqual({ embedding_model: model, embedding_model_provider: provider });
+  });
+
+  test("works in every command that takes one", async () => {
+    const folder = await temporaryFolder();
+    const file = join(folder, "a.md");
+    await writeFile(file, "hello");
+    const model = ["--embedding-model", "langgenius/siliconflow/siliconflow/BAAI/bge-m3"];
+    for (const line of [
+      ["kb", "create", "Handbook"],
+      ["kb", "update", kb],
+      ["kb", "doc", "add", kb, "a.md", "--text", "hello", "--indexing-technique", "high_quality"],
+      ["kb", "doc", "upload", kb, file, "--indexing-technique", "high_quality"],
+    ]) {
+      const ran = await run(...line, ...model);
+      expect(ran.exit, ran.err).toBe(0);
+      expect(modelSent()).toEqual({
+        embedding_model: "BAAI/bge-m3",
+        embedding_model_provider: "langgenius/siliconflow/siliconflow",
+      });
+    }
+  });
+
+  test("is said with -v", async () => {
+    const typed = "langgenius/openai/openai/text-embedding-3-small";
+    const ran = await run("kb", "create", "Handbook", "--embedding-model", typed, "-v");
+    expect(ran.err).toContain(`embedding model "${typed}" is text-embedding-3-small`);
+    expect(ran.err).toContain(
+      'embedding_model_provider "langgenius/openai/openai" (from the model)',
+    );
+  });
+
+  test("is looked up once for all rows of --each", async () => {
+    const rows = join(await temporaryFolder(), "rows.csv");
+    await writeFile(rows, "name\nA\nB\n");
+    const ran = await run(
+      "kb",
+      "create",
+      "--each",
+      rows,
+      "--concurrency",
+      "1",
+      "--embedding-model",
+      "langgenius/siliconflow/siliconflow/BAAI/bge-m3",
+    );
+    expect(ran.exit, ran.err).toBe(0);
+    expect(requests()).toEqual([listing, "POST /v1/datasets", "POST /v1/datasets"]);
+    expect(modelSent()).toEqual({
+      embedding_model: "BAAI/bge-m3",
+      embedding_model_provider: "langgenius/siliconflow/siliconflow",
+    });
+  });
+});
+
+describe("a model named in another way", () => {
+  const large = {
+    embedding_model: "BAAI/bge-m3",
+    embedding_model_provider: "langgenius/siliconflow/siliconflow",
+  };
+  test.each([
+    ["alone, where one provider has it", ["BAAI/bge-m3"]],
+    ["with the last part of its provider", ["siliconflow/BAAI/bge-m3"]],
+    [
+      "with its provider by a flag",
+      ["BAAI/bge-m3", "--embedding-model-provider", "langgenius/siliconflow/siliconflow"],
+    ],
+    [
+      "with a short provider by a flag",
+      ["BAAI/bge-m3", "--embedding-model-provider", "siliconflow"],
+    ],
+  ])("%s is completed", async (_, words) => {
+    for (const line of [
+      ["kb", "create", "Handbook"],
+      ["kb", "update", kb],
+    ]) {
+      const ran = await run(...line, "--embedding-model", ...words);
+      expect(ran.exit, ran.err).toBe(0);
+      expect(modelSent()).toEqual(large);
+    }
+  });
+});
+
+describe("nothing is written", () => {
+  test("when there is none of that name: 3, with the names there are", async () => {
+    const ran = await run("kb", "create", "Handbook", "--embedding-model", "openai/ada");
+    expect(ran.exit).toBe(3);
+    expect(ran.err).toBe(
+      'error: there is no embedding model called "openai/ada"\n' +
+        "hint: there are: langgenius/openai/openai/text-embedding-3-small, " +
+        "langgenius/siliconflow/siliconflow/BAAI/bge-m3, langgenius/siliconflow/siliconflow/bge-m3\n",
+    );
+    expect(requests()).toEqual([listing]);
+  });
+
+  test.each([
+    ["nope"],
+    ["gpt-4o"], // a model of another kind is in no list of embedding models
+    ["text-embedding-3-small", "--embedding-model-provider", "siliconflow"],
+    ["bge-m3", "--embedding-model-provider", "some/where"],
+  ])("when a model alone or its provider is wrong: %s", async (...words) => {
+    for (const line of [
+      ["kb", "create", "Handbook"],
+      ["kb", "update", kb],
+    ]) {
+      const ran = await run(...line, "--embedding-model", ...words);
+      expect(ran.exit).toBe(3);
+      expect(ran.err).toContain("hint: there are: langgenius/openai/openai/text-embedding-3-small");
+      expect(writes()).toEqual([]);
+    }
+  });
+
+  test("when several providers have the model: 5, with both", async () => {
+    providers = [...twoProviders, { provider: "other/one", models: ["bge-m3"] }];
+    for (const line of [
+      ["kb", "create", "Handbook"],
+      ["kb", "update", kb],
+    ]) {
+      const ran = await run(...line, "--embedding-model", "bge-m3");
+      expect(ran.exit).toBe(5);
+      expect(ran.err).toContain(
+        "langgenius/siliconflow/siliconflow  bge-m3\n  other/one  bge-m3\n",
+      );
+      expect(writes()).toEqual([]);
+    }
+  });
+
+  test.each([
+    [
+      "economy with a model",
+      ["--indexing-technique", "economy", "--embedding-model", "bge-m3"],
+      "can only be used with --indexing-technique high_quality",
+    ],
+    [
+      "a provider alone",
+      ["--embedding-model-provider", "some/where"],
+      "--embedding-model is required with --embedding-model-provider",
+    ],
+  ])("%s: 2", async (_, flags, message) => {
+    for (const line of [
+      ["kb", "create", "Handbook"],
+      ["kb", "update", kb],
+    ]) {
+      const ran = await run(...line, ...flags);
+      expect(ran.exit).toBe(2);
+      expect(ran.err).toContain(message);
+      expect(writes()).toEqual([]);
+    }
+  });
+
+  test("high_quality where the server has no model: 2, in plain words", async () => {
+    providers = [];
+    for (const line of [
+      ["kb", "create", "Handbook"],
+      ["kb", "update", kb],
+      ["kb", "doc", "add", kb, "a.md", "--text", "x"],
+    ]) {
+      const ran = await run(...line, "--indexing-technique", "high_quality");
+      expect(ran.exit).toBe(2);
+      expect(ran.err).toContain("high_quality indexing needs an embedding model");
+      expect(ran.err).toContain("the workspace has no active embedding model");
+      expect(writes()).toEqual([]);
+    }
+  });
+
+  test("when the workspace has none at all", async () => {
+    providers = [];
+    const ran = await run("kb", "create", "Handbook", "--embedding-model", "openai/ada");
+    expect(ran.exit).toBe(3);
+    expect(ran.err).toContain("hint: the workspace has no active embedding model");
+  });
+
+  test("when two read the same: 5, with both", async () => {
+    providers = [
+      { provider: "langgenius/openai", models: ["x/large"] },
+      { provider: "langgenius", models: ["openai/x/large"] },
+    ];
+    const line = ["kb", "create", "Handbook", "--embedding-model", "langgenius/openai/x/large"];
+    const ran = await run(...line);
+    expect(ran.exit).toBe(5);
+    expect(ran.err).toBe(
+      'error: 2 embedding models are called "langgenius/openai/x/large"\n' +
+        "  langgenius/openai  x/large\n" +
+        "  langgenius  openai/x/large\n" +
+        "hint: give provider and model by a flag each\n",
+    );
+    expect(requests()).toEqual([listing]);
+    const chosen = await run(
+      "kb",
+      "create",
+      "Handbook",
+      "--embedding-model",
+      "x/large",
+      "--embedding-model-provider",
+      "langgenius/openai",
+    );
+    expect(chosen.exit).toBe(0);
+  });
+});
+
+let sandbox: TestSandbox;
+let folder = "";
+beforeAll(async () => {
+  sandbox = await testSandbox();
+  folder = await temporaryFolder();
+});
+beforeEach(() => {
+  sandbox.seen.length = 0;
+});
+
+async function created(...line: string[]): Promise<string> {
+  const ran = await sandbox.cli([...line, "-o", "name"]);
+  expect(ran.exit, ran.err).toBe(0);
+  return ran.out.trim();
+}
+const createdKb = (name: string) =>
+  created("kb", "create", name, "--indexing-technique", "economy");
+const sandboxRequests = () => sandbox.seen.map(({ method, path }) => `${method} ${path}`);
+
+describe("names of things", () => {
+  test("a metadata field and a document are looked for in their own knowledge base alone", async () => {
+    const [here, there] = [await createdKb("Here"), await createdKb("There")];
+    const field = await created("kb", "metadata", "create", here, "team", "--type", "string");
+    await created("kb", "doc", "add", here, "a.md", "--text", "hello");
+    const renamed = await sandbox.cli(["kb", "metadata", "rename", "Here", "team", "group"]);
+    expect(renamed.exit, renamed.err).toBe(0);
+    const elsewhere = await sandbox.cli(["kb", "metadata", "rename", "There", "group", "x"]);
+    expect(elsewhere.exit).toBe(3);
+    expect(elsewhere.err).toContain('there is no metadata field called "group"');
+    const byId = ["kb", "metadata", "delete", here, `id:${field}`, "--yes"];
+    expect((await sandbox.cli(byId)).exit).toBe(0);
+    const document = await sandbox.cli(["kb", "doc", "show", there, "a.md"]);
+    expect(document.exit).toBe(3);
+    expect(document.err).toContain('there is no document called "a.md"');
+  });
+
+  test("the keyword that narrows a list holds no wildcard, and one page is enough", async () => {
+    const kb = await createdKb("Wild");
+    for (const name of ["50%_off.md", "50 xoff.md"])
+      await created("kb", "doc", "add", kb, name, "--text", "hello");
+    sandbox.seen.length = 0;
+    const ran = await sandbox.cli([
+      "kb",
+      "doc",
+      "show",
+      "Wild",
+      "50%_off.md",
+      "-v",
+      "--jq",
+      ".name",
+    ]);
+    expect(ran).toMatchObject({ exit: 0, out: "50%_off.md\n" });
+    const id = sandbox.seen.at(-1)?.path.split("/").at(-1) ?? "";
+    expect(ran.err).toContain(`knowledge base "Wild" is ${kb}\n`);
+    expect(ran.err).toContain(`document "50%_off.md" is ${id}\n`);
+    expect(sandboxRequests()).toEqual([
+      "GET /v1/datasets?keyword=Wild&include_all=true&page=1&limit=100",
+      `GET /v1/datasets/${kb}/documents?keyword=off.md&page=1&limit=100`,
+      `GET /v1/datasets/${kb}/documents/${id}`,
+    ]);
+  });
+
+  test("a tag is looked up once for a line, whatever the number of tags", async () => {
+    const kb = await createdKb("Tagged");
+    for (const name of ["one", "two", "three"]) await created("kb", "tag", "create", name);
+    sandbox.seen.length = 0;
+    const ran = await sandbox.cli(["kb", "tag", "bind", kb, "one", "name:two", "three"]);
+    expect(ran.exit, ran.err).toBe(0);
+    expect(sandboxRequests()).toEqual(["GET /v1/datasets/tags", "POST /v1/datasets/tags/binding"]);
+  });
+
+  test("id: takes ids alone", async () => {
+    const ran = await sandbox.cli(["kb", "show", "id:Handbook"]);
+    expect(ran.exit).toBe(2);
+    expect(ran.err).toBe(
+      'error: "Handbook" is no id of a knowledge base\nhint: ids are UUIDs; for a name leave id: away\n',
+    );
+    expect(sandbox.seen).toEqual([]);
+  });
+
+  test("a profile or application nobody has is answered with those there are", async () => {
+    const app = await sandbox.cli(["wf", "app", "info", "--app", "ehco"]);
+    expect(app.exit).toBe(2);
+    expect(app.err).toContain('there is no application "ehco" in the profile sandbox');
+    expect(app.err).toContain("hint: it has: echo, review, slow, broken, loop, chat, chat-review");
+    const world = { folder: await temporaryFolder(), stdin: "dataset-x" };
+    const base = ["--base-url", "https://example.com", "--key-file", "-"];
+    await sandbox.cli(["kb", "profile", "add", "staging", ...base], world);
+    const profile = await sandbox.cli(["kb", "list", "-p", "stagin"], world);
+    expect(profile.exit).toBe(2);
+    expect(profile.err).toContain('there is no profile "stagin" (-p)');
+    expect(profile.err).toContain("hint: there are: staging");
+  });
+});
+
+/** A file of the folder of these tests. */
+async function file(name: string, content: string | Uint8Array): Promise<string> {
+  const path = join(folder, name);
+  await writeFile(path, content);
+  return path;
+}
+
+describe("bad input sends nothing", () => {
+  const add = (...flags: string[]) => ["kb", "doc", "add", kb, "a.md", ...flags];
+
+  test.each<[string, () => Promise<string[]>, string]>([
+    [
+      "bytes that are no UTF-8",
+      async () => add("--text-file", await file("latin1.md", Uint8Array.of(0x67, 0x72, 0xfc))),
+      'latin1.md" is not UTF-8 text',
+    ],
+    [
+      "a NUL in a text",
+      async () => add("--text-file", await file("nul.md", "a\0b")),
+      "holds a NUL character",
+    ],
+    [
+      "a folder as a file",
+      async () => add("--text-file", folder),
+      "cannot be read: it is a folder",
+    ],
+    [
+      "a folder to upload",
+      async () => ["kb", "doc", "upload", kb, folder],
+      "cannot be read: it is a folder",
+    ],
+    [
+      "a file that is not there",
+      async () => add("--text-file", join(folder, "none.md")),
+      'none.md" cannot be read: there is no such file',
+    ],
+    [
+      "standard input for two values",
+      async () => add("--text-file", "-", "--process-rule", "-"),
+      "standard input (-) can be used once only",
+    ],
+    [
+      "text given twice",
+      async () => add("--text", "a", "--text-file", "-"),
+      "give either --text or --text-file, not both",
+    ],
+    [
+      "JSON from a file that is not there",
+      async () => add("--text", "a", "--process-rule", `@${join(folder, "none.json")}`),
+      'none.json" cannot be read: there is no such file',
+    ],
+    [
+      "JSON that is none",
+      async () => add("--text", "a", "--process-rule", "{mode: automatic}"),
+      '--process-rule "{mode: automatic}" is not JSON',
+    ],
+    [
+      "a list where an object belongs",
+      async () => add("--text", "a", "--process-rule", "[1]"),
+      '--process-rule "[1]" is not an object',
+    ],
+    [
+      "a list as further fields of the body",
+      async () => add("--text", "a", "--body", "[1]"),
+      '--body "[1]" is not an object',
+    ],
+    [
+      "a further field without a value",
+      async () => add("--text", "a", "--body-set", "mode"),
+      '--body-set "mode" is no path=value',
+    ],
+    ["an empty knowledge base", async () => ["kb", "show", ""], "<kb> is empty"],
+    ["an empty document", async () => ["kb", "doc", "show", kb, " "], '<doc> " " is empty'],
+    ["no columns", async () => ["kb", "list", "--columns", ""], 'there is no column ""'],
+    [
+      "page 0",
+      async () => ["kb", "list", "--page", "0"],
+      '--page "0" is not a whole number from 1',
+    ],
+    ["no rows", async () => ["kb", "list", "-L", "0"], '--limit "0" is not a whole number from 1'],
+    [
+      "every page and one page",
+      async () => ["kb", "list", "--all", "--page", "2"],
+      "--all cannot be used with --limit or --page",
+    ],
+    [
+      "a page of a list that goes on after an id",
+      async () => ["wf", "conversation", "messages", kb, "--page", "2"],
+      "--page",
+    ],
+    [
+      "a page of a list that comes whole",
+      async () => ["kb", "tag", "list", "--page", "2"],
+      "--page",
+    ],
+    [
+      "a number too large to be exact",
+      async () => ["kb", "list", "--page", "99999999999999999999"],
+      "is not a whole number from 1 to 99999",
+    ],
+  ])("%s ends with 2", async (_, line, message) => {
+    const ran = await sandbox.cli(await line(), { stdin: "hello" });
+    expect(ran.err).toContain(message);
+    expect(ran.exit).toBe(2);
+    expect(ran.out).toBe("");
+    expect(sandbox.seen).toEqual([]);
+  });
+
+  test("a name of 10,000 characters is nobody's, and the error stays short", async () => {
+    const ran = await sandbox.cli(["kb", "show", "日".repeat(10_000)]);
+    expect(ran.exit).toBe(3);
+    expect(ran.err.length).toBeLessThan(400);
+    const [request] = sandbox.seen;
+    expect(new URL(`http://x${request?.path}`).searchParams.get("keyword")).toHaveLength(100);
+  });
+});
+
+describe("odd input is taken", () => {
+  test("a lone -- is an end of flags that were not given", async () => {
+    expect((await sandbox.cli(["kb", "--"])).out).toContain("Usage:\n  kb <command>");
+    expect((await sandbox.cli(["kb", "list", "--keyword", "nobody", "-o", "json", "--"])).out).toBe(
+      "[]\n",
+    );
+    expect((await sandbox.cli(["kb", "show", "--", "-dash"])).exit).toBe(3);
+  });
+
+  test("a text of 10 MB is sent whole", async () => {
+    const id = await createdKb("Large");
+    const text = "0123456789grüße\n".repeat(600_000);
+    const path = await file("large.md", text);
+    sandbox.seen.length = 0;
+    const ran = await sandbox.cli(["kb", "doc", "add", id, "large.md", "--text-file", path]);
+    expect(ran.exit, ran.err).toBe(0);
+    const sent = JSON.parse(new TextDecoder().decode(sandbox.seen.at(-1)?.body)) as {
+      text: string;
+    };
+    expect(sent.text === text).toBe(true);
+  });
+
+  test("--curl beside --dry-run shows the curl command", async () => {
+    const ran = await sandbox.cli(["kb", "create", "Never", "--dry-run", "--curl"]);
+    expect(ran.exit).toBe(0);
+    expect(ran.out).toMatch(/^curl /);
+    expect(sandbox.seen).toEqual([]);
+  });
+});

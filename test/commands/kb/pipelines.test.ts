@@ -1,0 +1,138 @@
+import { expect, test } from "vitest";
+import { exchanges } from "../../lib/recordings.ts";
+import { inTurn, json, recorded, runServer, streaming } from "../../lib/run-server.ts";
+import type { Route } from "../../lib/run-server.ts";
+import { cli } from "../../lib/support.ts";
+
+const kb = "9c8e0670-8ed0-4983-a635-18e319943575";
+const run = [
+  "kb",
+  "pipeline",
+  "run",
+  kb,
+  "--datasource-type",
+  "local_file",
+  "--start-node-id",
+  "d",
+];
+const published = [...run, "--datasource-info-list", '[{"reference":"r"}]', "--is-published"];
+const draft = [...run, "--datasource-info-list", '[{"reference":"r"}]', "--no-is-published"];
+const node = ["kb", "pipeline", "run-node", kb, "d", "--datasource-type", "website_crawl"];
+
+/** The answer that was recorded, as its server sent it. */
+function answerOf(name: string): Route {
+  const found = exchanges.find((exchange) => exchange.name === name);
+  const type = Object.entries(found?.response.headers ?? {}).find(([key]) => /type/i.test(key));
+  return type?.[1].includes("event-stream")
+    ? streaming(recorded(name))
+    : json(JSON.parse(recorded(name)), found?.response.status);
+}
+
+async function against(
+  routes: Readonly<Record<string, Route>>,
+  line: readonly string[],
+  signal = new AbortController().signal,
+) {
+  const server = await runServer(routes);
+  const env = { KB_BASE_URL: server.baseUrl, KB_KEY: "dataset-x" };
+  const ran = await cli(line, { env, signal });
+  return { ...ran, posts: server.requests.filter((request) => request.startsWith("POST")).length };
+}
+
+const status = (indexing_status: string, error: string | null = null) =>
+  json({
+    data: [{ id: "d16f", indexing_status, error, completed_segments: 3, total_segments: 3 }],
+  });
+
+const start = `POST /v1/datasets/${kb}/pipeline/run`;
+const look = `GET /v1/datasets/${kb}/documents/`;
+
+const formats = [[], ["-o", "jsonl"], ["-o", "json"], ["-o", "name"], ["--blocking"]];
+const answers = ["run, streaming", "run, blocking"].map((title) => `pipeline-run.json: ${title}`);
+
+test.each([...answers, "1.15/pipeline.json: run, published, streaming"])(
+  "a published pipeline answers with its documents, and they are waited for: %s",
+  async (name) => {
+    for (const flags of formats) {
+      const done = {
+        [start]: answerOf(name),
+        [look]: inTurn(status("waiting"), status("completed")),
+      };
+      const ran = await against(done, [...published, ...flags]);
+      expect([ran.exit, ran.err, ran.posts]).toEqual([0, "indexed: 1 document\n", 1]);
+      expect(ran.out).toMatch(/\d{20}/);
+      const broken = { [start]: answerOf(name), [look]: status("error", "Rate limit reached") };
+      const lost = await against(broken, [...published, ...flags]);
+      expect([lost.exit, lost.posts], lost.err).toEqual([9, 1]);
+      expect(lost.err).toContain("Rate limit reached");
+      expect(lost.out).toBe(ran.out);
+      const left = await against({ [start]: answerOf(name) }, [
+        ...published,
+        ...flags,
+        "--no-wait",
+      ]);
+      expect([left.exit, left.out]).toEqual([0, ran.out]);
+    }
+  },
+);
+
+test("a published pipeline that has nothing to read says so, and a document that never begins can be left", async () => {
+  const none = await against({ [start]: answerOf("pipeline-run.json: run, no data source info") }, [
+    ...run,
+    "--datasource-info-list",
+    "[]",
+    "--is-published",
+  ]);
+  expect([none.exit, none.err]).toEqual([
+    0,
+    "the pipeline made no document: the list of what to read is empty\n",
+  ]);
+  const stop = new AbortController();
+  const waits: Record<string, Route> = {
+    [start]: answerOf("pipeline-run.json: run, unknown start node"),
+    [look]: (socket, before, request) => {
+      if (before === 1) stop.abort("SIGINT");
+      else status("waiting")(socket, before, request);
+    },
+  };
+  const late = await against(waits, published, stop.signal);
+  expect(late.exit, late.err).toBe(130);
+  expect(late.err).toContain(`hint: kb doc wait ${kb} --batch 20261121202345946740\n`);
+});
+
+test("a draft is followed to its end, by events or in one answer", async () => {
+  const events = { [start]: answerOf("pipeline-run.json: run of the draft, streaming") };
+  expect(await against(events, draft)).toMatchObject({ exit: 0, posts: 1 });
+  expect(await against(events, [...draft, "-o", "jsonl"])).toMatchObject({ exit: 0, posts: 1 });
+  const whole = { [start]: answerOf("pipeline-run.json: run of the draft, blocking") };
+  expect(await against(whole, [...draft, "--jq", ".data.status"])).toMatchObject({
+    exit: 0,
+    out: "succeeded\n",
+  });
+  const failed = recorded("pipeline-run.json: run of the draft, streaming").replace(
+    /("event":"workflow_finished".*?"status":)"succeeded"/,
+    '$1"failed"',
+  );
+  expect(await against({ [start]: streaming(failed) }, draft)).toMatchObject({ exit: 9 });
+  const cut = recorded("pipeline-run.json: run of the draft, streaming").split("\n\n")[0] ?? "";
+  expect(await against({ [start]: streaming(`${cut}\n\n`) }, draft)).toMatchObject({ exit: 13 });
+});
+
+test.each([
+  ["run the crawler node", 0, ""],
+  ["run the crawler node, plugin error", 9, "Rate limit reached for stub-chat"],
+  ["run a node that is not there", 9, "Datasource node data not found"],
+])(
+  "a data source ends with what its events tell, in every format: %s",
+  async (title, exit, told) => {
+    const routes = {
+      [`POST /v1/datasets/${kb}/pipeline/datasource`]: answerOf(`pipeline-run.json: ${title}`),
+    };
+    for (const flags of [[], ["-o", "jsonl"], ["-o", "json"], ["--jq", "."]]) {
+      const ran = await against(routes, [...node, "--is-published", ...flags]);
+      expect(ran.exit, `${flags.join(" ")} ${ran.err}`).toBe(exit);
+      expect(ran.err).toContain(told);
+      expect(ran.out).toContain("datasource_");
+    }
+  },
+);

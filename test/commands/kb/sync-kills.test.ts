@@ -1,0 +1,92 @@
+import { execFileSync } from "node:child_process";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { parseFault } from "../../../src/sandbox/http/faults.ts";
+import { contentsOf, write } from "../../lib/directory.ts";
+import { testSandbox } from "../../lib/sandbox.ts";
+import { temporaryFolder } from "../../lib/support.ts";
+import { killed, sharded, start } from "../../lib/sync-kills.ts";
+
+const server = await testSandbox({ speed: 50 });
+const home = await temporaryFolder();
+
+test(
+  "a sync that is killed again and again ends with the directory",
+  { timeout: 60_000 },
+  async () => {
+    // As servers have it whose lists say null for a document without values.
+    server.sandbox.setFaults([parseFault("* * plain-metadata")]);
+    await killed(server, home, 1, 4);
+    server.sandbox.setFaults([]);
+  },
+);
+
+test("three shards, one of them killed", { timeout: 60_000 }, () => sharded(server, home, 3, 40));
+
+const base = async (name: string) =>
+  (
+    await server.cli(["kb", "create", name, "--indexing-technique", "economy", "-o", "name"])
+  ).out.trim();
+const texts = async (kb: string) =>
+  Object.fromEntries(
+    [...(await contentsOf(server.sandbox.origin, kb))].map(([name, { text }]) => [name, text]),
+  );
+
+test("a directory that is watched is synced after each change, until Ctrl-C", async () => {
+  const dir = join(home, "watched");
+  await write(dir, { "a.md": "one" });
+  const kb = await base("Watched");
+  const { child, ended } = start(server, home, ["sync", kb, dir, "--watch"]);
+  const told = () =>
+    new Promise<void>((resolve) => {
+      let text = "";
+      child.stderr.on("data", function heard(chunk: Buffer) {
+        text += chunk.toString();
+        if (!text.includes("watching")) return;
+        child.stderr.off("data", heard);
+        resolve();
+      });
+    });
+  await told();
+  const again = told();
+  await write(dir, { "a.md": "two", "sub/b.md": "new" });
+  await again;
+  expect((await texts(kb))["a.md"]).toBe("two");
+  child.kill("SIGINT");
+  const { exit, err } = await ended;
+  expect([exit, err]).toEqual([130, expect.not.stringContaining("unknown")]);
+});
+
+test("--since looks only at what git calls changed, and ends as a whole sync does", async () => {
+  const dir = join(home, "repository");
+  const git = (...args: readonly string[]) =>
+    execFileSync("git", [
+      "-C",
+      dir,
+      "-c",
+      "user.name=a",
+      "-c",
+      "user.email=a@example.com",
+      ...args,
+    ]);
+  await write(dir, { "docs/a.md": "a", "docs/b.md": "b", "other.md": "o" });
+  git("init", "-q");
+  git("add", ".");
+  git("commit", "-qm", "first");
+  const kb = await base("Since");
+  const sync = async (...flags: readonly string[]) => {
+    const ran = await start(server, home, ["sync", kb, join(dir, "docs"), ...flags]).ended;
+    expect(ran.exit, ran.err).toBe(0);
+    return ran.err;
+  };
+  expect(await sync("--since", "HEAD")).toContain("2 files: 2 created");
+  await write(dir, { "docs/b.md": "changed", "docs/c.md": "new", "other.md": "changed" });
+  expect(await sync("--since", "HEAD")).toMatch(
+    /^2 files: (1 updated, 1 created|1 created, 1 updated);/m,
+  );
+  expect(await texts(kb)).toEqual({ "a.md": "a", "b.md": "changed", "c.md": "new" });
+  expect(await sync()).toContain("3 files: 3 unchanged");
+  const wrong = await start(server, home, ["sync", kb, join(dir, "docs"), "--since", "nowhere"])
+    .ended;
+  expect(wrong.exit).toBe(2);
+});

@@ -1,0 +1,434 @@
+import { createHash } from "node:crypto";
+import { once } from "node:events";
+import { symlink, truncate } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { setTimeout as latency } from "node:timers/promises";
+import { beforeEach, describe, expect, test } from "vitest";
+import { parseFault } from "../../../src/sandbox/http/faults.ts";
+import { actions, contentsOf, write } from "../../lib/directory.ts";
+import { testSandbox } from "../../lib/sandbox.ts";
+import { temporaryFolder } from "../../lib/support.ts";
+import type { World } from "../../lib/support.ts";
+
+const server = await testSandbox({ speed: 200 });
+const home = await temporaryFolder();
+let number = 0;
+let kb = "";
+let dir = "";
+
+beforeEach(async () => {
+  server.sandbox.setFaults([]);
+  dir = join(home, `dir ${++number}`);
+  const made = await run(
+    "create",
+    `Base ${number}`,
+    "--indexing-technique",
+    "economy",
+    "-o",
+    "name",
+  );
+  kb = made.out.trim();
+});
+
+const run = (...argv: readonly string[]) => server.cli(["kb", ...argv], { folder: home });
+const sync = (...flags: readonly string[]) => run("sync", kb, dir, ...flags);
+const contents = async () =>
+  Object.fromEntries(
+    [...(await contentsOf(server.sandbox.origin, kb))].map(([name, { text }]) => [name, text]),
+  );
+const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
+const faults = (...all: readonly string[]) => server.sandbox.setFaults(all.map(parseFault));
+const writes = (from: number) =>
+  server.seen
+    .slice(from)
+    .filter(({ method, path }) => method !== "GET" && !/download-zip/.test(path));
+
+const three = { "a.md": "first — ü\r\n", "people/leave.md": "30 days", "prices.csv": "a,b\n" };
+
+describe("a directory is kept in step", () => {
+  test("new files become documents, byte for byte, and a second sync writes nothing", async () => {
+    await write(dir, three);
+    const first = await sync();
+    expect(first.exit, first.err).toBe(0);
+    expect(actions(first.out)).toEqual([
+      "create a.md",
+      "create people/leave.md",
+      "create prices.csv",
+    ]);
+    expect(await contents()).toEqual(three);
+    const found = await contentsOf(server.sandbox.origin, kb);
+    expect(found.get("a.md")?.hash).toBe(sha256("first — ü\r\n"));
+    const before = server.seen.length;
+    const second = await sync();
+    expect(second).toMatchObject({ exit: 0, out: "" });
+    expect(second.err).toContain("3 files: 3 unchanged; 0 characters were embedded");
+    expect(writes(before)).toEqual([]);
+  });
+
+  test("changed ones are updated in place, others stay, gone ones stay without --prune", async () => {
+    await write(dir, three);
+    await sync();
+    const ids = await run("doc", "list", kb, "--jq", "map({(.name): .id}) | add");
+    await write(dir, { "a.md": "changed", "prices.csv": "c,d\n", "people/leave.md": null });
+    const ran = await sync();
+    expect(actions(ran.out)).toEqual(["update a.md", "update prices.csv"]);
+    expect(await contents()).toEqual({
+      "a.md": "changed",
+      "prices.csv": "c,d\n",
+      "people/leave.md": "30 days",
+    });
+    expect((await run("doc", "list", kb, "--jq", "map({(.name): .id}) | add")).out).toBe(ids.out);
+  });
+
+  test("--prune deletes what has no file, and only of this directory", async () => {
+    await write(dir, { ...three, "b.md": "b", "c.md": "c", "d.md": "d" });
+    await sync();
+    const other = join(home, `other ${number}`);
+    await write(other, { "e.md": "e" });
+    await run("sync", kb, other, "--prefix", "other");
+    await run("doc", "add", kb, "own.md", "--text", "own");
+    await write(dir, { "b.md": null });
+    const ran = await sync("--prune");
+    expect(ran.exit, ran.err).toBe(0);
+    expect(actions(ran.out)).toEqual(["delete b.md"]);
+    expect(Object.keys(await contents()).sort()).toEqual(
+      ["a.md", "c.md", "d.md", "other/e.md", "own.md", "people/leave.md", "prices.csv"].sort(),
+    );
+  });
+
+  test("more than --max-delete is asked for, and an empty directory is refused", async () => {
+    await write(dir, three);
+    await sync();
+    await write(dir, { "a.md": null });
+    const refused = await sync("--prune");
+    expect(refused.exit).toBe(2);
+    expect(refused.err).toContain("Delete 1 of 3 documents");
+    expect((await sync("--prune", "--max-delete", "1")).exit).toBe(0);
+    await write(dir, { "people/leave.md": null, "prices.csv": null });
+    const empty = await sync("--prune", "--yes");
+    expect(empty.exit).toBe(2);
+    expect(empty.err).toContain("would delete every document");
+    expect(Object.keys(await contents())).toHaveLength(2);
+  });
+
+  test("the plan is shown with what is to be embedded, and nothing is sent", async () => {
+    await write(dir, three);
+    const before = server.seen.length;
+    const ran = await sync("--dry-run");
+    expect(ran.out).toBe(
+      "create\ta.md\t\t11 characters to embed\ncreate\tpeople/leave.md\t\t7 characters to embed\ncreate\tprices.csv\t\t4 characters to embed\n",
+    );
+    expect(ran.err).toContain("3 files: 3 created; 22 characters would be embedded");
+    expect(writes(before)).toEqual([]);
+  });
+});
+
+describe("documents that were there before", () => {
+  test("are adopted when they hold the same; others are a conflict until --adopt", async () => {
+    await write(dir, { "a.md": "same", "b.md": "new" });
+    await run("doc", "add", kb, "a.md", "--text", "same");
+    await run("doc", "add", kb, "b.md", "--text", "old");
+    await run("doc", "wait", kb);
+    const planned = await sync("--dry-run");
+    const ran = await sync();
+    for (const { exit, out, err } of [planned, ran]) {
+      expect(exit).toBe(10);
+      expect(actions(out)).toEqual(["adopt a.md", "conflict b.md"]);
+      expect(err).toContain("b.md: a document of this name was not made by kb sync");
+      expect(err).toContain("hint: add --adopt");
+    }
+    expect(await contents()).toEqual({ "a.md": "same", "b.md": "old" });
+    const taken = await sync("--adopt");
+    expect(taken.exit, taken.err).toBe(0);
+    expect(actions(taken.out)).toEqual(["update b.md"]);
+    expect(await contents()).toEqual({ "a.md": "same", "b.md": "new" });
+    expect((await sync()).err).toContain("2 files: 2 unchanged");
+  });
+
+  test("that are disabled are reported, and no second one is made", async () => {
+    await write(dir, three);
+    await sync();
+    await run("doc", "disable", kb, "a.md");
+    await write(dir, { "a.md": "changed" });
+    const ran = await sync();
+    expect(ran.out).toMatch(
+      /^skip\ta\.md\t[0-9a-f-]{36}\tit is disabled and holds other content\n$/,
+    );
+    expect((await contents())["a.md"]).toBe("first — ü\r\n");
+  });
+});
+
+describe("which files count", () => {
+  test("patterns, ignore files and hidden files", async () => {
+    await write(dir, {
+      "a.md": "a",
+      "b.txt": "b",
+      "draft.md": "d",
+      "tmp/c.md": "c",
+      "sub/secret.md": "s",
+      "sub/kept.md": "k",
+      ".hidden.md": "h",
+      ".kbignore": "draft.md\ntmp/\n",
+      "sub/.gitignore": "secret.md\n",
+    });
+    const ran = await sync("--include", "**/*.md", "--exclude", "x/**", "--dry-run");
+    expect(actions(ran.out)).toEqual(["create a.md", "create sub/kept.md"]);
+  });
+
+  test.each<[string, Readonly<Record<string, string | Uint8Array>>, string]>([
+    ["an empty file", { "a.md": "" }, "a.md is left out: it is empty"],
+    [
+      "bytes that are no text",
+      { "a.txt": new Uint8Array([0xff, 0xfe, 0]) },
+      "a.txt is left out: it is not UTF-8 text",
+    ],
+  ])("%s is a clear line and ends with 10, the others are there", async (_, tree, line) => {
+    await write(dir, { ...tree, "b.md": "b" });
+    const ran = await sync();
+    expect(ran.exit).toBe(10);
+    expect(ran.err).toContain(line);
+    expect(await contents()).toEqual({ "b.md": "b" });
+  });
+
+  test("kinds that no server takes are counted and no failure", async () => {
+    await write(dir, { "a.md": "a", "b.zip": "b", "c.png": "c" });
+    const ran = await sync();
+    expect(ran.exit, ran.err).toBe(0);
+    expect(ran.err).toContain("2 files are left out, which are no documents: png, zip");
+  });
+
+  test("links that lead in a circle are not followed", async () => {
+    await write(dir, { "a.md": "a", "sub/b.md": "b" });
+    await symlink("..", join(dir, "sub", "up"));
+    expect(actions((await sync()).out)).toEqual(["create a.md", "create sub/b.md"]);
+  });
+
+  test.each([[{ "A.md": "1", "a.md": "2" }], [{ "ü.md": "1", "u\u0308.md": "2" }]])(
+    "names that only look different are refused before anything is sent: %j",
+    async (tree) => {
+      await write(dir, tree);
+      const before = server.seen.length;
+      const ran = await sync();
+      expect(ran.exit).toBe(2);
+      expect(ran.err).toContain("would be documents of one name");
+      expect(writes(before)).toEqual([]);
+    },
+  );
+
+  test("an uploaded file in a folder and a name that is too long", async () => {
+    const deep = `${"d".repeat(90)}/${"e".repeat(90)}/${"f".repeat(60)}.md`;
+    await write(dir, { "x/prices.csv": "a\n", [deep]: "deep" });
+    expect((await sync()).exit).toBe(0);
+    const names = Object.keys(await contents());
+    expect(names).toContain("x∕prices.csv");
+    const long = names.find((name) => name.endsWith(".md")) ?? "";
+    expect([...long]).toHaveLength(200);
+    expect(long.endsWith(`/${"f".repeat(60)}.md`)).toBe(true);
+    expect((await sync()).out).toBe("");
+  });
+
+  test.each([["nowhere"], ["file"]])("a directory that is none: %s", async (name) => {
+    await write(home, { file: "x" });
+    const ran = await run("sync", kb, join(home, name));
+    expect(ran.exit).toBe(2);
+  });
+});
+
+describe("metadata", () => {
+  const values = async (name: string) => {
+    const shown = await run(
+      "doc",
+      "show",
+      kb,
+      name,
+      "--jq",
+      '.doc_metadata | map(select(.id != "built-in" and (.name | startswith("kb_") | not)) | {(.name): .value}) | add',
+    );
+    return JSON.parse(shown.out) as object;
+  };
+
+  test("comes from front matter and from patterns of the path", async () => {
+    await write(dir, {
+      "teams/it/a.md": "---\nowner: Ann\npages: 3\ntags: [x, y]\n---\ntext",
+      "b.md": "text",
+    });
+    const flags = [
+      "--metadata-from",
+      "front-matter",
+      "--metadata",
+      "team={1}",
+      "--match",
+      "teams/*/**",
+    ];
+    const ran = await sync(...flags);
+    expect(ran.exit, ran.err).toBe(0);
+    expect(await values("teams/it/a.md")).toEqual({
+      owner: "Ann",
+      pages: 3,
+      tags: "x, y",
+      team: "it",
+    });
+    expect((await sync(...flags)).out).toBe("");
+    const other = await sync("--metadata-from", "front-matter", "--metadata", "team=all");
+    expect(actions(other.out)).toEqual(["metadata b.md", "metadata teams/it/a.md"]);
+    expect(await values("b.md")).toEqual({ team: "all" });
+  });
+
+  test("that is broken is told, and the others are synced", async () => {
+    await write(dir, { "a.md": "---\n[\n---\n", "b.md": "b" });
+    const ran = await sync("--metadata-from", "front-matter");
+    expect(ran.exit).toBe(10);
+    expect(ran.err).toContain("a.md is left out: its front matter is broken, line ");
+  });
+});
+
+describe("when something goes wrong", () => {
+  test("a document that cannot be sent is collected, the others are there", async () => {
+    await write(dir, three);
+    faults("POST */create-by-file status=400");
+    const ran = await sync();
+    expect(ran.exit).toBe(10);
+    expect(ran.out).toMatch(/failed\tprices\.csv/);
+    faults();
+    expect(actions((await sync()).out)).toEqual(["create prices.csv"]);
+    expect(await contents()).toEqual(three);
+  });
+
+  test("an answer that was lost makes no second document", async () => {
+    await write(dir, three);
+    faults("POST */create-by-text cut-bytes=10 times=2");
+    await sync("--retries", "0");
+    faults();
+    const ran = await sync();
+    expect(ran.exit, ran.err).toBe(0);
+    expect(await contents()).toEqual(three);
+  });
+
+  test("--no-wait leaves hashes that are confirmed by the next sync without an upload", async () => {
+    await write(dir, three);
+    expect((await sync("--no-wait")).exit).toBe(0);
+    for (const { hash } of (await contentsOf(server.sandbox.origin, kb)).values())
+      expect(hash).toMatch(/^pending:/);
+    await run("doc", "wait", kb);
+    const ran = await sync();
+    expect(actions(ran.out)).toEqual(["adopt a.md", "adopt people/leave.md", "adopt prices.csv"]);
+    expect((await sync()).out).toBe("");
+  });
+});
+
+test("after a refusal for too many requests, one document less is on its way at a time", async () => {
+  await write(
+    dir,
+    Object.fromEntries(Array.from({ length: 24 }, (_, at) => [`${at}.md`, `${at}`])),
+  );
+  const refused: ServerResponse[] = [];
+  let [arrived, passed, open, most] = [0, 0, 0, 0];
+  const proxy = createServer(async (request, response) => {
+    const pieces: Buffer[] = [];
+    for await (const piece of request) pieces.push(piece as Buffer); // no encoding was set
+    const creates = request.url?.endsWith("/create-by-text") ?? false;
+    if (creates && ++arrived <= 3) {
+      // The first three are refused together.
+      if (refused.push(response) < 3) return;
+      for (const each of refused) {
+        each.writeHead(429, { "content-type": "application/json" });
+        each.end('{"code":"too_many_requests","message":"Too many"}');
+      }
+      return;
+    }
+    if (creates) {
+      passed++;
+      open++;
+      if (passed > 3) most = Math.max(most, open); // those that waited come back together
+    }
+    const { "content-type": type = "", authorization = "" } = request.headers;
+    const answer = await fetch(`${server.sandbox.origin}${request.url}`, {
+      method: request.method ?? "GET",
+      headers: { authorization, ...(type && { "content-type": type }) },
+      body: pieces.length > 0 ? Buffer.concat(pieces) : null,
+    });
+    const body = await answer.text();
+    if (creates) await latency(10); // so that what is sent together is open together
+    if (creates) open--;
+    response.writeHead(answer.status, { "content-type": "application/json" }).end(body);
+  });
+  proxy.listen(0, "127.0.0.1");
+  await once(proxy, "listening");
+  const { port } = proxy.address() as AddressInfo; // it listens on a port
+  const ran = await server.cli(["kb", "sync", kb, dir, "--no-wait"], {
+    env: { KB_BASE_URL: `http://127.0.0.1:${port}/v1` },
+  });
+  proxy.close();
+  expect(ran.exit, ran.err).toBe(0);
+  expect([arrived, passed]).toEqual([27, 24]);
+  expect(most).toBe(2);
+});
+
+test("a name is the same in every Unicode form, as machines write accents differently", async () => {
+  await write(dir, { "u\u0308ber.md": "one" });
+  expect(actions((await sync()).out)).toEqual(["create \u00fcber.md"]);
+  await write(dir, { "u\u0308ber.md": null, "\u00fcber.md": "one" });
+  expect((await sync("--prune")).out).toBe("");
+  expect(await contents()).toEqual({ "\u00fcber.md": "one" });
+});
+
+test("a file larger than any server takes is told, and the others go on", async () => {
+  await write(dir, { "a.md": "small", "large.pdf": "" });
+  await truncate(join(dir, "large.pdf"), 101 * 1024 * 1024);
+  const ran = await sync();
+  expect(ran.exit).toBe(10);
+  expect(actions(ran.out)).toEqual(["create a.md", "failed large.pdf"]);
+  expect(ran.err).toContain("the body is larger than the proxy before the server takes (413)");
+  expect(await contents()).toEqual({ "a.md": "small" });
+});
+
+test("a refusal after others were done says that something was changed", async () => {
+  await write(dir, three);
+  faults("POST */create-by-text status=401 skip=1");
+  const ran = await run("sync", kb, dir, "--concurrency", "1", "-o", "json");
+  expect(ran.exit).toBe(4);
+  const told = JSON.parse(ran.err.trim().split("\n").at(-1) ?? "") as { error: object };
+  expect(told.error).toMatchObject({ http_status: 401, changed: "yes" });
+});
+
+describe("shards", () => {
+  test("take every file once between them, and are the same on every machine", async () => {
+    const tree = Object.fromEntries(Array.from({ length: 20 }, (_, at) => [`${at}.md`, `${at}`]));
+    await write(dir, tree);
+    const ran = await Promise.all(["1/3", "2/3", "3/3"].map((shard) => sync("--shard", shard)));
+    expect(ran.map(({ exit }) => exit)).toEqual([0, 0, 0]);
+    expect(ran.flatMap(({ out }) => actions(out))).toHaveLength(20);
+    expect(await contents()).toEqual(tree);
+    await write(dir, { "0.md": null });
+    const pruned = await sync("--shard", "1/3", "--prune");
+    expect(actions(pruned.out)).toEqual(["delete 0.md"]);
+  });
+
+  test.each<[readonly string[], World["env"], string]>([
+    [["--shard", "4/3"], {}, "there is no share 4"],
+    [["--shard", "auto"], {}, "no variable says which share this is"],
+    [["--shard", "auto"], { JOB_COMPLETION_INDEX: "0" }, "of how many is not said"],
+    [["--shard", "2/3", "--prune"], {}, "--prune is for shard 1 alone"],
+  ])("%j with %j is refused", async (flags, env, message) => {
+    await write(dir, three);
+    const ran = await server.cli(["kb", "sync", kb, dir, ...flags], { ...(env && { env }) });
+    expect(ran.exit).toBe(2);
+    expect(ran.err).toContain(message);
+  });
+
+  test.each([
+    [{ CI_NODE_INDEX: "2", CI_NODE_TOTAL: "2" }, "auto"],
+    [{ JOB_COMPLETION_INDEX: "1" }, "auto/2"],
+    [{}, "2/2"],
+  ])("%j is the second of two", async (env, shard) => {
+    await write(dir, Object.fromEntries(["a", "b", "c", "d", "e", "f"].map((n) => [`${n}.md`, n])));
+    const argv = ["kb", "sync", kb, dir, "--dry-run", "--shard", shard];
+    const ran = await server.cli(argv, { env });
+    expect(ran.exit, ran.err).toBe(0);
+    expect(actions(ran.out)).toEqual(actions((await sync("--dry-run", "--shard", "2/2")).out));
+    expect(actions(ran.out).length).toBeGreaterThan(0);
+  });
+});

@@ -1,0 +1,214 @@
+import { afterEach, describe, expect, test } from "vitest";
+import { parseFault } from "../../../src/sandbox/http/faults.ts";
+import { http, rawServer } from "../../lib/raw-server.ts";
+import { testSandbox } from "../../lib/sandbox.ts";
+import { cli } from "../../lib/support.ts";
+
+const server = await testSandbox();
+afterEach(() => {
+  server.sandbox.setFaults([]);
+  server.seen.length = 0;
+});
+
+type Known = Readonly<Record<string, readonly [supported: string, how: string]>>;
+
+/** What `doctor --capabilities` says, by capability. */
+async function known(program: "kb" | "wf", env: Readonly<Record<string, string>> = {}) {
+  const ran = await server.cli([program, "doctor", "--capabilities", "-o", "json"], { env });
+  expect(ran.exit, ran.err).toBe(0);
+  const rows = JSON.parse(ran.out) as { capability: string; supported: string; how: string }[];
+  return Object.fromEntries(
+    rows.map(({ capability, supported, how }) => [capability, [supported, how]]),
+  ) as Known;
+}
+
+const supported = (found: Known) =>
+  Object.fromEntries(Object.entries(found).map(([name, [yes]]) => [name, yes]));
+
+/** A server that answers everything with one refusal. */
+const refusing = async (status: number, body: string, headers: Record<string, string> = {}) =>
+  rawServer([(socket) => socket.end(http(status, body, headers))]);
+
+const knowledgeGroups = {
+  "knowledge bases": "yes",
+  documents: "yes",
+  chunks: "yes",
+  metadata: "yes",
+  tags: "yes",
+  models: "yes",
+};
+const newerKnowledge = [
+  "kb doc link",
+  "kb doc download",
+  "kb doc replace",
+  "kb pipeline plugins",
+  "kb pipeline run",
+  "kb pipeline run-node",
+  "kb pipeline upload",
+];
+const tagsMatch = "lists by several tags that all match";
+const formInputs = "forms with choices and files";
+const formEvents = "submitted forms in event streams";
+const newerApp = ["wf events", "wf form show", "wf form submit", "wf user show"];
+const all = (names: readonly string[], is: string) =>
+  Object.fromEntries(names.map((name) => [name, is]));
+
+test("a server of today has everything of knowledge", async () => {
+  const found = await known("kb");
+  expect(supported(found)).toEqual({
+    ...knowledgeGroups,
+    [tagsMatch]: "no",
+    ...all(newerKnowledge, "yes"),
+  });
+  expect(found["tags"]?.[1]).toBe("GET /datasets/tags: 200");
+  expect(found["documents"]?.[1]).toBe("GET /datasets/{dataset_id}/documents: 404 not_found");
+  expect(found["kb doc replace"]?.[1]).toBe("the server is 1.14.2 (since 1.14.0)");
+});
+
+test("an older one lacks what came later", async () => {
+  server.sandbox.setFaults([parseFault("* * version=1.12.1")]);
+  const found = await known("kb");
+  expect(supported(found)).toEqual({
+    ...knowledgeGroups,
+    [tagsMatch]: "no",
+    ...all(newerKnowledge, "no"),
+  });
+  expect(found["kb pipeline plugins"]?.[1]).toBe(
+    "GET /datasets/{dataset_id}/pipeline/datasource-plugins: 404: no such route (since 1.13.0)",
+  );
+  expect(found["kb doc replace"]?.[1]).toBe("the server is 1.12.1 (since 1.14.0)");
+});
+
+test("a newer one has what came with it, and lacks what went", async () => {
+  server.sandbox.setFaults([parseFault("* * version=1.15.0")]);
+  expect(supported(await known("kb"))).toMatchObject({ [tagsMatch]: "yes" });
+  const found = await known("wf");
+  expect(supported(found)).toMatchObject({ [formInputs]: "yes", [formEvents]: "no" });
+  expect(found[formEvents]?.[1]).toBe("the server is 1.15.0 (since 1.13.0, not in 1.15.0)");
+  server.sandbox.setFaults([parseFault("* * version=1.16.2")]);
+  expect(supported(await known("wf"))).toMatchObject({ [formEvents]: "unknown" });
+});
+
+test("one in between has what it has", async () => {
+  server.sandbox.setFaults([parseFault("* * version=1.13.1")]);
+  expect(supported(await known("kb"))).toMatchObject({
+    "kb doc download": "yes",
+    "kb doc link": "yes",
+    "kb doc replace": "no",
+  });
+  expect(supported(await known("wf"))).toMatchObject({ "wf events": "no", "wf user show": "yes" });
+});
+
+describe("of an application", () => {
+  const groups = { application: "yes", logs: "yes", feedback: "yes", annotations: "yes" };
+  const switched = {
+    files: "no",
+    "speech to text": "no",
+    "text to speech": "no",
+    "suggested questions": "no",
+    "annotation reply": "no",
+    [formInputs]: "no",
+    [formEvents]: "yes",
+  };
+
+  test("a workflow runs and has no chat", async () => {
+    const found = await known("wf", { KB_APP_KEY: "app-echo" });
+    expect(supported(found)).toEqual({
+      ...groups,
+      ...switched,
+      "workflow runs": "yes",
+      chat: "no",
+      completion: "no",
+      ...all(newerApp, "yes"),
+    });
+    expect(found["chat"]?.[1]).toBe("the application is of mode workflow");
+    expect(found["files"]?.[1]).toBe("GET /parameters: file_upload is off");
+  });
+
+  test("a chatflow has chat", async () => {
+    expect(supported(await known("wf", { KB_APP_KEY: "app-chat" }))).toMatchObject({
+      chat: "yes",
+      logs: "no",
+    });
+  });
+
+  test("a refusal for the kind of application is a no", async () => {
+    const { baseUrl } = await refusing(400, '{"code":"not_workflow_app","message":"No."}', {
+      "x-version": "1.14.2",
+    });
+    const found = await known("wf", { KB_BASE_URL: baseUrl, KB_APP_KEY: "app-echo" });
+    expect(found["workflow runs"]).toEqual([
+      "no",
+      "GET /workflows/run/{workflow_run_id}: 400 not_workflow_app: the application is of another kind",
+    ]);
+  });
+});
+
+test.each(["kb", "wf"] as const)("%s only reads, a dozen times at most", async (program) => {
+  await known(program);
+  expect(server.seen.length).toBeGreaterThan(5);
+  expect(server.seen.length).toBeLessThanOrEqual(12);
+  expect(new Set(server.seen.map(({ method }) => method))).toEqual(new Set(["GET"]));
+  // A read for an end user would make one.
+  expect(server.seen.filter(({ path }) => path.includes("user="))).toEqual([]);
+});
+
+test("a refused key leaves all unknown after one request", async () => {
+  const found = await known("kb", { KB_KEY: "dataset-wrong" });
+  expect(found["knowledge bases"]).toEqual([
+    "unknown",
+    "Access token is invalid (401 unauthorized)",
+  ]);
+  expect(found["kb doc link"]?.[0]).toBe("unknown");
+  // The refusal names the version.
+  expect(found["kb doc replace"]).toEqual(["yes", "the server is 1.14.2 (since 1.14.0)"]);
+  expect(server.seen).toHaveLength(1);
+});
+
+test("without a key of that kind nothing is asked", async () => {
+  const ran = await cli(["wf", "doctor", "--capabilities", "-o", "tsv", "--no-headers"], {
+    env: { KB_BASE_URL: server.env["KB_BASE_URL"], KB_KEY: "dataset-sandbox" },
+  });
+  expect(ran.exit, ran.err).toBe(0);
+  expect(ran.out).toContain(
+    "application\tunknown\tthis command takes an application key (app-…), and none is known\n",
+  );
+  expect(ran.out).toContain("wf form submit\tunknown\tonly a write would tell\n");
+  expect(server.seen).toEqual([]);
+});
+
+test("a server that cannot be reached is asked once", async () => {
+  const found = await known("kb", { KB_BASE_URL: "http://127.0.0.1:1/v1", KB_RETRIES: "0" });
+  expect(new Set(Object.values(supported(found)))).toEqual(new Set(["unknown"]));
+  expect(found["tags"]?.[1]).toContain("nothing listens at 127.0.0.1:1");
+});
+
+test("what is no API is no server of any version", async () => {
+  const page = await refusing(404, "<!doctype html><title>404</title>");
+  const found = await known("kb", { KB_BASE_URL: page.baseUrl });
+  expect(new Set(Object.values(supported(found)))).toEqual(new Set(["unknown"]));
+  expect(found["tags"]?.[1]).toContain("this is not the API");
+});
+
+test("tags that are not found are not there: servers before 1.11.3 answer so", async () => {
+  const { baseUrl } = await refusing(404, '{"code":"not_found","message":"Dataset not found."}', {
+    "x-version": "1.9.2",
+  });
+  expect(supported(await known("kb", { KB_BASE_URL: baseUrl }))).toMatchObject({
+    tags: "no",
+    documents: "yes",
+  });
+});
+
+test("a failing server leaves the question open", async () => {
+  server.sandbox.setFaults([parseFault("GET /datasets/tags status=500")]);
+  const found = await known("kb", { KB_RETRIES: "0" });
+  expect(found["tags"]?.[0]).toBe("unknown");
+  expect(found["models"]?.[0]).toBe("yes");
+});
+
+test("it is one thing or the other", async () => {
+  const ran = await server.cli(["kb", "doctor", "--capabilities", "--last-error"]);
+  expect(ran).toMatchObject({ exit: 2, out: "" });
+  expect(ran.err).toContain("give either --last-error or --capabilities, not both");
+});

@@ -1,0 +1,284 @@
+import { spawn } from "node:child_process";
+import { cp, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { memoryKeyring, silentBus, silentKeyring } from "../../lib/keyring.ts";
+import { testSandbox } from "../../lib/sandbox.ts";
+import { temporaryFolder } from "../../lib/support.ts";
+import type { World } from "../../lib/support.ts";
+import { root } from "../../lib/paths.ts";
+
+const server = await testSandbox();
+const url = server.env["KB_BASE_URL"] ?? "";
+const nothing = { KB_BASE_URL: "", KB_KEY: "", KB_PROFILE: "" };
+
+/** A machine of its own: folder, keyring, and command lines on it. */
+async function machine(world: World = {}) {
+  const folder = await temporaryFolder();
+  const keyring = memoryKeyring();
+  const path = join(folder, "config", "profiles.json");
+  const run = (line: string, more: World = {}) =>
+    server.cli(line.split(" "), {
+      folder,
+      keyring,
+      ...world,
+      ...more,
+      env: { ...nothing, ...world.env, ...more.env },
+    });
+  return {
+    folder,
+    entries: keyring.entries,
+    path,
+    file: () => readFile(path, "utf8"),
+    run,
+    add: (line: string, key: string, more: World = {}) =>
+      run(`${line} --base-url ${url} --key-file -`, { ...more, stdin: `${key}\n` }),
+  };
+}
+
+const knowledge = "kb profile add work";
+const application = "wf profile add work --app echo";
+
+test("keys rest in the keyring, the profile file holds marks, and commands work", async () => {
+  const { run, add, file, entries, path } = await machine();
+  const added = await add(knowledge, "dataset-sandbox");
+  expect(added).toMatchObject({ exit: 0, err: "the key is stored in the keyring\n" });
+  await add(application, "app-echo");
+  expect(Object.fromEntries(entries)).toEqual({
+    [`work, ${url}, ${path}`]: "dataset-sandbox",
+    [`work, application echo, ${url}, ${path}`]: "app-echo",
+  });
+  expect(JSON.parse(await file())).toEqual({
+    default: "work",
+    profiles: {
+      work: {
+        base_url: url,
+        key_in: "keyring",
+        apps: { echo: { key_in: "keyring" } },
+        default_app: "echo",
+      },
+    },
+  });
+  expect((await run("kb list -o name")).exit).toBe(0);
+  expect((await run("wf app info --jq .name")).out).toBe("echo\n");
+  const shown = JSON.parse((await run("kb profile show -o json")).out) as unknown;
+  expect(shown).toMatchObject({ key: "in the keyring", apps: { echo: "in the keyring" } });
+  const explained = JSON.parse((await run("kb config explain -o json")).out) as unknown;
+  expect(explained).toContainEqual({
+    setting: "knowledge key",
+    value: null,
+    source: "profile work, in the keyring",
+  });
+});
+
+test.each([
+  ["another key", `${knowledge} --key-file -`, ["app-echo", "dataset-other"]],
+  ["a key in the file", `${knowledge} --key-file - --insecure-storage`, ["app-echo"]],
+  ["a command", `${knowledge} --key-command pass`, ["app-echo"]],
+  ["another user, no key", `${knowledge} --user ann`, ["app-echo", "dataset-sandbox"]],
+  ["removal", "kb profile remove work --yes", []],
+])("%s leaves no old key in the keyring", async (_, line, left) => {
+  const { run, add, entries } = await machine();
+  await add(knowledge, "dataset-sandbox");
+  await add(application, "app-echo");
+  const ran = await run(line, { stdin: "dataset-other\n" });
+  expect(ran.exit, ran.err).toBe(0);
+  expect([...entries.values()].toSorted()).toEqual(left);
+});
+
+const hangs = "no answer within 2 s";
+
+test.each<[string, string, World, string]>([
+  ["without a keyring", "", {}, "no keyring answers (there is none): "],
+  ["with a silent one", "", { keyring: silentKeyring(hangs) }, `no keyring answers (${hangs}): `],
+  ["with --insecure-storage", " --insecure-storage", { keyring: memoryKeyring() }, ""],
+  [
+    "with KB_NO_KEYRING",
+    "",
+    { keyring: memoryKeyring(), env: { KB_NO_KEYRING: "1" } },
+    "no keyring answers (KB_NO_KEYRING is set): ",
+  ],
+])("%s a key rests in the profile file, and that is said", async (_, flag, world, why) => {
+  const folder = await temporaryFolder();
+  const path = join(folder, "config", "profiles.json");
+  const line = `${knowledge}${flag} --base-url ${url} --key-file -`;
+  const added = await server.cli(line.split(" "), {
+    folder,
+    ...world,
+    env: { ...nothing, ...world.env },
+    stdin: "dataset-sandbox",
+  });
+  expect(added.err).toBe(`${why}the key is stored in ${path}, readable by you alone\n`);
+  expect(JSON.parse(await readFile(path, "utf8"))).toMatchObject({
+    profiles: { work: { key: "dataset-sandbox" } },
+  });
+  const listed = await server.cli(["kb", "profile", "list", "--jq", ".[].key"], {
+    folder,
+    env: nothing,
+  });
+  expect(listed.out).toBe("dataset-****dbox in the profile file\n");
+});
+
+test.each<[string, string, World, string, string]>([
+  [
+    "kb list",
+    "that went silent",
+    { keyring: silentKeyring(hangs) },
+    "the key of the profile work rests in the keyring, and none answers: no answer within 2 s",
+    "unlock the keyring, or store the key in the profile file: kb profile add work --key-file - --insecure-storage",
+  ],
+  [
+    "wf logs",
+    "that is not to be used",
+    { env: { KB_NO_KEYRING: "1" } },
+    "the key of the profile work, application echo, rests in the keyring, and none answers: KB_NO_KEYRING is set",
+    "unlock the keyring, or store the key in the profile file: wf profile add work --app echo --key-file - --insecure-storage",
+  ],
+  [
+    "kb list",
+    "that has lost the key",
+    { keyring: memoryKeyring() },
+    "the key of the profile work is no longer in the keyring",
+    "store it again: kb profile add work --key-file -",
+  ],
+])(
+  "%s with a keyring %s ends with 4, whatever other keys there are",
+  async (line, _, world, message, hint) => {
+    const { run, add } = await machine({ env: { DIFY_API_KEY: "dataset-sandbox" } });
+    await add(knowledge, "dataset-sandbox");
+    await add(application, "app-echo");
+    const ran = await run(line, world);
+    expect(ran).toMatchObject({ exit: 4, out: "", err: `error: ${message}\nhint: ${hint}\n` });
+  },
+);
+
+test("a key in the keyring is not found for another base URL", async () => {
+  const { run, add, path, file } = await machine();
+  await add(knowledge, "dataset-sandbox");
+  await writeFile(path, (await file()).replace("127.0.0.1", "localhost"));
+  const ran = await run("kb list");
+  expect(ran.exit).toBe(4);
+  expect(ran.err).toContain("is no longer in the keyring");
+});
+
+test("keys of the environment go before the keyring, which is then not asked", async () => {
+  const { run, add } = await machine();
+  await add(knowledge, "dataset-sandbox");
+  const world = { keyring: silentKeyring(hangs), env: { KB_KEY: "dataset-sandbox" } };
+  expect((await run("kb list", world)).exit).toBe(0);
+});
+
+test("a line that is completed gets names with a key of the keyring, and does without one", async () => {
+  const { run, add } = await machine();
+  await add(knowledge, "dataset-sandbox");
+  await add(application, "app-echo");
+  await run("kb tag create draft");
+  const silent = { keyring: silentKeyring(hangs) };
+  expect((await run("kb __complete -- tag rename ")).out).toContain("draft");
+  expect(await run("kb __complete -- tag rename ", silent)).toMatchObject({ exit: 0, err: "" });
+  expect((await run("wf __complete -- --app ", silent)).out).toContain("echo");
+});
+
+test("doctor tells of a keyring that does not answer, as of any other problem", async () => {
+  const { run, add } = await machine();
+  await add(knowledge, "dataset-sandbox");
+  const ran = await run("kb doctor -o json", { keyring: silentKeyring(hangs) });
+  expect(ran.exit).toBe(4);
+  expect(JSON.parse(ran.out)).toContainEqual({
+    check: "settings",
+    result: "problem",
+    found:
+      "the key of the profile work rests in the keyring, and none answers: no answer within 2 s",
+    next: expect.stringContaining("unlock the keyring") as unknown,
+  });
+});
+
+test("a removed profile whose keyring does not answer says what is left", async () => {
+  const { run, add } = await machine();
+  await add(application, "app-echo");
+  const ran = await run("kb profile remove work --yes", { keyring: silentKeyring(hangs) });
+  expect(ran).toMatchObject({
+    exit: 0,
+    err: `no keyring answers (${hangs}): remove the old key there by hand, kb-wf: work, application echo\nprofile work removed\n`,
+  });
+});
+
+test("a place of a key that is not known is a damaged profile file", async () => {
+  const { run, add, path, file } = await machine();
+  await add(knowledge, "dataset-sandbox");
+  await writeFile(path, (await file()).replace('"keyring"', '"moon"'));
+  const ran = await run("kb list");
+  expect(ran.exit).toBe(2);
+  expect(ran.err).toContain('profiles.work.key_in is not "keyring"');
+});
+
+// The real one, in the built program: no test machine is asked for its own keyring.
+
+/** `profile add` of the built program below `root`, with a session bus at this address. */
+function realAdd(folder: string, bus: string, programs = root) {
+  const line = [
+    "profile",
+    "add",
+    "work",
+    "--base-url",
+    "https://example.com/v1",
+    "--key-file",
+    "-",
+  ];
+  const child = spawn(process.execPath, [join(programs, "bin", "kb.js"), ...line], {
+    env: { KB_CONFIG_DIR: join(folder, "config"), HOME: folder, DBUS_SESSION_BUS_ADDRESS: bus },
+  });
+  let err = "";
+  child.stderr.on("data", (piece: Buffer) => (err += piece.toString()));
+  child.stdin.end("dataset-abcdefgh");
+  const ended = new Promise<{ exit: number | null; err: string }>((resolve) =>
+    child.on("close", (exit) => resolve({ exit, err })),
+  );
+  return { child, ended };
+}
+
+const stored = (folder: string) =>
+  `the key is stored in ${join(folder, "config", "profiles.json")}, readable by you alone\n`;
+const linux = process.platform === "linux";
+
+test.runIf(linux)(
+  "a bus that is silent costs two seconds, then the file takes the key",
+  async () => {
+    const folder = await temporaryFolder();
+    const bus = await silentBus(folder);
+    const ran = await realAdd(folder, bus.address).ended;
+    expect(ran).toEqual({ exit: 0, err: `no keyring answers (${hangs}): ${stored(folder)}` });
+    await bus.closed;
+  },
+);
+
+test.runIf(linux)(
+  "Ctrl-C does not wait for a silent bus, and leaves no process behind",
+  async () => {
+    const folder = await temporaryFolder();
+    const bus = await silentBus(folder);
+    const { child, ended } = realAdd(folder, bus.address);
+    await bus.connected;
+    child.kill("SIGINT");
+    expect((await ended).exit).toBe(130);
+    await bus.closed;
+  },
+);
+
+test.runIf(linux)("without a bus the file takes the key at once", async () => {
+  const folder = await temporaryFolder();
+  const ran = await realAdd(folder, `unix:path=${join(folder, "none")}`).ended;
+  expect(ran.exit).toBe(0);
+  expect(ran.err).toMatch(/^no keyring answers \(Platform failure: .*\): the key is stored in /);
+});
+
+test("without the optional package the file takes the key, and that is said", async () => {
+  const folder = await temporaryFolder();
+  for (const part of ["bin", "dist"])
+    await cp(join(root, part), join(folder, part), { recursive: true });
+  const ran = await realAdd(folder, "", folder).ended;
+  expect(ran).toEqual({
+    exit: 0,
+    err: `no keyring answers (the package @napi-rs/keyring is not installed): ${stored(folder)}`,
+  });
+});

@@ -1,0 +1,559 @@
+import { existsSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { appendFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { diskFiles } from "../../../src/host/node-files.ts";
+import type { Files } from "../../../src/host/host.ts";
+import { exported, exportsKilled, exportsUnderWay, rowsIn } from "../../lib/export-scenario.ts";
+import { clock, logServer, logsOf, uuid } from "../../lib/log-server.ts";
+import type { Log } from "../../lib/log-server.ts";
+import { cli, temporaryFolder } from "../../lib/support.ts";
+import type { World } from "../../lib/support.ts";
+
+const idsOf = (rows: readonly { readonly id: string }[]) => rows.map(({ id }) => id);
+const sortedIds = (rows: readonly { readonly id: string }[]) => idsOf(rows).sort();
+
+const folder = await temporaryFolder();
+let places = 0;
+/** A path that nothing stands at, in a folder of its own. */
+const place = (name: string) => join(folder, String(places++), name);
+
+const exporting = (target: string, argv: readonly string[], world: World) =>
+  cli(["wf", "logs", "export", target, ...argv], world);
+
+const seeds = Array.from({ length: 4 }, (_, seed) => seed);
+
+test.each(seeds)(
+  "a log that changes meanwhile is exported whole, each run once (seed %i)",
+  (seed) => exportsUnderWay(seed, folder),
+);
+
+test.each([1, 2])("a killed export goes on and doubles nothing (seed %i)", (seed) =>
+  exportsKilled(seed, 2, folder),
+);
+
+describe("a file", () => {
+  test("holds the rows as the server gave them, newest first, and a summary is printed", async () => {
+    const logs = logsOf(30, 30, 130, 30, 30);
+    const { env } = await logServer(() => logs, 3);
+    const path = place("runs.jsonl");
+    const { exit, out, err } = await exporting(path, ["-o", "json"], { env });
+    const summary = JSON.parse(out) as Record<string, unknown>; // one object by `returns`
+    expect([exit, summary]).toEqual([
+      0,
+      {
+        rows: 250,
+        read: 250,
+        refetched: expect.any(Number),
+        missing: 0,
+        waiting: 0,
+        running: logs.filter(({ status }) => status === "running").length,
+        file: path,
+        since: null,
+        until: "2026-11-21T11:00:00Z",
+      },
+    ]);
+    expect(err).toContain(`250 runs in ${path}; ${summary["refetched"]} rows were fetched again`);
+    expect(err).toContain("24 runs had not ended, written as they stood");
+    const rows = rowsIn(path);
+    expect(sortedIds(rows)).toEqual(idsOf(logs));
+    const second = new Map(logs.map(({ id, created_at }) => [id, created_at]));
+    const seconds = rows.map(({ id }) => Number(second.get(id)));
+    expect(seconds).toEqual(seconds.toSorted((a, b) => b - a));
+    expect(readdirSync(join(path, ".."))).toEqual(["runs.jsonl"]);
+  });
+
+  test("is CSV by its name, with every column of wf logs, times in UTC", async () => {
+    const logs = logsOf(1, 1);
+    const { env } = await logServer(() => logs, 3);
+    const path = place("runs.csv");
+    await exporting(path, ["--with-detail"], { env });
+    expect(readFileSync(path, "utf8")).toBe(
+      [
+        "run,status,started,elapsed,tokens,steps,by,error,exceptions,finished,version,triggered_from,created_from,log,inputs,outputs",
+        '00000000-0000-4001-8000-000000000001,succeeded,2026-11-21T10:00:01Z,1,10,3,ann,,0,2026-11-21T10:00:02Z,2026-11-21 00:02:02.696187,app-run,service-api,00000000-0000-4000-8000-000000000001,"{""query"":""question 1"",""sys.app_id"":""00000000-0000-4000-8000-000000000001""}","{""answer"":""42""}"',
+        '00000000-0000-4001-8000-000000000000,failed,2026-11-21T10:00:00Z,0,10,3,ann,no answer from the model,0,2026-11-21T10:00:01Z,2026-11-21 00:02:02.696187,app-run,service-api,00000000-0000-4000-8000-000000000000,"{""query"":""question 0"",""sys.app_id"":""00000000-0000-4000-8000-000000000001""}","{""answer"":""42""}"',
+        "",
+      ].join("\r\n"),
+    );
+  });
+
+  test("is replaced whole with --overwrite alone, and is there without rows", async () => {
+    let logs = logsOf(5, 5);
+    const { env } = await logServer(() => logs, 3);
+    const path = place("runs.csv");
+    await exporting(path, [], { env });
+    expect(readFileSync(path, "utf8").split("\r\n")).toHaveLength(12);
+    logs = [];
+    const before = readFileSync(path, "utf8");
+    expect(await exporting(path, [], { env })).toMatchObject({
+      exit: 2,
+      err: `error: ${path} already exists\nhint: name another file, or add --overwrite to replace it\n`,
+    });
+    expect(readFileSync(path, "utf8")).toBe(before);
+    const { exit, err } = await exporting(path, ["--overwrite"], { env });
+    expect([exit, err]).toEqual([0, `0 runs in ${path}\n`]);
+    expect(readFileSync(path, "utf8")).toMatch(/^run,status,.*log\r\n$/);
+  });
+
+  test("holds what the filters let through, those asked here too", async () => {
+    const logs = logsOf(...Array.from({ length: 30 }, () => 9));
+    const { env, seen } = await logServer(() => logs, 2);
+    const path = place("runs.jsonl");
+    const { err } = await exporting(
+      path,
+      ["--status", "succeeded", "--where", "elapsed>=1m", "--since", "2026-11-21T10:00:05Z"],
+      { env },
+    );
+    const inTime = logs.filter(({ status }, index) => status === "succeeded" && index >= 45);
+    const wanted = inTime.filter(({ id }) => Number(id.slice(-2)) >= 60);
+    expect(sortedIds(rowsIn(path))).toEqual(idsOf(wanted));
+    expect(err).toContain("since 2026-11-21T10:00:05Z\n");
+    expect(err).toContain(
+      `; ${wanted.length} of ${inTime.length} match; filtered here, not by the server`,
+    );
+    const lists = seen.filter(({ pathname }) => pathname.endsWith("/logs"));
+    expect(lists.every(({ searchParams }) => searchParams.get("status") === "succeeded")).toBe(
+      true,
+    );
+  });
+
+  test("says with 10 how many runs the server hides", async () => {
+    const logs = logsOf(5, 121, 5).map((log, index) =>
+      index >= 40 && index < 51 ? { ...log, hidden: true as const } : log,
+    );
+    const { env } = await logServer(() => logs, 11);
+    const path = place("runs.jsonl");
+    const { exit, out, err } = await exporting(path, ["-o", "json"], { env });
+    expect([exit, JSON.parse(out)]).toEqual([
+      10,
+      expect.objectContaining({ rows: 120, missing: 11 }),
+    ]);
+    expect(err).toContain("120 of 131 rows: the server did not show the others");
+    expect(rowsIn(path)).toHaveLength(120);
+  });
+});
+
+describe("details of runs", () => {
+  test("are fetched so many at a time, and stand with their rows", async () => {
+    const logs = logsOf(60, 60);
+    const held: (() => void)[] = [];
+    let most = 0;
+    const { env } = await logServer(() => logs, 3, {
+      instead(url, response) {
+        if (!url.pathname.includes("/run/")) return false;
+        const number = Number(url.pathname.slice(-12));
+        response.setHeader("content-type", "application/json");
+        const detail = { status: "succeeded", inputs: `"question ${number}"` };
+        held.push(() => response.end(JSON.stringify(detail)));
+        most = Math.max(most, held.length);
+        // None is answered before there are two.
+        if (held.length === 2) for (const answer of held.splice(0)) answer();
+        return true;
+      },
+    });
+    const path = place("runs.jsonl");
+    const { exit } = await exporting(path, ["--with-detail", "--concurrency", "2"], { env });
+    expect([exit, most]).toEqual([0, 2]);
+    for (const { id, run_detail } of rowsIn(path)) {
+      expect(run_detail?.inputs).toContain(`"question ${Number(id.slice(-12))}"`);
+    }
+  });
+
+  test("that the server does not have are null, and counted", async () => {
+    const logs = logsOf(4);
+    const { env } = await logServer(() => logs, 3, {
+      instead(url, response) {
+        if (!url.pathname.endsWith("000000000002")) return false;
+        response.statusCode = 404;
+        response.setHeader("content-type", "application/json");
+        response.end('{"code":"not_found","message":"Workflow run not found.","status":404}');
+        return true;
+      },
+    });
+    const path = place("runs.jsonl");
+    const { exit, err } = await exporting(path, ["--with-detail"], { env });
+    expect([exit, err]).toEqual([0, expect.stringContaining("; 1 run without a detail")]);
+    const without = rowsIn(path).filter(({ run_detail }) => run_detail === null);
+    expect(idsOf(without)).toEqual([uuid(2)]);
+  });
+});
+
+describe("a state", () => {
+  const log = (number: number, created_at: number, status = "succeeded"): Log => ({
+    id: uuid(number),
+    created_at,
+    status,
+  });
+
+  /** A log that can be added to, and exports of it to one place. */
+  async function growing(name: string, first: readonly Log[], argv: readonly string[] = []) {
+    const logs = [...first];
+    let now = clock;
+    const server = await logServer(() => logs, 5, { now: () => now });
+    const target = place(name);
+    const state = `${target}.state`;
+    return {
+      ...server,
+      logs,
+      target,
+      state,
+      pass: (seconds: number) => (now += seconds),
+      run: async (world: World = {}) => {
+        const all = ["--state", state, ...argv, "-o", "json"];
+        const ran = await exporting(target, all, { ...world, env: server.env });
+        return { ...ran, summary: JSON.parse(ran.out || "{}") as Record<string, unknown> };
+      },
+    };
+  }
+
+  test("lets a file grow by what is new, runs that go on waiting until they have ended", async () => {
+    const server = await growing("runs.jsonl", [
+      log(1, clock - 3000, "running"),
+      log(2, clock - 50),
+      log(3, clock, "paused"),
+    ]);
+    const one = await server.run();
+    expect([one.exit, one.summary]).toEqual([0, expect.objectContaining({ rows: 1, waiting: 2 })]);
+    expect(one.err).toContain("2 runs had not ended, written by the export after they have");
+    expect(idsOf(exported(server.target))).toEqual([uuid(2)]);
+
+    server.pass(100);
+    // One late row of the last minute, one new one, and one end.
+    server.logs.push(log(4, clock - 20), log(5, clock + 70));
+    Object.assign(server.logs[0] ?? {}, { status: "failed" });
+    const two = await server.run();
+    expect([two.exit, two.summary]).toEqual([0, expect.objectContaining({ rows: 3, waiting: 1 })]);
+    expect(idsOf(exported(server.target))).toEqual([uuid(2), uuid(5), uuid(4), uuid(1)]);
+
+    server.pass(100);
+    Object.assign(server.logs[2] ?? {}, { status: "succeeded" });
+    const three = await server.run();
+    expect(three.summary).toMatchObject({ rows: 1, waiting: 0 });
+    const four = await server.run();
+    expect(four.summary).toMatchObject({ rows: 0, file: null });
+    expect(idsOf(exported(server.target))).toEqual([2, 5, 4, 1, 3].map(uuid));
+    expect(server.seen.every(({ search }) => !search.includes("app-echo"))).toBe(true);
+    expect(readFileSync(server.state, "utf8")).not.toContain("app-echo");
+  });
+
+  test("gives a folder one file per export that has rows, CSV where that is asked for", async () => {
+    const server = await growing("runs", [log(1, clock - 30)], []);
+    await server.run();
+    server.pass(5);
+    await server.run();
+    server.logs.push(log(2, clock + 4));
+    await server.run();
+    server.logs.push(log(3, clock + 5));
+    await server.run();
+    expect(readdirSync(server.target)).toEqual([
+      "2026-11-21T11-00-00Z.jsonl",
+      "2026-11-21T11-00-05Z-2.jsonl",
+      "2026-11-21T11-00-05Z.jsonl",
+    ]);
+    expect(sortedIds(exported(server.target))).toEqual([1, 2, 3].map(uuid));
+    const path = place("csv");
+    await exporting(path, ["-o", "csv"], { env: server.env });
+    expect(readdirSync(path)).toEqual(["2026-11-21T11-00-05Z.csv"]);
+  });
+
+  test("applies --status and --where when a run has ended", async () => {
+    const server = await growing(
+      "runs.jsonl",
+      [log(1, clock - 3000, "running"), log(2, clock - 2000, "running"), log(3, clock - 100)],
+      ["--status", "failed", "--where", "error~model"],
+    );
+    expect((await server.run()).summary).toMatchObject({ rows: 0, waiting: 2 });
+    Object.assign(server.logs[0] ?? {}, { status: "failed" });
+    Object.assign(server.logs[1] ?? {}, { status: "succeeded" });
+    expect((await server.run()).summary).toMatchObject({ rows: 1, waiting: 0 });
+    expect(idsOf(exported(server.target))).toEqual([uuid(1)]);
+  });
+
+  test("forgets a run that was purged while it waited, and says so", async () => {
+    const server = await growing("runs.jsonl", [log(1, clock - 3000, "running")]);
+    await server.run();
+    server.logs.length = 0;
+    const { summary, err } = await server.run();
+    expect([summary["waiting"], err]).toEqual([
+      0,
+      expect.stringContaining("1 run left the log before the end"),
+    ]);
+  });
+
+  test("keeps the beginning that --since gave it", async () => {
+    const server = await growing(
+      "runs.jsonl",
+      [log(1, clock - 30), log(2, clock - 5)],
+      ["--since", "2026-11-21T10:59:50Z"],
+    );
+    await server.run();
+    server.pass(10);
+    expect((await server.run()).summary).toMatchObject({ rows: 0 });
+    expect(idsOf(exported(server.target))).toEqual([uuid(2)]);
+  });
+
+  test("still knows its last runs after exports that were to end before them", async () => {
+    const server = await growing("runs.jsonl", [log(1, clock - 50), log(2, clock - 20)]);
+    await server.run();
+    for (const until of ["2026-11-21T10:59:20Z", "2026-11-20T11:00:00Z"]) {
+      const argv = ["--state", server.state, "--until", until];
+      expect(await exporting(server.target, argv, server)).toMatchObject({ exit: 0 });
+    }
+    server.logs.push(log(3, clock - 5));
+    expect((await server.run()).summary).toMatchObject({ rows: 1 });
+    expect(idsOf(exported(server.target))).toEqual([2, 1, 3].map(uuid));
+  });
+
+  test.each([
+    ["another application", { name: "support", id: uuid(7) }, 2],
+    ["another application of the same name", { name: "echo", id: uuid(7) }, 2],
+    ["the same application under a new name", { name: "new", id: uuid(1) }, 0],
+  ])("of one application is refused for another: %s", async (_, app, expected) => {
+    const server = await growing("runs.jsonl", [log(1, clock - 30)]);
+    await server.run();
+    const other = await logServer(() => [log(9, clock)], 5, { app });
+    const mended = readFileSync(server.state, "utf8").replaceAll(
+      server.env.KB_BASE_URL,
+      other.env.KB_BASE_URL,
+    );
+    writeFileSync(server.state, mended);
+    const before = readFileSync(server.target, "utf8");
+    const { exit, err } = await exporting(server.target, ["--state", server.state], {
+      env: other.env,
+    });
+    expect(exit, err).toBe(expected);
+    if (expected === 2) {
+      expect(err).toContain('belongs to the application "echo"');
+      expect(readFileSync(server.target, "utf8")).toBe(before);
+      expect(readFileSync(server.state, "utf8")).toBe(mended);
+    }
+  });
+
+  test("is refused for another address, other filters, and a file it does not know", async () => {
+    const server = await growing("runs.jsonl", [log(1, clock - 30)]);
+    await server.run();
+    const again = (argv: readonly string[], env = server.env) =>
+      exporting(server.target, ["--state", server.state, ...argv], { env });
+    const other = await logServer(() => [], 5);
+    expect(await again([], other.env)).toMatchObject({
+      exit: 2,
+      err: expect.stringContaining(`at ${server.env.KB_BASE_URL}, and this is`) as string,
+    });
+    expect(await again(["--status", "failed"])).toMatchObject({
+      exit: 2,
+      err: expect.stringContaining('with status nothing, and this one has "failed"') as string,
+    });
+    expect(await again(["--keyword", "hello"])).toMatchObject({
+      exit: 2,
+      err: expect.stringContaining("--state and --keyword cannot be used together") as string,
+    });
+    await appendFile(server.target, "{}\n");
+    expect(await again([])).toMatchObject({
+      exit: 2,
+      err: expect.stringMatching(/has \d+ bytes, and .* was left with \d+/) as string,
+    });
+    const stranger = place("stranger.json");
+    await diskFiles.makeFolder(join(stranger, ".."));
+    writeFileSync(stranger, '{"until":1}');
+    expect(await exporting(place("a.jsonl"), ["--state", stranger], server)).toMatchObject({
+      exit: 2,
+      err: expect.stringContaining("is no state of an export") as string,
+    });
+    const below = join(stranger, "state");
+    expect(await exporting(place("a.jsonl"), ["--state", below], server)).toMatchObject({
+      exit: 2,
+      err: expect.stringContaining("a file is in its place") as string,
+    });
+    expect(await exporting(server.target, ["--state", `${stranger}.new`], server)).toMatchObject({
+      exit: 2,
+      err: expect.stringContaining("does not say what it holds") as string,
+    });
+  });
+});
+
+describe("an export that does not come to its end", () => {
+  /** Interrupted when so many lists were asked for. */
+  async function interruptedAt(count: number, path: string, argv: readonly string[] = []) {
+    const logs = logsOf(...Array.from({ length: 60 }, () => 20));
+    const stop = new AbortController();
+    let asked = 0;
+    const server = await logServer(() => logs, 3, {
+      before: () => {
+        if (++asked === count) stop.abort("SIGINT");
+      },
+    });
+    const ran = await exporting(path, argv, { env: server.env, signal: stop.signal });
+    return { ...server, logs, ran };
+  }
+
+  test("says what to do next, and goes on there without asking again", async () => {
+    const path = place("runs.jsonl");
+    const { env, logs, ran, seen } = await interruptedAt(8, path);
+    expect([ran.exit, ran.out]).toEqual([130, ""]);
+    const [, read] =
+      /hint: (\d+) runs are read and kept; the same command goes on/.exec(ran.err) ?? [];
+    expect(Number(read)).toBeGreaterThan(400);
+    expect(existsSync(path)).toBe(false);
+    // Half a line, and half an entry: what a kill may leave.
+    await appendFile(`${path}.part`, '{"id":"000');
+    await appendFile(`${path}.part.journal`, '{"bytes":99999999,"st');
+    seen.length = 0;
+    const { exit, err } = await exporting(path, [], { env });
+    expect([exit, err]).toEqual([
+      0,
+      expect.stringContaining(`going on after ${read} runs that are read`),
+    ]);
+    expect(sortedIds(rowsIn(path))).toEqual(idsOf(logs));
+    expect(seen.length).toBeLessThan(13); // 15 are all
+    expect(readdirSync(join(path, ".."))).toEqual(["runs.jsonl"]);
+  });
+
+  test("goes on with a time that was said as a distance, and begins anew with other filters", async () => {
+    const path = place("runs.jsonl");
+    const argv = ["--since", "30m"];
+    const from = Date.parse("2026-11-21T10:30:20Z");
+    const stop = new AbortController();
+    const logs = logsOf(...Array.from({ length: 60 }, () => 20));
+    let asked = 0;
+    const { env } = await logServer(() => logs, 3, {
+      before: () => {
+        if (++asked === 5) stop.abort("SIGINT");
+      },
+    });
+    const at = (ms: number) => ({ env, now: () => new Date(from + ms) });
+    await exporting(path, argv, { ...at(0), signal: stop.signal });
+    const part = readFileSync(`${path}.part`, "utf8");
+    const other = await exporting(`${path}`, [...argv, "--where", "steps>5"], at(1000));
+    expect(other.err).toContain("an unfinished export of something else is dropped");
+    expect(rowsIn(path)).toEqual([]);
+
+    asked = 0;
+    const again = new AbortController();
+    const path2 = place("runs.jsonl");
+    const server = await logServer(() => logs, 3, {
+      before: () => {
+        if (++asked === 5) again.abort("SIGINT");
+      },
+    });
+    const later = (ms: number) => ({ env: server.env, now: () => new Date(from + ms) });
+    await exporting(path2, argv, { ...later(0), signal: again.signal });
+    expect(readFileSync(`${path2}.part`, "utf8").length).toBe(part.length);
+    const { err } = await exporting(path2, argv, later(15_000));
+    expect(err).toContain("since 2026-11-21T10:00:20Z\n");
+    expect(rowsIn(path2)).toHaveLength(800);
+  });
+
+  test("is kept from a second one at the same time", async () => {
+    const path = place("runs.jsonl");
+    const { env } = await interruptedAt(3, path);
+    await appendFile(`${path}.part.journal`, '{"pid":1}\n');
+    expect(await exporting(path, [], { env })).toMatchObject({
+      exit: 2,
+      err: expect.stringContaining("another export is writing here (process 1)") as string,
+    });
+  });
+
+  const changing = ["append", "truncate", "copy", "rename", "writeAtomic", "remove"] as const;
+
+  /** The disk until so many changes were made; the next one is done half, and nothing works after it. */
+  function diskFor(changes: number): Partial<Files> & { readonly made: () => number } {
+    let made = 0;
+    const files: Partial<Record<keyof Files, unknown>> = {};
+    for (const name of changing) {
+      files[name] = async (...args: readonly unknown[]) => {
+        if (++made <= changes) {
+          return (diskFiles[name] as (...given: readonly unknown[]) => unknown)(...args);
+        }
+        const [path, text] = args;
+        if (made === changes + 1 && name === "append") {
+          await diskFiles.append(String(path), String(text).slice(0, String(text).length / 2));
+        }
+        throw Object.assign(new Error("killed"), { code: "KILLED" });
+      };
+    }
+    return { ...(files as Partial<Files>), made: () => made }; // the names are those of Files
+  }
+
+  const log = (number: number, created_at: number, status = "succeeded"): Log => ({
+    id: uuid(number),
+    created_at,
+    status,
+  });
+
+  test.each(["runs.jsonl", "runs"])(
+    "dies before any one of its changes on disk (%s): the next ones bring each run once",
+    async (name) => {
+      for (let changes = 0; ; changes++) {
+        const logs = [log(1, clock - 3000, "running"), log(2, clock - 50), log(3, clock - 1)];
+        const { env } = await logServer(() => logs, 5);
+        const target = place(name);
+        const argv = ["--state", `${target}.state`, "-q"];
+        const disk = diskFor(changes);
+        const first = await exporting(target, argv, { env, files: disk });
+        const { exit, err } = await exporting(target, argv, { env });
+        expect([exit, err], `after ${changes} changes`).toEqual([0, ""]);
+        expect(sortedIds(exported(target))).toEqual([uuid(2), uuid(3)]);
+        // The same for an export that goes on from a state.
+        logs.push(log(4, clock - 30));
+        Object.assign(logs[0] ?? {}, { status: "failed" });
+        const later = await exporting(target, argv, { env, files: diskFor(changes) });
+        for (const _ of [1, 2]) {
+          expect(await exporting(target, argv, { env }), `after ${changes} changes`).toMatchObject({
+            exit: 0,
+            err: "",
+          });
+        }
+        expect(sortedIds(exported(target)), `after ${changes} changes`).toEqual(
+          [1, 2, 3, 4].map(uuid),
+        );
+        const files = readdirSync(join(target, ".."), { recursive: true, encoding: "utf8" });
+        expect(files.filter((file) => /part|tmp/.test(file))).toEqual([]);
+        if (first.exit === 0 && later.exit === 0) {
+          expect(changes).toBeGreaterThan(6);
+          break;
+        }
+      }
+    },
+  );
+
+  test("is told that the disk is full, keeps what it has, and goes on when there is room", async () => {
+    const logs = logsOf(...Array.from({ length: 60 }, () => 20));
+    const { env } = await logServer(() => logs, 3, { padding: 20_000 });
+    const path = place("runs.jsonl");
+    let room = 10_000_000;
+    const append: Files["append"] = async (file, text) => {
+      await diskFiles.append(file, text.slice(0, room));
+      room -= text.length;
+      if (room < 0) throw Object.assign(new Error("no space"), { code: "ENOSPC" });
+    };
+    const { exit, out, err } = await exporting(path, [], { env, files: { append } });
+    expect([exit, out]).toEqual([1, ""]);
+    expect(err).toContain(
+      `error: ${path}.part: the disk is full\nhint: what was written so far is kept`,
+    );
+    expect(existsSync(path)).toBe(false);
+    const again = await exporting(path, [], { env });
+    expect([again.exit, again.err]).toEqual([0, expect.stringContaining("going on after")]);
+    expect(sortedIds(rowsIn(path))).toEqual(idsOf(logs));
+  });
+
+  test.each([
+    ["notes.txt/runs.jsonl", "a part of the path is no folder"],
+    ["notes.txt", "is a file"],
+    ["folder.jsonl", "is a folder"],
+    ["-", "is no file"],
+  ])("cannot be written to %s: no log is read", async (name, message) => {
+    const { env, seen } = await logServer(() => [], 3);
+    const target = name === "-" ? name : place(name);
+    const parent = join(target.replace(/notes\.txt.*/, ""), "");
+    if (name.startsWith("notes")) {
+      await diskFiles.makeFolder(parent);
+      writeFileSync(join(parent, "notes.txt"), "");
+    }
+    if (name === "folder.jsonl") await diskFiles.makeFolder(target);
+    const { exit, err } = await exporting(target, [], { env });
+    expect([exit, err]).toEqual([2, expect.stringContaining(message)]);
+    expect(seen.filter(({ pathname }) => pathname.endsWith("/logs"))).toEqual([]);
+  });
+});

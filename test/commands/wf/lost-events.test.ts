@@ -1,0 +1,149 @@
+import { describe, expect, test } from "vitest";
+import { cli } from "../../lib/support.ts";
+import {
+  eventsText,
+  json,
+  recorded,
+  runServer,
+  sleptTime,
+  streaming,
+} from "../../lib/run-server.ts";
+
+const env = { KB_APP_KEY: "app-x" };
+const id = "5b1c1b8e-6d0f-4a52-9f1e-2f1f0a3f7c11";
+const node = (kind: string, title: string, more: object = {}) => ({
+  event: kind,
+  workflow_run_id: id,
+  data: {
+    id: `e-${title}`,
+    node_id: title,
+    node_type: "code",
+    title,
+    inputs_truncated: false,
+    ...more,
+  },
+});
+const ended = (title: string, more: object = {}) =>
+  node("node_finished", title, { status: "succeeded", elapsed_time: 1, ...more });
+const started = {
+  event: "workflow_started",
+  workflow_run_id: id,
+  data: { id, reason: "initial" },
+};
+const finished = (status: string, more: object = {}) => ({
+  event: "workflow_finished",
+  workflow_run_id: id,
+  data: { id, status, outputs: {}, error: null, total_steps: 2, ...more },
+});
+
+/** Follows a run that says these events on its only connection. */
+async function followed(events: readonly object[], ...flags: readonly string[]) {
+  const server = await runServer({
+    "GET /v1/workflow/": streaming(eventsText(started, ...events)),
+    "GET /v1/workflows/run/": json({ id, status: "succeeded", outputs: {}, error: null }),
+  });
+  return cli(["wf", "events", id, "--follow", ...flags], {
+    env: { ...env, KB_BASE_URL: server.baseUrl },
+    around: sleptTime().around,
+  });
+}
+
+describe("an event that was lost before the subscription stood", () => {
+  const noEnd = [node("node_started", "A"), node("node_started", "B"), ended("B")];
+  const noStart = [node("node_started", "A"), ended("A"), ended("B")];
+
+  test.each([
+    ["an end", noEnd],
+    ["a start", noStart],
+  ])("is a gap, told at the end of the run: %s", async (_, events) => {
+    const ran = await followed([...events, finished("succeeded")], "-o", "jsonl");
+    expect(ran.exit, ran.err).toBe(0);
+    const kinds = ran.out.match(/(?<="event": ?")\w+/g);
+    expect(kinds?.slice(-2)).toEqual(["_gap", "workflow_finished"]);
+    expect(ran.err).toContain("0 reconnects, 0 repeats dropped, 1 gap");
+  });
+
+  test.each([
+    [noEnd, "node A succeeded"],
+    [noEnd, "node A took at most 5s"],
+    [noEnd, 'node A before "B"'],
+    [noStart, 'node A before "B"'],
+  ])("makes what it would have told unknown, not false: %#", async (events, sentence) => {
+    const ran = await followed([...events, finished("succeeded")], "--expect", sentence);
+    expect(ran.exit, ran.err).toBe(14);
+    expect(ran.err).toContain("it cannot be told: an event was lost");
+    expect(ran.err).not.toMatch(/had not ended|began first/);
+  });
+
+  test("is not seen where only what happens from now on is wanted", async () => {
+    const events = [ended("A"), node("node_started", "B"), ended("B"), finished("succeeded")];
+    const ran = await followed(events, "--no-snapshot", "-o", "jsonl");
+    expect(ran.exit, ran.err).toBe(0);
+    expect(ran.out).not.toContain("_gap");
+  });
+
+  test("leaves alone what was seen, and nodes at work when a run fails", async () => {
+    const seen = await followed([...noEnd, finished("succeeded")], "--expect", "node B succeeded");
+    expect(seen.exit, seen.err).toBe(0);
+    const failed = await followed([...noEnd, finished("failed", { error: "x" })], "-o", "jsonl");
+    expect(failed.exit).toBe(9);
+    expect(failed.out).not.toContain("_gap");
+  });
+});
+
+describe("a node that fell back", () => {
+  const fellBack = [
+    node("node_started", "A"),
+    ended("A", {
+      status: "exception",
+      error: "Unknown error",
+      outputs: {
+        text: "x",
+        error_message: "Rate limit reached",
+        error_type: "InvokeRateLimitError",
+      },
+    }),
+    finished("partial-succeeded", { exceptions_count: 1, total_steps: 1 }),
+  ];
+  const why = "Rate limit reached (InvokeRateLimitError)";
+
+  test("shows its reason, in a pipe, on a terminal and in expectations", async () => {
+    const ran = await followed(fellBack);
+    expect(ran.exit).toBe(0);
+    expect(ran.out).toContain(`exception  1.0s  ${why}`);
+    expect(ran.out).not.toContain("Unknown error");
+    const judged = await followed(fellBack, "--expect", "node A succeeded");
+    expect(judged.err).toContain(`its status is "exception": "${why}"`);
+  });
+
+  test("is one way to partial success, a retry that succeeded another", async () => {
+    const ran = await followed(fellBack);
+    expect(ran.err).toContain(
+      `run ${id} partial-succeeded: 1 failed attempt was retried or handled by an error branch or a default value`,
+    );
+  });
+});
+
+test("the first connection to a paused run drops no repeat, and its form has the time of the pause", async () => {
+  const name = "streams.json: paused run, snapshot";
+  const server = await runServer({ "GET /v1/workflow/": streaming(recorded(name)) });
+  const run = /"workflow_run_id": ?"([^"]+)"/.exec(recorded(name))?.[1] ?? "";
+  const ran = await cli(["wf", "events", run], {
+    env: { ...env, TZ: "UTC", KB_BASE_URL: server.baseUrl },
+  });
+  expect(ran.exit).toBe(8);
+  expect(ran.err).toContain("0 repeats dropped");
+  const timeOf = (kind: string) => new RegExp(`^(\\S+) +${kind}`, "m").exec(ran.out)?.[1];
+  expect(timeOf("human_input_required")).toBe(timeOf("workflow_paused"));
+});
+
+test("events of a run that is over say where its nodes are", async () => {
+  const server = await runServer({
+    "GET /v1/workflow/": streaming(eventsText(finished("succeeded"))),
+  });
+  const ran = await cli(["wf", "events", id], { env: { ...env, KB_BASE_URL: server.baseUrl } });
+  expect(ran.exit, ran.err).toBe(0);
+  expect(ran.err).toContain(
+    "the server sends no nodes of such a run; wf run --record FILE keeps them",
+  );
+});

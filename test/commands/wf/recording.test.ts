@@ -1,0 +1,378 @@
+import { readFile, readdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { diskFiles } from "../../../src/host/node-files.ts";
+import { valueAt } from "../../../src/lib/json.ts";
+import { runs } from "../../lib/following.ts";
+import { playedRun, recordedRun } from "../../lib/played-run.ts";
+import type { Played } from "../../lib/played-run.ts";
+import { recordedFile, timedEvents } from "../../lib/recorded-file.ts";
+import { testSandbox } from "../../lib/sandbox.ts";
+import { cli, temporaryFolder } from "../../lib/support.ts";
+import type { World } from "../../lib/support.ts";
+
+const home = await temporaryFolder();
+let number = 0;
+const newPath = () => join(home, `${++number}.jsonl`);
+const nowhere = { KB_BASE_URL: "http://127.0.0.1:1/v1", KB_APP_KEY: "app-x" };
+
+/** Follows a recorded run and records it; each look at the clock is 10 ms later. */
+async function recording(run: readonly Played[], flags: readonly string[] = [], world: World = {}) {
+  const server = await playedRun(run, []);
+  const path = newPath();
+  let now = Date.parse("2026-11-21T12:00:00Z");
+  const id = String(run[0]?.data["workflow_run_id"]);
+  const ran = await cli(["wf", "events", id, "--record", path, ...flags], {
+    env: { KB_BASE_URL: server.baseUrl, KB_APP_KEY: "app-x" },
+    now: () => new Date((now += 10)),
+    ...world,
+  });
+  return { ...ran, path, text: await readFile(path, "utf8").catch(() => undefined) };
+}
+
+const linesOf = (text = "") => text.trimEnd().split("\n");
+
+/** The run with one text in place of another, wherever it stands in its JSON. */
+const changed = (run: readonly Played[], from: string, to: string): readonly Played[] => {
+  expect(run.some(({ raw }) => raw.includes(from))).toBe(true);
+  return run.map(({ event, raw }) => {
+    const text = raw.replace(from, to);
+    return { event, raw: text, data: JSON.parse(text) as Record<string, unknown> };
+  });
+};
+
+describe("a recording", () => {
+  const run = recordedRun("run that fails, streaming");
+
+  test("has a head, each event in the server's own text with its time, and the end", async () => {
+    const { text, exit } = await recording(run);
+    expect(exit).toBe(9);
+    const [head = "", ...rest] = linesOf(text);
+    expect(JSON.parse(head)).toEqual({
+      recording: 1,
+      program: "wf 0.1.0",
+      started_at: expect.stringMatching(/^2026-11-21T12:00:00\.\d{3}Z$/) as string,
+    });
+    expect(rest.at(-1)).toBe('{"end":{"exit":9,"why":"failed"}}');
+    const events = rest.slice(0, -1);
+    expect(events.map((line) => line.replace(/^\{"at":\d+,"event":|\}$/g, ""))).toEqual(
+      run.map(({ raw }) => raw),
+    );
+    expect(events[0]).toMatch(/^\{"at":0,/);
+  });
+
+  test.each([
+    ["run, streaming", '{"end":{"exit":0,"why":"succeeded"}}'],
+    ["run with human input, streaming: ends at the pause", '{"end":{"exit":8,"why":"paused"}}'],
+  ])("%s ends with %s", async (title, end) => {
+    expect(linesOf((await recording(recordedRun(title))).text).at(-1)).toBe(end);
+  });
+
+  test("of a run through wf run is what is printed", async () => {
+    const sandbox = await testSandbox();
+    const path = join(home, "folders", "are", "made.jsonl");
+    const flags = ["--input", "query=x", "--record", path, "-o", "jsonl"];
+    const ran = await sandbox.cli(["wf", "--app", "loop", "run", ...flags]);
+    expect(ran.exit, ran.err).toBe(0);
+    const events = linesOf(await readFile(path, "utf8")).slice(1, -1);
+    expect(events.map((line) => line.replace(/^\{"at":\d+,"event":|\}$/g, ""))).toEqual(
+      linesOf(ran.out),
+    );
+  });
+
+  test.each([
+    [["--record", join(home, "there.jsonl")], "is there already"],
+    [["--record", "-"], "is not the path of a file"],
+    [["--redact"], "--redact says how --record writes"],
+    [["--record", join(home, "there.jsonl", "below")], "a file is in its place"],
+  ])("%j is refused before anything is sent", async (flags, message) => {
+    await writeFile(join(home, "there.jsonl"), "kept");
+    const ran = await cli(["wf", "events", "00000000-0000-4000-8000-000000000000", ...flags], {
+      env: nowhere,
+    });
+    expect(ran.exit, ran.err).toBe(2);
+    expect(ran.err).toContain(message);
+    expect(await readFile(join(home, "there.jsonl"), "utf8")).toBe("kept");
+  });
+
+  test("is of one run", async () => {
+    const ids = [1, 2].map((last) => `00000000-0000-4000-8000-00000000000${last}`);
+    const ran = await cli(["wf", "events", ...ids, "--record", newPath()], { env: nowhere });
+    expect(ran.exit).toBe(2);
+    expect(ran.err).toContain("--record follows one run");
+  });
+
+  test("without an event there is no file", async () => {
+    const folder = join(home, "empty");
+    const path = join(folder, "none.jsonl");
+    const id = "00000000-0000-4000-8000-000000000000";
+    const ran = await cli(["wf", "events", id, "--record", path, "--retries", "0"], {
+      env: nowhere,
+    });
+    expect(ran.exit).toBe(11);
+    expect(await readdir(folder)).toEqual([]);
+  });
+
+  test("an interrupt leaves whole lines and says so in the last", async () => {
+    const interrupt = new AbortController();
+    const run = recordedRun("slow run, streaming, a node takes 6 s").slice(0, 4);
+    const { exit, text } = await recording(run, ["--follow"], {
+      signal: interrupt.signal,
+      onOutput: (out) => {
+        if (out.includes("node_started")) interrupt.abort("SIGINT");
+      },
+    });
+    expect(exit).toBe(130);
+    const lines = linesOf(text);
+    for (const line of lines) JSON.parse(line);
+    expect(lines.at(-1)).toBe('{"end":{"exit":130,"why":"interrupted"}}');
+  });
+
+  test.each([
+    ["run, streaming", 1, /is not whole.*the disk is full/],
+    ["run that fails, streaming", 9, /run \S+ failed/],
+  ])("%s on a full disk is followed to its end, which is %d", async (title, exit, message) => {
+    let room = 2000;
+    const ran = await recording(recordedRun(title), ["-o", "jsonl"], {
+      files: {
+        async create(path) {
+          const file = await diskFiles.create(path);
+          return {
+            ...file,
+            async write(text) {
+              await file.write(text.slice(0, room));
+              room -= text.length;
+              if (room < 0) throw Object.assign(new Error("no room"), { code: "ENOSPC" });
+            },
+          };
+        },
+      },
+    });
+    expect(ran.exit, ran.err).toBe(exit);
+    expect(ran.err).toMatch(message);
+    expect(ran.err).toContain("the disk is full; the run is followed without it");
+    expect(linesOf(ran.out)).toHaveLength(recordedRun(title).length);
+    expect(ran.text).toHaveLength(2000);
+    const replayed = await cli(["wf", "replay", ran.path, "-o", "jsonl"]);
+    expect(replayed.exit).toBe(13);
+    expect(ran.out.startsWith(replayed.out)).toBe(true);
+  });
+});
+
+describe("credentials are masked", () => {
+  const run = recordedRun("slow run, streaming, a node takes 6 s");
+  test.each([
+    [
+      '{"request":"GET / HTTP/1.1\\r\\nAuthorization: abc def\\r\\nX-Api-Key:k\\r\\nAccept: */*\\r\\n"}',
+      '{"request":"GET / HTTP/1.1\\r\\nAuthorization: ***\\r\\nX-Api-Key:***\\r\\nAccept: */*\\r\\n"}',
+    ],
+    [
+      '{"headers":{"Set-Cookie":"a=b","server":"x"}}',
+      '{"headers":{"Set-Cookie":"***","server":"x"}}',
+    ],
+    ['{"note":"it wants Bearer abc123def456, always"}', '{"note":"it wants Bearer ***, always"}'],
+    ['{"note":"key app-AbCdEfGhIjKlMn12 here"}', '{"note":"key app-*** here"}'],
+    ['{"note":"dataset-0123456789abcdef"}', '{"note":"dataset-***"}'],
+    [
+      '{"url":"http://x/f?timestamp=1&nonce=2&sign=abc%3D#p"}',
+      '{"url":"http://x/f?timestamp=1&nonce=2&sign=***#p"}',
+    ],
+    ['{"url":"https://ann:pw@host/path"}', '{"url":"https://***@host/path"}'],
+    [
+      '{"list":[{"api_key":"x"},{"db_password":"y"},3]}',
+      '{"list":[{"api_key":"***"},{"db_password":"***"},3]}',
+    ],
+    // What looks a little like one stays, to the last blank.
+    ['{"note":"app-definitions and bearer bonds: basic understanding, no secret"}', undefined],
+    ['{"note": "dataset-administration"}', undefined],
+    ['{"__proto__":{"token":1},"sign":"x","n":1.0}', undefined],
+  ])("%s", async (given, written = given) => {
+    const { text } = await recording(changed(run, '"process_data":{}', `"process_data":${given}`));
+    expect(text).toContain(`"process_data":${written}`);
+  });
+
+  test("a field of another name that only holds such words stays as the server sent it", async () => {
+    const { text } = await recording(
+      changed(run, '"body":"slow body"', '"body":"Cookie: a biscuit"'),
+    );
+    expect(text).toContain('"body":"Cookie: a biscuit"');
+  });
+});
+
+describe("--redact", () => {
+  const isFetch = (data: unknown) => (data as { title?: unknown }).title === "Fetch";
+
+  test("keeps what is of the server and the length of everything else", async () => {
+    const { text } = await recording(recordedRun("slow run, streaming, a node takes 6 s"), [
+      "--redact",
+    ]);
+    const lines = linesOf(text);
+    expect(JSON.parse(lines[0] ?? "")).toMatchObject({ redacted: true });
+    const finished = lines
+      .map((line) => (JSON.parse(line) as { event?: Played["data"] }).event)
+      .find((event) => event?.["event"] === "node_finished" && isFetch(event["data"]));
+    expect(finished).toEqual({
+      event: "node_finished",
+      workflow_run_id: expect.stringMatching(/^[0-9a-f-]{36}$/) as string,
+      task_id: expect.stringMatching(/^[0-9a-f-]{36}$/) as string,
+      data: {
+        id: expect.stringMatching(/^[0-9a-f-]{36}$/) as string,
+        node_id: "f",
+        node_type: "http-request",
+        title: "Fetch",
+        index: 1,
+        predecessor_node_id: null,
+        inputs: {},
+        inputs_truncated: false,
+        process_data: { request: "<48 characters>" },
+        process_data_truncated: false,
+        outputs: {
+          status_code: "<number>",
+          body: "<9 characters>",
+          headers: {
+            server: "<26 characters>",
+            date: "<29 characters>",
+            "content-length": "<1 character>",
+          },
+          files: [],
+        },
+        outputs_truncated: false,
+        status: "succeeded",
+        error: null,
+        elapsed_time: expect.any(Number) as number,
+        execution_metadata: null,
+        created_at: expect.any(Number) as number,
+        finished_at: expect.any(Number) as number,
+        files: [],
+        iteration_id: null,
+        loop_id: null,
+      },
+    });
+  });
+
+  /** Fields whose texts are somebody's own. */
+  const personal =
+    /^(inputs|outputs|process_data|text|answer|error|form_content|rendered_content|submitted_data|resolved_default_values|form_token|user|pre_loop_output|loop_variable_map|files)$/;
+  function* textsIn(value: unknown, own = false): Generator<string> {
+    if (typeof value === "string" && own) yield value;
+    if (typeof value !== "object" || value === null) return;
+    for (const [key, each] of Object.entries(value))
+      yield* textsIn(each, own || personal.test(key));
+  }
+
+  test.each(runs)(
+    "%s: no text of a person or a model is left, and the timeline is the same",
+    async (title, flags) => {
+      const run = recordedRun(title);
+      const [plain, redacted] = [
+        await recording(run, flags),
+        await recording(run, [...flags, "--redact"]),
+      ];
+      const left = linesOf(redacted.text).flatMap((line) => [...textsIn(JSON.parse(line))]);
+      expect(left.filter((text) => !/^(<\d+ characters?>|<number>)?$/.test(text))).toEqual([]);
+      const titles = new Set(run.map(({ data }) => valueAt(data, "data.title")));
+      const sentences = run
+        .flatMap(({ data }) => [...textsIn(data)])
+        .filter((text) => text.includes(" ") && !titles.has(text));
+      const quoted = sentences.map((text) => JSON.stringify(text).slice(1, -1));
+      expect(quoted.filter((text) => redacted.text?.includes(text))).toEqual([]);
+      // The clock of these tests runs with each look at it, and errors are texts.
+      const timeline = async (path: string) =>
+        (await cli(["wf", "timeline", path, "-o", "json"])).out
+          .replaceAll(/"error":("(\\.|[^"])*"|null)/g, "")
+          .replaceAll(/"(started_at|\w+_ms)":("[^"]*"|[\d.]+)/g, "");
+      expect(await timeline(redacted.path)).toBe(await timeline(plain.path));
+    },
+  );
+});
+
+describe("reading", () => {
+  const title = "run that fails, streaming";
+  const raws = timedEvents(title).map(([, raw]) => raw);
+  const wf = (argv: readonly string[], world?: World) => cli(["wf", ...argv], world);
+  const fileWith = async (text: string) => {
+    const path = newPath();
+    await writeFile(path, text);
+    return path;
+  };
+
+  test("damaged lines are named, the first five, and the rest is used", async () => {
+    const path = await recordedFile(newPath(), title);
+    const lines = linesOf(await readFile(path, "utf8"));
+    const damaged = ["{", "[1]", '{"at":1}', '{"event":{"event":1}}', "null", "x", "\u0000"];
+    await writeFile(path, [lines[0], ...damaged, "", ...lines.slice(1)].join("\r\n"));
+    const ran = await wf(["replay", path, "-o", "jsonl"]);
+    expect(ran.exit).toBe(9);
+    expect(linesOf(ran.out)).toEqual(raws);
+    expect(linesOf(ran.err).slice(0, 6)).toEqual([
+      `${path} line 2: it is no JSON; left out`,
+      `${path} line 3: it is no event; left out`,
+      `${path} line 4: it is no event; left out`,
+      `${path} line 5: it is no event; left out`,
+      `${path} line 6: it is no event; left out`,
+      `${path}: 7 damaged lines were left out`,
+    ]);
+  });
+
+  test("what wf events -o jsonl printed is read too, from standard input as well", async () => {
+    const stdin = raws.join("\n");
+    const ran = await wf(["replay", "-", "-o", "jsonl"], { stdin });
+    expect(ran.exit).toBe(9);
+    expect(linesOf(ran.out)).toEqual(raws);
+  });
+
+  test("a line with further fields still gives its event", async () => {
+    const [, first = ""] = raws;
+    const path = await fileWith(`{"at":3,"event":${first},"note":"by hand"}\n`);
+    expect((await wf(["replay", path, "-o", "jsonl"])).out).toBe(`${first}\n`);
+  });
+
+  test.each<[string, string | undefined, string]>([
+    ["no file", undefined, "there is no such file"],
+    ["nothing", "", "it holds no event"],
+    ["a head alone", '{"recording":1}\n', "it holds no event"],
+    ["other JSON", '{"a":1}\n', "line 1: it is no event, and this is no recording of a run"],
+    ["text", `${"hello\n".repeat(100)}`, "line 1: it is no JSON, and this is no recording"],
+    ["one JSON list", `[${raws.join(",\n")}]`, "line 1: it is no JSON"],
+    ["a later version", '{"recording":2}\n', "a recording of version 2, not of 1"],
+  ])("%s is refused", async (name, content, message) => {
+    const path = content === undefined ? join(home, "missing.jsonl") : await fileWith(content);
+    const ran = await wf(["replay", path]);
+    expect(ran.exit, name).toBe(2);
+    expect(ran.err).toContain(message);
+    expect(linesOf(ran.err)).toHaveLength(2);
+  });
+
+  test("a folder is refused", async () => {
+    const ran = await wf(["timeline", home]);
+    expect(ran.exit).toBe(2);
+    expect(ran.err).toContain("it is a folder");
+  });
+
+  test("events of several runs can be replayed, but make no timeline", async () => {
+    const other = timedEvents("run, streaming").map(([, raw]) => raw);
+    const path = await fileWith([...raws, ...other].join("\n"));
+    expect((await wf(["replay", path, "-o", "jsonl"])).exit).toBe(0);
+    const ran = await wf(["timeline", path]);
+    expect(ran.exit).toBe(2);
+    expect(ran.err).toContain("holds the events of several runs");
+  });
+
+  test("cut off at any byte, all whole lines are of use", async () => {
+    const path = await recordedFile(newPath(), title);
+    const bytes = await readFile(path);
+    const cut = newPath();
+    for (let size = 1; size < bytes.length; size += 97) {
+      await writeFile(cut, bytes.subarray(0, size));
+      const whole = bytes.subarray(0, size).toString().split("\n").length - 2;
+      const ran = await wf(["replay", cut, "-o", "jsonl"]);
+      expect(ran.exit).toBe(whole < 1 ? 2 : 13);
+      if (whole > 0) expect(linesOf(ran.out)).toEqual(raws.slice(0, whole));
+    }
+  });
+
+  test("whatever a file holds, it is shown or refused", async () => {
+    const { readsAnything } = await import("../../lib/damaged-files.ts");
+    await readsAnything(60, 7);
+  });
+});

@@ -1,0 +1,270 @@
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { runs } from "../../lib/following.ts";
+import { endsOf, playedRun, recordedRun } from "../../lib/played-run.ts";
+import { recordedFile } from "../../lib/recorded-file.ts";
+import { cli, temporaryFolder } from "../../lib/support.ts";
+import type { World } from "../../lib/support.ts";
+
+const home = await temporaryFolder();
+const diff = (argv: readonly string[], world?: World) => cli(["wf", "diff", ...argv], world);
+let number = 0;
+const fileOf = (title: string, change?: (raw: string) => string) =>
+  recordedFile(join(home, `${++number}.jsonl`), title, { ...(change && { change }) });
+const rowsOf = (out: string) => out.trimEnd().replaceAll("\t", " | ").split("\n");
+
+/** Events of a run by hand: `[at, kind, data]`. */
+type Line = readonly [at: number, event: string, data: object];
+async function written(lines: readonly Line[]): Promise<string> {
+  const path = join(home, `${++number}.jsonl`);
+  const text = lines.map(([at, event, data]) =>
+    JSON.stringify({ at, event: { event, workflow_run_id: "r", data } }),
+  );
+  await writeFile(path, `{"recording":1}\n${text.join("\n")}\n`);
+  return path;
+}
+const node = (title: string, from: number, to: number, more: object = {}): readonly Line[] => {
+  const shared = { id: title, node_id: title.toLowerCase(), title, inputs_truncated: false };
+  return [
+    [from, "node_started", shared],
+    [
+      to,
+      "node_finished",
+      { ...shared, status: "succeeded", elapsed_time: (to - from) / 1000, ...more },
+    ],
+  ];
+};
+/** Nodes whose events stand in the order of their times, and the end of the run. */
+const runOf = (nodes: readonly (readonly Line[])[], end: object = {}): readonly Line[] => {
+  const lines = nodes.flat().toSorted(([a], [b]) => a - b);
+  const at = lines.at(-1)?.[0] ?? 0;
+  const finished = { id: "r", status: "succeeded", outputs: {}, elapsed_time: at / 1000, ...end };
+  return [[0, "workflow_started", { id: "r" }], ...lines, [at, "workflow_finished", finished]];
+};
+
+test.each(runs)("%s does not differ from itself", async (title) => {
+  const path = await fileOf(title);
+  const ran = await diff([path, path, "--exit-code", "--timing", "0%", "-o", "json"]);
+  expect(ran.exit, ran.err).toBe(0);
+  expect(JSON.parse(ran.out)).toMatchObject({ same: true, differences: [], outputs: [] });
+});
+
+test("of two recorded runs it says what was another", async () => {
+  const a = await fileOf("node that fails with a default value: partial-succeeded");
+  const b = await fileOf("node that is retried twice, then fails");
+  const ran = await diff([a, b, "--exit-code"]);
+  expect(ran.exit).toBe(14);
+  expect(ran.err).toContain("error: the runs differ in status, path, outputs");
+  expect(rowsOf(ran.out)).toEqual([
+    " | a | b | change",
+    "run | b020c494-84b4-44ac-9257-0b3742c9ac3d | 05e5b499-6fcf-48ec-86ed-3f5cc150a195 | ",
+    "status | partial-succeeded | failed | ",
+    "time | 57 ms | 681 ms | ×12",
+    "tokens | 0 | 0 | ",
+    "nodes | 3 | 2 | ",
+    "error |  | [Errno 111] Connection refused | ",
+    "# They differ in status, path, outputs.",
+    "",
+    "# Nodes",
+    "node | a | b | a took | b took | change",
+    "Start | succeeded | succeeded | 0 ms | 0 ms | ",
+    "Fetch | exception | failed (2 retries) | 3 ms | 656 ms | ×232",
+    "End | succeeded | did not run | 0 ms |  | ",
+    "",
+    "# Outputs that differ",
+    "path | a | b",
+    "result | fallback",
+  ]);
+});
+
+test("an order is one only where nothing ran side by side", async () => {
+  const one = await written(runOf([node("A", 0, 10), node("B", 10, 20), node("C", 5, 25)]));
+  const other = await written(runOf([node("B", 0, 10), node("A", 10, 20), node("C", 5, 25)]));
+  const ran = await diff([one, other, "--exit-code", "-o", "json"]);
+  expect(ran.exit).toBe(14);
+  expect(JSON.parse(ran.out)).toMatchObject({
+    differences: ["path"],
+    reversed: [{ before: "A", after: "B" }],
+  });
+  const parallel = await written(runOf([node("B", 0, 15), node("A", 10, 20), node("C", 5, 25)]));
+  expect((await diff([one, parallel, "--exit-code"])).exit).toBe(0);
+});
+
+test("a node that comes last now has changed places with all others", async () => {
+  const inOrder = (titles: string) =>
+    written(runOf([...titles].map((title, index) => node(title, index * 10, index * 10 + 10))));
+  const ran = await diff([await inOrder("ABCD"), await inOrder("BCDA"), "-o", "json"]);
+  expect((JSON.parse(ran.out) as { reversed: unknown }).reversed).toEqual([
+    { before: "A", after: "B" },
+    { before: "A", after: "C" },
+    { before: "A", after: "D" },
+  ]);
+});
+
+test("a loop is one node with all its rounds", async () => {
+  const rounds = (count: number) =>
+    runOf(
+      Array.from({ length: count }, (_, round) =>
+        node("Step", round * 10, round * 10 + 10, {}).map(([at, event, data]): Line => [
+          at,
+          event,
+          { ...data, id: String(round) },
+        ]),
+      ),
+    );
+  const ran = await diff([await written(rounds(4)), await written(rounds(5)), "-o", "json"]);
+  expect(ran.exit).toBe(0);
+  expect(JSON.parse(ran.out)).toMatchObject({
+    differences: ["path"],
+    nodes: [
+      {
+        node: "Step",
+        node_id: "step",
+        a: { runs: 4, state: "succeeded", took_ms: 40 },
+        b: { runs: 5, state: "succeeded", took_ms: 50 },
+        change: 0.25,
+      },
+    ],
+  });
+});
+
+test("nodes of applications that share no ids are the same by title", async () => {
+  const one = await written(runOf([node("A", 0, 10), node("B", 10, 20)]));
+  const text = (await readFile(one, "utf8")).replace(/"node_id":"(\w)"/g, '"node_id":"$1$1"');
+  const other = join(home, "copy.jsonl");
+  await writeFile(other, text);
+  expect((await diff([one, other, "--exit-code"])).exit).toBe(0);
+});
+
+describe("outputs", () => {
+  const withOutputs = (outputs: unknown) => written(runOf([node("A", 0, 10)], { outputs }));
+  test("are compared field by field", async () => {
+    const a = await withOutputs({ n: 1, list: [1, { x: "a" }], gone: null, same: { k: [] } });
+    const b = await withOutputs({ same: { k: [] }, n: "1", list: [1, { x: "b" }, 3] });
+    const ran = await diff([a, b, "-o", "json"]);
+    expect((JSON.parse(ran.out) as { outputs: unknown }).outputs).toEqual([
+      { path: "n", a: 1, b: "1" },
+      { path: "list.1.x", a: "a", b: "b" },
+      { path: "list.2", b: 3 },
+      { path: "gone", a: null },
+    ]);
+  });
+
+  test("long texts are shown from where they part", async () => {
+    const [a, b] = ["x", "y"].map((end) => ({ answer: `${"word ".repeat(100)}${end} and more` }));
+    const ran = await diff([await withOutputs(a), await withOutputs(b)]);
+    expect(rowsOf(ran.out).at(-1)).toBe(
+      "answer | …word word word word x and more | …word word word word y and more",
+    );
+  });
+
+  test("streamed text counts where they do not tell", async () => {
+    const said = (text: string) =>
+      written([[0, "text_chunk", { text }], ...runOf([node("A", 0, 10)])]);
+    const ran = await diff([await said("yes"), await said("no"), "--exit-code", "-o", "json"]);
+    expect(ran.exit).toBe(14);
+    expect(JSON.parse(ran.out)).toMatchObject({
+      differences: ["text"],
+      text: { a: "yes", b: "no" },
+    });
+  });
+});
+
+describe("time", () => {
+  const lasting = (ms: number) => written(runOf([node("A", 0, ms), node("B", ms, ms + 10)]));
+  test.each<[number, readonly string[], readonly string[]]>([
+    [1300, ["--timing", "20%"], ["the run", "A"]],
+    [1300, ["--timing", "50 %"], []],
+    [700, ["--timing", "0%"], []],
+    [1300, [], []],
+    [1090, ["--timing", "1%"], []],
+  ])("%d ms after 1000 ms with %j: %j", async (after, flags, slower) => {
+    const files = [await lasting(1000), await lasting(after)];
+    const ran = await diff([...files, "--exit-code", "-o", "json", ...flags]);
+    expect(ran.exit).toBe(slower.length > 0 ? 14 : 0);
+    expect(JSON.parse(ran.out)).toMatchObject({ slower });
+  });
+
+  test.each(["20", "fast", "-1%"])("--timing %s is refused", async (timing) => {
+    const ran = await diff(["a", "b", `--timing=${timing}`]);
+    expect(ran.exit).toBe(2);
+    expect(ran.err).toContain("is no percentage");
+  });
+});
+
+test("of a run that is over what is left is compared", async () => {
+  const title = "run, streaming";
+  const run = recordedRun(title);
+  const size = endsOf(run).at(-1) ?? 0;
+  const server = await playedRun(run, [{ at: size, how: "end", lost: 0, refusals: [] }]);
+  const env = { KB_BASE_URL: server.baseUrl, KB_APP_KEY: "app-x" };
+  const id = String(run[0]?.data["workflow_run_id"]);
+  await cli(["wf", "events", id], { env });
+  const ran = await diff([await fileOf(title), id, "--exit-code"], { env });
+  expect(ran.exit, ran.err).toBe(14); // what was not compared must not look the same
+  expect(ran.err).toContain("cannot tell whether the runs are the same: path not known");
+  expect(ran.out).toContain("# No difference in status and outputs.\n");
+  expect(ran.out).toContain(`# The nodes of ${id} are not known: the run was over.\n`);
+  expect(ran.out).not.toContain("# Nodes");
+});
+
+describe("of redacted recordings outputs and text are not compared", () => {
+  const said = (text: string) =>
+    written([[0, "text_chunk", { text }], ...runOf([node("A", 0, 10)], { outputs: { x: text } })]);
+  const redacted = async (text: string) => {
+    const path = await said(`<${text.length} characters>`);
+    const plain = await readFile(path, "utf8");
+    await writeFile(path, plain.replace('{"recording":1}', '{"recording":1,"redacted":true}'));
+    return path;
+  };
+  const note = (path: string) =>
+    `# The texts of ${path} were redacted: outputs cannot be compared.`;
+
+  test("where both are", async () => {
+    const [a, b] = [await redacted("abcdef"), await redacted("ghijkl")];
+    const ran = await diff([a, b, "--exit-code"]);
+    expect(ran.exit, ran.err).toBe(0);
+    expect(rowsOf(ran.out)).toEqual(
+      expect.arrayContaining(["# No difference in status and path.", note(a), note(b)]),
+    );
+    const data = JSON.parse((await diff([a, b, "-o", "json"])).out) as object;
+    expect(data).toMatchObject({ differences: [], outputs: null, text: null });
+  });
+
+  test("where one is", async () => {
+    const [a, b] = [await said("abcdef"), await redacted("abcdef")];
+    const ran = await diff([a, b, "--exit-code"]);
+    expect(ran.exit, ran.err).toBe(0);
+    expect(ran.out).toContain(note(b));
+    expect(ran.out).not.toContain(note(a));
+  });
+});
+
+test("of damaged recordings it says that a part is missing", async () => {
+  const whole = await fileOf("run, streaming");
+  const damaged = await fileOf("run, streaming", (raw) =>
+    raw.includes('"workflow_finished"') ? raw.slice(0, -20) : raw,
+  );
+  await writeFile(
+    damaged,
+    `${await readFile(damaged, "utf8")}{"end":{"exit":0,"why":"succeeded"}}\n`,
+  );
+  const ran = await diff([whole, damaged, "--exit-code"]);
+  expect(ran.exit, ran.err).toBe(14);
+  expect(ran.err).toContain("cannot tell whether the runs are the same: outputs not known");
+  expect(rowsOf(ran.out)).toEqual(
+    expect.arrayContaining([
+      "# No difference in status and path.",
+      `# A part of ${damaged} is missing: so may nodes and rounds of loops be.`,
+      `# The outputs of ${damaged} are not known.`,
+    ]),
+  );
+});
+
+test("standard input can be one of the two", async () => {
+  const path = await fileOf("run, streaming");
+  const stdin = await readFile(path, "utf8");
+  expect((await diff([path, "-", "--exit-code"], { stdin })).exit).toBe(0);
+  expect((await diff(["-", "-"], { stdin })).exit).toBe(2);
+});

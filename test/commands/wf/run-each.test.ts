@@ -1,0 +1,297 @@
+import { mkdir, readFile, readdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { beforeEach, describe, expect, test } from "vitest";
+import { diskFiles } from "../../../src/host/node-files.ts";
+import { parseFault } from "../../../src/sandbox/http/faults.ts";
+import type { SeenRequest } from "../../../src/sandbox/http/server.ts";
+import { testSandbox } from "../../lib/sandbox.ts";
+import { temporaryFolder } from "../../lib/support.ts";
+import type { World } from "../../lib/support.ts";
+
+const seen: SeenRequest[] = [];
+let onRequest = () => {};
+const server = await testSandbox({
+  log: (request) => {
+    seen.push(request);
+    onRequest();
+  },
+});
+const home = await temporaryFolder();
+beforeEach(() => {
+  server.sandbox.setFaults([]);
+  onRequest = () => {};
+  seen.length = 0;
+});
+
+const file = async (name: string, text: string): Promise<string> => {
+  const path = join(home, name);
+  await writeFile(path, text);
+  return path;
+};
+const textOf = (path: string) => readFile(path, "utf8");
+
+const each = (app: string, path: string, argv: readonly string[] = [], world: World = {}) =>
+  server.cli(["wf", "--app", app, "run", "--each", path, ...argv], { folder: home, ...world });
+
+interface Result {
+  readonly row: number;
+  readonly status: string;
+  readonly run: string | null;
+  readonly outputs: unknown;
+  readonly error: string | null;
+}
+const lines = (out: string): Result[] =>
+  out
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line) as Result);
+
+const starts = () => seen.filter(({ method, path }) => method === "POST" && path.endsWith("/run"));
+const bodies = () =>
+  starts().map(
+    ({ body }) =>
+      JSON.parse(new TextDecoder().decode(body)) as { inputs: unknown; files?: unknown },
+  );
+
+const six = await file("six.csv", "query\na\nb\nc\nd\ne\nf\n");
+
+describe("what would meet every further row ends it, and every row has a result", () => {
+  test.each([
+    [401, 4],
+    [403, 4],
+  ])("a refusal with %i", async (status, exit) => {
+    server.sandbox.setFaults([parseFault(`POST /workflows/run status=${status} skip=2 times=1`)]);
+    const rest = join(home, "rest.csv");
+    const flags = ["--concurrency", "1", "--errors-to", rest, "-o", "jsonl"];
+    const ran = await each("echo", six, flags);
+    expect(ran.exit, ran.err).toBe(exit);
+    const rows = lines(ran.out);
+    expect(rows.map((row) => row.status)).toEqual([
+      "succeeded",
+      "succeeded",
+      "not started",
+      "not started",
+      "not started",
+      "not started",
+    ]);
+    expect(rows[2]?.error).toContain("could not");
+    expect(rows[3]?.error).toBeNull();
+    expect(starts()).toHaveLength(3);
+    expect(await textOf(rest)).toBe("query\nc\nd\ne\nf\n");
+    expect(ran.err).toContain("4 of 6 runs did not succeed");
+    expect(ran.err).toContain(rest);
+  });
+
+  test("runs that are on their way beside it are told, too, in every format", async () => {
+    server.sandbox.setFaults([parseFault("POST /workflows/run status=401 skip=1 times=1")]);
+    const ran = await each("slow", six, ["--input", "seconds=1", "-o", "json"]);
+    expect(ran.exit, ran.err).toBe(4);
+    const rows = JSON.parse(ran.out) as Result[];
+    expect(rows.map(({ row }) => row)).toEqual([1, 2, 3, 4, 5, 6]);
+    const ended = rows.filter(({ status }) => status === "succeeded");
+    expect(ended).toHaveLength(starts().length - 1);
+    expect(rows.filter(({ status }) => status === "not started")).toHaveLength(6 - ended.length);
+  });
+
+  test.each<[string, number]>([
+    ["--timeout", 12],
+    ["SIGINT", 130],
+  ])("%s", async (what, exit) => {
+    const rest = join(home, "late.csv");
+    const mixed = await file("mixed.csv", "query,seconds\na,0\nb,600\nc,0\n");
+    const interrupt = new AbortController();
+    let late = () => {};
+    const passed = new Promise<void>((resolve) => (late = resolve));
+    onRequest = () => {
+      if (starts().length < 2) return;
+      if (what === "SIGINT") interrupt.abort(what);
+      else late();
+    };
+    const flags = ["--concurrency", "1", "--errors-to", rest, "-o", "json"];
+    const ran = await each("slow", mixed, [...flags, "--timeout", "4s"], {
+      signal: interrupt.signal,
+      around: (host) => ({
+        ...host,
+        // The deadline comes when the second run was begun, no sooner and no later.
+        sleep: (ms, signal) => (ms === 4000 ? passed : host.sleep(ms, signal)),
+      }),
+    });
+    expect(ran.exit, ran.err).toBe(exit);
+    const rows = JSON.parse(ran.out) as Result[];
+    expect(rows.map(({ status }) => status)).toEqual(["succeeded", "unknown", "not started"]);
+    // Its run goes on: given back it would be started twice.
+    expect(await textOf(rest)).toBe("query,seconds\nc,0\n");
+    expect(ran.err).toContain("except 1 whose run may go on");
+  });
+});
+
+describe("--errors-to", () => {
+  test.each<[string, () => Promise<string>, string]>([
+    ["a path below a file", async () => join(six, "f.csv"), "--errors-to cannot be written"],
+    [
+      "a folder",
+      async () => {
+        await mkdir(join(home, "folder"), { recursive: true });
+        return join(home, "folder");
+      },
+      "--errors-to cannot be written",
+    ],
+    ["the file of rows", async () => six, "--errors-to takes the path of another file"],
+    [
+      "the file of rows by another way",
+      async () => `${home}/./folder/../six.csv`,
+      "--errors-to takes the path of another file",
+    ],
+    ["standard output", async () => "-", "--errors-to takes the path of another file"],
+  ])("%s is refused before the first run", async (_, place, message) => {
+    const ran = await each("echo", six, ["--errors-to", await place()]);
+    expect(ran).toMatchObject({ exit: 2, out: "" });
+    expect(ran.err).toContain(message);
+    expect(starts()).toEqual([]);
+    expect(await textOf(six)).toBe("query\na\nb\nc\nd\ne\nf\n");
+  });
+
+  test("is free of what failed last time", async () => {
+    const rest = await file("last.csv", "query\nold\n");
+    expect((await each("echo", six, ["--errors-to", rest])).exit).toBe(0);
+    expect(await textOf(rest)).toBe("query\n");
+  });
+
+  test("a disk that is full at the end takes no result away", async () => {
+    const rest = join(home, "full.csv");
+    const ran = await each("broken", six, ["--errors-to", rest, "-o", "json"], {
+      around: (host) => ({
+        ...host,
+        files: {
+          ...host.files,
+          writeAtomic: (path, content, mode) =>
+            path === rest && content !== "query\n"
+              ? Promise.reject(Object.assign(new Error("full"), { code: "ENOSPC" }))
+              : host.files.writeAtomic(path, content, mode),
+        },
+      }),
+    });
+    expect(ran.exit).toBe(1);
+    expect(ran.err).toContain("--errors-to cannot be written: the disk is full");
+    expect((JSON.parse(ran.out) as Result[]).map(({ status }) => status)).toEqual(
+      Array.from({ length: 6 }, () => "failed"),
+    );
+  });
+
+  test("holds no row whose run may go on", async () => {
+    server.sandbox.setFaults([parseFault("POST /workflows/run cut-bytes=5 times=1")]);
+    const rest = join(home, "open.csv");
+    const flags = ["--concurrency", "1", "--errors-to", rest, "-o", "jsonl"];
+    const lost = await each("echo", six, flags);
+    expect(lost.exit).toBe(10);
+    expect(lines(lost.out)[0]).toMatchObject({ row: 1, status: "unknown" });
+    expect(await textOf(rest)).toBe("query\n");
+    expect(lost.err).toContain("1 run may go on");
+
+    const paused = await each("review", six, flags);
+    expect(paused.exit).toBe(10);
+    expect(await textOf(rest)).toBe("query\n");
+    expect(paused.err).toContain("6 runs may go on");
+  });
+
+  test.each([
+    [["--errors-to", "f.csv"], "--errors-to"],
+    [["--concurrency", "2"], "--concurrency"],
+  ])("%j is refused without --each", async (flags, flag) => {
+    const argv = ["wf", "--app", "echo", "run", "--input", "query=x", ...flags];
+    const ran = await server.cli(argv, { folder: home });
+    expect(ran.exit).toBe(2);
+    expect(ran.err).toContain(`${flag} is used with --each`);
+    expect(starts()).toEqual([]);
+  });
+});
+
+test("at its deadline each row tells its run, and nothing else is claimed", async () => {
+  const argv = ["--input", "seconds=600", "--timeout", "61s", "-o", "jsonl"];
+  let known = 0;
+  let late = () => {};
+  // The deadline comes when three runs are known here.
+  const ran = await each("slow", six, argv, {
+    files: {
+      writeAtomic: async (path, content, mode) => {
+        await diskFiles.writeAtomic(path, content, mode);
+        if (/state.runs/.test(path) && ++known === 3) late();
+      },
+    },
+    around: (host) => ({
+      ...host,
+      sleep: (ms, signal) =>
+        ms === 61_000 ? new Promise((resolve) => (late = resolve)) : host.sleep(ms, signal),
+    }),
+  });
+  expect(ran.exit, ran.err).toBe(12);
+  const begun = lines(ran.out).filter(({ run }) => run !== null);
+  expect(begun.map(({ error }) => error)).toEqual(
+    Array.from({ length: 3 }, () => "not done after 61 s (--timeout)"),
+  );
+  expect(ran.err).not.toContain("unknown whether it was applied");
+  expect(ran.err).toContain("except 3 whose runs may go on (wf logs shows them)");
+});
+
+describe("what the line gives holds for all rows", () => {
+  test("files", async () => {
+    const files = [
+      { type: "image", transfer_method: "remote_url", url: "https://a.example/b.png" },
+    ];
+    const ran = await each("echo", six, ["--files", JSON.stringify(files)]);
+    expect(ran.exit, ran.err).toBe(0);
+    expect(bodies().map((body) => body.files)).toEqual(Array.from({ length: 6 }, () => files));
+  });
+
+  test.each([
+    ["CSV", "both.csv", "query,seconds\nrow,0\n,\n"],
+    ["JSON Lines", "both.jsonl", '{"query":"row","seconds":0}\n{"query":null,"seconds":null}\n'],
+    ["JSON Lines with texts", "texts.jsonl", '{"query":"row","seconds":"0"}\n{}\n'],
+  ])("but a value of the row goes before it: %s", async (_, name, text) => {
+    const path = await file(name, text);
+    for (const flags of [
+      ["--input", "query=line", "--input", "seconds=1"],
+      ["--inputs", '{"query":"line","seconds":1}'],
+    ]) {
+      seen.length = 0;
+      const ran = await each("slow", path, ["--concurrency", "1", ...flags]);
+      expect(ran.exit, ran.err).toBe(0);
+      expect(bodies().map(({ inputs }) => inputs)).toEqual([
+        { query: "row", seconds: 0 },
+        { query: "line", seconds: 1 },
+      ]);
+    }
+  });
+
+  test("two columns of one name are refused", async () => {
+    const ran = await each("echo", await file("twice.csv", "query,query\na,b\n"));
+    expect(ran.exit).toBe(2);
+    expect(ran.err).toContain("two columns are called query");
+    expect(starts()).toEqual([]);
+  });
+});
+
+test("every run is remembered, however many begin at once", async () => {
+  const folder = await temporaryFolder();
+  const rows = Array.from({ length: 20 }, (_, row) => `${row}`).join("\n");
+  const path = await file("many.csv", `query\n${rows}\n`);
+  const ran = await each("echo", path, ["--concurrency", "10", "-o", "jsonl"], { folder });
+  expect(ran.exit, ran.err).toBe(0);
+  for (const { run } of lines(ran.out)) {
+    const stopped = await server.cli(["wf", "--app", "echo", "stop", String(run)], { folder });
+    expect(stopped.err).toBe(`run ${run} has ended already: succeeded\n`);
+  }
+});
+
+test("only the last runs are remembered", async () => {
+  const folder = await temporaryFolder();
+  const runs = join(folder, "state", "runs");
+  await mkdir(runs, { recursive: true });
+  for (let old = 100; old < 350; old++) await writeFile(join(runs, `${old}-old.json`), "{}");
+  const ran = await each("echo", await file("one.csv", "query\na\n"), ["-o", "name"], { folder });
+  expect(ran.exit, ran.err).toBe(0);
+  const left = await readdir(runs);
+  expect(left).toHaveLength(200);
+  expect(left.filter((name) => name.endsWith("-old.json")).sort()[0]).toBe("151-old.json");
+  expect(left.join()).toContain(ran.out.trim());
+});

@@ -1,0 +1,408 @@
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { beforeEach, describe, expect, test } from "vitest";
+import { parseFault } from "../../../src/sandbox/http/faults.ts";
+import { testSandbox } from "../../lib/sandbox.ts";
+import { temporaryFolder } from "../../lib/support.ts";
+import type { World } from "../../lib/support.ts";
+
+const server = await testSandbox({ speed: 20 });
+const home = await temporaryFolder();
+beforeEach(() => server.sandbox.setFaults([]));
+
+const file = async (name: string, text: string): Promise<string> => {
+  const path = join(home, name);
+  await writeFile(path, text);
+  return path;
+};
+const doc = await file("doc.txt", "text");
+const image = await file("photo.png", "pixels");
+
+const wf = (app: string, argv: readonly string[], world: World = {}) =>
+  server.cli(["wf", "--app", app, ...argv], { folder: home, ...world });
+/** The application whose form has a field of every kind. */
+const inputs = (...argv: readonly string[]) =>
+  server.cli(["wf", "run", ...argv], {
+    folder: home,
+    env: { KB_PROFILE: "", KB_APP_KEY: "app-inputs" },
+  });
+const needed = ["--input", "name=A", "--input", "kind=a"];
+
+const sent = (path: RegExp) =>
+  server.seen.filter((each) => each.method === "POST" && path.test(each.path));
+const lastRun = () =>
+  JSON.parse(new TextDecoder().decode(sent(/workflows\/run$/).at(-1)?.body)) as {
+    inputs: Record<string, unknown>;
+  };
+
+describe("inputs are typed by the application's form", () => {
+  test("numbers, choices and switches", async () => {
+    const ran = await inputs(...needed, "--input", "count=3", "--input", "flag=true", "--detach");
+    expect(ran.exit, ran.err).toBe(0);
+    expect(lastRun().inputs).toEqual({ name: "A", kind: "a", count: 3, flag: true });
+  });
+
+  test("from standard input", async () => {
+    const ran = await server.cli(["wf", "run", "--inputs", "-", "--only-output", "query"], {
+      stdin: '{"query": "from a pipe"}',
+    });
+    expect(ran).toMatchObject({ exit: 0, out: "from a pipe\n" });
+  });
+
+  test("files are uploaded first and named by their ids", async () => {
+    const before = sent(/files\/upload/).length;
+    const ran = await inputs(
+      ...needed,
+      "--input",
+      `doc=@${doc}`,
+      "--input",
+      `docs=@${doc}`,
+      "--input",
+      `docs=@${doc}`,
+    );
+    expect(ran.exit, ran.err).toBe(0);
+    expect(sent(/files\/upload/).length - before).toBe(3);
+    const { doc: one, docs } = lastRun().inputs;
+    const uploaded = {
+      type: "document",
+      transfer_method: "local_file",
+      upload_file_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+    };
+    expect([one, docs]).toEqual([uploaded, [uploaded, uploaded]]);
+  });
+
+  test.each<[string, readonly string[], string]>([
+    ["an unknown input", ["nmae=A"], 'there is no input "nmae"'],
+    ["a wrong choice", ["kind=c"], 'the input kind "c" is not one of a, b'],
+    ["no number", ["count=many"], '--input count="many" is not a number'],
+    ["no switch", ["flag=yes"], '--input flag="yes" is neither true nor false'],
+    ["a text that is too long", [`name=${"x".repeat(21)}`], "21 characters; 20 are allowed"],
+    ["a kind of file that is not taken", [`doc=@${image}`], "takes document; "],
+    ["a file that is not there", ["doc=@nowhere.txt"], "nowhere.txt is not there"],
+    ["too many files", Array.from({ length: 4 }, () => `docs=@${doc}`), "4 files; 3 are allowed"],
+    [
+      "an address where files are uploaded",
+      ["docs=https://example.com/a.txt"],
+      "by local_file only",
+    ],
+    ["an address of nothing", ["doc=https://"], '--input doc="https://" is no address'],
+    ["a file that is neither path nor JSON", ["doc=plain.txt"], "--input doc is not JSON"],
+  ])("%s ends with 2 before anything is sent", async (_, assignments, message) => {
+    const before = server.seen.filter(({ method }) => method !== "GET").length;
+    const ran = await inputs(...needed, ...assignments.flatMap((each) => ["--input", each]));
+    expect(ran.exit).toBe(2);
+    expect(ran.err).toContain(message);
+    expect(server.seen.filter(({ method }) => method !== "GET").length).toBe(before);
+  });
+
+  test("a missing one is named", async () => {
+    const ran = await inputs("--input", "name=A");
+    expect(ran.exit).toBe(2);
+    expect(ran.err).toContain('the input "kind" is required');
+  });
+
+  test("another kind of application ends with 6", async () => {
+    const ran = await wf("chat", ["run", "--input", "query=x"]);
+    expect(ran.exit).toBe(6);
+    expect(ran.err).toContain("wf chat send");
+  });
+});
+
+test("an upload that fails starts no run", async () => {
+  server.sandbox.setFaults([parseFault("POST /files/upload status=503")]);
+  const before = sent(/workflows\/run$/).length;
+  const ran = await inputs(...needed, "--input", `doc=@${doc}`, "--retries", "0");
+  expect(ran.exit).toBe(1);
+  expect(sent(/workflows\/run$/).length).toBe(before);
+});
+
+describe("what is printed", () => {
+  test("one output, as it is", async () => {
+    const ran = await wf("echo", ["run", "--input", "query=a\nb", "--only-output", "query"]);
+    expect(ran).toMatchObject({ exit: 0, out: "a\nb\n" });
+  });
+
+  test("an output that is not there ends with 3 and names those that are", async () => {
+    const ran = await wf("echo", ["run", "--input", "query=x", "--only-output", "answer"]);
+    expect(ran.exit).toBe(3);
+    expect(ran.err).toContain("it has: query");
+  });
+
+  test.each([
+    ["broken", "nope", 9],
+    ["review", "result", 8],
+  ])("what became of the run goes before an output it has not: %s", async (app, name, exit) => {
+    const ran = await wf(app, ["run", "--input", "query=x", "--only-output", name]);
+    expect(ran).toMatchObject({ exit, out: "" });
+    expect(ran.err).not.toContain("no output");
+  });
+
+  test.each([
+    ["broken", "run failed", 0, 0],
+    ["broken", "output nope exists", 14, 2], // and that it failed
+    ["echo", 'output query is "x"', 3, 0],
+  ])(
+    "expectations are checked where an output is not there: %s",
+    async (app, said, exit, failed) => {
+      const junit = join(home, `only-${exit}.xml`);
+      const flags = ["--only-output", "nope", "--expect", said, "--junit", junit];
+      const ran = await wf(app, ["run", "--input", "query=x", ...flags]);
+      expect(ran.exit, ran.err).toBe(exit);
+      expect(ran.out).toBe("");
+      if (exit === 0) expect(ran.err).toContain('has no output "nope"');
+      expect((await readFile(junit, "utf8")).split("<failure").length - 1).toBe(failed);
+    },
+  );
+
+  test("a detail that cannot be read is told in the JUnit file, too", async () => {
+    server.sandbox.setFaults([parseFault("GET /workflows/run/* status=403")]);
+    const junit = join(home, "unread.xml");
+    const flags = ["--expect", "run succeeded", "--junit", junit, "-o", "json"];
+    const ran = await wf("echo", ["run", "--input", "query=x", ...flags]);
+    expect(ran.exit, ran.err).toBe(4);
+    expect(await readFile(junit, "utf8")).toContain("not checked: could not");
+    expect(ran.err).toContain("the expectations were not checked");
+  });
+
+  test("the text alone, also over a cut line", async () => {
+    server.sandbox.setFaults([parseFault("POST /workflows/run cut-after=3 times=1")]);
+    const ran = await wf("slow", ["run", "--input", "query=x", "--input", "seconds=2", "--text"]);
+    expect(ran).toMatchObject({ exit: 0, out: "slow body\n" });
+  });
+
+  test.each([
+    [["--text", "--blocking"], "--blocking and --text"],
+    [["--only-output", "a", "--detach"], "--detach and --only-output"],
+    [["--text", "-o", "json"], "--text prints text"],
+    [["--answer", "x.json", "--detach"], "--answer follows the run"],
+  ])("%j cannot be used together", async (flags, message) => {
+    const ran = await wf("echo", ["run", "--input", "query=x", ...flags]);
+    expect(ran.exit).toBe(2);
+    expect(ran.err).toContain(message);
+  });
+});
+
+describe("forms answered from files", () => {
+  const approve = file("approve.json", '{"action": "approve", "inputs": {"comment": "fine"}}');
+  const other = file("other.json", '{"node": "Somebody else", "action": "approve", "inputs": {}}');
+
+  test("a run goes through its pause to its end", async () => {
+    const ran = await wf("review", [
+      "run",
+      "--input",
+      "query=x",
+      "--answer",
+      await approve,
+      "-o",
+      "jsonl",
+    ]);
+    expect(ran.exit, ran.err).toBe(0);
+    const kinds = [...ran.out.matchAll(/"event": ?"((workflow|human)_\w+)"/g)].map(
+      ([, kind]) => kind,
+    );
+    expect(kinds).toEqual([
+      "workflow_started",
+      "human_input_required",
+      "workflow_paused",
+      "workflow_started",
+      "human_input_form_filled",
+      "workflow_finished",
+    ]);
+    expect(ran.out).not.toContain("_gap");
+  });
+
+  test("the form of another node is left, and the run with it", async () => {
+    const before = sent(/human_input/).length;
+    const ran = await wf("review", ["run", "--input", "query=x", "--answer", await other]);
+    expect(ran.exit).toBe(8);
+    expect(ran.err).toContain("wf form submit");
+    expect(sent(/human_input/).length).toBe(before);
+  });
+
+  test.each([
+    ["no.json", "", "this is not JSON"],
+    ["list.json", "[]", "this is no JSON object"],
+    ["none.json", "{}", "the action is missing"],
+    ["more.json", '{"action": "a", "reason": "b"}', 'there is no field "reason"'],
+  ])("%s is refused before the run starts", async (name, text, message) => {
+    const before = sent(/workflows\/run$/).length;
+    const ran = await wf("review", [
+      "run",
+      "--input",
+      "query=x",
+      "--answer",
+      await file(name, text),
+    ]);
+    expect(ran.exit).toBe(2);
+    expect(ran.err).toContain(message);
+    expect(sent(/workflows\/run$/).length).toBe(before);
+  });
+});
+
+describe("one run per row", () => {
+  test("results stand in the order of the rows", async () => {
+    const path = await file("q.csv", "query\na\nb\nc\nd\n");
+    const ran = await wf("echo", ["run", "--each", path, "-o", "jsonl"]);
+    expect(ran.exit, ran.err).toBe(0);
+    const rows = ran.out
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as object);
+    expect(rows).toMatchObject(
+      ["a", "b", "c", "d"].map((query, index) => ({
+        row: index + 1,
+        status: "succeeded",
+        outputs: { query },
+        error: null,
+      })),
+    );
+  });
+
+  test("a row that is wrong ends it before the first run", async () => {
+    const path = await file("q.jsonl", '{"query":"a","seconds":1}\n{"query":"b","seconds":"x"}\n');
+    const before = sent(/workflows\/run$/).length;
+    const ran = await wf("slow", ["run", "--each", path]);
+    expect(ran.exit).toBe(2);
+    expect(ran.err).toContain('row 2: --input seconds="x" is not a number');
+    expect(sent(/workflows\/run$/).length).toBe(before);
+  });
+
+  test("rows whose runs fail are collected, and it ends with 10", async () => {
+    const path = await file("q.csv", "query\na\nb\n");
+    const errors = join(home, "errors.csv");
+    const ran = await wf("broken", ["run", "--each", path, "--errors-to", errors]);
+    expect(ran.exit).toBe(10);
+    expect(ran.err).toContain("2 of 2 runs did not succeed");
+    const again = await wf("echo", ["run", "--each", errors, "-o", "name"]);
+    expect(again.out.trim().split("\n")).toHaveLength(2);
+  });
+
+  test("a start whose answer was lost is unknown, and is not sent again", async () => {
+    server.sandbox.setFaults([parseFault("POST /workflows/run cut-bytes=5 times=1")]);
+    const path = await file("q.csv", "query\na\n");
+    const before = sent(/workflows\/run$/).length;
+    const ran = await wf("echo", ["run", "--each", path, "-o", "jsonl"]);
+    expect(ran.exit).toBe(10);
+    expect(JSON.parse(ran.out)).toMatchObject({ row: 1, status: "unknown", run: null });
+    expect(sent(/workflows\/run$/).length - before).toBe(1);
+  });
+});
+
+describe("wait", () => {
+  const started = async (app: string, ...more: readonly string[]) => {
+    const ran = await wf(app, ["run", "--input", "query=x", ...more, "--detach", "-o", "name"]);
+    expect(ran.exit, ran.err).toBe(0);
+    return ran.out.trim();
+  };
+
+  test.each([
+    ["slow", ["--input", "seconds=2"], 0, "succeeded"],
+    ["broken", [], 9, "failed"],
+    ["review", [], 8, "paused"],
+  ])("%s ends as its run does", async (app, more, exit, status) => {
+    const run = await started(app, ...more);
+    const ran = await wf(app, ["wait", run, "-o", "json"]);
+    expect(ran.exit, ran.err).toBe(exit);
+    expect(JSON.parse(ran.out)).toMatchObject({ id: run, status });
+  });
+
+  test.each([503, 429])("survives a server that answers %i for a while", async (status) => {
+    const run = await started("slow", "--input", "seconds=1");
+    server.sandbox.setFaults([parseFault(`GET /workflows/run/* status=${status} times=6`)]);
+    const ran = await wf("slow", ["wait", run, "--retries", "0"]);
+    expect(ran.exit, ran.err).toBe(0);
+  });
+
+  test("ends when the server stays away", async () => {
+    const run = await started("slow", "--input", "seconds=1");
+    server.sandbox.setFaults([parseFault("GET /workflows/run/* status=503")]);
+    const ran = await wf("slow", ["wait", run, "--retries", "0"]);
+    expect(ran.exit).toBe(1);
+    expect(ran.err.match(/looking again/g)).toHaveLength(9);
+  });
+
+  test("ends with 12 at its deadline and says how to go on", async () => {
+    const run = await started("slow", "--input", "seconds=600");
+    const ran = await wf("slow", ["wait", run, "--timeout", "0.2s"]);
+    expect(ran.exit).toBe(12);
+    expect(ran.err).toContain(`wf wait ${run} waits again`);
+  });
+});
+
+describe("stop", () => {
+  test("takes the id of a run that was started here, and verifies it", async () => {
+    const folder = await temporaryFolder();
+    const argv = ["run", "--input", "query=x", "--input", "seconds=60", "--detach", "-o", "name"];
+    const run = (await wf("slow", argv, { folder })).out.trim();
+    const ran = await wf("slow", ["stop", run, "-o", "json"], { folder });
+    expect(ran.exit, ran.err).toBe(0);
+    expect(JSON.parse(ran.out)).toEqual({ result: "stopped", verified: true, status: "stopped" });
+  });
+
+  test("refuses the id of a run that is not known here, which would stop nothing", async () => {
+    const argv = ["run", "--input", "query=x", "--input", "seconds=60", "--detach", "-o", "name"];
+    const run = (await wf("slow", argv)).out.trim();
+    const before = sent(/stop$/).length;
+    const ran = await wf("slow", ["stop", run], { folder: await temporaryFolder() });
+    expect(ran.exit).toBe(2);
+    expect(ran.err).toContain(`wf events ${run} shows the task_id`);
+    expect(sent(/stop$/).length).toBe(before);
+  });
+});
+
+describe("forms", () => {
+  const token = async () => {
+    const ran = await wf("review", ["run", "--input", "query=x", "-o", "jsonl"]);
+    return /"form_token": ?"(\w+)"/.exec(ran.out)?.[1] ?? "";
+  };
+
+  test("without an action the actions are named", async () => {
+    const ran = await wf("review", ["form", "submit", await token()]);
+    expect(ran.exit).toBe(2);
+    expect(ran.err).toContain("actions are approve, reject");
+  });
+
+  test("a terminal is asked for what is left out", async () => {
+    const form = await token();
+    const ran = await wf("review", ["form", "submit", form], {
+      tty: true,
+      answers: ["looks good", "approve"],
+    });
+    expect(ran.exit, ran.err).toBe(0);
+    expect(ran.err).toMatch(/it expires in (1 hours|\d+ minutes)/);
+    const [body] = sent(/human_input/).slice(-1);
+    expect(JSON.parse(new TextDecoder().decode(body?.body))).toMatchObject({
+      action: "approve",
+      inputs: { comment: "looks good" },
+    });
+  });
+
+  test("an unknown action or input is refused before anything is sent", async () => {
+    const form = await token();
+    const before = sent(/human_input/).length;
+    for (const flags of [
+      ["--action", "agree"],
+      ["--action", "approve", "--input", "commnet=x"],
+    ]) {
+      expect((await wf("review", ["form", "submit", form, ...flags])).exit).toBe(2);
+    }
+    expect(sent(/human_input/).length).toBe(before);
+  });
+
+  test("an answer that was lost is found to have counted", async () => {
+    const form = await token();
+    server.sandbox.setFaults([parseFault("POST /form/human_input/* cut-bytes=0 times=1")]);
+    const ran = await wf("review", [
+      "form",
+      "submit",
+      form,
+      "--action",
+      "approve",
+      "--input",
+      "comment=x",
+    ]);
+    expect(ran.exit, ran.err).toBe(0);
+    expect(ran.err).toContain("the answer of the server was lost; the form is submitted");
+    expect((await wf("review", ["form", "show", form])).exit).toBe(5);
+  });
+});

@@ -1,0 +1,237 @@
+/** What people type: every input has a value, or is refused as usage. */
+import { extraBody } from "../../../src/cli/parse/input.ts";
+import { checkValue } from "../../../src/cli/parse/values.ts";
+import type { Sources } from "../../../src/cli/parse/values.ts";
+import { bytesIn } from "../../../src/lib/bytes.ts";
+import { evaluateCondition as isMet, parseCondition } from "../../../src/commands/condition.ts";
+import { conditionsOf } from "../../../src/commands/kb/eval/gate.ts";
+import { parseCheck } from "../../../src/commands/wf/expect/parser.ts";
+import { safePath, unique } from "../../../src/host/safe-path.ts";
+import { patternsOf, patternValues } from "../../../src/commands/kb/sync/patterns.ts";
+import { baseUrlOf } from "../../../src/config/base-url.ts";
+import { durationText, millisecondsIn } from "../../../src/lib/duration.ts";
+import { didYouMean } from "../../../src/lib/did-you-mean.ts";
+import { runTrace } from "../../../src/runs/trace.ts";
+import { openFaults, parseFault } from "../../../src/sandbox/http/faults.ts";
+import { textFrom } from "./fuzz.ts";
+import type { Target } from "./fuzz.ts";
+import { areEqual, isSafe, readOr, readOrUsage } from "./holds.ts";
+
+const blanks = [" ", "  ", "\t"];
+const numbers = ["0", "1", "2.5", "-3", "007", "1e9", "99999999999", "0.02"];
+const durations = ["30s", "1h30m", "250ms", "2d", "1.5h", "0s", "5", "s"];
+
+/** Says what of the pieces stands in an input, and what holds of it. */
+const target = (
+  name: string,
+  pieces: readonly (string | readonly string[])[],
+  holds: Target<string>["holds"],
+): Target<string> => ({ name, make: (random) => textFrom(random, pieces.flat()), holds });
+
+const faults = target(
+  "faults of the sandbox",
+  [
+    ["GET", "POST", "*", "get", " ", " ", " ", " /datasets", " /v1/data*", " *", " /*a*b*c"],
+    [" status=503", " html=502", " delay=3s", " delay=250ms", " cut-after=4", " cut-bytes=10"],
+    [" reset", " silence", " silence=2", " drip=100", " version=1.13.0", " times=2", " skip=1"],
+    ["=", "**********", "aaaaaaaaaa", "times=", "-1", "599", "600"],
+  ],
+  (text) => {
+    let fault: ReturnType<typeof parseFault>;
+    try {
+      fault = parseFault(text);
+    } catch (error) {
+      // Its refusals are plain errors: the sandbox does not know of CliError.
+      if (!(error instanceof Error) || error.constructor !== Error) throw error;
+      return;
+    }
+    const plan = openFaults([fault]);
+    plan("GET", "/v1/datasets");
+    plan("POST", `/v1/${"a".repeat(200)}`);
+    plan("GET", fault.pattern.replaceAll("*", "x".repeat(10)));
+  },
+);
+
+const sentences = target(
+  "sentences of --expect",
+  [
+    ["run ", "node ", "output ", "text ", "error ", "no ", "type ", "'Title' ", '"Title" ', "x "],
+    [
+      "succeeded",
+      "failed",
+      "stopped",
+      "paused",
+      "within ",
+      "took ",
+      "used ",
+      "at most ",
+      "before ",
+    ],
+    ["at least ", "exactly ", "ran ", "did not run", "was retried ", "times", "tokens", "steps"],
+    ["exists", "does not exist", "is ", "is not ", "contains ", "matches ", "does not match "],
+    [
+      "/(a+)+$/",
+      "/[/]/i",
+      "/x/g",
+      "/(/",
+      ">= ",
+      "< ",
+      "!= ",
+      '{"a": [1]}',
+      "null",
+      "gaps",
+      "errors",
+    ],
+    ['"\\u00e9\\n"', '"open', "'open", "\\", ...blanks, ...numbers, ...durations],
+  ],
+  (text) => {
+    const check = readOrUsage(() => parseCheck(text, "--expect"));
+    if (check) check.evaluate(seen);
+  },
+);
+
+/** A run with an output that lures patterns into trying everything. */
+const seen = (() => {
+  const { see, trace } = runTrace();
+  const outputs = { x: "a".repeat(20), Title: 3 };
+  const event = "workflow_finished";
+  see({ event, data: { event, data: { status: "succeeded", outputs, elapsed_time: 1 } } }, 0);
+  return trace;
+})();
+
+const conditions = target(
+  "conditions of --fail-if",
+  [
+    ["p95", "failed", "error", "recall@5", "ndcg@10.change", "nothing", ">", ">=", "<", "<=", "="],
+    ["!=", "~", "!~", "%", '"', "'", "timeout", ...blanks, ...numbers, ...durations],
+  ],
+  (text) => {
+    const kinds = { p95: "seconds", failed: "share", error: "text", runs: "number" } as const;
+    const found = readOrUsage(() => parseCondition("--fail-if", text, kinds));
+    if (found) for (const value of [0, 1.5, "text", null, Number.NaN]) isMet(found, value);
+    readOrUsage(() => conditionsOf([text], [1, 5], true));
+  },
+);
+
+const baseUrls = target(
+  "base URLs",
+  [
+    ["https://", "http://", "ftp://", "//", "127.0.0.1", "localhost", "[::1]", "example.com"],
+    [":80", ":99999", "/v1", "/", "//", "/../", "?a=b", "#x", "user:secret@", "@", "%2e", "xn--a"],
+  ],
+  (text) => {
+    const url = readOrUsage(() => baseUrlOf(text, false));
+    if (url === undefined) return;
+    const { protocol, hostname, username, password, search } = new URL(url);
+    areEqual([username, password, search], ["", "", ""]);
+    const local = /^(localhost|\[::1\]|127\.\d+\.\d+\.\d+|.*\.localhost)$/.test(hostname);
+    if (protocol !== "https:" && !local) throw new Error(`the key would go to ${url} unencrypted`);
+    areEqual(baseUrlOf(url, false), url);
+  },
+);
+
+const lengths = target(
+  "durations and sizes",
+  [...durations, ...numbers, "ms", "s", "m", "h", "d", "KB", "MiB", "b", " ", "."],
+  (text) => {
+    const bytes = readOrUsage(() => bytesIn("--max", text));
+    if (bytes !== undefined && !(bytes >= 0)) throw new Error(`${bytes} bytes`);
+    const ms = millisecondsIn(text);
+    if (ms === undefined) return;
+    if (!(ms >= 0)) throw new Error(`${ms} ms`);
+    const back = millisecondsIn(durationText(ms).replaceAll(" ", ""));
+    // What is shown has three digits, or is whole seconds or minutes.
+    const exact = ms < 60_000 ? 5 : ms < 3_600_000 ? 500 : 60_000;
+    if (ms < 1e15 && !(Math.abs((back ?? Number.NaN) - ms) <= exact)) {
+      throw new Error(`${ms} ms are shown as ${durationText(ms)}`);
+    }
+  },
+);
+
+const noSources: Sources = {
+  text: () => Promise.resolve("{}"),
+  file: (path) => Promise.resolve({ path, name: path }),
+  now: () => new Date("2026-11-21T12:00:00Z"),
+};
+
+const values = target(
+  "values of flags",
+  [
+    ["2026-05-01", "T10:00:00Z", "T25:61", "+02:00", "now", "today", "-2h", "2h", "1780000000"],
+    ["true", "false", "[1, ", '{"a": ', "]", "}", "@", "-", ...numbers, ...durations],
+  ],
+  async (text) => {
+    for (const kind of ["time", "duration", "integer", "number", "json", "text", "ref"] as const) {
+      await readOr(["usage"], () =>
+        checkValue("--x", { in: "body", kind, help: "" }, text, noSources),
+      );
+    }
+  },
+);
+
+const bodies = target(
+  "paths of --body-set",
+  ["a", "b.c", ".", "0", "1", "=", "a.0.b=", '{"x": 1}', "[]", "4294967295", "length", "__proto__"],
+  async (text) => {
+    const body = await readOr(["usage"], () => extraBody({ bodySet: [text, "z=1"] }, noSources));
+    if (body === undefined) return;
+    areEqual(body["z"], 1);
+    if (Object.hasOwn(Object.prototype, "a")) throw new Error("the prototype of all was changed");
+    if (JSON.stringify(body).length > text.length * 8 + 100) throw new Error("the body has grown");
+  },
+);
+
+const patterns = target(
+  "patterns of --match",
+  ["**/", "**", "*", "?", "/", "teams", ".md", "[a]", "(", "+", "\\", "{1}", "a", "é", "*a*b"],
+  (text) => {
+    const found = readOrUsage(() => patternsOf(["team={1}", "all={0}{2}{99}"], [text]));
+    for (const path of ["teams/red/a.md", `${"a/".repeat(60)}b.md`, "a".repeat(100)]) {
+      if (found) patternValues(path, found);
+    }
+    readOrUsage(() => patternsOf([text], []));
+  },
+);
+
+const names = target(
+  "names of documents as paths",
+  [
+    ["..", ".", "/", "\\", "C:", "a.md", "docs", " ", "CON", "nul.txt", "~", "a", ":", "...", ". "],
+    ["%2e%2e", "$HOME", "-rf", "COM1", "x".repeat(300)],
+  ],
+  (text) => {
+    const taken = new Set<string>();
+    const paths = [text, text, text.toUpperCase()].map((name) => unique(safePath(name), taken));
+    if (new Set(paths.map((path) => path.toLowerCase())).size < 3)
+      throw new Error("one name twice");
+    for (const path of paths) {
+      isSafe(path);
+      for (const step of path.split("/")) {
+        if (/^\.*$|^ |[. ]$|[\\:]/.test(step)) throw new Error(`a step is ${JSON.stringify(step)}`);
+        if (Buffer.byteLength(step) > 240) throw new Error("a step is too long for a disk");
+      }
+    }
+    areEqual(safePath(safePath(text)), safePath(text));
+  },
+);
+
+const words = target(
+  "words that are looked for",
+  ["list", "show", "create", "delete", "-"],
+  (text) => {
+    didYouMean(text, ["list", "show", "create", "delete"]);
+  },
+);
+
+export const grammars: readonly Target<string>[] = [
+  faults,
+  sentences,
+  conditions,
+  baseUrls,
+  lengths,
+  values,
+  bodies,
+  patterns,
+  names,
+  words,
+];

@@ -1,0 +1,169 @@
+/** What is printed of answers: nothing acts on a terminal, and a pipe gets all of it as it came. */
+import { parse as parseYaml } from "yaml";
+import { isObject } from "../../../src/lib/json.ts";
+import { formats } from "../../../src/output/formats-list.ts";
+import { operations } from "../../../src/operations/index.ts";
+import { events } from "../../../src/operations/operation.ts";
+import type { Returns } from "../../../src/operations/operation.ts";
+import { runView } from "../../../src/output/live/run-view.ts";
+import { colorsFor, widthOf } from "../../../src/output/table/display-width.ts";
+import { clockFor, timesFor } from "../../../src/output/formats/times.ts";
+import { checkStyle } from "../../../src/output/print.ts";
+import { plain, printed } from "../printed.ts";
+import { randomOf, textFrom } from "./fuzz.ts";
+import type { Target } from "./fuzz.ts";
+import { areEqual, isSafe, readOr } from "./holds.ts";
+
+const columns = 40;
+
+const dress = {
+  paint: await colorsFor(false),
+  clock: clockFor(plain, true),
+  times: timesFor(plain, true),
+  now: plain.now,
+  columns,
+  unicode: true,
+  past: false,
+};
+
+/** JSON in pieces: fields that columns look at, with what no column awaits. */
+const pieces = [
+  ['{"id":', '"name":', '"created_at":', '"data":', '"title":', '"status":', '"error":', '"text":'],
+  [
+    '"event":"node_started",',
+    '"event":"workflow_finished",',
+    '"event":"text_chunk",',
+    '"outputs":',
+  ],
+  [
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    "1780000000",
+    "-1e300",
+    "1e999",
+    "null",
+    "true",
+    '"',
+    '"x"',
+    '"\\u001b[2J"',
+  ],
+  [
+    '"\\u202e\\u0007"',
+    '"line\\nline"',
+    '"\\r"',
+    '{"toString":1}',
+    '"👩‍🔬漢字"',
+    '"\\ud800"',
+    "{}",
+    "[]",
+  ],
+  ['"__proto__":', '"a|b"', '"\\t\\\\"', '"=cmd()"', '"#x: y"'],
+].flat();
+
+/** The value in a text, or the text. */
+function valueIn(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return { id: text, name: text, data: [text], [text.slice(0, 40)]: text };
+  }
+}
+
+const answers: readonly Returns<never>[] = operations
+  .map(({ returns }) => returns as Returns<never>)
+  .filter(({ kind }) => ["record", "list", "page", "cursor"].includes(kind));
+
+const rows: Target<string> = {
+  name: "answers in every format",
+  make: (random) => textFrom(random, pieces),
+  async holds(text) {
+    const { pick } = randomOf(text.length + text.charCodeAt(0) * 31);
+    const returns = pick(answers);
+    const value = valueIn(text);
+    const values = returns.kind === "record" ? [value] : [value, { id: "1" }];
+    const format = pick([undefined, ...formats]);
+    const style = {
+      format,
+      color: false,
+      ...pick([{}, { sort: "name" }, { columns: ["id", "a.b"] }]),
+    };
+    const shown = await readOr(["usage"], () =>
+      printed(returns, values, style, { terminal: columns }),
+    );
+    if (shown !== undefined) isSafe(shown.replace(/\r\n|\t/g, "\n"));
+    // A sheet holds its values whole, the terminal breaks its lines.
+    const isGrid = returns.kind !== "record" && (format === undefined || format === "grid");
+    if (shown !== undefined && isGrid) isNarrow(shown);
+    const piped = await printed(returns, values, { ...style, columns: undefined } as never);
+    const all = returns.kind === "record" ? value : values;
+    if (format === "json" && !("sort" in style)) areEqual(JSON.parse(piped), all);
+    if (format === "yaml" && !("sort" in style)) areEqual(parseYaml(piped), all);
+  },
+};
+
+const live: Target<string> = {
+  name: "events as they come",
+  make: (random) => textFrom(random, pieces),
+  async holds(text) {
+    const value = valueIn(text);
+    const batch = (Array.isArray(value) ? value : [value]).filter(isObject).map((data) => ({
+      event: typeof data["event"] === "string" ? data["event"] : "x",
+      raw: JSON.stringify(data),
+      data,
+    }));
+    for (const format of [undefined, "jsonl", "name", "wide"] as const) {
+      const style = { ...plain, format };
+      isSafe(await printed(events as never, [batch, batch], style, { terminal: columns }));
+    }
+    const view = runView(dress);
+    for (const event of batch) view.see(event);
+    isSafe(view.settled());
+    const drawn = view.changing(columns - 1, 10).join("\n");
+    isSafe(drawn);
+    isNarrow(drawn);
+    const lines = await printed(events as never, [batch], { format: "jsonl" });
+    areEqual(lines, batch.map(({ raw }) => `${raw}\n`).join(""));
+  },
+};
+
+const someRow = { id: "1", name: "x", data: [{ a: { b: 1 } }], __proto__x: 2 };
+
+const paths: Target<string> = {
+  name: "paths of --columns and --sort",
+  make: (random) =>
+    textFrom(random, [
+      "id",
+      "name",
+      "a.b",
+      "data.0.a",
+      ".",
+      ",",
+      "__proto__",
+      "length",
+      "toString",
+      "9",
+    ]),
+  async holds(text) {
+    const { pick } = randomOf(text.length);
+    const returns = pick(answers);
+    const style = { ...plain, columns: text.split(","), sort: text, format: pick(formats) };
+    if (
+      (await readOr(["usage"], async () => (await checkStyle(returns, style), true))) === undefined
+    )
+      return;
+    isSafe(
+      (await printed(returns, [someRow], style, { terminal: columns })).replace(/\r\n|\t/g, "\n"),
+    );
+  },
+};
+
+function isNarrow(text: string): void {
+  for (const line of text.split("\n")) {
+    if (widthOf(line) > columns) throw new Error(`${widthOf(line)} columns: ${line.slice(0, 200)}`);
+  }
+}
+
+export const printing: readonly Target<string>[] = [rows, live, paths];

@@ -1,0 +1,507 @@
+/** What files and servers hold: every input is read, or refused in words. */
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { deflateRawSync } from "node:zlib";
+import { readEvents } from "../../../src/api/sse.ts";
+import type { ServerEvent } from "../../../src/api/sse.ts";
+import { apiErrorOf } from "../../../src/api/api-error.ts";
+import { questionsIn } from "../../../src/commands/kb/eval/questions.ts";
+import { readExpectFile } from "../../../src/commands/wf/expect/yaml-file.ts";
+import { frontMatterOf } from "../../../src/lib/front-matter.ts";
+import { readManifest } from "../../../src/commands/kb/snapshot/bundle.ts";
+import { readKbFile } from "../../../src/commands/kb/declarative/file.ts";
+import { readRecording } from "../../../src/commands/wf/recording/read.ts";
+import { fileAt } from "../../../src/commands/kb/sync/local-files.ts";
+import type { Context } from "../../../src/commands/command-spec.ts";
+import { unzip } from "../../../src/lib/unzip.ts";
+import { readProfiles } from "../../../src/config/profiles.ts";
+import { csvLines } from "../../../src/lib/csv.ts";
+import type { Files, Host } from "../../../src/host/host.ts";
+import { operations } from "../../../src/operations/index.ts";
+import { runTrace } from "../../../src/runs/trace.ts";
+import { zipOf } from "../../../src/sandbox/knowledge/zip.ts";
+import { readRowFile } from "../../../src/lib/rows-file.ts";
+import { temporaryFolder } from "../support.ts";
+import { bytesFrom, randomOf, textFrom } from "./fuzz.ts";
+import type { Target } from "./fuzz.ts";
+import { areEqual, isTold, readOr } from "./holds.ts";
+
+const target = (
+  name: string,
+  pieces: readonly (string | readonly string[])[],
+  holds: Target<Uint8Array>["holds"],
+): Target<Uint8Array> => ({ name, make: (random) => bytesFrom(random, pieces.flat()), holds });
+
+/** JSON in pieces, with names that objects have by themselves. */
+const json = [
+  ["{", "}", "[", "]", ",", ":", '"a"', '"toString"', '"__proto__"', '"', "null", "true", "-1.5"],
+  ['{"a": 1}', '{"toString": 1, "valueOf": null}', '["x"]', "{}", "[]", '"\\u0000\\ud800"', " "],
+].flat();
+
+/** A disk with one file. */
+const oneFile = (bytes: Uint8Array): Files =>
+  ({
+    stat: () =>
+      Promise.resolve({ size: bytes.length, isDirectory: false, isFile: true, mode: 0o600 }),
+    read: () => Promise.resolve(bytes),
+    async *bytes() {
+      yield bytes;
+    },
+  }) as unknown as Files; // the readers under test ask for nothing else
+
+/** A context with one file. */
+const contextOf = (bytes: Uint8Array): Context =>
+  ({
+    host: { files: oneFile(bytes) },
+    signal: new AbortController().signal,
+    notice: () => Promise.resolve(),
+  }) as unknown as Context; // the same
+
+async function* pieces(bytes: Uint8Array, sizeOf: () => number): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < bytes.length;) {
+    const size = sizeOf();
+    yield bytes.subarray(at, at + size);
+    at += size;
+  }
+}
+
+/** Events of a stream up to its end or its refusal. */
+async function heard(bytes: Uint8Array, sizeOf: () => number): Promise<readonly unknown[]> {
+  const found: unknown[] = [];
+  const refused = await readOr(["failure"], async () => {
+    for await (const batch of readEvents(pieces(bytes, sizeOf))) found.push(...batch);
+    return true;
+  });
+  return [...found, refused ?? "refused"];
+}
+
+/** The same by the letter of the standard on server-sent events, section 9.2.6, on the whole text. */
+function heardByTheStandard(bytes: Uint8Array): readonly unknown[] {
+  const text = new TextDecoder().decode(bytes);
+  const lines = text.split(/\r\n|\n|\r/);
+  lines.pop(); // what no line end follows is no line
+  const found: ServerEvent[] = [];
+  let data: string[] = [];
+  for (const line of lines) {
+    if (line !== "") {
+      const [, field, value = ""] = /^([^:]*)(?:: ?(.*))?$/su.exec(line) ?? [];
+      if (field === "data") data.push(value);
+      continue;
+    }
+    if (data.length === 0) continue;
+    const event = eventOf(data);
+    if (!event) return [...found, "refused"];
+    found.push(event);
+    data = [];
+  }
+  return [...found, true];
+}
+
+function eventOf(lines: readonly string[]): ServerEvent | undefined {
+  try {
+    const data: unknown = JSON.parse(lines.join("\n"));
+    if (typeof data !== "object" || data === null || Array.isArray(data)) return undefined;
+    const { event } = data as { readonly event?: unknown };
+    return {
+      event: typeof event === "string" ? event : "message",
+      raw: lines.join(" "),
+      data: data as ServerEvent["data"],
+    };
+  } catch {
+    return undefined;
+  }
+}
+
+const events = target(
+  "event streams",
+  [
+    [
+      "data: ",
+      "data:",
+      "data",
+      'data: {"event": "ping"}\n\n',
+      "event: ping\n\n",
+      ": x\n",
+      "id: 1\n",
+    ],
+    [
+      "retry: 5\n",
+      "\n",
+      "\n\n",
+      "\r\n",
+      "\r",
+      "\r\r",
+      "\ufeff",
+      "ï»¿",
+      '{"event": "漢字"}',
+      "{",
+      "}",
+    ],
+    [
+      'data: {"event": "text_chunk", "data": {"text": "\\u001b[2J"}}\n\n',
+      'data: {"a":\ndata: 1}\n\n',
+    ],
+  ],
+  async (bytes) => {
+    const { below } = randomOf(bytes.length);
+    const whole = await heard(bytes, () => Math.max(1, bytes.length));
+    areEqual(await heard(bytes, () => 1 + below(7)), whole);
+    areEqual(whole, heardByTheStandard(bytes));
+    const { see } = runTrace();
+    for (const event of whole) if (isEvent(event)) see(event, 0);
+  },
+);
+
+const isEvent = (value: unknown): value is ServerEvent => typeof value === "object";
+
+const someRows = [undefined, ...operations.filter((_, index) => index % 9 === 0)];
+
+const refusals = target(
+  "refusals",
+  [
+    ['{"code": "', "not_found", "invalid_param", '", "message": "', '", "params": "name"', '"}'],
+    [
+      '{"message": ',
+      '{"errors": {"name": ',
+      "1 validation error for X\\nname\\n  Field required [type=",
+    ],
+    ["For further information", " You have requested this URI [/x]", "<html>", "\n", ...json],
+  ],
+  (bytes) => {
+    const random = randomOf(bytes.length + (bytes[0] ?? 0) * 1000);
+    const maybe = (value: string) => (random.chance(0.5) ? value : undefined);
+    const error = apiErrorOf(
+      {
+        status: random.pick([300, 302, 400, 401, 403, 404, 405, 413, 414, 415, 429, 500, 501, 503]),
+        headers: {
+          "x-version": maybe(random.pick(["1.14.2", "0.9", "x\u009b", ""])),
+          "content-type": maybe(random.pick(["text/html", "application/json"])),
+          location: maybe("http://x/\u009b31m"),
+          "x-request-id": maybe("\u202e"),
+        },
+        text: new TextDecoder().decode(bytes),
+      },
+      {
+        method: "POST",
+        path: "/datasets",
+        row: random.pick(someRows),
+        writes: random.chance(0.5),
+      },
+    );
+    isTold(error);
+    if (error.message.length > 1000) throw new Error("a server makes an error endless");
+  },
+);
+
+const tables = target(
+  "CSV and JSON Lines",
+  [
+    "a,b\n",
+    "name;x",
+    '"',
+    '""',
+    ",",
+    "\n",
+    "\r\n",
+    "\r",
+    "x",
+    "1",
+    '"a,b"',
+    '"a\nb"',
+    " ",
+    ...json,
+  ],
+  async (bytes) => {
+    for (const name of ["rows.csv", "rows.jsonl"]) {
+      const table = await readOr(["usage"], () => readRowFile(name, bytes));
+      await readOr(["usage"], () => questionsIn(name, bytes));
+      if (!table || table.columns?.includes("")) continue; // a column without a name may vanish
+      const again = await readRowFile(name, Buffer.from(table.withOnly(table.rows)));
+      areEqual(
+        again.rows.map(({ cells }) => cells),
+        table.rows.map(({ cells }) => cells),
+      );
+    }
+    const lines = await csvLines();
+    const random = randomOf(bytes.length);
+    const rows = Array.from({ length: 3 }, () =>
+      ["a", "b", "c"].map(() =>
+        textFrom(random, ['"', ",", "\n", "\r\n", "x", " "]).replace(/\p{Cs}/gu, ""),
+      ),
+    );
+    const written = [["a", "b", "c"], ...rows].map(lines).join("");
+    const read = await readRowFile("x.csv", Buffer.from(written));
+    areEqual(
+      read.rows.map(({ cells }) => cells.map(([, value]) => value)),
+      rows,
+    );
+  },
+);
+
+const expectFiles = target(
+  "files of expectations",
+  [
+    [
+      "name: x\n",
+      "checks:\n",
+      "  - run succeeded\n",
+      "  - node x ran 2 times\n",
+      "outputs:\n",
+      "  a:\n",
+    ],
+    [
+      "    equals: 1\n",
+      "    matches: /x/\n",
+      "    exists: true\n",
+      "required: [a, b]\n",
+      "order: [[a, b]]\n",
+    ],
+    [
+      "within: {run: 30s}\n",
+      "tokens: {max: 5, nodes: {a: 1}}\n",
+      "&a ",
+      "*a",
+      "<<: *a\n",
+      "!!set ",
+      "? ",
+    ],
+    [
+      "---\n",
+      "...\n",
+      "- ",
+      ": ",
+      "{",
+      "}",
+      "[",
+      "]",
+      "|\n",
+      ">-\n",
+      "\t",
+      "# x\n",
+      "%YAML 1.1\n",
+      "'",
+    ],
+  ],
+  async (bytes) => {
+    await readOr(["usage"], () => readExpectFile("x.yml", oneFile(bytes)));
+  },
+);
+
+const kbFiles = target(
+  "files of knowledge bases",
+  [
+    [
+      "knowledge_base: x\n",
+      "description: y\n",
+      "permission: only_me\n",
+      "tags: [a]\n",
+      "metadata:\n",
+    ],
+    [
+      "  team: string\n",
+      "  toString: time\n",
+      "documents:\n",
+      "  directory: .\n",
+      "  prune: true\n",
+    ],
+    [
+      "retrieval_model:\n",
+      "  top_k: 3\n",
+      "&a ",
+      "*a",
+      "<<: *a\n",
+      "!!binary ",
+      "? ",
+      "---\n",
+      "- ",
+    ],
+    [
+      "&b [*a, *a, *a, *a, *a, *a, *a, *a, *a]\n",
+      "{",
+      "}",
+      "[",
+      "]",
+      ": ",
+      "|\n",
+      "null",
+      "__proto__: 1\n",
+    ],
+  ],
+  async (bytes) => {
+    await readOr(["usage"], () => readKbFile("kb.yml", oneFile(bytes)));
+  },
+);
+
+const frontMatters = target(
+  "front matter and names of synced files",
+  [
+    [
+      "---\n",
+      "---\r\n",
+      "...\n",
+      "\ufeff",
+      "title: x\n",
+      "tags: [a, b]\n",
+      "date: 2026-05-01\n",
+      "a: &a 1\n",
+    ],
+    [
+      "b: *a\n",
+      "? [x]\n",
+      "- ",
+      "{",
+      "}",
+      ": ",
+      "|\n",
+      "text\n",
+      "!!js x",
+      "<<: *a\n",
+      "[*a, *a, *a]\n",
+    ],
+  ],
+  async (bytes) => {
+    const text = new TextDecoder().decode(bytes);
+    const found = await frontMatterOf(bytes.length % 2 === 0 ? text : `---\n${text}\n---\n`);
+    if (found.kind === "broken" && !(found.line >= 1)) throw new Error(`line ${found.line}`);
+    const path = `${text.replaceAll("\0", "").slice(0, 600)}.md`;
+    const file = { kind: "file", path, place: "x", size: bytes.length } as const;
+    const local = await fileAt(file, { prefix: "p" }, true, contextOf(bytes));
+    if ("name" in local && [...local.name].length > 200) throw new Error("the name is too long");
+  },
+);
+
+const recordings = target(
+  "recordings",
+  [
+    [
+      '{"recording":1,"started_at":"2026-05-01T10:00:00Z"}\n',
+      '{"at":12.5,"event":{"event":"x"}}\n',
+    ],
+    [
+      '{"event":"node_started","data":{"id":"a","created_at":1780000000}}\n',
+      '{"end":{"exit":0,"why":"x"}}\n',
+    ],
+    [
+      '{"at":1e400,"event":',
+      '{"event":"node_finished","data":{"id":"a","elapsed_time":',
+      "}}\n",
+      "\n",
+    ],
+    ['"redacted":true', ...json],
+  ],
+  async (bytes) => {
+    await readOr(["usage"], async () => {
+      const { see } = runTrace();
+      let last = -Infinity;
+      const events = readRecording("run.jsonl", contextOf(bytes));
+      for await (const batch of events) {
+        for (const event of batch) {
+          if (!(event.at >= last)) throw new Error(`${event.at} comes after ${last}`);
+          last = event.at;
+          see(event, event.at);
+        }
+      }
+      return true;
+    });
+  },
+);
+
+const zips: Target<Uint8Array> = {
+  name: "ZIP archives",
+  make: (random) => {
+    const content = Buffer.from(textFrom(random, ["a", "text\n", "PK\u0003\u0004"]));
+    const name = textFrom(random, ["../", "/", "a.md", "\\", "C:", "x"]);
+    const stored = Buffer.from(
+      zipOf(
+        [
+          { name, bytes: content },
+          { name, bytes: content },
+        ],
+        new Date("2026-05-01T10:00:00Z"),
+      ),
+    );
+    const zip = random.chance(0.5) ? stored : deflated(stored, content);
+    for (let left = random.below(4); left > 0; left--) {
+      const at = random.below(zip.length);
+      zip[at] = random.below(256);
+    }
+    return random.chance(0.2) ? zip.subarray(0, random.below(zip.length)) : zip;
+  },
+  holds: async (bytes) => {
+    const { below } = randomOf(bytes.length);
+    await readOr(["failure"], async () => {
+      for await (const file of unzip(pieces(bytes, () => 1 + below(50)))) {
+        if (file.length > bytes.length * 1100) throw new Error("it has grown");
+      }
+      return true;
+    });
+  },
+};
+
+/** The first file of the archive, packed. */
+function deflated(zip: Buffer, content: Uint8Array): Buffer {
+  const packed = deflateRawSync(content);
+  const head = Buffer.from(zip.subarray(0, 30 + zip.readUInt16LE(26)));
+  head.writeUInt16LE(8, 8);
+  head.writeUInt32LE(packed.length, 18);
+  return Buffer.concat([head, packed]);
+}
+
+const profileFolder = await temporaryFolder();
+
+const profiles = target(
+  "profile files",
+  [
+    [
+      '{"default": "a", "profiles": {',
+      '"a": {"base_url": "https://x/v1", "key": "k"}',
+      "}}",
+      '"apps": ',
+    ],
+    ['"read_only": true', '"key_command": "x"', '"default_app"', '"output": "json"', ...json],
+  ],
+  async (bytes) => {
+    await writeFile(join(profileFolder, "profiles.json"), bytes);
+    const host = { folders: { config: profileFolder }, files: oneFile(bytes) } as unknown as Host;
+    const read = async () => {
+      const { profiles: found } = await readProfiles(host);
+      for (const { key = "" } of Object.values(found)) if (typeof key !== "string") throw key;
+      return true;
+    };
+    await readOr(["usage"], read);
+  },
+);
+
+const manifests = target(
+  "manifests of exports",
+  [
+    [
+      '{"kb_export":1,',
+      '"source":{"id":"x"},',
+      '"state":{',
+      '"settings":{},"fields":[],"tags":[],',
+    ],
+    [
+      '"documents":[',
+      '{"name":"a","file":"documents/a.md","metadata":{}}',
+      '"chunks":"../x"',
+      ...json,
+    ],
+  ],
+  async (bytes) => {
+    await readOr(["usage"], () => readManifest("x", oneFile(bytes)));
+  },
+);
+
+export const readers: readonly Target<Uint8Array>[] = [
+  events,
+  refusals,
+  tables,
+  expectFiles,
+  kbFiles,
+  frontMatters,
+  recordings,
+  zips,
+  profiles,
+  manifests,
+];

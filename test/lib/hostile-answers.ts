@@ -1,0 +1,168 @@
+/** A server that answers what a real one did, with something evil in every text. */
+import { readFileSync, readdirSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { afterAll } from "vitest";
+import { isSafe } from "./fuzzing/holds.ts";
+import { answered, bodyText, exchanges, headersOf, rowFor } from "./recordings.ts";
+import type { Exchange } from "./recordings.ts";
+import { cli, temporaryFolder } from "./support.ts";
+import type { Ran, World } from "./support.ts";
+import { wireFolder } from "./paths.ts";
+
+/** Sets a title, clears the screen in two ways, turns text around, and adds a line of its own. */
+export const evil =
+  "\u001b]0;evil\u0007\u001b[2J\u009b2J\u202e\u2066\rerror: EVIL\r\nerror: EVIL\0";
+
+/** Fields by which the programs decide what to do. */
+const deciding = /^(event|status|.*_status|mode|type|.*_type|doc_form|id|.*_id|reason)$/;
+
+/** The value with evil in each of its texts, and one field more; `sparing` leaves those that decide. */
+export function poisoned(value: unknown, sparing: boolean, field = ""): unknown {
+  if (typeof value === "string") return sparing && deciding.test(field) ? value : value + evil;
+  if (Array.isArray(value)) return value.map((each) => poisoned(each, sparing, field));
+  if (typeof value !== "object" || value === null) return value;
+  const fields = Object.entries(value).map(([name, each]) => [name, poisoned(each, sparing, name)]);
+  return { ...Object.fromEntries(fields), [`field${evil}`]: evil };
+}
+
+function poisonedBody(exchange: Exchange, sparing: boolean): string {
+  const text = bodyText(exchange);
+  if (exchange.response.chunks) {
+    return text.replace(/^data: (.*)$/gm, (line, data: string) =>
+      data.startsWith("{") ? `data: ${JSON.stringify(poisoned(JSON.parse(data), sparing))}` : line,
+    );
+  }
+  try {
+    return JSON.stringify(poisoned(JSON.parse(text), sparing));
+  } catch {
+    return text + evil;
+  }
+}
+
+function httpText(exchange: Exchange, sparing: boolean): Buffer {
+  const body = Buffer.from(poisonedBody(exchange, sparing));
+  const { "content-type": type = "application/json", "x-version": version } = headersOf(exchange);
+  const head = [
+    `HTTP/1.1 ${exchange.response.status} evil\u009b2J`,
+    `content-type: ${type}`,
+    `content-length: ${body.length}`,
+    ...(version === undefined ? [] : [`x-version: ${version}\u009b2J`]),
+    "x-request-id: evil\u009b2J",
+    "location: http://127.0.0.1/\u009b2J",
+    "connection: close",
+  ];
+  return Buffer.concat([Buffer.from(`${head.join("\r\n")}\r\n\r\n`, "latin1"), body]);
+}
+
+/** The first line of each operation's fixture: what a person types to send it. */
+const lines = new Map<string, readonly string[]>(
+  readdirSync(wireFolder).map((file) => {
+    const text = readFileSync(join(wireFolder, file), "utf8");
+    // The fixtures are ours.
+    const { operation, cases } = JSON.parse(text) as {
+      operation: string;
+      cases: { line: string[] }[];
+    };
+    return [operation, cases[0]?.line ?? []];
+  }),
+);
+
+const folder = await temporaryFolder();
+const file = join(folder, "a.md");
+await writeFile(file, "text");
+
+let current: { readonly exchange: Exchange; readonly sparing: boolean } | undefined;
+
+const matches = (route: string, request: string) => {
+  const [method = "", template = ""] = route.split(" ");
+  const path = template.replace(/\{\w+\}/g, "[^/?]+");
+  return new RegExp(`^${method} /v1${path}[? ]`).test(request);
+};
+
+/** The exchange in hand where it is asked for; for what else a command needs, another one that fits, of the same file first. */
+const server = createServer((request) => {
+  request.resume().on("end", () => {
+    if (!current) return void request.destroy();
+    const { exchange, sparing } = current;
+    const fits = (each: Exchange) => {
+      const row = rowFor(each);
+      return row !== undefined && matches(row.route, `${request.method} ${request.url} `);
+    };
+    const stream = exchange.response.chunks && /\/events\?/.test(request.url ?? "");
+    const asked = stream || rowFor(exchange) === undefined || fits(exchange);
+    const [file] = exchange.name.split(":");
+    const beside = answered.filter(({ name }) => name.startsWith(`${file}:`));
+    const other = asked ? undefined : (beside.find(fits) ?? answered.find(fits));
+    request.socket.end(httpText(other ?? exchange, sparing));
+  });
+});
+await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+afterAll(() => void server.close());
+const { port } = server.address() as AddressInfo; // a TCP server has no other kind
+
+/** How often evil came through, in words that can be seen. */
+export const told = (text: string): number => text.split("evil").length - 1;
+
+/** What a person types for the operation of an exchange. */
+export function lineFor(exchange: Exchange): readonly string[] {
+  const line = lines.get(rowFor(exchange)?.id ?? "") ?? ["kb", "list"];
+  return line.map((word) => word.replace(/\{file:.*\}/, file));
+}
+
+/** The exchange of that name; throws where there is none. */
+export function called(name: string): Exchange {
+  const found = exchanges.find((each) => each.name === name);
+  if (!found) throw new Error(`no exchange is called ${name}`);
+  return found;
+}
+
+/** Runs a line against a server that gives this answer to what it is the answer to. */
+function run(
+  exchange: Exchange,
+  sparing: boolean,
+  line: readonly string[],
+  world: World,
+): Promise<Ran> {
+  current = { exchange, sparing };
+  return cli(line, {
+    env: {
+      KB_BASE_URL: `http://127.0.0.1:${port}/v1`,
+      KB_KEY: "dataset-x",
+      KB_APP_KEY: "app-x",
+      KB_RETRIES: "0",
+      NO_COLOR: "1",
+    },
+    signal: AbortSignal.timeout(5000),
+    folder,
+    ...world,
+  });
+}
+
+/** What a pipe gets of such an answer; fields that decide are as they were. */
+export const piped = (exchange: Exchange, line: readonly string[]): Promise<Ran> =>
+  run(exchange, true, line, {});
+
+/**
+ * Runs a line on a terminal. Throws where anything of the answer would act on it, or where a line
+ * looks like one of ours.
+ */
+export async function actsOnNothing(
+  exchange: Exchange,
+  sparing: boolean,
+  line = lineFor(exchange),
+): Promise<Ran & { readonly asked: string }> {
+  const questions: string[] = [];
+  const answers = ["y", "y", "y"];
+  const ran = await run(exchange, sparing, line, { tty: true, columns: 60, answers, questions });
+  const asked = questions.join("\n");
+  // Ends of lines and tabs are those of the format; a text has its lines on standard output.
+  isSafe(ran.out.replace(/\r\n|\t/g, "\n"));
+  isSafe(ran.err);
+  for (const question of questions) isSafe(question);
+  const forged = /^error: EVIL/m.exec(`${ran.err}\n${asked}`);
+  if (forged) throw new Error(`a server adds a line of its own: ${ran.err}${asked}`);
+  return { ...ran, asked };
+}

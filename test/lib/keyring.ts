@@ -1,0 +1,41 @@
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { afterAll } from "vitest";
+import type { Keyring } from "../../src/host/host.ts";
+
+/** A keyring in memory, and what rests in it. */
+export function memoryKeyring(): Keyring & { readonly entries: Map<string, string> } {
+  const entries = new Map<string, string>();
+  return {
+    entries,
+    get: (name) => Promise.resolve(entries.get(name)),
+    set: (name, secret) => Promise.resolve(void entries.set(name, secret)),
+    delete: (name) => Promise.resolve(void entries.delete(name)),
+  };
+}
+
+/** One that answers nothing but why. */
+export const silentKeyring = (why: string): Keyring => {
+  const fail = () => Promise.reject(new Error(why));
+  return { get: fail, set: fail, delete: fail };
+};
+
+/** A session bus that takes connections and says nothing. */
+export async function silentBus(folder: string) {
+  let [came, left] = [() => {}, () => {}];
+  const [connected, closed] = [
+    new Promise<void>((resolve) => (came = resolve)),
+    new Promise<void>((resolve) => (left = resolve)),
+  ];
+  const bus = createServer((socket) => {
+    came();
+    socket
+      .on("data", () => {})
+      .on("error", () => {})
+      .on("close", left);
+  });
+  const path = join(folder, "bus");
+  await new Promise<void>((resolve) => bus.listen(path, resolve));
+  afterAll(() => bus.close());
+  return { address: `unix:path=${path}`, connected, closed };
+}

@@ -1,0 +1,67 @@
+import type { Clock } from "../../src/sandbox/http/handler.ts";
+
+/** A clock that stands still until a test moves it. */
+export interface ManualClock extends Clock {
+  /** Moves time on by so many ms; whoever slept wakes in order, and may sleep again on the way. */
+  advance(ms: number): Promise<void>;
+  /** Resolves as soon as somebody sleeps for exactly so many ms. */
+  asleep(ms: number): Promise<void>;
+}
+
+interface Sleeper {
+  readonly ms: number;
+  readonly until: number;
+  readonly wake: () => void;
+}
+
+/** Lets everything run that needs no time, input and output included. */
+const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+export function manualClock(start = "2026-11-21T00:00:00Z"): ManualClock {
+  let time = Date.parse(start);
+  const sleepers = new Set<Sleeper>();
+  const watchers = new Set<{ readonly ms: number; readonly seen: () => void }>();
+
+  return {
+    now: () => new Date(time),
+
+    sleep: (ms, signal) =>
+      new Promise((resolve, reject) => {
+        if (signal?.aborted) return reject(signal.reason);
+        const stop = () => {
+          sleepers.delete(sleeper);
+          reject(signal?.reason);
+        };
+        const wake = () => {
+          signal?.removeEventListener("abort", stop);
+          resolve();
+        };
+        const sleeper: Sleeper = { ms, until: time + ms, wake };
+        sleepers.add(sleeper);
+        signal?.addEventListener("abort", stop);
+        for (const watcher of [...watchers].filter((each) => each.ms === ms)) {
+          watchers.delete(watcher);
+          watcher.seen();
+        }
+      }),
+
+    async advance(ms) {
+      const end = time + ms;
+      for (;;) {
+        await settled();
+        const [next] = [...sleepers].sort((a, b) => a.until - b.until);
+        if (!next || next.until > end) break;
+        sleepers.delete(next);
+        time = next.until;
+        next.wake();
+      }
+      time = end;
+    },
+
+    asleep: (ms) =>
+      new Promise((resolve) => {
+        if ([...sleepers].some((sleeper) => sleeper.ms === ms)) return resolve();
+        watchers.add({ ms, seen: resolve });
+      }),
+  };
+}

@@ -1,0 +1,80 @@
+import { readFileSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { Script, createContext } from "node:vm";
+import { parseAst } from "rolldown/parseAst";
+import { root } from "./paths.ts";
+
+const source = join(root, "src");
+
+/** A regular expression of the programs, and where it stands. */
+interface Pattern {
+  readonly where: string;
+  readonly form: RegExp;
+}
+
+/** What is never given a long text that somebody else has written. */
+const ownTexts: Readonly<Record<string, string>> = {
+  "<(.+)>": "names of the programs' own flags",
+};
+
+/** Every regular expression of the programs that can repeat something. */
+export function patterns(): readonly Pattern[] {
+  const found: Pattern[] = [];
+  for (const file of readdirSync(source, { recursive: true, encoding: "utf8" })) {
+    if (!file.endsWith(".ts")) continue;
+    const text = readFileSync(join(source, file), "utf8");
+    JSON.stringify(parseAst(text, { lang: "ts" }, file), (_, node: unknown) => {
+      const own = typeof node === "object" && node !== null && "regex" in node ? node : undefined;
+      const { pattern, flags } = (own?.regex ?? {}) as { pattern?: string; flags?: string };
+      if (pattern !== undefined && /[*+]|\{\d*,\}|\{\d{2,}/.test(pattern) && !ownTexts[pattern])
+        found.push({ where: `${file}: /${pattern}/`, form: new RegExp(pattern, flags) });
+      return typeof node === "bigint" ? String(node) : node;
+    });
+  }
+  return found;
+}
+
+const usual = [" ", "\n", "\r\n", "\t", "0", "a", "aA1", "_", "-", ".", "/", "\\", '"', '\\"', "é"];
+
+/** What a text may be made of, over and over, for the pattern to be tried at every place of it. */
+function pieces({ source: text }: RegExp): string[] {
+  const words = text.replace(/\\[a-zA-Z](\{[^}]*\})?/g, " ").match(/\w+|[^\s\w]/g) ?? [];
+  return [...new Set([...usual, ...words, ...words.flatMap((word) => [`${word}0`, `${word} `])])];
+}
+
+const world = createContext({});
+const search = new Script("text.replace(form, '')");
+const longest = 3000;
+
+/** ms that a text takes. */
+function taken(form: RegExp, text: string): number {
+  Object.assign(world, { form, text });
+  form.lastIndex = 0;
+  const began = performance.now();
+  try {
+    search.runInContext(world, { timeout: longest });
+  } catch {
+    return longest;
+  }
+  return performance.now() - began;
+}
+
+const best = (form: RegExp, text: string) => Math.min(...[1, 2, 3].map(() => taken(form, text)));
+
+/**
+ * A text of which eight times the length takes a pattern 24 times as long, in words: its work does
+ * not grow with the text, but with its square or worse. Undefined where there is none.
+ */
+export function explosion({ where, form }: Pattern, length: number): string | undefined {
+  const starts = ["", "a", form.source.startsWith("^\\") ? (form.source[2] ?? "") : "0"];
+  for (const piece of pieces(form)) {
+    for (const start of starts) {
+      const text = (size: number) => `${start}${piece.repeat(Math.ceil(size / piece.length))}\0`;
+      if (taken(form, text(length)) < 10) continue;
+      const [short, long] = [best(form, text(length / 8)), best(form, text(length))];
+      if (long > 10 && long > 24 * short)
+        return `${where} takes ${long} ms for ${JSON.stringify(`${start}${piece}`)} again and again`;
+    }
+  }
+  return undefined;
+}

@@ -1,0 +1,37 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { cpSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { temporaryFolder } from "./support.ts";
+import { root } from "./paths.ts";
+
+/** The recipes for CI systems. */
+export const folder = join(root, "examples", "ci");
+/** Text of a recipe. */
+export const recipe = (name: string) => readFileSync(join(folder, name), "utf8");
+
+/** Runs a script against a sandbox of its own, in a copy of the examples. */
+export async function runs(script: string) {
+  const place = await temporaryFolder();
+  cpSync(join(root, "examples"), join(place, "examples"), { recursive: true });
+  const child = spawn(
+    process.execPath,
+    [join(root, "bin", "kb.js"), "sandbox", "--ephemeral", "--", "sh", "-ec", script],
+    { cwd: place, env: { PATH: process.env["PATH"], HOME: place } },
+  );
+  let out = "";
+  for (const stream of [child.stdout, child.stderr])
+    stream.on("data", (chunk: Buffer) => (out += chunk.toString()));
+  const [exit] = (await once(child, "close")) as [number | null];
+  return { exit, out };
+}
+
+/** Makes the knowledge base that the recipes sync. */
+export const create = "kb create Handbook --indexing-technique economy -o name";
+
+/** Command lines of a pipeline, in their order. */
+export function linesOf(value: unknown): string[] {
+  if (typeof value === "string") return /^(kb|wf) /.test(value) ? [value] : [];
+  if (typeof value !== "object" || value === null) return [];
+  return Object.values(value).flatMap(linesOf);
+}

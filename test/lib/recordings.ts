@@ -1,0 +1,93 @@
+import { operations } from "../../src/operations/index.ts";
+import { methodAndPath } from "../../src/operations/operation.ts";
+import type { AnyOperation } from "../../src/operations/operation.ts";
+import { readFileSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { recordingsFolder } from "./paths.ts";
+
+/** One recorded exchange with a real server. */
+export interface Exchange {
+  /** `errors.json: no key` */
+  readonly name: string;
+  readonly title: string;
+  readonly request: {
+    readonly method: string;
+    readonly path: string;
+    readonly headers: Readonly<Record<string, string>>;
+    readonly body?: unknown;
+    readonly body_text?: string;
+  };
+  readonly response: {
+    readonly status: number;
+    readonly headers?: Readonly<Record<string, string>> | null;
+    readonly body?: unknown;
+    readonly body_text?: string;
+    /** Seconds since the request, and the bytes that came. */
+    readonly chunks?: readonly (readonly [number, string])[];
+  };
+}
+
+const folder = recordingsFolder;
+
+/** The recorded files: those of the version in use, then the folders of other versions. */
+const files = readdirSync(folder, { recursive: true, encoding: "utf8" })
+  .filter((file) => file.endsWith(".json"))
+  .map((file) => file.replaceAll("\\", "/"))
+  .sort((a, b) => a.split("/").length - b.split("/").length || (a < b ? -1 : 1));
+
+/** Every recorded exchange, in the order of the files. */
+export const exchanges: readonly Exchange[] = files.flatMap((file) => {
+  // The shape of the files is the recorder's own.
+  const recorded = JSON.parse(readFileSync(join(folder, file), "utf8")) as {
+    exchanges: Exchange[];
+  };
+  return recorded.exchanges.map((exchange) => ({
+    ...exchange,
+    name: `${file}: ${exchange.title}`,
+  }));
+});
+
+/** The body of a recorded answer as text. */
+export function bodyText({ response }: Exchange): string {
+  if (response.chunks) return response.chunks.map(([, text]) => text).join("");
+  if (response.body_text !== undefined) return response.body_text;
+  return response.body === undefined ? "" : JSON.stringify(response.body);
+}
+
+/** The headers of a recorded answer, names in lower case. */
+export const headersOf = ({ response }: Exchange): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(response.headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]),
+  );
+
+/** Answers without a row: they belong to no operation. */
+const noOperation = new Set([
+  "download.json: what the link of b.txt gives (59 bytes were stored)",
+  "1.15/knowledge-more.json: search, old path with a hit",
+]);
+
+/** Did an event stream come, whatever was asked for? */
+export const streamed = (exchange: Exchange): boolean =>
+  (headersOf(exchange)["content-type"] ?? "").includes("event-stream");
+
+/** The row of an exchange, if it belongs to one; of rows that share a route, the one that expects what came. */
+export function rowFor(exchange: Exchange): AnyOperation | undefined {
+  const { request } = exchange;
+  const bare = request.path.replace(/^\/v1/, "").replace(/\?.*$/, "");
+  const streams = streamed(exchange);
+  const fits = operations.filter((row) => {
+    const [verb, template] = methodAndPath(row);
+    return (
+      verb === request.method && new RegExp(`^${template.replace(/\{\w+\}/g, "[^/]+")}$`).test(bare)
+    );
+  });
+  // A literal route goes before one with a placeholder: /datasets/tags before /datasets/{dataset_id}.
+  const literal = fits.filter((row) => methodAndPath(row)[1] === bare);
+  const candidates = literal.length > 0 ? literal : fits;
+  return candidates.find(({ returns }) => (returns.kind === "events") === streams) ?? candidates[0];
+}
+
+/** Those that were answered as they should be. */
+export const answered = exchanges.filter(
+  ({ name, request, response }) => request && response.status < 300 && !noOperation.has(name),
+);

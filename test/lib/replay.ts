@@ -1,0 +1,309 @@
+import { join } from "node:path";
+import { readFileSync } from "node:fs";
+import { request as send } from "node:http";
+import { recordingsFolder } from "./paths.ts";
+
+/** One recorded request and its answer. A few answers were kept without their request. */
+export interface Exchange {
+  readonly title: string;
+  readonly request?: {
+    readonly method: string;
+    readonly path: string;
+    readonly headers: Readonly<Record<string, string>>;
+    readonly body?: unknown;
+    readonly body_text?: string;
+  };
+  readonly response: {
+    readonly status: number;
+    readonly headers?: Readonly<Record<string, string>>;
+    readonly body?: unknown;
+    readonly body_text?: string;
+    readonly body_bytes?: number;
+    readonly zip_entries?: readonly unknown[];
+    /** Pieces of an event stream: seconds since the request, text. */
+    readonly chunks?: readonly (readonly [seconds: number, text: string])[];
+    /** How the stream ended: `closed by server`, `closed by client`, or why the client gave up. */
+    readonly end?: string;
+  };
+  readonly seconds: number | null;
+}
+
+/** What came back: `body` is the parsed JSON, or the text where it is none. */
+export interface Replayed {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  readonly text: string;
+  readonly body: unknown;
+}
+
+/** One recorded file: the version of the server that answered, and the exchanges in order. */
+export interface Recording {
+  readonly server_version: string;
+  readonly exchanges: readonly Exchange[];
+}
+
+export function recording(name: string): Recording {
+  const file = readFileSync(join(recordingsFolder, `${name}.json`), "utf8");
+  return JSON.parse(file) as Recording; // the files are ours and never change
+}
+
+/** Files that the sandbox is asked again, in groups that one server answered, by the side they ask. */
+export const scenes = {
+  knowledge: [
+    ["knowledge", "metadata", "tags", "deletion"],
+    ["errors"],
+    ["hierarchy"],
+    ["persistence"],
+    ["pipeline"],
+    ["download"],
+    ["child-chunks"],
+    ["older-1.12.1"],
+    ["models"],
+    ["high-quality"],
+    ["switch-model"],
+    ["model-change"],
+    ["qa-model"],
+    ["parent-child"],
+    ["parent-child-rules"],
+    ["pipeline-run"],
+    ["1.15/changed-errors"],
+    ["1.15/changed-knowledge"],
+    ["1.15/knowledge-more"],
+    ["1.15/chunks-more"],
+    ["1.15/pipeline"],
+    ["1.15/uploads"],
+    ["1.15/misc"],
+  ],
+  apps: [
+    ["app", "runs", "chat", "inputs", "streams", "streams-more", "ordering"],
+    ["runs-model"],
+    ["runs-model-attach"],
+    ["retry-stop"],
+    ["chat-model"],
+    ["chatflow-model"],
+    ["completion"],
+    ["agent"],
+    ["audio"],
+    ["annotation-reply"],
+    ["1.15/changed-app", "1.15/changed-runs", "1.15/changed-chat"],
+    ["1.15/changed-streams"],
+    ["1.15/changed-streams-more"],
+    ["1.15/dead-listener"],
+    ["1.15/dead-starter"],
+    ["1.15/forms"],
+    ["1.15/ordering"],
+    ["1.15/start-refused"],
+    ["1.15/stop"],
+    ["1.15/two-forms"],
+    ["1.15/two-forms-at-once"],
+    ["1.15/two-forms-lost"],
+    ["1.15/misc"],
+    ["1.15/uploads"],
+    ["model-change"],
+  ],
+} as const satisfies Record<string, readonly (readonly string[])[]>;
+
+/** Files whose exchanges are shared between the sides, by the key that was sent. */
+const shared = new Set(["model-change", "1.15/misc", "1.15/uploads"]);
+
+/** Why exchanges are not asked: file → title → reason. `*` is every title that is not named. */
+export type Unplayed = Readonly<Record<string, Readonly<Record<string, string>>>>;
+
+/** For titles beside a `*`: these are asked all the same. */
+export const asked = "";
+
+/** The exchanges of a file that belong to a side, with `file: title`, and why one is not asked. */
+export function played(side: keyof typeof scenes, file: string, unplayed: Unplayed) {
+  return recording(file)
+    .exchanges.filter(({ request }) => {
+      const app = request?.headers["Authorization"]?.startsWith("Bearer app-") ?? false;
+      return !shared.has(file) || app === (side === "apps");
+    })
+    .map((exchange) => {
+      const why = unplayed[file]?.[exchange.title] ?? unplayed[file]?.["*"] ?? asked;
+      return { name: `${file}: ${exchange.title}`, file, exchange, why };
+    });
+}
+
+const uuid = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/;
+const batch = /\b[0-9]{20}\b/;
+const token = /\b[A-Za-z0-9]{22}\b/;
+const known = new RegExp([uuid, batch, token].map(({ source }) => source).join("|"), "g");
+const isId = (text: string) => new RegExp(`^(?:${known.source})$`).test(text);
+
+/** Recorded id → id of this sandbox. */
+export type Ids = Map<string, string>;
+
+/** The text with every id that is known replaced by ours. */
+export const translated = (text: string, ids: Ids): string =>
+  text.replace(known, (id) => ids.get(id) ?? id);
+
+/** `dataset-dataset-KEY` → `dataset-sandbox`, `app-echo-KEY` → `app-echo`; others stay. */
+const ourKey = (header: string) =>
+  header.replace("dataset-dataset-KEY", "dataset-sandbox").replace(/(app-[a-z]+)-KEY/, "$1");
+
+const boundary = "between-the-parts";
+
+/** The form of a description: `multipart: fields [('user', 'u1')], files [('file', 'a.mp3', 'audio/mp3', 3)]`. */
+function formOf(text: string): Buffer {
+  const [fields = "", files = ""] = text.split(", files [");
+  const parts = [
+    ...[...fields.matchAll(/\('(\w+)', '([^']*)'\)/g)].map(([, name, value = ""]) => [
+      `form-data; name="${name}"`,
+      value,
+    ]),
+    ...[...files.matchAll(/\('(\w+)', '([^']*)', '([^']*)', (\d+)\)/g)].map(
+      ([, name, file, type, size]) => [
+        `form-data; name="${name}"; filename="${file}"\r\nContent-Type: ${type}`,
+        "x".repeat(Number(size)),
+      ],
+    ),
+  ].map(([head, content]) => `--${boundary}\r\nContent-Disposition: ${head}\r\n\r\n${content}\r\n`);
+  return Buffer.from(`${parts.join("")}--${boundary}--\r\n`);
+}
+
+/**
+ * Sends a recorded request to the sandbox as it was sent to the server, with our ids and keys.
+ * Not fetch: that would add headers, and repair what the recording has broken on purpose.
+ */
+export function resend(exchange: Exchange, origin: string, ids: Ids): Promise<Replayed> {
+  const { request } = exchange;
+  if (!request) throw new Error(`${exchange.title}: the request was not recorded`);
+  const cut = /^(.*k)…\(9,000 more\)$/.exec(request.path);
+  const path = translated(cut ? `${cut[1]}${"k".repeat(9000)}` : request.path, ids);
+  const text =
+    request.body_text ?? (request.body === undefined ? undefined : JSON.stringify(request.body));
+  const form = text?.startsWith("multipart: ") ? formOf(text) : undefined;
+  const body = form ?? (text === undefined ? undefined : Buffer.from(translated(text, ids)));
+  const headers = Object.fromEntries(
+    Object.entries(request.headers).map(([name, value]) => [name, ourKey(value)]),
+  );
+  if (form) headers["Content-Type"] = `multipart/form-data; boundary=${boundary}`;
+  if (body) headers["Content-Length"] = String(body.byteLength);
+
+  return new Promise((resolve, reject) => {
+    const sent = send(
+      origin,
+      { method: request.method, path: encoded(path), headers },
+      (answer) => {
+        const pieces: Buffer[] = [];
+        answer.on("data", (piece: Buffer) => pieces.push(piece));
+        answer.on("error", reject);
+        answer.on("end", () => {
+          const all = Buffer.concat(pieces).toString("utf8");
+          resolve({
+            status: answer.statusCode ?? 0,
+            headers: Object.fromEntries(
+              Object.entries(answer.headers).map(([name, value]) => [name, value?.toString()]),
+            ),
+            text: all,
+            body: jsonOr(all),
+          });
+        });
+      },
+    );
+    sent.on("error", reject);
+    sent.end(body);
+  });
+}
+
+/** Some recorded paths hold characters that must not stand in a request line as they are. */
+const encoded = (path: string) => path.replace(/[^\x21-\x7e]/g, encodeURIComponent);
+
+function jsonOr(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+const kindOf = (value: unknown) =>
+  value === null ? "null" : Array.isArray(value) ? "array" : typeof value;
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  kindOf(value) === "object";
+
+/**
+ * Where two values differ in fields, in kinds of value or in the length of a list; values
+ * themselves may differ. Learns which of our ids stands for which recorded one.
+ */
+export function differences(recorded: unknown, ours: unknown, ids: Ids, at = "body"): string[] {
+  if (kindOf(recorded) !== kindOf(ours)) {
+    return [`${at}: recorded ${kindOf(recorded)}, here ${kindOf(ours)}`];
+  }
+  if (typeof recorded === "string" && typeof ours === "string") {
+    if (isId(recorded) && isId(ours)) ids.set(recorded, ours);
+    return [];
+  }
+  if (Array.isArray(recorded) && Array.isArray(ours)) {
+    const length =
+      recorded.length === ours.length
+        ? []
+        : [`${at}: recorded ${recorded.length} items, here ${ours.length}`];
+    const items = recorded
+      .slice(0, ours.length)
+      .flatMap((item, index) => differences(item, ours[index], ids, `${at}.${index}`));
+    return [...length, ...items];
+  }
+  if (isObject(recorded) && isObject(ours)) {
+    return [...new Set([...Object.keys(recorded), ...Object.keys(ours)])].flatMap((field) => {
+      const path = `${at}.${field}`;
+      if (!(field in ours)) return [`${path}: missing here`];
+      if (!(field in recorded)) return [`${path}: not recorded`];
+      return differences(recorded[field], ours[field], ids, path);
+    });
+  }
+  return [];
+}
+
+/** The events of a stream; pings and comments are left out. */
+export const eventsIn = (text: string): readonly unknown[] =>
+  text
+    .split("\n\n")
+    .filter((block) => block.startsWith("data: "))
+    .map((block) => jsonOr(block.slice("data: ".length)));
+
+/**
+ * How an answer differs from the recorded one: status, type of content, fields and kinds of
+ * value. Refusals must have the same words; of streams the events are compared in order.
+ */
+export function compared(exchange: Exchange, ours: Replayed, ids: Ids): string[] {
+  const { response } = exchange;
+  if (response.status !== ours.status) {
+    return [`status: recorded ${response.status}, here ${ours.status} ${ours.text.slice(0, 200)}`];
+  }
+  const found: string[] = [];
+  const type = response.headers?.["Content-Type"];
+  const oursType = ours.headers["content-type"];
+  // Of some answers the recorder did not keep it.
+  if (type !== undefined && type !== oursType && ours.status !== 204) {
+    found.push(`Content-Type: recorded ${type}, here ${oursType}`);
+  }
+  if (response.chunks) {
+    const recorded = eventsIn(response.chunks.map(([, text]) => text).join(""));
+    return [...found, ...differences(recorded, eventsIn(ours.text), ids, "events")];
+  }
+  if (response.body !== undefined) {
+    found.push(...differences(response.body, ours.body, ids));
+    if (response.status >= 400) found.push(...otherWords(response.body, ours.body, ids));
+  } else if (response.body_text !== undefined && type?.startsWith("text/html")) {
+    const recorded = response.body_text.replaceAll("http://127.0.0.1:5001", "");
+    const here = ours.text.replace(/http:\/\/127\.0\.0\.1:\d+/g, "");
+    if (recorded !== here) found.push(`text: ${here}`);
+  }
+  return found;
+}
+
+function otherWords(recorded: unknown, ours: unknown, ids: Ids): string[] {
+  if (!isObject(recorded) || !isObject(ours)) return [];
+  return ["code", "message", "error"].flatMap((field) => {
+    const wanted = recorded[field];
+    if (typeof wanted !== "string") return [];
+    const here = String(ours[field]);
+    if (versionless(translated(wanted, ids)) === versionless(here)) return [];
+    return [`${field}: recorded ${wanted}, here ${here}`];
+  });
+}
+
+/** Older servers link to the manual of an older validation library. */
+const versionless = (text: string) => text.replaceAll("pydantic.dev/2.11/", "pydantic.dev/2.12/");

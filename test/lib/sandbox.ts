@@ -1,0 +1,63 @@
+import { afterAll } from "vitest";
+import type { Clock } from "../../src/sandbox/http/handler.ts";
+import type { Sandbox, SandboxOptions, SeenRequest } from "../../src/sandbox/http/server.ts";
+import { startSandbox } from "../../src/sandbox/http/server.ts";
+import { cli } from "./support.ts";
+import type { Ran, World } from "./support.ts";
+
+/** A clock that runs many times faster, so that what takes seconds takes no time in a test. */
+export function fastClock(speed: number): Clock {
+  const start = Date.now();
+  return {
+    now: () => new Date(start + (Date.now() - start) * speed),
+    sleep: (ms, signal) =>
+      new Promise((resolve, reject) => {
+        const timer = setTimeout(() => {
+          signal?.removeEventListener("abort", stop);
+          resolve();
+        }, ms / speed);
+        const stop = () => {
+          clearTimeout(timer);
+          reject(new Error("aborted"));
+        };
+        if (signal?.aborted) stop();
+        signal?.addEventListener("abort", stop, { once: true });
+      }),
+  };
+}
+
+/** A sandbox for the tests of one file, and command lines that go to it. */
+export interface TestSandbox {
+  readonly sandbox: Sandbox;
+  /** Every request it received, in order. */
+  readonly seen: SeenRequest[];
+  /** What leads a command line to it. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly cli: (argv: readonly string[], world?: World) => Promise<Ran>;
+}
+
+/** Starts an ephemeral sandbox that ends with the tests of the file. */
+export async function testSandbox(
+  options: Partial<SandboxOptions> & { readonly speed?: number } = {},
+): Promise<TestSandbox> {
+  const { speed = 50, ...rest } = options;
+  const seen: SeenRequest[] = [];
+  const sandbox = await startSandbox({
+    clock: fastClock(speed),
+    folder: null,
+    log: (request) => void seen.push(request),
+    ...rest,
+  });
+  afterAll(() => sandbox.stop());
+  const env = {
+    KB_BASE_URL: `${sandbox.origin}/v1`,
+    KB_KEY: "dataset-sandbox",
+    KB_PROFILE: "sandbox",
+  };
+  return {
+    sandbox,
+    seen,
+    env,
+    cli: (argv, world = {}) => cli(argv, { ...world, env: { ...env, ...world.env } }),
+  };
+}

@@ -1,0 +1,49 @@
+import { spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
+import { join } from "node:path";
+import { afterAll } from "vitest";
+import { root } from "./paths.ts";
+
+/** The JavaScript file of a built program. */
+export const bin = (program: string): string => join(root, "bin", `${program}.js`);
+
+const living = new Set<ChildProcess>();
+afterAll(() => {
+  for (const child of living) child.kill("SIGKILL");
+});
+
+/** How a program of a shell ended. */
+export interface Ended {
+  /** null when a signal ended it. */
+  readonly exit: number | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+/** Starts `sh -c script`, in which `kb` and `wf` are the built programs. */
+export function shell(
+  script: string,
+  env: Readonly<Record<string, string>>,
+  {
+    args = [],
+    ...options
+  }: { readonly cwd?: string; readonly uid?: number; readonly args?: readonly string[] } = {},
+): { readonly child: ChildProcess; readonly ended: Promise<Ended> } {
+  const functions = ["kb", "wf"].map((name) => `${name}() { "$NODE" "${bin(name)}" "$@"; }`);
+  const child = spawn("sh", ["-c", [...functions, script].join("\n"), "sh", ...args], {
+    env: { PATH: process.env["PATH"], NODE: process.execPath, ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+    ...options,
+  });
+  living.add(child);
+  let [out, err] = ["", ""];
+  child.stdout.setEncoding("utf8").on("data", (text: string) => (out += text));
+  child.stderr.setEncoding("utf8").on("data", (text: string) => (err += text));
+  const ended = new Promise<Ended>((resolve) => {
+    child.on("close", (exit) => {
+      living.delete(child);
+      resolve({ exit, out, err });
+    });
+  });
+  return { child, ended };
+}

@@ -1,0 +1,133 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { expect } from "vitest";
+import { contentsOf, write } from "./directory.ts";
+import type { SeenRequest } from "../../src/sandbox/http/server.ts";
+import { seeded } from "./following.ts";
+import type { TestSandbox } from "./sandbox.ts";
+import { root } from "./paths.ts";
+
+const bin = join(root, "bin", "kb.js");
+
+/** Starts the built program on a directory. */
+export function start(server: TestSandbox, home: string, argv: readonly string[]) {
+  const child = spawn(process.execPath, [bin, ...argv], {
+    env: { PATH: process.env["PATH"], HOME: home, ...server.env },
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  let err = "";
+  child.stderr.on("data", (chunk: Buffer) => (err += chunk.toString()));
+  const ended = once(child, "close").then(([exit]) => ({ exit: exit as number | null, err }));
+  return { child, ended };
+}
+
+const isUpload = ({ method, path }: Pick<SeenRequest, "method" | "path">): boolean =>
+  (method === "POST" && /create-by|update-by/.test(path)) || method === "PATCH";
+
+/**
+ * Syncs a directory that changes, killing the program after a random number of requests, again and
+ * again; one more sync then makes the knowledge base equal to the directory. A document that was sent
+ * and not yet marked is a stranger once its file has changed, so these syncs adopt.
+ */
+export async function killed(
+  server: TestSandbox,
+  home: string,
+  seed: number,
+  kills: number,
+): Promise<void> {
+  const random = seeded(seed);
+  const dir = join(home, `kills ${seed}`);
+  const made = await server.cli([
+    "kb",
+    "create",
+    `Kills ${seed}`,
+    "--indexing-technique",
+    "economy",
+    "-o",
+    "name",
+  ]);
+  const kb = made.out.trim();
+  const tree: Record<string, string> = {};
+  const change = async () => {
+    const changes: Record<string, string> = {};
+    for (let count = 0; count < 6; count++) {
+      const path = `${Math.floor(random() * 4)}/${Math.floor(random() * 6)}.md`;
+      changes[path] = tree[path] = `text ${Math.floor(random() * 1e9)}`;
+    }
+    await write(dir, changes);
+  };
+  for (let turn = 0; turn < kills; turn++) {
+    await change();
+    const after = server.seen.length + Math.floor(random() * 14);
+    const { child, ended } = start(server, home, ["sync", kb, dir, "--adopt"]);
+    const watch = setInterval(() => {
+      if (server.seen.length >= after) child.kill("SIGKILL");
+    }, 1);
+    await ended;
+    clearInterval(watch);
+    for (const [name, { text, hash }] of await contentsOf(server.sandbox.origin, kb)) {
+      // A hash that calls itself valid is that of the content, whatever moment the kill met.
+      if (/^[0-9a-f]{64}$/.test(String(hash)))
+        expect(hash, `${name} after kill ${turn} of seed ${seed}`).toBe(await sha256(text));
+    }
+  }
+  await change();
+  const before = server.seen.length;
+  const last = await start(server, home, ["sync", kb, dir, "--adopt"]).ended;
+  expect(last.exit, last.err).toBe(0);
+  const uploads = server.seen.slice(before).filter(isUpload).length;
+  const found = await contentsOf(server.sandbox.origin, kb);
+  expect(Object.fromEntries([...found].map(([name, { text }]) => [name, text]))).toEqual(tree);
+  // Six files changed; beside them at most what was in flight or in its wave when it was killed.
+  expect(uploads).toBeLessThanOrEqual(Object.keys(tree).length);
+  const again = server.seen.length;
+  expect((await start(server, home, ["sync", kb, dir, "--adopt"]).ended).exit).toBe(0);
+  expect(server.seen.slice(again).filter(isUpload)).toEqual([]);
+}
+
+/** Shards at once, one of them killed and started again, make the knowledge base equal to the directory. */
+export async function sharded(
+  server: TestSandbox,
+  home: string,
+  count: number,
+  files: number,
+): Promise<void> {
+  const dir = join(home, `shards ${count}`);
+  const made = await server.cli([
+    "kb",
+    "create",
+    `Shards ${count}`,
+    "--indexing-technique",
+    "economy",
+    "-o",
+    "name",
+  ]);
+  const kb = made.out.trim();
+  const tree = Object.fromEntries(
+    Array.from({ length: files }, (_, at) => [`${at % 7}/${at}.md`, `text ${at}`]),
+  );
+  await write(dir, tree);
+  const shard = (index: number) =>
+    start(server, home, ["sync", kb, dir, "--shard", `${index}/${count}`]);
+  const all = Array.from({ length: count }, (_, at) => shard(at + 1));
+  const begun = server.seen.length;
+  const watch = setInterval(() => {
+    if (server.seen.slice(begun).filter(isUpload).length > files / 3) all[1]?.child.kill("SIGKILL");
+  }, 1);
+  const ends = await Promise.all(all.map(({ ended }) => ended));
+  clearInterval(watch);
+  for (const [at, { exit, err }] of ends.entries()) if (at !== 1) expect(exit, err).toBe(0);
+  const restarted = await shard(2).ended;
+  expect(restarted.exit, restarted.err).toBe(0);
+  const found = await contentsOf(server.sandbox.origin, kb);
+  expect(Object.fromEntries([...found].map(([name, { text }]) => [name, text]))).toEqual(tree);
+  // Every file once, and once more what was in flight in the shard that was killed.
+  const uploads = server.seen.slice(begun).filter(isUpload).length;
+  expect(uploads).toBeLessThanOrEqual(files + 1);
+}
+
+async function sha256(text: string): Promise<string> {
+  const sum = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
+  return Buffer.from(sum).toString("hex");
+}

@@ -1,0 +1,243 @@
+import { setImmediate } from "node:timers/promises";
+import { exitCodes } from "../../src/errors.ts";
+import { operations } from "../../src/operations/index.ts";
+import { methodAndPath, retryOf } from "../../src/operations/operation.ts";
+import type { SeenRequest } from "../../src/sandbox/http/server.ts";
+import type { Ran } from "./support.ts";
+import { failures, signals, tortured } from "./torture.ts";
+import type { Fault, HostCall, Tortured } from "./torture.ts";
+import type { Line } from "./torture-lines.ts";
+import { same } from "./torture-world.ts";
+import type { Look, Scene, Stage } from "./torture-world.ts";
+
+/** A line that was run, with everything that can be told about it. */
+interface Told {
+  readonly ran: Ran;
+  readonly calls: readonly HostCall[];
+  readonly hit: ReturnType<Tortured["hit"]>;
+  readonly look: Look;
+  /** Requests that must not be repeated, as the server got them. */
+  readonly once: readonly string[];
+  /** Of promises that nobody looked after. */
+  readonly unhandled: readonly unknown[];
+}
+
+/** What a line does without a fault, and the world before it. */
+export interface Undisturbed extends Told {
+  readonly before: Look;
+}
+
+export async function undisturbed(stage: Stage, line: Line): Promise<Undisturbed> {
+  const scene = await stage.fresh();
+  try {
+    const before = await scene.look();
+    return { before, ...(await toldOf(stage, scene, line, 100_000)) };
+  } finally {
+    await scene.stop();
+  }
+}
+
+/** Every fault that calls like these can have. */
+export const faultsOf = (calls: readonly HostCall[]): Fault[] =>
+  calls.flatMap(({ kind }, at) => [...failures[kind], ...signals].map((how) => ({ at, how })));
+
+/** Runs a line with a fault; what is wrong about how it ended, in words. */
+export async function complaints(
+  stage: Stage,
+  line: Line,
+  normal: Undisturbed,
+  fault: Fault,
+): Promise<string[]> {
+  const scene = await stage.fresh();
+  try {
+    const most = 50 * normal.calls.length + 100;
+    const told = await toldOf(stage, scene, line, most, fault);
+    const found = wrong(line, normal, told, most);
+    if (line.again && differences(told.look, normal.look).length > 0) {
+      const second = await toldOf(stage, scene, line, most);
+      found.push(...wrongAgain(line, normal, told, second));
+    }
+    const { hit } = told;
+    return found.map(
+      (each) =>
+        `${hit?.how} at call ${fault.at}, ${hit?.name.slice(0, 200)}: ${each}\n  ${told.ran.exit} ${told.ran.err}`,
+    );
+  } finally {
+    await scene.stop();
+  }
+}
+
+async function toldOf(
+  stage: Stage,
+  scene: Scene,
+  line: Line,
+  most: number,
+  fault?: Fault,
+): Promise<Told> {
+  const { argv, child, answers, stdin, env } = line;
+  const unhandled: unknown[] = [];
+  const note = (reason: unknown) => void unhandled.push(reason);
+  process.on("unhandledRejection", note);
+  const from = scene.seen.length;
+  let torture: Tortured | undefined;
+  const ran = await scene.cli(argv(stage.places), {
+    ...(env && { env }),
+    ...(stdin !== undefined && { stdin }),
+    ...(answers && { tty: true, answers }),
+    ...(child !== undefined && {
+      spawn: () => ({
+        exit: Promise.resolve(0),
+        output: Promise.resolve(child),
+        kill: () => {},
+      }),
+    }),
+    around: (host) => (torture = tortured(host, most, fault)).host,
+  });
+  await torture?.close();
+  await setImmediate(); // rejections are told a turn later
+  process.off("unhandledRejection", note);
+  return {
+    ran,
+    calls: torture?.calls ?? [],
+    hit: torture?.hit(),
+    look: await scene.look(),
+    once: scene.seen.slice(from).filter(isOnce).map(asText),
+    unhandled,
+  };
+}
+
+const codes: readonly number[] = Object.values(exitCodes).map(([code]) => code);
+
+/** What is wrong with a run that had a fault. */
+function wrong(line: Line, normal: Undisturbed, told: Told, most: number): string[] {
+  const { ran, hit, look } = told;
+  const found: string[] = [];
+  const whole =
+    line.announces?.test(ran.err) === true ||
+    same(ran.out) === same(normal.ran.out) ||
+    (hit?.kind === "stdout" && hit.how === "closed"); // it has as much as somebody read
+  const end = differences(look, normal.look, harmless(hit));
+  if (told.calls.length > most) found.push("it does not end");
+  if (told.unhandled.length > 0) found.push(`nobody handles ${String(told.unhandled[0])}`);
+  if (!codes.includes(ran.exit)) found.push("no such exit code");
+  if (ran.exit === normal.ran.exit && (!whole || end.length > 0)) {
+    found.push(
+      `it says that all is well, but: ${[...(whole ? [] : ["output"]), ...end].join("; ")}`,
+    );
+  }
+  if (/KB_STATE_DIR/.test(ran.err) && !hit?.name.includes("/home/")) {
+    found.push("its hint is about other folders");
+  }
+  if (ran.exit === 11 && hit?.kind !== "request" && hit?.kind !== "answer") {
+    found.push("it speaks of the network");
+  }
+  if (ran.exit >= 128 && hit?.how !== "left" && !signals.some((each) => each === hit?.how)) {
+    found.push("it says that it was interrupted");
+  }
+  if (
+    signals.some((each) => each === hit?.how) &&
+    ![130, 143, normal.ran.exit].includes(ran.exit)
+  ) {
+    found.push("it does not say that it was interrupted");
+  }
+  if (ran.exit !== normal.ran.exit && ran.err === "" && hit?.kind !== "stderr") {
+    found.push("it says nothing");
+  }
+  if (/a bug of ours|^ +at |undefined|\[object/m.test(ran.err)) found.push("it speaks of a bug");
+  if (/nothing was changed/.test(ran.err) && differences(look, normal.before).length > 0) {
+    found.push("it says that nothing was changed");
+  }
+  found.push(...halves(line, normal, look));
+  return [...found, ...repeated(normal.once, told.once)];
+}
+
+/** Requests that were sent oftener than without a fault. */
+function repeated(normal: readonly string[], sent: readonly string[]): string[] {
+  const left = [...normal];
+  return sent.flatMap((request) => {
+    const at = left.indexOf(request);
+    if (at === -1) return [`sent more than once: ${request.slice(0, 100)}`];
+    left.splice(at, 1);
+    return [];
+  });
+}
+
+/** Files that are neither as they were before nor as they are to become. */
+function halves(line: Line, { before, look: after }: Undisturbed, look: Look): string[] {
+  const found: string[] = [];
+  for (const [path, text] of look.files) {
+    if (path.endsWith(".tmp")) found.push(`left behind: ${path}`);
+    else if (![before, after].some(({ files }) => files.get(path) === text)) {
+      if (!line.partial?.test(path)) found.push(`half: ${path}: ${text.slice(0, 300)}`);
+    }
+  }
+  for (const path of before.files.keys()) {
+    if (after.files.has(path) && !look.files.has(path)) found.push(`gone: ${path}`);
+  }
+  return found;
+}
+
+/** What is wrong when the same line, run again, does not come to its normal end. */
+function wrongAgain(line: Line, normal: Undisturbed, first: Told, second: Told): string[] {
+  const { ran, look } = second;
+  if (line.again === "sends nothing twice") {
+    const twice = repeated(normal.once, [...first.once, ...second.once]);
+    if (twice.length > 0) return twice;
+    const doubtful = first.once.length > 0 || first.hit?.kind === "request";
+    if (doubtful && ran.exit === 10 && /unknown whether applied/.test(ran.err)) return [];
+  }
+  const end = differences(look, normal.look);
+  if (ran.exit !== normal.ran.exit) return [`again: ${ran.exit} ${ran.err}`];
+  return end.length > 0 ? [`again: ${end.join("; ")}`] : [];
+}
+
+/**
+ * Files that need not be written for a command to have done its work: `wf` remembers which task a run
+ * is, and whoever misses it is told how to name it; completion remembers names for some seconds.
+ */
+const spare: Readonly<Record<string, RegExp>> = {
+  "home/state/runs/TIME-ID.json": /home\/state\/runs/,
+  "home/cache/names.json": /home\/cache|\/v1\/datasets\?include_all|^sleep/,
+};
+
+/** Those that the failed call may have kept from being written. */
+const harmless = (hit: Told["hit"]): readonly string[] =>
+  Object.keys(spare).filter((path) => spare[path]?.test(hit?.name ?? ""));
+
+/** What the one has and the other has not. */
+function differences(a: Look, b: Look, without: readonly string[] = []): string[] {
+  const rows = (look: Look) => [
+    ...look.server,
+    ...[...look.files]
+      .filter(([path]) => !without.includes(path))
+      .map(([path, text]) => `${path}: ${text}`),
+  ];
+  const [here, there] = [rows(a), rows(b)];
+  const short = (text: string) => text.slice(0, 300);
+  return [
+    ...here.filter((row) => !there.includes(row)).map((row) => `has ${short(row)}`),
+    ...there.filter((row) => !here.includes(row)).map((row) => `lacks ${short(row)}`),
+    ...(here.length === there.length ? [] : [`${here.length} things instead of ${there.length}`]),
+  ];
+}
+
+const onceOnly = operations
+  .filter((row) => retryOf(row) === "never")
+  .map((row) => {
+    const [method, path] = methodAndPath(row);
+    return { method, path: new RegExp(`^/v1${path.replace(/\{\w+\}/g, "[^/]+")}$`) };
+  });
+
+const isOnce = ({ method, path }: SeenRequest) =>
+  onceOnly.some((row) => row.method === method && row.path.test(path.replace(/\?.*/, "")));
+
+const asText = ({ method, path, body, parts }: SeenRequest) =>
+  same(
+    `${method} ${path} ${
+      parts.length > 0
+        ? parts
+            .map(({ name, bytes }) => `${name}=${Buffer.from(bytes).toString("latin1")}`)
+            .join("&")
+        : Buffer.from(body).toString("latin1")
+    }`,
+  );

@@ -1,0 +1,499 @@
+import { spawnSync } from "node:child_process";
+import { mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { flagOf, flagged } from "../../src/cli/parse/command.ts";
+import type { Command } from "../../src/cli/parse/command.ts";
+import { commandsOf } from "../../src/cli/parse/command-list.ts";
+import { operations } from "../../src/operations/index.ts";
+import { methodAndPath } from "../../src/operations/operation.ts";
+import type { Param, Shape } from "../../src/operations/operation.ts";
+import { formats } from "../../src/output/formats-list.ts";
+import { bodyText, exchanges, headersOf, streamed } from "../lib/recordings.ts";
+import { testSandbox } from "../lib/sandbox.ts";
+import type { TestSandbox } from "../lib/sandbox.ts";
+import { cli, temporaryFolder } from "../lib/support.ts";
+import { wireFolder } from "../lib/paths.ts";
+
+interface Part {
+  readonly name: string;
+  readonly text?: string;
+  readonly json?: unknown;
+  readonly filename?: string;
+  /** Media type of the file. */
+  readonly type?: string;
+  readonly content?: string;
+}
+
+interface Case {
+  readonly line: readonly string[];
+  readonly request: {
+    readonly method: string;
+    readonly path: string;
+    readonly json?: unknown;
+    readonly multipart?: readonly Part[];
+  };
+  readonly files?: Readonly<Record<string, string>>;
+  /** What a server answers to look-ups that the sandbox has nothing for. */
+  readonly answers?: readonly {
+    readonly method: string;
+    readonly path: string;
+    readonly status?: number;
+    readonly json: unknown;
+  }[];
+}
+
+const folder = wireFolder;
+/** Lines and the requests they must send, by operation; written by hand. */
+const fixtures = readdirSync(folder)
+  .filter((name) => name.endsWith(".json"))
+  .map((name) => {
+    const text = readFileSync(join(folder, name), "utf8");
+    return JSON.parse(text) as { readonly operation: string; readonly cases: readonly Case[] }; // its shape is ours
+  });
+const cases = fixtures.flatMap(({ operation, cases: each }) =>
+  each.map((one, index) => ({ name: `${operation} ${index + 1}`, operation, ...one })),
+);
+
+const commands = [...(await commandsOf("kb")), ...(await commandsOf("wf"))];
+const wordsOf = (line: readonly string[]): readonly string[] =>
+  line.filter((word, at) => word !== "--app" && line[at - 1] !== "--app");
+const commandOf = (line: readonly string[]): Command | undefined =>
+  commands
+    .filter(({ words }) => words.every((word, at) => wordsOf(line)[at] === word))
+    .sort((a, b) => b.words.length - a.words.length)[0];
+
+let server: TestSandbox;
+const place = await temporaryFolder();
+beforeAll(async () => {
+  server = await testSandbox();
+  mkdirSync(join(place, "files"));
+  writeFileSync(join(place, "files", "a.md"), "text");
+  for (const { name, files = {} } of cases) {
+    mkdirSync(join(place, name));
+    for (const [file, text] of Object.entries(files)) writeFileSync(join(place, name, file), text);
+  }
+});
+
+/** A line of a fixture with further flags; the names of its files become paths. */
+function typed(
+  { name, line }: Case & { readonly name: string },
+  ...more: readonly string[]
+): string[] {
+  const end = line.indexOf("--");
+  const all = end < 0 ? [...line, ...more] : line.toSpliced(end, 0, ...more);
+  return all.map((word) =>
+    word.replace(/\{file:([^}]+)\}/g, (_, file: string) => join(place, name, file)),
+  );
+}
+
+/** The application of the sandbox that a line of wf is for. */
+const appOf = ({ line }: Case): Readonly<Record<string, string>> =>
+  line[0] !== "wf" || line.includes("--app")
+    ? {}
+    : { KB_APP: /^(run|show|events|logs|stop)$/.test(line[1] ?? "") ? "echo" : "chat" };
+
+interface Answer {
+  readonly status: number;
+  readonly type: string;
+  readonly body: string;
+}
+
+interface Arrived {
+  readonly method: string;
+  readonly path: string;
+  readonly body: string;
+}
+
+/** A server that answers as it is told, to the end of the test, and remembers what arrived. */
+async function stub(answer: (request: Arrived) => Answer) {
+  const seen: Arrived[] = [];
+  const listener = createServer((request, response) => {
+    const pieces: Buffer[] = [];
+    request.on("data", (piece: Buffer) => pieces.push(piece));
+    request.on("end", () => {
+      const { method = "", url = "" } = request;
+      const path = url.replace(/\?.*$/, "");
+      const arrived = { method, path, body: Buffer.concat(pieces).toString() };
+      seen.push(arrived);
+      const { status, type, body } = answer(arrived);
+      response.writeHead(status, { "content-type": type, "x-version": "1.14.2" }).end(body);
+    });
+  });
+  await new Promise<void>((resolve) => listener.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void listener.close());
+  const { port } = listener.address() as AddressInfo; // a TCP server has no other kind
+  return { seen, env: { KB_BASE_URL: `http://127.0.0.1:${port}/v1` } };
+}
+
+const json = (body: unknown, status = 200): Answer => ({
+  status,
+  type: "application/json",
+  body: JSON.stringify(body),
+});
+
+describe.each(fixtures)("$operation", ({ operation: id, cases: lines }) => {
+  const rows = operations.filter((row) => row.id === id);
+
+  test("has a row and a command whose help shows its method and path", async () => {
+    const [first] = lines;
+    expect(rows.length).toBeGreaterThan(0);
+    const command = commandOf(first?.line ?? []);
+    const help = await cli([...(command?.words ?? []), "--help"]);
+    expect(help.exit).toBe(0);
+    const [, method = "", path = ""] =
+      new RegExp(`sends (\\w+) (\\S+) \\(${id}\\)`).exec(help.out) ?? [];
+    expect(method).toBe(first?.request.method);
+    const pattern = new RegExp(`^/v1${path.replace(/\{\w+\}/g, "[^/]+")}$`);
+    expect(first?.request.path).toMatch(pattern);
+  });
+
+  test("is played by the sandbox", async () => {
+    const { method = "", path = "" } = lines[0]?.request ?? {};
+    const key = rows[0]?.key === "dataset" ? "dataset-sandbox" : "app-chat";
+    const answer = await fetch(`${server.sandbox.origin}${path}`, {
+      method,
+      headers: { authorization: `Bearer ${key}` },
+    });
+    expect(answer.status).not.toBe(501);
+    expect(await answer.text()).not.toContain("was not found on the server. If you entered");
+  });
+});
+
+/** Cases whose request is not the first write of the line: a dry run ends with that one. */
+const laterWrites: Readonly<Record<string, string>> = {
+  updateDocumentByFile: "sent when an older server does not know updateDocument",
+};
+
+const writes = cases.filter(
+  (one) => commandOf(one.line)?.effect !== "reads" && !(one.operation in laterWrites),
+);
+
+/** Where a case goes: to the sandbox, or to a server with the look-ups that it needs. */
+async function target(one: Case) {
+  const told = one.answers;
+  if (!told) {
+    server.seen.length = 0;
+    return { env: appOf(one), seen: server.seen };
+  }
+  const { seen, env } = await stub(({ method, path }) => {
+    const found = told.find((each) => each.method === method && each.path === path);
+    return json(found?.json ?? {}, found?.status);
+  });
+  return { env: { ...appOf(one), ...env }, seen };
+}
+
+describe.each(writes)("$name", (one) => {
+  const { method, path, json: body, multipart } = one.request;
+  const request = { method, path: decodeURI(path), ...(body !== undefined && { json: body }) };
+
+  test("--dry-run shows what its fixture says, and nothing is changed", async () => {
+    const { env, seen } = await target(one);
+    const ran = await server.cli(typed(one, "--dry-run"), { env });
+    expect(ran.exit, ran.err).toBe(0);
+    expect(seen.filter((each) => each.method !== "GET")).toEqual([]);
+    const shown = ran.out.split(/^(?=[A-Z]+ http)/m).at(-1) ?? "";
+    const parts = multipart && { parts: multipart.map(partInDryRun) };
+    expect(fromDryRun(shown)).toEqual({ ...request, ...parts });
+  });
+
+  test("--curl is a command that sends what its fixture says, and nothing is changed", async () => {
+    const { env, seen } = await target(one);
+    const ran = await server.cli(typed(one, "--curl"), { env });
+    expect(ran.exit, ran.err).toBe(0);
+    expect(seen.filter((each) => each.method !== "GET")).toEqual([]);
+    const shown = ran.out.split(/^(?=curl )/m).at(-1) ?? "";
+    const parts = multipart && { parts: multipart.map((part) => partInCurl(part, one.name)) };
+    expect(fromCurl(shown)).toEqual({ ...request, ...parts });
+  });
+});
+
+interface Shown {
+  readonly method: string;
+  readonly path: string;
+  readonly json?: unknown;
+  readonly parts?: readonly unknown[];
+}
+
+const parsed = (text: string): unknown => JSON.parse(text);
+
+/** A part as a dry run tells it: of a file its name, media type and size. */
+const partInDryRun = ({ name, text, json: data, filename, type, content = "" }: Part) =>
+  filename === undefined
+    ? { name, value: data ?? text }
+    : { name, filename, type, bytes: new TextEncoder().encode(content).length };
+
+const partInCurl = ({ name, text, json: data, filename, type }: Part, folderOfCase: string) =>
+  filename === undefined
+    ? { name, value: data ?? text }
+    : { name, path: join(place, folderOfCase, filename), filename, type };
+
+const pathOf = (url: string) => decodeURI(new URL(url).pathname);
+
+const valueOf = (name: string, text: string) => ({
+  name,
+  value: name === "data" ? parsed(text) : text,
+});
+
+function fromDryRun(text: string): Shown {
+  const [head = "", ...blocks] = text.trimEnd().split("\n\n");
+  const [, method = "", url = ""] = /^(\S+) (\S+)/.exec(head) ?? [];
+  if (!head.includes("multipart/form-data")) {
+    return {
+      method,
+      path: pathOf(url),
+      ...(blocks[0] !== undefined && { json: parsed(blocks.join("\n\n")) }),
+    };
+  }
+  const parts = blocks.map((block) => {
+    const file = /^part (\w+): file (".*"), (\S+), (\d+) bytes$/.exec(block);
+    const [, name = "", filename = "", type, bytes] = file ?? [];
+    if (file) return { name, filename: parsed(filename), type, bytes: Number(bytes) };
+    const [, field = "", value = ""] = /^part (\w+)\n(.*)$/s.exec(block) ?? [];
+    return valueOf(field, value);
+  });
+  return { method, path: pathOf(url), parts };
+}
+
+/** Lets a real shell take the command apart, so that its quoting is proved, too. */
+function fromCurl(text: string): Shown {
+  const script = `curl() { printf '%s\\0' "$@"; }\n${text}`;
+  const { stdout } = spawnSync("sh", ["-c", script], {
+    encoding: "utf8",
+    env: { KB_KEY: "k", KB_APP_KEY: "k" },
+  });
+  const words = stdout.split("\0").slice(0, -1);
+  const after = (flag: string) => words.filter((_, at) => words[at - 1] === flag);
+  const [data] = after("--data-binary");
+  const files = after("-F").map((word) => {
+    const [, name, path = "", filename = "", type] =
+      /^(\w+)=@"(.*)";filename="(.*)";type=(.*)$/s.exec(word) ?? [];
+    const bare = (quoted: string) => quoted.replace(/\\(["\\])/g, "$1");
+    return { name, path: bare(path), filename: bare(filename), type };
+  });
+  const texts = after("--form-string").map((word) => {
+    const at = word.indexOf("=");
+    return valueOf(word.slice(0, at), word.slice(at + 1));
+  });
+  return {
+    method: after("-X")[0] ?? "GET",
+    path: pathOf(words.find((word) => word.startsWith("http:")) ?? ""),
+    ...(data !== undefined && { json: parsed(data) }),
+    ...(files.length + texts.length > 0 && { parts: [...files, ...texts] }),
+  };
+}
+
+const stream = (...events: readonly unknown[]): Answer => ({
+  status: 200,
+  type: "text/event-stream",
+  body: events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join(""),
+});
+
+/** Answers that are not recorded, by the API's documentation: `METHOD /path`, then the stream if any. */
+const documented: Readonly<Record<string, readonly [usual: Answer, streamed?: Answer]>> = {
+  "GET /datasets/{dataset_id}/pipeline/datasource-plugins": [
+    json([{ node_id: "1", title: "File", datasource_type: "local_file" }]),
+  ],
+  "POST /datasets/{dataset_id}/pipeline/datasource/nodes/{node_id}/run": [
+    stream({ event: "datasource_completed", data: [] }),
+  ],
+  "POST /datasets/{dataset_id}/pipeline/run": [
+    json({ task_id: "1", data: { id: "2", status: "succeeded", outputs: {} } }),
+    stream({ event: "workflow_finished", data: { status: "succeeded" } }),
+  ],
+  "GET /messages/{message_id}/suggested": [json({ result: "success", data: ["Why?", "When?"] })],
+  "POST /completion-messages": [
+    json({ message_id: "1", answer: "Hi" }),
+    stream({ event: "message", answer: "Hi" }, { event: "message_end" }),
+  ],
+  "POST /completion-messages/{task_id}/stop": [json({ result: "success" })],
+  "POST /audio-to-text": [json({ text: "hello" })],
+  "GET /apps/annotation-reply/{action}/status/{job_id}": [
+    json({ job_id: "1", job_status: "completed", error_msg: "" }),
+  ],
+  "POST /workflows/{workflow_id}/run": [
+    json({ task_id: "1", workflow_run_id: "2", data: { id: "2", status: "succeeded" } }),
+    stream(
+      { event: "workflow_started", task_id: "1", workflow_run_id: "2", data: { id: "2" } },
+      { event: "workflow_finished", workflow_run_id: "2", data: { id: "2", status: "succeeded" } },
+    ),
+  ],
+  "POST /chat-messages": [json({ message_id: "1", conversation_id: "2", answer: "Hi" })],
+};
+
+const fits = (template: string, path: string) =>
+  new RegExp(`^/v1${template.replace(/\{\w+\}/g, "[^/]+")}$`).test(path);
+
+/** A page that says that there is more: the same again would be no end of it. */
+const saysThereIsMore = (body: unknown): boolean =>
+  typeof body === "object" && body !== null && "has_more" in body && body.has_more === true;
+
+/** What usually answers a request: a recorded success, or what the documentation says. */
+function usualAnswer({ method, path, body }: Arrived): Answer {
+  const streams = body.includes('"response_mode":"streaming"') || path.endsWith("/events");
+  const routes = operations
+    .map(({ route }) => route)
+    .filter((route) => route.startsWith(`${method} `) && fits(methodAndPath({ route })[1], path));
+  // A route without placeholders goes first: /datasets/tags before /datasets/{dataset_id}.
+  const route = routes.find((each) => each === `${method} ${path.slice(3)}`) ?? routes[0] ?? "";
+  const recorded = exchanges.find(
+    (exchange) =>
+      exchange.request?.method === method &&
+      exchange.response.status < 300 &&
+      streams === streamed(exchange) &&
+      !saysThereIsMore(exchange.response.body) &&
+      fits(methodAndPath({ route })[1], exchange.request.path.replace(/\?.*$/, "")),
+  );
+  const [usual, asStream = usual] = documented[route] ?? [];
+  if (!recorded)
+    return (streams ? asStream : usual) ?? json({ message: `no answer for ${route}` }, 599);
+  const { "content-type": type = "application/json" } = headersOf(recorded);
+  return { status: recorded.response.status, type, body: bodyText(recorded) };
+}
+
+/** What a workflow with the input `query` says of itself. */
+const echo = {
+  info: json({ name: "Echo", mode: "workflow" }),
+  parameters: json({ user_input_form: [{ "text-input": { variable: "query", required: true } }] }),
+};
+
+/** What an answer must say so that the command is done with it. */
+const needed: Readonly<Record<string, Readonly<Record<string, Answer>>>> = {
+  toggleBuiltInMetadataField: {
+    metadata: json({ doc_metadata: [], built_in_field_enabled: true }),
+  },
+  executeWorkflow: echo,
+  runWorkflowById: echo,
+};
+
+const printing = fixtures.filter(({ cases: [first] }) => {
+  const kind = commandOf(first?.line ?? [])?.returns.kind;
+  return kind !== "nothing" && kind !== "file";
+});
+
+describe.each(printing)("$operation", ({ operation: id, cases: [first] }) => {
+  const one = { name: `${id} 1`, line: [], request: { method: "", path: "" }, ...first };
+
+  test.each(formats)("prints its answer as %s", async (format) => {
+    const { env } = await stub((request) => {
+      const own = one.answers?.find(
+        ({ method, path }) => method === request.method && path === request.path,
+      );
+      const last = request.path.split("/").at(-1) ?? "";
+      return own ? json(own.json, own.status) : (needed[id]?.[last] ?? usualAnswer(request));
+    });
+    const ran = await server.cli(typed(one, "-o", format), { env: { ...appOf(one), ...env } });
+    expect(ran.exit, ran.err).toBe(0);
+    if (format === "json") expect(() => parsed(ran.out)).not.toThrow();
+    if (format === "jsonl") {
+      for (const line of ran.out.split("\n").slice(0, -1)) expect(() => parsed(line)).not.toThrow();
+    }
+  });
+});
+
+/** A value that the table allows, for what a line must have. */
+function right(param: Param): string {
+  switch (param.kind) {
+    case "uuid":
+    case "ref":
+      return "11111111-1111-4111-8111-111111111111";
+    case "integer":
+    case "number":
+      return String(param.range?.[0] ?? 1);
+    case "choice":
+      return param.choices?.[0] ?? "";
+    case "json":
+      return JSON.stringify(fitting(param.shape ?? { kind: "any" }));
+    case "file":
+    case "content":
+      return join(place, "files", "a.md");
+    case "time":
+      return "now";
+    case "duration":
+      return "1s";
+    case "flag":
+      return "true";
+    case "text":
+      return "x".repeat(Math.max(1, param.length?.[0] ?? 1));
+  }
+}
+
+/** The smallest JSON value that a shape allows. */
+function fitting(shape: Shape): unknown {
+  switch (shape.kind) {
+    case "any":
+      return null;
+    case "flag":
+      return true;
+    case "number":
+      return 1;
+    case "integer":
+      return shape.range?.[0] ?? 1;
+    case "text":
+      return shape.choices?.[0] ?? "x";
+    case "list":
+      return Array.from({ length: shape.length?.[0] ?? 0 }, () => fitting(shape.of));
+    case "object":
+      return Object.fromEntries(
+        Object.entries(shape.fields ?? {})
+          .filter(([, field]) => field.required)
+          .map(([name, field]) => [name, fitting(field)]),
+      );
+  }
+}
+
+/** Values that the table forbids. */
+function wrong(param: Param): string[] {
+  const { range, length, shape } = param;
+  const step = param.kind === "integer" ? 1 : 0.01;
+  return [
+    ...(param.kind === "uuid" ? ["abc", "11111111-1111-4111-8111-11111111111"] : []),
+    ...(param.kind === "choice" ? ["no such choice", ""] : []),
+    ...(param.kind === "integer" ? ["1.5", "many"] : []),
+    ...(param.kind === "number" ? ["much", ""] : []),
+    ...(param.kind === "time" ? ["yesterday"] : []),
+    ...(param.kind === "duration" ? ["soon"] : []),
+    ...(param.kind === "json"
+      ? ["{", ...(shape?.kind === "object" ? ["[]"] : shape?.kind === "list" ? ["{}"] : [])]
+      : []),
+    ...(range ? [String(range[0] - step), String(range[1] + step)] : []),
+    ...(length && !param.many ? ["x".repeat(length[1] + 1), ...(length[0] > 0 ? [""] : [])] : []),
+  ];
+}
+
+const wrongLines = commands
+  .filter(({ words, sends }) => words[0] === "kb" || sends.length > 0)
+  .flatMap((command) =>
+    Object.entries(command.params)
+      .filter(([, param]) => param.from !== "user")
+      .flatMap(([name, param]) =>
+        wrong(param).map((value) => {
+          const positional = command.positionals.find((each) => each.name === name);
+          const label = positional ? `<${positional.word}>` : `--${flagOf(name, param)}`;
+          const title = `${command.words.join(" ")} ${label} ${JSON.stringify(value.slice(0, 40))}`;
+          return { title, command, name, label, value };
+        }),
+      ),
+  );
+
+test.each(wrongLines)(
+  "$title is refused and nothing is sent",
+  async ({ command, name, label, value }) => {
+    const flags = flagged(command).flatMap(([each, param]) => {
+      if (each !== name && !param.required) return [];
+      const flag = `--${flagOf(each, param)}`;
+      return param.kind === "flag" ? [flag] : [`${flag}=${each === name ? value : right(param)}`];
+    });
+    const positionals = command.positionals
+      .filter((each) => !each.optional || each.name === name)
+      .map((each) => (each.name === name ? value : right(command.params[each.name] as Param))); // a positional names a parameter
+    server.seen.length = 0;
+    const ran = await server.cli([...command.words, ...flags, "--", ...positionals]);
+    expect(ran.exit, ran.err).toBe(2);
+    expect(ran.err).toContain(`error: ${label}`);
+    expect(ran.out).toBe("");
+    expect(server.seen).toEqual([]);
+  },
+);

@@ -1,0 +1,143 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { bin, shell } from "../lib/shell.ts";
+import { playedRun, recordedRun } from "../lib/played-run.ts";
+import { http, rawServer } from "../lib/raw-server.ts";
+import { testSandbox } from "../lib/sandbox.ts";
+import { temporaryFolder } from "../lib/support.ts";
+
+const home = await temporaryFolder();
+const server = await testSandbox();
+const env = { PATH: process.env["PATH"], HOME: home, ...server.env };
+
+const text = "grüße 世界 a line of a text that takes some room\n".repeat(40_000);
+await writeFile(join(home, "long.txt"), text);
+await server.cli(["kb", "create", "Docs", "--indexing-technique", "economy"]);
+await server.cli(["kb", "doc", "add", "Docs", "long.txt", "--text-file", join(home, "long.txt")]);
+for (let index = 0; index < 60; index++) await server.cli(["kb", "tag", "create", `tag ${index}`]);
+
+/** Runs a built program whose reader goes away after so many bytes. */
+async function readUntil(bytes: number, [program = "kb", ...args]: readonly string[], more = {}) {
+  const child = spawn(process.execPath, [bin(program), ...args], {
+    env: { ...env, ...more },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let [read, err] = [0, ""];
+  child.stderr.on("data", (chunk: Buffer) => (err += chunk.toString()));
+  if (bytes === 0) child.stdout.destroy();
+  else
+    child.stdout.on("data", (chunk: Buffer) => {
+      read += chunk.length;
+      if (read >= bytes) child.stdout.destroy();
+    });
+  const [exit] = (await once(child, "close")) as [number | null];
+  return { exit, err };
+}
+
+describe("a reader that goes away", () => {
+  const lists = ["tsv", "jsonl", "json", "grid"];
+  test.concurrent.each([
+    ...lists.map((format) => [0, ["kb", "tag", "list", "--all", "-o", format]] as const),
+    ...[1, 100, 4000].map((bytes) => [bytes, ["kb", "tag", "list", "-o", "jsonl"]] as const),
+    ...[0, 200].map((bytes) => [bytes, ["kb", "--help"]] as const),
+    [0, ["kb", "help", "--json"]],
+    [0, ["kb", "--version"]],
+    [0, ["kb", "show", "Docs"]],
+    [1, ["kb", "chunk", "list", "Docs", "long.txt", "--all", "-o", "json"]],
+    [70_000, ["kb", "chunk", "list", "Docs", "long.txt", "--all", "-o", "jsonl"]],
+    [1, ["kb", "pull", "Docs"]],
+    [1, ["wf", "logs", "--all", "-o", "jsonl"]],
+    [0, ["kb", "tag", "list", "--jq", ".[]"]],
+  ] as const)("after %d bytes of %j: 0, and nothing is said", async (bytes, argv) => {
+    expect(await readUntil(bytes, argv)).toEqual({ exit: 0, err: "" });
+  });
+
+  test("of events that are followed: the run is left, 0", async () => {
+    const run = recordedRun("run, streaming");
+    const { baseUrl } = await playedRun(run, []);
+    const line = [
+      "wf",
+      "events",
+      String(run[0]?.data["workflow_run_id"]),
+      "-F",
+      "-q",
+      "-o",
+      "jsonl",
+    ];
+    const ran = await readUntil(1, line, { KB_BASE_URL: baseUrl, KB_APP_KEY: "app-x" });
+    expect(ran).toEqual({ exit: 0, err: "" });
+  });
+
+  test("of a write: it is done, 0", async () => {
+    const ran = await readUntil(0, ["kb", "create", "Unread", "--indexing-technique", "economy"]);
+    expect(ran).toEqual({ exit: 0, err: "" });
+    expect((await server.cli(["kb", "show", "Unread"])).exit).toBe(0);
+  });
+
+  test("of rows of --each: all are done, 0", async () => {
+    const rows = join(home, "rows.csv");
+    await writeFile(rows, `name\n${Array.from({ length: 20 }, (_, at) => `row ${at}\n`).join("")}`);
+    const ran = await readUntil(0, ["kb", "tag", "create", "--each", rows]);
+    expect(ran).toEqual({ exit: 0, err: "20 of 20 rows done\n" });
+  });
+
+  test("of standard error: the exit code stays that of the error", async () => {
+    const child = spawn(process.execPath, [bin("kb"), "show", "nobody", "-vv"], {
+      env,
+      stdio: ["ignore", "ignore", "pipe"],
+    });
+    child.stderr.destroy();
+    expect(await once(child, "close")).toEqual([3, null]);
+  });
+});
+
+describe("a slow reader of several MiB gets every byte", () => {
+  const rows = Array.from({ length: 3000 }, (_, index) => `${index} ${"grüße 世界 ".repeat(100)}`);
+  const large = JSON.stringify(rows);
+  const started = async (format: string, stdout: "pipe" | number) => {
+    const { baseUrl } = await rawServer([(socket) => socket.end(http(200, large))]);
+    return spawn(process.execPath, [bin("kb"), "api", "GET", "/rows", "-o", format], {
+      env: { ...env, KB_BASE_URL: baseUrl },
+      stdio: ["ignore", stdout, "inherit"],
+    });
+  };
+
+  test.concurrent.each([
+    ["json", (text: string) => JSON.parse(text) as unknown],
+    [
+      "jsonl",
+      (text: string) =>
+        text
+          .trimEnd()
+          .split("\n")
+          .map((line) => JSON.parse(line) as unknown),
+    ],
+  ])("through a socket that does not block, as %s", async (format, read) => {
+    const child = await started(format, "pipe");
+    const ended = once(child, "close");
+    const pieces: Buffer[] = [];
+    for await (const piece of child.stdout ?? []) {
+      pieces.push(piece as Buffer);
+      // One turn of the loop for each piece: the writer is always ahead.
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect(await ended).toEqual([0, null]);
+    const got = read(Buffer.concat(pieces).toString());
+    expect(Array.isArray(got) && Array.isArray(got[0]) ? got[0] : got).toEqual(rows);
+  });
+
+  test("through a pipe of a shell", async () => {
+    const { baseUrl } = await rawServer([(socket) => socket.end(http(200, large))]);
+    // `dd` takes a few bytes at a time, so the pipe is full again and again.
+    const { ended } = shell("kb api GET /rows --jq '.[]' | dd bs=512 2> /dev/null | wc -c", {
+      ...env,
+      PATH: env.PATH ?? "",
+      KB_BASE_URL: baseUrl,
+    });
+    const bytes = Buffer.byteLength(`${rows.join("\n")}\n`);
+    expect(await ended).toMatchObject({ exit: 0, out: expect.stringContaining(String(bytes)) });
+  });
+});

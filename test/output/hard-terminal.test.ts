@@ -1,0 +1,132 @@
+import { mkdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { parseFault } from "../../src/sandbox/http/faults.ts";
+import { commandOnPty, onPty } from "../lib/pty.ts";
+import { bin } from "../lib/shell.ts";
+import { testSandbox } from "../lib/sandbox.ts";
+import { temporaryFolder } from "../lib/support.ts";
+
+const home = await temporaryFolder();
+const server = await testSandbox({ speed: 1 });
+const env = { ...server.env, HOME: home };
+const [ctrlC, ctrlD, backspace] = ["\u0003", "\u0004", "\u007f"];
+
+await server.cli(["kb", "create", "Kept", "--indexing-technique", "economy"]);
+server.sandbox.setFaults([parseFault("GET /datasets/*/tags delay=900ms")]);
+
+describe("a question before something is deleted", () => {
+  const question = /^Delete kb "Kept"\? \[y\/N\]/m;
+  const isThere = async () => (await server.cli(["kb", "show", "Kept"])).exit === 0;
+
+  test.concurrent.each([
+    ["no", "no\r", 2, "error: not confirmed"],
+    ["nothing", "\r", 2, "error: not confirmed"],
+    ["something else", "sure\r", 2, "error: not confirmed"],
+    ["y, taken back", `y${backspace}\r`, 2, "error: not confirmed"],
+    ["Ctrl-C", ctrlC, 130, "error: interrupted"],
+    ["Ctrl-C after yes", `yes${ctrlC}`, 130, "error: interrupted"],
+    ["Ctrl-D", ctrlD, 130, "error: interrupted"],
+  ])("%s: it stays", async (_, typed, exit, said) => {
+    const run = onPty("kb", ["delete", "Kept"], env);
+    await run.shows(question);
+    run.type(typed);
+    expect(await run.exit).toBe(exit);
+    expect((await run.lines()).at(-1)).toContain(said);
+    expect(await isThere()).toBe(true);
+  });
+
+  test.concurrent.each(["y\r", "YES\r", " yes \r"])("%j: it goes", async (typed) => {
+    const name = `Goes ${typed.trim()}`;
+    await server.cli(["kb", "create", name, "--indexing-technique", "economy"]);
+    const run = onPty("kb", ["delete", name], env);
+    await run.shows(new RegExp(`Delete kb "${name}"\\? \\[y/N\\]`));
+    run.type(typed);
+    expect(await run.exit).toBe(0);
+    expect((await server.cli(["kb", "show", name])).exit).toBe(3);
+  });
+
+  test("with --no-input nobody is asked", async () => {
+    const run = onPty("kb", ["delete", "Kept", "--no-input"], env);
+    expect(await run.exit).toBe(2);
+    expect((await run.lines()).at(-1)).toBe("hint: add --yes");
+  });
+});
+
+describe("a key that is asked for", () => {
+  const line = ["profile", "add", "mine", "--base-url", "http://127.0.0.1:1/v1"];
+  const add = async (folder: string) => {
+    const config = join(home, folder);
+    await mkdir(config);
+    // `stty` shows afterwards whether the terminal echoes again.
+    const words = [process.execPath, bin("kb"), ...line].map((word) => `'${word}'`).join(" ");
+    const run = commandOnPty("sh", ["-c", `${words}; echo "exit $?"; stty -a`], {
+      ...env,
+      KB_CONFIG_DIR: config,
+    });
+    await run.shows(/Key \(not shown, empty for none\):/);
+    return { run, file: join(config, "profiles.json") };
+  };
+  const whole = "app-Secret0123456789";
+
+  test.concurrent.each([
+    ["typed", [...whole]],
+    ["pasted", [whole]],
+    ["pasted in brackets", [`\u001b[200~${whole}\u001b[201~`]],
+    ["mended", ["app-Secrex", backspace, "t0123456789"]],
+  ])("%s: nothing of it is shown, all of it is stored", async (folder, pieces) => {
+    const { run, file } = await add(folder);
+    for (const piece of pieces) run.type(piece);
+    run.type("\r");
+    await run.shows(/[ -]echo echoe/);
+    expect(run.written()).toContain("exit 0");
+    expect(run.written().replaceAll("****6789", "")).not.toMatch(/Secr|0123|6789/);
+    expect(run.written()).toMatch(/[^-]echo\b/);
+    expect(await readFile(file, "utf8")).toContain(`"${whole}"`);
+  });
+
+  test("Ctrl-C half way: nothing is stored or shown, and the terminal echoes again", async () => {
+    const { run, file } = await add("left");
+    run.type("app-Secret");
+    run.type(ctrlC);
+    await run.shows(/[ -]echo echoe/);
+    expect(run.written()).toContain("exit 130");
+    expect(run.written()).not.toContain("Secr");
+    expect(run.written()).toMatch(/[^-]echo\b/);
+    await expect(readFile(file)).rejects.toThrow("ENOENT");
+  });
+});
+
+describe("progress", () => {
+  const slow = ["tag", "list", "-o", "name"];
+  const spinner = /[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏-]/;
+
+  test("a spinner comes, and leaves nothing", async () => {
+    server.sandbox.setFaults([parseFault("GET /datasets/tags delay=900ms")]);
+    const run = onPty("kb", slow, env);
+    await run.shows(/⠋|⠙|⠹|⠸/);
+    expect(await run.exit).toBe(0);
+    expect(await run.lines()).toEqual(["nothing found"]);
+  });
+
+  test.concurrent.each([
+    ["TERM=dumb", { TERM: "dumb" }, []],
+    ["KB_ACCESSIBLE", { KB_ACCESSIBLE: "1" }, []],
+    ["-q", {}, ["-q"]],
+  ])("%s: no spinner", async (_, more, flags) => {
+    const run = onPty("kb", [...slow, ...flags], { ...env, ...more });
+    expect(await run.exit).toBe(0);
+    expect(run.written()).not.toMatch(spinner);
+    expect(run.written()).not.toContain("\u001b");
+  });
+
+  test.concurrent.each([
+    ["", {}, [], true],
+    ["NO_COLOR", { NO_COLOR: "1" }, [], false],
+    ["--color never", {}, ["--color", "never"], false],
+  ])("its colour: %s", async (_, more, flags, colored) => {
+    const run = onPty("kb", [...slow, ...flags], { ...env, ...more });
+    expect(await run.exit).toBe(0);
+    expect(run.written().includes("\u001b[36m")).toBe(colored);
+  });
+});

@@ -1,0 +1,49 @@
+import { expect, test } from "vitest";
+import { CliError } from "../../src/errors.ts";
+import type { Output } from "../../src/host/host.ts";
+import { plain } from "../lib/printed.ts";
+import { checkStyle, render } from "../../src/output/print.ts";
+import type { Style } from "../../src/output/print.ts";
+import { built } from "../lib/built.ts";
+import { http, rawServer } from "../lib/raw-server.ts";
+
+// A filter runs beside the program: one without end, or without measure, can be ended.
+
+test("a filter that never ends is ended from outside, whatever it gave before", async () => {
+  const left = new AbortController();
+  const written: string[] = [];
+  const out: Output = {
+    write(text) {
+      written.push(String(text));
+      setImmediate(() => left.abort("SIGINT")); // the second value is being filtered
+      return Promise.resolve();
+    },
+    isTTY: false,
+    columns: Infinity,
+    terminal: undefined,
+    closed: false,
+  };
+  async function* values() {
+    yield 1;
+    yield 2;
+  }
+  const style: Style = {
+    ...plain,
+    jq: "if . == 2 then (def f: f; f) else . end",
+    stop: { signal: left.signal, error: () => new CliError("interrupted", "interrupted") },
+  };
+  await checkStyle({ kind: "json" }, style);
+  await expect(render({ kind: "json" }, values(), style, out)).rejects.toMatchObject({ exit: 130 });
+  expect(written).toEqual(["1\n"]);
+});
+
+const list = '{"data":[{"id":"1","name":"a"}],"has_more":false,"total":1,"page":1,"limit":20}';
+const server = await rawServer([(socket) => socket.end(http(200, list))]);
+const env = { KB_BASE_URL: server.baseUrl };
+
+test("--timeout ends it, and nothing but the error is said", async () => {
+  const ran = await built(["kb", "list", "--jq", "def f: f; f", "--timeout", "1s"], env);
+  expect(ran).toMatchObject({ exit: 12, out: "" });
+  expect(JSON.parse(ran.err)).toMatchObject({ error: { code: "deadline", exit: 12 } });
+  expect(server.requests).toHaveLength(1);
+});

@@ -1,0 +1,716 @@
+import { parse as parseCsv } from "csv-parse/sync";
+import { expect, test } from "vitest";
+import { parse as parseYaml } from "yaml";
+import {
+  events,
+  file,
+  list,
+  more,
+  named,
+  nothing,
+  page,
+  record,
+  time,
+} from "../../src/operations/operation.ts";
+import type { Returns } from "../../src/operations/operation.ts";
+import { CliError } from "../../src/errors.ts";
+import { checkStyle, columnNames, render } from "../../src/output/print.ts";
+import type { Style } from "../../src/output/print.ts";
+import { widthOf } from "../../src/output/table/display-width.ts";
+import { arriving, collecting, plain, printed } from "../lib/printed.ts";
+
+interface Book {
+  readonly id: string;
+  readonly name: string;
+  readonly pages: number | null;
+  readonly created_at: number;
+  readonly tags?: readonly string[];
+  readonly author?: { readonly name: string };
+}
+
+const books = page<Book>("id", "name", "pages", time("created", "created_at"), more, "tags", [
+  "author",
+  ({ author }) => author?.name,
+]);
+const book = record<Book>("id", "name", "pages", time("created", "created_at"), "tags");
+const json: Returns<never> = { kind: "json" };
+
+const rows: readonly Book[] = [
+  {
+    id: "a1",
+    name: "Über 日本",
+    pages: 12,
+    created_at: 1795219617,
+    tags: ["x", "y"],
+    author: { name: "Ada" },
+  },
+  { id: "b2", name: 'tab\t"quote", | pipe\nline \\', pages: null, created_at: 1795133217 },
+];
+const few = rows.slice(0, 1);
+
+const cases: readonly [
+  string,
+  Returns<never>,
+  readonly unknown[],
+  Partial<Style>,
+  number | undefined,
+  string,
+][] = [
+  // lists in a pipe
+  [
+    "a list in a pipe is tsv without a header",
+    books,
+    rows,
+    {},
+    undefined,
+    'a1\tÜber 日本\t12\t2026-11-21T00:06:57Z\nb2\ttab\\t"quote", | pipe\\nline \\\\\t\t2026-11-20T00:06:57Z\n',
+  ],
+  [
+    "tsv that was asked for has one",
+    books,
+    few,
+    { format: "tsv" },
+    undefined,
+    "id\tname\tpages\tcreated\na1\tÜber 日本\t12\t2026-11-21T00:06:57Z\n",
+  ],
+  [
+    "unless it is not wanted",
+    books,
+    few,
+    { format: "tsv", headers: false },
+    undefined,
+    "a1\tÜber 日本\t12\t2026-11-21T00:06:57Z\n",
+  ],
+  [
+    "tsv keeps nested values as JSON",
+    books,
+    few,
+    { format: "tsv", columns: ["tags", "author"], headers: false },
+    undefined,
+    '["x","y"]\tAda\n',
+  ],
+  [
+    "csv follows RFC 4180",
+    books,
+    rows,
+    { format: "csv" },
+    undefined,
+    'id,name,pages,created\r\na1,Über 日本,12,2026-11-21T00:06:57Z\r\nb2,"tab\t""quote"", | pipe\nline \\",,2026-11-20T00:06:57Z\r\n',
+  ],
+  [
+    "csv without a header",
+    books,
+    few,
+    { format: "csv", columns: ["id"], headers: false },
+    undefined,
+    "a1\r\n",
+  ],
+  [
+    "md is a GitHub table",
+    books,
+    rows,
+    { format: "md", columns: ["id", "name"] },
+    undefined,
+    '| id | name |\n| --- | --- |\n| a1 | Über 日本 |\n| b2 | tab\t"quote", \\| pipe<br>line \\ |\n',
+  ],
+  [
+    "json is the array of rows",
+    books,
+    [{ id: 1, deep: { a: null } }, { id: 2 }],
+    { format: "json" },
+    undefined,
+    '[\n{"id":1,"deep":{"a":null}},\n{"id":2}\n]\n',
+  ],
+  [
+    "jsonl is a row a line",
+    books,
+    [{ id: 1, deep: { a: null } }, { id: 2 }],
+    { format: "jsonl" },
+    undefined,
+    '{"id":1,"deep":{"a":null}}\n{"id":2}\n',
+  ],
+  [
+    "json keeps times as they came",
+    books,
+    [{ created_at: 1795219617 }],
+    { format: "jsonl" },
+    undefined,
+    '{"created_at":1795219617}\n',
+  ],
+  [
+    "json of chosen columns",
+    books,
+    few,
+    { format: "jsonl", columns: ["id", "author.name", "nothing.there"] },
+    undefined,
+    '{"id":"a1","author.name":"Ada","nothing.there":null}\n',
+  ],
+  [
+    "yaml keeps texts that look like something else",
+    books,
+    [{ a: "yes", b: "1.0", c: "null", d: "2026-11-21", e: 5 }],
+    { format: "yaml" },
+    undefined,
+    '- a: "yes"\n  b: "1.0"\n  c: "null"\n  d: "2026-11-21"\n  e: 5\n',
+  ],
+  ["name prints ids", books, rows, { format: "name" }, undefined, "a1\nb2\n"],
+  [
+    "name prints what the operation names",
+    named("author.name", books),
+    few,
+    { format: "name" },
+    undefined,
+    "Ada\n",
+  ],
+  [
+    "a grid in a pipe is not shortened",
+    books,
+    [{ ...rows[0], name: "n".repeat(60) }],
+    { format: "grid", columns: ["id", "name"] },
+    undefined,
+    `id  name\na1  ${"n".repeat(60)}\n`,
+  ],
+  // empty lists
+  ["an empty list in a pipe is nothing", books, [], {}, undefined, ""],
+  ["an empty list as json", books, [], { format: "json" }, undefined, "[]\n"],
+  ["an empty list as jsonl", books, [], { format: "jsonl" }, undefined, ""],
+  ["an empty list as yaml", books, [], { format: "yaml" }, undefined, "[]\n"],
+  ["an empty list as csv", books, [], { format: "csv" }, undefined, "id,name,pages,created\r\n"],
+  [
+    "an empty list as md",
+    books,
+    [],
+    { format: "md", columns: ["id"] },
+    undefined,
+    "| id |\n| --- |\n",
+  ],
+  [
+    "an empty list on a terminal",
+    books,
+    [],
+    { columns: ["id", "name"] },
+    80,
+    "id  name\n──  ────\n",
+  ],
+  // order
+  [
+    "sorted by numbers, gaps last",
+    books,
+    [...rows, { ...rows[0], id: "c3", pages: 3 }],
+    { sort: "pages", format: "name" },
+    undefined,
+    "c3\na1\nb2\n",
+  ],
+  ["sorted by a label", books, rows, { sort: "created", format: "name" }, undefined, "b2\na1\n"],
+  [
+    "sorted as people sort",
+    books,
+    ["ch10", "ch9", "Ch1"].map((id) => ({ id })),
+    { sort: "id", format: "name" },
+    undefined,
+    "Ch1\nch9\nch10\n",
+  ],
+  ["reversed", books, rows, { reverse: true, format: "name" }, undefined, "b2\na1\n"],
+  [
+    "sorted and reversed",
+    books,
+    rows,
+    { sort: "id", reverse: true, format: "name" },
+    undefined,
+    "b2\na1\n",
+  ],
+  // grids
+  [
+    "a list on a terminal is a grid",
+    books,
+    rows,
+    {},
+    80,
+    'id  name                        pages  created (UTC)\n──  ──────────────────────────  ─────  ────────────────\na1  Über 日本                      12  2026-11-21 00:06\nb2  tab␉"quote", | pipe⏎line \\         2026-11-20 00:06\n',
+  ],
+  [
+    "wide has the further columns",
+    books,
+    few,
+    { format: "wide" },
+    80,
+    'id  name       pages  created (UTC)     tags       author\n──  ─────────  ─────  ────────────────  ─────────  ──────\na1  Über 日本     12  2026-11-21 00:06  ["x","y"]  Ada\n',
+  ],
+  [
+    "no line is drawn for screen readers",
+    books,
+    few,
+    { columns: ["id"], accessible: true },
+    80,
+    "id\na1\n",
+  ],
+  ["a grid without headers", books, few, { columns: ["id"], headers: false }, 80, "a1\n"],
+  [
+    "long texts are shortened on a terminal",
+    books,
+    [{ id: "a1", name: "日本語の長い名前", pages: 5 }],
+    { columns: ["id", "name", "pages"] },
+    20,
+    "id  name         pa…\n──  ───────────  ───\na1  日本語の長…    5\n",
+  ],
+  // records
+  [
+    "a record on a terminal is a sheet",
+    book,
+    few,
+    {},
+    80,
+    'id             a1\nname           Über 日本\npages          12\ncreated (UTC)  2026-11-21 00:06\ntags           ["x","y"]\n',
+  ],
+  [
+    "texts of a sheet keep their lines",
+    record("id", "content"),
+    [{ id: 1, content: "one\ntwo\u001b" }],
+    {},
+    80,
+    "id       1\ncontent  one\n         two␛\n",
+  ],
+  [
+    "long objects are written one field a line",
+    record("id", "model"),
+    [{ id: 1, model: { name: "embedding", dimensions: 1024, on: true } }],
+    {},
+    40,
+    "id     1\nmodel  name: embedding\n       dimensions: 1024\n       on: true\n",
+  ],
+  [
+    "a sheet without headers is the values",
+    record("id", "name"),
+    [{ id: 1, name: "x" }],
+    { headers: false },
+    80,
+    "1\nx\n",
+  ],
+  [
+    "a record in a pipe is name, tab, value",
+    book,
+    few,
+    {},
+    undefined,
+    'id\ta1\nname\tÜber 日本\npages\t12\ncreated\t2026-11-21T00:06:57Z\ntags\t["x","y"]\n',
+  ],
+  [
+    "a record as csv",
+    book,
+    few,
+    { format: "csv", columns: ["id", "tags"] },
+    undefined,
+    'id,tags\r\na1,"[""x"",""y""]"\r\n',
+  ],
+  [
+    "a record as json is the object",
+    book,
+    [{ id: 1 }],
+    { format: "json" },
+    undefined,
+    '{"id":1}\n',
+  ],
+  ["a record as yaml is the object", book, [{ id: 1 }], { format: "yaml" }, undefined, "id: 1\n"],
+  ["no record as json is nothing", book, [], { format: "json" }, undefined, ""],
+  // times
+  [
+    "times in the zone of the place",
+    books,
+    few,
+    { columns: ["created"], timeZone: "Europe/Berlin" },
+    80,
+    "created (+01:00)\n────────────────\n2026-11-21 01:06\n",
+  ],
+  [
+    "a time from before the clocks changed says so",
+    books,
+    [{ created_at: 1784592000 }],
+    { columns: ["created"], timeZone: "Europe/Berlin", headers: false },
+    80,
+    "2026-07-21 02:00 +02:00\n",
+  ],
+  [
+    "times in UTC",
+    books,
+    few,
+    { columns: ["created"], timeZone: "Asia/Tokyo", times: "utc" },
+    80,
+    "created (UTC)\n────────────────\n2026-11-21 00:06\n",
+  ],
+  [
+    "an unknown zone is the system's affair",
+    books,
+    few,
+    { columns: ["id"], timeZone: "CET-1CEST" },
+    80,
+    "id\n──\na1\n",
+  ],
+  [
+    "times as distances",
+    books,
+    [30, 200, 7300, 200_000, -7300].map((ago) => ({ created_at: 1795262400 - ago })),
+    { columns: ["created"], times: "relative", format: "tsv" },
+    undefined,
+    "created\n30s ago\n3m ago\n2h ago\n2d ago\nin 2h\n",
+  ],
+  [
+    "no time is an empty cell",
+    books,
+    [{ created_at: null }],
+    { columns: ["created", "id"], format: "csv", headers: false },
+    undefined,
+    ",\r\n",
+  ],
+  // columns
+  [
+    "columns by path and label",
+    books,
+    few,
+    { columns: ["author.name", "created_at", "created"], format: "tsv" },
+    undefined,
+    "author.name\tcreated_at\tcreated\nAda\t1795219617\t2026-11-21T00:06:57Z\n",
+  ],
+  [
+    "a cell survives what a server leaves out",
+    list<{ readonly segment: { readonly id: string } }>(
+      "records",
+      ["chunk", ({ segment }) => segment.id],
+      "score",
+    ),
+    [{ score: 1 }],
+    { format: "csv", headers: false },
+    undefined,
+    ",1\r\n",
+  ],
+  // terminals
+  [
+    "json on a terminal has its controls escaped",
+    book,
+    [{ id: "\u001b\u202e" }],
+    { format: "jsonl" },
+    80,
+    '{"id":"\\u001b\\u202e"}\n',
+  ],
+  [
+    "in a pipe it is as it came",
+    book,
+    [{ id: "\u202e" }],
+    { format: "jsonl" },
+    undefined,
+    '{"id":"\u202e"}\n',
+  ],
+  [
+    "csv on a terminal shows controls",
+    book,
+    [{ id: "\u001b[2J\nx" }],
+    { format: "csv", columns: ["id"], headers: false },
+    80,
+    '"␛[2J\nx"\r\n',
+  ],
+  [
+    "csv in a pipe does not act on the terminal of whoever reads it",
+    book,
+    [{ id: "\u001b[2J" }],
+    { format: "csv", columns: ["id"], headers: false },
+    undefined,
+    "␛[2J\r\n",
+  ],
+  // any JSON
+  ["any JSON is printed as it is", json, [{ a: [1] }], {}, undefined, '{"a":[1]}\n'],
+  ["any text is printed as it is", json, ["<html>"], {}, undefined, "<html>\n"],
+  [
+    "a list inside is rows of a table",
+    json,
+    [[{ a: 1, b: "x" }, { a: 2 }]],
+    { format: "csv" },
+    undefined,
+    "a,b\r\n1,x\r\n2,\r\n",
+  ],
+  [
+    "any JSON on a line",
+    json,
+    [[{ a: 1 }], 2, "x"],
+    { format: "jsonl" },
+    undefined,
+    '[{"a":1}]\n2\n"x"\n',
+  ],
+  // filters
+  ["a filter reads the whole list", books, rows, { jq: "length" }, undefined, "2\n"],
+  [
+    "strings of a filter are raw",
+    books,
+    rows,
+    { jq: ".[].name" },
+    undefined,
+    'Über 日本\ntab\t"quote", | pipe\nline \\\n',
+  ],
+  [
+    "other results are JSON",
+    books,
+    few,
+    { jq: ".[] | {id}, .tags, null, true" },
+    undefined,
+    '{"id":"a1"}\n["x","y"]\nnull\ntrue\n',
+  ],
+  [
+    "over several lines on a terminal",
+    books,
+    few,
+    { jq: ".[0] | {id}, .name" },
+    80,
+    '{\n  "id": "a1"\n}\nÜber 日本\n',
+  ],
+  [
+    "strings are safe on a terminal",
+    book,
+    [{ id: "\u001b[2J\nx" }],
+    { jq: ".id" },
+    80,
+    "␛[2J\nx\n",
+  ],
+  ["a filter of a record reads the record", book, few, { jq: ".id # its id" }, undefined, "a1\n"],
+  ["a filter may give nothing", books, few, { jq: "empty" }, undefined, ""],
+  ["a filter may start with a dash", book, [{ id: 5 }], { jq: "-.id" }, undefined, "-5\n"],
+  ["a filter wins over the format", books, few, { jq: ".[].id", format: "csv" }, undefined, "a1\n"],
+];
+
+test.each(cases)("%s", async (_, returns, values, style, terminal, expected) => {
+  const reader = terminal === undefined ? {} : { terminal };
+  expect(await printed(returns, values, style, reader)).toBe(expected);
+});
+
+test("csv reads back as it was", async () => {
+  const text = await printed(books, rows, { format: "csv", columns: ["id", "name"] });
+  expect(parseCsv(text, { columns: true })).toEqual(rows.map(({ id, name }) => ({ id, name })));
+});
+
+test("yaml reads back as it was", async () => {
+  const awkward = [
+    ...rows,
+    { id: "\u001b", name: "- a: b\n\n  c\t", pages: -0.5, on: "off", at: "12:30:00" },
+  ];
+  expect(parseYaml(await printed(books, awkward, { format: "yaml" }))).toEqual(awkward);
+});
+
+test("no line of a grid is wider than the terminal, from 20 to 200 columns", async () => {
+  const awkward = [
+    {
+      id: "8db0bec1-0055-4fbd-9e11-480b795194bc",
+      name: "日本語の文書".repeat(20),
+      pages: 123456789,
+      created_at: 1795219617,
+      tags: ["👩‍👩‍👧".repeat(30)],
+    },
+    {
+      id: "x",
+      name: "\u001b\n\t".repeat(40),
+      pages: 1,
+      created_at: 0,
+      author: { name: "e\u0301".repeat(150) },
+    },
+  ];
+  for (let terminal = 20; terminal <= 200; terminal++) {
+    const text = await printed(books, awkward, { format: "wide" }, { terminal });
+    const lines = text.split("\n");
+    expect(lines).toHaveLength(5);
+    for (const line of lines) expect(widthOf(line)).toBeLessThanOrEqual(terminal);
+  }
+});
+
+test("ids and times are whole while names can be shortened", async () => {
+  const row = {
+    id: "8db0bec1-0055-4fbd-9e11-480b795194bc",
+    name: "A long name of a book that goes on",
+    pages: 7,
+    created_at: 1795219617,
+  };
+  const text = await printed(books, [row], {}, { terminal: 80 });
+  expect(text.split("\n")[2]).toBe(
+    "8db0bec1-0055-4fbd-9e11-480b795194bc  A long name of a b…    7  2026-11-21 00:06",
+  );
+});
+
+test("colour is in the header only and off when not wanted", async () => {
+  const text = await printed(books, few, { columns: ["id"], color: true }, { terminal: 80 });
+  expect(text).toBe("\u001b[1mid\u001b[22m\n\u001b[2m──\u001b[22m\na1\n");
+});
+
+/** Gives values one by one when told to. */
+function tap() {
+  const steps: ((value: { value?: unknown; done?: boolean; error?: Error }) => void)[] = [];
+  const asked: (() => void)[] = [];
+  return {
+    async *values(): AsyncGenerator<unknown> {
+      for (;;) {
+        const step = await new Promise<{ value?: unknown; done?: boolean; error?: Error }>(
+          (resolve) => {
+            steps.push(resolve);
+            asked.shift()?.();
+          },
+        );
+        if (step.error) throw step.error;
+        if (step.done) return;
+        yield step.value;
+      }
+    },
+    async give(step: { value?: unknown; done?: boolean; error?: Error }) {
+      if (steps.length === 0) await new Promise<void>((resolve) => asked.push(resolve));
+      steps.shift()?.(step);
+      // Two turns of the event loop: everything that needs no waiting has happened.
+      for (let turn = 0; turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve));
+    },
+  };
+}
+
+test.each(["grid", "tsv", "csv", "jsonl", "name"] as const)(
+  "%s is written as rows arrive",
+  async (format) => {
+    const { out, writes } = collecting({ terminal: 40 });
+    const source = tap();
+    const style = { ...plain, format, columns: ["id"], headers: false };
+    const done = render(books, source.values(), style, out);
+    await source.give({ value: { id: "one" } });
+    expect(writes.join("")).toContain("one");
+    await source.give({ value: { id: "the second" } });
+    expect(writes.join("")).toContain("the second");
+    await source.give({ done: true });
+    expect(await done).toBe(2);
+  },
+);
+
+test.each(["json", "md", "yaml"] as const)(
+  "%s waits for the end and prints nothing on failure",
+  async (format) => {
+    const { out, writes } = collecting();
+    const failing = render(books, arriving(rows, new Error("cut")), { ...plain, format }, out);
+    await expect(failing).rejects.toThrow("cut");
+    expect(writes).toEqual([]);
+  },
+);
+
+test.each(["grid", "tsv", "csv", "jsonl", "name"] as const)(
+  "%s shows the rows that came before a failure",
+  async (format) => {
+    const { out, writes } = collecting();
+    const failing = render(books, arriving(few, new Error("cut")), { ...plain, format }, out);
+    await expect(failing).rejects.toThrow("cut");
+    expect(writes.join("")).toContain("a1");
+  },
+);
+
+test.each(["grid", "csv", "json"] as const)(
+  "%s prints no header when nothing came but a failure",
+  async (format) => {
+    const { out, writes } = collecting();
+    await expect(
+      render(books, arriving([], new Error("refused")), { ...plain, format }, out),
+    ).rejects.toThrow("refused");
+    expect(writes).toEqual([]);
+  },
+);
+
+test.each(["grid", "tsv", "jsonl", "name"] as const)(
+  "%s stops reading when the reader has gone",
+  async (format) => {
+    const { out } = collecting({ leavesAfter: 2 });
+    let read = 0;
+    let closed = false;
+    async function* endless(): AsyncGenerator<unknown> {
+      try {
+        for (;;) yield { id: `row ${++read}` };
+      } finally {
+        closed = true;
+      }
+    }
+    await render(books, endless(), { ...plain, format, columns: ["id"] }, out);
+    expect(closed).toBe(true);
+    expect(read).toBeLessThanOrEqual(101);
+  },
+);
+
+test("rows that come later use the room that is left", async () => {
+  const { out, writes } = collecting({ terminal: 30 });
+  const source = tap();
+  const done = render(
+    list("", "check", "found"),
+    source.values(),
+    { ...plain, headers: false },
+    out,
+  );
+  await source.give({ value: { check: "a", found: "b" } });
+  await source.give({ value: { check: "connection", found: "a long text that does not fit" } });
+  await source.give({ done: true });
+  await done;
+  expect(writes).toEqual(["a  b\n", "connection  a long text that …\n"]);
+});
+
+test("bytes of a file are written as they are", async () => {
+  const { out, writes } = collecting();
+  const chunks = [new Uint8Array([72, 105]), new Uint8Array([33])];
+  expect(await render(file, arriving(chunks), plain, out)).toBe(2);
+  expect(writes.join("")).toBe("Hi!");
+});
+
+test("bytes are refused on a terminal before they are asked for", async () => {
+  let asked = false;
+  async function* chunks(): AsyncGenerator<unknown> {
+    asked = true;
+    yield new Uint8Array();
+  }
+  const refused = render(file, chunks(), plain, collecting({ terminal: 80 }).out);
+  await expect(refused).rejects.toMatchObject({ kind: "usage" });
+  expect(asked).toBe(false);
+});
+
+test("nothing is printed of nothing, but it is done", async () => {
+  let done = false;
+  async function* work(): AsyncGenerator<unknown> {
+    done = true;
+    yield { result: "success" };
+  }
+  const { out, writes } = collecting();
+  await render(nothing, work(), { ...plain, format: "json" }, out);
+  expect([done, writes]).toEqual([true, []]);
+});
+
+test.each<[string, Partial<Style>, string]>([
+  ["an unknown column", { columns: ["id", "nmae"] }, 'there is no column "nmae"'],
+  ["an empty column", { columns: ["id", ""] }, 'there is no column ""'],
+  ["a path with a gap", { columns: ["author..name"] }, 'there is no column "author..name"'],
+  ["an unknown sort field", { sort: "size" }, 'there is no column "size"'],
+  ["a filter that ends early", { jq: ".a |" }, "--jq: syntax error, unexpected end of file"],
+  ["an unknown function", { jq: "nope(1)" }, "--jq: nope/1 is not defined"],
+  ["brackets that would close ours", { jq: "1] | [2" }, "--jq: syntax error"],
+  ["an empty filter", { jq: "" }, "--jq: Top-level program not given"],
+])("%s is a usage error before anything is sent", async (_, style, message) => {
+  const failure = await checkStyle(books, { ...plain, ...style }).catch((error: unknown) => error);
+  expect(failure).toBeInstanceOf(CliError);
+  expect(failure).toMatchObject({ kind: "usage", told: { changed: "nothing" } });
+  expect(failure).toHaveProperty("message", expect.stringContaining(message));
+});
+
+test.each<[string, Returns<never>, Partial<Style>]>([
+  ["labels", books, { columns: ["created", "author"], sort: "created" }],
+  ["fields that a label stands for", books, { columns: ["created_at"], sort: "created_at" }],
+  ["columns of the wide table", books, { columns: ["tags"] }],
+  ["any dotted path", books, { columns: ["settings.top_k", "tags.0"] }],
+  ["anything of events", events, { columns: ["event", "task_id"] }],
+  ["anything of JSON", json, { columns: ["whatever"] }],
+  ["filters that are not run", books, { jq: 'error("now")' }],
+])("%s pass the check", async (_, returns, style) => {
+  await expect(checkStyle(returns, { ...plain, ...style })).resolves.toBeUndefined();
+});
+
+test.each([
+  [".[0].id.x", '--jq: Cannot index string with string ("x")'],
+  ['.[] | if .id == "b2" then error("stop") else .id end', "--jq: stop"],
+])("the filter %s fails in the middle: nothing is printed", async (jq, message) => {
+  const { out, writes } = collecting();
+  const failing = render(books, arriving(rows), { ...plain, jq }, out);
+  await expect(failing).rejects.toMatchObject({ kind: "failure", message });
+  expect(writes).toEqual([]);
+});
+
+test("columns are listed with those of the wide table", () => {
+  expect(columnNames(books)).toEqual(["id", "name", "pages", "created", "tags", "author"]);
+});

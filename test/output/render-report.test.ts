@@ -1,0 +1,352 @@
+import { stripVTControlCharacters } from "node:util";
+import { expect, test } from "vitest";
+import { commandOf } from "../../src/cli/parse/command.ts";
+import { globalsOf } from "../../src/cli/parse/shared-flags.ts";
+import { helpFor } from "../../src/cli/help/help.ts";
+import { styleFor } from "../../src/cli/parse/options.ts";
+import { task } from "../../src/commands/command-spec.ts";
+import type { Host } from "../../src/host/host.ts";
+import { drawnReport, report } from "../../src/operations/operation.ts";
+import { checkStyle } from "../../src/output/print.ts";
+import type { Style } from "../../src/output/print.ts";
+import { widthOf } from "../../src/output/table/display-width.ts";
+import type { Cell, Report } from "../../src/output/report-model.ts";
+import { plain, printed } from "../lib/printed.ts";
+import type { Reader } from "../lib/printed.ts";
+
+const nodes: Report = {
+  data: [
+    { node: "Start", ms: 12 },
+    { node: "LLM", ms: 900 },
+  ],
+  sections: [
+    {
+      title: "Nodes",
+      columns: [
+        { label: "node" },
+        { label: "state" },
+        { label: "started" },
+        { label: "ms", right: true },
+        { label: "" },
+      ],
+      rows: [
+        [
+          "Start",
+          { text: "succeeded", tone: "good" },
+          new Date("2026-11-21T00:06:57Z"),
+          12,
+          { chart: "span", from: 0, to: 0.25 },
+        ],
+        [
+          "LLM\t|",
+          { text: "failed", tone: "bad" },
+          null,
+          900,
+          { chart: "span", from: 0.25, to: 1, tone: "bad" },
+        ],
+      ],
+      notes: ["LLM took 99 %"],
+    },
+    {
+      title: "Hours",
+      columns: [{ label: "hour" }, { label: "share" }, { label: "course" }],
+      rows: [
+        ["00", { chart: "bar", value: 0.5 }, { chart: "spark", values: [0, 1, null, 4, 8] }],
+        ["01", { chart: "bar", value: 0.01 }, null],
+      ],
+    },
+  ],
+  svg: () => "<svg>\u001b</svg>",
+};
+
+const shown = (style: Partial<Style> = {}, reader: Reader = { terminal: 60 }, value = nodes) =>
+  printed(report, [value], style, reader);
+
+test.each<[string, Partial<Style>, Reader, string]>([
+  [
+    "on a terminal: tables with charts, the waterfall as wide as there is room",
+    {},
+    { terminal: 60 },
+    `Nodes
+node   state      started (UTC)      ms
+─────  ─────────  ────────────────  ───  ───────────────────
+Start  succeeded  2026-11-21 00:06   12  ████▊
+LLM␉|  failed                       900      ███████████████
+LLM took 99 %
+
+Hours
+hour  share                 course
+────  ────────────────────  ──────
+00    ██████████            ▁▂ ▅█
+01    ▎
+`,
+  ],
+  [
+    "with ASCII alone",
+    { unicode: false, accessible: true },
+    { terminal: 60 },
+    `Nodes
+node   state      started (UTC)      ms
+Start  succeeded  2026-11-21 00:06   12  |---|
+LLM␉|  failed                       900      |-------------|
+LLM took 99 %
+
+Hours
+hour  share                 course
+00    ##########            _. =#
+01    #
+`,
+  ],
+  [
+    "in a pipe: tsv with heads, titles and notes as comments, no charts",
+    {},
+    {},
+    `# Nodes
+node\tstate\tstarted\tms
+Start\tsucceeded\t2026-11-21T00:06:57Z\t12
+LLM\\t|\tfailed\t\t900
+# LLM took 99 %
+
+# Hours
+hour
+00
+01
+`,
+  ],
+  [
+    "nothing but rows without headers",
+    { headers: false },
+    {},
+    "Start\tsucceeded\t2026-11-21T00:06:57Z\t12\nLLM\\t|\tfailed\t\t900\n\n00\n01\n",
+  ],
+  [
+    "csv knows nothing but rows",
+    { format: "csv" },
+    {},
+    "node,state,started,ms\r\nStart,succeeded,2026-11-21T00:06:57Z,12\r\nLLM\t|,failed,,900\r\n\r\nhour\r\n00\r\n01\r\n",
+  ],
+  [
+    "md for a pull request",
+    { format: "md" },
+    {},
+    `### Nodes
+
+| node | state | started | ms |
+| --- | --- | --- | ---: |
+| Start | succeeded | 2026-11-21T00:06:57Z | 12 |
+| LLM\t\\| | failed |  | 900 |
+
+LLM took 99 %
+
+### Hours
+
+| hour |
+| --- |
+| 00 |
+| 01 |
+`,
+  ],
+  ["json is its data", { format: "json" }, {}, `${JSON.stringify(nodes.data)}\n`],
+  [
+    "jsonl: one line for each of its data",
+    { format: "jsonl" },
+    {},
+    '{"node":"Start","ms":12}\n{"node":"LLM","ms":900}\n',
+  ],
+  ["yaml", { format: "yaml" }, {}, "- node: Start\n  ms: 12\n- node: LLM\n  ms: 900\n"],
+  ["a filter reads its data", { jq: ".[1].node" }, {}, "LLM\n"],
+  ["svg as it is", { format: "svg" }, {}, "<svg>\u001b</svg>\n"],
+  [
+    "on a terminal controls in it are visible",
+    { format: "svg" },
+    { terminal: 80 },
+    "<svg>␛</svg>\n",
+  ],
+])("%s", async (_, style, reader, expected) => {
+  expect(await shown(style, reader)).toBe(expected);
+});
+
+test("a grid that was asked for in a pipe draws as on a terminal", async () => {
+  const text = await shown({ format: "grid" }, {});
+  expect(text).toContain(`900${" ".repeat(12)}${"█".repeat(30)}\n`);
+});
+
+test("data that is no list is one line of jsonl", async () => {
+  const one = { data: { a: [1, 2] }, sections: [] };
+  expect(await shown({ format: "jsonl" }, {}, one)).toBe('{"a":[1,2]}\n');
+  expect(await shown({ format: "json" }, {}, one)).toBe('{"a":[1,2]}\n');
+});
+
+test("tones and titles are coloured, and colour adds nothing but colour", async () => {
+  const colored = await shown({ color: true });
+  expect(colored).toContain("\u001b[1mNodes\u001b[22m\n");
+  expect(colored).toContain("\u001b[32msucceeded\u001b[39m");
+  expect(colored).toContain("\u001b[31m    ███████████████\u001b[39m");
+  expect(stripVTControlCharacters(colored)).toBe(await shown());
+});
+
+test("text from a server cannot act on the terminal, nor leave its line in a comment", async () => {
+  const bad: Report = {
+    data: {},
+    sections: [
+      {
+        title: "a\u001b[2Jb\nc",
+        columns: [{ label: "x\u0007" }],
+        rows: [[{ text: "y\u001b[2J", tone: "bad" }]],
+        notes: ["n\u202e\n1"],
+      },
+    ],
+  };
+  for (const format of ["grid", "tsv", "csv", "md"] as const) {
+    const text = await shown({ format }, { terminal: 80 }, bad);
+    expect(text.replace(/\r?\n/g, "")).not.toMatch(/[\p{Cc}\p{Bidi_Control}]/u);
+  }
+  expect(await shown({}, {}, bad)).toBe("# a␛[2Jb c\nx␇\ny␛[2J\n# n<U+202E> 1\n");
+});
+
+test("a table without rows has its head, and without columns its notes", async () => {
+  const empty: Report = {
+    data: [],
+    sections: [
+      { title: "None", columns: [{ label: "a" }, { label: "b" }], rows: [] },
+      { columns: [], rows: [], notes: ["no runs"] },
+    ],
+  };
+  expect(await shown({}, {}, empty)).toBe("# None\na\tb\n\n# no runs\n");
+  expect(await shown({}, { terminal: 60 }, empty)).toBe("None\na  b\n─  ─\n\nno runs\n");
+});
+
+const bars = (value: number): Cell => ({ chart: "bar", value });
+
+test.each<[string, Cell, unicode: string, ascii: string]>([
+  ["nothing", bars(0), "", ""],
+  ["the least of anything shows", bars(1e-9), "▏", "#"],
+  ["a half and an eighth of a column", bars(0.50625), "██████████▏", "##########"],
+  ["all", bars(1), "█".repeat(20), "#".repeat(20)],
+  ["more than all is all", bars(7), "█".repeat(20), "#".repeat(20)],
+  ["what is no number is nothing", bars(NaN), "", ""],
+  ["a flat line of zeros", { chart: "spark", values: [0, 0] }, "▁▁", "__"],
+  ["zero differs from little", { chart: "spark", values: [0, 1, 100] }, "▁▂█", "_.#"],
+  ["gaps stay gaps", { chart: "spark", values: [null, 2, null, 2] }, " █ █", " # #"],
+])("charts: %s", async (_, cell, unicode, ascii) => {
+  const value: Report = { data: null, sections: [{ columns: [{ label: "x" }], rows: [[cell]] }] };
+  const line = async (style: Partial<Style>) =>
+    (await shown({ headers: false, ...style }, { terminal: 40 }, value)).slice(0, -1);
+  expect(await line({})).toBe(unicode);
+  expect(await line({ unicode: false })).toBe(ascii);
+});
+
+test("a line of more values than columns keeps its peaks", async () => {
+  const values = Array.from({ length: 300 }, (_, index) => (index === 150 ? 100 : 1));
+  const value: Report = {
+    data: null,
+    sections: [{ columns: [{ label: "x" }], rows: [[{ chart: "spark", values }]] }],
+  };
+  expect(await shown({ headers: false }, { terminal: 40 }, value)).toBe(
+    `${"▂".repeat(20)}█${"▂".repeat(19)}\n`,
+  );
+});
+
+test("no line is wider than the terminal, whatever its width", async () => {
+  const value: Report = {
+    data: null,
+    sections: [
+      {
+        columns: [{ label: "title" }, { label: "ms", right: true }, { label: "" }, { label: "b" }],
+        rows: Array.from({ length: 50 }, (_, index) => [
+          `${"  ".repeat(index % 3)}日本 ${"x".repeat(index)}`,
+          index * 1000,
+          { chart: "span", from: index / 50, to: (index + 1) / 50 },
+          bars(index / 50),
+        ]),
+      },
+    ],
+  };
+  for (let terminal = 40; terminal <= 300; terminal += 13) {
+    for (const unicode of [true, false]) {
+      const lines = (await shown({ unicode }, { terminal }, value)).split("\n");
+      const widths = lines.map((line) => widthOf(line));
+      expect(Math.max(...widths)).toBeLessThanOrEqual(terminal);
+      // The last span ends where the room ends; the bar stands behind it.
+      if (terminal >= 120) expect(Math.max(...widths)).toBe(terminal);
+    }
+  }
+});
+
+test("what takes the room that is left leaves heads and texts whole", async () => {
+  const value: Report = {
+    data: null,
+    sections: [
+      {
+        columns: [{ label: "a long head" }, { label: "title" }, { label: "" }],
+        rows: [[1, "a title of thirty columns, just", { chart: "span", from: 0, to: 1 }]],
+      },
+    ],
+  };
+  expect(await shown({}, { terminal: 60 }, value)).toBe(
+    `a long head  title
+───────────  ───────────────────────────────  ──────────────
+          1  a title of thirty columns, just  ██████████████
+`,
+  );
+});
+
+const drawn = task({
+  command: "wf timeline",
+  summary: "Draw",
+  params: {},
+  returns: drawnReport,
+  sends: [],
+  effect: "reads",
+  examples: [],
+  load: () => Promise.reject(new Error("never run")),
+});
+const host = (env: Readonly<Record<string, string>> = {}) =>
+  ({ env, stdout: { isTTY: true }, now: () => new Date(0) }) as unknown as Host;
+const formatOf = (output: string, returns: Parameters<typeof styleFor>[3], setting?: string) =>
+  styleFor(setting === undefined ? { output } : {}, host(), setting, returns).format;
+
+test("svg is offered and taken only where there is a picture", () => {
+  expect(formatOf("svg", drawnReport)).toBe("svg");
+  expect(() => formatOf("svg", report)).toThrow(
+    '--output "svg" is not one of grid, tsv, csv, md, json, jsonl, yaml',
+  );
+  expect(() => formatOf("name", drawnReport)).toThrow(
+    '--output "name" is not one of grid, tsv, csv, md, json, jsonl, yaml, svg',
+  );
+  const command = commandOf(drawn);
+  expect(helpFor("wf", ["timeline"], [command])).toContain(
+    "-o, --output <format>  Format of the output: grid, tsv, csv, md, json, jsonl, yaml or svg\n",
+  );
+  const flags = globalsOf(command).map((flag) => flag.flags);
+  expect(flags).not.toContain("--columns <paths>");
+  expect(flags).toContain("--jq <filter>");
+});
+
+test("a format of the settings that a report has not is left alone", () => {
+  expect(formatOf("", report, "wide")).toBeUndefined();
+  expect(formatOf("", report, "md")).toBe("md");
+  expect(() => formatOf("", report, "mad")).toThrow('--output "mad" is not one of grid,');
+});
+
+test.each<[Partial<Style>, string]>([
+  [{ columns: ["node"] }, "--columns is for lists"],
+  [{ sort: "node" }, "--sort is for lists"],
+  [{ reverse: true }, "--reverse is for lists"],
+  [{ jq: ".[" }, "--jq: "],
+])("%j is refused before anything is sent", async (style, message) => {
+  await expect(checkStyle(report, { ...plain, ...style })).rejects.toThrow(message);
+});
+
+test.each<[Readonly<Record<string, string>>, boolean]>([
+  [{}, true],
+  [{ LANG: "de_DE.UTF-8" }, true],
+  [{ LANG: "en_US.utf8", LC_ALL: "" }, true],
+  [{ LANG: "de_DE.UTF-8", LC_ALL: "C" }, false],
+  [{ LANG: "de_DE.UTF-8", LC_CTYPE: "de_DE.ISO-8859-1" }, false],
+  [{ TERM: "dumb" }, false],
+  [{ TERM: "linux", LANG: "C.UTF-8" }, false],
+  [{ KB_ACCESSIBLE: "1" }, false],
+])("%j: more than ASCII? %s", (env, expected) => {
+  expect(styleFor({}, host(env), undefined, report).unicode).toBe(expected);
+});

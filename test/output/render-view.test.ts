@@ -1,0 +1,617 @@
+import { stripVTControlCharacters } from "node:util";
+import { expect, test } from "vitest";
+import { readEvents } from "../../src/api/sse.ts";
+import type { Host, Output } from "../../src/host/host.ts";
+import { events, pastEvents, someEvents } from "../../src/operations/operation.ts";
+import type { Returns } from "../../src/operations/operation.ts";
+import { render } from "../../src/output/print.ts";
+import type { DisplayedEvent, Style } from "../../src/output/print.ts";
+import { screenOf } from "../../src/output/live/screen.ts";
+import { widthOf } from "../../src/output/table/display-width.ts";
+import { manualClock } from "../lib/manual-clock.ts";
+import { plain } from "../lib/printed.ts";
+import { bodyText, exchanges } from "../lib/recordings.ts";
+import { terminalOf } from "../lib/terminal.ts";
+
+/** What happens while a run is followed: an event, or something else at that moment. */
+type Happening = DisplayedEvent | (() => unknown);
+
+interface Size {
+  readonly columns?: number;
+  readonly rows?: number;
+}
+
+/** A run that is followed on a terminal whose clock stands until it is moved. */
+function followed({ columns = 80, rows = 24 }: Size = {}, style: Partial<Style> = {}) {
+  const terminal = terminalOf(columns, rows);
+  const clock = manualClock("2026-11-21T00:00:00Z");
+  const size = { columns, rows };
+  const writes: string[] = [];
+  const output = (before: (text: string) => void | Promise<void>): Output => ({
+    async write(text) {
+      await before(String(text));
+      terminal.write(String(text));
+    },
+    isTTY: true,
+    get columns() {
+      return size.columns;
+    },
+    terminal: size as unknown as NodeJS.WriteStream, // its rows are all that is read
+    closed: false,
+  });
+  const { host, screen } = screenOf({
+    stdout: output((text) => void writes.push(text)),
+    // Slow enough that something could be drawn in between.
+    stderr: output(() => clock.sleep(150)),
+    sleep: (ms: number, signal?: AbortSignal) => clock.sleep(ms, signal),
+  } as unknown as Host);
+
+  return {
+    clock,
+    /** Everything that was written to standard output. */
+    written: () => writes.join(""),
+    async notices(...texts: string[]) {
+      const written = Promise.all(texts.map((text) => host.stderr.write(`${text}\n`)));
+      await clock.advance(200 * texts.length);
+      await written;
+    },
+    lines: () => terminal.lines(),
+    /** Lets the next drawing happen; gives what is on the screen, without empty rows at its end. */
+    async look() {
+      await clock.advance(100);
+      const rowsShown = await terminal.screen();
+      return rowsShown.join("\n").trimEnd().split("\n");
+    },
+    resize(width: number, height: number) {
+      terminal.resize(width, height);
+      Object.assign(size, { columns: width, rows: height });
+    },
+    async run(
+      happenings: Iterable<Happening> | AsyncIterable<Happening>,
+      returns: Returns<never> = events,
+    ) {
+      async function* batches() {
+        for await (const each of happenings) {
+          if (typeof each === "function") await each();
+          else yield [each];
+        }
+      }
+      const whole = { ...plain, now: clock.now, screen, ...style };
+      await render(returns, batches(), whole, host.stdout);
+      return terminal.lines();
+    },
+  };
+}
+
+/** The events of a recorded stream. */
+async function* recorded(name: string): AsyncGenerator<DisplayedEvent> {
+  const exchange = exchanges.find((each) => each.name === name);
+  if (!exchange) throw new Error(`no recording ${name}`);
+  for await (const batch of readEvents(bytesOf(bodyText(exchange)))) yield* batch;
+}
+
+async function* bytesOf(text: string): AsyncGenerator<Uint8Array> {
+  yield new TextEncoder().encode(text);
+}
+
+const event = (kind: string, data: object, more: object = {}): DisplayedEvent => {
+  const whole = { event: kind, workflow_run_id: "run-1", ...more, data };
+  return { event: kind, raw: JSON.stringify(whole), data: whole };
+};
+const began = event("workflow_started", { id: "run-1", reason: "initial" });
+const ended = (more: object = {}) =>
+  event("workflow_finished", {
+    status: "succeeded",
+    elapsed_time: 3.25,
+    total_tokens: 7,
+    total_steps: 2,
+    outputs: {},
+    ...more,
+  });
+const node = (id: string, title: string, more: object = {}) => ({
+  id,
+  node_id: `${id}-node`,
+  node_type: "llm",
+  title,
+  ...more,
+});
+const starts = (id: string, title: string, more: object = {}) =>
+  event("node_started", node(id, title, more));
+const ends = (id: string, title: string, more: object = {}) =>
+  event("node_finished", node(id, title, { status: "succeeded", elapsed_time: 1.5, ...more }));
+const says = (text: string) => event("text_chunk", { text });
+const thinks = (reasoning: string) => event("reasoning_chunk", { reasoning });
+
+test.each<[string, readonly string[]]>([
+  [
+    "streams.json: run, streaming",
+    [
+      "✓ succeeded      0ms  Start",
+      "✓ succeeded      0ms  End",
+      "",
+      "héllo 世界",
+      "",
+      '  outputs  {"query":"héllo 世界"}',
+      "✓ succeeded     46ms  run f0814fd6-733e-4d64-8910-99311df67d60  0 tokens  2 steps",
+    ],
+  ],
+  [
+    "streams.json: run of increment_loop_with_break_condition_workflow",
+    [
+      "✓ succeeded      0ms  Start",
+      "▸ started             Loop  at most 10 rounds",
+      "✓ succeeded      0ms    Variable Assigner  round 1",
+      "✓ succeeded      1ms    Variable Assigner  round 2",
+      "✓ succeeded      4ms    Variable Assigner  round 3",
+      "✓ succeeded      1ms    Variable Assigner  round 4",
+      "✓ succeeded    423ms  Loop  4 rounds",
+      "✓ succeeded      0ms  End",
+      "",
+      "5",
+      "",
+      '  outputs  {"num":5}',
+      "✓ succeeded    452ms  run 24c67668-ac3d-4f74-a815-9cc5eb619649  0 tokens  3 steps",
+    ],
+  ],
+  [
+    "streams-more.json: iteration: iteration_flatten_output_enabled_workflow",
+    [
+      "✓ succeeded      1ms  Start",
+      "✓ succeeded     62ms  Generate Array",
+      "▸ started             Iteration with Flatten Enabled  3 rounds",
+      "✓ succeeded     80ms    Generate Pair  round 1",
+      "✓ succeeded     89ms    Generate Pair  round 2",
+      "✓ succeeded     45ms    Generate Pair  round 3",
+      "✓ succeeded    529ms  Iteration with Flatten Enabled  3 rounds",
+      "✓ succeeded      0ms  End",
+      "",
+      "- 1",
+      "- 2",
+      "- 2",
+      "- 4",
+      "- 3",
+      "- 6",
+      "",
+      '  outputs  {"output":[1,2,2,4,3,6]}',
+      "✓ succeeded    638ms  run dcd4f396-5a25-4203-ac4b-f7626769eaa2  0 tokens  4 steps",
+    ],
+  ],
+  [
+    "streams-more.json: node that is retried twice, then fails",
+    [
+      "✓ succeeded      0ms  Start",
+      "↻ retry        326ms  Unsteady  retry 1  [Errno 111] Connection refused",
+      "↻ retry        304ms  Unsteady  retry 2  [Errno 111] Connection refused",
+      "✗ failed       656ms  Unsteady  2 retries  [Errno 111] Connection refused",
+      "✗ failed       681ms  run 05e5b499-6fcf-48ec-86ed-3f5cc150a195  0 tokens  4 steps  [Errno 111] Connection refused",
+    ],
+  ],
+  [
+    "streams-more.json: node that fails with a default value: partial-succeeded",
+    [
+      "✓ succeeded      0ms  Start",
+      "✗ exception      3ms  Fetch  [Errno 111] Connection refused (HttpRequestNodeError)",
+      "✓ succeeded      0ms  End",
+      "",
+      "fallback",
+      "",
+      '  outputs  {"result":"fallback"}',
+      "✓ partial-succeeded    57ms  run b020c494-84b4-44ac-9257-0b3742c9ac3d  0 tokens  3 steps",
+    ],
+  ],
+  [
+    "streams.json: slow run that is stopped after 2 s",
+    [
+      "✓ succeeded      0ms  Start",
+      "• unfinished    0.0s  Fetch",
+      "✗ failed        2.3s  run adfad552-99f6-4a4c-906f-66a34027e846  0 tokens  2 steps  Aborted: User requested stop",
+    ],
+  ],
+  [
+    "streams.json: run with human input, streaming: ends at the pause",
+    [
+      "✓ succeeded      0ms  Start",
+      "‖ paused        0.0s  Review",
+      "  Please review: invoice 42",
+      "",
+      "  {{#$output.comment#}}",
+      '  input    comment (paragraph, default "looks fine")',
+      "  action   approve: Approve",
+      "  action   reject: Reject",
+      "  expires  2026-11-21 01:07 UTC",
+      "  form     pbd0XGPuYgrshMbvy8wxrM",
+      "‖ paused        62ms  run b0855b80-60aa-4a71-8c51-c175d049a1c7  0 tokens  2 steps",
+    ],
+  ],
+])("%s", async (name, expected) => {
+  expect(await followed({ columns: 120 }).run(recorded(name))).toEqual(expected);
+});
+
+test("what is at work ticks, rounds count, and text grows below", async () => {
+  const run = followed();
+  const looks: string[][] = [];
+  const look = async () => void looks.push(await run.look());
+  const last = await run.run([
+    began,
+    starts("a", "Fetch"),
+    event("loop_started", node("l", "Loop", { id: "l-node", metadata: { loop_length: 5 } })),
+    starts("b", "Inner", { loop_id: "l-node" }),
+    look,
+    () => run.clock.advance(1000),
+    ends("b", "Inner", { loop_id: "l-node", execution_metadata: { loop_index: 0 } }),
+    event("loop_next", node("l", "Loop", { id: "l-node", index: 1 })),
+    thinks("hm\nwell"),
+    says("Hello\n"),
+    says("world"),
+    look,
+    ends("a", "Fetch"),
+    event(
+      "loop_completed",
+      node("l", "Loop", { id: "l-node", status: "succeeded", elapsed_time: 70 }),
+    ),
+    look,
+    ended(),
+  ]);
+  expect(looks).toEqual([
+    [
+      "▸ started             Loop  at most 5 rounds",
+      "⠙ running       0.1s  Fetch",
+      "⠙ running       0.1s  Loop  round 1 of at most 5",
+      "⠙ running       0.1s    Inner  round 1",
+      "⠙ running       0.1s  run run-1",
+    ],
+    [
+      "▸ started             Loop  at most 5 rounds",
+      "✓ succeeded     1.5s    Inner  round 1",
+      "⠹ running       1.2s  Fetch",
+      "⠹ running       1.2s  Loop  round 2 of at most 5",
+      "",
+      "reasoning: hm",
+      "well",
+      "Hello",
+      "world",
+      "",
+      "⠹ running       1.2s  run run-1",
+    ],
+    [
+      "▸ started             Loop  at most 5 rounds",
+      "✓ succeeded     1.5s    Inner  round 1",
+      "✓ succeeded     1.5s  Fetch",
+      "✓ succeeded    1m10s  Loop  2 rounds",
+      "",
+      "reasoning: hm",
+      "well",
+      "Hello",
+      "world",
+      "",
+      "⠸ running       1.3s  run run-1",
+    ],
+  ]);
+  expect(last.slice(4)).toEqual([
+    "",
+    "reasoning: hm",
+    "well",
+    "Hello",
+    "world",
+    "",
+    "✓ succeeded     3.3s  run run-1  7 tokens  2 steps",
+  ]);
+});
+
+test("a run that waits for a person goes on when it was answered", async () => {
+  const run = followed();
+  const form = { node_id: "a-node", node_title: "Review", form_token: "t", actions: [] };
+  let waiting: string[] = [];
+  const lines = await run.run([
+    began,
+    starts("a", "Review"),
+    says("Before."),
+    event("human_input_required", form),
+    event("workflow_paused", { status: "paused", elapsed_time: 0.5, reasons: [] }),
+    async () => void (waiting = await run.look()),
+    event("human_input_form_filled", { node_title: "Review", action_id: "yes" }),
+    event("workflow_started", { id: "run-1", reason: "resumption" }),
+    starts("a", "Review"),
+    ends("a", "Review"),
+    says("Before."),
+    ended({ outputs: { answer: "Before. After." } }),
+  ]);
+  const paused = [
+    "‖ paused        0.0s  Review",
+    "  form     t",
+    "",
+    "Before.",
+    "",
+    "‖ paused       500ms  run run-1",
+  ];
+  expect(waiting).toEqual(paused);
+  expect(lines).toEqual([
+    ...paused,
+    "• human_input_form_filled  Review  yes",
+    "✓ succeeded     1.5s  Review",
+    "",
+    "Before.",
+    "",
+    "  answer: Before. After.",
+    "✓ succeeded     3.3s  run run-1  7 tokens  2 steps",
+  ]);
+});
+
+test("a snapshot's node has been at work since it began", async () => {
+  const run = followed();
+  const seconds = Date.parse("2026-11-21T00:00:00Z") / 1000;
+  let shown: string[] = [];
+  await run.run([
+    event("workflow_started", { id: "run-1", created_at: seconds - 100 }),
+    starts("a", "Fetch", { created_at: seconds - 90 }),
+    starts("b", "New", { created_at: seconds - 1 }),
+    async () => void (shown = await run.look()),
+    ended(),
+  ]);
+  expect(shown).toEqual([
+    "⠙ running      1m30s  Fetch",
+    "⠙ running       0.1s  New",
+    "⠙ running      1m40s  run run-1",
+  ]);
+});
+
+test("of a recording the time counts from when it is shown", async () => {
+  const run = followed();
+  let shown: string[] = [];
+  const old = { created_at: 1_700_000_000 };
+  await run.run(
+    [
+      event("workflow_started", { id: "run-1", ...old }),
+      starts("a", "Fetch", old),
+      async () => void (shown = await run.look()),
+      ended(),
+    ],
+    pastEvents,
+  );
+  expect(shown).toEqual(["⠙ running       0.1s  Fetch", "⠙ running       0.1s  run run-1"]);
+});
+
+test("what changes never takes more than the screen; it all stands there in the end", async () => {
+  const run = followed({ columns: 40, rows: 8 });
+  const many = Array.from({ length: 20 }, (_, index) => String(index));
+  const text = many.map((index) => `line ${index}\n`);
+  const looks: string[][] = [];
+  const look = async () => void looks.push(await run.look());
+  const lines = await run.run([
+    began,
+    ...many.map((id) => starts(id, `Node ${id}`)),
+    look,
+    ...text.map(says),
+    look,
+    ...many.map((id) => ends(id, `Node ${id}`)),
+    ended(),
+  ]);
+  expect(looks).toEqual([
+    [
+      ...many.slice(0, 5).map((id) => `⠙ running       0.1s  Node ${id}`),
+      "  15 more nodes are running",
+      "⠙ running       0.1s  run run-1",
+    ],
+    [
+      "⠹ running       0.2s  Node 0",
+      "  19 more nodes are running",
+      "",
+      "line 18",
+      "line 19",
+      "",
+      "⠹ running       0.2s  run run-1",
+    ],
+  ]);
+  expect(lines).toEqual([
+    ...many.map((id) => `✓ succeeded     1.5s  Node ${id}`),
+    "",
+    ...many.map((index) => `line ${index}`),
+    "",
+    "✓ succeeded     3.3s  run run-1  7 tokens  2 steps",
+  ]);
+});
+
+test("a notice goes above what changes, and below what is settled", async () => {
+  const run = followed();
+  let shown: string[] = [];
+  await run.run([
+    began,
+    starts("a", "Start"),
+    starts("b", "Fetch"),
+    () => run.look(),
+    ends("a", "Start"),
+    () => run.notices("the line was cut; reconnecting"),
+    async () => void (shown = await run.look()),
+    () => run.notices("one", "two"),
+  ]);
+  expect(shown).toEqual([
+    "✓ succeeded     1.5s  Start",
+    "the line was cut; reconnecting",
+    "⠼ running       0.4s  Fetch",
+    "⠼ running       0.4s  run run-1",
+  ]);
+  expect(await run.lines()).toEqual([
+    "✓ succeeded     1.5s  Start",
+    "the line was cut; reconnecting",
+    "one",
+    "two",
+    "• running       0.8s  Fetch",
+  ]);
+});
+
+test("when the line is cut, everything that was shown stays and nothing else", async () => {
+  const run = followed();
+  const cut = run.run([
+    began,
+    starts("a", "Fetch"),
+    says("half a sen"),
+    () => run.look(),
+    () => {
+      throw new Error("cut");
+    },
+  ]);
+  await expect(cut).rejects.toThrow("cut");
+  expect(await run.lines()).toEqual(["• running       0.1s  Fetch", "", "half a sen", ""]);
+});
+
+const long = (name: string) => `${name} node with a title that fills its line to the end of it`;
+const resized = [
+  `✓ succeeded     1.5s  ${long("A")}`,
+  `✓ succeeded     1.5s  ${long("Another")}`,
+  "",
+  "one two three four five six seven eight nine ten eleven twelve",
+  "世界世界世界世界世界世界",
+  "",
+  "✓ succeeded     3.3s  run run-1  7 tokens  2 steps",
+];
+
+async function resizedTo(run: ReturnType<typeof followed>, columns: number, rows: number) {
+  return run.run([
+    began,
+    starts("a", long("A")),
+    ends("a", long("A")),
+    starts("b", long("Another")),
+    ...resized.slice(3, 5).map((line) => says(`${line}\n`)),
+    () => run.look(),
+    () => run.resize(columns, rows),
+    async () => {
+      const shown = await run.look();
+      expect(Math.max(...shown.map((line) => widthOf(line)))).toBeLessThanOrEqual(columns);
+      expect(shown.filter((line) => /running +\d/.test(line))).toHaveLength(2);
+    },
+    ends("b", long("Another")),
+    ended(),
+  ]);
+}
+
+test.each([
+  [80, 24, 30, 24],
+  [40, 24, 25, 15],
+  [30, 8, 100, 30],
+])("%dx%d becomes %dx%d in the middle", async (columns, rows, width, height) => {
+  expect(await resizedTo(followed({ columns, rows }), width, height)).toEqual(resized);
+});
+
+test("a screen that becomes too small pushes out what cannot be taken back, and loses nothing", async () => {
+  const lines = await resizedTo(followed({ columns: 40, rows: 10 }), 25, 6);
+  expect(lines.slice(-6)).toEqual(resized.slice(-6));
+  expect(lines[0]).toBe(resized[0]);
+});
+
+const recordings = exchanges.filter((each) => bodyText(each).includes('"workflow_started"'));
+const timeless = (lines: readonly string[]) =>
+  lines.map((line) => line.replace(/ +\d+(\.\d)?s /, " 1s "));
+
+test.each(recordings)("$name: however often it is drawn, the same stays", async ({ name }) => {
+  const quiet = await followed({ columns: 34 }).run(recorded(name));
+  const small = followed({ columns: 34, rows: 7 });
+  async function* watched() {
+    for await (const each of recorded(name)) {
+      yield each;
+      yield () => small.look();
+    }
+  }
+  expect(timeless(await small.run(watched()))).toEqual(timeless(quiet));
+});
+
+test("names and texts from a server cannot act on the terminal, and wide signs keep their room", async () => {
+  const run = followed({ columns: 40 });
+  let shown: string[] = [];
+  const lines = await run.run([
+    began,
+    starts("a", "\u001b[2J\u001b[31m日本語".repeat(4)),
+    says("\u001b[1Aup\r\u202e\n" + "👍世".repeat(12)),
+    async () => void (shown = await run.look()),
+    ended({ error: "\u0007\nbell" }),
+  ]);
+  expect(shown).toEqual([
+    "⠙ running       0.1s  ␛[2J␛[31m日本語␛…",
+    "",
+    "␛[1Aup␍<U+202E>",
+    `${"👍世".repeat(9)}👍`,
+    `世${"👍世".repeat(2)}`,
+    "",
+    "⠙ running       0.1s  run run-1",
+  ]);
+  expect(lines.at(-1)).toBe("✓ succeeded     3.3s  run run-1  7 tokens  2 steps  ␇⏎bell");
+  expect(
+    stripVTControlCharacters(run.written()).replaceAll("\n", "").replaceAll("\r", ""),
+  ).not.toMatch(/[\p{Cc}\p{Bidi_Control}]/u);
+});
+
+test("signs whose width terminals do not agree on leave no remains", async () => {
+  const run = followed({ columns: 40, rows: 10 });
+  const happenings = Array.from({ length: 6 }, () => [says("👨‍👩‍👧".repeat(15)), () => run.look()]);
+  const lines = await run.run([began, starts("a", "👨‍👩‍👧".repeat(9)), ...happenings.flat(), ended()]);
+  expect(lines).toEqual([
+    `• unfinished    0.6s  ${"👨‍👩‍👧".repeat(9)}`,
+    "",
+    "👨‍👩‍👧".repeat(90),
+    "",
+    "✓ succeeded     3.3s  run run-1  7 tokens  2 steps",
+  ]);
+});
+
+test("only lines that changed are written again", async () => {
+  const run = followed();
+  let before = 0;
+  let drawn = "";
+  await run.run([
+    began,
+    starts("a", "Fetch"),
+    says("text that stays as it is"),
+    () => run.look(),
+    () => void (before = run.written().length),
+    () => run.look(),
+    () => void (drawn = run.written().slice(before)),
+    ended(),
+  ]);
+  expect(drawn).toBe(
+    "\u001b[5A\u001b[?7l⠹ running       0.2s  Fetch\u001b[K\n\n\n\n⠹ running       0.2s  run run-1\u001b[K\n\u001b[?7h",
+  );
+});
+
+test("with ASCII alone", async () => {
+  const run = followed({}, { unicode: false });
+  let shown: string[] = [];
+  const lines = await run.run([
+    began,
+    starts("a", "Fetch"),
+    async () => void (shown = await run.look()),
+    ends("a", "Fetch", { status: "failed", error: "no" }),
+    ended({ status: "stopped" }),
+  ]);
+  expect(shown).toEqual(["/ running       0.1s  Fetch", "/ running       0.1s  run run-1"]);
+  expect(lines).toEqual([
+    "x failed        1.5s  Fetch  no",
+    "# stopped       3.3s  run run-1  7 tokens  2 steps",
+  ]);
+});
+
+test("colour adds nothing but colour", async () => {
+  const story = [
+    began,
+    starts("a", "Fetch"),
+    thinks("hm"),
+    says("Hello"),
+    ends("a", "Fetch", { status: "failed", error: "no" }),
+    ended(),
+  ];
+  const [colored, grey] = [followed({}, { color: true }), followed()];
+  expect(await colored.run(story)).toEqual(await grey.run(story));
+  expect(colored.written()).toContain("\u001b[31m✗ failed    \u001b[39m");
+  expect(colored.written()).toContain("\u001b[2mreasoning: hm\u001b[22m\n");
+  expect(stripVTControlCharacters(colored.written())).toBe(
+    stripVTControlCharacters(grey.written()),
+  );
+});
+
+const lineByLine = ["00:00:00  workflow_started", "00:00:00  node_started       Start"];
+
+test("several runs, picked kinds, and a stream that begins elsewhere are shown line by line", async () => {
+  const two = [event("workflow_started", {}), starts("a", "Start")];
+  const marked = two.map((each) => ({ ...each, run: "r1" }));
+  expect(await followed().run(marked)).toEqual(lineByLine.map((line) => `r1  ${line}`));
+  expect(await followed().run(two, someEvents)).toEqual(lineByLine);
+  expect(await followed().run(two.slice(1))).toEqual(lineByLine.slice(1));
+});

@@ -1,0 +1,177 @@
+import { readFile, readdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { shell } from "../lib/shell.ts";
+import { testSandbox } from "../lib/sandbox.ts";
+import { temporaryFolder } from "../lib/support.ts";
+
+const home = await temporaryFolder();
+const server = await testSandbox();
+const env = { ...server.env, HOME: home, T: home };
+const run = (script: string, more: Readonly<Record<string, string>> = {}) =>
+  shell(script, { ...env, ...more }).ended;
+
+await writeFile(join(home, "long.txt"), "a line of a text that takes some room\n".repeat(2000));
+await server.cli(["kb", "create", "Docs", "--indexing-technique", "economy"]);
+await server.cli(["kb", "doc", "add", "Docs", "long.txt", "--text-file", join(home, "long.txt")]);
+await writeFile(join(home, "names.csv"), "name\nfirst\nsecond\n");
+
+describe("a full disk", () => {
+  test.concurrent.each([
+    ["kb list", "the disk is full"],
+    ["kb show Docs -o json", "the disk is full"],
+    ["kb --help", "the disk is full"],
+    ["wf --app echo run --input query=x", "the disk is full"],
+  ])("%s into it: 1, and why", async (line, why) => {
+    const ran = await run(`${line} > /dev/full`);
+    expect(ran.exit).toBe(1);
+    expect(ran.err).toContain(`output cannot be written: ${why}`);
+    expect(ran.err).not.toContain("a bug of ours");
+  });
+
+  test("a write whose answer cannot be printed says that it happened", async () => {
+    const ran = await run("kb create Unprinted --indexing-technique economy > /dev/full");
+    expect(ran).toMatchObject({
+      exit: 1,
+      err: "error: output cannot be written: the disk is full\nsomething was changed\n",
+    });
+    expect((await server.cli(["kb", "show", "Unprinted"])).exit).toBe(0);
+  });
+
+  test("a dry run that cannot be printed does not", async () => {
+    const ran = await run("kb create Never --dry-run > /dev/full");
+    expect(ran).toEqual({
+      exit: 1,
+      out: "",
+      err: "error: output cannot be written: the disk is full\n",
+    });
+  });
+
+  test("a closed standard output is the null device, which takes everything", async () => {
+    expect(await run("kb list >&-")).toEqual({ exit: 0, out: "", err: "" });
+  });
+
+  test("standard error on it changes nothing", async () => {
+    const ran = await run("kb list -vv -o name 2> /dev/full");
+    expect(ran).toMatchObject({ exit: 0, out: expect.stringMatching(/^[0-9a-f-]{36}\n/) });
+    expect((await run("kb lst 2> /dev/full")).exit).toBe(2);
+  });
+});
+
+/** A limit on the size of files stands for a disk that is full after so many half kilobytes. */
+test.concurrent.each<[string, string, string, readonly string[]]>([
+  ["doc download --dir", "kb doc download Docs long.txt --dir $T/D", "D/long.txt", []],
+  ["doc download --zip", "mkdir $T/Z; kb doc download Docs long.txt --zip $T/Z/z", "Z/z", []],
+  ["export", "kb export Docs $T/E", "E/documents/long.txt", ["documents", "manifest.part.jsonl"]],
+  ["pull", "ulimit -f 0; mkdir $T/P; kb pull Docs --output-file $T/P/p", "P/p", []],
+  [
+    "profile add",
+    "ulimit -f 0; echo app-k | KB_CONFIG_DIR=$T/F kb profile add x --base-url http://127.0.0.1:1/v1 --key-file -",
+    "F/profiles.json",
+    [],
+  ],
+])("no room for the file of %s: 1, naming it, and nothing half", async (_, line, path, left) => {
+  const ran = await run(`ulimit -f 8; ${line}`);
+  expect(ran.exit, ran.err).toBe(1);
+  expect(ran.err).toContain(`${join(home, path)}`);
+  expect(ran.err).toContain("the file is larger than is allowed");
+  expect(await readdir(join(home, path.split("/")[0] ?? ""))).toEqual(left);
+});
+
+test("no room for the file of failed rows: 1 before anything is sent", async () => {
+  const ran = await run("ulimit -f 0; kb create --each $T/names.csv --errors-to $T/failed.csv");
+  expect(ran).toEqual({
+    exit: 1,
+    out: "",
+    err: "error: --errors-to cannot be written: the file is larger than is allowed\n",
+  });
+});
+
+test("no room for the journal of rows: said, and every row is done", async () => {
+  const ran = await run("ulimit -f 0; kb tag create --each $T/names.csv --columns row,status");
+  expect(ran).toEqual({
+    exit: 0,
+    out: "1\tok\n2\tok\n",
+    err: "this run cannot be continued if it is cut off: the file is larger than is allowed\n2 of 2 rows done\n",
+  });
+});
+
+test("no room for the sandbox's store: 1, and its command is not run", async () => {
+  const ran = await run("ulimit -f 0; kb sandbox --data $T/S -- echo ran");
+  expect(ran).toEqual({
+    exit: 1,
+    out: "",
+    err: "error: the sandbox cannot start: the file is larger than is allowed\n",
+  });
+});
+
+describe("no home", () => {
+  /** For whoever runs this, root included, nothing can be made below a device. */
+  const homeless = { HOME: "/dev/null" };
+
+  test.concurrent.each([
+    ["is a device", homeless],
+    ["is empty", { HOME: "" }],
+    ["is nowhere", { HOME: "/proc/nowhere" }],
+  ])("that %s: a command with all it needs works", async (_, where) => {
+    const ran = await run("kb list -o name -L 1", where);
+    expect(ran).toMatchObject({ exit: 0, out: expect.stringMatching(/^[0-9a-f-]{36}\n$/) });
+  });
+
+  test.concurrent.each([
+    ["kb -p mine list", /there is no profile "mine"/],
+    ["KB_PROFILE= KB_BASE_URL= kb list", /no base URL is known/],
+    [
+      "echo app-k | kb profile add x --base-url http://127.0.0.1:1/v1 --key-file -",
+      /^error: \/dev\/null\/.config\/kb: a part of the path is no folder\nhint: KB_CONFIG_DIR/m,
+    ],
+  ])("%s: 2, and why", async (line, said) => {
+    const ran = await run(line, homeless);
+    expect(ran.exit, ran.err).toBe(2);
+    expect(ran.err).toMatch(said);
+  });
+
+  test("rows of --each are done without a journal", async () => {
+    const ran = await run("kb tag create --each $T/names.csv -o json --if-not-exists", homeless);
+    expect(ran.exit, ran.err).toBe(0);
+    expect(ran.err).toContain("this run cannot be continued if it is cut off");
+  });
+
+  // Only root can become somebody whom the system does not know.
+  test.runIf(process.getuid?.() === 0)("known to the system: a command works", async () => {
+    const { HOME: _, ...rest } = env;
+    const { ended } = shell("kb list -o name -L 1", rest, { uid: 54_321 });
+    expect(await ended).toMatchObject({ exit: 0, out: expect.stringMatching(/^[0-9a-f-]{36}\n$/) });
+  });
+});
+
+test("a working folder that is gone does not matter to what needs none", async () => {
+  const ran = await run('mkdir "$T/gone"; cd "$T/gone"; rmdir "$T/gone"; kb list -o name -L 1');
+  expect(ran).toMatchObject({ exit: 0, out: expect.stringMatching(/^[0-9a-f-]{36}\n$/) });
+});
+
+test("a folder as profile file: 2, and it is named", async () => {
+  const ran = await run("mkdir -p $T/C/profiles.json; KB_CONFIG_DIR=$T/C kb -p mine list");
+  expect(ran.exit, ran.err).toBe(2);
+  expect(ran.err).toContain("profiles.json");
+});
+
+test("closed streams: a command works", async () => {
+  expect((await run("kb list <&- >&- 2>&-")).exit).toBe(0);
+});
+
+test.concurrent.each(["LANG=C LC_ALL=", "TZ=Nonsense", "LC_ALL=xx_YY.nothing"])(
+  "%s: a list is printed",
+  async (setting) => {
+    const ran = await run(`${setting} kb list -o tsv`);
+    expect(ran).toMatchObject({ exit: 0, out: expect.stringMatching(/\tDocs\teconomy\t.*Z\n/) });
+  },
+);
+
+test("the file that was sent comes back", async () => {
+  const ran = await run("kb doc download Docs long.txt --dir $T/whole");
+  expect(ran.exit, ran.err).toBe(0);
+  expect(await readFile(join(home, "whole/long.txt"))).toEqual(
+    await readFile(join(home, "long.txt")),
+  );
+});

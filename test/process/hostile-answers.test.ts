@@ -1,0 +1,127 @@
+/** Texts of a server never act on a terminal; test/long/hostile-answers.test.ts takes all of them. */
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { isSafe } from "../lib/fuzzing/holds.ts";
+import { actsOnNothing, called, evil, piped, poisoned, told } from "../lib/hostile-answers.ts";
+import { bodyText, exchanges, rowFor } from "../lib/recordings.ts";
+import type { Exchange } from "../lib/recordings.ts";
+import { http, rawServer } from "../lib/raw-server.ts";
+import { cli, temporaryFolder } from "../lib/support.ts";
+
+/** One answer of each operation and status. */
+const kinds = new Map<string, Exchange>();
+for (const exchange of exchanges.filter(({ request }) => request)) {
+  const kind = `${rowFor(exchange)?.id ?? "no operation"} ${exchange.response.status}`;
+  if (!kinds.has(kind)) kinds.set(kind, exchange);
+}
+
+test("no kind of answer acts on a terminal", async () => {
+  let shown = 0;
+  for (const exchange of kinds.values()) {
+    const { out, err } = await actsOnNothing(exchange, true);
+    if (told(out + err) > 0) shown++;
+  }
+  // The rest shows no text of the server: ids, or nothing.
+  expect([kinds.size, shown > 100]).toEqual([198, true]);
+});
+
+const id = "0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e";
+const events = ["wf", "events", id];
+const list = ["kb", "list"];
+
+test.each([
+  ["streams.json: run, streaming", events],
+  ["chat.json: send, streaming", [...events, "--text"]],
+  ["streams.json: run, streaming", [...events, "-o", "jsonl"]],
+  ["streams.json: run, streaming", [...events, "-o", "md"]],
+  ["streams.json: run, streaming", [...events, "--expect", "output x is 1"]],
+  ["streams.json: run that fails, streaming", events],
+  ["streams.json: paused run, snapshot", events],
+  ["streams.json: run of iteration_flatten_output_enabled_workflow", events],
+  ["chat.json: send, streaming", ["wf", "chat", "send", "hello"]],
+  ["runs.json: run that fails, blocking", ["wf", "run", "--blocking"]],
+  ["runs.json: logs", ["wf", "logs", "-o", "json"]],
+  ["runs.json: run detail", ["wf", "show", id]],
+  ["knowledge.json: list", ["kb", "api", "GET", "/datasets", "-i"]],
+  ["knowledge.json: list", ["kb", "doctor", "-o", "json"]],
+  ["knowledge.json: show", ["kb", "pull", id]],
+  ["errors.json: no key", [...list, "-vvv"]],
+  ["errors.json: no key", [...list, "-o", "json"]],
+  ["knowledge.json: list", [...list, "-o", "csv", "--columns", "name"]],
+  ["knowledge.json: list", [...list, "--jq", ".[].name"]],
+  ["knowledge.json: list", [...list, "--jq", ".[].name | error"]],
+])("%s by %j is shown and does nothing", async (name, line) => {
+  const { out, err } = await actsOnNothing(called(name), true, line);
+  expect(told(out + err)).toBeGreaterThan(0);
+});
+
+test("questions hold the words of a form, which do nothing", async () => {
+  const line = ["wf", "form", "submit", "token"];
+  const ran = await actsOnNothing(called("streams.json: form"), false, line);
+  expect(told(ran.asked)).toBeGreaterThan(1);
+});
+
+async function hostileRecording(): Promise<string> {
+  const lines = bodyText(called("streams.json: run, streaming"))
+    .split("\n")
+    .flatMap((line) => (line.startsWith("data: ") ? [line.slice(6)] : []));
+  const path = join(await temporaryFolder(), "run.jsonl");
+  const hostile = lines.map((line) => JSON.stringify(poisoned(JSON.parse(line), true)));
+  await writeFile(path, hostile.join("\n"));
+  return path;
+}
+
+test.each(["timeline", "replay"])("wf %s of a hostile recording does nothing", async (command) => {
+  const line = ["wf", command, await hostileRecording()];
+  const ran = await actsOnNothing(called("runs.json: logs"), true, line);
+  expect(told(ran.out)).toBeGreaterThan(0);
+});
+
+test("a pipe gets every text as the server sent it", async () => {
+  const show = called("knowledge.json: show");
+  const whole = poisoned(show.response.body, true);
+  const json = await piped(show, ["kb", "show", id, "-o", "json"]);
+  expect(JSON.parse(json.out)).toEqual(whole);
+  expect((await piped(show, ["kb", "show", id, "--jq", ".name"])).out).toBe(
+    `${(show.response.body as { name: string }).name}${evil}\n`,
+  );
+  expect((await piped(show, ["kb", "api", "GET", `/datasets/${id}`])).out).toBe(
+    `${JSON.stringify(whole)}\n`,
+  );
+  const text = await piped(called("chat.json: send, streaming"), [...events, "--text"]);
+  expect(text.out).toContain(evil);
+});
+
+test.each([
+  ["errors.json: no key", [...list, "-o", "json"]],
+  ["errors.json: no key", [...list, "-o", "jsonl"]],
+  ["errors.json: no key", [...list, "--jq", "."]],
+  ["errors.json: no key", [...list, "-vvv"]],
+  ["streams.json: run that fails, streaming", [...events, "-o", "jsonl"]],
+])("standard error in a pipe is what people read: %s by %j", async (name, line) => {
+  const { err } = await piped(called(name), line);
+  isSafe(err);
+  expect(told(err)).toBeGreaterThan(0);
+});
+
+test.each(["tsv", "csv", "md"])("tables of a report as %s do nothing in a pipe", async (format) => {
+  const line = ["wf", "timeline", await hostileRecording(), "-o", format];
+  const { out } = await piped(called("runs.json: logs"), line);
+  // Line ends inside cells of csv are text, between quotes.
+  isSafe(out.replace(/[\r\t]/g, "\n"));
+  expect(told(out)).toBeGreaterThan(0);
+});
+
+test("names that would act on the line being typed are not offered", async () => {
+  const names = ["good", "a\u202eb", "x\nrm -rf", "c\u001b[2J", "\u009b2J"];
+  const data = names.map((name, index) => ({ id: `${id.slice(0, -1)}${index}`, name }));
+  const { baseUrl } = await rawServer([
+    (socket) => socket.end(http(200, JSON.stringify({ data, has_more: false, total: 5 }))),
+  ]);
+  const ran = await cli(["kb", "__complete", "--", "show", ""], {
+    env: { KB_BASE_URL: baseUrl, KB_KEY: "dataset-x" },
+    folder: await temporaryFolder(),
+  });
+  expect(ran.out.split("\n").map((line) => line.split("\t")[0])).toEqual(["good", ""]);
+});

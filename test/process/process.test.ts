@@ -1,0 +1,228 @@
+import { spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { temporaryFolder } from "../lib/support.ts";
+import { root } from "../lib/paths.ts";
+
+const bin = (program: string) => join(root, "bin", `${program}.js`);
+const living = new Set<ChildProcess>();
+afterAll(() => {
+  for (const child of living) child.kill("SIGKILL");
+});
+
+interface Options {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly stdin?: string;
+  readonly node?: readonly string[];
+}
+
+let folder = "";
+let sandbox = { base_url: "", key: "" };
+
+/** Starts a built program with nothing of the machine's own settings. */
+function start([program = "kb", ...args]: readonly string[], { env, node = [] }: Options = {}) {
+  const child = spawn(process.execPath, [...node, bin(program), ...args], {
+    cwd: root,
+    env: {
+      PATH: process.env["PATH"],
+      HOME: folder,
+      KB_BASE_URL: sandbox.base_url,
+      KB_KEY: sandbox.key,
+      KB_PROFILE: "sandbox",
+      ...env,
+    },
+  });
+  living.add(child);
+  child.on("exit", () => living.delete(child));
+  return child;
+}
+
+/** Runs it to its end. */
+function run(argv: readonly string[], options: Options = {}) {
+  const child = start(argv, options);
+  const [out, err]: [string[], string[]] = [[], []];
+  child.stdout.on("data", (chunk: Buffer) => out.push(chunk.toString()));
+  child.stderr.on("data", (chunk: Buffer) => err.push(chunk.toString()));
+  child.stdin.end(options.stdin ?? "");
+  return new Promise<{ exit: number | null; out: string; err: string }>((resolve) => {
+    child.on("close", (exit) => resolve({ exit, out: out.join(""), err: err.join("") }));
+  });
+}
+
+/** Resolves when the output of a child holds the text. */
+const shows = (child: ReturnType<typeof start>, stream: "stdout" | "stderr", wanted: string) =>
+  new Promise<string>((resolve, reject) => {
+    let text = "";
+    child[stream].on("data", (chunk: Buffer) => {
+      text += chunk.toString();
+      if (text.includes(wanted)) resolve(text);
+    });
+    child.on("close", (code) => reject(new Error(`ended with ${code} before ${wanted}: ${text}`)));
+  });
+
+async function startSandbox(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
+  const child = start(["kb", "sandbox", "-o", "json", ...args], { env });
+  const line = await shows(child, "stdout", "}\n");
+  const address = JSON.parse(line) as { base_url: string; key: string };
+  return { child, address };
+}
+
+beforeAll(async () => {
+  folder = await temporaryFolder();
+  sandbox = (await startSandbox(["--ephemeral"])).address;
+});
+
+const ended = (child: ChildProcess) =>
+  new Promise<number | null>((resolve) => child.on("close", (code) => resolve(code)));
+
+test("--version names program, version, Node and platform", async () => {
+  const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
+    version: string;
+  };
+  const ran = await run(["wf", "--version"]);
+  expect(ran).toEqual({
+    exit: 0,
+    out: `wf ${version} (node ${process.version} ${process.platform}-${process.arch})\n`,
+    err: "",
+  });
+});
+
+test.each<[number, readonly string[], Readonly<Record<string, string>>]>([
+  [0, ["kb", "tag", "list"], {}],
+  [2, ["kb", "tag", "rename"], {}],
+  [3, ["kb", "show", "nobody"], {}],
+  [4, ["kb", "list"], { KB_KEY: "dataset-wrong" }],
+  [6, ["wf", "run", "--input", "query=x"], { KB_APP: "chat" }],
+  [9, ["wf", "--app", "broken", "run", "--input", "query=x"], {}],
+  [8, ["wf", "--app", "review", "run", "--input", "query=x"], {}],
+  [11, ["kb", "list", "--retries", "0"], { KB_BASE_URL: "http://127.0.0.1:9" }],
+  [12, ["wf", "--app", "slow", "run", "--input", "query=x", "--timeout", "1s"], {}],
+])("exit code %d from %j", async (exit, argv, env) => {
+  const ran = await run(argv, { env });
+  expect(ran.exit, ran.err).toBe(exit);
+});
+
+test("standard input is text with --text-file -", async () => {
+  await run(["kb", "create", "Stdin", "--indexing-technique", "economy"]);
+  const ran = await run(["kb", "doc", "add", "Stdin", "a.md", "--text-file", "-", "-o", "json"], {
+    stdin: "grüße 世界",
+  });
+  expect(ran.exit, ran.err).toBe(0);
+  expect(JSON.parse(ran.out)).toMatchObject({
+    document: { name: "a.md", data_source_detail_dict: { upload_file: { size: 8 } } },
+  });
+});
+
+test("a reader that goes away ends a list with 0 and without a message", async () => {
+  const child = start(["kb", "list", "--all", "-o", "jsonl"]);
+  child.stdout.destroy();
+  let err = "";
+  child.stderr.on("data", (chunk: Buffer) => (err += chunk.toString()));
+  expect(await ended(child)).toBe(0);
+  expect(err).toBe("");
+});
+
+test("Ctrl-C leaves a followed run, ends with 130 and says how to go on", async () => {
+  const child = start([
+    "wf",
+    "--app",
+    "slow",
+    "run",
+    "--input",
+    "query=x",
+    "--input",
+    "seconds=30",
+  ]);
+  let err = "";
+  child.stderr.on("data", (chunk: Buffer) => (err += chunk.toString()));
+  await shows(child, "stdout", "Wait");
+  child.kill("SIGINT");
+  expect(await ended(child)).toBe(130);
+  expect(err).toMatch(/wf events [0-9a-f-]{36} --follow/);
+});
+
+test("sandbox -- COMMAND ends with the exit code of the command and lends it kb and wf", async () => {
+  const ran = await run([
+    "kb",
+    "sandbox",
+    "--ephemeral",
+    "--",
+    "sh",
+    "-c",
+    "kb create A -o name >/dev/null && kb list --jq '.[].name'; exit 7",
+  ]);
+  expect(ran).toMatchObject({ exit: 7, out: "A\n" });
+});
+
+test("a killed sandbox keeps what it answered, and starts again on the same folder", async () => {
+  const data = join(folder, "kept");
+  const first = await startSandbox(["--data", data]);
+  const made = await run(["kb", "create", "Kept", "-o", "name"], {
+    env: { KB_BASE_URL: first.address.base_url },
+  });
+  expect(made.exit, made.err).toBe(0);
+  const second = await run(["kb", "sandbox", "--data", data]);
+  expect(second.exit).not.toBe(0);
+  expect(second.err).toContain(String(first.child.pid));
+  first.child.kill("SIGKILL");
+  await ended(first.child);
+  const again = await startSandbox(["--data", data]);
+  const listed = await run(["kb", "list", "-o", "name"], {
+    env: { KB_BASE_URL: again.address.base_url },
+  });
+  expect(listed.out).toBe(made.out);
+});
+
+// The cause of start-up time: what is loaded. Each chunk of dist is named after what it holds.
+const hook = `
+const Module = require("node:module");
+const { appendFileSync } = require("node:fs");
+const load = Module._load;
+Module._load = function (id, parent, ...rest) {
+  appendFileSync(process.env.LOADED, Module._resolveFilename(id, parent) + "\\n");
+  return load.call(this, id, parent, ...rest);
+};`;
+
+async function loaded(argv: readonly string[]): Promise<string[]> {
+  const path = join(folder, "hook.cjs");
+  const log = join(folder, `loaded-${argv.join("-").replace(/\W+/g, "-")}`);
+  writeFileSync(path, hook);
+  writeFileSync(log, "");
+  await run(argv, { env: { LOADED: log }, node: ["--require", path] });
+  return readFileSync(log, "utf8")
+    .trim()
+    .split("\n")
+    .map((file) => file.replace(/^.*\/(dist|node_modules)\//, ""));
+}
+
+/** Chunks of heavy packages: agent is the part of undici that requests need. */
+const heavy = /^(agent|undici|dist|source|ora|sync|jq-wasm|node-sqlite3-wasm|keyring|@napi-rs)\b/;
+
+test.each([
+  [["kb", "--help"], []],
+  [["kb", "create", "--help"], []],
+  [["kb", "create", "--nmae", "x"], []],
+  [["kb", "create", "A", "--dry-run"], []],
+  [["kb", "list"], ["agent"]],
+])("%j loads of the heavy packages only %j", async (argv, wanted) => {
+  const found = (await loaded(argv))
+    .map((file) => heavy.exec(file)?.[0])
+    .filter((name) => name !== undefined);
+  expect([...new Set(found)]).toEqual(wanted);
+});
+
+test.each([[[]], [["--only", "node_started,node_finished"]]])(
+  "a reader who leaves before the end fails a gate, with %j",
+  async (flags) => {
+    const line = "--app slow run --input query=x --input seconds=1 --detach -o name";
+    const { out } = await run(["wf", ...line.split(" ")]);
+    const argv = ["events", out.trim(), "--expect", "no errors", "-o", "jsonl", ...flags];
+    const child = start(["wf", "--app", "slow", ...argv]);
+    child.stdout.once("data", () => child.stdout.destroy());
+    const said = shows(child, "stderr", "the expectations were not checked: the output was not");
+    expect(await ended(child)).toBe(14);
+    await said;
+  },
+);

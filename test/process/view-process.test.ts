@@ -1,0 +1,114 @@
+import { expect, test } from "vitest";
+import { commandOnPty, onPty } from "../lib/pty.ts";
+import { testSandbox } from "../lib/sandbox.ts";
+import { bin } from "../lib/shell.ts";
+import { temporaryFolder } from "../lib/support.ts";
+
+const folder = await temporaryFolder();
+const sandbox = await testSandbox({ speed: 1 });
+
+const onTerminal = (args: readonly string[], env: Readonly<Record<string, string>> = {}) =>
+  onPty("wf", args, { HOME: folder, NO_COLOR: "1", ...sandbox.env, ...env });
+
+/** Times and ids that differ from run to run. */
+const steady = (lines: readonly string[]) =>
+  lines.map((line) =>
+    line
+      .replace(/ +\d+(\.\d)?(ms|s) /, " T ")
+      .replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, "ID"),
+  );
+
+const slow = (seconds: number) =>
+  ["--app", "slow", "run", "--input", "query=hello", "--input", `seconds=${seconds}`] as const;
+
+test("a run is redrawn while it goes on, and stays as it ended, also through a resize", async () => {
+  const run = onTerminal(slow(2));
+  await run.shows(/running +\d+\.\ds {2}Wait\n.*running .* run [0-9a-f-]{36}\n/);
+  run.resize(40, 12);
+  await run.shows(/running +\d+\.\ds {2}Wait\n.*running .* run [0-9a-f-]+…\n/);
+  expect(await run.exit).toBe(0);
+  expect(steady(await run.lines())).toEqual([
+    "✓ succeeded T  Start",
+    "✓ succeeded T  Wait",
+    "✓ succeeded T  End",
+    "",
+    "slow body",
+    "",
+    '  outputs  {"result":"slow body"}',
+    "✓ succeeded T  run ID  0 tokens  3 steps",
+  ]);
+});
+
+test("Ctrl-C leaves what was shown, and says below how to go on", async () => {
+  const run = onTerminal(slow(30));
+  await run.shows(/running +\d+\.\ds {2}Wait/);
+  run.type("\u0003");
+  expect(await run.exit).toBe(130);
+  expect(steady(await run.lines())).toEqual([
+    "✓ succeeded T  Start",
+    "• running T  Wait",
+    "error: interrupted",
+    "hint: the run goes on; wf events ID --follow shows it again",
+  ]);
+});
+
+test("Ctrl-Z and fg: the view goes on below what the shell has said", async () => {
+  const env = { HOME: folder, NO_COLOR: "1", PS1: "$ ", ...sandbox.env };
+  const shell = commandOnPty("sh", ["-i"], env, 200);
+  // What is typed before the prompt stands there is shown above it: each waits for the prompt.
+  await shell.shows(/^\$$/m);
+  shell.type(`"${process.execPath}" "${bin("wf")}" ${slow(2).join(" ")}\r`);
+  await shell.shows(/running +\d+\.\ds {2}Wait/);
+  shell.type("\u001a");
+  await shell.shows(/(Stopped|Suspended).*\n\$$/m);
+  shell.type("echo said; echo meanwhile\r");
+  await shell.shows(/\nmeanwhile\n\$$/m);
+  shell.type("fg\r");
+  await shell.shows(/succeeded .* run .* 3 steps\n\$$/m);
+  shell.type("exit\r");
+  expect(await shell.exit).toBe(0);
+  const lines = steady(await shell.lines()).map((line) => line.replace(/^"\/.*$/, "LINE"));
+  expect(lines.slice(lines.indexOf("said"), lines.indexOf("$ exit"))).toEqual([
+    "said",
+    "meanwhile",
+    "$ fg",
+    "LINE",
+    "✓ succeeded T  Wait",
+    "✓ succeeded T  End",
+    "",
+    "slow body",
+    "",
+    '  outputs  {"result":"slow body"}',
+    "✓ succeeded T  run ID  0 tokens  3 steps",
+  ]);
+});
+
+test("a form stands where the run waits, with the verdict below and the error last", async () => {
+  const run = onTerminal(["--app", "review", "run", "--input", "query=hello"]);
+  expect(await run.exit).toBe(8);
+  const lines = steady(await run.lines());
+  expect(lines.slice(0, 4)).toEqual([
+    "✓ succeeded T  Start",
+    "‖ paused T  Review",
+    "  Please review: hello",
+    "",
+  ]);
+  expect(lines.slice(-3)).toEqual([
+    "‖ paused T  run ID  0 tokens  2 steps",
+    "error: run ID waits for a person",
+    expect.stringMatching(/^hint: wf form submit [\w-]+ --action approve /),
+  ]);
+});
+
+test.each<[string, readonly string[], Readonly<Record<string, string>>]>([
+  ["KB_ACCESSIBLE", [], { KB_ACCESSIBLE: "1" }],
+  ["TERM=dumb", [], { TERM: "dumb" }],
+  ["CI", [], { CI: "true" }],
+  ["-o jsonl", ["-o", "jsonl"], {}],
+])("%s: nothing is redrawn", async (_, args, env) => {
+  const run = onTerminal(["--app", "echo", "run", "--input", "query=hello", ...args], env);
+  expect(await run.exit).toBe(0);
+  const text = (await run.lines()).join("\n");
+  expect(text).toMatch(/node_finished/);
+  expect(text).not.toContain("✓");
+});

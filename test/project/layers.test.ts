@@ -1,0 +1,121 @@
+import { readFileSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+
+const source = new URL("../../src", import.meta.url).pathname;
+
+/** Rooms a room may import from, beside itself; `main` and `errors` are files. */
+const allowed: Readonly<Record<string, readonly string[]>> = {
+  lib: ["errors"],
+  errors: ["lib"],
+  operations: [],
+  redact: ["lib", "api"],
+  host: ["lib", "redact", "errors"],
+  api: ["operations", "errors", "lib"],
+  config: ["host", "api", "errors", "lib"],
+  runs: ["lib", "errors"],
+  output: ["operations", "host", "runs", "lib", "errors"],
+  commands: [
+    "operations",
+    "api",
+    "host",
+    "config",
+    "runs",
+    "redact",
+    "lib",
+    "errors",
+    "output/report-model",
+  ],
+  sandbox: ["operations", "lib", "host/lock"],
+  cli: [
+    "operations",
+    "api",
+    "host",
+    "config",
+    "runs",
+    "redact",
+    "output",
+    "commands",
+    "lib",
+    "errors",
+  ],
+  main: ["cli", "host", "redact", "errors"],
+};
+/** Single files that may do more, and why. */
+const exceptions: Readonly<Record<string, readonly string[]>> = {
+  "commands/shared/sandbox.ts": ["sandbox"], // starts it
+};
+/** Packages and the only places that may import them. */
+const packages: Readonly<Record<string, RegExp>> = {
+  undici: /^(api\/client|main|host\/[\w-]+)\.ts$/,
+  commander: /^cli\//,
+  "cross-spawn": /^(main|host\/[\w-]+)\.ts$/,
+  leven: /^lib\/did-you-mean\.ts$/,
+  chalk: /^output\//,
+  "cli-table3": /^output\//,
+  ora: /^output\//,
+  "eventsource-parser": /^api\/sse\.ts$/,
+  "jq-wasm": /^output\//,
+  ignore: /^commands\/kb\/sync\/walk\.ts$/,
+  fflate: /^lib\/unzip\.ts$/,
+  yaml: /^(output\/|lib\/yaml\.ts$|commands\/(kb\/declarative|wf\/expect)\/)/,
+  "csv-stringify": /^lib\/csv\.ts$/,
+  "csv-parse": /^(lib\/rows-file|commands\/wf\/logs\/read-csv)\.ts$/,
+  "@napi-rs/keyring": /^host\/keyring-child\.ts$/,
+  "node-sqlite3-wasm": /^sandbox\/storage\/sqlite\.ts$/,
+};
+
+const files = readdirSync(source, { recursive: true, encoding: "utf8" })
+  .filter((name) => name.endsWith(".ts"))
+  .map((name) => name.replaceAll("\\", "/"));
+
+const roomOf = (file: string) => file.split("/")[0]?.replace(/\.ts$/, "") ?? "";
+
+function importsOf(file: string): string[] {
+  const text = readFileSync(join(source, file), "utf8");
+  return [...text.matchAll(/(?:^(?:import|export|\}) [^;"]*from |\bimport\()"([^"]+)"/gm)].map(
+    (match) => match[1] ?? "",
+  );
+}
+
+/** `../api/client.ts` seen from `cli/run.ts` → `api/client.ts`. */
+const resolved = (file: string, target: string) =>
+  new URL(target, `file:///${file}`).pathname.slice(1);
+
+test.each(files)("%s imports only from rooms it may know", (file) => {
+  const wrong = importsOf(file).filter((target) => {
+    if (target.startsWith(".")) {
+      const path = resolved(file, target).replace(/\.ts$/, "");
+      const own = roomOf(file);
+      const rooms = [own, ...(allowed[own] ?? []), ...(exceptions[file] ?? [])];
+      return !rooms.some((room) => path === room || path.startsWith(`${room}/`));
+    }
+    if (target.startsWith("node:")) return false;
+    const name = target.startsWith("@") ? target : (target.split("/")[0] ?? "");
+    return !packages[name]?.test(file);
+  });
+  expect(wrong).toEqual([]);
+});
+
+test.each(files.filter((file) => !/^(main|host\/[\w-]+)\.ts$/.test(file)))(
+  "%s reaches the outside world only through the Host",
+  (file) => {
+    const text = readFileSync(join(source, file), "utf8").replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, "");
+    const found = text.match(
+      /(?<![.\w])(process\.|console\.|Date\.now\(|new Date\(\)|setTimeout\(|setInterval\(|Math\.random\()/g,
+    );
+    expect(found).toBeNull();
+  },
+);
+
+test("every section of docs/server.md that the code cites exists", () => {
+  const facts = readFileSync(join(source, "..", "docs", "server.md"), "utf8");
+  const sections = new Set([...facts.matchAll(/^#+ ([\d.]+?)\.? /gm)].map(([, number]) => number));
+  const cited = files.flatMap((file) =>
+    [...readFileSync(join(source, file), "utf8").matchAll(/(?:server |, )§(\d+(?:\.\d+)?)/g)].map(
+      ([, number]) => [file, number],
+    ),
+  );
+  expect(cited.length).toBeGreaterThan(100);
+  expect(cited.filter(([, number]) => !sections.has(number))).toEqual([]);
+});

@@ -1,0 +1,109 @@
+import { execFileSync } from "node:child_process";
+import { mkdirSync, readFileSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { beforeAll, expect, test } from "vitest";
+import { temporaryFolder } from "../lib/support.ts";
+import { root } from "../lib/paths.ts";
+
+const folder = await temporaryFolder();
+const home = join(folder, "home");
+let files: readonly string[] = [];
+let size = 0;
+
+// What is packed is what the build has made: built by the test run before, so not once more here.
+const npm = (...args: readonly string[]) =>
+  execFileSync("npm", [...args, "--ignore-scripts", "--loglevel=error"], {
+    cwd: root,
+    encoding: "utf8",
+    shell: process.platform === "win32",
+  });
+
+beforeAll(() => {
+  const packed = JSON.parse(npm("pack", "--json", "--pack-destination", folder)) as [
+    { size: number; filename: string; files: { path: string }[] },
+  ];
+  files = packed[0].files.map(({ path }) => path);
+  ({ size } = packed[0]);
+  execFileSync("tar", ["-xzf", join(folder, packed[0].filename), "-C", folder]);
+  mkdirSync(home);
+}, 60_000);
+
+/** Runs a packed program in an empty folder. */
+const kb = (...args: readonly string[]): string =>
+  execFileSync(process.execPath, [join(folder, "package", "bin", "kb.js"), ...args], {
+    cwd: home,
+    encoding: "utf8",
+    env: { PATH: process.env["PATH"], HOME: home },
+  });
+
+test("the package holds the programs and what belongs to them, in less than 3 MB", () => {
+  expect(size).toBeLessThan(3_000_000);
+  expect(files.filter((path) => !/^(dist|examples)\//.test(path)).sort()).toEqual([
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "LICENSE",
+    "README.md",
+    "bin/kb.js",
+    "bin/package.json",
+    "bin/shims/kb",
+    "bin/shims/kb.cmd",
+    "bin/shims/wf",
+    "bin/shims/wf.cmd",
+    "bin/wf.js",
+    "docs/man/kb.1",
+    "docs/man/wf.1",
+    "docs/performance.md",
+    "docs/reference.md",
+    "docs/reliability.md",
+    "docs/server.md",
+    "package.json",
+  ]);
+  const built = files.filter((path) => path.startsWith("dist/"));
+  expect(built.filter((path) => !/^dist\/[a-z0-9-]+\.cjs$/.test(path)).sort()).toEqual([
+    "dist/LICENSES.txt",
+    "dist/node-sqlite3-wasm.wasm",
+  ]);
+});
+
+test("nothing but the keyring is installed beside it, where it can be, and nothing in it names this machine or a registry", () => {
+  const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
+    dependencies?: unknown;
+    optionalDependencies: unknown;
+    exports: unknown;
+  };
+  expect(manifest.dependencies).toBeUndefined();
+  expect(manifest.optionalDependencies).toEqual({ "@napi-rs/keyring": "2.1.2" });
+  expect(manifest.exports).toEqual({ "./package.json": "./package.json" });
+  for (const name of readdirSync(join(root, "dist")).filter((file) => file.endsWith(".cjs"))) {
+    const text = readFileSync(join(root, "dist", name), "utf8");
+    expect(text.includes(root), name).toBe(false);
+    expect(/registry\.(npmjs|yarnpkg)/.test(text), name).toBe(false);
+  }
+  expect(readFileSync(join(root, "package-lock.json"), "utf8")).not.toContain('"resolved"');
+});
+
+test("the licences of what is bundled are in it", () => {
+  const text = readFileSync(join(folder, "package", "dist", "LICENSES.txt"), "utf8");
+  for (const name of ["commander", "undici", "ora", "yaml", "jq-wasm", "node-sqlite3-wasm"])
+    expect(text).toMatch(new RegExp(`^${name} \\d[^\\n]* \\([\\w-]+\\)\\n\\n[^-]+`, "m"));
+});
+
+test("unpacked, it runs: its version, its database, its jq and its completion", () => {
+  expect(kb("--version")).toMatch(/^kb \d+\.\d+\.\d+ \(node v\d+\S+ \S+\)\n$/);
+  const made = kb("sandbox", "--ephemeral", "--", "kb", "create", "Handbook", "--jq", ".name");
+  expect(made).toBe("Handbook\n");
+  expect(kb("completion", "bash")).toContain("kb __complete --");
+});
+
+test("what its pages link to is there", () => {
+  const pages = files.filter((path) => path.endsWith(".md"));
+  const links = pages.flatMap((page) => {
+    const text = readFileSync(join(folder, "package", page), "utf8");
+    return [...text.matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map(([, to = ""]) =>
+      join(page, "..", to).replaceAll("\\", "/"),
+    );
+  });
+  expect(links.length).toBeGreaterThan(10);
+  const there = (to: string) => files.some((path) => path === to || path.startsWith(`${to}/`));
+  expect(links.filter((to) => !there(to))).toEqual([]);
+});
