@@ -57,7 +57,6 @@ const packages: Readonly<Record<string, RegExp>> = {
   "eventsource-parser": /^api\/sse\.ts$/,
   "jq-wasm": /^output\//,
   ignore: /^commands\/kb\/sync\/walk\.ts$/,
-  fflate: /^lib\/unzip\.ts$/,
   yaml: /^(output\/|lib\/yaml\.ts$|commands\/(kb\/declarative|wf\/expect)\/)/,
   "csv-stringify": /^lib\/csv\.ts$/,
   "csv-parse": /^(lib\/rows-file|commands\/wf\/logs\/read-csv)\.ts$/,
