@@ -35,7 +35,7 @@ export const kindOfSignal = (name: string): FailureKind =>
   Object.hasOwn(signalKinds, name) ? signalKinds[name as keyof typeof signalKinds] : "interrupted";
 
 /** What an error may tell beside its message. */
-export interface FailureDetails {
+export interface ErrorInfo {
   /** One concrete thing to do next. */
   readonly hint?: string | undefined;
   readonly cause?: unknown;
@@ -46,9 +46,9 @@ export interface FailureDetails {
   /** More for programs: candidates of an ambiguous name, failed fields. Must be JSON. */
   readonly details?: unknown;
   /** The command worked and this is its result: what it gave before is printed whole. */
-  readonly verdict?: boolean | undefined;
+  readonly isResult?: boolean | undefined;
   /** Was anything changed on the server? Said to people and programs. */
-  readonly changed?: "nothing" | "unknown" | "yes" | undefined;
+  readonly sideEffect?: "none" | "unknown" | "applied" | undefined;
 }
 
 /** Code of the error for a run that the server accepted, and then refused to start in its stream. */
@@ -57,12 +57,12 @@ export const startRefused = "start-refused";
 /** A failure that the program understands; anything else that is thrown is a bug. */
 export class CliError extends Error {
   readonly kind: FailureKind;
-  readonly told: FailureDetails;
+  readonly info: ErrorInfo;
 
-  constructor(kind: FailureKind, message: string, told: FailureDetails = {}) {
-    super(message, told.cause === undefined ? undefined : { cause: told.cause });
+  constructor(kind: FailureKind, message: string, info: ErrorInfo = {}) {
+    super(message, info.cause === undefined ? undefined : { cause: info.cause });
     this.kind = kind;
-    this.told = told;
+    this.info = info;
   }
 
   get exit(): number {
@@ -71,8 +71,8 @@ export class CliError extends Error {
 }
 
 /** The same error, telling more. */
-export const tellingMore = <E extends CliError>(error: E, more: FailureDetails): E =>
-  Object.assign(error, { told: { ...error.told, ...more } });
+export const withInfo = <E extends CliError>(error: E, more: ErrorInfo): E =>
+  Object.assign(error, { info: { ...error.info, ...more } });
 
 /** What the server said when it refused. */
 export interface ServerRejection {
@@ -90,16 +90,11 @@ export interface ServerRejection {
 
 /** A refusal by the server (or by something between), with what it said. */
 export class ApiError extends CliError {
-  readonly refusal: ServerRejection;
+  readonly response: ServerRejection;
 
-  constructor(
-    kind: FailureKind,
-    message: string,
-    refusal: ServerRejection,
-    told: FailureDetails = {},
-  ) {
-    super(kind, message, told);
-    this.refusal = refusal;
+  constructor(kind: FailureKind, message: string, refusal: ServerRejection, info: ErrorInfo = {}) {
+    super(kind, message, info);
+    this.response = refusal;
   }
 }
 

@@ -352,7 +352,7 @@ async function ask(
     return await reader.question(hidden ? "" : question, { signal: until });
   } catch (cause) {
     if (signal?.aborted) throw cause;
-    throw new CliError("interrupted", "interrupted", { changed: "nothing" });
+    throw new CliError("interrupted", "interrupted", { sideEffect: "none" });
   } finally {
     reader.close();
     if (hidden) process.stderr.write("\n");

@@ -3,10 +3,10 @@ import { CliError, kindOfSignal } from "../errors.ts";
 /** The error for an aborted signal: its reason is a CliError (a deadline) or the signal's name. */
 export function abortError(signal: AbortSignal, writes: boolean): CliError {
   if (signal.reason instanceof CliError) {
-    const { kind, message, told } = signal.reason;
-    return new CliError(kind, message, { ...told, ...(writes && { changed: "unknown" }) });
+    const { kind, message, info } = signal.reason;
+    return new CliError(kind, message, { ...info, ...(writes && { sideEffect: "unknown" }) });
   }
   return new CliError(kindOfSignal(String(signal.reason)), "interrupted", {
-    changed: writes ? "unknown" : "nothing",
+    sideEffect: writes ? "unknown" : "none",
   });
 }

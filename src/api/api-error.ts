@@ -1,5 +1,5 @@
 import { ApiError } from "../errors.ts";
-import type { FailureDetails, FailureKind, ServerRejection } from "../errors.ts";
+import type { ErrorInfo, FailureKind, ServerRejection } from "../errors.ts";
 import type { AnyOperation } from "../operations/operation.ts";
 import { plainMessage, parseErrorBody } from "./error-body.ts";
 import type { ErrorResponse, ErrorBody } from "./error-body.ts";
@@ -18,8 +18,7 @@ export interface RequestContext {
 const longestText = 500;
 
 /** The hint wherever a write may have been done. */
-export const checkBeforeRetrying =
-  "unknown whether it was applied: look at the thing before you repeat";
+export const checkBeforeRetrying = "the change may have been applied; check before retrying";
 
 /**
  * ms that the server asks to wait, undefined where it says nothing that makes sense. A date counts
@@ -58,7 +57,7 @@ export function apiErrorOf(answer: ErrorResponse, asked: RequestContext): ApiErr
     requestId: answer.headers["x-request-id"],
     date: answer.headers["date"],
   };
-  const { kind, text, ...told } = explain(answer, said, asked);
+  const { kind, text, ...info } = explain(answer, said, asked);
   const words = cut(text ?? plainMessage(said));
   const label = cut([answer.status, said.code].filter((part) => part !== undefined).join(" "));
   return new ApiError(
@@ -67,10 +66,10 @@ export function apiErrorOf(answer: ErrorResponse, asked: RequestContext): ApiErr
     refusal,
     {
       code: kind,
-      changed:
-        asked.writes && answer.status < 500 ? "nothing" : asked.writes ? "unknown" : undefined,
+      sideEffect:
+        asked.writes && answer.status < 500 ? "none" : asked.writes ? "unknown" : undefined,
       ...detailsOf(said),
-      ...told,
+      ...info,
     },
   );
 }
@@ -78,7 +77,7 @@ export function apiErrorOf(answer: ErrorResponse, asked: RequestContext): ApiErr
 const cut = (text: string) => (text.length > longestText ? `${text.slice(0, longestText)}…` : text);
 
 /** For programs: the fields, and a body that is not the server's own as it came. */
-function detailsOf({ fields, foreign }: ErrorBody): Pick<FailureDetails, "details"> {
+function detailsOf({ fields, foreign }: ErrorBody): Pick<ErrorInfo, "details"> {
   const details = {
     ...(fields.length > 0 && { fields }),
     ...(foreign !== undefined && { response: foreign }),
@@ -86,7 +85,7 @@ function detailsOf({ fields, foreign }: ErrorBody): Pick<FailureDetails, "detail
   return Object.keys(details).length > 0 ? { details } : {};
 }
 
-interface Explained extends FailureDetails {
+interface Explained extends ErrorInfo {
   readonly kind: FailureKind;
   /** Replaces the server's words where it has none, or poor ones. */
   readonly text?: string;
@@ -121,7 +120,7 @@ function explain(answer: ErrorResponse, said: ErrorBody, asked: RequestContext):
     return {
       kind: "failure",
       retryable: true,
-      changed: asked.writes ? "nothing" : undefined,
+      sideEffect: asked.writes ? "none" : undefined,
       text: serverWords(said),
       hint: `wait${seconds(retryAfterOf(headers))} and retry`,
     };
@@ -130,7 +129,7 @@ function explain(answer: ErrorResponse, said: ErrorBody, asked: RequestContext):
     return {
       kind: "limited",
       retryable: true,
-      changed: asked.writes ? "nothing" : undefined,
+      sideEffect: asked.writes ? "none" : undefined,
       hint: `wait${seconds(retryAfterOf(headers))} and repeat, or lower --concurrency`,
     };
   }
@@ -171,7 +170,7 @@ function explain(answer: ErrorResponse, said: ErrorBody, asked: RequestContext):
     return {
       kind: "failure",
       text: `the server could not print its own answer: ${plainMessage(said)}`,
-      changed: asked.writes ? "unknown" : undefined,
+      sideEffect: asked.writes ? "unknown" : undefined,
       hint: asked.writes ? checkBeforeRetrying : unprintable(asked),
     };
   }

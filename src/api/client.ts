@@ -28,7 +28,7 @@ export interface IncomingResponse {
 export interface Transport {
   dispatcher(): Promise<Dispatcher>;
   /** Stands around every try and sees what goes out and comes in. Gives what `send` gives. */
-  watch?(
+  onExchange?(
     outgoing: OutgoingRequest,
     send: () => Promise<IncomingResponse>,
   ): Promise<IncomingResponse>;
@@ -36,7 +36,7 @@ export interface Transport {
   random(): number;
   blob(file: TypedFile): Promise<Blob>;
   /** The text without the keys in use. */
-  masked(text: string): string;
+  redact(text: string): string;
   /** One line for -v (1), -vv (2), -vvv (3). */
   trace(level: 1 | 2 | 3, text: string): Promise<void>;
 }
@@ -50,7 +50,7 @@ export interface SendOptions {
   /** Repeats after the first try. */
   readonly retries: number;
   /** ms without a byte after which the server counts as dead. */
-  readonly idle: number;
+  readonly idleTimeout: number;
   /** Aborted by an interrupt or a deadline; its reason says which. */
   readonly signal: AbortSignal;
   /** Further headers, from `api --header`. */
@@ -60,7 +60,7 @@ export interface SendOptions {
 /** What came back; the body is a stream that is read once. */
 export interface HttpResponse extends IncomingResponse {
   /** The thing was already so: a repeat found that the first try had been done. */
-  readonly already: boolean;
+  readonly alreadyApplied: boolean;
 }
 
 /** Largest answer that is kept in memory, in bytes; files and event streams are not. */
@@ -100,7 +100,7 @@ export async function sendRequest<T>(
       await deprecated(answer.headers);
       if (answer.status < 300) {
         try {
-          return await read({ ...answer, already: false });
+          return await read({ ...answer, alreadyApplied: false });
         } catch (error) {
           const broke = error instanceof CliError && error.kind === "network";
           if (!broke || sending.retry === "never" || attempt >= sending.retries) {
@@ -113,7 +113,7 @@ export async function sendRequest<T>(
       }
       const body = await readText(answer.body, largestRefusal).catch(() => "");
       if (mayHaveRun && answer.status === sending.row?.done) {
-        return read({ ...answer, body: nothing(), already: true });
+        return read({ ...answer, body: nothing(), alreadyApplied: true });
       }
       const refused = withoutKeys({ ...answer, text: body }, world);
       const file = fileNameIn(request);
@@ -160,13 +160,13 @@ export async function sendRequest<T>(
 
 /** The error for a write that was answered, but with what makes no sense. */
 function perhapsDone(error: unknown): unknown {
-  if (!(error instanceof CliError) || error.told.changed !== undefined) return error;
-  const { kind, message, told } = error;
-  return new CliError(kind, message, { ...told, changed: "unknown", hint: checkBeforeRetrying });
+  if (!(error instanceof CliError) || error.info.sideEffect !== undefined) return error;
+  const { kind, message, info } = error;
+  return new CliError(kind, message, { ...info, sideEffect: "unknown", hint: checkBeforeRetrying });
 }
 
 /** A server that echoes what it got must not print the key for us, nor put it into files. */
-const withoutKeys = <A extends ErrorResponse>(answer: A, { masked }: Transport): A => ({
+const withoutKeys = <A extends ErrorResponse>(answer: A, { redact: masked }: Transport): A => ({
   ...answer,
   text: masked(answer.text),
   headers: Object.fromEntries(
@@ -193,9 +193,9 @@ async function once(request: HttpRequest, sending: SendOptions, world: Transport
       headers,
       body,
       signal: sending.signal,
-      headersTimeout: sending.idle,
-      onInfo: informed(sending.idle),
-      bodyTimeout: sending.idle,
+      headersTimeout: sending.idleTimeout,
+      onInfo: informed(sending.idleTimeout),
+      bodyTimeout: sending.idleTimeout,
       // undici 7 stops reading a body that is not read as fast, and loses it, or dies of a failed
       // assertion, when the server closes meanwhile.
       highWaterMark: sending.row?.returns.kind === "events" ? mostUnread : largestAnswer,
@@ -209,7 +209,7 @@ async function once(request: HttpRequest, sending: SendOptions, world: Transport
     const status = answer.statusCode;
     return { status, headers: flat, body: status === 204 ? bodiless(answer.body) : bytes };
   };
-  const answer = await (world.watch?.({ request, headers, body }, exchange) ?? exchange());
+  const answer = await (world.onExchange?.({ request, headers, body }, exchange) ?? exchange());
   const writes = sending.retry !== "safe";
   return { ...answer, body: guarded(answer.body, request, sending.signal, writes) };
 }

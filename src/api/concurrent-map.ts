@@ -19,11 +19,11 @@ export async function* mapConcurrent<T, R>(
   let active = 0;
   let ended = false;
   const fill = () => {
-    while (!ended && active < road.width && open.length < road.width * keptAhead) {
+    while (!ended && active < road.limit && open.length < road.limit * keptAhead) {
       const next = source.next();
       if (next.done) return;
       active++;
-      road.started();
+      road.onStart();
       const result = task(next.value);
       open.push(result);
       result.then(free, () => {

@@ -175,7 +175,7 @@ export function unreachable(
     {
       cause,
       retryable: !failure.final && !unknown,
-      changed: unknown ? "unknown" : "nothing",
+      sideEffect: unknown ? "unknown" : "none",
       hint: unknown ? checkBeforeRetrying : failure.hint,
     },
   );

@@ -30,14 +30,14 @@ export interface PageCounter {
   /** Did the list end before the limit? */
   complete: boolean;
   /** May rows be missing that nobody can ask for? */
-  unsure: boolean;
+  maybeIncomplete: boolean;
 }
 
 export const newCounter = (): PageCounter => ({
   shown: 0,
   total: undefined,
   complete: false,
-  unsure: false,
+  maybeIncomplete: false,
 });
 
 /** The rows inside an answer. Throws `failure` when they are not where the row says. */
@@ -60,7 +60,7 @@ export const lacksRows = ({ shown, total = 0 }: PageCounter): boolean => shown <
 
 /** Refuses to act on a list that is known to be incomplete. Throws `failure`. */
 export function needWhole(progress: PageCounter): void {
-  const { shown, total, complete, unsure } = progress;
+  const { shown, total, complete, maybeIncomplete: unsure } = progress;
   if (complete && !unsure && !lacksRows(progress)) return;
   const of = lacksRows(progress) ? ` of ${total}` : "";
   throw new CliError("failure", `failed to read the whole list: found ${shown}${of} rows`, {
@@ -194,7 +194,7 @@ function afterRow(size: number, after: string, field: string): Next {
     const { rows, more } = page;
     const times = rows.map((row) => secondIn(row, field));
     // Its next page goes on inside that second where the server compares more than seconds.
-    if (filled !== undefined && !times.includes(filled)) progress.unsure = true;
+    if (filled !== undefined && !times.includes(filled)) progress.maybeIncomplete = true;
     filled = undefined;
     // Pages towards older rows may show the oldest first.
     const backwards = after === "first_id" && Number(times[0]) <= Number(times.at(-1));

@@ -84,7 +84,7 @@ function pathSegment(name: string, value: unknown): string {
   if (text === "" || text === "." || text === "..") {
     throw new CliError("usage", `${name} cannot be "${text}"`, {
       hint: "give the id or the name of the thing",
-      changed: "nothing",
+      sideEffect: "none",
     });
   }
   try {
@@ -122,7 +122,7 @@ function typedFile(value: unknown, param: Param, input: Values): TypedFile {
   if (said === undefined) return { ...file, type: mediaTypeOf(file.name, param.mediaTypes) };
   if (!/^[\w.+-]+\/[\w.+-]+(;[\x20-\x7e]*)?$/.test(String(said))) {
     throw new CliError("usage", `invalid media type ${JSON.stringify(said)}`, {
-      changed: "nothing",
+      sideEffect: "none",
       hint: "a media type looks like image/png",
     });
   }

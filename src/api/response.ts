@@ -27,7 +27,7 @@ export function bodyReader(
   if (returns.kind === "nothing") return drained;
   return async (answer) => {
     const value = await json(answer, inexact);
-    const problem = answer.already ? undefined : problemOf(returns, acts, value);
+    const problem = answer.alreadyApplied ? undefined : problemOf(returns, acts, value);
     if (problem === undefined) return value;
     throw invalid(problem);
   };
@@ -53,7 +53,7 @@ const typeOf = ({ headers }: HttpResponse) => headers["content-type"] ?? "";
 
 async function json(answer: HttpResponse, tell: TellInexact): Promise<unknown> {
   const text = await readText(answer.body);
-  if (answer.already) return {};
+  if (answer.alreadyApplied) return {};
   if (text === "") {
     throw new CliError("failure", `the answer is empty (${answer.status}), and should be JSON`);
   }
@@ -103,12 +103,12 @@ async function bytesOf(answer: HttpResponse, media: string): Promise<unknown> {
   throw new CliError(
     "remote-failed",
     `expected ${media}*, received ${typeOf(answer) || "no media type"}: ${text.slice(0, 200).trim()}`,
-    { changed: "nothing", hint: "a message that does not exist, or has no answer, gives nothing" },
+    { sideEffect: "none", hint: "a message that does not exist, or has no answer, gives nothing" },
   );
 }
 
 const webPage = () =>
   new CliError("unsupported", "this is not the API: the answer is a web page", {
-    changed: "nothing",
+    sideEffect: "none",
     hint: "check the base URL: it ends in /v1, as in https://example.com/v1",
   });

@@ -77,7 +77,7 @@ export async function* windowsOf(source: Source, last?: number): AsyncGenerator<
   const secondOf = (row: unknown) => Number(valueAt(row, edges.second)) || 0;
   let received = 0;
   let given = 0;
-  let told = 0;
+  let info = 0;
 
   const oldest = secondsIn(input[edges.after], Math.ceil) ?? 0;
   const asked = last ?? secondsIn(input[edges.before], Math.floor);
@@ -115,8 +115,8 @@ export async function* windowsOf(source: Source, last?: number): AsyncGenerator<
   function counted(found: Found, left: number, ahead: number): TimeWindow {
     given += found.rows.length;
     const spare = received - ahead - given;
-    const again = spare - told;
-    told = spare;
+    const again = spare - info;
+    info = spare;
     return { ...found, again, left };
   }
 
@@ -232,7 +232,7 @@ export const hiddenRows = (shown: number, missing: number): CliError =>
     "partial",
     `${shown} of ${shown + missing} rows: the server did not show the others`,
     {
-      verdict: true,
+      isResult: true,
       details: { shown, total: shown + missing },
       hint: "rows of one second have no order, so pages can miss some; repeat, or narrow the list",
     },

@@ -52,7 +52,7 @@ export async function run(argv: readonly string[], outside: RawHost): Promise<nu
     const { printError } = await import("./errors/print-error.ts");
     await printError(failure, argv, globals, trail, host);
     // A line that was wrong needs no report: its error says all.
-    if (trail.count > 0 || failure.told.code === "bug") {
+    if (trail.count > 0 || failure.info.code === "bug") {
       const { logError } = await import("./errors/log-error.ts");
       await logError(failure, argv, trail, host);
     }

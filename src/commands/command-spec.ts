@@ -53,7 +53,7 @@ export interface Formulas {
   /** The text of a cell, with an apostrophe before a formula; without --safe-cells it is noted. */
   cell(text: string): string;
   /** Says once, when all is written, that formulas were written as they are. */
-  tell(): Promise<void>;
+  warn(): Promise<void>;
 }
 
 /** What a task works with: the server, typed by the table, and the world. */
@@ -88,13 +88,13 @@ export interface Context {
   ): Promise<EventBatches>;
   readonly raw: Raw;
   /** So many requests at a time; each time one has to wait before its repeat, one lane is closed. */
-  lanes(most: number): ConcurrencyLimiter;
+  limitConcurrency(most: number): ConcurrencyLimiter;
   /** Address of the API, with its path and no slash at its end. */
   baseUrl(): Promise<string>;
   /** The id of a thing that is named, as positionals are resolved. Throws not-found and refused. */
-  find(noun: Noun, text: string): Promise<string>;
+  resolveId(noun: Noun, text: string): Promise<string>;
   /** The same command with the settings of another profile. */
-  at(profile: string): Context;
+  withProfile(profile: string): Context;
   /** One line on standard error; silent with --quiet. */
   notice(text: string): Promise<void>;
   readonly formulas: Formulas;
@@ -112,7 +112,7 @@ export interface Context {
   /** Asks before something is destroyed; throws when the answer is no or nobody can be asked. */
   confirm(question: string): Promise<void>;
   /** What the line asked for, as far as tasks may care. */
-  readonly asked: {
+  readonly options: {
     /** Writes are shown instead of sent: the first one ends the command. */
     readonly dryRun: boolean;
     /** Output format, undefined where none was named; `json` with --jq. */
@@ -138,7 +138,7 @@ export interface Context {
   /** Aborted by an interrupt or when --timeout has passed. */
   readonly signal: AbortSignal;
   /** The error for an aborted `signal`. */
-  interrupted(): CliError;
+  abortError(): CliError;
 }
 
 /** A command that needs more than one request, or none. What it yields is printed as `returns` says. */

@@ -28,7 +28,7 @@ export function parseCondition(
 ): Condition {
   const fail = (at: number, problem: string, hint?: string) =>
     new CliError("usage", `${option} ${JSON.stringify(text)}, position ${at + 1}: ${problem}`, {
-      changed: "nothing",
+      sideEffect: "none",
       hint: hint ?? `conditions look like ${example(fields, known)}`,
     });
   let known: string | undefined;

@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import { CliError, diskProblem, reasonOf } from "../errors.ts";
-import type { FailureDetails } from "../errors.ts";
+import type { ErrorInfo } from "../errors.ts";
 import type { Host } from "../host/host.ts";
 import type { FileRow, RowFile } from "../lib/rows-file.ts";
 
@@ -18,16 +18,16 @@ export async function openFailedRows(
   if (path === undefined) return () => Promise.resolve();
   if (path === "-" || resolve(cwd, path) === resolve(cwd, from)) {
     throw new CliError("usage", "--errors-to takes the path of another file", {
-      changed: "nothing",
+      sideEffect: "none",
     });
   }
-  const write = (rows: readonly FileRow[], told: FailureDetails) =>
+  const write = (rows: readonly FileRow[], info: ErrorInfo) =>
     files.writeAtomic(path, table.withOnly(rows)).catch((cause: unknown) => {
       const kind = diskProblem(cause)?.kind ?? "usage";
       const message = `--errors-to cannot be written: ${reasonOf(cause)}`;
-      throw new CliError(kind, message, { ...told, cause });
+      throw new CliError(kind, message, { ...info, cause });
     });
   // Known to work before anything is sent, and free of what failed last time.
-  await write([], { changed: "nothing" });
-  return (rows) => (rows.length === 0 ? Promise.resolve() : write(rows, { verdict: true }));
+  await write([], { sideEffect: "none" });
+  return (rows) => (rows.length === 0 ? Promise.resolve() : write(rows, { isResult: true }));
 }

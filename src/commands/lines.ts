@@ -27,7 +27,7 @@ export async function* linesOf(
   let number = 0;
   const numbered = (text: string): Line => ({ number: ++number, text });
   for await (const piece of bytes) {
-    if (context.signal.aborted) throw context.interrupted();
+    if (context.signal.aborted) throw context.abortError();
     const text = decoder.decode(piece, { stream: true });
     const end = text.lastIndexOf("\n");
     if (end < 0) {

@@ -9,7 +9,7 @@ import type { Host } from "../host/host.ts";
 export async function prepareOutput(what: string, path: string, { files }: Host): Promise<void> {
   const failed = (reason: string, cause?: unknown) =>
     new CliError(diskProblem(cause)?.kind ?? "usage", `${what}: ${reason}`, {
-      changed: "nothing",
+      sideEffect: "none",
       cause,
     });
   if ((await files.stat(path))?.isDirectory) throw failed("this is a directory");

@@ -6,7 +6,7 @@ import type { Context } from "./command-spec.ts";
 /** Says how much of a list was shown; a list that does not add up is a partial failure. */
 export async function noticeRowCount(
   progress: PageCounter,
-  { asked, host, notice }: Context,
+  { options: asked, host, notice }: Context,
 ): Promise<void> {
   const { shown, total, complete } = progress;
   const { limit, page, byDefault } = asked.rows;
@@ -23,13 +23,13 @@ export async function noticeRowCount(
 
 /** Refuses a list that was to be read whole and is known not to be. */
 export function requireAll(progress: PageCounter): void {
-  const { shown, total, complete, unsure } = progress;
+  const { shown, total, complete, maybeIncomplete: unsure } = progress;
   if (lacksRows(progress)) {
     throw new CliError(
       "partial",
       `the server counts ${total} rows, but its pages held ${shown} different ones`,
       {
-        verdict: true,
+        isResult: true,
         details: { shown, total },
         hint: "rows were added or removed meanwhile, or the pages overlap; repeat, or narrow the list",
       },
@@ -37,7 +37,7 @@ export function requireAll(progress: PageCounter): void {
   }
   if (complete && !unsure) return;
   throw new CliError("partial", `failed to read the whole list: ${shown} rows were found`, {
-    verdict: true,
+    isResult: true,
     details: { shown },
     hint: unsure
       ? "more rows of one second may exist than fit on a page, and the server cannot be asked for them"

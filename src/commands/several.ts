@@ -22,12 +22,12 @@ const always: ReadonlySet<FailureKind> = new Set([
 
 /** Would every further thing meet the same? A wrong key, a used up quota, no server. */
 export function isFatal(error: CliError): boolean {
-  const status = error instanceof ApiError ? error.refusal.status : undefined;
-  const { changed, retryable } = error.told;
+  const status = error instanceof ApiError ? error.response.status : undefined;
+  const { sideEffect, retryable } = error.info;
   if (always.has(error.kind)) return true;
   if (error.kind === "auth") return status !== 403; // one knowledge base may be closed to the key
   if (error.kind === "limited") return status === 403 || !retryable;
-  return error.kind === "network" && changed === "nothing";
+  return error.kind === "network" && sideEffect === "none";
 }
 
 /** One of several things: what `act` gives is its id, undefined where it was gone already. */
@@ -54,7 +54,7 @@ export async function* forEachItem(
       yield { name, status: id === undefined ? "skipped" : "ok", id: id ?? null, error: null };
     } catch (error) {
       if (!(error instanceof CliError)) throw error;
-      const status = error.told.changed === "unknown" ? "unknown" : "failed";
+      const status = error.info.sideEffect === "unknown" ? "unknown" : "failed";
       const outcome = { name, status, id: null, error: error.message } as const;
       failures.push({ outcome, error });
       yield outcome;
@@ -71,13 +71,13 @@ export async function* forEachItem(
     alike ? error.kind : "partial",
     `${failures.length} of ${things.length} failed: ${noun} ${JSON.stringify(outcome.name)}: ${error.message}`,
     {
-      verdict: true,
-      changed: changedBy(
+      isResult: true,
+      sideEffect: sideEffectOf(
         failures.map((each) => each.error),
         done,
       ),
       details: { failed: failures.map((each) => each.outcome) },
-      hint: error.told.hint,
+      hint: error.info.hint,
     },
   );
 }
@@ -86,13 +86,13 @@ export async function* forEachItem(
 function ended(error: CliError, unsent: number, done: number): CliError {
   const message = unsent > 0 ? `${error.message}; ${unsent} not sent` : error.message;
   return new CliError(error.kind, message, {
-    ...error.told,
-    verdict: true,
-    changed: changedBy([error], done),
+    ...error.info,
+    isResult: true,
+    sideEffect: sideEffectOf([error], done),
   });
 }
 
-const changedBy = (errors: readonly CliError[], done: number) => {
-  if (errors.some(({ told }) => told.changed === "unknown")) return "unknown";
-  return done > 0 ? "yes" : "nothing";
+const sideEffectOf = (errors: readonly CliError[], done: number) => {
+  if (errors.some(({ info }) => info.sideEffect === "unknown")) return "unknown";
+  return done > 0 ? "applied" : "none";
 };

@@ -35,7 +35,7 @@ export function baseUrlOf(text: string, insecureHttp: boolean): string {
 }
 
 const refusedUrl = (text: string, problem: string, hint: string) =>
-  new CliError("usage", `the base URL "${shown(text)}" ${problem}`, { hint, changed: "nothing" });
+  new CliError("usage", `the base URL "${shown(text)}" ${problem}`, { hint, sideEffect: "none" });
 
 /** What may hold a password, a token or a key is not quoted. */
 const shown = (text: string): string =>

@@ -97,7 +97,7 @@ async function lockOf(host: Host): Promise<() => void> {
     if (host.signal.aborted) throw abortError(host.signal, false);
     if (host.elapsed() >= until) {
       throw new CliError("failure", `the profile file is being changed by ${lock.heldBy}`, {
-        changed: "nothing",
+        sideEffect: "none",
         hint: "end that program, or wait for it",
       });
     }
@@ -122,7 +122,7 @@ function lineOf(text: string, error: unknown): number {
 
 const damaged = (path: string, problem: string) =>
   new CliError("usage", `the profile file ${path} is damaged: ${problem}`, {
-    changed: "nothing",
+    sideEffect: "none",
     hint: "mend the file, or move it away and add the profiles again",
   });
 

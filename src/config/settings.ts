@@ -202,7 +202,7 @@ export function baseOf(text: string): readonly [name: string, id: string] {
   const id = text.slice(at + 1).trim();
   if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id)) {
     throw new CliError("usage", `${JSON.stringify(text)} names no knowledge base: invalid id`, {
-      changed: "nothing",
+      sideEffect: "none",
       hint: "name=id, or the id alone; ids are UUIDs",
     });
   }
@@ -222,7 +222,7 @@ function checkApp(app: Setting, profile: Profile | undefined, name: string | und
     "usage",
     `there is no application "${app.value}"${name === undefined ? ": no profile is in use" : ` in the profile ${name}`}`,
     {
-      changed: "nothing",
+      sideEffect: "none",
       hint:
         known.length > 0
           ? `it has: ${known.join(", ")}`
@@ -270,7 +270,7 @@ async function printedKey(command: string, source: string, host: Host): Promise<
   const child = host.spawn(command, [], { collect: longestAnswer, shell: true, signal });
   const refused = (why: string, cause?: unknown) =>
     new CliError("auth", `the key command of ${source} ${why}`, {
-      changed: "nothing",
+      sideEffect: "none",
       cause,
       hint: `run it by itself: ${command}`,
     });
@@ -300,7 +300,7 @@ async function chosenProfile(named: string | undefined, onLine: boolean, host: H
       "usage",
       `there is no profile "${name}" (${onLine ? "-p" : named ? "KB_PROFILE" : "the default"})`,
       {
-        changed: "nothing",
+        sideEffect: "none",
         hint:
           known.length > 0 ? `there are: ${known.join(", ")}` : "add one: kb profile add <name>",
       },
@@ -340,7 +340,7 @@ function guardStoredKey({ baseUrl, stored }: Settings, key: Setting): void {
     "usage",
     `the key of the profile ${stored.name} belongs to ${stored.baseUrl ?? "no base URL"}, but the base URL is ${baseUrl.value} (${baseUrl.source})`,
     {
-      changed: "nothing",
+      sideEffect: "none",
       hint: "name the profile of that server with -p, or set KB_KEY or KB_APP_KEY",
     },
   );
@@ -355,7 +355,7 @@ export function targetOf(
   if (baseUrl === undefined) {
     const ofSandbox = settings.profile.value === sandboxProfile;
     throw new CliError("usage", ofSandbox ? "no sandbox is running" : "no base URL is known", {
-      changed: "nothing",
+      sideEffect: "none",
       hint: ofSandbox
         ? "start one: kb sandbox"
         : "set KB_BASE_URL, add a profile with `kb profile add`, or try `kb sandbox`",
@@ -369,7 +369,7 @@ export function targetOf(
   if (key === undefined) {
     const app = kind === "app" && settings.apps.length > 0;
     throw new CliError("auth", `this command takes ${wanted}, and none is known`, {
-      changed: "nothing",
+      sideEffect: "none",
       hint: app
         ? `choose an application with --app: ${settings.apps.join(", ")}`
         : `set ${kind === "dataset" ? "KB_KEY" : "KB_APP_KEY"}, or store one with \`kb profile add\``,
@@ -381,7 +381,7 @@ export function targetOf(
   if (isOther) {
     const found = kind === "dataset" ? "an application key (app-…)" : "a knowledge key (dataset-…)";
     throw new CliError("auth", `this command takes ${wanted}; ${chosen.source} holds ${found}`, {
-      changed: "nothing",
+      sideEffect: "none",
       hint: kind === "dataset" ? "`wf` takes application keys" : "`kb` takes knowledge keys",
     });
   }
@@ -405,7 +405,7 @@ export function checkKey(key: string, what: string): void {
   const why = whyNoKey(key);
   if (why === undefined) return;
   throw new CliError("usage", `${what} ${why}`, {
-    changed: "nothing",
+    sideEffect: "none",
     hint: "copy the key alone again: one line, without quotes",
   });
 }

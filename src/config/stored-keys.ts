@@ -60,14 +60,14 @@ export async function readStoredKey(owner: Owner, host: Host): Promise<string> {
   if ("why" in found) {
     throw new CliError("auth", `${key} rests in the keyring, and none answers: ${found.why}`, {
       code: "keyring",
-      changed: "nothing",
+      sideEffect: "none",
       hint: `unlock the keyring, or store the key in the profile file: ${again} --insecure-storage`,
     });
   }
   if (found.value === undefined) {
     throw new CliError("auth", `${key} is no longer in the keyring`, {
       code: "keyring",
-      changed: "nothing",
+      sideEffect: "none",
       hint: `store it again: ${again}`,
     });
   }

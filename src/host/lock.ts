@@ -76,7 +76,7 @@ function taken(file: string, owner: LockOwner): Taken {
     if (made) return made;
     const held = read(file);
     if (held === undefined) continue;
-    if (isHeld(file, held, owner)) throw new LockHeld(file, told(held));
+    if (isHeld(file, held, owner)) throw new LockHeld(file, info(held));
     // Only who has the lock on a dead owner's place may take it: that lock itself becomes ours.
     const claim = taken(`${file}.${held?.token ?? "unnamed"}`, owner);
     if (isStill(file, held)) {
@@ -85,7 +85,7 @@ function taken(file: string, owner: LockOwner): Taken {
     }
     letGo(claim);
   }
-  throw new LockHeld(file, told(null));
+  throw new LockHeld(file, info(null));
 }
 
 /** `wx`: of two that start at once, one fails here. */
@@ -125,7 +125,7 @@ function isStill(file: string, held: Held | null): boolean {
     : now?.token === held?.token && now !== undefined;
 }
 
-const told = (held: Held | null) =>
+const info = (held: Held | null) =>
   held ? `pid ${held.pid} on ${held.place.split(" ", 1)[0]}` : "another process";
 
 function isHeld(file: string, held: Held | null, { pid, isAlive }: LockOwner): boolean {

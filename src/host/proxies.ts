@@ -40,7 +40,7 @@ function addressOf(name: string, text: string): string {
     // falls through to the same refusal
   }
   throw new CliError("usage", `${name} is no address of an HTTP proxy`, {
-    changed: "nothing",
+    sideEffect: "none",
     hint: "it looks like http://proxy.example:3128 or http://name:password@proxy.example:3128; write special characters of a password as %40",
   });
 }

@@ -16,7 +16,7 @@ export function bytesIn(option: string, text: string): number {
   const factor = units[unit.toUpperCase()];
   if (number !== undefined && factor !== undefined) return Math.floor(Number(number) * factor);
   throw new CliError("usage", `${option} ${JSON.stringify(text)} is no size`, {
-    changed: "nothing",
+    sideEffect: "none",
     hint: "sizes look like 10MB, 4MiB or 500000",
   });
 }

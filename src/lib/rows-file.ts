@@ -34,7 +34,7 @@ export async function readRowFile(name: string, bytes: Uint8Array): Promise<RowF
 
 /** Refusal of a place in a file. */
 export const unreadable = (place: string, problem: string, hint?: string) =>
-  new CliError("usage", `${place}: ${problem}`, { changed: "nothing", hint });
+  new CliError("usage", `${place}: ${problem}`, { sideEffect: "none", hint });
 
 /** Refuses a header that names a column twice: a row would have two values for one thing. */
 export function refuseDuplicates(name: string, columns: readonly string[]): void {
@@ -188,15 +188,15 @@ function brokenAt(name: string, text: string, records: Parse): CliError {
   try {
     records(text);
   } catch (error) {
-    const told = error as { code?: string; column?: number | string; records?: number }; // csv-parse's CsvError
-    const good = told.records ? records(text, told.records) : [];
+    const info = error as { code?: string; column?: number | string; records?: number }; // csv-parse's CsvError
+    const good = info.records ? records(text, info.records) : [];
     let start = good.reduce((length, { raw }) => length + raw.length, 0);
     while (text[start] === "\n") start++;
     const line = text.slice(0, start).split("\n").length;
-    const column = good[0]?.record[Number(told.column)] ?? String(Number(told.column) + 1);
+    const column = good[0]?.record[Number(info.column)] ?? String(Number(info.column) + 1);
     return unreadable(
       `${name} line ${line}, column ${column.trim()}`,
-      problems[told.code ?? ""] ?? (error instanceof Error ? error.message : String(error)),
+      problems[info.code ?? ""] ?? (error instanceof Error ? error.message : String(error)),
       "cells that hold commas, quotes or line ends stand in quotes; a quote in them is doubled",
     );
   }

@@ -40,8 +40,8 @@ export async function* unzip(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<U
         yield await fileOf(input);
         count++;
       } else if (begin === part.end) {
-        const told = (await input.take(18)).readUInt16LE(6);
-        if (told !== Math.min(count, 0xffff)) throw broken("its directory names other files");
+        const info = (await input.take(18)).readUInt16LE(6);
+        if (info !== Math.min(count, 0xffff)) throw broken("its directory names other files");
         return await input.drain();
       } else await skipPart(begin, input);
     }

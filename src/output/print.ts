@@ -54,7 +54,7 @@ export async function checkStyle(returns: Returns<never>, style: Style): Promise
     if (isColumn(returns, name)) continue;
     const columns = columnNames(returns);
     throw new CliError("usage", `there is no column ${JSON.stringify(name)}`, {
-      changed: "nothing",
+      sideEffect: "none",
       details: { columns },
       hint: `columns are ${columns.join(", ")}; a path with a dot reaches into fields, --jq any field`,
     });
@@ -67,7 +67,7 @@ function refuseColumns({ columns, sort, reverse }: Style): void {
   const flag = columns ? "--columns" : sort !== undefined ? "--sort" : reverse ? "--reverse" : "";
   if (flag === "") return;
   throw new CliError("usage", `${flag} is for lists, and this command prints a report`, {
-    changed: "nothing",
+    sideEffect: "none",
     hint: "--jq picks from its data: `--jq 'keys'` shows what there is",
   });
 }
@@ -445,7 +445,7 @@ async function printText(pieces: AsyncIterable<unknown>, out: Output): Promise<n
 async function printBytes(chunks: AsyncIterable<Uint8Array>, out: Output): Promise<number> {
   if (out.isTTY) {
     throw new CliError("usage", "binary output does not belong on a terminal", {
-      changed: "nothing",
+      sideEffect: "none",
       hint: "use --output-file PATH or redirect the output",
     });
   }

@@ -56,7 +56,7 @@ export async function raiseOutcome(
     const [form] = forms;
     const why = unanswered === undefined ? "" : `: ${unanswered}`;
     throw new CliError("paused", `run ${runId} waits for a person${why}`, {
-      verdict: true,
+      isResult: true,
       details: { run: runId, forms },
       hint: form ? lineFor(form) : `wf events ${runId} shows the form`,
     });
@@ -67,7 +67,7 @@ export async function raiseOutcome(
     `run ${runId} ${stopped ? "was stopped" : status}${error ? `: ${error}` : ""}`,
     {
       code: stopped ? "stopped" : "failed",
-      verdict: true,
+      isResult: true,
       details: { run: runId, status: endingOf(outcome) },
       hint: `wf show ${runId} has the detail`,
     },

@@ -63,7 +63,7 @@ describe.each(answered.map((exchange) => [exchange.name, exchange] as const))(
       status: exchange.response.status,
       headers,
       body: bytesOf(text),
-      already: false,
+      alreadyApplied: false,
     };
 
     test("belongs to an operation, is read, and is printed as it came", async () => {

@@ -85,7 +85,7 @@ describe.each(refused.map((exchange) => [exchange.name, exchange] as const))(
       row,
       writes: request.method !== "GET",
     });
-    const code = error.refusal.serverCode ?? "";
+    const code = error.response.serverCode ?? "";
 
     test("ends with the exit code of what it means", () => {
       const expected = exitsByTitle[name] ?? exits[`${response.status} ${code}`];
@@ -175,7 +175,7 @@ test("what a foreign body says is passed on in the details", () => {
   const body = { title: "Invalid request", detail: "Your request is not valid", trace: "7" };
   const answer = { status: 422, headers: {}, text: JSON.stringify(body) };
   const error = apiErrorOf(answer, { method: "POST", path: "/v1/datasets", writes: true });
-  expect(error.told.details).toEqual({ response: body });
+  expect(error.info.details).toEqual({ response: body });
 });
 
 test.each([
@@ -226,13 +226,13 @@ test.each([
 test("texts of a database are cut to what they mean", () => {
   const path = "/v1/datasets/0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e/retrieve";
   const asked = { method: "POST", path, writes: false };
-  const told = (name: string) => {
+  const info = (name: string) => {
     const exchange = refused.find((each) => each.name === name);
     const { status } = exchange?.response ?? { status: 0 };
     const text = exchange ? bodyText(exchange) : "";
     return apiErrorOf({ status, headers: { "x-version": "1.14.2" }, text }, asked);
   };
-  const empty = told("model-change.json: search a knowledge base without documents, semantic");
+  const empty = info("model-change.json: search a knowledge base without documents, semantic");
   expect(empty.message).toBe(
     "the knowledge base has no indexed documents for this search method (400 invalid_param)",
   );
@@ -253,9 +253,9 @@ test("a defect of the server is told as one", () => {
   const answer = { status: 500, headers: {}, text: exchange ? bodyText(exchange) : "" };
   const search = apiErrorOf(answer, { method: "POST", path: "/v1/x/retrieve", writes: false });
   expect(search.message).toMatch(/^server error: Can't operate on closed transaction/);
-  expect([search.exit, search.told.changed]).toEqual([1, undefined]);
+  expect([search.exit, search.info.sideEffect]).toEqual([1, undefined]);
   const write = apiErrorOf(answer, { method: "PATCH", path: "/v1/datasets/x", writes: true });
-  expect([write.exit, write.told.changed]).toEqual([1, "unknown"]);
+  expect([write.exit, write.info.sideEffect]).toEqual([1, "unknown"]);
 });
 
 const model = /model/;
@@ -291,8 +291,8 @@ test.each([
   const answer = { status: 400, headers: headersOf(exchange), text: bodyText(exchange) };
   const error = apiErrorOf(answer, { method, path, writes: true });
   expect(error.exit).toBe(5);
-  if (hint) expect(error.told.hint).toMatch(hint);
-  else expect(error.told.hint).toBeUndefined();
+  if (hint) expect(error.info.hint).toMatch(hint);
+  else expect(error.info.hint).toBeUndefined();
 });
 
 test("a base URL with a wrong path is told from an old server", () => {
@@ -303,7 +303,7 @@ test("a base URL with a wrong path is told from an old server", () => {
   };
   const error = apiErrorOf(answer, { method: "GET", path: "/v2/datasets", writes: false });
   expect(error.exit).toBe(6);
-  expect(error.told.hint).toContain("/v1");
+  expect(error.info.hint).toContain("/v1");
 });
 
 test("a list that the server cannot print may hold an external knowledge base", () => {
@@ -317,7 +317,7 @@ test("a list that the server cannot print may hold an external knowledge base", 
     { method: "GET", path: "/v1/datasets", writes: false },
   );
   expect(error.exit).toBe(1);
-  expect(error.told.hint).toContain("external");
+  expect(error.info.hint).toContain("external");
 });
 
 test.each([
@@ -360,7 +360,7 @@ test.each([
     { method: "POST", path: "/v1/x", writes: true },
   );
   expect(error.exit).toBe(exit);
-  expect(error.told.retryable).toBe(retryable);
+  expect(error.info.retryable).toBe(retryable);
 });
 
 test("fields of a validation text are found, each with its reason", () => {

@@ -532,18 +532,18 @@ test("a killed run of renames goes on where it was and sends no finished row aga
   const argv = ["kb", "tag", "rename", "--each", path, "-o", "jsonl"];
   const home = await temporaryFolder();
   sandbox.setFaults([parseFault("PATCH /datasets/tags delay=250ms")]); // 5 ms of this clock
-  const told = await killed(argv.slice(1), home, (count) => count >= 17);
+  const info = await killed(argv.slice(1), home, (count) => count >= 17);
   const sent = await sentBy(async () => {
     const ran = await run(argv, { folder: home });
     expect(ran.exit, ran.err).toBe(0);
     const skipped = results(ran.out).filter(({ status }) => status === "skipped");
     expect(skipped.map(({ row }) => row)).toEqual(
-      expect.arrayContaining(told.map(({ row }) => row)),
+      expect.arrayContaining(info.map(({ row }) => row)),
     );
   });
   sandbox.setFaults([]);
-  expect(told.length).toBeGreaterThanOrEqual(17);
-  for (const { id } of told) expect(sent.filter((line) => line.includes(id))).toEqual([]);
+  expect(info.length).toBeGreaterThanOrEqual(17);
+  for (const { id } of info) expect(sent.filter((line) => line.includes(id))).toEqual([]);
   const after = (await run(["kb", "tag", "list", "--json"])).out;
   const byId = new Map(
     (JSON.parse(after) as { id: string; name: string }[]).map(({ id, name }) => [id, name]),
@@ -560,13 +560,13 @@ test("a row that was on its way and may not be sent twice is reported as unknown
   const home = await temporaryFolder();
   sandbox.setFaults([parseFault("POST /datasets/tags delay=60s skip=1 times=1")]);
   const before = seen.length;
-  const told = await killed(
+  const info = await killed(
     argv.slice(1),
     home,
     (count) => count === 1 && seen.length === before + 2,
   );
   sandbox.setFaults([]);
-  expect(told).toMatchObject([{ row: 1, status: "ok" }]);
+  expect(info).toMatchObject([{ row: 1, status: "ok" }]);
   const sent = await sentBy(async () => {
     const ran = await run(argv, { folder: home });
     expect(ran).toMatchObject({
@@ -574,7 +574,7 @@ test("a row that was on its way and may not be sent twice is reported as unknown
       err: expect.stringContaining("1 of 3 rows done, 1 skipped, 1 unknown") as string,
     });
     expect(results(ran.out)).toMatchObject([
-      { row: 1, status: "skipped", id: told[0]?.id },
+      { row: 1, status: "skipped", id: info[0]?.id },
       { row: 2, status: "unknown" },
       { row: 3, status: "ok" },
     ]);

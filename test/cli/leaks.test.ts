@@ -381,12 +381,12 @@ test.each([
     "kb list -p work -o json",
     /^\{"error":\{"code":"bug","message":"a bug of ours: no \*\*\*\* here"/,
   ],
-])("a crash that names a key tells it nobody, %s", async (_, line, told) => {
+])("a crash that names a key tells it nobody, %s", async (_, line, info) => {
   const { run, found } = await machine({ env: env({ baseUrl: "http://127.0.0.1:9/v1" }) });
   const stat = () => Promise.reject(new Error(`no ${markedKey("app", "Echoed")} here`));
   const ran = await run(line, { files: { stat } });
   expect(ran.exit).toBe(1);
-  expect(ran.err).toMatch(told);
+  expect(ran.err).toMatch(info);
   expect(leaks(ran.out + ran.err)).toEqual([]);
   expect(await found()).toEqual([]);
 });

@@ -136,7 +136,7 @@ export async function wrongs(
     if (ran.exit === 0 && text(stored) !== text(usual.stored))
       found.push(`${where}: it claims success, and ${text(stored)} is stored`);
     if (/"changed":"nothing"/.test(ran.err) && text(stored) !== text(before))
-      found.push(`${where}: it claims that nothing was changed`);
+      found.push(`${where}: it claims that no changes were made`);
   }
   return { found, tried: trials.length };
 }

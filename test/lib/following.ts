@@ -82,7 +82,7 @@ export async function followsThrough(
   const ran = await cli(["wf", "events", id, "-F", "-o", "jsonl", ...flags, ...silent], {
     env: { KB_BASE_URL: server.baseUrl, KB_APP_KEY: "app-x" },
   });
-  const told = `${JSON.stringify(cuts)}\n${ran.err}\n${ran.out}`;
+  const info = `${JSON.stringify(cuts)}\n${ran.err}\n${ran.out}`;
   const shown = ran.out
     .trimEnd()
     .split("\n")
@@ -91,17 +91,17 @@ export async function followsThrough(
       return { event: String(data["event"]), raw, data };
     });
   const last = run.findLast((event) => /^workflow_(finished|paused)$/.test(event.event));
-  expect(ran.exit, told).toBe(exits[String(last && inner(last)["status"])]);
+  expect(ran.exit, info).toBe(exits[String(last && inner(last)["status"])]);
 
   const upTo = last ? run.indexOf(last) + 1 : run.length;
   const expected = run.slice(0, upTo).filter((event) => !onlyInSnapshots(event));
   // A reset takes away what lay in the line. Of a run that is over no server tells it again.
   const size = endsOf(run).at(-2) ?? 0;
   const over = cuts.some(({ at, how }) => how === "reset" && at > size);
-  checkOrder(expected, shown, over, told);
-  checkPieces(expected, shown, told);
-  checkFilled(expected, shown, told);
-  expect(shown.filter(onlyInSnapshots), told).toEqual([]);
+  checkOrder(expected, shown, over, info);
+  checkPieces(expected, shown, info);
+  checkFilled(expected, shown, info);
+  expect(shown.filter(onlyInSnapshots), info).toEqual([]);
 }
 
 /** Workflow, node and form events: what is missing is of the kinds that no server says twice. */
@@ -109,12 +109,12 @@ function checkOrder(
   expected: readonly Played[],
   shown: readonly Played[],
   over: boolean,
-  told: string,
+  info: string,
 ): void {
   const keys = expected.map(keyOf).filter((key) => key !== undefined);
   const actual = shown.map(keyOf).filter((key) => key !== undefined);
   const missing = withoutInOrder(keys, actual);
-  expect(missing, told).not.toBeUndefined();
+  expect(missing, info).not.toBeUndefined();
   const resumptionLost = missing?.some((key) => key.startsWith("workflow_started resumption"));
   const inexcusable = missing?.filter((key) => {
     // The waiting node starts again under its old id: unannounced, that is a repeat. A pause that is
@@ -123,11 +123,11 @@ function checkOrder(
     const past = key.startsWith("workflow_paused") || again;
     return !over && !neverAgain.test(key) && !(resumptionLost && past);
   });
-  expect(inexcusable, told).toEqual([]);
+  expect(inexcusable, info).toEqual([]);
   if (missing && missing.length > 0) {
     expect(
       shown.some(({ event }) => event === "_gap"),
-      told,
+      info,
     ).toBe(true);
   }
 }
@@ -144,7 +144,7 @@ function withoutInOrder(all: readonly string[], list: readonly string[]): string
 }
 
 /** Text, retries, iterations: in order, and where some are missing a gap was told in between. */
-function checkPieces(expected: readonly Played[], shown: readonly Played[], told: string): void {
+function checkPieces(expected: readonly Played[], shown: readonly Played[], info: string): void {
   const pieces = expected.filter((event) => keyOf(event) === undefined).map(({ raw }) => raw);
   let at = 0;
   let gap = false;
@@ -152,23 +152,23 @@ function checkPieces(expected: readonly Played[], shown: readonly Played[], told
     if (event === "_gap") gap = true;
     if (!pieces.includes(raw)) continue;
     const next = pieces.indexOf(raw, at);
-    expect(next, `${raw} is shown out of order\n${told}`).toBeGreaterThanOrEqual(at);
-    if (next > at) expect(gap, `unsaid before ${raw}\n${told}`).toBe(true);
+    expect(next, `${raw} is shown out of order\n${info}`).toBeGreaterThanOrEqual(at);
+    if (next > at) expect(gap, `unsaid before ${raw}\n${info}`).toBe(true);
     at = next + 1;
     gap = false;
   }
-  if (at < pieces.length) expect(gap, `unsaid at the end\n${told}`).toBe(true);
+  if (at < pieces.length) expect(gap, `unsaid at the end\n${info}`).toBe(true);
 }
 
 /** A filled gap and the text before it are an output of the run. */
-function checkFilled(expected: readonly Played[], shown: readonly Played[], told: string): void {
+function checkFilled(expected: readonly Played[], shown: readonly Played[], info: string): void {
   const outputs = inner(expected.at(-1) ?? { data: {} })["outputs"];
   for (const event of shown.filter(({ event: kind }) => kind === "_gap_filled")) {
     const { output, from, text } = inner(event);
     const whole = (outputs as Record<string, unknown>)[String(output)];
     // A list stands in the text as lines.
     const printed = Array.isArray(whole) ? whole.map((item) => `- ${item}`).join("\n") : whole;
-    expect(String(printed).slice(Number(from)), told).toBe(text);
+    expect(String(printed).slice(Number(from)), info).toBe(text);
   }
 }
 

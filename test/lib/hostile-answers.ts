@@ -104,7 +104,7 @@ afterAll(() => void server.close());
 const { port } = server.address() as AddressInfo; // a TCP server has no other kind
 
 /** How often evil came through, in words that can be seen. */
-export const told = (text: string): number => text.split("evil").length - 1;
+export const info = (text: string): number => text.split("evil").length - 1;
 
 /** What a person types for the operation of an exchange. */
 export function lineFor(exchange: Exchange): readonly string[] {

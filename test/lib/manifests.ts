@@ -69,10 +69,10 @@ export async function tampered(
         ["verify", folder, `id:${id}`],
       ]) {
         const ran = await server.cli(["kb", ...line], { folder: home });
-        const told = `${way.join(".")} = ${JSON.stringify(to)}: ${line[0]}: ${ran.err}`;
-        expect(ran.err, told).not.toContain("a bug of ours");
-        expect([0, 2, 3, 5, 10, 14], told).toContain(ran.exit);
-        expect(ran.out + ran.err, told).not.toMatch(/root:|TOP SECRET/);
+        const info = `${way.join(".")} = ${JSON.stringify(to)}: ${line[0]}: ${ran.err}`;
+        expect(ran.err, info).not.toContain("a bug of ours");
+        expect([0, 2, 3, 5, 10, 14], info).toContain(ran.exit);
+        expect(ran.out + ran.err, info).not.toMatch(/root:|TOP SECRET/);
       }
     }
   }

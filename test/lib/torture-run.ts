@@ -51,16 +51,16 @@ export async function complaints(
   const scene = await stage.fresh();
   try {
     const most = 50 * normal.calls.length + 100;
-    const told = await toldOf(stage, scene, line, most, fault);
-    const found = wrong(line, normal, told, most);
-    if (line.again && differences(told.look, normal.look).length > 0) {
+    const info = await toldOf(stage, scene, line, most, fault);
+    const found = wrong(line, normal, info, most);
+    if (line.again && differences(info.look, normal.look).length > 0) {
       const second = await toldOf(stage, scene, line, most);
-      found.push(...wrongAgain(line, normal, told, second));
+      found.push(...wrongAgain(line, normal, info, second));
     }
-    const { hit } = told;
+    const { hit } = info;
     return found.map(
       (each) =>
-        `${hit?.how} at call ${fault.at}, ${hit?.name.slice(0, 200)}: ${each}\n  ${told.ran.exit} ${told.ran.err}`,
+        `${hit?.how} at call ${fault.at}, ${hit?.name.slice(0, 200)}: ${each}\n  ${info.ran.exit} ${info.ran.err}`,
     );
   } finally {
     await scene.stop();
@@ -109,16 +109,16 @@ async function toldOf(
 const codes: readonly number[] = Object.values(exitCodes).map(([code]) => code);
 
 /** What is wrong with a run that had a fault. */
-function wrong(line: Line, normal: Undisturbed, told: Told, most: number): string[] {
-  const { ran, hit, look } = told;
+function wrong(line: Line, normal: Undisturbed, info: Told, most: number): string[] {
+  const { ran, hit, look } = info;
   const found: string[] = [];
   const whole =
     line.announces?.test(ran.err) === true ||
     same(ran.out) === same(normal.ran.out) ||
     (hit?.kind === "stdout" && hit.how === "closed"); // it has as much as somebody read
   const end = differences(look, normal.look, harmless(hit));
-  if (told.calls.length > most) found.push("it does not end");
-  if (told.unhandled.length > 0) found.push(`nobody handles ${String(told.unhandled[0])}`);
+  if (info.calls.length > most) found.push("it does not end");
+  if (info.unhandled.length > 0) found.push(`nobody handles ${String(info.unhandled[0])}`);
   if (!codes.includes(ran.exit)) found.push("no such exit code");
   if (ran.exit === normal.ran.exit && (!whole || end.length > 0)) {
     found.push(
@@ -144,11 +144,11 @@ function wrong(line: Line, normal: Undisturbed, told: Told, most: number): strin
     found.push("it says nothing");
   }
   if (/a bug of ours|^ +at |undefined|\[object/m.test(ran.err)) found.push("it speaks of a bug");
-  if (/nothing was changed/.test(ran.err) && differences(look, normal.before).length > 0) {
-    found.push("it says that nothing was changed");
+  if (/no changes were made/.test(ran.err) && differences(look, normal.before).length > 0) {
+    found.push("it says that no changes were made");
   }
   found.push(...halves(line, normal, look));
-  return [...found, ...repeated(normal.once, told.once)];
+  return [...found, ...repeated(normal.once, info.once)];
 }
 
 /** Requests that were sent oftener than without a fault. */

@@ -144,7 +144,7 @@ export function tortured(host: RawHost, most: number, fault?: Fault): Tortured {
       },
       async ask(question, options) {
         const how = counted("ask", `ask ${question}`);
-        if (how) throw new CliError("interrupted", "interrupted", { changed: "nothing" });
+        if (how) throw new CliError("interrupted", "interrupted", { sideEffect: "none" });
         if (options?.signal?.aborted) throw new Error("aborted");
         return host.ask(question, options);
       },

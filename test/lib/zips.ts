@@ -44,8 +44,8 @@ export function zipWith(files: readonly Packed[], count?: number): Buffer {
     at += before.length + body.length;
   }
   const list = Buffer.concat(directory);
-  const told = count ?? files.filter(({ hidden }) => !hidden).length;
-  const end = numbers(4, 0x06054b50, 4, 0, 2, told, 2, told, 4, list.length, 4, at, 2, 0);
+  const info = count ?? files.filter(({ hidden }) => !hidden).length;
+  const end = numbers(4, 0x06054b50, 4, 0, 2, info, 2, info, 4, list.length, 4, at, 2, 0);
   return Buffer.concat([...bodies, list, end]);
 }
 
@@ -55,9 +55,9 @@ function partsOf(file: Packed) {
   const content = packed ? deflateRawSync(plain) : plain;
   const [sum, inside, length] = [file.sum ?? crc32(plain), content.length, plain.length];
   const flags = file.flags ?? (descriptor ? 8 : 0);
-  const told = descriptor ? [0, 0, 0] : [sum, file.inside ?? inside, file.length ?? length];
+  const info = descriptor ? [0, 0, 0] : [sum, file.inside ?? inside, file.length ?? length];
   const method = file.method ?? (packed ? 8 : 0);
-  const [first = 0, second = 0, third = 0] = told;
+  const [first = 0, second = 0, third = 0] = info;
   const start = numbers(2, 20, 2, flags, 2, method, 4, 0, 4, first, 4, second, 4, third);
   const named = numbers(2, Buffer.byteLength(name));
   const common = Buffer.concat([start, named, numbers(2, 0)]);

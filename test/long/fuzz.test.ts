@@ -13,17 +13,17 @@ test("there are a million inputs", () => {
 });
 
 test.each(grammars.map((each) => [each.name, each] as const))("%s", async (name, target) => {
-  told(name, 70_000, await fuzz(target, seed, 70_000));
+  info(name, 70_000, await fuzz(target, seed, 70_000));
 });
 
 test.each(readers.map((each) => [each.name, each] as const))("%s", async (name, target) => {
-  told(name, 26_000, await fuzz(target, seed, 26_000));
+  info(name, 26_000, await fuzz(target, seed, 26_000));
 });
 
 test.each(printing.map((each) => [each.name, each] as const))("%s", async (name, target) => {
-  told(name, 20_000, await fuzz(target, seed, 20_000));
+  info(name, 20_000, await fuzz(target, seed, 20_000));
 });
 
-function told(name: string, count: number, slowest: number): void {
+function info(name: string, count: number, slowest: number): void {
   console.info(`${name}: ${count} inputs, seed ${seed}, the slowest took ${Math.ceil(slowest)} ms`);
 }

@@ -37,10 +37,10 @@ test.each([
   ["100000", ["--dry-run"], "100000 files: 100000 created"],
   ["5000", [], "5000 files: 5000 created"],
   ["5000", [], "5000 files: 5000 unchanged"],
-])("a directory of %s files is synced %j", async (count, flags, told) => {
+])("a directory of %s files is synced %j", async (count, flags, info) => {
   const dir = await directory(Number(count));
   await server.cli(["kb", "create", `Base ${count}`, "--indexing-technique", "economy"]);
   const ran = await run(["sync", `Base ${count}`, dir, ...flags]);
   expect(ran.exit, ran.err).toBe(0);
-  expect(ran.err).toContain(told);
+  expect(ran.err).toContain(info);
 });

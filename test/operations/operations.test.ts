@@ -173,13 +173,13 @@ const writes = cases.filter(
 
 /** Where a case goes: to the sandbox, or to a server with the look-ups that it needs. */
 async function target(one: Case) {
-  const told = one.answers;
-  if (!told) {
+  const info = one.answers;
+  if (!info) {
     server.seen.length = 0;
     return { env: appOf(one), seen: server.seen };
   }
   const { seen, env } = await stub(({ method, path }) => {
-    const found = told.find((each) => each.method === method && each.path === path);
+    const found = info.find((each) => each.method === method && each.path === path);
     return json(found?.json ?? {}, found?.status);
   });
   return { env: { ...appOf(one), ...env }, seen };

@@ -23,12 +23,12 @@ describe("a clock that is set while a command runs", () => {
       const ran = await server.cli(line.split(" "), world);
       expect(ran).toMatchObject({ exit: 0, err: "" });
       const id = ran.out.trim();
-      const told = await server.cli(
+      const info = await server.cli(
         ["wf", "--app", "echo", "events", id, "-F", "-o", "name"],
         world,
       );
-      expect(told.exit, told.err).toBe(0);
-      expect(told.err).toMatch(/ in 0\.0 s\n/);
+      expect(info.exit, info.err).toBe(0);
+      expect(info.err).toMatch(/ in 0\.0 s\n/);
     },
   );
 });

@@ -33,7 +33,7 @@ describe("a full disk", () => {
     const ran = await run("kb create Unprinted --indexing-technique economy > /dev/full");
     expect(ran).toMatchObject({
       exit: 1,
-      err: "error: output cannot be written: the disk is full\nsomething was changed\n",
+      err: "error: output cannot be written: the disk is full\nsome changes were made\n",
     });
     expect((await server.cli(["kb", "show", "Unprinted"])).exit).toBe(0);
   });

@@ -3,7 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { isSafe } from "../lib/fuzzing/holds.ts";
-import { actsOnNothing, called, evil, piped, poisoned, told } from "../lib/hostile-answers.ts";
+import { actsOnNothing, called, evil, piped, poisoned, info } from "../lib/hostile-answers.ts";
 import { bodyText, exchanges, rowFor } from "../lib/recordings.ts";
 import type { Exchange } from "../lib/recordings.ts";
 import { http, rawServer } from "../lib/raw-server.ts";
@@ -20,7 +20,7 @@ test("no kind of answer acts on a terminal", async () => {
   let shown = 0;
   for (const exchange of kinds.values()) {
     const { out, err } = await actsOnNothing(exchange, true);
-    if (told(out + err) > 0) shown++;
+    if (info(out + err) > 0) shown++;
   }
   // The rest shows no text of the server: ids, or nothing.
   expect([kinds.size, shown > 100]).toEqual([198, true]);
@@ -53,13 +53,13 @@ test.each([
   ["knowledge.json: list", [...list, "--jq", ".[].name | error"]],
 ])("%s by %j is shown and does nothing", async (name, line) => {
   const { out, err } = await actsOnNothing(called(name), true, line);
-  expect(told(out + err)).toBeGreaterThan(0);
+  expect(info(out + err)).toBeGreaterThan(0);
 });
 
 test("questions hold the words of a form, which do nothing", async () => {
   const line = ["wf", "form", "submit", "token"];
   const ran = await actsOnNothing(called("streams.json: form"), false, line);
-  expect(told(ran.asked)).toBeGreaterThan(1);
+  expect(info(ran.asked)).toBeGreaterThan(1);
 });
 
 async function hostileRecording(): Promise<string> {
@@ -75,7 +75,7 @@ async function hostileRecording(): Promise<string> {
 test.each(["timeline", "replay"])("wf %s of a hostile recording does nothing", async (command) => {
   const line = ["wf", command, await hostileRecording()];
   const ran = await actsOnNothing(called("runs.json: logs"), true, line);
-  expect(told(ran.out)).toBeGreaterThan(0);
+  expect(info(ran.out)).toBeGreaterThan(0);
 });
 
 test("a pipe gets every text as the server sent it", async () => {
@@ -102,7 +102,7 @@ test.each([
 ])("standard error in a pipe is what people read: %s by %j", async (name, line) => {
   const { err } = await piped(called(name), line);
   isSafe(err);
-  expect(told(err)).toBeGreaterThan(0);
+  expect(info(err)).toBeGreaterThan(0);
 });
 
 test.each(["tsv", "csv", "md"])("tables of a report as %s do nothing in a pipe", async (format) => {
@@ -110,7 +110,7 @@ test.each(["tsv", "csv", "md"])("tables of a report as %s do nothing in a pipe",
   const { out } = await piped(called("runs.json: logs"), line);
   // Line ends inside cells of csv are text, between quotes.
   isSafe(out.replace(/[\r\t]/g, "\n"));
-  expect(told(out)).toBeGreaterThan(0);
+  expect(info(out)).toBeGreaterThan(0);
 });
 
 test("names that would act on the line being typed are not offered", async () => {

@@ -422,9 +422,9 @@ describe("events of a run", () => {
     await late.until("node_started", 2);
     await clock.advance(6000);
     await late.until("workflow_finished");
-    const told = ["workflow_started", "node_started", "node_finished", "node_started"];
+    const info = ["workflow_started", "node_started", "node_finished", "node_started"];
     const live = ["node_started", "node_finished", "workflow_finished"]; // the slow node never ends
-    expect(names(late.events)).toEqual([...told, ...live]);
+    expect(names(late.events)).toEqual([...info, ...live]);
   });
 
   test("ping every 10 seconds and close after 300 seconds of silence", async () => {
@@ -711,8 +711,8 @@ describe("a run that waits for a person", () => {
     const run = paused.workflow_run_id;
     const flags = "&include_state_snapshot=true&continue_on_pause=true";
     const stream = await attach("review", run, flags);
-    const told = await stream.until("workflow_paused");
-    const [reason] = told.data.reasons;
+    const info = await stream.until("workflow_paused");
+    const [reason] = info.data.reasons;
     expect(reason.form_content).toBe("Please review: {{#s.query#}}\n\n{{#$output.comment#}}");
     const before = stream.events.findLast(({ event }) => event === "node_finished");
     expect(before?.data).toMatchObject({ status: "paused", node_type: "human-input" });
@@ -724,7 +724,7 @@ describe("a run that waits for a person", () => {
       user: "u1",
     });
     const events = await stream.end();
-    const live = events.slice(events.indexOf(told) + 1);
+    const live = events.slice(events.indexOf(info) + 1);
     expect(names(live)).toEqual([
       "workflow_started",
       "node_started",

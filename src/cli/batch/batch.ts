@@ -73,7 +73,7 @@ export async function execute(
   let release = () => {};
   try {
     const settings = await session.settings();
-    const { signal, interrupted, formulas } = session.context;
+    const { signal, abortError: interrupted, formulas } = session.context;
     const style = {
       ...styleFor(globals, host, await session.output(), outcomes, formulas),
       stop: { signal, error: interrupted },
@@ -86,12 +86,12 @@ export async function execute(
 
     const hash = fingerprint(row, typed, globals, bytes, settings);
     const path = join(host.folders.state, `each-${hash}.jsonl`);
-    if (globals.each !== "-" && !session.context.asked.dryRun)
+    if (globals.each !== "-" && !session.context.options.dryRun)
       release = await journalTaken(path, host);
     // Nobody can give the same standard input again, so there is nothing to continue.
     const found = globals.each === "-" ? emptyJournal : await openJournal(path, host.files);
     const rows = await resolvedRows(command, name, checked, found, globals, session);
-    if (session.context.asked.dryRun) return await show(row, rows, extra, globals, session, host);
+    if (session.context.options.dryRun) return await show(row, rows, extra, globals, session, host);
 
     await announce(command, rows, path, session);
     const collect = await openFailedRows(globals.errorsTo, globals.each, table, host);
@@ -100,11 +100,11 @@ export async function execute(
     const tally = newBatchCounts(rows, session);
     await render(
       outcomes,
-      sendRows(run, rows, session.context.lanes(atOnce), tally),
+      sendRows(run, rows, session.context.limitConcurrency(atOnce), tally),
       style,
       host.stdout,
     );
-    await formulas.tell();
+    await formulas.warn();
     await collect(rows.map(({ row }) => row).filter(({ number }) => tally.failed.has(number)));
     await conclude(run, rows, tally);
   } finally {
@@ -126,7 +126,7 @@ async function journalTaken(path: string, host: Host): Promise<() => void> {
     .catch(() => ({ release: () => {} }));
   if ("release" in lock) return lock.release;
   throw new CliError("failure", `these rows are being sent by another command, ${lock.heldBy}`, {
-    changed: "nothing",
+    sideEffect: "none",
     hint: "wait until it has ended, then look at what it says",
   });
 }

@@ -70,9 +70,9 @@ function wrongRows(file: string, wrong: readonly { row: FileRow; error: CliError
   const [{ error } = { error: undefined }] = wrong;
   const place = `${file} row ${first?.row}${first?.column ? `, column ${first.column}` : ""}`;
   const others = wrong.length > 1 ? ` (and ${countOutcome(wrong.length - 1)} more)` : "";
-  const candidates = isObject(error?.told.details) ? error.told.details : {};
+  const candidates = isObject(error?.info.details) ? error.info.details : {};
   return new CliError(error?.kind ?? "refused", `${place}: ${first?.message}${others}`, {
-    ...error?.told,
+    ...error?.info,
     details: { ...candidates, rows: placed },
   });
 }
@@ -126,7 +126,7 @@ function lookupFor(
     base: async (name: string) => own((await session.settings()).bases, name),
     trace: (level, text) => session.context.trace(level, text),
     notice: (text) => session.context.notice(text),
-    checks: !session.context.asked.dryRun,
+    checks: !session.context.options.dryRun,
   });
 }
 

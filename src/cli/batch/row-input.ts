@@ -163,7 +163,7 @@ function onLine(
       throw new CliError(
         "usage",
         `${labelOf(command, name, param)} is given and the file has a column ${column}; give one`,
-        { changed: "nothing" },
+        { sideEffect: "none" },
       );
     }
     line[name] = value;
@@ -177,7 +177,7 @@ function onLine(
     throw new CliError(
       "usage",
       `${words.map((word) => JSON.stringify(word)).join(", ")} on the line fills nothing that the columns leave open`,
-      { changed: "nothing", hint: "what is given on the line holds for all rows" },
+      { sideEffect: "none", hint: "what is given on the line holds for all rows" },
     );
   }
   return line;

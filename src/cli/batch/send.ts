@@ -129,8 +129,8 @@ export async function* sendRows(
   const next = upcoming(run, open);
   const broken = (error: unknown) => tally.stop(stopping(error));
   const lane = async (number: number) => {
-    let told = Promise.resolve();
-    while (number < lanes.width && !tally.stopped) {
+    let info = Promise.resolve();
+    while (number < lanes.limit && !tally.stopped) {
       if (kept.length >= mostKept) {
         await change.heard();
         continue;
@@ -141,21 +141,21 @@ export async function* sendRows(
         await run.journal.failed(sendable.row.number); // it was noted, but not sent
         break;
       }
-      lanes.started();
+      lanes.onStart();
       const { outcome, stop } = await attempt(run, sendable);
       if (stop) tally.stop(stop);
       else if (run.globals.stopOnError && outcome.error !== null) tally.stop();
       // The next row need not wait until this one is noted, but nobody is told before it is tried:
       // what was done counts also where the note fails.
-      const before = told;
-      told = noted(run.journal, outcome)
+      const before = info;
+      info = noted(run.journal, outcome)
         .catch(broken)
         .then(() => give(outcome))
         .then(() => before);
     }
-    await told;
+    await info;
   };
-  const numbers = Array.from({ length: lanes.width }, (_, number) => number);
+  const numbers = Array.from({ length: lanes.limit }, (_, number) => number);
   const work = Promise.all(numbers.map((number) => lane(number).catch(broken))).then(() => {
     ended = true;
     change.ring();
@@ -187,7 +187,7 @@ function knownBefore(
   if (left?.kind === "done") return { row, status: "skipped", id: left.id ?? null, error: null };
   if (!input) return { row, status: "skipped", id: null, error: null };
   if (left?.kind !== "sent" || repeatable(run, input)) return undefined;
-  const error = "sent by a run that was cut off; unknown whether it was applied";
+  const error = "sent by an interrupted run; the change may have been applied";
   return { row, status: "unknown", id: thingIn(run.command, input), error };
 }
 
@@ -236,13 +236,13 @@ async function attempt(run: BatchRun, { row, input, left }: Sendable): Promise<A
     return ended("ok", idOf(run.row.returns, made) ?? thing);
   } catch (thrown) {
     // Whatever a request throws that was cut off by an interrupt, that is why.
-    const { signal, interrupted } = session.context;
+    const { signal, abortError: interrupted } = session.context;
     const error = signal.aborted && !isInterrupt(thrown) ? interrupted() : thrown;
     // No row failed when this machine allows no write, or the mistake is ours.
-    if (!(error instanceof CliError) || error.told.code === "read-only") throw error;
+    if (!(error instanceof CliError) || error.info.code === "read-only") throw error;
     if (isAlreadyDeleted(error, globals)) return ended("skipped", thing);
     // The run that was cut off had done it.
-    const status = error instanceof ApiError ? error.refusal.status : undefined;
+    const status = error instanceof ApiError ? error.response.status : undefined;
     if (left?.kind === "sent" && status === run.row.done) return ended("ok", thing);
     const noun = createsNoun[run.row.id];
     if (globals.ifNotExists && noun !== undefined && isAlreadyExists(error)) {
@@ -251,7 +251,7 @@ async function attempt(run: BatchRun, { row, input, left }: Sendable): Promise<A
       return ended("skipped", (await resolveName(noun, name, input, lookupOf(session))).id);
     }
     const failed = ended(
-      error.told.changed === "unknown" ? "unknown" : "failed",
+      error.info.sideEffect === "unknown" ? "unknown" : "failed",
       thing,
       error.message,
     );

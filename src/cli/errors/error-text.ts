@@ -62,8 +62,8 @@ export function errorText(error: CliError, telling: ErrorStyle): string {
 
 /** The error as programs read it. */
 export function errorJson(error: CliError): { readonly error: Readonly<Record<string, unknown>> } {
-  const { hint, code, retryable, details, changed } = error.told;
-  const refusal = error instanceof ApiError ? error.refusal : undefined;
+  const { hint, code, retryable, details, sideEffect } = error.info;
+  const refusal = error instanceof ApiError ? error.response : undefined;
   return {
     error: {
       code: code ?? error.kind,
@@ -77,7 +77,7 @@ export function errorJson(error: CliError): { readonly error: Readonly<Record<st
       path: refusal?.path ?? null,
       request_id: refusal?.requestId ?? null,
       details: details ?? null,
-      changed: changed ?? null,
+      changed: sideEffect === undefined ? null : CHANGED[sideEffect],
     },
   };
 }
@@ -95,20 +95,23 @@ export function causesOf(error: unknown): string[] {
   ];
 }
 
-const changes = {
-  nothing: "nothing was changed",
-  unknown: "unknown whether it was applied",
-  yes: "something was changed",
+/** The words of `changed` in JSON errors, which scripts compare. */
+const CHANGED = { none: "nothing", unknown: "unknown", applied: "yes" } as const;
+
+const sideEffects = {
+  none: "no changes were made",
+  unknown: "the change may have been applied",
+  applied: "some changes were made",
 } as const;
 
 function asText(error: CliError, { color, verbosity, visible }: ErrorStyle): string {
-  const { hint, changed, details } = error.told;
+  const { hint, sideEffect, details } = error.info;
   const red = (text: string) => (color ? `\u001b[31m${text}\u001b[39m` : text);
   const lines = [`${red("error:")} ${visible(error.message)}`];
   lines.push(...candidateLines(details).map(visible));
   // "Nothing" is what people expect of an error; the hint may say the rest already.
-  if (changed !== undefined && changed !== "nothing" && !(hint ?? "").includes(changes[changed]))
-    lines.push(changes[changed]);
+  if (sideEffect !== undefined && sideEffect !== "none" && !hint?.includes(sideEffects[sideEffect]))
+    lines.push(sideEffects[sideEffect]);
   if (hint !== undefined) lines.push(`hint: ${visible(hint)}`);
   if (verbosity >= 3) lines.push(...causesOf(error).map(visible));
   return `${lines.join("\n")}\n`;

@@ -30,7 +30,7 @@ export async function logError(
   host: Host,
 ): Promise<void> {
   if (!isOn(host.env["KB_KEEP_ERRORS"] || "1")) return;
-  if (results.includes(failure.kind) || failure.told.verdict || failure.message === "") return;
+  if (results.includes(failure.kind) || failure.info.isResult || failure.message === "") return;
   const time = host.now();
   const kept: LoggedError = {
     time: time.toISOString(),
@@ -48,7 +48,7 @@ export async function logError(
       waited_ms: each.waited ?? null,
     })),
     curl: curlOf(failedIn(trail, failure), argv[0] === "wf" ? "app" : "dataset"),
-    ...(failure.told.code === "bug" && { stack: causesOf(failure) }),
+    ...(failure.info.code === "bug" && { stack: causesOf(failure) }),
   };
   const json = host.secrets.masked(redactText(JSON.stringify(kept)));
   await writeErrorLog(time, json, host).catch(() => {});
@@ -56,7 +56,7 @@ export async function logError(
 
 /** The try that the failure is about, the last one where that cannot be told. */
 function failedIn({ tries }: RequestLog, failure: CliError): Attempt | undefined {
-  const refusal = failure instanceof ApiError ? failure.refusal : undefined;
+  const refusal = failure instanceof ApiError ? failure.response : undefined;
   const fits = ({ method, url, status }: Attempt) =>
     method === refusal?.method && status === refusal.status && url.includes(refusal.path);
   return tries.findLast(fits) ?? tries.at(-1);

@@ -41,4 +41,4 @@ export async function openedBases(
 }
 
 const isForbidden = (error: unknown): boolean =>
-  error instanceof ApiError && error.kind === "auth" && error.refusal.status === 403;
+  error instanceof ApiError && error.kind === "auth" && error.response.status === 403;

@@ -27,7 +27,7 @@ export async function fittingRule(
   throw new CliError(
     "usage",
     `${labelOf(command, "process_rule", param)} needs the mode ${wanted.mode} for ${String(known["doc_form"])} documents`,
-    { changed: "nothing", hint: "leave it out for the usual rule" },
+    { sideEffect: "none", hint: "leave it out for the usual rule" },
   );
 }
 

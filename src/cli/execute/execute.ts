@@ -2,7 +2,7 @@ import { newCounter } from "../../api/pages.ts";
 import type { PageCounter } from "../../api/pages.ts";
 import type { Values } from "../../api/request.ts";
 import { noticeRowCount } from "../../commands/row-count-notice.ts";
-import { ApiError, CliError, startRefused, tellingMore } from "../../errors.ts";
+import { ApiError, CliError, startRefused, withInfo } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import { isObject } from "../../lib/json.ts";
 import type { AnyOperation } from "../../operations/operation.ts";
@@ -56,18 +56,18 @@ export async function execute(
     const output = await session.output();
     // A task's parameters were checked as its own, so this is its input.
     const returns =
-      command.task?.output?.(input as never, session.context.asked.format) ??
+      command.task?.output?.(input as never, session.context.options.format) ??
       (repeatedBy(command, input).length > 1
         ? (await import("../../commands/several.ts")).itemOutcomes
         : command.returns);
     const { formulas } = session.context;
     const style = {
       ...styleFor(globals, host, output, returns, formulas),
-      stop: { signal: session.context.signal, error: session.context.interrupted },
+      stop: { signal: session.context.signal, error: session.context.abortError },
       ...(wantsRedraw(host, host.stdout) && { screen }),
     };
     // A dry run prints requests, no answer, so nothing to print answers with is loaded.
-    const dryRun = session.context.asked.dryRun && !command.task?.plans;
+    const dryRun = session.context.options.dryRun && !command.task?.plans;
     const { checkStyle, render } = dryRun ? requestsOnly : await import("../../output/print.ts");
     await checkStyle(returns, style);
 
@@ -95,7 +95,7 @@ export async function execute(
       const printed = await render(returns, values, style, out ?? host.stdout).finally(() =>
         out?.flush(),
       );
-      await formulas.tell();
+      await formulas.warn();
       // What a task found is said by itself, and what --jq left is no count of rows.
       const empty = printed === 0 && command.row !== undefined && globals.jq === undefined;
       if (empty && isList(returns) && host.stdout.isTTY) {
@@ -126,13 +126,13 @@ const writes = ({ effect }: Command, { globals }: Options): boolean =>
 /** An answer that cannot be printed comes after the write, and a request that did nothing after others. */
 function afterWrite(error: unknown, session: Session): unknown {
   if (!(error instanceof CliError)) return error;
-  const { code, changed } = error.told;
+  const { code, sideEffect: changed } = error.info;
   // A start that the stream refused was accepted before.
   const undone = code === startRefused ? 1 : 0;
   // The verdict on a single write knows what was changed.
-  const judged = error.told.verdict && code === "remote-failed";
-  const done = code === "output" || (!judged && changed === "nothing" && session.writes() > undone);
-  return done ? tellingMore(error, { changed: "yes" }) : error;
+  const judged = error.info.isResult && code === "remote-failed";
+  const done = code === "output" || (!judged && changed === "none" && session.writes() > undone);
+  return done ? withInfo(error, { sideEffect: "applied" }) : error;
 }
 
 /** The same values; work that was begun is done to its end when nobody wants them any more. */
@@ -166,7 +166,7 @@ function untilVerdict() {
       try {
         yield* source;
       } catch (error) {
-        if (!(error instanceof CliError) || !error.told.verdict) throw error;
+        if (!(error instanceof CliError) || !error.info.isResult) throw error;
         given = error;
       }
     },
@@ -219,12 +219,12 @@ async function* rowValues(
     await session.context.notice("it is not there; nothing to do");
     return;
   }
-  if (command.effect === "destroys" && !session.context.asked.dryRun) {
+  if (command.effect === "destroys" && !session.context.options.dryRun) {
     await session.context.confirm(`Delete ${namesTyped(command, input)}?`);
   }
   const given: unknown[] = [];
   if (isList(row.returns)) {
-    for await (const each of session.rows(row, ids, session.context.asked.rows, progress)) {
+    for await (const each of session.rows(row, ids, session.context.options.rows, progress)) {
       if (row.indexes) given.push(each);
       yield each;
     }
@@ -287,7 +287,7 @@ async function* severalThings(
     const one = resolvedInput(command, { ...shared, [last.name]: name }, lookup);
     found.push({ name: String(name), ...(await one.then((ids) => ({ ids }), unresolved)) });
   }
-  const { dryRun } = session.context.asked;
+  const { dryRun } = session.context.options;
   const some = found.some((each) => "ids" in each);
   if (command.effect === "destroys" && !dryRun && some) {
     await session.context.confirm(`Delete ${namesTyped(command, input)}?`);
@@ -337,7 +337,7 @@ export const isAlreadyDeleted = (error: unknown, globals: Globals): boolean =>
 /** Does the server refuse because there is one of that name? */
 export const isAlreadyExists = (error: unknown): boolean =>
   error instanceof ApiError &&
-  (error.refusal.serverCode === "dataset_name_duplicate" || /already exists/.test(error.message));
+  (error.response.serverCode === "dataset_name_duplicate" || /already exists/.test(error.message));
 
 /** The object that stood in the way of a create. */
 async function existing(
@@ -359,7 +359,7 @@ async function existing(
   const other = asked.filter((name) => isObject(object) && object[name] !== ids[name]);
   if (other.length > 0) {
     throw new CliError("refused", `it is there already, with another ${other.join(", ")}`, {
-      changed: "nothing",
+      sideEffect: "none",
       hint: "choose another name, or change the one that is there",
     });
   }

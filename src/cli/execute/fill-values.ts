@@ -56,7 +56,7 @@ function objects(command: Command, known: Values, behind: Behind, lookup: Lookup
 }
 
 const wrongUse = (command: Command, message: string, hint = helpHint(command)) =>
-  new CliError("usage", message, { changed: "nothing", hint });
+  new CliError("usage", message, { sideEffect: "none", hint });
 
 const flagNamed = ({ params }: Command, name: string): string => {
   const param = params[name];

@@ -12,7 +12,7 @@ export function formulasIn(safe: boolean, notice: (text: string) => Promise<void
       met ||= !safe;
       return safe ? `'${text}` : text;
     },
-    async tell() {
+    async warn() {
       if (!met) return;
       await notice(
         "some cells begin like formulas (=, +, -, @): use --safe-cells if a spreadsheet opens the output",

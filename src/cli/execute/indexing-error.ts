@@ -24,9 +24,9 @@ export function indexingVerdict(
     "remote-failed",
     `${count} not ${indexes.dropped ? "stored" : "indexed"}: ${why}`,
     {
-      verdict: true,
+      isResult: true,
       code: "remote-failed",
-      changed: some ? "yes" : "nothing",
+      sideEffect: some ? "applied" : "none",
       details: { failed },
     },
   );

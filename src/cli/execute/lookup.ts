@@ -34,7 +34,7 @@ export function lookupOf(session: Session): Lookup {
     one: (row, input) => session.call(row, input),
     trace: (level, text) => session.context.trace(level, text),
     notice: (text) => session.context.notice(text),
-    checks: !session.context.asked.dryRun,
+    checks: !session.context.options.dryRun,
   };
 }
 

@@ -127,10 +127,10 @@ export async function resolveName(
   if (typed.startsWith("id:")) return { id: asId(listing, typed.slice(3)), object: undefined };
   if (!typed.startsWith("name:") && isId(typed)) return { id: typed, object: undefined };
   const name = typed.startsWith("name:") ? typed.slice(5) : typed;
-  const told = noun === "kb" ? await lookup.base(name) : undefined;
-  if (told !== undefined) {
-    await lookup.trace(1, `${title} ${JSON.stringify(name)} is ${told}, as its key was told`);
-    return { id: told, object: undefined };
+  const info = noun === "kb" ? await lookup.base(name) : undefined;
+  if (info !== undefined) {
+    await lookup.trace(1, `${title} ${JSON.stringify(name)} is ${info}, as its key was info`);
+    return { id: info, object: undefined };
   }
   const { provider } = known;
   const full = provider === undefined ? name : `${String(provider)}/${name}`;
@@ -142,7 +142,7 @@ export async function resolveName(
     throw new CliError(
       "not-found",
       `there is no ${title} called ${JSON.stringify(shortened(full))}`,
-      { changed: "nothing", hint: whereToLook(listing, listed, known) },
+      { sideEffect: "none", hint: whereToLook(listing, listed, known) },
     );
   }
   if (found.length > 1) {
@@ -157,7 +157,7 @@ export async function resolveName(
     }));
     throw new CliError("refused", `${found.length} ${title}s are called ${JSON.stringify(name)}`, {
       code: "ambiguous",
-      changed: "nothing",
+      sideEffect: "none",
       details: { candidates },
       hint: ambiguousHint,
     });
@@ -252,7 +252,7 @@ export async function requireKnown(
     "not-found",
     `${listing.title}${unknown.length > 1 ? "s" : ""} ${names} not found`,
     {
-      changed: "nothing",
+      sideEffect: "none",
       details: { unknown },
       hint: `list them with \`${listLine(listing, known)}\``,
     },
@@ -320,7 +320,7 @@ export const fromObject = (path: string, object: unknown): unknown =>
 function asId({ title, isId, idHint }: Listing, text: string): string {
   if (isId(text)) return text;
   throw new CliError("usage", `${JSON.stringify(shortened(text))} is no id of a ${title}`, {
-    changed: "nothing",
+    sideEffect: "none",
     hint: idHint,
   });
 }

@@ -12,7 +12,7 @@ import type { HttpRequest, TypedFile, Values } from "../../api/request.ts";
 import type { CallOptions, Context, Raw, WindowOptions } from "../../commands/command-spec.ts";
 import { masked, settingsFor, targetOf } from "../../config/settings.ts";
 import type { Setting, Settings, TargetFlags } from "../../config/settings.ts";
-import { ApiError, CliError, tellingMore } from "../../errors.ts";
+import { ApiError, CliError, withInfo } from "../../errors.ts";
 import { toCliError } from "../errors/error-text.ts";
 import type { Host } from "../../host/host.ts";
 import { isObject, valueAt } from "../../lib/json.ts";
@@ -132,7 +132,7 @@ export function openSession(
   let writes = 0;
   const world: Transport = {
     dispatcher: () => (dispatcher ??= host.dispatcher(options.connection)),
-    watch: (outgoing, send) =>
+    onExchange: (outgoing, send) =>
       logRequests(
         trail,
         outgoing,
@@ -143,12 +143,12 @@ export function openSession(
     sleep(ms, until) {
       const last = trail.tries.at(-1);
       if (last) last.waited = ms;
-      for (const lanes of opened) lanes.slowDown();
+      for (const lanes of opened) lanes.decrease();
       return host.sleep(ms, until);
     },
     random: () => host.random(),
     blob: (file) => blobOf(file, host),
-    masked: (text) => host.secrets.masked(text),
+    redact: (text) => host.secrets.masked(text),
     trace,
   };
 
@@ -163,7 +163,7 @@ export function openSession(
     // A file that is to be a second one of its name would be there twice (server §9.1).
     retry: retryOf(row) === "upsert" && input["duplicate"] === false ? "never" : retryOf(row),
     retries: asked.retries ?? options.retries,
-    idle: options.idleTimeout ?? (row.idle === undefined ? usualIdle : row.idle * 1000),
+    idleTimeout: options.idleTimeout ?? (row.idle === undefined ? usualIdle : row.idle * 1000),
     signal: asked.signal ? AbortSignal.any([signal, asked.signal]) : signal,
   });
 
@@ -183,7 +183,7 @@ export function openSession(
         `this would change something, and ${readOnly.source} allows reading only`,
         {
           code: "read-only",
-          changed: "nothing",
+          sideEffect: "none",
         },
       );
     }
@@ -328,7 +328,7 @@ export function openSession(
       key,
       retry: writes ? "never" : "safe",
       retries: options.retries,
-      idle: options.idleTimeout ?? longestIdle,
+      idleTimeout: options.idleTimeout ?? longestIdle,
       signal,
       headers: asked.headers,
     };
@@ -350,17 +350,17 @@ export function openSession(
     windows: windows as Context["windows"],
     open: open as Context["open"],
     raw,
-    lanes(most) {
+    limitConcurrency(most) {
       const lanes = limitConcurrency(most);
       opened.push(lanes);
       return lanes;
     },
     baseUrl: async () => targetOf(await settings(), command.key ?? "app").baseUrl,
-    find: async (noun, text) => {
+    resolveId: async (noun, text) => {
       const { resolveName } = await import("./resolve-names.ts");
       return (await resolveName(noun, text, {}, lookupOf(session))).id;
     },
-    at(profile) {
+    withProfile(profile) {
       const { baseUrl: _, app: __, ...rest } = globals; // these were said of this profile
       const asked = { ...options, globals: { ...rest, profile } };
       const other = openSession(command, asked, host, progress, trail);
@@ -374,7 +374,7 @@ export function openSession(
     progress,
     trace,
     confirm: (question) => confirm(question, options, host, signal),
-    asked: {
+    options: {
       dryRun: Boolean(globals.dryRun || globals.curl),
       get format() {
         return typed ?? named.value;
@@ -394,7 +394,7 @@ export function openSession(
       flags,
     },
     signal,
-    interrupted: () => abortError(signal, command.effect !== "reads"),
+    abortError: () => abortError(signal, command.effect !== "reads"),
   };
   const session: Session = {
     context,
@@ -434,7 +434,7 @@ async function confirm(
   if (!options.input) {
     throw new CliError("usage", `${question} Nobody can be asked here`, {
       code: "confirmation-needed",
-      changed: "nothing",
+      sideEffect: "none",
       hint: "add --yes",
     });
   }
@@ -443,7 +443,7 @@ async function confirm(
   });
   const answer = typed.trim().toLowerCase();
   if (answer === "y" || answer === "yes") return;
-  throw new CliError("usage", "not confirmed", { code: "declined", changed: "nothing" });
+  throw new CliError("usage", "not confirmed", { code: "declined", sideEffect: "none" });
 }
 
 /** Its failures are those of a disk: to the client the system's errors mean the network. */
@@ -460,11 +460,11 @@ async function blobOf({ path, bytes, type }: TypedFile, host: Host): Promise<Blo
 /** What a refusal really means, where the row knows. */
 function reread(error: unknown, row: AnyOperation, input: Values): unknown {
   if (!(error instanceof ApiError)) return error;
-  const { message, refusal, told } = error;
+  const { message, response: refusal, info } = error;
   const known = row.refusals?.find(({ says }) => message.includes(says));
   if (!known) return error;
   const hint = known.hint.replace(/\{(\w+)\}/g, (_, name: string) => String(input[name]));
-  return new ApiError(known.kind, message, refusal, { ...told, code: known.kind, hint });
+  return new ApiError(known.kind, message, refusal, { ...info, code: known.kind, hint });
 }
 
 /**
@@ -477,17 +477,17 @@ function explained(error: unknown, row: AnyOperation, path: string): unknown {
     error.kind !== "interrupted" &&
     !error.message.startsWith("could not")
   ) {
-    const { kind, told, message } = error;
+    const { kind, info, message } = error;
     error.message = `could not ${actionOf(row)}: ${message}`;
-    if (told.code === "invalid-response" && row.route.startsWith("GET ")) {
+    if (info.code === "invalid-response" && row.route.startsWith("GET ")) {
       const program = row.key === "dataset" ? "kb" : "wf";
-      tellingMore(error, { hint: `${program} api GET '${path}' shows what the server sends` });
+      withInfo(error, { hint: `${program} api GET '${path}' shows what the server sends` });
     }
     const name = /(?:^|[\s"'])([\w.]+) is required/.exec(message)?.[1] ?? "";
     const param = Object.hasOwn(row.params, name) ? row.params[name] : undefined;
-    if (kind === "refused" && told.hint === undefined && param !== undefined) {
+    if (kind === "refused" && info.hint === undefined && param !== undefined) {
       const values = param.choices ? `: ${param.choices.join(", ")}` : "";
-      tellingMore(error, { hint: `give --${flagOf(name, param)}${values}` });
+      withInfo(error, { hint: `give --${flagOf(name, param)}${values}` });
     }
   }
   return error;

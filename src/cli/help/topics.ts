@@ -135,7 +135,7 @@ variable counts as unset. \`config explain\` shows where each value comes from.
 
   A node that ran several times meets a sentence when it does each time; it
   comes before another by its first time. Patterns are looked for in the first
-  65536 characters, for a second. What cannot be told is not met: what happened
+  65536 characters, for a second. What cannot be info is not met: what happened
   while the line was cut or stood in damaged lines of a recording, retries and
   pauses before watching began, texts and numbers that were redacted.
 

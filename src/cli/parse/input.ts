@@ -24,7 +24,7 @@ export function sourcesOf(host: Host): Sources {
   const takeStdin = () => {
     if (stdinTaken)
       throw new CliError("usage", "standard input (-) can be used once only", {
-        changed: "nothing",
+        sideEffect: "none",
       });
     stdinTaken = true;
   };
@@ -32,7 +32,7 @@ export function sourcesOf(host: Host): Sources {
     error instanceof CliError // interrupted
       ? error
       : new CliError("usage", `${JSON.stringify(path)} cannot be read: ${reasonOf(error)}`, {
-          changed: "nothing",
+          sideEffect: "none",
         });
   return {
     now: () => host.now(),
@@ -50,7 +50,7 @@ export function sourcesOf(host: Host): Sources {
         return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
       } catch {
         throw new CliError("usage", `${JSON.stringify(path)} is not UTF-8 text`, {
-          changed: "nothing",
+          sideEffect: "none",
           hint: "convert it, or upload it as a file",
         });
       }
@@ -103,7 +103,7 @@ export async function checkedInput(
   if (missing.length === 0) return input;
   const verb = missing.length === 1 ? "is" : "are";
   throw new CliError("usage", `${missing.join(" and ")} ${verb} required`, {
-    changed: "nothing",
+    sideEffect: "none",
     hint: helpHint(command),
   });
 }
@@ -132,7 +132,7 @@ export function changeMissing(
 export function needChange(command: Command, input: Values, extra: Values | undefined): void {
   const problem = changeMissing(command, input, extra);
   if (problem === undefined) return;
-  throw new CliError("usage", problem, { changed: "nothing", hint: helpHint(command) });
+  throw new CliError("usage", problem, { sideEffect: "none", hint: helpHint(command) });
 }
 
 /** Further fields of the body from --body and --body-set. */
@@ -175,7 +175,7 @@ function needModelOf(command: Command, input: Values): void {
     if (other === undefined || !spec || input[name] !== undefined) continue;
     const labels = [labelOf(command, name, param), labelOf(command, other, spec)];
     throw new CliError("usage", `${labels[0]} is required with ${labels[1]}`, {
-      changed: "nothing",
+      sideEffect: "none",
       hint: helpHint(command),
     });
   }

@@ -100,7 +100,7 @@ export function styleFor(
       "usage",
       `--output ${JSON.stringify(format)} is not one of ${offered.join(", ")}`,
       {
-        changed: "nothing",
+        sideEffect: "none",
         hint: near === undefined ? undefined : `did you mean ${near}?`,
       },
     );
@@ -111,7 +111,7 @@ export function styleFor(
     !/^jsonl?$/.test(globals.output)
   ) {
     throw new CliError("usage", `--jq gives JSON, not ${globals.output}`, {
-      changed: "nothing",
+      sideEffect: "none",
       hint: "@csv and @tsv are part of jq's own language",
     });
   }

@@ -274,5 +274,5 @@ export function invalidValue(
 ): CliError {
   const shown = [...value].length > 60 ? `${[...value].slice(0, 60).join("")}…` : value;
   const quoted = value === "" ? "" : ` ${JSON.stringify(shown)}`;
-  return new CliError("usage", `${label}${quoted} ${problem}`, { hint, changed: "nothing" });
+  return new CliError("usage", `${label}${quoted} ${problem}`, { hint, sideEffect: "none" });
 }

@@ -52,10 +52,10 @@ export function openWireTrace(
   if (verbosity >= 2) subscribe("undici:client:connected", connected);
 
   /** Where address and key come from, once for each key; and the proxy, which undici finds by itself. */
-  const told = new Set<string>();
+  const info = new Set<string>();
   const sources = (key: string): string[] => {
-    if (told.has(key)) return [];
-    told.add(key);
+    if (info.has(key)) return [];
+    info.add(key);
     const { baseUrl, knowledgeKey, appKey } = settings;
     const from = [knowledgeKey, appKey].find(({ value }) => value === key)?.source;
     const proxies = verbosity < 2 ? [] : ["HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"];

@@ -16,7 +16,7 @@ async function* toggle(
   const { built_in_field_enabled } = await context.call(metadata.overview, { dataset_id });
   if (built_in_field_enabled !== enabled) {
     throw new CliError("failure", `the built-in fields are still ${enabled ? "off" : "on"}`, {
-      changed: "nothing",
+      sideEffect: "none",
       retryable: true,
       hint: "another metadata operation may have been running: repeat",
     });

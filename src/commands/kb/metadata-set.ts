@@ -32,7 +32,7 @@ export async function* run(
   const { dataset_id, set = [], unset = [], replace = false } = input;
   if (set.length + unset.length === 0 && !replace) {
     throw new CliError("usage", "--set, --unset or --replace is required", {
-      changed: "nothing",
+      sideEffect: "none",
       hint: "--set team=people",
     });
   }
@@ -75,7 +75,7 @@ function fieldNamed(name: string, fields: readonly CountedMetadataField[]): Coun
   const field = fields.find((candidate) => candidate.name === name || candidate.id === name);
   if (field) return field;
   throw new CliError("not-found", `there is no metadata field called ${JSON.stringify(name)}`, {
-    changed: "nothing",
+    sideEffect: "none",
     hint:
       fields.length > 0
         ? `there are: ${fields.map((each) => each.name).join(", ")}`

@@ -1,5 +1,5 @@
 import { oneByOne } from "../../api/sse.ts";
-import { CliError, tellingMore } from "../../errors.ts";
+import { CliError, withInfo } from "../../errors.ts";
 import { isObject, valueAt } from "../../lib/json.ts";
 import { worded } from "../../operations/operation.ts";
 import type { InputOf } from "../../operations/operation.ts";
@@ -24,7 +24,7 @@ export type PipelineInput = InputOf<typeof pipeline.run> & {
  */
 export async function* run(input: PipelineInput, context: Context): AsyncGenerator<unknown> {
   const { blocking, no_wait: _, ...body } = input;
-  const live = asEvents(input, context.asked.format) && !input.is_published;
+  const live = asEvents(input, context.options.format) && !input.is_published;
   if (blocking || !(live || input.is_published)) {
     yield* answered(await context.call(pipeline.runBlocking, body), input, context);
     return;
@@ -43,7 +43,7 @@ export async function* run(input: PipelineInput, context: Context): AsyncGenerat
     return;
   }
   throw new CliError("cut", "the event stream ended before the pipeline run did", {
-    changed: "unknown",
+    sideEffect: "unknown",
     hint: `kb doc list ${input.dataset_id}`,
   });
 }
@@ -84,9 +84,9 @@ async function wait(
   try {
     for await (const _ of waitFor(made, context)) count++;
   } catch (error) {
-    if (!(error instanceof CliError) || error.told.verdict) throw error;
+    if (!(error instanceof CliError) || error.info.isResult) throw error;
     const hint = `kb doc wait ${made.dataset_id} --batch ${made.batch}`;
-    throw tellingMore(error, { changed: "yes", details: made, hint });
+    throw withInfo(error, { sideEffect: "applied", details: made, hint });
   }
   await context.notice(`indexed: ${count} ${count === 1 ? "document" : "documents"}`);
 }
@@ -96,5 +96,5 @@ export const failed = (data: Readonly<Record<string, unknown>>): CliError =>
   new CliError(
     "remote-failed",
     `the pipeline failed: ${worded(data["error"] ?? data["message"] ?? valueAt(data, "data.error")) || "the server gives no reason"}`,
-    { verdict: true },
+    { isResult: true },
   );

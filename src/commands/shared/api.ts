@@ -44,14 +44,14 @@ export async function* run(input: ApiInput, context: Context): AsyncGenerator<un
   }
   const fields = await fieldsOf(input, context.host);
   const request = requestOf(method, input, fields);
-  const kind = context.asked.program === "kb" ? "dataset" : "app";
+  const kind = context.options.program === "kb" ? "dataset" : "app";
   const ask = (query: Readonly<Record<string, string>>) =>
     context.raw({ ...request, url: withQuery(request.url, query) }, kind, {});
   if (input.all) {
     yield* everyPage(request, ask, context);
     return;
   }
-  if (method === "DELETE" && !context.asked.dryRun) {
+  if (method === "DELETE" && !context.options.dryRun) {
     await context.confirm(`Send DELETE ${request.url}?`);
   }
   const answer = await ask({});
@@ -237,7 +237,7 @@ function headOf({ status, headers }: HttpResponse): string {
 
 async function* shown(
   answer: HttpResponse,
-  { host, asked, notice }: Context,
+  { host, options: asked, notice }: Context,
 ): AsyncGenerator<unknown> {
   const type = answer.headers["content-type"] ?? "application/json";
   const { isTTY } = host.stdout;
@@ -278,7 +278,7 @@ async function jsonOr(text: string, tell: TellInexact): Promise<unknown> {
 async function* everyPage(
   { method, url }: HttpRequest,
   ask: (query: Readonly<Record<string, string>>) => Promise<HttpResponse>,
-  { asked: { format }, notice }: Context,
+  { options: { format }, notice }: Context,
 ): AsyncGenerator<unknown> {
   const tell = inexactNotice(notice);
   if (method !== "GET") throw wrong("--all reads lists: the method must be GET");
@@ -348,4 +348,4 @@ function pagingOf(answer: unknown): Returns<never> {
 }
 
 const wrong = (message: string, hint?: string, cause?: unknown) =>
-  new CliError("usage", message, { hint, cause, changed: "nothing" });
+  new CliError("usage", message, { hint, cause, sideEffect: "none" });

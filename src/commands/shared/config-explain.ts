@@ -12,7 +12,7 @@ interface Explained {
 
 /** Every setting, its value (keys masked) and its source. */
 export async function* run(_: unknown, context: Context): AsyncGenerator<Explained> {
-  const { host, asked } = context;
+  const { host, options: asked } = context;
   const settings = await settingsFor(asked.flags, host, {
     // The same rule as for commands: a complete environment leaves the profile unread.
     key: asked.program === "kb" ? "dataset" : "app",

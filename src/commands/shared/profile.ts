@@ -77,7 +77,7 @@ export const add = {
     }
     if (!/^[\p{L}\p{N}][\p{L}\p{N} ._@-]*$/u.test(name)) {
       throw new CliError("usage", `${JSON.stringify(name)} is no name for a profile`, {
-        changed: "nothing",
+        sideEffect: "none",
         hint: "letters, digits, blanks and . _ @ -, a letter or digit first",
       });
     }
@@ -104,14 +104,14 @@ async function added(
   { input, baseUrl, key, bases }: Adding,
   context: Context,
 ): Promise<Changed<ShownProfile>> {
-  const { asked } = context;
+  const { options: asked } = context;
   const { name } = input;
   const before = profileNamed(stored, name) ?? {};
   // A stored key belongs to the server it was given for.
   const keys = [before, ...Object.values(before.apps ?? {})].some(hasKey);
   if (before.base_url !== undefined && before.base_url !== baseUrl && keys) {
     throw new CliError("usage", `the keys of ${name} belong to ${before.base_url}`, {
-      changed: "nothing",
+      sideEffect: "none",
       hint: `remove it first: ${asked.program} profile remove ${name} --yes`,
     });
   }
@@ -185,7 +185,7 @@ const profileNamed = (stored: Stored, name: string): Profile | undefined =>
   own(stored.profiles, name);
 
 async function addressFor(before: Profile, context: Context): Promise<string> {
-  const { asked, host } = context;
+  const { options: asked, host } = context;
   const insecure = asked.flags.insecureHttp ?? false;
   const given = asked.flags.baseUrl ?? before.base_url ?? (host.env["KB_BASE_URL"] || undefined);
   if (given !== undefined) {
@@ -199,7 +199,7 @@ async function addressFor(before: Profile, context: Context): Promise<string> {
       insecure,
     );
   throw new CliError("usage", "--base-url is required", {
-    changed: "nothing",
+    sideEffect: "none",
     hint: "--base-url https://example.com/v1",
   });
 }
@@ -212,7 +212,7 @@ interface GivenKey {
 
 /** The key from a file, standard input, a command, or a hidden prompt; never from the line itself. */
 async function keyFor(input: AddInput, context: Context): Promise<GivenKey | undefined> {
-  const { host, asked } = context;
+  const { host, options: asked } = context;
   if (input.key_file !== undefined && input.key_command !== undefined) {
     throw new CliError("usage", "give either --key-file or --key-command, not both");
   }
@@ -231,7 +231,7 @@ async function keyFor(input: AddInput, context: Context): Promise<GivenKey | und
   host.secrets.learn(value);
   if (value === "") {
     if (input.key_file === undefined) return undefined;
-    throw new CliError("usage", "--key-file holds no key", { changed: "nothing" });
+    throw new CliError("usage", "--key-file holds no key", { sideEffect: "none" });
   }
   checkKey(value, input.key_file === undefined ? "what was typed" : "--key-file");
   const kind = value.startsWith("app-")
@@ -244,7 +244,7 @@ async function keyFor(input: AddInput, context: Context): Promise<GivenKey | und
       "usage",
       "this is a knowledge key (dataset-…), and --app stores an application key",
       {
-        changed: "nothing",
+        sideEffect: "none",
         hint: "leave --app away",
       },
     );
@@ -321,7 +321,7 @@ function existing(stored: Stored, name: string): Profile {
   if (found) return found;
   const known = Object.keys(stored.profiles);
   throw new CliError("not-found", `there is no profile ${JSON.stringify(name)}`, {
-    changed: "nothing",
+    sideEffect: "none",
     hint: known.length > 0 ? `there are: ${known.join(", ")}` : addHint,
   });
 }

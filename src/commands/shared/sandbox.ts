@@ -76,7 +76,7 @@ function faultOf(text: string, parse: (text: string) => Fault): Fault {
   } catch (error) {
     const reason = error instanceof Error ? error.message : "";
     throw new CliError("usage", `--fault ${JSON.stringify(text)}: ${reason}`, {
-      changed: "nothing",
+      sideEffect: "none",
       hint: "for example 'GET /workflow/*/events cut-after=4 times=2'",
     });
   }
@@ -172,7 +172,7 @@ async function* serve(
   } finally {
     await forgetState(host, state);
   }
-  throw new SilentExit(context.interrupted().exit); // Ctrl-C is how it ends: nothing to tell
+  throw new SilentExit(context.abortError().exit); // Ctrl-C is how it ends: nothing to tell
 }
 
 /** Takes the address away, unless another sandbox has put its own there meanwhile. */

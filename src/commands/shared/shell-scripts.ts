@@ -6,7 +6,7 @@ const script = ({ raw }: TemplateStringsArray, ...values: readonly string[]): st
 
 /** A task that prints the script of the program that runs. */
 const printing = (scriptOf: (program: string) => string) => ({
-  async *run(_: unknown, { asked }: Context): AsyncGenerator<string> {
+  async *run(_: unknown, { options: asked }: Context): AsyncGenerator<string> {
     yield scriptOf(asked.program).trimEnd();
   },
 });

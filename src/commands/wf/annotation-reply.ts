@@ -66,12 +66,12 @@ async function ended(action: Action, job_id: string, context: Context): Promise<
     if (job.job_status === "waiting" && host.elapsed() - began >= patience) {
       throw new CliError("deadline", `job ${job_id} has not begun after ${seconds} s`, {
         details: job,
-        changed: "unknown",
+        sideEffect: "unknown",
         hint: `wf annotation reply status ${action} ${job_id}`,
       });
     }
     await host.sleep(pause, context.signal).catch(() => {
-      throw context.interrupted();
+      throw context.abortError();
     });
   }
 }
@@ -79,6 +79,6 @@ async function ended(action: Action, job_id: string, context: Context): Promise<
 function requireDone({ job_id, job_status, error_msg }: ReplyStatus): void {
   if (job_status !== "error") return;
   throw new CliError("remote-failed", `job ${job_id} failed: ${error_msg ?? "no reason given"}`, {
-    verdict: true,
+    isResult: true,
   });
 }

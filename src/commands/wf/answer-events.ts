@@ -88,7 +88,7 @@ async function* stored(heard: CollectedAnswer, why: string, context: Context): E
   await context.notice(`${why}; waiting for the stored message`);
   for (const wait of looks) {
     await context.host.sleep(wait, context.signal).catch(() => {
-      throw context.interrupted();
+      throw context.abortError();
     });
     const message = await messageOf(conversation_id, message_id, context);
     if (message?.status === "error") throw answerFailed(message.error, heard);
@@ -127,15 +127,15 @@ async function messageOf(
 /** The model or the application failed; message and conversation are stored all the same. */
 const answerFailed = (message: unknown, heard: CollectedAnswer): CliError =>
   new CliError("remote-failed", `the answer failed: ${worded(message)}`, {
-    verdict: true,
-    changed: "yes",
+    isResult: true,
+    sideEffect: "applied",
     details: idsOf(heard),
   });
 
 const cut = (why: string, heard: CollectedAnswer): CliError => {
   const conversation = heard.id("conversation_id");
   return new CliError("cut", `the stream ended before the answer did: ${why}`, {
-    changed: heard.id("message_id") === undefined ? "unknown" : "yes",
+    sideEffect: heard.id("message_id") === undefined ? "unknown" : "applied",
     details: idsOf(heard),
     hint:
       conversation === undefined
@@ -156,17 +156,17 @@ const idsOf = (heard: CollectedAnswer) => ({
  */
 export function blockingFailure(error: unknown): unknown {
   if (!(error instanceof ApiError)) return error;
-  const { message, refusal, told } = error;
+  const { message, response: refusal, info } = error;
   if (/does not support blocking/.test(message)) {
     const hint = "an agent application answers by events alone: leave out --blocking";
-    return new ApiError("refused", message, refusal, { ...told, hint });
+    return new ApiError("refused", message, refusal, { ...info, hint });
   }
   const failed = refusal.serverCode === "completion_request_error" || /Run failed: /.test(message);
   if (!failed) return error;
   return new ApiError("remote-failed", message, refusal, {
-    ...told,
+    ...info,
     code: "remote-failed",
     hint: undefined,
-    changed: "yes",
+    sideEffect: "applied",
   });
 }

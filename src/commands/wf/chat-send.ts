@@ -41,7 +41,7 @@ export async function* run(input: ChatInput, context: Context): AsyncGenerator<u
     return;
   }
   const answer = collectedAnswer();
-  const live = asEvents(input, context.asked.format);
+  const live = asEvents(input, context.options.format);
   const events = answerEvents(await openLine(chats.send, body, context), context);
   try {
     let next = await events.next();
@@ -51,7 +51,7 @@ export async function* run(input: ChatInput, context: Context): AsyncGenerator<u
     }
     const whole = answer.answer();
     if (!live) yield whole;
-    else if (context.asked.format === undefined) await tellSources(whole, context);
+    else if (context.options.format === undefined) await tellSources(whole, context);
     await tellConversation(input, whole.conversation_id, context);
     const { outcome } = next.value;
     if (outcome) await raiseOutcome(whole.workflow_run_id ?? unnamed, outcome, context.notice);

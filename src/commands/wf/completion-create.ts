@@ -27,7 +27,7 @@ export async function* run(input: CompletionInput, context: Context): AsyncGener
     return;
   }
   const answer = collectedAnswer();
-  const live = asEvents(input, context.asked.format);
+  const live = asEvents(input, context.options.format);
   const line = await openLine(completions.complete, body, context);
   for await (const batch of answerEvents(line, context)) {
     for (const event of batch) answer.see(event);

@@ -18,6 +18,6 @@ export async function* run(
     return;
   }
   const progress = newCounter();
-  yield* context.rows(chats.variables, input, context.asked.rows, progress);
+  yield* context.rows(chats.variables, input, context.options.rows, progress);
   await noticeRowCount(progress, context);
 }

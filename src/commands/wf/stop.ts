@@ -50,11 +50,11 @@ export async function* run(input: StopInput, context: Context): AsyncGenerator<u
   }
   if (before.status === "paused") {
     throw new CliError("refused", `run ${runId} is paused; a paused run cannot be stopped`, {
-      changed: "nothing",
+      sideEffect: "none",
       hint: "answer its form, or let it expire",
     });
   }
-  if (context.asked.dryRun) return stop(task_id, context);
+  if (context.options.dryRun) return stop(task_id, context);
   const live = listening(runId, context);
   try {
     await live.attached;
@@ -70,23 +70,23 @@ export async function* run(input: StopInput, context: Context): AsyncGenerator<u
 async function endSeen(runId: string, live: Listening, context: Context): Promise<string> {
   for (let look = 0; look < looks; look++) {
     // What the stream told before the record was read, so that the record can have followed.
-    const told = live.outcome();
+    const info = live.outcome();
     const { status, record } = await standing(runId, context);
     if (isEnded(status)) return status;
-    if (told !== undefined) {
-      const end = { status: endingOf(told), error: told.error };
+    if (info !== undefined) {
+      const end = { status: endingOf(info), error: info.error };
       await rememberEnd(runId, end, context);
       await context.notice(outdatedNotice(runId, { ...end, record, outdated: true }));
       return end.status;
     }
     await context.host.sleep(between, context.signal).catch(() => {
-      throw context.interrupted();
+      throw context.abortError();
     });
   }
   throw new CliError(
     "failure",
     `run ${runId} was asked to stop, and neither its record nor its event stream says that it ended`,
-    { changed: "unknown", hint: `wf wait ${runId} waits for its end` },
+    { sideEffect: "unknown", hint: `wf wait ${runId} waits for its end` },
   );
 }
 
@@ -131,7 +131,7 @@ async function stop(task_id: string, context: Context): Promise<void> {
   try {
     await context.call(workflows.stop, { task_id });
   } catch (error) {
-    if (!(error instanceof ApiError) || error.refusal.serverCode !== "not_workflow_app")
+    if (!(error instanceof ApiError) || error.response.serverCode !== "not_workflow_app")
       throw error;
     await context.call(chats.stop, { task_id });
   }
@@ -160,12 +160,12 @@ async function refuseRun(id: string, context: Context): Promise<void> {
   const { mode } = await context.call(apps.info, {});
   if (mode !== "workflow") {
     throw new CliError("unsupported", `${id} is a run of a chat application`, {
-      changed: "nothing",
+      sideEffect: "none",
       hint: "`wf chat stop` with the task_id in the events of the answer stops it",
     });
   }
   throw new CliError("usage", `${id} is a run, and the task it runs as is not known here`, {
-    changed: "nothing",
+    sideEffect: "none",
     hint: `wf events ${id} shows the task_id of a run that goes on, and remembers it`,
   });
 }

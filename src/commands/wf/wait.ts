@@ -44,7 +44,7 @@ export async function* run(
       }
       if (status === "paused") since = context.host.elapsed();
       const running = context.host.elapsed() - since;
-      if (running > longestRunning && !context.asked.deadline) throw tooLong(workflow_run_id);
+      if (running > longestRunning && !context.options.deadline) throw tooLong(workflow_run_id);
       if (running > remarkable && !remarked) {
         remarked = true;
         await context.notice(
@@ -54,12 +54,12 @@ export async function* run(
       await context.trace(1, `run ${workflow_run_id} is ${status}`);
     } catch (error) {
       if (context.signal.aborted) throw resumable(error, workflow_run_id);
-      const away = error instanceof CliError && error.told.retryable === true;
+      const away = error instanceof CliError && error.info.retryable === true;
       if (!away || ++failures >= budget) throw error;
       await context.notice(`${error.message}; looking again`);
     }
     await context.host.sleep(wait, context.signal).catch(() => {
-      throw resumable(context.interrupted(), workflow_run_id);
+      throw resumable(context.abortError(), workflow_run_id);
     });
   }
 }
@@ -79,8 +79,8 @@ const tooLong = (run: string) =>
 const resumable = (error: unknown, run: string): unknown =>
   error instanceof CliError
     ? new CliError(error.kind, error.message, {
-        ...error.told,
-        changed: undefined,
+        ...error.info,
+        sideEffect: undefined,
         hint: `the run goes on; wf wait ${run} waits again`,
       })
     : error;

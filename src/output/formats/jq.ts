@@ -88,7 +88,7 @@ export async function checkFilter(filter: string, style: Style): Promise<void> {
     await run("", filter, style);
   } catch (error) {
     if (error instanceof CliError) throw error;
-    throw new CliError("usage", `--jq: ${messageOf(error)}`, { changed: "nothing" });
+    throw new CliError("usage", `--jq: ${messageOf(error)}`, { sideEffect: "none" });
   }
 }
 

@@ -69,7 +69,7 @@ export const tokensUsed = (look: Look): Part[] => [
 ];
 
 /** What a line says after the kind of its event (server §15.5). */
-const told: Readonly<Record<string, (look: Look) => readonly Part[]>> = {
+const info: Readonly<Record<string, (look: Look) => readonly Part[]>> = {
   workflow_started: (look) => [
     after("run", look("id")),
     look("reason") === "resumption" ? "resumed" : undefined,
@@ -172,7 +172,7 @@ export function toldAfter(start: string, event: DisplayedEvent, dress: LiveStyle
   const { paint } = dress;
   const own = event.event.startsWith("_");
   const kind = pad(visible(own ? event.event.slice(1) : event.event), kindWidth);
-  const tell = Object.hasOwn(told, event.event) ? told[event.event] : undefined;
+  const tell = Object.hasOwn(info, event.event) ? info[event.event] : undefined;
   const parts = tell
     ? tell(lookInto(event))
         .filter((part) => part !== undefined)

@@ -45,14 +45,14 @@ export function progress(host: Host, text: string, style: ProgressStyle): Progre
   const { wanted, redraws, color } = style;
   if (wanted && redraws) return spinning(host, text, color);
   const start = host.elapsed();
-  let [toldAt, told] = [start, 0];
+  let [toldAt, info] = [start, 0];
   const tell = (step: ProgressStep) => {
     const now = host.elapsed();
     const tenth = (step.total ?? Infinity) / 10;
     const due =
-      now - toldAt >= longBeat || (now - toldAt >= shortBeat && step.done - told >= tenth);
+      now - toldAt >= longBeat || (now - toldAt >= shortBeat && step.done - info >= tenth);
     if (!due || step.done === step.total) return;
-    [toldAt, told] = [now, step.done];
+    [toldAt, info] = [now, step.done];
     host.stderr.write(`${words(step, now - start)}\n`).catch(() => {}); // nobody reads it
   };
   return { host, tell: wanted ? tell : () => {}, stop: () => {} };

@@ -34,8 +34,8 @@ export function chatHandlers(room: AppRoom): readonly Handler[] {
         run = records.store.transaction(() => newMessage(records, app, { ...input, user }));
       } catch (failure) {
         if (!wantsStream(call)) throw failure;
-        const told = { app: app.name, inputs: input.inputs ?? {} };
-        return refusedStart(failure, told, call, { ...room, random: records.random });
+        const info = { app: app.name, inputs: input.inputs ?? {} };
+        return refusedStart(failure, info, call, { ...room, random: records.random });
       }
       if (wantsStream(call)) return streamed(room, run, call);
       return {
@@ -152,12 +152,12 @@ function newMessage(records: Records, app: AppDefinition, said: Said): StoredRun
 
 /** What a blocking message answers; a pause is told twice over, as recorded (server §18). */
 function blockingAnswer(run: StoredRun, ending: RunEvent, version: string): object {
-  const told = ending.data ?? {};
+  const info = ending.data ?? {};
   const where = { conversation_id: run.conversationId, mode: "advanced-chat" };
   const answer = run.progress.said;
   const created_at = seconds(run.createdAt);
   const metadata = messageMetadata(run.elapsed, version);
-  if (told["status"] !== "paused") {
+  if (info["status"] !== "paused") {
     return {
       event: "message",
       task_id: run.taskId,
@@ -188,10 +188,10 @@ function blockingAnswer(run: StoredRun, ending: RunEvent, version: string): obje
       answer,
       metadata: noUsage,
       created_at,
-      paused_nodes: told["paused_nodes"],
-      reasons: told["reasons"],
+      paused_nodes: info["paused_nodes"],
+      reasons: info["reasons"],
       status: "paused",
-      elapsed_time: told["elapsed_time"],
+      elapsed_time: info["elapsed_time"],
       total_tokens: 0,
       total_steps: run.totalSteps,
     },

@@ -273,9 +273,9 @@ export function openEngine(deps: {
     const { run } = bench;
     run.progress.lost = true;
     saveSegment(run, "normal");
-    const told = { ...run };
-    close(told, began, "stopped", stoppedByUser);
-    const event = workflowFinished(told, began);
+    const info = { ...run };
+    close(info, began, "stopped", stoppedByUser);
+    const event = workflowFinished(info, began);
     bench.publish(event);
     return event;
   }
@@ -313,8 +313,8 @@ export function openEngine(deps: {
       const node = humanInputNode(run.app, form.nodeId);
       return node ? [{ form, node, content: form.content }] : [];
     });
-    const told = { since: began, elapsed: (now() - began) / 1000, outputs: {} };
-    const event = paused(run, open, bench.version, told);
+    const info = { since: began, elapsed: (now() - began) / 1000, outputs: {} };
+    const event = paused(run, open, bench.version, info);
     for (const each of open) bench.publish(formRequired(each, bench.version));
     bench.publish(event);
     return event;

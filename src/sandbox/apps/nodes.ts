@@ -173,9 +173,9 @@ function answered(bench: Bench, app: AppDefinition, node: HumanInputNode): NodeR
     return { status: "paused", forms: [form ?? opened(bench, app, node)] };
   }
   // Since 1.15 nothing tells what became of the form (server §15.5).
-  const told = !atLeast(version, "1.15.0");
+  const info = !atLeast(version, "1.15.0");
   if (form.status === "expired") {
-    if (told)
+    if (info)
       publish({
         event: "human_input_form_timeout",
         data: {
@@ -188,7 +188,7 @@ function answered(bench: Bench, app: AppDefinition, node: HumanInputNode): NodeR
   }
   const rendered = renderedContent(form);
   const filled = filledFields(form, node, rendered);
-  if (told) publish({ event: "human_input_form_filled", data: filled });
+  if (info) publish({ event: "human_input_form_filled", data: filled });
   const inputs = Object.entries(form.inputs ?? {}).map(([name, value]) => [
     name,
     { value_type: "string", value },
@@ -350,7 +350,7 @@ const completed = (
   event: string,
   node: Container,
   began: number,
-  told: {
+  info: {
     readonly inputs: object;
     readonly outputs: object;
     readonly steps: number;
@@ -358,19 +358,19 @@ const completed = (
   },
 ): RunEvent =>
   container(event, node, {
-    outputs: told.outputs,
+    outputs: info.outputs,
     outputs_truncated: false,
     created_at: seconds(began),
     extras: {},
-    inputs: told.inputs,
+    inputs: info.inputs,
     inputs_truncated: false,
     status: "succeeded",
     error: null,
     elapsed_time: elapsed(bench, began),
     total_tokens: 0,
-    execution_metadata: { ...noCost, ...told.metadata },
+    execution_metadata: { ...noCost, ...info.metadata },
     finished_at: seconds(bench.records.now()),
-    steps: told.steps,
+    steps: info.steps,
   });
 
 /** An assigner tells its own definition as its inputs. */

@@ -19,7 +19,7 @@ interface Place {
  */
 export function refusedStart(
   failure: unknown,
-  told: { readonly app: string; readonly inputs: unknown },
+  info: { readonly app: string; readonly inputs: unknown },
   call: Call,
   { channels, clock, random, closing }: Place,
 ): Reply {
@@ -27,7 +27,7 @@ export function refusedStart(
   if (!refused || !atLeast(call.version, "1.14.0")) throw failure;
   const id = newId(random);
   if (atLeast(call.version, "1.15.0")) {
-    return { stream: ghost(id, told, failure.message, seconds(clock.now().getTime())) };
+    return { stream: ghost(id, info, failure.message, seconds(clock.now().getTime())) };
   }
   const event = { event: "error", message: failure.message, status: 500 };
   const first = [lineOf(event)];

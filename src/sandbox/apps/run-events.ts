@@ -275,7 +275,7 @@ const channels = (version: string): Pick<FormParts, "approval_channels"> =>
 
 const formParts = (
   { form, node, content }: OpenForm,
-  told: ReturnType<typeof channels>,
+  info: ReturnType<typeof channels>,
 ): FormParts => ({
   form_id: form.id,
   form_content: content,
@@ -285,13 +285,13 @@ const formParts = (
   node_title: node.title,
   resolved_default_values: {},
   form_token: form.token,
-  ...told,
+  ...info,
   expiration_time: seconds(form.expiresAt),
 });
 
 /** The form as the event carries it; the history tells no channels. */
-export const formEventFields = (open: OpenForm, told: ReturnType<typeof channels> = {}) => {
-  const parts = formParts(open, told);
+export const formEventFields = (open: OpenForm, info: ReturnType<typeof channels> = {}) => {
+  const parts = formParts(open, info);
   return {
     form_id: parts.form_id,
     node_id: parts.node_id,
@@ -301,7 +301,7 @@ export const formEventFields = (open: OpenForm, told: ReturnType<typeof channels
     actions: parts.actions,
     display_in_ui: true,
     form_token: parts.form_token,
-    ...told,
+    ...info,
     resolved_default_values: parts.resolved_default_values,
     expiration_time: parts.expiration_time,
   };
@@ -318,20 +318,20 @@ export const paused = (
   run: StoredRun,
   forms: readonly OpenForm[],
   version: string,
-  told: { readonly since: number; readonly elapsed: number; readonly outputs: object },
+  info: { readonly since: number; readonly elapsed: number; readonly outputs: object },
 ): RunEvent => ({
   event: "workflow_paused",
   data: {
     workflow_run_id: run.id,
     paused_nodes: forms.map(({ node }) => node.id),
-    outputs: told.outputs,
+    outputs: info.outputs,
     reasons: forms.map((open) => ({
       TYPE: "human_input_required",
       ...formParts(open, channels(version)),
     })),
     status: "paused",
-    created_at: seconds(told.since),
-    elapsed_time: told.elapsed,
+    created_at: seconds(info.since),
+    elapsed_time: info.elapsed,
     total_tokens: 0,
     total_steps: run.totalSteps,
   },

@@ -132,8 +132,8 @@ export function runHandlers(room: AppRoom): readonly Handler[] {
       return await execute(app, input, call);
     } catch (failure) {
       if (!wantsStream(call)) throw failure;
-      const told = { app: app.name, inputs: input.inputs };
-      return refusedStart(failure, told, call, { ...room, random: records.random });
+      const info = { app: app.name, inputs: input.inputs };
+      return refusedStart(failure, info, call, { ...room, random: records.random });
     }
   }
 
@@ -230,8 +230,8 @@ async function* once(line: string): AsyncGenerator<string> {
 
 /** What a blocking run answers: HTTP 200 also where it failed or waits (server §13). */
 function blockingAnswer(ran: StoredRun, ending: RunEvent): object {
-  const told = ending.data ?? {};
-  const waits = told["status"] === "paused";
+  const info = ending.data ?? {};
+  const waits = info["status"] === "paused";
   return {
     task_id: ran.taskId,
     workflow_run_id: ran.id,
@@ -241,12 +241,12 @@ function blockingAnswer(ran: StoredRun, ending: RunEvent): object {
       status: ran.status,
       outputs: ran.outputs,
       error: ran.error,
-      elapsed_time: told["elapsed_time"],
+      elapsed_time: info["elapsed_time"],
       total_tokens: 0,
       total_steps: ran.totalSteps,
       created_at: seconds(ran.createdAt),
       finished_at: ran.finishedAt === null ? null : seconds(ran.finishedAt),
-      ...(waits && { paused_nodes: told["paused_nodes"], reasons: told["reasons"] }),
+      ...(waits && { paused_nodes: info["paused_nodes"], reasons: info["reasons"] }),
     },
   };
 }

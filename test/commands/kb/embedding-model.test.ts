@@ -158,7 +158,7 @@ describe("another embedding model in a file", () => {
     const ran = await withFile("apply", "embedding_model: stub-embed-64");
     expect(ran.exit).toBe(9);
     expect(ran.err).toContain("1 of 1 documents failed; leave.md: the model says no");
-    expect(ran.err).toContain("something was changed");
+    expect(ran.err).toContain("some changes were made");
     [failing, lag] = [false, 1000];
     indexedWith = base.embedding_model = "stub-embed";
     const broken = await withFile("apply", "embedding_model: stub-embed-64");

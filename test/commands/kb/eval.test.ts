@@ -407,11 +407,11 @@ describe("a file that is wrong", () => {
     ["csv", "question,documents\n", "there is no question"],
     ["jsonl", "", "there is no question: it is empty"],
     ["csv", 'question,documents\nq,"a.md\n', "line 2"],
-  ])("%s %j: %s", async (end, text, told) => {
+  ])("%s %j: %s", async (end, text, info) => {
     const server = await searchServer(() => []);
     const ran = await server.run([file(text, end)]);
     expect(ran.exit).toBe(2);
-    expect(ran.err).toContain(told);
+    expect(ran.err).toContain(info);
     expect(server.asked).toEqual([]);
   });
 });
@@ -491,14 +491,14 @@ describe("conditions", () => {
     [["recall@3<=75%"], 14, "1 of 1 checks failed: recall@3<=75% (it is 0.75)"],
     [["mrr<0.4", "recall@1<0.5", "latency_p95>1h"], 14, "1 of 3 checks failed: recall@1<0.5"],
     [["failed>0"], 0, ""],
-  ])("%j ends with %d", async (conditions, exit, told) => {
+  ])("%j ends with %d", async (conditions, exit, info) => {
     const server = await searchServer(({ query }) => found[query] ?? []);
     const ran = await server.evaluated([
       questions(),
       ...conditions.flatMap((condition) => ["--fail-if", condition]),
     ]);
     expect(ran.exit).toBe(exit);
-    expect(ran.err).toContain(told);
+    expect(ran.err).toContain(info);
     expect(ran.first?.figures["recall@3"]).toBe(0.75);
   });
 
@@ -507,11 +507,11 @@ describe("conditions", () => {
     ["recall@3 0.9", "position 10: one of >= <= != !~ > < = ~ is missing"],
     ["recall@3<0.9x", "position 10: this is no share"],
     ["recall@3.change<0", "position 1: there is no recall@3.change"],
-  ])("%s ends with 2 before anything is asked", async (condition, told) => {
+  ])("%s ends with 2 before anything is asked", async (condition, info) => {
     const server = await searchServer(() => []);
     const ran = await server.run([questions(), "--fail-if", condition]);
     expect(ran.exit).toBe(2);
-    expect(ran.err).toContain(told);
+    expect(ran.err).toContain(info);
     expect(server.asked).toEqual([]);
   });
 
@@ -719,11 +719,11 @@ describe("a matrix that is wrong", () => {
       ["--matrix", "top_k=1,2,3,4,5", "--matrix", "score_threshold=0,0.1,0.2,0.3,0.4"],
       "makes 25 ways",
     ],
-  ])("%j", async (words, told) => {
+  ])("%j", async (words, info) => {
     const server = await searchServer(() => []);
     const ran = await server.run([questions(), ...words]);
     expect(ran.exit).toBe(2);
-    expect(ran.err).toContain(told);
+    expect(ran.err).toContain(info);
     expect(server.asked).toEqual([]);
   });
 });

@@ -227,11 +227,11 @@ describe("what is left out", () => {
 test.each([
   ["nowhere", "there is no such folder"],
   ["file", "it is a file"],
-])("%s instead of a folder ends with 2", async (name, told) => {
+])("%s instead of a folder ends with 2", async (name, info) => {
   const place = folder({ file: "1" });
   const ran = await cli(["kb", "lint", join(place, name)]);
   expect(ran).toMatchObject({ exit: 2, out: "" });
-  expect(ran.err).toContain(told);
+  expect(ran.err).toContain(info);
 });
 
 test("a name twice in front matter is found", async () => {

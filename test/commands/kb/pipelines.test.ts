@@ -124,14 +124,14 @@ test.each([
   ["run a node that is not there", 9, "Datasource node data not found"],
 ])(
   "a data source ends with what its events tell, in every format: %s",
-  async (title, exit, told) => {
+  async (title, exit, info) => {
     const routes = {
       [`POST /v1/datasets/${kb}/pipeline/datasource`]: answerOf(`pipeline-run.json: ${title}`),
     };
     for (const flags of [[], ["-o", "jsonl"], ["-o", "json"], ["--jq", "."]]) {
       const ran = await against(routes, [...node, "--is-published", ...flags]);
       expect(ran.exit, `${flags.join(" ")} ${ran.err}`).toBe(exit);
-      expect(ran.err).toContain(told);
+      expect(ran.err).toContain(info);
       expect(ran.out).toContain("datasource_");
     }
   },

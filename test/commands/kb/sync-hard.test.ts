@@ -357,8 +357,8 @@ test("a document that is deleted while it is waited for is told as failed", asyn
 test("--watch goes on after a file that is no document, and after a network that fails", async () => {
   await write(dir, { "a.md": "", "b.md": "b" });
   const interrupt = new AbortController();
-  let told = () => {};
-  const watching = () => new Promise<void>((resolve) => (told = resolve));
+  let info = () => {};
+  const watching = () => new Promise<void>((resolve) => (info = resolve));
   const events = [
     () => {
       server.sandbox.setFaults([parseFault("GET * reset")]);
@@ -383,7 +383,7 @@ test("--watch goes on after a file that is no document, and after a network that
       stderr: {
         ...host.stderr,
         write(text) {
-          if (String(text).startsWith("watching")) told();
+          if (String(text).startsWith("watching")) info();
           return host.stderr.write(text);
         },
       },

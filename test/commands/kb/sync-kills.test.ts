@@ -37,7 +37,7 @@ test("a directory that is watched is synced after each change, until Ctrl-C", as
   await write(dir, { "a.md": "one" });
   const kb = await base("Watched");
   const { child, ended } = start(server, home, ["sync", kb, dir, "--watch"]);
-  const told = () =>
+  const info = () =>
     new Promise<void>((resolve) => {
       let text = "";
       child.stderr.on("data", function heard(chunk: Buffer) {
@@ -47,8 +47,8 @@ test("a directory that is watched is synced after each change, until Ctrl-C", as
         resolve();
       });
     });
-  await told();
-  const again = told();
+  await info();
+  const again = info();
   await write(dir, { "a.md": "two", "sub/b.md": "new" });
   await again;
   expect((await texts(kb))["a.md"]).toBe("two");

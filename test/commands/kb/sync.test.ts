@@ -385,13 +385,13 @@ test("a file larger than any server takes is told, and the others go on", async 
   expect(await contents()).toEqual({ "a.md": "small" });
 });
 
-test("a refusal after others were done says that something was changed", async () => {
+test("a refusal after others were done says that some changes were made", async () => {
   await write(dir, three);
   faults("POST */create-by-text status=401 skip=1");
   const ran = await run("sync", kb, dir, "--concurrency", "1", "-o", "json");
   expect(ran.exit).toBe(4);
-  const told = JSON.parse(ran.err.trim().split("\n").at(-1) ?? "") as { error: object };
-  expect(told.error).toMatchObject({ http_status: 401, changed: "yes" });
+  const info = JSON.parse(ran.err.trim().split("\n").at(-1) ?? "") as { error: object };
+  expect(info.error).toMatchObject({ http_status: 401, changed: "yes" });
 });
 
 describe("shards", () => {

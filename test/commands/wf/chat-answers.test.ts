@@ -287,7 +287,7 @@ test("files for an application that takes none are said to be dropped", async ()
     '[{"type":"image","transfer_method":"remote_url","url":"https://example.com/a.png"}]';
   const none = { file_upload: { enabled: false, image: { enabled: false } } };
   const taken = { file_upload: { enabled: true, image: { enabled: false } } };
-  for (const [body, told] of [
+  for (const [body, info] of [
     [none, true],
     [taken, false],
     [{}, false],
@@ -298,7 +298,7 @@ test("files for an application that takes none are said to be dropped", async ()
     };
     const ran = await against(routes, [...send, "--files", file]);
     expect(ran.exit, ran.err).toBe(0);
-    expect(ran.err.includes("takes no files with a message: the server drops them")).toBe(told);
+    expect(ran.err.includes("takes no files with a message: the server drops them")).toBe(info);
   }
 });
 

@@ -645,7 +645,7 @@ describe("JUnit XML", () => {
 test.each([
   ["run succeeded", 1, /^error: --junit \S+ cannot be written: a /m],
   ["run failed", 14, /^--junit \S+ cannot be written: a [^]*^error: run \S+ did not meet/m],
-])("a JUnit file that cannot be written in the end, with '%s'", async (sentence, exit, told) => {
+])("a JUnit file that cannot be written in the end, with '%s'", async (sentence, exit, info) => {
   const gone = join(folder, `gone-${exit}`);
   await mkdir(gone);
   const server = await playedRun(giving({}), []);
@@ -660,7 +660,7 @@ test.each([
     },
   );
   expect(ran.exit, ran.err).toBe(exit);
-  expect(ran.err).toMatch(told);
+  expect(ran.err).toMatch(info);
 });
 
 describe("text of the server", () => {

@@ -132,7 +132,7 @@ describe("an answer that was lost on its way", () => {
     const ran = await answered(["a"], [await approve()], { "POST /v1/form/": lost });
     expect(ran.exit).toBe(11);
     expect(ran.submits).toEqual(["a", "a"]);
-    expect(ran.err).toContain("unknown whether it was applied");
+    expect(ran.err).toContain("the change may have been applied");
     expect(ran.err).toContain(`wf events ${id} --follow`);
   });
 
@@ -141,7 +141,7 @@ describe("an answer that was lost on its way", () => {
       "POST /v1/form/": json({ code: "unknown", message: "no", status }, status),
     });
     expect(ran.exit).toBe(1);
-    expect(ran.err).toContain("unknown whether it was applied");
+    expect(ran.err).toContain("the change may have been applied");
     expect(ran.err).not.toContain("waits for a person");
   });
 

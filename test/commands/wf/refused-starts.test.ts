@@ -52,7 +52,7 @@ describe.each([
     expect(ran.exit, ran.err).toBe(5);
     expect(ran.out).toBe("");
     expect(ran.err).toContain("failed to start the run: Invalid upload file");
-    expect(ran.err).not.toMatch(/something was changed|unknown|"changed":"(?!nothing)/);
+    expect(ran.err).not.toMatch(/some changes were made|unknown|"changed":"(?!nothing)/);
     expect(ran.err).not.toMatch(new RegExp(`${ghostId}|wf show|wf events|wf logs`));
     expect(server.requests.filter((line) => !line.includes("/parameters"))).toHaveLength(1);
   });

@@ -149,7 +149,7 @@ describe("a stopped run whose record says running for ever", () => {
     const run = await wf("run", "--inputs", "{}");
     expect(run.exit, run.err).toBe(9);
     expect(run.err).toContain(`run ${stopped} was stopped: Stopped by user.`);
-    const words = `run ${stopped} ended as stopped, as its event stream told; its record still says running`;
+    const words = `run ${stopped} ended as stopped, as its event stream info; its record still says running`;
     for (const [argv, exit] of [
       [["wait", stopped], 9],
       [["show", stopped], 0],

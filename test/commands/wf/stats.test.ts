@@ -28,40 +28,40 @@ const clock = () => new Date(now * 1000);
 const serverClock = new Date((now + 10) * 1000).toUTCString();
 
 const row = (
-  { at = start, status = "succeeded", elapsed = 1, tokens = 10, ...told }: Told,
+  { at = start, status = "succeeded", elapsed = 1, tokens = 10, ...info }: Told,
   index: number,
 ) => ({
   id: uuid(index),
-  workflow_run: told.purged
+  workflow_run: info.purged
     ? null
     : {
         id: uuid(1_000_000 + index),
-        version: told.version ?? "2026-11-20 00:00:00",
+        version: info.version ?? "2026-11-20 00:00:00",
         status,
         triggered_from: "app-run",
-        error: told.error ?? null,
+        error: info.error ?? null,
         elapsed_time: elapsed,
         total_tokens: tokens,
         total_steps: 2,
         created_at: at,
-        finished_at: told.finished === undefined ? at + Math.floor(elapsed ?? 0) : told.finished,
+        finished_at: info.finished === undefined ? at + Math.floor(elapsed ?? 0) : info.finished,
         exceptions_count: 0,
       },
   details: null,
   created_from: "service-api",
-  created_by_role: told.account === undefined ? "end_user" : "account",
+  created_by_role: info.account === undefined ? "end_user" : "account",
   created_by_account:
-    told.account === undefined ? null : { id: uuid(1), name: "Bo", email: told.account },
+    info.account === undefined ? null : { id: uuid(1), name: "Bo", email: info.account },
   created_by_end_user:
-    told.account === undefined
-      ? { id: uuid(2), type: "service-api", is_anonymous: false, session_id: told.user ?? "ann" }
+    info.account === undefined
+      ? { id: uuid(2), type: "service-api", is_anonymous: false, session_id: info.user ?? "ann" }
       : null,
   created_at: at,
 });
 
 /** A server with these runs, which keeps to the bounds it is asked for. */
 async function server(runs: readonly Told[]) {
-  const rows = runs.map((told, index) => ({ ...row(told, index), hidden: told.hidden }));
+  const rows = runs.map((info, index) => ({ ...row(info, index), hidden: info.hidden }));
   return canned((url, response) => {
     const edge = (name: string, otherwise: number) =>
       Date.parse(url.searchParams.get(name) ?? "") / 1000 || otherwise;
@@ -138,9 +138,9 @@ const wf = (argv: readonly string[], world: World): Promise<Ran> =>
   cli(["wf", "stats", ...argv], { now: clock, ...world });
 
 /** The figures that a line prints, and how it ended. */
-async function stats(argv: readonly string[], world: World): Promise<Ran & { told: Stats }> {
+async function stats(argv: readonly string[], world: World): Promise<Ran & { info: Stats }> {
   const ran = await wf([...argv, "-o", "json"], world);
-  return { ...ran, told: JSON.parse(ran.out || "{}") as Stats };
+  return { ...ran, info: JSON.parse(ran.out || "{}") as Stats };
 }
 
 const folder = await temporaryFolder();
@@ -154,7 +154,7 @@ function file(text: string | Uint8Array, ending = "jsonl"): string {
 }
 
 const jsonl = (runs: readonly Told[]): string =>
-  runs.map((told, index) => `${JSON.stringify(row(told, index))}\n`).join("");
+  runs.map((info, index) => `${JSON.stringify(row(info, index))}\n`).join("");
 
 const fromFile = (runs: readonly Told[], ...argv: readonly string[]) =>
   stats(["--from", file(jsonl(runs)), ...argv], {});
@@ -178,9 +178,9 @@ describe("figures", () => {
     [Array.from({ length: 100 }, (_, index) => 100 - index), [50, 95, 99, 100]],
     [Array.from({ length: 200 }, (_, index) => 200 - index), [100, 190, 198, 200]],
   ])("percentiles of %j", async (times, [p50, p95, p99, max]) => {
-    const { exit, told } = await fromFile(times.map((elapsed) => ({ elapsed, tokens: elapsed })));
+    const { exit, info } = await fromFile(times.map((elapsed) => ({ elapsed, tokens: elapsed })));
     expect(exit).toBe(0);
-    expect(told.figures).toMatchObject({ p50, p95, p99, max, tokens_p50: p50, tokens_p95: p95 });
+    expect(info.figures).toMatchObject({ p50, p95, p99, max, tokens_p50: p50, tokens_p95: p95 });
   });
 
   test("shares are of ended runs, times and tokens of ended runs alone", async () => {
@@ -194,9 +194,9 @@ describe("figures", () => {
       { purged: true },
       { elapsed: 5, tokens: 0, status: "stopped" },
     ]);
-    const { exit, err, told } = await stats(["--no-compare"], { env });
+    const { exit, err, info } = await stats(["--no-compare"], { env });
     expect([exit, err]).toEqual([0, ""]);
-    expect(told.figures).toEqual({
+    expect(info.figures).toEqual({
       runs: 8,
       running: 1,
       paused: 1,
@@ -215,7 +215,7 @@ describe("figures", () => {
       tokens_p95: 400,
       steps: 14,
     });
-    expect(told.statuses).toEqual({
+    expect(info.statuses).toEqual({
       succeeded: 2,
       failed: 1,
       "partial-succeeded": 1,
@@ -227,22 +227,22 @@ describe("figures", () => {
   });
 
   test("a run that was paused took from its start to its finish", async () => {
-    const { told } = await fromFile([
+    const { info } = await fromFile([
       { at: start, elapsed: 0.043718, finished: start + 25 }, // as recorded
       { at: start, elapsed: 0.057106, finished: start + 1 }, // a second passed in between
       { at: start, elapsed: null, finished: start + 3 },
     ]);
-    expect(told.figures).toMatchObject({ p50: 3, max: 25 });
+    expect(info.figures).toMatchObject({ p50: 3, max: 25 });
     const one = await fromFile([{ at: start, elapsed: 0.057106, finished: start + 1 }]);
-    expect(one.told.figures["max"]).toBe(0.057106);
+    expect(one.info.figures["max"]).toBe(0.057106);
   });
 
   test("no runs: numbers are 0, nothing else is measured", async () => {
     const { env } = await server([]);
-    const { exit, told } = await stats([], { env });
+    const { exit, info } = await stats([], { env });
     expect(exit).toBe(0);
-    expect(told.figures).toEqual({
-      ...Object.fromEntries(Object.keys(told.figures).map((name) => [name, null])),
+    expect(info.figures).toEqual({
+      ...Object.fromEntries(Object.keys(info.figures).map((name) => [name, null])),
       runs: 0,
       running: 0,
       paused: 0,
@@ -262,12 +262,12 @@ describe("what is read", () => {
       { at: now - 2 * 86_400, elapsed: 3 },
       { at: now - 3 * 86_400, elapsed: 99 },
     ]);
-    const { exit, told } = await stats([], { env });
+    const { exit, info } = await stats([], { env });
     expect(exit).toBe(0);
-    expect(told).toMatchObject({ since: now - 86_400, until: now + 10, complete: true });
-    expect(told.figures).toMatchObject({ runs: 3, failed: 1 / 3, p50: 4, max: 6, tokens: 30 });
+    expect(info).toMatchObject({ since: now - 86_400, until: now + 10, complete: true });
+    expect(info.figures).toMatchObject({ runs: 3, failed: 1 / 3, p50: 4, max: 6, tokens: 30 });
     // 86411 seconds, both ends included.
-    expect(told.before).toMatchObject({
+    expect(info.before).toMatchObject({
       since: now - 86_400 - 86_411,
       until: now - 86_401,
       figures: { runs: 2, failed: 0, p50: 3, max: 8, tokens: 20 },
@@ -288,17 +288,17 @@ describe("what is read", () => {
     const { env, seen } = await server(
       Array.from({ length: 450 }, (_, index) => ({ at: now - index, elapsed: index })),
     );
-    const { exit, told } = await stats(["--since", "1h", "--no-compare"], { env });
+    const { exit, info } = await stats(["--since", "1h", "--no-compare"], { env });
     expect(exit).toBe(0);
-    expect(told).toMatchObject({ since: now - 3600, until: now + 10 });
-    expect(told.figures).toMatchObject({ runs: 450, p50: 224, p95: 427, max: 449 });
+    expect(info).toMatchObject({ since: now - 3600, until: now + 10 });
+    expect(info.figures).toMatchObject({ runs: 450, p50: 224, p95: 427, max: 449 });
     expect(seen.length).toBeGreaterThan(4);
   });
 
   test("--no-compare spares the second read", async () => {
     const { env, seen } = await server([{ at: now - 10 }]);
-    const { told } = await stats(["--since", "1h", "--no-compare"], { env });
-    expect([told.before, seen.length]).toEqual([null, 1]);
+    const { info } = await stats(["--since", "1h", "--no-compare"], { env });
+    expect([info.before, seen.length]).toEqual([null, 1]);
   });
 
   test("the filters of wf logs, also those that are ours", async () => {
@@ -307,7 +307,7 @@ describe("what is read", () => {
       { elapsed: 30, user: "ann" },
       { elapsed: 40, user: "bob" },
     ]);
-    const { told } = await stats(
+    const { info } = await stats(
       [
         "--keyword=tax",
         "--end-user=ann",
@@ -320,7 +320,7 @@ describe("what is read", () => {
       ],
       { env },
     );
-    expect(told.figures).toMatchObject({ runs: 1, max: 30 });
+    expect(info.figures).toMatchObject({ runs: 1, max: 30 });
     expect(Object.fromEntries(seen[0]?.searchParams ?? [])).toEqual({
       keyword: "tax",
       created_by_account: "bo@example.com",
@@ -334,9 +334,9 @@ describe("what is read", () => {
 
   test("runs that the server hides are told, after the figures, with 10", async () => {
     const { env } = await server([{ elapsed: 3 }, { elapsed: 4 }, { hidden: true }]);
-    const { exit, told, err } = await stats(["--no-compare"], { env });
+    const { exit, info, err } = await stats(["--no-compare"], { env });
     expect(exit).toBe(10);
-    expect(told).toMatchObject({ complete: false, figures: { runs: 2, max: 4 } });
+    expect(info).toMatchObject({ complete: false, figures: { runs: 2, max: 4 } });
     expect(err).toContain("2 of 3 rows: the server did not show the others");
   });
 
@@ -379,16 +379,16 @@ describe("--fail-if", () => {
     ["succeeded<97%", 14],
     ["running>0", 0],
   ])("%s ends with %d", async (condition, code) => {
-    const { exit, told } = await fromFile(runs, "--fail-if", condition);
+    const { exit, info } = await fromFile(runs, "--fail-if", condition);
     expect(exit).toBe(code);
-    expect(told.figures["runs"]).toBe(50);
-    expect(told.conditions).toMatchObject([
+    expect(info.figures["runs"]).toBe(50);
+    expect(info.conditions).toMatchObject([
       { condition, verdict: code === 0 ? "passed" : "failed" },
     ]);
   });
 
   test("every condition is judged; the error names those that hold, with the value", async () => {
-    const { exit, err, told } = await fromFile(
+    const { exit, err, info } = await fromFile(
       runs,
       ...["p50>5s", "p95>20s", "failed>1%"].flatMap((condition) => ["--fail-if", condition]),
     );
@@ -405,13 +405,13 @@ describe("--fail-if", () => {
         },
       },
     });
-    expect(told.conditions.map(({ verdict }) => verdict)).toEqual(["failed", "passed", "failed"]);
+    expect(info.conditions.map(({ verdict }) => verdict)).toEqual(["failed", "passed", "failed"]);
   });
 
   test("what nothing was measured of is not green", async () => {
     const none = await fromFile([], "--fail-if", "p95>20s", "--fail-if", "runs>9");
     expect(none.exit).toBe(14);
-    expect(none.told.conditions.map(({ verdict }) => verdict)).toEqual(["unmeasured", "passed"]);
+    expect(none.info.conditions.map(({ verdict }) => verdict)).toEqual(["unmeasured", "passed"]);
     expect(none.err).toContain("1 of 2 checks failed: p95>20s (no run tells p95)");
     expect(none.err).toContain("--pass-without-runs");
     const open = await fromFile([{ status: "running" }], "--fail-if", "failed>0");
@@ -433,8 +433,8 @@ describe("--fail-if", () => {
 
 describe("over time", () => {
   const at = (time: string) => Date.parse(time) / 1000;
-  const labels = ({ told }: { told: Stats }) =>
-    told.periods.rows.map(({ label, runs }) => [label, runs]);
+  const labels = ({ info }: { info: Stats }) =>
+    info.periods.rows.map(({ label, runs }) => [label, runs]);
 
   test("by hours of the zone, those without a run as well", async () => {
     const runs = [
@@ -444,7 +444,7 @@ describe("over time", () => {
       { at: at("2026-11-21T12:31:00Z"), elapsed: 8 },
     ];
     const utc = await fromFile(runs);
-    expect(utc.told.periods).toEqual({
+    expect(utc.info.periods).toEqual({
       unit: "hour",
       time_zone: "UTC",
       rows: [
@@ -456,16 +456,16 @@ describe("over time", () => {
     }); // prettier-ignore
     // Half an hour beside the hours of UTC.
     const kolkata = await stats(["--from", file(jsonl(runs))], { env: { TZ: "Asia/Kolkata" } });
-    expect(kolkata.told.periods.time_zone).toMatch(/^Asia\/(Kolkata|Calcutta)$/);
+    expect(kolkata.info.periods.time_zone).toMatch(/^Asia\/(Kolkata|Calcutta)$/);
     expect(labels(kolkata)).toEqual([
       ["2026-11-21 15", 3],
       ["2026-11-21 16", 0],
       ["2026-11-21 17", 0],
       ["2026-11-21 18", 1],
     ]);
-    expect(kolkata.told.periods.rows[0]?.start).toBe(at("2026-11-21T09:30:00Z"));
-    const told = await stats(["--from", file(jsonl(runs)), "--utc"], { env: { TZ: "Asia/Tokyo" } });
-    expect(told.told.periods).toEqual(utc.told.periods);
+    expect(kolkata.info.periods.rows[0]?.start).toBe(at("2026-11-21T09:30:00Z"));
+    const info = await stats(["--from", file(jsonl(runs)), "--utc"], { env: { TZ: "Asia/Tokyo" } });
+    expect(info.info.periods).toEqual(utc.info.periods);
   });
 
   test("an hour that comes twice when clocks are put back is two", async () => {
@@ -486,7 +486,7 @@ describe("over time", () => {
       "2026-10-27T23:00:00Z",
     ].map((time) => ({ at: at(time) }));
     const ran = await stats(["--from", file(jsonl(runs))], { env: { TZ: "Europe/Berlin" } });
-    expect(ran.told.periods.unit).toBe("day");
+    expect(ran.info.periods.unit).toBe("day");
     expect(labels(ran)).toEqual([
       ["2026-10-24", 1],
       ["2026-10-25", 2],
@@ -494,7 +494,7 @@ describe("over time", () => {
       ["2026-10-27", 0],
       ["2026-10-28", 1],
     ]);
-    expect(ran.told.periods.rows.map(({ start: from }) => from)).toEqual(
+    expect(ran.info.periods.rows.map(({ start: from }) => from)).toEqual(
       ["23T22", "24T22", "25T23", "26T23", "27T23"].map((hour) => at(`2026-10-${hour}:00:00Z`)),
     );
   });
@@ -502,7 +502,7 @@ describe("over time", () => {
   test("by months beyond a quarter of a year", async () => {
     const runs = ["2025-12-31T23:00:00Z", "2026-02-01T00:00:00Z", "2026-04-30T12:00:00Z"];
     const ran = await fromFile(runs.map((time) => ({ at: at(time) })));
-    expect(ran.told.periods.unit).toBe("month");
+    expect(ran.info.periods.unit).toBe("month");
     expect(labels(ran)).toEqual([
       ["2025-12", 1],
       ["2026-01", 0],
@@ -526,10 +526,10 @@ describe("groups", () => {
       "at 2026-11-21T10:00:00.123Z\n  line 3",
       "at 2026-11-20 09:00:00\n\tline 15",
     ];
-    const { told } = await fromFile(
+    const { info } = await fromFile(
       errors.map((error, index) => ({ error, status: "failed", at: start + index })),
     );
-    expect(told.errors).toEqual({
+    expect(info.errors).toEqual({
       groups: [
         ["Error code: 429 - rate limit of gpt-4o, id <id>", 2, 5],
         ["at <n> line <n>", 2, 8],
@@ -552,16 +552,16 @@ describe("groups", () => {
       error,
       status: "failed",
     }));
-    const { told } = await fromFile(runs, "--top", "2");
-    expect(told.errors.groups.map(({ error, runs: of }) => [error, of])).toEqual([
+    const { info } = await fromFile(runs, "--top", "2");
+    expect(info.errors.groups.map(({ error, runs: of }) => [error, of])).toEqual([
       ["b", 3],
       ["cc", 2],
     ]);
-    expect(told.errors.others).toEqual({ groups: 3, runs: 3 });
+    expect(info.errors.others).toEqual({ groups: 3, runs: 3 });
   });
 
   test("by version and by end user or account", async () => {
-    const { told } = await fromFile(
+    const { info } = await fromFile(
       [
         { user: "ann", version: "v2", elapsed: 1, tokens: 3 },
         { user: "ann", version: "v1", elapsed: 2, tokens: 4, status: "failed" },
@@ -575,14 +575,14 @@ describe("groups", () => {
       "--top",
       "2",
     );
-    expect(told.by["version"]).toMatchObject({
+    expect(info.by["version"]).toMatchObject({
       groups: [
         { version: "v2", runs: 3, failed: 1 / 3, failed_runs: 1, p50: 3, p95: 9, tokens: 18 },
         { version: "v1", runs: 1, failed: 1, failed_runs: 1, p50: 2, p95: 2, tokens: 4 },
       ],
       others: { groups: 0, runs: 0 },
     });
-    expect(told.by["user"]).toMatchObject({
+    expect(info.by["user"]).toMatchObject({
       groups: [
         { user: "ann", runs: 2, failed: 0.5, tokens: 7 },
         { user: "bo@example.com", runs: 1, failed: 0, tokens: 5 },
@@ -612,10 +612,10 @@ describe("--from", () => {
   };
 
   test("needs neither key nor server", async () => {
-    const { exit, told } = await fromFile(runs);
+    const { exit, info } = await fromFile(runs);
     expect(exit).toBe(0);
-    expect(told).toMatchObject({ since: start, until: start + 3599, before: null });
-    expect(told.figures).toMatchObject(counted);
+    expect(info).toMatchObject({ since: start, until: start + 3599, before: null });
+    expect(info.figures).toMatchObject(counted);
   });
 
   test.each([
@@ -625,9 +625,9 @@ describe("--from", () => {
   ])("reads what wf logs prints as %s", async (format, more) => {
     const { env } = await server(runs);
     const logs = await cli(["wf", "logs", "--all", "-o", format, ...more], { env });
-    const { told, exit, err } = await stats(["--from", file(logs.out, format)], {});
+    const { info, exit, err } = await stats(["--from", file(logs.out, format)], {});
     expect([exit, err]).toEqual([0, ""]);
-    expect(told.figures).toMatchObject(
+    expect(info.figures).toMatchObject(
       more.length > 0 || format === "jsonl" ? counted : { runs: 5, ended: 3, tokens: 27, max: 2.5 },
     );
   });
@@ -636,19 +636,19 @@ describe("--from", () => {
     const { env } = await server(runs);
     const target = join(folder, `export.${format}`);
     await cli(["wf", "logs", "export", target], { env, folder });
-    const { told, exit, err } = await stats(["--from", target, "--by", "user"], {});
+    const { info, exit, err } = await stats(["--from", target, "--by", "user"], {});
     expect([exit, err]).toEqual([0, ""]);
-    expect(told).toMatchObject({ file: `export.${format}`, figures: counted });
-    expect(told.errors.groups.map(({ error }) => error)).toEqual(['line <n> line <n>, "so"']);
-    expect(told.by["user"]?.groups.map(({ user }) => user)).toContain('a "quoted", name');
+    expect(info).toMatchObject({ file: `export.${format}`, figures: counted });
+    expect(info.errors.groups.map(({ error }) => error)).toEqual(['line <n> line <n>, "so"']);
+    expect(info.by["user"]?.groups.map(({ user }) => user)).toContain('a "quoted", name');
   });
 
   test("reads standard input, whichever of both it is", async () => {
     const { env } = await server(runs);
     const csv = await cli(["wf", "logs", "--all", "-o", "csv", "--columns", "run,status"], { env });
     for (const stdin of [jsonl(runs), csv.out]) {
-      const { told, exit } = await stats(["--from", "-"], { stdin });
-      expect([exit, told.statuses["failed"]]).toEqual([0, 1]);
+      const { info, exit } = await stats(["--from", "-"], { stdin });
+      expect([exit, info.statuses["failed"]]).toEqual([0, 1]);
     }
   });
 
@@ -658,10 +658,10 @@ describe("--from", () => {
     );
     const windows = `\ufeff\r\n${text.replaceAll("\n", "\r\n").trimEnd()}`;
     expect(windows.length).toBeGreaterThan(200_000);
-    const { told, exit, err } = await stats(["--from", file(windows), "--by", "user"], {});
+    const { info, exit, err } = await stats(["--from", file(windows), "--by", "user"], {});
     expect([exit, err]).toEqual([0, ""]);
-    expect(told.figures).toMatchObject({ runs: 400, max: 399 });
-    expect(told.by["user"]?.groups).toHaveLength(1);
+    expect(info.figures).toMatchObject({ runs: 400, max: 399 });
+    expect(info.by["user"]?.groups).toHaveLength(1);
   });
 
   test("names damaged lines, uses the rest, and ends with 10", async () => {
@@ -675,11 +675,11 @@ describe("--from", () => {
       '{"a":1}',
       '{"workflow_run":{"elapsed_time":"3"}}',
     );
-    const { exit, told, err } = await stats(["--from", file(lines.join("\n"), "txt")], {
+    const { exit, info, err } = await stats(["--from", file(lines.join("\n"), "txt")], {
       env: { KB_ERROR_FORMAT: "json" },
     });
     expect(exit).toBe(10);
-    expect(told).toMatchObject({ complete: false, figures: counted });
+    expect(info).toMatchObject({ complete: false, figures: counted });
     for (const [line, reason] of [
       [2, "it is no JSON"],
       [4, "it is no entry of a log"],
@@ -714,16 +714,16 @@ describe("--from", () => {
       `${uuid(8)},failed\n`,
       good(9),
     ].join("");
-    const { exit, told, err } = await stats(["--from", file(text, "csv")], {});
+    const { exit, info, err } = await stats(["--from", file(text, "csv")], {});
     expect(exit).toBe(10);
-    expect(told.statuses).toEqual({ succeeded: 4, failed: 2 });
+    expect(info.statuses).toEqual({ succeeded: 4, failed: 2 });
     for (const line of [6, 9, 12]) expect(err).toContain(`csv line ${line}: `);
     expect(err).toContain(", left out: 3");
     const open = await stats(
       ["--from", file(`${head}${good(1)}"${good(2).repeat(3000)}${good(3)}`, "csv")],
       {},
     );
-    expect(open.told.statuses).toEqual({ succeeded: 3 });
+    expect(open.info.statuses).toEqual({ succeeded: 3 });
     expect(open.err).toContain("csv line 3: a quote is not closed; left out");
   });
 
@@ -746,8 +746,8 @@ describe("--from", () => {
   });
 
   test("an empty file holds no runs", async () => {
-    const { exit, told } = await stats(["--from", file("")], {});
-    expect([exit, told.figures["runs"], told.since]).toEqual([0, 0, null]);
+    const { exit, info } = await stats(["--from", file("")], {});
+    expect([exit, info.figures["runs"], info.since]).toEqual([0, 0, null]);
   });
 
   test("counts a run once, as it ended, however often it stands there", async () => {
@@ -757,27 +757,27 @@ describe("--from", () => {
     const text = [first, then, first, open, open, then]
       .map((each) => `${JSON.stringify(each)}\n`)
       .join("");
-    const { exit, told, err } = await stats(["--from", file(text)], {});
-    expect([exit, told.statuses]).toEqual([0, { failed: 1, paused: 1 }]);
+    const { exit, info, err } = await stats(["--from", file(text)], {});
+    expect([exit, info.statuses]).toEqual([0, { failed: 1, paused: 1 }]);
     expect(err).toBe("entries that stand there again, counted once: 1\n");
   });
 
   test("compares where a time is asked for and the file holds the one before", async () => {
     const both = [{ at: now - 3600 }, { at: now - 3602, elapsed: 4 }, { at: now - 9000 }];
-    const { told } = await fromFile(both, "--since", "1h");
-    expect(told).toMatchObject({
+    const { info } = await fromFile(both, "--since", "1h");
+    expect(info).toMatchObject({
       since: now - 3600,
       until: now,
       figures: { runs: 1 },
       before: { since: now - 7201, until: now - 3601, figures: { runs: 1, max: 4 } },
     });
     const without = await fromFile(both.slice(0, 1), "--since", "1h");
-    expect(without.told.before).toBeNull();
+    expect(without.info.before).toBeNull();
   });
 
   test("filters by status, user, account and conditions; what only the server knows is refused", async () => {
     const filtered = async (...argv: string[]) =>
-      (await fromFile([...runs, { account: "bo@example.com" }], ...argv)).told.figures["runs"];
+      (await fromFile([...runs, { account: "bo@example.com" }], ...argv)).info.figures["runs"];
     expect(await filtered("--status", "failed")).toBe(1);
     expect(await filtered("--end-user", 'a "quoted", name')).toBe(1);
     expect(await filtered("--account", "bo@example.com")).toBe(1);

@@ -59,7 +59,7 @@ export const targets: readonly Omit<Attack, "payload">[] = operations.flatMap((r
 /** A sandbox with data that attacks may reach, and data of others, which must stay as they are. */
 export interface Stage {
   /** Sends it; gives status and code, and what the sandbox itself did wrong. */
-  send(attack: Attack): Promise<{ readonly status: number; readonly told: string }>;
+  send(attack: Attack): Promise<{ readonly status: number; readonly info: string }>;
   /** All that others have, as the API shows it. */
   others(): Promise<string>;
   readonly bugs: readonly string[];
@@ -121,7 +121,7 @@ async function ask(sandbox: Sandbox, { method, path, key, body }: Sent) {
   const text = streams ? "" : await answer.text();
   leaving.abort();
   const { status } = answer;
-  return { status, text, told: `${status} ${text.slice(0, 120)}` };
+  return { status, text, info: `${status} ${text.slice(0, 120)}` };
 }
 
 /** Makes one of everything in the name of somebody, and gives the ids by their wire names. */

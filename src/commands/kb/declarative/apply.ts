@@ -18,7 +18,7 @@ export async function* run(
   context: Context,
 ): AsyncGenerator<ApplyStep> {
   const plan = await planSteps(input.file, context);
-  if (context.asked.dryRun) {
+  if (context.options.dryRun) {
     yield* plan.steps;
     if (plan.id !== undefined) yield* documentsOf(input.file, plan.file, plan.id, context);
     return;

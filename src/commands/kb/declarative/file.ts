@@ -115,14 +115,14 @@ export async function readKbFile(path: string, files: Files): Promise<KbFile> {
   const { isMap, isScalar } = await import("yaml");
   if ((await files.stat(path)) === null) {
     throw new CliError("usage", `there is no file ${path}`, {
-      changed: "nothing",
+      sideEffect: "none",
       hint: "kb pull <kb> writes one of a knowledge base that is there",
     });
   }
   const yaml = await yamlIn(new TextDecoder().decode(await files.read(path)));
   const wrong = (line: number, message: string, hint?: string) =>
     new CliError("usage", `${path} line ${line}: ${message}`, {
-      changed: "nothing",
+      sideEffect: "none",
       hint,
     });
   if ("problem" in yaml) throw wrong(yaml.line, yaml.problem);

@@ -33,7 +33,7 @@ export async function planSteps(path: string, context: Context): Promise<Planned
   const technique = file.indexing_technique ?? present?.settings.indexing_technique ?? null;
   if (file.documents && technique === null) {
     throw new CliError("usage", `${path}: its documents are indexed in no way`, {
-      changed: "nothing",
+      sideEffect: "none",
       hint: "give indexing_technique: high_quality or economy",
     });
   }
@@ -41,7 +41,7 @@ export async function planSteps(path: string, context: Context): Promise<Planned
   const impossible = found.find(({ what, action }) => what === "field" && action === "change");
   if (impossible) {
     throw new CliError("refused", `the field ${impossible.name}: ${impossible.note}`, {
-      changed: "nothing",
+      sideEffect: "none",
       hint: `kb metadata delete ${file.knowledge_base} ${impossible.name}`,
     });
   }
@@ -62,7 +62,7 @@ async function withModel(file: KbFile, present: Present, context: Context): Prom
   if (wanted === there) return file;
   if (indexing_technique === "economy") {
     throw new CliError("usage", "economy indexing takes no embedding model", {
-      changed: "nothing",
+      sideEffect: "none",
       hint: "write indexing_technique: high_quality, or remove embedding_model",
     });
   }
@@ -72,7 +72,7 @@ async function withModel(file: KbFile, present: Present, context: Context): Prom
 
 async function idOf(name: string, context: Context): Promise<string | undefined> {
   try {
-    return await context.find("kb", `name:${name}`);
+    return await context.resolveId("kb", `name:${name}`);
   } catch (error) {
     if (error instanceof CliError && error.kind === "not-found") return undefined;
     throw error;
@@ -100,7 +100,7 @@ export async function* run(
   yield* plan.steps;
   let count = plan.steps.length;
   if (plan.id !== undefined) {
-    const dry = { ...context, asked: { ...context.asked, dryRun: true } };
+    const dry = { ...context, asked: { ...context.options, dryRun: true } };
     for await (const step of documentsOf(input.file, plan.file, plan.id, dry)) {
       count++;
       yield step;
@@ -115,7 +115,7 @@ export async function* run(
   await context.notice(`${count} changes; kb apply ${input.file} makes them`);
   if (input.exit_code) {
     throw new CliError("gate", `${plan.file.knowledge_base} differs in ${count} points`, {
-      verdict: true,
+      isResult: true,
       details: { changes: count },
     });
   }

@@ -36,7 +36,7 @@ export async function* run(
   const { dataset_id, document_id, dir, zip } = input;
   if ((dir === undefined) === (zip === undefined)) {
     throw new CliError("usage", "give --dir for files or --zip for one ZIP", {
-      changed: "nothing",
+      sideEffect: "none",
     });
   }
   if (zip !== undefined) {
@@ -117,8 +117,8 @@ const notOverwritten = (paths: readonly string[]): CliError => {
   const [first = ""] = paths;
   const others = paths.length > 1 ? ` (and ${paths.length - 1} more)` : "";
   return new CliError("usage", `${first} already exists with other content${others}`, {
-    verdict: true,
-    changed: "nothing",
+    isResult: true,
+    sideEffect: "none",
     details: { paths },
     hint: "move it away, or add --overwrite",
   });

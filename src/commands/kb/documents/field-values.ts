@@ -36,7 +36,7 @@ export const unfitValue = (
   value: FieldValue,
 ): CliError =>
   new CliError("usage", `${place}: ${name}=${JSON.stringify(value)} is not a valid ${type}`, {
-    changed: "nothing",
+    sideEffect: "none",
     hint: type === "time" ? "times look like 2026-05-01T10:00:00Z or epoch seconds" : undefined,
   });
 

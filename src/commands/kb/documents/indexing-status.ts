@@ -75,7 +75,7 @@ export async function* waitForIndexing(
   context: Context,
 ): AsyncGenerator<DocumentProgress> {
   const { host } = context;
-  const told = new Set<string>();
+  const info = new Set<string>();
   let state = "";
   let movedAt = host.elapsed();
   let said = false;
@@ -83,8 +83,8 @@ export async function* waitForIndexing(
     const standings = await look();
     const now = host.elapsed();
     for (const standing of standings.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
-      if (!isDone(standing) || told.has(standing.id)) continue;
-      told.add(standing.id);
+      if (!isDone(standing) || info.has(standing.id)) continue;
+      info.add(standing.id);
       yield standing;
     }
     const open = standings.filter((standing) => !isDone(standing));
@@ -92,20 +92,20 @@ export async function* waitForIndexing(
     const present = JSON.stringify(open.map((each) => [each.indexing_status, each.chunks]));
     if (present !== state) [state, movedAt, said] = [present, now, false];
     const note = chunkWords(open);
-    context.progress({ done: told.size, total: standings.length, unit: "documents", note });
+    context.progress({ done: info.size, total: standings.length, unit: "documents", note });
     if (now - movedAt >= still && !said) {
       said = true;
       await context.notice(`no movement for 5 min: ${stuckWords(open)}`);
     }
     if (now - movedAt >= dead) {
       throw new CliError("deadline", `no movement for 30 min: ${stuckWords(open)}`, {
-        verdict: true,
+        isResult: true,
         details: { open: open.map(({ id, name }) => ({ id, name })) },
         hint: "the server's worker may be down; adding a document again under its name starts it again",
       });
     }
     await host.sleep(wait, context.signal).catch(() => {
-      throw context.interrupted();
+      throw context.abortError();
     });
   }
 }

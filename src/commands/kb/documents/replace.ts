@@ -15,7 +15,7 @@ export async function* run(
   try {
     yield await context.call(documents.replace, input);
   } catch (error) {
-    const older = error instanceof ApiError && error.refusal.status === 405;
+    const older = error instanceof ApiError && error.response.status === 405;
     if (!older) throw error;
     await context.trace(1, "the server lacks this route; the older one is used");
     yield await context.call(documents.updateByFile, input);

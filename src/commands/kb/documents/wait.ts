@@ -30,7 +30,7 @@ export async function* run(input: WaitInput, context: Context): AsyncGenerator<D
     "remote-failed",
     `${failed.length} of ${count} documents were not indexed; ${first.name}: ${why}`,
     {
-      verdict: true,
+      isResult: true,
       details: { failed },
       hint: "a document in error is replaced by adding it again under the same name",
     },

@@ -56,7 +56,7 @@ export function readBaseline(file: string, text: string): Baseline {
   const settings = isObject(data) && data["kb_eval"] === 1 ? data["settings"] : undefined;
   if (!Array.isArray(settings)) {
     throw new CliError("usage", `${file} is no evaluation`, {
-      changed: "nothing",
+      sideEffect: "none",
       hint: "--save writes one, and so does -o json",
     });
   }

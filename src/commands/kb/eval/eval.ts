@@ -101,7 +101,7 @@ export async function* run(input: EvalInput, context: Context): AsyncGenerator<R
       expected,
       variant,
       ks: ks.filter((k) => k <= variant.topK),
-      lanes: context.lanes(input.concurrency ?? usualLanes),
+      lanes: context.limitConcurrency(input.concurrency ?? usualLanes),
       waitForLimit: input.wait_for_limit === true,
     };
     results.push(await resultOf(asking, results.length, variants.length, context));
@@ -176,7 +176,7 @@ const notWritten = (path: string, error: unknown): CliError => {
   if (!problem) throw error;
   return new CliError(problem.kind, `${path} was not written: ${problem.reason}`, {
     cause: error,
-    verdict: true,
+    isResult: true,
   });
 };
 
@@ -192,7 +192,7 @@ function cutOffs(text: string | undefined, variants: readonly Variant[]): number
   const bad = ks.find((word) => !/^[1-9]\d{0,2}$/.test(word));
   if (bad !== undefined) {
     throw new CliError("usage", `--k ${JSON.stringify(bad)} is no whole number from 1`, {
-      changed: "nothing",
+      sideEffect: "none",
       hint: "--k 1,3,5",
     });
   }
@@ -201,7 +201,7 @@ function cutOffs(text: string | undefined, variants: readonly Variant[]): number
   const beyond = numbers.find((k) => k > most);
   if (beyond !== undefined) {
     throw new CliError("usage", `--k ${beyond}: a search gives ${most} chunks at most`, {
-      changed: "nothing",
+      sideEffect: "none",
       hint: `add --top-k ${beyond}`,
     });
   }
@@ -252,6 +252,6 @@ function unanswered(results: readonly Result[]): CliError | undefined {
   return new CliError(
     "partial",
     `${failed.length} of ${asked} searches failed; line ${first.line}: ${first.error}`,
-    { verdict: true, details: { failed } },
+    { isResult: true, details: { failed } },
   );
 }

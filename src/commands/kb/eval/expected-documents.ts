@@ -41,12 +41,12 @@ export async function expectedDocuments(
   }
   const missing = [...lines].filter(([name]) => !known.has(name));
   if (missing.length > 0) {
-    const told = missing.map(([name, line]) => `${JSON.stringify(name)} (line ${line})`);
-    const some = told.length > mostTold ? ` and ${told.length - mostTold} more` : "";
-    const text = `${file} expects documents that the knowledge base does not hold: ${told.slice(0, mostTold).join(", ")}${some}`;
+    const info = missing.map(([name, line]) => `${JSON.stringify(name)} (line ${line})`);
+    const some = info.length > mostTold ? ` and ${info.length - mostTold} more` : "";
+    const text = `${file} expects documents that the knowledge base does not hold: ${info.slice(0, mostTold).join(", ")}${some}`;
     if (!allowMissing) {
       throw new CliError("not-found", text, {
-        changed: "nothing",
+        sideEffect: "none",
         details: { missing: missing.map(([document, line]) => ({ document, line })) },
         hint: "correct the file, or count them as not found: --allow-missing",
       });
@@ -92,7 +92,7 @@ function ambiguous(
     `${file} line ${lines.get(name)}: ${found.length} documents are called ${JSON.stringify(name)}`,
     {
       code: "ambiguous",
-      changed: "nothing",
+      sideEffect: "none",
       details: {
         candidates: found.map((each) => ({
           id: each.id,

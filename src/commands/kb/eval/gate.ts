@@ -70,13 +70,13 @@ export function checkEvalConditions(verdicts: readonly Verdict[]): CliError | un
     ({ verdict, condition }) => verdict === "failed" || !measured.has(condition),
   );
   if (closed.length === 0) return undefined;
-  const told = closed.map(({ condition, label, value }) => {
+  const info = closed.map(({ condition, label, value }) => {
     const where = label === "" ? "" : `${label}: `;
     return `${condition} (${where}${value === null ? "nothing was measured" : `it is ${value}`})`;
   });
   const { length } = verdicts;
-  return new CliError("gate", `${closed.length} of ${length} checks failed: ${told.join(", ")}`, {
-    verdict: true,
+  return new CliError("gate", `${closed.length} of ${length} checks failed: ${info.join(", ")}`, {
+    isResult: true,
     details: { conditions: verdicts },
   });
 }

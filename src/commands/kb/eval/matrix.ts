@@ -103,7 +103,7 @@ export function axesOf(matrix: readonly string[], given: readonly string[]): Axi
   for (const text of matrix) {
     const fail = (problem: string, hint?: string) =>
       new CliError("usage", `--matrix ${JSON.stringify(text)} ${problem}`, {
-        changed: "nothing",
+        sideEffect: "none",
         hint,
       });
     const [, name = "", list = ""] = /^\s*(\w+)\s*=(.*)$/s.exec(text) ?? [];
@@ -129,7 +129,7 @@ export function axesOf(matrix: readonly string[], given: readonly string[]): Axi
   const count = axes.reduce((product, { values }) => product * values.length, 1);
   if (count > mostVariants) {
     throw new CliError("usage", `--matrix makes ${count} ways to search; at most ${mostVariants}`, {
-      changed: "nothing",
+      sideEffect: "none",
       hint: "each one asks every question: vary less at a time",
     });
   }

@@ -100,7 +100,7 @@ function asker(asking: SearchOptions, context: Context) {
       const documents = named.filter((_, index) => keys.indexOf(keys[index] ?? "") === index);
       return { question, ...judged(question, documents, records, ks), seconds, error: null };
     } catch (error) {
-      if (context.signal.aborted) throw context.interrupted();
+      if (context.signal.aborted) throw context.abortError();
       if (!(error instanceof CliError) || meetsAll(error)) throw error;
       const missing = [...question.documents, ...question.texts];
       const nothing = { rank: null, found: [], missing, figures: {}, seconds: null };
@@ -113,15 +113,15 @@ function asker(asking: SearchOptions, context: Context) {
 const isRateLimit = (error: unknown): boolean =>
   error instanceof ApiError &&
   error.kind === "limited" &&
-  error.refusal.status === 403 &&
-  error.told.retryable === true;
+  error.response.status === 403 &&
+  error.info.retryable === true;
 
 /** Waits until the server counts anew, in pieces, so that it is seen. */
 async function aMinute(context: Context): Promise<void> {
   await context.notice("the rate limit of the knowledge base is reached: waiting a minute");
   for (let left = 60; left > 0; left -= 10) {
     await context.host.sleep(10_000, context.signal).catch(() => {
-      throw context.interrupted();
+      throw context.abortError();
     });
   }
 }

@@ -41,7 +41,7 @@ export async function* run(input: LintInput, context: Context): AsyncGenerator<R
   const most = input.max_size === undefined ? usualSize : bytesIn("--max-size", input.max_size);
   const found: (FolderFile | Obstacle)[] = [];
   for await (const each of walkFiles(input.directory, input, files)) {
-    if (context.signal.aborted) throw context.interrupted();
+    if (context.signal.aborted) throw context.abortError();
     if (each.kind !== "left-out") found.push(each);
   }
   const names = new Map<string, string>();
@@ -49,7 +49,7 @@ export async function* run(input: LintInput, context: Context): AsyncGenerator<R
   const counts = { error: 0, warning: 0 };
 
   const look = async (each: FolderFile | Obstacle) => {
-    if (context.signal.aborted) throw context.interrupted();
+    if (context.signal.aborted) throw context.abortError();
     return looked(each, most, files);
   };
   const rows: Row[] = [];
@@ -79,10 +79,10 @@ export async function* run(input: LintInput, context: Context): AsyncGenerator<R
   // At once, so that columns are as wide as all of them need.
   yield* rows;
   const { error: errors, warning: warnings } = counts;
-  const told = `${counted(found.length, "file")}: ${counted(errors, "error")}, ${counted(warnings, "warning")}`;
-  if (errors === 0 && (warnings === 0 || !input.strict)) return context.notice(told);
-  throw new CliError("gate", told, {
-    verdict: true,
+  const info = `${counted(found.length, "file")}: ${counted(errors, "error")}, ${counted(warnings, "warning")}`;
+  if (errors === 0 && (warnings === 0 || !input.strict)) return context.notice(info);
+  throw new CliError("gate", info, {
+    isResult: true,
     details: { files: found.length, errors, warnings },
   });
 }
@@ -114,11 +114,11 @@ const counted = (count: number, noun: string) => `${count} ${noun}${count === 1 
 
 function tooLarge(size: number, most: number): Problem {
   const [has, takes] = [shownBytes(size), shownBytes(most)];
-  const told =
+  const info =
     has === takes ? `${size} bytes, more than the ${most}` : `${has}, more than the ${takes}`;
   return {
     finding: "size",
-    problem: `it has ${told} that a server takes`,
+    problem: `it has ${info} that a server takes`,
     fix: "split it, or give the server's own limit by --max-size",
   };
 }

@@ -44,7 +44,7 @@ export async function rerankModel(text: string | undefined, context: Context): P
   const [only, ...others] = all;
   if (only && others.length === 0) return only;
   throw new CliError("usage", "reranking needs a rerank model", {
-    changed: "nothing",
+    sideEffect: "none",
     details: { active: all.map(modelName) },
     hint: only ? `add --rerank-model ${modelName(only)}` : whichModels("rerank", all),
   });
@@ -56,7 +56,7 @@ function oneOf(all: readonly Model[], type: string, text: string): Model {
   if (found[0]) return found[0];
   throw new CliError("not-found", `${type} model ${JSON.stringify(text)} not found`, {
     code: "model-not-found",
-    changed: "nothing",
+    sideEffect: "none",
     details: { active: all.map(modelName) },
     hint: whichModels(type, all),
   });
@@ -65,7 +65,7 @@ function oneOf(all: readonly Model[], type: string, text: string): Model {
 const ambiguous = (text: string, found: readonly Model[]) =>
   new CliError("refused", `${found.length} providers have a model ${JSON.stringify(text)}`, {
     code: "ambiguous",
-    changed: "nothing",
+    sideEffect: "none",
     details: { candidates: found },
     hint: `use ${found.map(modelName).join(" or ")}`,
   });
@@ -109,7 +109,7 @@ async function completed(input: Changes, before: KnowledgeBase, context: Context
   }
   if (indexing_technique === "economy") {
     throw new CliError("usage", "economy indexing takes no embedding model", {
-      changed: "nothing",
+      sideEffect: "none",
       hint: "use --indexing-technique high_quality with --embedding-model",
     });
   }
@@ -135,7 +135,7 @@ const fieldsOf = ({ embedding_model, embedding_model_provider }: KnowledgeBase) 
 /** The error for high_quality indexing where no model is named; `place` is where one is given. */
 export const withoutModel = (place: string, all: readonly Model[]): CliError =>
   new CliError("usage", "high_quality indexing needs an embedding model", {
-    changed: "nothing",
+    sideEffect: "none",
     hint: all[0] ? `add ${place} ${modelName(all[0])}` : whichModels("embedding", all),
     details: { active: all.map(modelName) },
   });
@@ -157,8 +157,8 @@ async function provenIndex({ id, name }: KnowledgeBase, context: Context): Promi
       "remote-failed",
       `failed to index knowledge base ${JSON.stringify(name)}: ${why}`,
       {
-        verdict: true,
-        changed: "yes",
+        isResult: true,
+        sideEffect: "applied",
         details,
         hint: `kb doc list id:${id}`,
       },
@@ -175,7 +175,7 @@ async function provenIndex({ id, name }: KnowledgeBase, context: Context): Promi
     if (problem === undefined) return;
     if (look === looks) throw failure(`searches fail: ${problem}`, {});
     await context.host.sleep(between, context.signal).catch(() => {
-      throw context.interrupted();
+      throw context.abortError();
     });
   }
 }

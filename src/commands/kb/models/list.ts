@@ -11,7 +11,7 @@ export async function* run(
   { model_type }: { readonly model_type?: ModelType | undefined },
   context: Context,
 ): AsyncGenerator<ModelProvider> {
-  let left = context.asked.rows.limit;
+  let left = context.options.rows.limit;
   for (const type of model_type === undefined ? modelTypes : [model_type]) {
     for (const provider of await providersOf(type, model_type === undefined, context)) {
       if (left-- > 0) yield provider;

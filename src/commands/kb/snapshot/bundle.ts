@@ -63,7 +63,7 @@ export async function readManifest(folder: string, files: Files): Promise<Manife
   if ((await files.stat(path)) === null) return undefined;
   const broken = (why: string) =>
     new CliError("usage", `${path} ${why}`, {
-      changed: "nothing",
+      sideEffect: "none",
       hint: "export again into an empty folder: kb export <kb> <dir>",
     });
   let value: unknown;
@@ -217,6 +217,6 @@ export async function requireWhole(
   throw new CliError(
     "usage",
     `${damages.length} files of ${folder} are not as they were exported; ${first.file} is ${first.problem}`,
-    { changed: "nothing", details: { damages }, hint: "export again, or restore the files" },
+    { sideEffect: "none", details: { damages }, hint: "export again, or restore the files" },
   );
 }

@@ -26,7 +26,7 @@ async function requireFree(
   if (begun !== null || !(await isTaken(wanted, target))) return;
   throw new CliError("refused", `knowledge base ${JSON.stringify(wanted)} already exists`, {
     code: "already-exists",
-    changed: "nothing",
+    sideEffect: "none",
     hint: `kb copy id:${dataset_id} --name ${quoted(`${[...wanted].slice(0, 35).join("")} copy`)}`,
   });
 }
@@ -36,7 +36,7 @@ const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
 async function isTaken(name: string, target: Context): Promise<boolean> {
   try {
-    await target.find("kb", `name:${name}`);
+    await target.resolveId("kb", `name:${name}`);
     return true;
   } catch (error) {
     if (error instanceof CliError && error.kind === "not-found") return false;
@@ -51,9 +51,9 @@ async function isTaken(name: string, target: Context): Promise<boolean> {
  */
 export async function* run(input: CopyInput, context: Context): AsyncGenerator<unknown> {
   const { dataset_id, to_profile, name, map_model } = input;
-  const target = to_profile === undefined ? context : context.at(to_profile);
+  const target = to_profile === undefined ? context : context.withProfile(to_profile);
   await requireFree(input, target, context);
-  if (context.asked.dryRun) {
+  if (context.options.dryRun) {
     yield* planImport({ name, map_model }, await stateOf(dataset_id, context), target);
     return;
   }

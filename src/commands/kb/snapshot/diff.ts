@@ -60,14 +60,14 @@ export function* diffKb(a: Side, b: Side): Generator<KbDifference> {
     yield* unlike("status", name, statusOf(one), statusOf(other));
     for (const field of new Set([...Object.keys(one.metadata), ...Object.keys(other.metadata)])) {
       const label = `${name}: ${field}`;
-      const values = told(own(one.metadata, field), own(other.metadata, field));
+      const values = info(own(one.metadata, field), own(other.metadata, field));
       yield* unlike("metadata", label, ...values);
     }
   }
 }
 
 /** Two values, with their types where nothing else tells them apart: `5` and `"5"`. */
-function told(a: FieldValue | undefined, b: FieldValue | undefined): [unknown, unknown] {
+function info(a: FieldValue | undefined, b: FieldValue | undefined): [unknown, unknown] {
   const alike = a !== b && a !== undefined && String(a) === String(b);
   return alike ? [typed(a), typed(b ?? "")] : [a ?? null, b ?? null];
 }

@@ -132,7 +132,7 @@ async function requireOurs(
   { host: { files } }: Context,
 ): Promise<void> {
   const refuse = (message: string) =>
-    new CliError("usage", message, { changed: "nothing", hint: "choose another folder" });
+    new CliError("usage", message, { sideEffect: "none", hint: "choose another folder" });
   if (before && before.source.id !== dataset_id)
     throw refuse(`${directory} holds an export of another knowledge base, ${before.source.name}`);
   const found = await files.stat(directory);
@@ -259,7 +259,7 @@ const incomplete = (without: readonly DocumentState[], state: KbState) =>
     "partial",
     `${without.length} of ${state.documents.length} documents have no file on the server: ${without[0]?.name}`,
     {
-      verdict: true,
+      isResult: true,
       details: { without: without.map(({ id, name }) => ({ id, name })) },
       hint: "documents of other sources, such as web pages, cannot be downloaded; --chunks keeps their text",
     },

@@ -67,13 +67,13 @@ export async function* importBundle(
   const manifest = await readManifest(directory, files);
   if (!manifest) {
     throw new CliError("usage", `${directory} holds no export`, {
-      changed: "nothing",
+      sideEffect: "none",
       hint: "kb export <kb> <dir> makes one",
     });
   }
   await requireWhole(directory, manifest, files);
   requireFitting(directory, manifest.state.documents, typesOf(manifest.state));
-  if (context.asked.dryRun) {
+  if (context.options.dryRun) {
     yield* planImport(input, manifest.state, context);
     return undefined;
   }
@@ -141,7 +141,7 @@ async function modelFor(
   const names = (await activeModels("text-embedding", context)).map(modelName);
   if (names.includes(wanted)) return wanted;
   throw new CliError("refused", `the embedding model ${wanted} is not active there`, {
-    changed: "nothing",
+    sideEffect: "none",
     details: { active: names },
     hint:
       names.length > 0
@@ -166,7 +166,7 @@ async function targetFor(
 ): Promise<Target> {
   const { settings } = manifest.state;
   if (input.into !== undefined) {
-    return { id: await context.find("kb", input.into), name: input.into, created: false };
+    return { id: await context.resolveId("kb", input.into), name: input.into, created: false };
   }
   const name = input.name ?? settings.name;
   const note = await noteOf(name, manifest.source.id, context);
@@ -202,8 +202,8 @@ async function targetFor(
   const { id } = await context.call(knowledge.create, create).catch(async (error: unknown) => {
     if (!(error instanceof ApiError) || error.kind !== "refused") throw error;
     await files.remove(note);
-    throw new ApiError(error.kind, error.message, error.refusal, {
-      ...error.told,
+    throw new ApiError(error.kind, error.message, error.response, {
+      ...error.info,
       hint: `--name gives it another name, --into ${JSON.stringify(name)} fills the one that is there`,
     });
   });
@@ -231,7 +231,8 @@ async function noted(note: string, name: string, context: Context): Promise<stri
   const text = new TextDecoder().decode(await context.host.files.read(note));
   const known = valueAt(JSON.parse(text), "dataset_id");
   try {
-    const dataset_id = typeof known === "string" ? known : await context.find("kb", `name:${name}`);
+    const dataset_id =
+      typeof known === "string" ? known : await context.resolveId("kb", `name:${name}`);
     const { document_count } = await context.call(knowledge.show, { dataset_id });
     return typeof known === "string" || document_count === 0 ? dataset_id : undefined;
   } catch (error) {
@@ -313,7 +314,7 @@ async function* content(
   };
   // A second document of a name is sent after the first: at once they would become one.
   for (const [group, atOnce] of [
-    [wanted.filter(({ again }) => !again), context.lanes(lanes)],
+    [wanted.filter(({ again }) => !again), context.limitConcurrency(lanes)],
     [wanted.filter(({ again }) => again), 1],
   ] as const) {
     for await (const result of mapConcurrent(group, atOnce, send)) {
@@ -336,7 +337,12 @@ async function* content(
     if (document) ids.delete(document); // what is not indexed cannot be disabled
   }
   const patient = waitOnRateLimit(false, context);
-  const writer = await metadataWriter(dataset_id, context.lanes(lanes), patient, context);
+  const writer = await metadataWriter(
+    dataset_id,
+    context.limitConcurrency(lanes),
+    patient,
+    context,
+  );
   await writer.set(
     [...ids].flatMap(([{ metadata: values }, id]) =>
       Object.keys(values).length > 0
@@ -350,7 +356,7 @@ async function* content(
     throw new CliError(
       "partial",
       `${failures.length} of ${manifest.state.documents.length} documents are not there: ${failures[0]?.name}: ${failures[0]?.note}`,
-      { verdict: true, hint: "repeat the import: what is there is left as it is" },
+      { isResult: true, hint: "repeat the import: what is there is left as it is" },
     );
   }
 }

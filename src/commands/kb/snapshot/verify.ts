@@ -18,7 +18,7 @@ export interface VerifyInput {
  * differences; throws gate when there are any.
  */
 export async function* run(input: VerifyInput, context: Context): AsyncGenerator<KbDifference> {
-  const there = input.to_profile === undefined ? context : context.at(input.to_profile);
+  const there = input.to_profile === undefined ? context : context.withProfile(input.to_profile);
   const a = await sideOf(input.a, context);
   const b = await sideOf(input.b, there);
   let count = 0;
@@ -31,7 +31,7 @@ export async function* run(input: VerifyInput, context: Context): AsyncGenerator
   const checked = `${a.documents.length} and ${b.documents.length} documents, their content and metadata, ${a.fields.length} fields, ${a.tags.length} tags and the settings were compared${blind}; not compared: ${notCarried(a.settings)}`;
   if (count > 0) {
     throw new CliError("gate", `${count} differences: ${checked}`, {
-      verdict: true,
+      isResult: true,
       details: { differences: count },
     });
   }
@@ -53,11 +53,11 @@ async function sideOf(text: string, context: Context): Promise<Side> {
     return { ...manifest.state, documents };
   }
   const noExport = new CliError("usage", `${text} holds no export`, {
-    changed: "nothing",
+    sideEffect: "none",
     hint: "kb export <kb> <dir> makes one; write name:<kb> for a knowledge base of that name",
   });
   if (!isName && (await files.stat(text))?.isDirectory) throw noExport;
-  const dataset_id = await context.find("kb", text).catch((error: unknown) => {
+  const dataset_id = await context.resolveId("kb", text).catch((error: unknown) => {
     const missing = error instanceof CliError && error.kind === "not-found";
     throw missing && !isName && /[/\\]/.test(text) ? noExport : error;
   });

@@ -86,7 +86,7 @@ export async function* applySync(
     steps.filter(({ action }) => actions.includes(action));
   const total = steps.filter(({ action }) => !idle.has(action)).length;
   let done = 0;
-  const told = (result: SyncResult): SyncResult => {
+  const info = (result: SyncResult): SyncResult => {
     context.progress({ done: ++done, total, unit: "documents" });
     return result;
   };
@@ -114,7 +114,7 @@ export async function* applySync(
       problem && step.document ? failed(step, problem) : attempt(step, false);
     for await (const result of mapConcurrent(part, how.lanes, tried)) {
       if (!("hash" in result)) {
-        yield told(result);
+        yield info(result);
         continue;
       }
       sent.push(result);
@@ -124,7 +124,7 @@ export async function* applySync(
     await begun(unmarked);
     yield* settled(sent);
   }
-  for await (const result of mapConcurrent(of("delete"), how.lanes, removed)) yield told(result);
+  for await (const result of mapConcurrent(of("delete"), how.lanes, removed)) yield info(result);
   for (const step of of("skip", "conflict")) yield doneOf(step);
   if (stopped) throw stopped;
 
@@ -152,11 +152,11 @@ export async function* applySync(
       attempt(step, true),
     )) {
       if ("hash" in result) again.push(result);
-      else yield told(result);
+      else yield info(result);
     }
     for (const [{ step, id }, { error, indexing_status }] of yield* completed(again)) {
       const note = `not indexed: ${error ?? indexing_status}`;
-      yield told({ action: "failed", path: step.path, document_id: id, note });
+      yield info({ action: "failed", path: step.path, document_id: id, note });
     }
   }
 
@@ -179,7 +179,7 @@ export async function* applySync(
     yield* marked(good, ({ hash }) => hash);
     for (const { step, id } of gone) {
       const note = "it is not in the knowledge base any more";
-      yield told({ action: "failed", path: step.path, document_id: id, note });
+      yield info({ action: "failed", path: step.path, document_id: id, note });
     }
     return bad;
   }
@@ -191,7 +191,7 @@ export async function* applySync(
   ): AsyncGenerator<SyncResult> {
     const problem = await unwritten(sent.map((each) => change(each, hashFor(each))));
     for (const { step, id } of sent)
-      yield told({ ...(problem ? failed(step, problem) : doneOf(step)), document_id: id });
+      yield info({ ...(problem ? failed(step, problem) : doneOf(step)), document_id: id });
   }
 
   /** Writes values; gives why that was not done, unless it ends everything. */
@@ -278,8 +278,8 @@ const isRight = ({ action, document }: SyncStep): boolean =>
 
 const limited = (error: CliError) =>
   new CliError("limited", error.message, {
-    ...error.told,
-    verdict: true,
+    ...error.info,
+    isResult: true,
     hint: "what is told as left is not done; the same command goes on, --wait-for-limit waits by itself",
   });
 
@@ -369,7 +369,7 @@ async function replaced(
   try {
     return (await context.call(documents.replace, input)).document;
   } catch (error) {
-    if (!(error instanceof ApiError) || error.refusal.status !== 405) throw error;
+    if (!(error instanceof ApiError) || error.response.status !== 405) throw error;
     return (await context.call(documents.updateByFile, input)).document;
   }
 }

@@ -44,7 +44,7 @@ const emptied = (names: readonly string[]) => ({
 export async function unchangedSince(
   revision: string,
   directory: string,
-  { host, signal, interrupted }: Context,
+  { host, signal, abortError: interrupted }: Context,
 ): Promise<ReadonlySet<string>> {
   // Nothing is fetched either: a remote may be a program.
   let env: Record<string, string | undefined> = { GIT_ALLOW_PROTOCOL: "none" };
@@ -58,7 +58,7 @@ export async function unchangedSince(
     if (signal.aborted) throw interrupted();
     if (exit !== 0) {
       throw new CliError("usage", `--since ${JSON.stringify(revision)}: git says no (${exit})`, {
-        changed: "nothing",
+        sideEffect: "none",
         hint: "the directory must be in a git repository that has this revision",
       });
     }

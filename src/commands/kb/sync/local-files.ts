@@ -101,7 +101,7 @@ export function prefixOf(text: string | undefined): string | undefined {
   const prefix = text?.replace(/(?<!\/)\/+$/, "");
   if (prefix?.split("/").some((step) => /^\.{0,2}$/.test(step))) {
     throw new CliError("usage", `--prefix ${JSON.stringify(text)} is no path`, {
-      changed: "nothing",
+      sideEffect: "none",
       hint: "--prefix hr or --prefix hr/rules",
     });
   }
@@ -174,7 +174,7 @@ export function requireDistinctPaths(files: readonly LocalFile[]): void {
     const other = known.get(key);
     if (other !== undefined) {
       throw new CliError("usage", `${other} and ${path} would be documents of one name`, {
-        changed: "nothing",
+        sideEffect: "none",
         hint: "names that differ only in case or in their Unicode form clash: rename one of the files",
       });
     }

@@ -16,7 +16,7 @@ export function patternsOf(
   assignments: readonly string[],
   matches: readonly string[],
 ): readonly Pattern[] {
-  const wrong = (message: string) => new CliError("usage", message, { changed: "nothing" });
+  const wrong = (message: string) => new CliError("usage", message, { sideEffect: "none" });
   if (matches.length > 0 && assignments.length === 0)
     throw wrong("--match says for which files --metadata is, which is missing");
   const values = assignments.map((text) => {

@@ -16,11 +16,11 @@ export const waitOnRateLimit =
         return await request();
       } catch (error) {
         const passes =
-          error instanceof ApiError && error.kind === "limited" && error.told.retryable === true;
+          error instanceof ApiError && error.kind === "limited" && error.info.retryable === true;
         if (!wait || !passes || context.signal.aborted) throw error;
         await context.notice(`${error.message}; waiting a minute`);
         await context.host.sleep(limitLasts, context.signal).catch(() => {
-          throw context.interrupted();
+          throw context.abortError();
         });
       }
     }

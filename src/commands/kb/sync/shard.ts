@@ -26,7 +26,7 @@ export function shardOf(text: string | undefined, env: Env): Shard | undefined {
   if (text === undefined) return undefined;
   const wrong = (problem: string) =>
     new CliError("usage", `--shard ${JSON.stringify(text)}: ${problem}`, {
-      changed: "nothing",
+      sideEffect: "none",
       hint: "--shard 3/8 is the third of eight; auto reads CI_NODE_INDEX and the like",
     });
   const [, which = "", of] = /^(\d+|auto)(?:\/(\d+))?$/.exec(text) ?? [];

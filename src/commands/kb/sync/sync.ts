@@ -1,5 +1,5 @@
 import { mapAll } from "../../../api/concurrent-map.ts";
-import { CliError, tellingMore } from "../../../errors.ts";
+import { CliError, withInfo } from "../../../errors.ts";
 import { sha256 } from "../snapshot/bundle.ts";
 import { readContents } from "../snapshot/contents.ts";
 import { stateOf } from "../snapshot/state.ts";
@@ -58,7 +58,7 @@ export async function* run(given: SyncInput, context: Context): AsyncGenerator<S
   const shard = shardOf(input.shard, context.host.env);
   if (input.prune && shard && shard.index !== 1) {
     throw new CliError("usage", "--prune is for shard 1 alone, when the others have ended", {
-      changed: "nothing",
+      sideEffect: "none",
     });
   }
   if (!input.watch) {
@@ -96,10 +96,10 @@ export async function* run(given: SyncInput, context: Context): AsyncGenerator<S
 
 /** The end of a watch that waits for changes: nothing is on its way of which more were to be told. */
 const idle = (context: Context): CliError =>
-  tellingMore(context.interrupted(), { changed: undefined });
+  withInfo(context.abortError(), { sideEffect: undefined });
 
 /** May the next sync of a watched directory succeed? What was never reached has a wrong address. */
-const passes = ({ kind, told: { retryable } }: CliError, begun: boolean): boolean =>
+const passes = ({ kind, info: { retryable } }: CliError, begun: boolean): boolean =>
   kind === "partial" || (begun && (kind === "network" || retryable === true));
 
 async function* once(
@@ -118,7 +118,7 @@ async function* once(
       "usage",
       `no file can be read in ${directory}, and --prune would delete every document`,
       {
-        changed: "nothing",
+        sideEffect: "none",
       },
     );
   }
@@ -173,7 +173,7 @@ async function* once(
   }
 
   const own = state.documents.filter(({ metadata }) => metadata[fields.source] === source);
-  if (context.asked.dryRun) {
+  if (context.options.dryRun) {
     yield* steps.filter(({ action }) => action !== "unchanged").map(planned);
     await tell(steps.map(planned), files.length, steps, "would be", context);
     requireAll(steps.map(planned), mistakes, read.length, dataset_id);
@@ -184,7 +184,7 @@ async function* once(
   const technique = state.settings.indexing_technique;
   if (technique === null && steps.some(({ action }) => action === "create")) {
     throw new CliError("refused", "the knowledge base has no indexing technique yet", {
-      changed: "nothing",
+      sideEffect: "none",
       hint: `kb update ${dataset_id} --indexing-technique economy (or high_quality)`,
     });
   }
@@ -195,7 +195,7 @@ async function* once(
     doc_form: state.settings.doc_form,
     first: state.documents.length === 0,
     newest: state.documents.at(-1)?.id,
-    lanes: context.lanes(input.concurrency ?? (shard ? 1 : usualLanes)),
+    lanes: context.limitConcurrency(input.concurrency ?? (shard ? 1 : usualLanes)),
     wait: !input.no_wait,
     waitForLimit: input.wait_for_limit ?? false,
   };
@@ -207,7 +207,7 @@ async function* once(
   } catch (error) {
     if (!context.signal.aborted || !(error instanceof CliError)) throw error;
     throw new CliError(error.kind, error.message, {
-      ...error.told,
+      ...error.info,
       hint: "the same command goes on: what is done is not done again",
     });
   } finally {
@@ -230,7 +230,7 @@ function requireAll(
   const why = first ? `: ${first.path}: ${first.note}` : "";
   const what = `${bad} of ${files} files not synced`;
   throw new CliError("partial", `${what}${why}`, {
-    verdict: true,
+    isResult: true,
     details: { failed, unfit: mistakes },
     hint: hintFor(first, dataset_id),
   });
@@ -341,7 +341,7 @@ function mostDeletes({ max_delete = "20%" }: SyncInput, total: number): number {
       "usage",
       `--max-delete ${JSON.stringify(max_delete)} is no number or share`,
       {
-        changed: "nothing",
+        sideEffect: "none",
         hint: "--max-delete 50 or --max-delete 20%",
       },
     );

@@ -66,7 +66,7 @@ export async function* walkFiles(
   const found = await files.stat(folder);
   if (!found?.isDirectory) {
     const reason = found ? "it is a file" : "there is no such folder";
-    throw new CliError("usage", `${folder} cannot be read: ${reason}`, { changed: "nothing" });
+    throw new CliError("usage", `${folder} cannot be read: ${reason}`, { sideEffect: "none" });
   }
   const root = await files.realPath(folder);
   const { default: ignore } = await import("ignore");
@@ -159,7 +159,7 @@ export async function* walkFiles(
     if (!stat.isFile) return { kind: "no-file", path };
     if (stat.size > largestIgnoreFile) {
       throw new CliError("usage", `${path} is too large for a list of patterns`, {
-        changed: "nothing",
+        sideEffect: "none",
         hint: "an ignore file may have 1 MiB",
       });
     }
@@ -179,7 +179,7 @@ function quickPattern(pattern: string): string {
   const short = pattern.replace(/(\*\*\/)+/g, "**/");
   if (short.split("**").length - 1 <= mostStars) return short;
   throw new CliError("usage", `the pattern ${JSON.stringify(pattern)} holds ** too often`, {
-    changed: "nothing",
+    sideEffect: "none",
     hint: `** may stand in it ${mostStars} times`,
   });
 }

@@ -99,7 +99,7 @@ interface Probed {
  * version of the server.
  */
 export async function* capabilities(context: Context): AsyncGenerator<Capability> {
-  const kind = context.asked.program === "wf" ? "app" : "dataset";
+  const kind = context.options.program === "wf" ? "app" : "dataset";
   let version: string | undefined;
   let mode: string | undefined;
   let settings: unknown;
@@ -124,13 +124,13 @@ export async function* capabilities(context: Context): AsyncGenerator<Capability
       return { supported: "yes", how: `${row.route}: ${answer.status}` };
     } catch (error) {
       if (!(error instanceof CliError) || context.signal.aborted) throw error;
-      version ??= error instanceof ApiError ? error.refusal.version : undefined;
-      const told = judged(error, row);
+      version ??= error instanceof ApiError ? error.response.version : undefined;
+      const info = judged(error, row);
       // A key that is missing or refused, and a server that is away, are so for every request.
       if (error.kind === "auth" || error.kind === "network" || error.kind === "usage") {
-        given = told.how;
+        given = info.how;
       }
-      return told;
+      return info;
     }
   };
 
@@ -196,7 +196,7 @@ function addressOf(row: AnyOperation): string {
 /** What a refusal says of the route (server §3, §19). */
 function judged(error: CliError, row: AnyOperation): Probed {
   if (!(error instanceof ApiError)) return { supported: "unknown", how: error.message };
-  const { status, serverCode, version } = error.refusal;
+  const { status, serverCode, version } = error.response;
   const how = `${row.route}: ${[status, serverCode].filter((part) => part !== undefined).join(" ")}`;
   if (error.kind === "not-found") {
     // Without an id there is nothing to miss: servers before 1.11.3 answer so for tags.

@@ -44,8 +44,8 @@ const problem = (check: string, found: string, next: string, kind: FailureKind):
   next,
   kind,
 });
-const problemOf = (check: string, { message, told, kind }: CliError): Found =>
-  problem(check, message, told.hint ?? "", kind);
+const problemOf = (check: string, { message, info, kind }: CliError): Found =>
+  problem(check, message, info.hint ?? "", kind);
 
 interface DoctorInput {
   readonly capabilities?: boolean | undefined;
@@ -86,8 +86,8 @@ async function* examination(context: Context): AsyncGenerator<Finding> {
       `${problems.length} problem${problems.length > 1 ? "s" : ""} found: ${first.check}: ${first.found}`,
       {
         code: "doctor",
-        verdict: true,
-        changed: "nothing",
+        isResult: true,
+        sideEffect: "none",
         hint: first.next ?? undefined,
       },
     );
@@ -95,7 +95,7 @@ async function* examination(context: Context): AsyncGenerator<Finding> {
 }
 
 async function* findings(context: Context): AsyncGenerator<Found> {
-  const { host, asked } = context;
+  const { host, options: asked } = context;
   yield ok("program", `${asked.program} ${version} (node ${host.platform})`);
   yield* profileFile(context);
   const settings = await settingsOr("settings", asked.flags, host);
@@ -138,9 +138,9 @@ async function* findings(context: Context): AsyncGenerator<Found> {
       const shown = `${masked(setting.value)} (${setting.source})`;
       yield await keyWorks(kind, label, shown, targetOf(its, kind), context);
     } catch (error) {
-      if (context.signal.aborted) throw context.interrupted();
+      if (context.signal.aborted) throw context.abortError();
       if (!(error instanceof CliError)) throw error;
-      if (kind === "dataset" && error instanceof ApiError && error.refusal.status === 403) {
+      if (kind === "dataset" && error instanceof ApiError && error.response.status === 403) {
         yield await boundKey(label, its, error, context);
         continue;
       }
@@ -180,11 +180,11 @@ async function* reached(baseUrl: string, context: Context): AsyncGenerator<Found
     if (page) return yield problem("reached", noApi, checkAddress, "unsupported");
     ({ date, "x-version": itsVersion } = headers);
   } catch (error) {
-    if (context.signal.aborted) throw context.interrupted();
+    if (context.signal.aborted) throw context.abortError();
     if (!(error instanceof CliError)) throw error;
     if (!(error instanceof ApiError) || error.kind !== "auth")
       return yield problemOf("reached", error);
-    ({ date, version: itsVersion } = error.refusal);
+    ({ date, version: itsVersion } = error.response);
   }
   yield ok("reached", `in ${context.host.elapsed() - started} ms`);
   yield server(itsVersion);

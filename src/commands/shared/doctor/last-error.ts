@@ -6,7 +6,7 @@ import type { Context } from "../../command-spec.ts";
 export async function* lastError(n: number, context: Context): AsyncGenerator<unknown> {
   const kept = await readErrorLog(context.host);
   const failure = kept[n - 1];
-  const forPeople = context.asked.format === undefined;
+  const forPeople = context.options.format === undefined;
   if (failure) yield forPeople ? inWords(failure) : failure;
   else if (forPeople) {
     await context.notice(

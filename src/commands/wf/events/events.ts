@@ -78,14 +78,14 @@ const nodesAreGone =
   "the run was over, and the server sends no nodes of such a run; wf run --record FILE keeps them";
 
 function check(input: EventsInput, asText: boolean, several: boolean, context: Context): void {
-  const wrong = (message: string) => new CliError("usage", message, { changed: "nothing" });
+  const wrong = (message: string) => new CliError("usage", message, { sideEffect: "none" });
   if (several && input.record !== undefined) throw wrong("--record follows one run");
   if (several && (input.expect || input.junit !== undefined))
     throw wrong("--expect and --junit are about one run");
   if (!asText) return;
   if (several) throw wrong("--text and --reasoning show the text of one run");
   if (input.only) throw wrong("--only picks events, and --text and --reasoning print none");
-  if (context.asked.typed !== undefined)
+  if (context.options.typed !== undefined)
     throw wrong("--text and --reasoning print text, in no other format");
 }
 
@@ -95,7 +95,7 @@ function kindsIn(only: readonly string[] = []): ReadonlySet<string> | undefined 
   const wrong = kinds.find((kind) => !/^[a-z_]+$/.test(kind));
   if (wrong !== undefined) {
     throw new CliError("usage", `--only: ${JSON.stringify(wrong)} is no kind of event`, {
-      changed: "nothing",
+      sideEffect: "none",
       hint: "kinds are words such as node_finished, text_chunk or workflow_finished",
     });
   }

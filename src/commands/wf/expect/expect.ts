@@ -98,7 +98,7 @@ async function abandoned(
   const why = "the output was not read to its end";
   await unchecked(expectations, why, context);
   if (expectations.checks.length > 0)
-    throw new CliError("gate", `the expectations were not checked: ${why}`, { verdict: true });
+    throw new CliError("gate", `the expectations were not checked: ${why}`, { isResult: true });
 }
 
 /** A run that was watched to its end. */
@@ -164,7 +164,7 @@ const notMet = (
     "gate",
     `run ${runId} did not meet ${count}: ${first?.check.name}: ${first?.finding.actual}`,
     {
-      verdict: true,
+      isResult: true,
       details: {
         run: runId,
         expectations: all.map(({ check, finding }) => ({ check: check.name, ...finding })),
@@ -207,7 +207,7 @@ async function save(
   } catch (cause) {
     return new CliError("failure", `--junit ${junit} cannot be written: ${reasonOf(cause)}`, {
       cause,
-      verdict: true,
+      isResult: true,
     });
   }
 }

@@ -42,7 +42,7 @@ export function wordsOf(sentence: string, where: string): Words {
       "usage",
       `${where} ${JSON.stringify(sentence)}, position ${from + 1}: ${problem}`,
       {
-        changed: "nothing",
+        sideEffect: "none",
         hint: hint ?? "`wf help expect` lists what can be expected",
       },
     );

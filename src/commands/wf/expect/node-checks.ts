@@ -40,11 +40,11 @@ function ofEach(
 ): CheckResult {
   const findings = runsOf(trace, name).map(test);
   const failed = findings.findIndex(({ passed }) => !passed);
-  const told = findings[failed] ?? findings.at(-1);
-  if (told === undefined) return absent(trace, name);
-  if (findings.length === 1) return ofAllNodes(trace, told);
-  const which = told.passed ? `${findings.length} times, the last time` : `time ${failed + 1}`;
-  return ofAllNodes(trace, { ...told, actual: `${which} ${told.actual}` });
+  const info = findings[failed] ?? findings.at(-1);
+  if (info === undefined) return absent(trace, name);
+  if (findings.length === 1) return ofAllNodes(trace, info);
+  const which = info.passed ? `${findings.length} times, the last time` : `time ${failed + 1}`;
+  return ofAllNodes(trace, { ...info, actual: `${which} ${info.actual}` });
 }
 
 /** Statuses that each word of a sentence stands for: an exception is a failure that was caught. */

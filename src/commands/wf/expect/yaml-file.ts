@@ -30,7 +30,7 @@ export async function readExpectFile(path: string, files: Files): Promise<Expect
   const yaml = await yamlIn(await contentOf(path, files), { strict: true });
   const wrongAt = (line: number, problem: string, hint?: string) =>
     new CliError("usage", `${path} line ${line}: ${problem}`, {
-      changed: "nothing",
+      sideEffect: "none",
       hint: hint ?? "`wf help expect` shows what a file holds",
     });
   if ("problem" in yaml) throw wrongAt(yaml.line, yaml.problem);
@@ -158,7 +158,7 @@ async function contentOf(path: string, files: Files): Promise<string> {
           : undefined;
   if (problem !== undefined) {
     throw new CliError("usage", `--expect ${path}: ${problem}`, {
-      changed: "nothing",
+      sideEffect: "none",
       hint: "what ends in .yml or .yaml is a file, everything else a sentence",
     });
   }

@@ -34,7 +34,7 @@ export async function* answerText<T>(
   wanted: Wanted,
   context: Context,
 ): AsyncGenerator<string, TextEnd<T>> {
-  const live = context.asked.terminal;
+  const live = context.options.terminal;
   const texts = runTexts();
   const printed = newTextHash();
   /** Pieces that are not printed yet. */
@@ -143,7 +143,7 @@ const isGoodEnd = ({ data }: ServerEvent): boolean =>
 const lacking = ({ data }: ServerEvent): CliError => {
   const run = worded(data["workflow_run_id"]);
   return new CliError("partial", `the text of run ${run} is incomplete: the connection was lost`, {
-    verdict: true,
+    isResult: true,
     details: { run },
     hint: `wf show ${run} --jq .outputs`,
   });

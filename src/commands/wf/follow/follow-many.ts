@@ -76,9 +76,9 @@ function gravest(ends: readonly CliError[], runs: number): CliError {
   const [worst] = ends.toSorted((a, b) => rank(b) - rank(a));
   if (worst === undefined || runs === 1) throw worst;
   return new CliError(worst.kind, `${ends.length} of ${runs} runs: ${worst.message}`, {
-    ...worst.told,
-    verdict: true,
-    details: { ends: ends.map(({ kind, message, told }) => ({ kind, message, ...told })) },
+    ...worst.info,
+    isResult: true,
+    details: { ends: ends.map(({ kind, message, info }) => ({ kind, message, ...info })) },
   });
 }
 

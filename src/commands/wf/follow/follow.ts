@@ -1,5 +1,5 @@
 import type { EventBatches, ServerEvent } from "../../../api/sse.ts";
-import { ApiError, CliError, tellingMore } from "../../../errors.ts";
+import { ApiError, CliError, withInfo } from "../../../errors.ts";
 import { isObject, valueAt } from "../../../lib/json.ts";
 import * as workflows from "../../../operations/workflows.ts";
 import { openLine } from "./stream.ts";
@@ -196,7 +196,7 @@ export async function* followRun(
     const wait =
       Math.min(longestWait, firstWait * 2 ** Math.max(0, inVain - 1)) * context.host.random();
     await context.host.sleep(wait, context.signal).catch(() => {
-      throw resumable(context.interrupted(), known);
+      throw resumable(context.abortError(), known);
     });
   }
 
@@ -306,7 +306,7 @@ function answering(
 ): unknown {
   if (context.signal.aborted) return resumable(cause, runId);
   if (!(cause instanceof CliError)) return cause;
-  return tellingMore(cause, {
+  return withInfo(cause, {
     details: { run: runId },
     hint: `wf events ${runId} --follow shows whether the run continues, or its form`,
   });
@@ -398,7 +398,7 @@ async function confirmed(
     if (context.signal.aborted) throw resumable(error, runId);
     const transient =
       error instanceof CliError &&
-      (error.kind === "network" || error.kind === "failure" || error.told.retryable === true);
+      (error.kind === "network" || error.kind === "failure" || error.info.retryable === true);
     if (!transient || !following.reconnect) throw error;
     return undefined;
   }
@@ -413,7 +413,8 @@ function cutOrThrow(
 ): string {
   const error = explained(thrown, reconnecting, runId, context);
   if (context.signal.aborted) throw error;
-  if (error instanceof ApiError && error.refusal.status < 500 && !error.told.retryable) throw error;
+  if (error instanceof ApiError && error.response.status < 500 && !error.info.retryable)
+    throw error;
   if (error instanceof CliError && (error.kind === "network" || error instanceof ApiError))
     return error.message;
   throw error instanceof CliError && error.kind === "failure" ? goingOn(error, runId) : error;
@@ -433,8 +434,8 @@ function explained(
 
 /** Four causes look alike (server §15.1). */
 function strangersRun(error: ApiError, reconnecting: boolean): CliError {
-  return new ApiError(error.kind, error.message, error.refusal, {
-    ...error.told,
+  return new ApiError(error.kind, error.message, error.response, {
+    ...error.info,
     hint: reconnecting
       ? "the run was readable before: is --user the one that started it?"
       : "a run is readable by the end user that started it (--user) with the key of its application (--app); console runs are not; check the id with `wf logs`",
@@ -444,8 +445,8 @@ function strangersRun(error: ApiError, reconnecting: boolean): CliError {
 const resumable = (error: unknown, runId: string | undefined): unknown =>
   error instanceof CliError && runId !== undefined
     ? new CliError(error.kind, error.message, {
-        ...error.told,
-        changed: undefined,
+        ...error.info,
+        sideEffect: undefined,
         hint: `the run goes on; wf events ${runId} --follow shows it again`,
       })
     : error;
@@ -453,11 +454,11 @@ const resumable = (error: unknown, runId: string | undefined): unknown =>
 /** A stream that makes no sense says nothing about the run, which goes on. */
 const goingOn = (error: CliError, runId: string | undefined): unknown =>
   runId === undefined
-    ? new CliError(error.kind, error.message, { ...error.told, ...mayHaveStarted })
+    ? new CliError(error.kind, error.message, { ...error.info, ...mayHaveStarted })
     : resumable(error, runId);
 
 const mayHaveStarted = {
-  changed: "unknown",
+  sideEffect: "unknown",
   hint: "the run may have started: `wf logs` shows it; do not start it again before looking",
 } as const;
 

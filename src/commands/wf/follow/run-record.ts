@@ -32,4 +32,4 @@ export async function standing(
 
 /** What is told of a run whose record is outdated. */
 export const outdatedNotice = (runId: string, { status, record }: Standing): string =>
-  `run ${runId} ended as ${status}, as its event stream told; its record still says ${record.status}`;
+  `run ${runId} ended as ${status}, as its event stream info; its record still says ${record.status}`;

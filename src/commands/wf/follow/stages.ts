@@ -116,11 +116,11 @@ const pauseIn = (batch: readonly ServerEvent[]): unknown =>
 
 /** The form with its text, and with the time of its pause: one of a snapshot bears none. */
 async function withForm(event: ServerEvent, at: unknown, context: Context): Promise<ServerEvent> {
-  const told = await withFormText(event, context);
-  const form = told.data["data"];
+  const info = await withFormText(event, context);
+  const form = info.data["data"];
   return isForm(event) && typeof at === "number" && isObject(form)
-    ? { ...told, data: { ...told.data, data: { created_at: at, ...form } } }
-    : told;
+    ? { ...info, data: { ...info.data, data: { created_at: at, ...form } } }
+    : info;
 }
 
 /**
@@ -129,7 +129,7 @@ async function withForm(event: ServerEvent, at: unknown, context: Context): Prom
  */
 async function withFormText(event: ServerEvent, context: Context): Promise<ServerEvent> {
   const form = isForm(event) ? event.data["data"] : undefined;
-  if (!isObject(form) || context.asked.format !== undefined) return event;
+  if (!isObject(form) || context.options.format !== undefined) return event;
   const { form_content, form_token } = form;
   if (typeof form_token !== "string" || !/\{\{#(?!\$output\.)/.test(String(form_content)))
     return event;

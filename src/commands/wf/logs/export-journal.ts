@@ -121,7 +121,7 @@ export async function findLeftover(
   }
   if (left && left.pid !== host.process.pid && host.process.isAlive(left.pid)) {
     throw new CliError("usage", `another export is writing here (process ${left.pid})`, {
-      changed: "nothing",
+      sideEffect: "none",
       hint: `wait for it; if it is no export, remove ${journal}`,
     });
   }

@@ -42,7 +42,7 @@ export async function readState(path: string, files: Files): Promise<ExportState
   }
   if (!isState(state)) {
     throw new CliError("usage", `--state ${path} is no state of an export`, {
-      changed: "nothing",
+      sideEffect: "none",
       hint: "name a file that is not there yet to begin one",
     });
   }
@@ -67,7 +67,7 @@ export function checkState(
   asked: ExportState["options"],
 ): void {
   const other = (what: string, hint: string) =>
-    new CliError("usage", `--state ${path} belongs to ${what}`, { changed: "nothing", hint });
+    new CliError("usage", `--state ${path} belongs to ${what}`, { sideEffect: "none", hint });
   // A name may change, the id does not.
   const renamed = application.id !== null && application.id === now.id;
   const foreign = application.id !== null && now.id !== null && application.id !== now.id;

@@ -16,10 +16,13 @@ export interface ExportTarget {
 }
 
 /** A path ending in .jsonl or .csv is a file, any other a folder. Throws usage for what is neither. */
-export async function exportTarget(path: string, { host, asked }: Context): Promise<ExportTarget> {
+export async function exportTarget(
+  path: string,
+  { host, options: asked }: Context,
+): Promise<ExportTarget> {
   const wrong = (problem: string, hint: string) =>
     new CliError("usage", `<target> ${JSON.stringify(path)} ${problem}`, {
-      changed: "nothing",
+      sideEffect: "none",
       hint,
     });
   if (path === "-") {
@@ -60,7 +63,7 @@ export async function fileFor(
 export async function refuseExisting({ kind, path }: ExportTarget, { files }: Host): Promise<void> {
   if (kind === "folder" || !(await files.stat(path))) return;
   throw new CliError("usage", `${path} already exists`, {
-    changed: "nothing",
+    sideEffect: "none",
     hint: "name another file, or add --overwrite to replace it",
   });
 }
@@ -85,7 +88,7 @@ export async function baseOf(
     named
       ? `${path} has ${there.size} bytes, and ${statePath} was left with ${named.bytes}`
       : `${path} is there, and ${statePath} does not say what it holds`,
-    { changed: "nothing", hint: "move the file away, or name another one" },
+    { sideEffect: "none", hint: "move the file away, or name another one" },
   );
 }
 

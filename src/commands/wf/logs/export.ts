@@ -63,7 +63,7 @@ export async function* run(input: Input, context: Context): AsyncGenerator<unkno
   const query = logQuery(input, { changing: input.state !== undefined });
   if (input.state !== undefined && input.keyword !== undefined) {
     throw new CliError("usage", "--state and --keyword cannot be used together", {
-      changed: "nothing",
+      sideEffect: "none",
       hint: "a run that goes on has no outputs to look into, so it would be missed",
     });
   }
@@ -103,7 +103,7 @@ export async function* run(input: Input, context: Context): AsyncGenerator<unkno
   const work = await openExportJournal(place, begun, goesOn ? left : undefined, host);
   const whole: Export = {
     input,
-    lanes: context.lanes(input.concurrency ?? usualLanes),
+    lanes: context.limitConcurrency(input.concurrency ?? usualLanes),
     query,
     context,
     target,
@@ -298,11 +298,11 @@ async function kept(
   work: ExportJournal,
   { signal, notice }: Context,
 ): Promise<unknown> {
-  if (error instanceof CliError && error.told.code === "disk") return error;
+  if (error instanceof CliError && error.info.code === "disk") return error;
   await work.flush().catch(() => {}); // the first error is the one to tell
   const hint = `${work.done.read} runs are read and kept; the same command goes on from there`;
   if (signal.aborted && error instanceof CliError) {
-    return new CliError(error.kind, error.message, { ...error.told, hint });
+    return new CliError(error.kind, error.message, { ...error.info, hint });
   }
   await notice(hint);
   return error;

@@ -42,7 +42,7 @@ export async function* followLogs(query: LogQuery, context: Context): AsyncGener
       "runs are looked up for a minute: --keyword misses words in the outputs of longer ones",
     );
   }
-  const { rows: wanted } = context.asked;
+  const { rows: wanted } = context.options;
   /** Runs to begin with. */
   const atFirst = query.since !== undefined && wanted.byDefault ? Infinity : wanted.limit;
   const known = new Map<string, Known>();
@@ -69,7 +69,7 @@ export async function* followLogs(query: LogQuery, context: Context): AsyncGener
       wait = Math.min(longestWait, firstWait * 2 ** (failed - 1)) * context.host.random();
     }
     await context.host.sleep(wait, context.signal).catch(() => {
-      throw goingOn(context.interrupted());
+      throw goingOn(context.abortError());
     });
   }
 
@@ -135,12 +135,12 @@ export async function* followLogs(query: LogQuery, context: Context): AsyncGener
     if (!(error instanceof CliError)) return error;
     const since = to === undefined ? "" : ` --since ${timeOf(to)}`;
     const hint = `wf logs --follow${since} goes on, with the same filters`;
-    return new CliError(error.kind, error.message, { ...error.told, hint });
+    return new CliError(error.kind, error.message, { ...error.info, hint });
   }
 }
 
 /** Refuses flags that make no sense without an end. Throws usage. */
-export function checkFollow({ until }: LogQuery, { asked }: Context): void {
+export function checkFollow({ until }: LogQuery, { options: asked }: Context): void {
   const wrong =
     asked.rows.page !== undefined
       ? "--page shows one page"
@@ -150,14 +150,14 @@ export function checkFollow({ until }: LogQuery, { asked }: Context): void {
           ? `${asked.gathers} waits for the last row`
           : undefined;
   if (wrong === undefined) return;
-  throw new CliError("usage", `${wrong}, and --follow has no end`, { changed: "nothing" });
+  throw new CliError("usage", `${wrong}, and --follow has no end`, { sideEffect: "none" });
 }
 
 /** Is it a failure that another look may not meet? */
 const passes = (error: unknown): error is CliError =>
   error instanceof ApiError
-    ? error.refusal.status >= 500 || error.told.retryable === true
-    : error instanceof CliError && (error.kind === "network" || error.told.retryable === true);
+    ? error.response.status >= 500 || error.info.retryable === true
+    : error instanceof CliError && (error.kind === "network" || error.info.retryable === true);
 
 const gaveUp = (error: CliError) =>
   new CliError("cut", `${budget} looks in a row failed: ${error.message}`, {

@@ -23,7 +23,7 @@ export async function* run(input: LogsInput, context: Context): AsyncGenerator<W
   else if (query.keeps) yield* matching(query, query.keeps, context);
   else {
     const progress = newCounter();
-    yield* context.rows(workflows.logs, query.sent, context.asked.rows, progress);
+    yield* context.rows(workflows.logs, query.sent, context.options.rows, progress);
     if (progress.shown === 0) await tellUnlogged(context);
     await noticeRowCount(progress, context);
   }
@@ -33,12 +33,12 @@ export async function* run(input: LogsInput, context: Context): AsyncGenerator<W
 async function* matching(
   { sent }: LogQuery,
   keeps: (log: WorkflowLog) => boolean,
-  { asked, rows, notice, host }: Context,
+  { options: asked, rows, notice, host }: Context,
 ): AsyncGenerator<WorkflowLog> {
   const { limit, page, byDefault } = asked.rows;
   if (page !== undefined) {
     throw new CliError("usage", "--page counts the server's rows, --where is asked here", {
-      changed: "nothing",
+      sideEffect: "none",
       hint: "give --limit or --all instead of --page",
     });
   }

@@ -54,7 +54,7 @@ export function logQuery(
   const until = secondsIn(input.created_at__before, Math.floor);
   if (since !== undefined && until !== undefined && since > until) {
     throw new CliError("usage", `--since ${timeOf(since)} is after --until ${timeOf(until)}`, {
-      changed: "nothing",
+      sideEffect: "none",
     });
   }
   return {

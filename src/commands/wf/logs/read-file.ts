@@ -49,7 +49,7 @@ export async function* logsOfFile(
 /** The error for a file that is none of a log. */
 export const noLog = (name: string, problem: string, line?: number): CliError =>
   new CliError("usage", `${name}${line === undefined ? "" : ` line ${line}`}: ${problem}`, {
-    changed: "nothing",
+    sideEffect: "none",
     hint: "--from takes what `wf logs --all -o jsonl` prints, or -o csv",
   });
 

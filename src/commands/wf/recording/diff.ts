@@ -31,14 +31,14 @@ export async function* run(input: Input, context: Context): AsyncGenerator<Repor
       ? `the runs differ in ${aspects.join(", ")}`
       : `cannot tell whether the runs are the same: ${unknown.join(" and ")} not known`;
   throw new CliError("gate", message, {
-    verdict: true,
+    isResult: true,
     details: { differences: aspects, not_compared: unknown },
     ...(aspects.length === 0 && { hint: "wf run --record FILE keeps what a diff needs" }),
   });
 }
 
 const wrong = (message: string, hint?: string): CliError =>
-  new CliError("usage", message, { changed: "nothing", hint });
+  new CliError("usage", message, { sideEffect: "none", hint });
 
 /** 0.2 of `20%`. */
 function shareIn(text: string): number {

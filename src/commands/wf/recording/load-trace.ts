@@ -53,7 +53,7 @@ const settle = (trace: RunTrace) => {
 
 const several = (place: string, { runId = "" }: RunTrace): CliError =>
   new CliError("usage", `${place} holds the events of several runs`, {
-    changed: "nothing",
+    sideEffect: "none",
     hint: `jq -c 'select(.workflow_run_id == "${runId}")' leaves those of one`,
   });
 
@@ -76,7 +76,7 @@ async function ofRun(runId: string, context: Context): Promise<LoadedTrace> {
   } catch (error) {
     // What was seen until then is still of use.
     if (!(error instanceof CliError) || trace.nodes.length === 0) throw error;
-    problem = new CliError(error.kind, error.message, { ...error.told, verdict: true });
+    problem = new CliError(error.kind, error.message, { ...error.info, isResult: true });
   }
   return { place: runId, trace, timed: true, problem };
 }

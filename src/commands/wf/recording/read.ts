@@ -53,14 +53,14 @@ export async function* readRecording(
   const name = path === "-" ? "standard input" : path;
   const wrong = (problem: string, line?: number) =>
     new CliError("usage", `${name}${line === undefined ? "" : ` line ${line}`}: ${problem}`, {
-      changed: "nothing",
+      sideEffect: "none",
       hint: "`wf run --record FILE` makes a recording",
     });
   const reader = eventReader(wrong);
   let [events, damaged, used] = [0, 0, 0];
   let first: { readonly line: number; readonly problem: string } | undefined;
   /** What to say of damaged lines, once it is clear that this is a recording. */
-  const told: string[] = [];
+  const info: string[] = [];
   const bytes = bytesOf(path, context, wrong);
   for await (const { lines } of linesOf(bytes, (line) => wrong("it does not end", line), context)) {
     const batch: RecordedEvent[] = [];
@@ -74,9 +74,9 @@ export async function* readRecording(
       }
       first ??= { line: line.number, problem: found };
       if (used === 0 && damaged === enough) throw wrong(noRecording(first.problem), first.line);
-      if (++damaged <= mostNamed) told.push(`${name} line ${line.number}: ${found}; left out`);
+      if (++damaged <= mostNamed) info.push(`${name} line ${line.number}: ${found}; left out`);
     }
-    if (used > 0) for (const text of told.splice(0)) await context.notice(text);
+    if (used > 0) for (const text of info.splice(0)) await context.notice(text);
     events += batch.length;
     if (batch.length > 0) yield batch;
   }

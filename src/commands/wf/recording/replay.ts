@@ -62,7 +62,7 @@ async function* replayed(
         if (due.length > 0) yield due;
         due = [];
         await context.host.sleep(wait, context.signal).catch(() => {
-          throw context.interrupted();
+          throw context.abortError();
         });
       }
       due.push(event);
@@ -83,7 +83,7 @@ function outcomeAfter(event: ServerEvent, before: RunOutcome | undefined): RunOu
 
 const cut = (file: string, runId: string | undefined): CliError =>
   new CliError("cut", `the recording ${file} ends before its run did`, {
-    verdict: true,
+    isResult: true,
     details: { run: runId ?? null },
     hint:
       runId === undefined
@@ -114,7 +114,7 @@ function speedIn(text: string): number {
   const number = Number(/^(\d+(?:\.\d+)?)x?$/.exec(text)?.[1]);
   if (number > 0) return number;
   throw new CliError("usage", `--speed ${JSON.stringify(text)} is no speed`, {
-    changed: "nothing",
+    sideEffect: "none",
     hint: "speeds look like 5x, 0.5x or max",
   });
 }

@@ -49,11 +49,11 @@ function barOf(
   const wide = rounded(Math.max(1, (end - start) * scale));
   const time = durationText(took);
   // Colour alone would not tell everybody.
-  const told = state === "succeeded" ? time : `${time}, ${state}`;
+  const info = state === "succeeded" ? time : `${time}, ${state}`;
   return [
     `<text x="${8 + depth * indent}" y="${y}">${shown(shortened(label))}</text>`,
     `<rect class="${tone}" x="${x}" y="${y - 13}" width="${wide}" height="16" rx="2"><title>${shown(`${label}: ${state}, ${time}`)}</title></rect>`,
-    `<text class="dim" x="${rounded(x + wide + 6)}" y="${y - 1}">${shown(shortened(told, 30))}</text>`,
+    `<text class="dim" x="${rounded(x + wide + 6)}" y="${y - 1}">${shown(shortened(info, 30))}</text>`,
   ].join("");
 }
 

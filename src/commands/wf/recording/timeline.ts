@@ -33,7 +33,7 @@ export async function* run(input: Input, context: Context): AsyncGenerator<Repor
 
 const noNodes = (place: string, { trace }: LoadedTrace): CliError =>
   new CliError("unsupported", `${place} (${trace.status}) tells nothing of its nodes`, {
-    changed: "nothing",
+    sideEffect: "none",
     hint: "the server tells of nodes as long as a run goes on: record it with `wf run --record FILE`",
   });
 

@@ -48,7 +48,7 @@ export async function checkRecord(
   { host }: Context,
 ): Promise<void> {
   const wrong = (message: string, hint: string) =>
-    new CliError("usage", message, { changed: "nothing", hint });
+    new CliError("usage", message, { sideEffect: "none", hint });
   if (path === undefined) {
     if (redact) throw wrong("--redact says how --record writes", "add --record FILE");
     return;
@@ -59,7 +59,7 @@ export async function checkRecord(
 
 const isThere = (path: string): CliError =>
   new CliError("usage", `--record: ${path} is there already`, {
-    changed: "nothing",
+    sideEffect: "none",
     hint: "a recording is never written over: choose another name",
   });
 
@@ -128,7 +128,7 @@ async function newRecording(path: string, redact: boolean, context: Context): Pr
     const problem = diskProblem(error);
     if (!problem) throw error;
     return new CliError(problem.kind, `--record: ${path} cannot be written: ${problem.reason}`, {
-      changed: "nothing",
+      sideEffect: "none",
     });
   };
   await files.makeFolder(dirname(path)).catch((error: unknown) => {
@@ -150,8 +150,8 @@ async function newRecording(path: string, redact: boolean, context: Context): Pr
     } catch (error) {
       const { message } = problemOf(error);
       broken = new CliError("failure", `the recording is not whole: ${message}`, {
-        changed: "yes",
-        verdict: true,
+        sideEffect: "applied",
+        isResult: true,
         hint: "the run itself went on; what was written until then can be used",
       });
       await context.notice(`${broken.message}; the run is followed without it`);
@@ -166,7 +166,7 @@ async function newRecording(path: string, redact: boolean, context: Context): Pr
         start = time;
         const head: RecordingHead = {
           recording: recordingVersion,
-          program: `${context.asked.program} ${version}`,
+          program: `${context.options.program} ${version}`,
           started_at: new Date(time).toISOString(),
           ...(redact && { redacted: true }),
         };

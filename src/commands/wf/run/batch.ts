@@ -1,7 +1,7 @@
 import { define } from "../../../lib/json.ts";
 import type { EventBatches } from "../../../api/sse.ts";
 import { mapConcurrent } from "../../../api/concurrent-map.ts";
-import { CliError, reasonOf, tellingMore } from "../../../errors.ts";
+import { CliError, reasonOf, withInfo } from "../../../errors.ts";
 import { refuseDuplicates, readRowFile } from "../../../lib/rows-file.ts";
 import type { FileRow } from "../../../lib/rows-file.ts";
 import { openFailedRows } from "../../failed-rows.ts";
@@ -67,7 +67,7 @@ export async function* runEach(
   for (const row of table.rows) {
     rows.push([row, await valuesOf(row, input, make)]);
   }
-  if (context.asked.dryRun) {
+  if (context.options.dryRun) {
     for (const [, values] of rows.slice(0, 1)) for await (const _ of start(values));
     return;
   }
@@ -90,7 +90,7 @@ export async function* runEach(
   try {
     for await (const result of mapConcurrent(
       rows,
-      context.lanes(input.concurrency ?? usualLanes),
+      context.limitConcurrency(input.concurrency ?? usualLanes),
       one,
     )) {
       context.progress({ done: result.row, total: rows.length, unit: "runs" });
@@ -99,7 +99,7 @@ export async function* runEach(
   } finally {
     await collect(rowsThat(mayBeginAgain)); // whatever ended it: also where nobody reads on
   }
-  if (context.signal.aborted) reason = context.interrupted();
+  if (context.signal.aborted) reason = context.abortError();
   const failed = rowsThat((status) => !isGood(status)).length;
   if (failed === 0 && !reason) return;
   const message = `${failed} of ${rows.length} runs did not succeed`;
@@ -107,13 +107,13 @@ export async function* runEach(
   if (reason) {
     if (failed > 0) await context.notice(`${message}; ${hint}`);
     // Its results are printed whole: they tell which runs were started.
-    throw tellingMore(reason, {
-      verdict: true,
-      ...(context.signal.aborted && { hint, changed: unnamed ? "unknown" : undefined }),
+    throw withInfo(reason, {
+      isResult: true,
+      ...(context.signal.aborted && { hint, sideEffect: unnamed ? "unknown" : undefined }),
     });
   }
   const details = { failed, rows: rows.length };
-  throw new CliError("partial", message, { verdict: true, details, hint });
+  throw new CliError("partial", message, { isResult: true, details, hint });
 }
 
 /** Where no run was begun. */
@@ -147,7 +147,7 @@ async function bytesOf(path: string, { host }: Context): Promise<Uint8Array> {
     return Buffer.concat(pieces);
   }
   if ((await host.files.stat(path)) === null)
-    throw new CliError("usage", `--each: there is no file ${path}`, { changed: "nothing" });
+    throw new CliError("usage", `--each: there is no file ${path}`, { sideEffect: "none" });
   return host.files.read(path);
 }
 
@@ -174,7 +174,7 @@ async function valuesOf(
     return await make({ input: [...ofLine, ...texts], inputs: values });
   } catch (error) {
     if (!(error instanceof CliError) || error.kind !== "usage") throw error;
-    throw new CliError("usage", `row ${row.number}: ${error.message}`, error.told);
+    throw new CliError("usage", `row ${row.number}: ${error.message}`, error.info);
   }
 }
 
@@ -215,7 +215,7 @@ async function oneRun(
     return { result: { row: row.number, status, run, elapsed, outputs, error } };
   } catch (thrown) {
     const known = thrown instanceof CliError;
-    const never = known && run === null && thrown.told.changed !== "unknown";
+    const never = known && run === null && thrown.info.sideEffect !== "unknown";
     const refused = never && (thrown.kind === "refused" || thrown.kind === "limited");
     const status = never ? (refused ? "failed" : unbegun) : "unknown";
     const result = { ...notStarted(row), status, run, error: reasonOf(thrown) };

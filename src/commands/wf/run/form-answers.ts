@@ -25,7 +25,7 @@ export async function readAnswers(
   for (const path of paths) {
     const wrong = (problem: string) =>
       new CliError("usage", `--answer ${path}: ${problem}`, {
-        changed: "nothing",
+        sideEffect: "none",
         hint: `an answer looks like {"action": "approve", "inputs": {"comment": "fine"}}`,
       });
     if ((await files.stat(path)) === null) throw wrong("there is no such file");
@@ -74,7 +74,7 @@ export function answering(
       await submitted(token, action, [], inputs, context);
     } catch (error) {
       if (!(error instanceof CliError) || error.kind !== "usage") throw error;
-      const { hint } = error.told;
+      const { hint } = error.info;
       return `--answer ${path}: ${error.message}${hint === undefined ? "" : ` (${hint})`}`;
     }
     left.splice(left.indexOf(chosen.answer), 1);
@@ -124,7 +124,7 @@ export async function submitted(
   const actions = form.user_actions.map(({ id }) => id);
   if (!actions.includes(action)) {
     throw new CliError("usage", `the form has no action ${JSON.stringify(action)}`, {
-      changed: "nothing",
+      sideEffect: "none",
       hint: `actions are ${actions.join(", ")}`,
     });
   }
@@ -143,7 +143,7 @@ export async function submitted(
   );
   if (missing) {
     throw new CliError("usage", `the form's input ${missing.variable} is missing`, {
-      changed: "nothing",
+      sideEffect: "none",
       hint: `add --input ${missing.variable}=…`,
     });
   }
@@ -167,7 +167,7 @@ async function submittedOnce(
       await context.call(forms.submit, { form_token, action, inputs });
       return;
     } catch (error) {
-      const lost = error instanceof CliError && error.told.changed === "unknown";
+      const lost = error instanceof CliError && error.info.sideEffect === "unknown";
       const again = attempt > 1 && isSubmittedRefusal(error);
       if (context.signal.aborted || !(lost || again)) throw error;
       const state = again ? "submitted" : await stateOf(form_token, context);
@@ -184,7 +184,7 @@ async function submittedOnce(
 }
 
 const isSubmittedRefusal = (error: unknown): boolean =>
-  error instanceof ApiError && error.refusal.serverCode === "human_input_form_submitted";
+  error instanceof ApiError && error.response.serverCode === "human_input_form_submitted";
 
 async function stateOf(
   form_token: string,

@@ -226,4 +226,4 @@ function typeOf(variable: string, path: string, { types, extensions }: FileRules
 }
 
 const wrong = (message: string, hint?: string) =>
-  new CliError("usage", message, { changed: "nothing", hint });
+  new CliError("usage", message, { sideEffect: "none", hint });

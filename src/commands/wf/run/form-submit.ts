@@ -17,11 +17,11 @@ interface SubmitInput {
 export async function* run(input: SubmitInput, context: Context): AsyncGenerator<unknown> {
   const { form_token } = input;
   const given = isObject(input.inputs) ? input.inputs : {};
-  const asks = context.asked.input && !context.asked.dryRun && input.action === undefined;
+  const asks = context.options.input && !context.options.dryRun && input.action === undefined;
   if (!asks && input.action === undefined) {
     const form = await context.call(forms.show, { form_token });
     throw new CliError("usage", "--action is required", {
-      changed: "nothing",
+      sideEffect: "none",
       hint: `actions are ${form.user_actions.map(({ id }) => id).join(", ")}`,
     });
   }
@@ -61,7 +61,7 @@ async function askFor(
 const ask = async (question: string, context: Context): Promise<string> =>
   (
     await context.host.ask(question, { signal: context.signal }).catch((error: unknown) => {
-      throw context.signal.aborted ? context.interrupted() : error;
+      throw context.signal.aborted ? context.abortError() : error;
     })
   ).trim();
 

@@ -54,6 +54,6 @@ async function requireWorkflow(context: Context): Promise<void> {
   throw new CliError(
     "unsupported",
     `this key opens an application of mode ${mode}, not a workflow`,
-    { changed: "nothing", hint: "chat applications are used with `wf chat send`" },
+    { sideEffect: "none", hint: "chat applications are used with `wf chat send`" },
   );
 }

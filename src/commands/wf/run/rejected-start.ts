@@ -55,17 +55,17 @@ function isOfNoRun({ event, data: whole }: ServerEvent): boolean {
 }
 
 const isRefusal = (error: unknown): boolean =>
-  error instanceof CliError && error.told.code === startRefused;
+  error instanceof CliError && error.info.code === startRefused;
 
 function refused(message: unknown, { code, status }: Readonly<Record<string, unknown>>): CliError {
   const why = typeof message === "string" && message !== "" ? message : "no reason given";
-  const told = [status, code].filter(
+  const info = [status, code].filter(
     (each) => typeof each === "number" || typeof each === "string",
   );
   const kind = status === 429 ? "limited" : "refused";
   return new CliError(
     kind,
-    `failed to start the run: ${why}${told.length > 0 ? ` (${told.join(" ")})` : ""}`,
-    { code: startRefused, changed: "nothing" },
+    `failed to start the run: ${why}${info.length > 0 ? ` (${info.join(" ")})` : ""}`,
+    { code: startRefused, sideEffect: "none" },
   );
 }

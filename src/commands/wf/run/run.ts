@@ -106,7 +106,7 @@ const detailOf = (workflow_run_id: string, context: Context) =>
 
 /** Events, text, one output, or the detail. */
 const printsDetail = (input: RunInput, context: Context): boolean =>
-  input.only_output !== undefined || !(input.text || asEvents(input, context.asked.format));
+  input.only_output !== undefined || !(input.text || asEvents(input, context.options.format));
 
 /** Passes events on and reads the run's detail at their end, where it is printed. */
 async function* detailed(
@@ -145,7 +145,7 @@ function refuseTogether(input: RunInput, context: Context): void {
     "--only-output": input.only_output !== undefined,
     "--each": input.each !== undefined,
   }).filter(([, is]) => is);
-  const wrong = (message: string) => new CliError("usage", message, { changed: "nothing" });
+  const wrong = (message: string) => new CliError("usage", message, { sideEffect: "none" });
   const [first, second] = given.map(([flag]) => flag);
   if (second !== undefined) throw wrong(`${first} and ${second} cannot be used together`);
   if (input.answer && (input.blocking || input.detach))
@@ -160,7 +160,7 @@ function refuseTogether(input: RunInput, context: Context): void {
     "--concurrency": input.concurrency,
   }).find(([, value]) => value !== undefined);
   if (ofRows && input.each === undefined) throw wrong(`${ofRows[0]} is used with --each`);
-  if ((input.text || input.only_output !== undefined) && context.asked.typed !== undefined)
+  if ((input.text || input.only_output !== undefined) && context.options.typed !== undefined)
     throw wrong(`${first} prints text, in no other format`);
 }
 
@@ -238,7 +238,7 @@ async function requireOutput(
   if (status !== "succeeded" && status !== "partial-succeeded") return context.notice(message);
   const names = isObject(outputs) ? Object.keys(outputs).join(", ") : "";
   throw new CliError("not-found", message, {
-    changed: "yes",
+    sideEffect: "applied",
     hint: names === "" ? `wf show ${id} has the detail` : `it has: ${names}`,
   });
 }
@@ -257,7 +257,7 @@ async function started(
     }
   }
   throw new CliError("network", "the stream ended before the server named the run", {
-    changed: "unknown",
+    sideEffect: "unknown",
     hint: "the run may have started: `wf logs` shows it; do not start it again before looking",
   });
 }

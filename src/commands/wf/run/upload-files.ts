@@ -18,7 +18,7 @@ export async function requireFiles(
       throw new CliError(
         "usage",
         `--input ${name}: ${file.path} is ${found ? "a folder" : "not there"}`,
-        { changed: "nothing" },
+        { sideEffect: "none" },
       );
     }
   }

@@ -42,16 +42,16 @@ export function checkStatsConditions(
     ({ verdict }) => verdict === "failed" || (verdict === "unmeasured" && !passWithoutRuns),
   );
   if (closed.length === 0) return undefined;
-  const told = closed.map(({ condition, figure, value }) =>
+  const info = closed.map(({ condition, figure, value }) =>
     value === undefined
       ? `${condition} (no run tells ${figure})`
       : `${condition} (${figure} is ${amount(figure, value)})`,
   );
   return new CliError(
     "gate",
-    `${closed.length} of ${all.length} checks failed: ${told.join(", ")}`,
+    `${closed.length} of ${all.length} checks failed: ${info.join(", ")}`,
     {
-      verdict: true,
+      isResult: true,
       details: { conditions: all.map((each) => ({ ...each, value: each.value ?? null })) },
       hint: closed.every(({ value }) => value === undefined)
         ? "--pass-without-runs lets pass what was not measured"

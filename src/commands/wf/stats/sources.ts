@@ -88,7 +88,7 @@ export async function fromFile(
   const { keyword, status, created_by_end_user_session_id, created_by_account } = filters;
   if (keyword !== undefined) {
     throw new CliError("usage", "--keyword is looked for by the server, not in a file", {
-      changed: "nothing",
+      sideEffect: "none",
       hint: `wf logs --keyword ${JSON.stringify(keyword)} --all -o jsonl > runs.jsonl`,
     });
   }
@@ -130,7 +130,7 @@ export async function fromFile(
     counts.damaged === 0
       ? undefined
       : new CliError("partial", `damaged lines of ${file.name}, left out: ${counts.damaged}`, {
-          verdict: true,
+          isResult: true,
           details: { file: file.name, damaged: counts.damaged, first: damaged },
         });
   // A file may begin where the time asked for begins: that it has no run before says nothing.

@@ -58,7 +58,7 @@ export async function* run(input: StatsInput, context: Context): AsyncGenerator<
     found,
     since === undefined || until === undefined ? undefined : { since, until },
     read.before && { span: read.before, tally: before },
-    { timeZone: context.asked.timeZone(), top: input.top ?? usualTop },
+    { timeZone: context.options.timeZone(), top: input.top ?? usualTop },
   );
   const { incomplete } = read;
   const verdicts = judgeConditions(conditions, stats.figures);
