@@ -4,8 +4,8 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { operations } from "../../src/operations/index.ts";
-import { received } from "../../src/sandbox/http/received.ts";
-import type { SeenRequest } from "../../src/sandbox/http/server.ts";
+import { readRequest } from "../../src/sandbox/http/read-request.ts";
+import type { ReceivedRequest } from "../../src/sandbox/http/server.ts";
 import { testSandbox } from "../lib/sandbox.ts";
 import type { TestSandbox } from "../lib/sandbox.ts";
 import { temporaryFolder } from "../lib/support.ts";
@@ -67,7 +67,7 @@ const sorted = (query: readonly (readonly [string, string])[]) =>
 const textOf = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
 
 /** A received request in the words of a fixture. */
-function seenAs(request: SeenRequest): Wire {
+function seenAs(request: ReceivedRequest): Wire {
   const [path = "", query] = request.path.split(/\?(.*)/s);
   const type = request.headers["content-type"] ?? "";
   return {
@@ -124,9 +124,9 @@ describe.each(cases)("%s", (_, { line, request, files = {}, answers }) => {
 
 /** A server that answers what a case says, and remembers what it was asked. */
 async function cannedServer(answers: NonNullable<Case["answers"]>) {
-  const seen: SeenRequest[] = [];
+  const seen: ReceivedRequest[] = [];
   const listener = createServer((request, response) => {
-    void received(request).then((arrived) => {
+    void readRequest(request).then((arrived) => {
       seen.push(arrived);
       const bare = arrived.path.replace(/\?.*$/, "");
       const answer = answers.find(({ method, path }) => method === arrived.method && path === bare);

@@ -8,16 +8,16 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
 import { parseFault } from "../../src/sandbox/http/faults.ts";
-import type { SeenRequest } from "../../src/sandbox/http/server.ts";
+import type { ReceivedRequest } from "../../src/sandbox/http/server.ts";
 import { testSandbox } from "../lib/sandbox.ts";
 import { temporaryFolder } from "../lib/support.ts";
 import type { World } from "../lib/support.ts";
 import { root } from "../lib/paths.ts";
 
-const seen: SeenRequest[] = [];
+const seen: ReceivedRequest[] = [];
 let onRequest = () => {};
 const { cli, env, sandbox } = await testSandbox({
-  log: (request) => {
+  onRequest: (request) => {
     seen.push(request);
     onRequest();
   },

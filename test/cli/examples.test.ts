@@ -106,7 +106,7 @@ beforeAll(async () => {
   mkdirSync(join(template, "files", "docs", "people"), { recursive: true });
   writeFileSync(join(template, "files", "docs", "people", "leave.md"), "Thirty days.\n");
   process.chdir(join(template, "files"));
-  const sandbox = await startSandbox({ clock, folder: join(template, "data") });
+  const sandbox = await startSandbox({ clock, directory: join(template, "data") });
   const env = environment(sandbox.origin);
   const run = async (line: string, more: Readonly<Record<string, string>> = {}) => {
     const ran = await cli(wordsOf(line, more), {
@@ -254,7 +254,7 @@ test.each(examples)("%s", async (example) => {
   const place = join(places, String(examples.indexOf(example)));
   cpSync(template, place, { recursive: true });
   process.chdir(join(place, "files"));
-  const sandbox = await startSandbox({ clock, folder: join(place, "data") });
+  const sandbox = await startSandbox({ clock, directory: join(place, "data") });
   onTestFinished(() => sandbox.stop());
   const convo = example.startsWith("wf conversation");
   const values = { ...variables, ...(convo && { CONVERSATION: variables["CONVO"] ?? "" }) };

@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll } from "vitest";
-import { received } from "../../src/sandbox/http/received.ts";
+import { readRequest } from "../../src/sandbox/http/read-request.ts";
 import { cli } from "./support.ts";
 import type { Ran, World } from "./support.ts";
 
@@ -26,7 +26,7 @@ export async function cannedServer(start: Routes = {}) {
   let routes = start;
   const seen: Asked[] = [];
   const server = createServer((request, response) => {
-    void received(request).then((arrived) => {
+    void readRequest(request).then((arrived) => {
       const path = arrived.path.replace(/^\/v1/, "");
       const data = arrived.parts.find(({ name }) => name === "data")?.bytes ?? arrived.body;
       const text = new TextDecoder().decode(data);

@@ -45,7 +45,11 @@ async function against(lines: readonly string[], trial?: Trial): Promise<Done> {
   await mkdir(folder);
   const beginning = join(world, "beginning.db");
   if (runs > 1) await copyFile(beginning, join(folder, "sandbox.db"));
-  const sandbox = await startSandbox({ clock: fastClock(400), folder, indexingDelay: 1 });
+  const sandbox = await startSandbox({
+    clock: fastClock(400),
+    directory: folder,
+    indexingDelay: 1,
+  });
   const answers: Answered[] = [];
   let ran: Ran | undefined;
   for (const line of lines) {

@@ -60,7 +60,7 @@ afterEach(async () => {
 
 export async function openTestSandbox(options: Partial<SandboxOptions> = {}): Promise<TestSandbox> {
   const clock = manualClock();
-  const sandbox = await startSandbox({ clock, folder: null, ...options });
+  const sandbox = await startSandbox({ clock, directory: null, ...options });
   opened.push(sandbox);
 
   const send = (method: string, path: string, body?: unknown) => {

@@ -1,6 +1,6 @@
 import { afterAll } from "vitest";
 import type { Clock } from "../../src/sandbox/http/handler.ts";
-import type { Sandbox, SandboxOptions, SeenRequest } from "../../src/sandbox/http/server.ts";
+import type { Sandbox, SandboxOptions, ReceivedRequest } from "../../src/sandbox/http/server.ts";
 import { startSandbox } from "../../src/sandbox/http/server.ts";
 import { cli } from "./support.ts";
 import type { Ran, World } from "./support.ts";
@@ -30,7 +30,7 @@ export function fastClock(speed: number): Clock {
 export interface TestSandbox {
   readonly sandbox: Sandbox;
   /** Every request it received, in order. */
-  readonly seen: SeenRequest[];
+  readonly seen: ReceivedRequest[];
   /** What leads a command line to it. */
   readonly env: Readonly<Record<string, string>>;
   readonly cli: (argv: readonly string[], world?: World) => Promise<Ran>;
@@ -41,11 +41,11 @@ export async function testSandbox(
   options: Partial<SandboxOptions> & { readonly speed?: number } = {},
 ): Promise<TestSandbox> {
   const { speed = 50, ...rest } = options;
-  const seen: SeenRequest[] = [];
+  const seen: ReceivedRequest[] = [];
   const sandbox = await startSandbox({
     clock: fastClock(speed),
-    folder: null,
-    log: (request) => void seen.push(request),
+    directory: null,
+    onRequest: (request) => void seen.push(request),
     ...rest,
   });
   afterAll(() => sandbox.stop());

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { expect } from "vitest";
 import { contentsOf, write } from "./directory.ts";
-import type { SeenRequest } from "../../src/sandbox/http/server.ts";
+import type { ReceivedRequest } from "../../src/sandbox/http/server.ts";
 import { seeded } from "./following.ts";
 import type { TestSandbox } from "./sandbox.ts";
 import { root } from "./paths.ts";
@@ -22,7 +22,7 @@ export function start(server: TestSandbox, home: string, argv: readonly string[]
   return { child, ended };
 }
 
-const isUpload = ({ method, path }: Pick<SeenRequest, "method" | "path">): boolean =>
+const isUpload = ({ method, path }: Pick<ReceivedRequest, "method" | "path">): boolean =>
   (method === "POST" && /create-by|update-by/.test(path)) || method === "PATCH";
 
 /**

@@ -2,7 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import { exitCodes } from "../../src/errors.ts";
 import { operations } from "../../src/operations/index.ts";
 import { methodAndPath, retryOf } from "../../src/operations/operation.ts";
-import type { SeenRequest } from "../../src/sandbox/http/server.ts";
+import type { ReceivedRequest } from "../../src/sandbox/http/server.ts";
 import type { Ran } from "./support.ts";
 import { failures, signals, tortured } from "./torture.ts";
 import type { Fault, HostCall, Tortured } from "./torture.ts";
@@ -228,10 +228,10 @@ const onceOnly = operations
     return { method, path: new RegExp(`^/v1${path.replace(/\{\w+\}/g, "[^/]+")}$`) };
   });
 
-const isOnce = ({ method, path }: SeenRequest) =>
+const isOnce = ({ method, path }: ReceivedRequest) =>
   onceOnly.some((row) => row.method === method && row.path.test(path.replace(/\?.*/, "")));
 
-const asText = ({ method, path, body, parts }: SeenRequest) =>
+const asText = ({ method, path, body, parts }: ReceivedRequest) =>
   same(
     `${method} ${path} ${
       parts.length > 0

@@ -5,7 +5,7 @@ import sqlite from "node-sqlite3-wasm";
 import { expect } from "vitest";
 import { unzip } from "../../src/lib/unzip.ts";
 import { startSandbox } from "../../src/sandbox/http/server.ts";
-import type { Sandbox, SeenRequest } from "../../src/sandbox/http/server.ts";
+import type { Sandbox, ReceivedRequest } from "../../src/sandbox/http/server.ts";
 import { write } from "./directory.ts";
 import { fastClock } from "./sandbox.ts";
 import { cli, temporaryFolder } from "./support.ts";
@@ -23,7 +23,7 @@ export interface Stage {
 /** The stage while lines are run on it. */
 export interface Scene {
   readonly origin: string;
-  readonly seen: readonly SeenRequest[];
+  readonly seen: readonly ReceivedRequest[];
   cli(argv: readonly string[], world?: World): Promise<Ran>;
   look(): Promise<Look>;
   stop(): Promise<void>;
@@ -45,13 +45,13 @@ export async function stage(): Promise<Stage> {
   let port = 20_000 + (process.pid % 12_000);
 
   async function open(): Promise<Scene> {
-    const seen: SeenRequest[] = [];
+    const seen: ReceivedRequest[] = [];
     const sandbox: Sandbox = await startSandbox({
       clock,
-      folder: join(world, "sandbox"),
+      directory: join(world, "sandbox"),
       port,
       indexingDelay: 1,
-      log: (request) => void seen.push(request),
+      onRequest: (request) => void seen.push(request),
     });
     const env = {
       KB_BASE_URL: `${sandbox.origin}/v1`,

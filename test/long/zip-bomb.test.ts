@@ -1,6 +1,6 @@
 import { constants, deflateRawSync } from "node:zlib";
 import { expect, test } from "vitest";
-import { zipOf } from "../../src/sandbox/knowledge/zip.ts";
+import { createZip } from "../../src/sandbox/knowledge/zip.ts";
 import { rawServer } from "../lib/raw-server.ts";
 import { cli, temporaryFolder } from "../lib/support.ts";
 
@@ -9,7 +9,7 @@ test("a ZIP that would fill the memory is left before it does", async () => {
   const zeros = deflateRawSync(Buffer.alloc(2 ** 20), { finishFlush: constants.Z_FULL_FLUSH });
   const packed = Buffer.concat(Array.from({ length: 4096 }, () => zeros));
   const head = Buffer.from(
-    zipOf([{ name: "a", bytes: new Uint8Array() }], new Date()).slice(0, 31),
+    createZip([{ name: "a", bytes: new Uint8Array() }], new Date()).slice(0, 31),
   );
   head.writeUInt16LE(8, 8);
   head.writeUInt32LE(packed.length, 18);

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { lstat, mkdir, readFile, readdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
-import { zipOf } from "../../src/sandbox/knowledge/zip.ts";
+import { createZip } from "../../src/sandbox/knowledge/zip.ts";
 import { rawServer } from "../lib/raw-server.ts";
 import { testSandbox } from "../lib/sandbox.ts";
 import { cli, temporaryFolder } from "../lib/support.ts";
@@ -61,7 +61,7 @@ async function hostile(names: readonly string[], zip: Uint8Array): Promise<strin
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 const zipWith = (...entries: readonly (readonly [name: string, text: string])[]) =>
-  zipOf(
+  createZip(
     entries.map(([name, text]) => ({ name, bytes: bytes(text) })),
     new Date("2026-05-01T10:00:00Z"),
   );

@@ -72,10 +72,10 @@ let sandbox: Sandbox;
 const folders: string[] = [];
 
 async function open(
-  options: { folder?: string; random?: () => number; server?: string } = {},
+  options: { directory?: string; random?: () => number; server?: string } = {},
 ): Promise<void> {
   clock = manualClock();
-  sandbox = await startSandbox({ clock, folder: null, ...options });
+  sandbox = await startSandbox({ clock, directory: null, ...options });
 }
 
 afterEach(async () => {
@@ -1040,13 +1040,13 @@ describe("an uploaded file", () => {
 describe("a sandbox that starts again", () => {
   async function restarted(folder: string): Promise<void> {
     await sandbox.stop();
-    sandbox = await startSandbox({ clock, folder });
+    sandbox = await startSandbox({ clock, directory: folder });
   }
 
   test("goes on with runs that had not ended, and takes answers to old forms", async () => {
     const folder = await mkdtemp(join(tmpdir(), "sandbox-"));
     folders.push(folder);
-    await open({ folder });
+    await open({ directory: folder });
     const paused = await blocking("review", { query: "x" });
     const stream = await streamOf("slow", { query: "x" });
     const { workflow_run_id: slow } = await stream.until("workflow_started");

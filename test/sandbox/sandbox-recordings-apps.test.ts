@@ -173,7 +173,7 @@ describe.each(any)("$name", ({ version, exchanges }) => {
     clock = manualClock();
     ids = new Map();
     open.clear();
-    sandbox = await startSandbox({ clock, folder: null, server: version });
+    sandbox = await startSandbox({ clock, directory: null, server: version });
   });
   afterAll(() => sandbox.stop());
 

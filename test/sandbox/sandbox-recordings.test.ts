@@ -167,7 +167,7 @@ describe.each(any)("$name", ({ version, exchanges }) => {
   beforeAll(async () => {
     clock = manualClock();
     ids = new Map();
-    sandbox = await startSandbox({ clock, folder: null, server: version });
+    sandbox = await startSandbox({ clock, directory: null, server: version });
   });
   afterAll(() => sandbox.stop());
 

@@ -39,7 +39,7 @@ async function ask(
 beforeAll(async () => {
   clock = manualClock();
   const bug = (error: unknown) => void bugs.push(String(error));
-  sandbox = await startSandbox({ clock, folder: null, bug });
+  sandbox = await startSandbox({ clock, directory: null, onError: bug });
   base = (await ask("POST", "/datasets", '{"name":"a"}'))[1].id ?? "";
   const text = { name: "a.txt", text: "one", indexing_technique: "economy" };
   const path = `/datasets/${base}/document/create-by-text`;

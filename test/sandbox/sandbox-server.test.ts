@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { operations } from "../../src/operations/index.ts";
 import { methodAndPath } from "../../src/operations/operation.ts";
 import { parseFault } from "../../src/sandbox/http/faults.ts";
-import { type SeenRequest, startSandbox } from "../../src/sandbox/http/server.ts";
+import { type ReceivedRequest, startSandbox } from "../../src/sandbox/http/server.ts";
 import { manualClock } from "../lib/manual-clock.ts";
 import { fileForm, openTestSandbox } from "../lib/sandbox-client.ts";
 
@@ -80,10 +80,10 @@ describe("who may ask", () => {
   });
 
   test("a page uses up no fault, and nothing of it is kept", async () => {
-    const seen: SeenRequest[] = [];
+    const seen: ReceivedRequest[] = [];
     const { sandbox, send } = await openTestSandbox({
       faults: [parseFault("* * status=503 times=1")],
-      log: (line) => seen.push(line),
+      onRequest: (line) => seen.push(line),
     });
     const host = `Host: 127.0.0.1:${sandbox.port}`;
     const page = "Sec-Fetch-Site: cross-site";
@@ -143,8 +143,8 @@ function reaches(address: string, port: number): Promise<string> {
 }
 
 test("every request is told as it arrived", async () => {
-  const seen: SeenRequest[] = [];
-  const { send, base } = await openTestSandbox({ log: (line) => seen.push(line) });
+  const seen: ReceivedRequest[] = [];
+  const { send, base } = await openTestSandbox({ onRequest: (line) => seen.push(line) });
   const kb = await base("Ümläut");
   await send("POST", `/datasets/${kb}/document/create-by-file?x=%2F`, fileForm("ü.md", "text"));
   const [create, upload] = seen;
@@ -340,7 +340,7 @@ describe("a folder", () => {
   test("keeps what was answered when the sandbox is killed, and indexing goes on", async () => {
     const [live, killed] = [join(folder, "live"), join(folder, "killed")];
     await mkdir(live);
-    const { base, send, ask } = await openTestSandbox({ folder: live, indexingDelay: 500 });
+    const { base, send, ask } = await openTestSandbox({ directory: live, indexingDelay: 500 });
     const kb = await base();
     await send("POST", `/datasets/${kb}/document/create-by-text`, {
       name: "a.md",
@@ -355,7 +355,7 @@ describe("a folder", () => {
     await mkdir(join(killed, "sandbox.db.lock"), { recursive: true });
     await writeFile(join(killed, "sandbox.pid"), "");
     await untouchedFor(16, join(killed, "sandbox.pid"));
-    const again = await openTestSandbox({ folder: killed, ownPid: 1, isAlive: () => false });
+    const again = await openTestSandbox({ directory: killed, ownPid: 1, isAlive: () => false });
     await again.clock.advance(500);
     const after = await again.ask("GET", `/datasets/${kb}/documents`);
     expect(after.data.map(({ name, display_status }) => [name, display_status])).toEqual([
@@ -366,7 +366,7 @@ describe("a folder", () => {
   });
 
   const open = (name: string, ownPid: number, isAlive: (pid: number) => boolean) =>
-    startSandbox({ clock: manualClock(), folder: join(folder, name), ownPid, isAlive });
+    startSandbox({ clock: manualClock(), directory: join(folder, name), ownPid, isAlive });
 
   test("of a living sandbox is refused with its pid, and free after the end", async () => {
     const first = await open("owned", process.pid, () => true);
@@ -408,7 +408,7 @@ describe("a folder", () => {
   test("stays held: its owner touches the file again and again", async () => {
     const clock = manualClock(new Date().toISOString());
     const path = join(folder, "touched");
-    const sandbox = await startSandbox({ clock, folder: path, ownPid: process.pid });
+    const sandbox = await startSandbox({ clock, directory: path, ownPid: process.pid });
     await untouchedFor(16, join(path, "sandbox.pid"));
     await clock.advance(3000);
     expect(Date.now() - (await stat(join(path, "sandbox.pid"))).mtimeMs).toBeLessThan(10_000);

@@ -45,11 +45,11 @@ export async function* run(input: SandboxInput, context: Context): AsyncGenerato
   const sandbox = await startSandbox({
     clock: { now: () => host.now(), sleep: (ms, signal) => host.sleep(ms, signal) },
     random: () => host.random(),
-    folder,
+    directory: folder,
     ...(input.port !== undefined && { port: input.port }),
     ...(input.server && { server: versions[input.server] }),
     faults,
-    bug: (error, where) => void tellBug(host, error, where),
+    onError: (error, where) => void tellBug(host, error, where),
     ownPid: host.process.pid,
     isAlive: (pid) => host.process.isAlive(pid),
   }).catch((error: unknown) => {

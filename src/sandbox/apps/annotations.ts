@@ -7,12 +7,12 @@ import {
   update,
 } from "../../operations/annotations.ts";
 import { feedback, feedbacks } from "../../operations/chats.ts";
-import { type Call, type Handler, on, Refused } from "../http/handler.ts";
+import { type Call, type Handler, on, HttpError } from "../http/handler.ts";
 import { numberParam } from "../http/page-params.ts";
 import { invalidParam, notFound } from "../http/errors.ts";
-import { appId, newId, seconds } from "../storage/ids.ts";
-import { type Records } from "../storage/runs-store.ts";
-import { appOf, userOf } from "./runs.ts";
+import { appId, newId, toSeconds } from "../storage/ids.ts";
+import { type RunStore } from "../storage/runs-store.ts";
+import { requireApp, requireUser } from "./runs.ts";
 
 interface Annotation {
   readonly id: string;
@@ -35,13 +35,13 @@ interface Feedback {
 }
 
 /** What people note about answers: annotations, and feedback on messages. */
-export function annotationHandlers(records: Records): readonly Handler[] {
+export function annotationHandlers(records: RunStore): readonly Handler[] {
   const { store, now, random } = records;
 
   function known(call: Call, id: string): Annotation {
     const row = store.get<Annotation>(
       "SELECT * FROM annotations WHERE app = ? AND id = ?",
-      appOf(call).name,
+      requireApp(call).name,
       id,
     );
     if (!row) throw notFound("Annotation not found");
@@ -56,7 +56,7 @@ export function annotationHandlers(records: Records): readonly Handler[] {
       const rows = store
         .all<Annotation>(
           "SELECT * FROM annotations WHERE app = ? ORDER BY created_at DESC, rowid DESC",
-          appOf(call).name,
+          requireApp(call).name,
         )
         .filter(({ question, answer }) => `${question}\n${answer}`.toLowerCase().includes(keyword));
       const data = rows.slice((page - 1) * limit, page * limit).map(annotationOf);
@@ -67,7 +67,7 @@ export function annotationHandlers(records: Records): readonly Handler[] {
     on(create, (input, call) => {
       const row = {
         id: newId(random),
-        app: appOf(call).name,
+        app: requireApp(call).name,
         question: input.question,
         answer: input.answer,
         created_at: now(),
@@ -103,21 +103,21 @@ export function annotationHandlers(records: Records): readonly Handler[] {
     // Serves the route for both words: enable and disable.
     on(enableReply, (_input, call) => {
       const job = newId(random);
-      store.run("INSERT INTO annotation_jobs VALUES (?, ?)", job, appOf(call).name);
+      store.run("INSERT INTO annotation_jobs VALUES (?, ?)", job, requireApp(call).name);
       return { json: { job_id: job, job_status: "waiting" } };
     }),
 
     on(replyStatus, ({ job_id }, call) => {
-      const { name } = appOf(call);
+      const { name } = requireApp(call);
       if (!store.get("SELECT id FROM annotation_jobs WHERE app = ? AND id = ?", name, job_id)) {
         throw invalidParam("The job does not exist.");
       }
       const text = "Annotation replies need an embedding model; the sandbox has none.";
-      throw new Refused(501, "not_implemented", text);
+      throw new HttpError(501, "not_implemented", text);
     }),
 
     on(feedback, (input, call) => {
-      const endUser = records.endUser(appOf(call).name, userOf(input));
+      const endUser = records.endUser(requireApp(call).name, requireUser(input));
       const message = records.message(endUser.app, input.message_id);
       if (!message) throw notFound("Message Not Exists.");
       if (!input.rating) {
@@ -151,7 +151,7 @@ export function annotationHandlers(records: Records): readonly Handler[] {
       const limit = numberParam(call.query, "FeedbackListQuery", "limit", 20, [1, 101]);
       const rows = store.all<Feedback>(
         "SELECT * FROM feedbacks WHERE app = ? ORDER BY created_at DESC, rowid DESC LIMIT ? OFFSET ?",
-        appOf(call).name,
+        requireApp(call).name,
         limit,
         (page - 1) * limit,
       );
@@ -165,11 +165,11 @@ const annotationOf = (row: Annotation) => ({
   question: row.question,
   answer: row.answer,
   hit_count: 0,
-  created_at: seconds(row.created_at),
+  created_at: toSeconds(row.created_at),
 });
 
 /** ms → `2026-11-21T00:10:38`: no zone, UTC meant (server §1). */
-export const zoneless = (ms: number): string => new Date(ms).toISOString().slice(0, 19);
+export const zonelessTime = (ms: number): string => new Date(ms).toISOString().slice(0, 19);
 
 const feedbackOf = (row: Feedback) => ({
   id: row.id,
@@ -181,6 +181,6 @@ const feedbackOf = (row: Feedback) => ({
   from_source: "user",
   from_end_user_id: row.end_user_id,
   from_account_id: null,
-  created_at: zoneless(row.created_at),
-  updated_at: zoneless(row.updated_at),
+  created_at: zonelessTime(row.created_at),
+  updated_at: zonelessTime(row.updated_at),
 });

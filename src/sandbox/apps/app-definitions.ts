@@ -406,7 +406,7 @@ export const applications: readonly AppDefinition[] = [
 ];
 
 /** The application of that name, or undefined. */
-export const appOfKey = (name: string | undefined): AppDefinition | undefined =>
+export const findApp = (name: string | undefined): AppDefinition | undefined =>
   applications.find((app) => app.name === name);
 
 const limits = {
@@ -418,7 +418,7 @@ const limits = {
 };
 
 /** What `GET /info` answers. */
-export const infoOf = (app: AppDefinition) => ({
+export const infoResponse = (app: AppDefinition) => ({
   name: app.name,
   description: app.description,
   tags: [],
@@ -427,7 +427,7 @@ export const infoOf = (app: AppDefinition) => ({
 });
 
 /** What `GET /parameters` answers: the input form and what is switched on (server §16). */
-export const parametersOf = (app: AppDefinition) => ({
+export const parametersResponse = (app: AppDefinition) => ({
   opening_statement: "",
   suggested_questions: [],
   suggested_questions_after_answer: { enabled: false },
@@ -477,7 +477,7 @@ function controlOf(field: AppInputField) {
 }
 
 /** What `GET /site` answers. */
-export const siteOf = (app: AppDefinition, version: string) => ({
+export const siteResponse = (app: AppDefinition, version: string) => ({
   title: app.name,
   chat_color_theme: null,
   chat_color_theme_inverted: false,

@@ -1,9 +1,9 @@
 import { preview, upload } from "../../operations/files.ts";
-import { appOfKey } from "./app-definitions.ts";
-import { type Handler, on, Refused } from "../http/handler.ts";
-import type { FileOf } from "./input-form.ts";
-import { fixedId, newId, seconds, tenantId } from "../storage/ids.ts";
-import { type Records } from "../storage/runs-store.ts";
+import { findApp } from "./app-definitions.ts";
+import { type Handler, on, HttpError } from "../http/handler.ts";
+import type { FileLookup } from "./input-form.ts";
+import { fixedId, newId, toSeconds, tenantId } from "../storage/ids.ts";
+import { type RunStore } from "../storage/runs-store.ts";
 
 interface StoredFile {
   readonly id: string;
@@ -25,13 +25,13 @@ const extensionOf = (name: string) =>
 /** Looks like the signed address of the server; nobody checks the signature. */
 const addressOf = (file: StoredFile, origin: string) => {
   const sign = (what: string) => fixedId(what, file.id).replaceAll("-", "");
-  const query = `timestamp=${seconds(file.created_at)}&nonce=${sign("nonce")}&sign=${sign("sign")}`;
+  const query = `timestamp=${toSeconds(file.created_at)}&nonce=${sign("nonce")}&sign=${sign("sign")}`;
   return `${origin}/files/${file.id}/file-preview?${query}`;
 };
 
 /** Files of one end user; a file of somebody else is as good as none (server §13). */
-export const filesOf =
-  (records: Records, app: string, endUserId: string): FileOf =>
+export const fileLookup =
+  (records: RunStore, app: string, endUserId: string): FileLookup =>
   (id) => {
     const file = records.store.get<StoredFile>(
       `SELECT ${columns} FROM app_files WHERE app = ? AND end_user_id = ? AND id = ?`,
@@ -55,8 +55,8 @@ export const filesOf =
   };
 
 /** A file as the message history shows it. `messageId` makes the id of the pair. */
-export function messageFile(
-  records: Records,
+export function messageFileResponse(
+  records: RunStore,
   messageId: string,
   fileId: string,
   origin: string,
@@ -81,19 +81,19 @@ export function messageFile(
 }
 
 /** Upload of files for runs and messages, and their preview. */
-export function fileHandlers(records: Records): readonly Handler[] {
+export function fileHandlers(records: RunStore): readonly Handler[] {
   return [
     on(upload, (input, call) => {
-      const app = appOfKey(call.app);
-      if (!app) throw new Refused(403, "forbidden", "The app no longer exists.");
+      const app = findApp(call.app);
+      if (!app) throw new HttpError(403, "forbidden", "The app no longer exists.");
       const file = call.files.get("file");
       if (!file || file.name === "") {
-        throw new Refused(400, "no_file_uploaded", "Please upload your file.");
+        throw new HttpError(400, "no_file_uploaded", "Please upload your file.");
       }
       if (call.files.size > 1) {
-        throw new Refused(400, "too_many_files", "Only one file is allowed.");
+        throw new HttpError(400, "too_many_files", "Only one file is allowed.");
       }
-      if (file.bytes.byteLength > largest) throw new Refused(413, "file_too_large", "");
+      if (file.bytes.byteLength > largest) throw new HttpError(413, "file_too_large", "");
       const user = records.endUser(app.name, input.user ?? "DEFAULT-USER");
       const stored: StoredFile = {
         id: newId(records.random),
@@ -124,7 +124,7 @@ export function fileHandlers(records: Records): readonly Handler[] {
           extension: extensionOf(stored.name),
           mime_type: stored.type,
           created_by: user.id,
-          created_at: seconds(stored.created_at),
+          created_at: toSeconds(stored.created_at),
           preview_url: null,
           source_url: addressOf(stored, call.origin),
           original_url: null,
@@ -149,7 +149,7 @@ export function fileHandlers(records: Records): readonly Handler[] {
         `%"${input.file_id}"%`,
       );
       if (!file || !used) {
-        throw new Refused(404, "file_not_found", "File not found in message context");
+        throw new HttpError(404, "file_not_found", "File not found in message context");
       }
       const attached = input.as_attachment === true;
       const text = file.type.startsWith("text/") ? "; charset=utf-8" : "";

@@ -1,18 +1,18 @@
 import { endUser, info, meta, parameters, site } from "../../operations/apps.ts";
-import { annotationHandlers, zoneless } from "./annotations.ts";
-import { appOfKey, infoOf, parametersOf, siteOf } from "./app-definitions.ts";
+import { annotationHandlers, zonelessTime } from "./annotations.ts";
+import { findApp, infoResponse, parametersResponse, siteResponse } from "./app-definitions.ts";
 import { fileHandlers } from "./app-files.ts";
 import { chatHandlers } from "./chats.ts";
 import { conversationHandlers } from "./conversations.ts";
 import { openEngine } from "./engine.ts";
 import { formHandlers } from "./forms.ts";
-import { type Clock, type Handler, on, Refused } from "../http/handler.ts";
+import { type Clock, type Handler, on, HttpError } from "../http/handler.ts";
 import { logHandlers } from "./logs.ts";
 import { appId, tenantId } from "../storage/ids.ts";
-import { type StoredEndUser, openRecords, type Records } from "../storage/runs-store.ts";
-import { appOf, type AppRoom, runHandlers } from "./runs.ts";
+import { type StoredEndUser, openRecords, type RunStore } from "../storage/runs-store.ts";
+import { requireApp, type AppContext, runHandlers } from "./runs.ts";
 import type { Store } from "../storage/sqlite.ts";
-import { openChannels } from "../http/sse.ts";
+import { createChannels } from "../http/sse.ts";
 
 export { appSchema } from "../storage/runs-store.ts";
 
@@ -35,10 +35,10 @@ export function openApps(deps: {
 }): Apps {
   const { clock, version, bug } = deps;
   const records = openRecords(deps.store, () => clock.now().getTime(), deps.random);
-  const channels = openChannels();
+  const channels = createChannels();
   const engine = openEngine({ records, channels, clock, version, bug });
   const closing = new AbortController();
-  const room: AppRoom = { records, engine, channels, clock, closing: closing.signal };
+  const room: AppContext = { records, engine, channels, clock, closing: closing.signal };
   engine.reopen();
   return {
     handlers: [
@@ -51,7 +51,7 @@ export function openApps(deps: {
       ...annotationHandlers(records),
       ...fileHandlers(records),
     ],
-    appOf: (key) => (key.startsWith("app-") ? appOfKey(key.slice("app-".length))?.name : undefined),
+    appOf: (key) => (key.startsWith("app-") ? findApp(key.slice("app-".length))?.name : undefined),
     stop() {
       closing.abort();
       engine.close();
@@ -59,18 +59,18 @@ export function openApps(deps: {
   };
 }
 
-const informationHandlers = (records: Records): readonly Handler[] => [
-  on(info, (_input, call) => ({ json: infoOf(appOf(call)) })),
+const informationHandlers = (records: RunStore): readonly Handler[] => [
+  on(info, (_input, call) => ({ json: infoResponse(requireApp(call)) })),
   on(meta, () => ({ json: { tool_icons: {} } })),
-  on(parameters, (_input, call) => ({ json: parametersOf(appOf(call)) })),
-  on(site, (_input, call) => ({ json: siteOf(appOf(call), call.version) })),
+  on(parameters, (_input, call) => ({ json: parametersResponse(requireApp(call)) })),
+  on(site, (_input, call) => ({ json: siteResponse(requireApp(call), call.version) })),
   on(endUser, (input, call) => {
     const found = records.store.get<StoredEndUser>(
       "SELECT * FROM end_users WHERE app = ? AND id = ?",
-      appOf(call).name,
+      requireApp(call).name,
       input.end_user_id,
     );
-    if (!found) throw new Refused(404, "end_user_not_found", "End user not found.");
+    if (!found) throw new HttpError(404, "end_user_not_found", "End user not found.");
     return {
       json: {
         id: found.id,
@@ -81,8 +81,8 @@ const informationHandlers = (records: Records): readonly Handler[] => [
         name: null,
         is_anonymous: false,
         session_id: found.session_id,
-        created_at: zoneless(found.created_at),
-        updated_at: zoneless(found.created_at),
+        created_at: zonelessTime(found.created_at),
+        updated_at: zonelessTime(found.created_at),
       },
     };
   }),

@@ -1,17 +1,25 @@
 import { speak, transcribe } from "../../operations/audio.ts";
 import { send, stop, suggested } from "../../operations/chats.ts";
 import { complete, stop as stopCompletion } from "../../operations/completions.ts";
-import { filesOf } from "./app-files.ts";
+import { fileLookup } from "./app-files.ts";
 import type { AppDefinition } from "./app-definitions.ts";
-import { conversationFor } from "./conversations.ts";
-import { type Handler, on, Refused } from "../http/handler.ts";
-import { checkedInputs, uploadedFile } from "./input-form.ts";
-import { refusedStart } from "./rejected-start.ts";
+import { openConversation } from "./conversations.ts";
+import { type Handler, on, HttpError } from "../http/handler.ts";
+import { validateInputs, resolveFile } from "./input-form.ts";
+import { rejectedStart } from "./rejected-start.ts";
 import { invalidParam, notFound } from "../http/errors.ts";
 import { messageMetadata, type RunEvent, systemInputs } from "./run-events.ts";
-import { newId, seconds } from "../storage/ids.ts";
-import { type Records, type StoredRun, type Variables } from "../storage/runs-store.ts";
-import { appOf, type AppRoom, newProgress, streamed, stopOf, userOf, wantsStream } from "./runs.ts";
+import { newId, toSeconds } from "../storage/ids.ts";
+import { type RunStore, type StoredRun, type Variables } from "../storage/runs-store.ts";
+import {
+  requireApp,
+  type AppContext,
+  newProgress,
+  startStream,
+  stopMode,
+  requireUser,
+  isStreaming,
+} from "./runs.ts";
 
 /** What a person said, and where. */
 interface Said {
@@ -23,21 +31,21 @@ interface Said {
 }
 
 /** Chat messages, and the routes that need a model: those only refuse, as recorded. */
-export function chatHandlers(room: AppRoom): readonly Handler[] {
+export function chatHandlers(room: AppContext): readonly Handler[] {
   const { records, engine } = room;
   return [
     on(send, async (input, call) => {
-      const user = userOf(input);
-      const app = appOf(call, "advanced-chat");
+      const user = requireUser(input);
+      const app = requireApp(call, "advanced-chat");
       let run: StoredRun;
       try {
         run = records.store.transaction(() => newMessage(records, app, { ...input, user }));
       } catch (failure) {
-        if (!wantsStream(call)) throw failure;
-        const info = { app: app.name, inputs: input.inputs ?? {} };
-        return refusedStart(failure, info, call, { ...room, random: records.random });
+        if (!isStreaming(call)) throw failure;
+        const told = { app: app.name, inputs: input.inputs ?? {} };
+        return rejectedStart(failure, told, call, { ...room, random: records.random });
       }
-      if (wantsStream(call)) return streamed(room, run, call);
+      if (isStreaming(call)) return startStream(room, run, call);
       return {
         json: blockingAnswer(run, await engine.go(run, "initial", call.version), call.version),
         utf8: true,
@@ -45,32 +53,32 @@ export function chatHandlers(room: AppRoom): readonly Handler[] {
     }),
 
     on(stop, (input, call) => {
-      const user = userOf(input);
-      const app = appOf(call, "advanced-chat");
+      const user = requireUser(input);
+      const app = requireApp(call, "advanced-chat");
       engine.stop(
         input.task_id,
-        stopOf(call),
+        stopMode(call),
         (live) => live.app === app.name && live.user === user,
       );
       return { json: { result: "success" } };
     }),
 
     on(suggested, (input, call) => {
-      userOf(input);
-      const app = appOf(call, "advanced-chat");
+      requireUser(input);
+      const app = requireApp(call, "advanced-chat");
       if (!records.message(app.name, input.message_id)) {
         throw notFound("Message Not Exists.");
       }
-      throw new Refused(400, "bad_request", "Suggested Questions Is Disabled.");
+      throw new HttpError(400, "bad_request", "Suggested Questions Is Disabled.");
     }),
 
     // No application of the sandbox completes text, hears or speaks.
     on(complete, (input) => {
-      userOf(input);
+      requireUser(input);
       throw unavailable();
     }),
     on(stopCompletion, (input) => {
-      userOf(input);
+      requireUser(input);
       throw unavailable();
     }),
     on(transcribe, () => {
@@ -83,18 +91,18 @@ export function chatHandlers(room: AppRoom): readonly Handler[] {
 }
 
 const unavailable = () =>
-  new Refused(400, "app_unavailable", "App unavailable, please check your app configurations.");
+  new HttpError(400, "app_unavailable", "App unavailable, please check your app configurations.");
 
 /** Stores the message and the run that will answer it. */
-function newMessage(records: Records, app: AppDefinition, said: Said): StoredRun {
+function newMessage(records: RunStore, app: AppDefinition, said: Said): StoredRun {
   const { store, now, random } = records;
   const endUser = records.endUser(app.name, said.user);
-  const fileOf = filesOf(records, app.name, endUser.id);
-  const inputs = checkedInputs(app, said.inputs, fileOf);
+  const fileOf = fileLookup(records, app.name, endUser.id);
+  const inputs = validateInputs(app, said.inputs, fileOf);
   const files = (Array.isArray(said.files) ? said.files : []).map((file) =>
-    uploadedFile(file, fileOf),
+    resolveFile(file, fileOf),
   );
-  const conversation = conversationFor(records, app, endUser, said);
+  const conversation = openConversation(records, app, endUser, said);
   const before = store.get<{ readonly count: number }>(
     "SELECT count(*) AS count FROM messages WHERE conversation_id = ?",
     conversation.id,
@@ -152,12 +160,12 @@ function newMessage(records: Records, app: AppDefinition, said: Said): StoredRun
 
 /** What a blocking message answers; a pause is told twice over, as recorded (server §18). */
 function blockingAnswer(run: StoredRun, ending: RunEvent, version: string): object {
-  const info = ending.data ?? {};
+  const told = ending.data ?? {};
   const where = { conversation_id: run.conversationId, mode: "advanced-chat" };
   const answer = run.progress.said;
-  const created_at = seconds(run.createdAt);
+  const created_at = toSeconds(run.createdAt);
   const metadata = messageMetadata(run.elapsed, version);
-  if (info["status"] !== "paused") {
+  if (told["status"] !== "paused") {
     return {
       event: "message",
       task_id: run.taskId,
@@ -188,10 +196,10 @@ function blockingAnswer(run: StoredRun, ending: RunEvent, version: string): obje
       answer,
       metadata: noUsage,
       created_at,
-      paused_nodes: info["paused_nodes"],
-      reasons: info["reasons"],
+      paused_nodes: told["paused_nodes"],
+      reasons: told["reasons"],
       status: "paused",
-      elapsed_time: info["elapsed_time"],
+      elapsed_time: told["elapsed_time"],
       total_tokens: 0,
       total_steps: run.totalSteps,
     },

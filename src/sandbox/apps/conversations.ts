@@ -7,15 +7,15 @@ import {
   variables,
 } from "../../operations/chats.ts";
 import type { AppDefinition } from "./app-definitions.ts";
-import { messageFile } from "./app-files.ts";
-import { type Call, type Handler, on, Refused } from "../http/handler.ts";
+import { messageFileResponse } from "./app-files.ts";
+import { type Call, type Handler, on, HttpError } from "../http/handler.ts";
 import { numberParam } from "../http/page-params.ts";
-import { notFound, notFoundAt, unforeseen } from "../http/errors.ts";
-import { filledFields, formEventFields, humanInputNode, renderedContent } from "./run-events.ts";
-import { newId, seconds } from "../storage/ids.ts";
-import { type StoredEndUser, type StoredMessage, type Records } from "../storage/runs-store.ts";
-import { appOf } from "./runs.ts";
-import { invalid } from "../http/validation.ts";
+import { notFound, notFoundAt, internalServerError } from "../http/errors.ts";
+import { filledFields, formEventFields, humanInputNode, renderForm } from "./run-events.ts";
+import { newId, toSeconds } from "../storage/ids.ts";
+import { type StoredEndUser, type StoredMessage, type RunStore } from "../storage/runs-store.ts";
+import { requireApp } from "./runs.ts";
+import { validationError } from "../http/validation.ts";
 
 interface Conversation {
   readonly id: string;
@@ -39,7 +39,7 @@ interface Variable {
 
 const noConversation = "Conversation Not Exists.";
 
-const find = (records: Records, endUser: StoredEndUser, id: string | undefined) =>
+const find = (records: RunStore, endUser: StoredEndUser, id: string | undefined) =>
   records.store.get<Conversation>(
     "SELECT * FROM conversations WHERE app = ? AND end_user_id = ? AND id = ?",
     endUser.app,
@@ -51,8 +51,8 @@ const find = (records: Records, endUser: StoredEndUser, id: string | undefined) 
  * The conversation a message goes into, with its variables by name. An unknown id silently begins
  * a new one (server §18).
  */
-export function conversationFor(
-  records: Records,
+export function openConversation(
+  records: RunStore,
   app: AppDefinition,
   endUser: StoredEndUser,
   said: { readonly conversation_id?: string | undefined; readonly query: string },
@@ -63,7 +63,12 @@ export function conversationFor(
   return { id, variables: Object.fromEntries(named) };
 }
 
-function begun(records: Records, app: AppDefinition, endUser: StoredEndUser, name: string): string {
+function begun(
+  records: RunStore,
+  app: AppDefinition,
+  endUser: StoredEndUser,
+  name: string,
+): string {
   const { store, now, random } = records;
   const id = newId(random);
   const at = now();
@@ -91,19 +96,19 @@ function begun(records: Records, app: AppDefinition, endUser: StoredEndUser, nam
   return id;
 }
 
-const variablesOf = (records: Records, conversationId: string): Variable[] =>
+const variablesOf = (records: RunStore, conversationId: string): Variable[] =>
   records.store.all<Variable>(
     "SELECT * FROM conversation_variables WHERE conversation_id = ? ORDER BY created_at, id",
     conversationId,
   );
 
 /** Conversations, their messages and variables. */
-export function conversationHandlers(records: Records): readonly Handler[] {
+export function conversationHandlers(records: RunStore): readonly Handler[] {
   const { store } = records;
 
   // Without a user the server takes one that has nothing (server §2).
   const person = (call: Call, input: { readonly user?: string | undefined }): StoredEndUser =>
-    records.endUser(appOf(call, "advanced-chat").name, input.user ?? "DEFAULT-USER");
+    records.endUser(requireApp(call, "advanced-chat").name, input.user ?? "DEFAULT-USER");
 
   function owned(call: Call, input: { readonly user?: string | undefined }, id: string) {
     const conversation = find(records, person(call, input), id);
@@ -137,7 +142,7 @@ export function conversationHandlers(records: Records): readonly Handler[] {
     on(renameConversation, (input, call) => {
       const conversation = owned(call, input, input.conversation_id);
       if (input.auto_generate) {
-        throw new Refused(501, "not_implemented", "Making a name needs a model; there is none.");
+        throw new HttpError(501, "not_implemented", "Making a name needs a model; there is none.");
       }
       if (!input.name) throw nameMissing(call.body);
       store.run(
@@ -184,7 +189,7 @@ export function conversationHandlers(records: Records): readonly Handler[] {
       const conversation = owned(call, input, input.conversation_id);
       const limit = numberParam(call.query, "ConversationVariablesQuery", "limit", 20, [1, 100]);
       // The server's own filter by name fails (server §18).
-      if (call.query.has("variable_name")) throw unforeseen();
+      if (call.query.has("variable_name")) throw internalServerError();
       const all = variablesOf(records, conversation.id);
       const rows = after<Variable>(all, call.query.get("last_id"), () =>
         notFound("Conversation Variable Not Exists."),
@@ -201,7 +206,7 @@ export function conversationHandlers(records: Records): readonly Handler[] {
       const { value } = input;
       if (typeof value !== "string") {
         const text = `Type mismatch: variable '${known.name}' expects string, but got ${kindOf(value)} type`;
-        throw new Refused(400, "bad_request", text);
+        throw new HttpError(400, "bad_request", text);
       }
       const updated = { ...known, value, updated_at: records.now() };
       store.run(
@@ -219,7 +224,7 @@ export function conversationHandlers(records: Records): readonly Handler[] {
 function after<T extends { readonly id: string }>(
   rows: readonly T[],
   id: string | null,
-  unknown: () => Refused,
+  unknown: () => HttpError,
 ): readonly T[] {
   if (!id) return rows;
   const at = rows.findIndex((row) => row.id === id);
@@ -234,11 +239,13 @@ function after<T extends { readonly id: string }>(
 function laterSeconds<T extends { readonly id: string; readonly created_at: number }>(
   rows: readonly T[],
   id: string | null,
-  unknown: () => Refused,
+  unknown: () => HttpError,
 ): readonly T[] {
   const rest = after(rows, id, unknown);
   const cursor = id ? rows.find((row) => row.id === id) : undefined;
-  return rest.filter((row) => !cursor || seconds(row.created_at) !== seconds(cursor.created_at));
+  return rest.filter(
+    (row) => !cursor || toSeconds(row.created_at) !== toSeconds(cursor.created_at),
+  );
 }
 
 const cut = <T>(rows: readonly T[], limit: number) => ({
@@ -247,8 +254,8 @@ const cut = <T>(rows: readonly T[], limit: number) => ({
   data: rows.slice(0, limit),
 });
 
-const nameMissing = (body: unknown): Refused =>
-  invalid("ConversationRenamePayload", {
+const nameMissing = (body: unknown): HttpError =>
+  validationError("ConversationRenamePayload", {
     field: "",
     reason: "Value error, name is required when auto_generate is false",
     type: "value_error",
@@ -269,8 +276,8 @@ const conversationOf = (row: Conversation) => ({
   inputs: JSON.parse(row.inputs) as unknown,
   status: "normal",
   introduction: "",
-  created_at: seconds(row.created_at),
-  updated_at: seconds(row.updated_at),
+  created_at: toSeconds(row.created_at),
+  updated_at: toSeconds(row.updated_at),
 });
 
 const variableOf = (row: Variable) => ({
@@ -279,11 +286,11 @@ const variableOf = (row: Variable) => ({
   value_type: "string",
   value: row.value,
   description: row.description,
-  created_at: seconds(row.created_at),
-  updated_at: seconds(row.updated_at),
+  created_at: toSeconds(row.created_at),
+  updated_at: toSeconds(row.updated_at),
 });
 
-function messageOf(records: Records, endUser: StoredEndUser, row: StoredMessage, origin: string) {
+function messageOf(records: RunStore, endUser: StoredEndUser, row: StoredMessage, origin: string) {
   const feedback = records.store.get<{ readonly rating: string }>(
     "SELECT rating FROM feedbacks WHERE message_id = ? AND end_user_id = ?",
     row.id,
@@ -299,10 +306,12 @@ function messageOf(records: Records, endUser: StoredEndUser, row: StoredMessage,
     answer: row.answer,
     feedback: feedback ?? null,
     retriever_resources: [],
-    created_at: seconds(row.created_at),
+    created_at: toSeconds(row.created_at),
     agent_thoughts: [],
     message_files: files.flatMap(({ related_id }) =>
-      related_id === undefined ? [] : (messageFile(records, row.id, related_id, origin) ?? []),
+      related_id === undefined
+        ? []
+        : (messageFileResponse(records, row.id, related_id, origin) ?? []),
     ),
     status: row.status,
     error: null,
@@ -311,7 +320,7 @@ function messageOf(records: Records, endUser: StoredEndUser, row: StoredMessage,
 }
 
 /** The forms of a message's run: open ones with their token, submitted ones with the answer. */
-const formsIn = (records: Records, row: StoredMessage) =>
+const formsIn = (records: RunStore, row: StoredMessage) =>
   records.formsOf(row.run_id).flatMap((form) => {
     const node = humanInputNode(form.app, form.nodeId);
     if (!node) return [];
@@ -322,7 +331,7 @@ const formsIn = (records: Records, row: StoredMessage) =>
         workflow_run_id: row.run_id,
         submitted,
         form_definition: submitted ? { ...definition, form_token: null } : definition,
-        form_submission_data: submitted ? filledFields(form, node, renderedContent(form)) : null,
+        form_submission_data: submitted ? filledFields(form, node, renderForm(form)) : null,
         type: "human_input",
       },
     ];

@@ -1,5 +1,5 @@
 import {
-  appOfKey,
+  findApp,
   type AppDefinition,
   type EndNode,
   type HumanInputNode,
@@ -8,29 +8,29 @@ import {
 } from "./app-definitions.ts";
 import type { Clock } from "../http/handler.ts";
 import {
-  type Bench,
+  type RunContext,
   completeNode,
-  contained,
+  runContainer,
   endOutputs,
   newExecution,
-  resultOf,
+  executeNode,
   variableAt,
 } from "./nodes.ts";
 import {
   workflowFinished,
   formRequired,
   humanInputNode,
-  message,
+  messageEvent,
   messageEnd,
   nodeFinished,
   nodeStarted,
-  paused,
+  workflowPaused,
   type RunEvent,
-  started,
+  workflowStarted,
   textChunk,
-  textOfOutput,
+  outputText,
 } from "./run-events.ts";
-import type { Execution, Form, Records, StoredRun } from "../storage/runs-store.ts";
+import type { Execution, Form, RunStore, StoredRun } from "../storage/runs-store.ts";
 import { atLeast } from "../http/router.ts";
 import type { Channels } from "../http/sse.ts";
 
@@ -44,7 +44,7 @@ export interface Engine {
   /** Goes on with a paused run, unless a worker is at it: then nobody hears of the answer (server §14). */
   resume(run: StoredRun, version: string): void;
   /** Stops the live run of that task, if there is one and `mayStop` agrees. */
-  stop(taskId: string, how: Stop, mayStop: (run: StoredRun) => boolean): void;
+  stop(taskId: string, how: StopMode, mayStop: (run: StoredRun) => boolean): void;
   /** The run as it is in memory, while it runs. */
   live(runId: string): StoredRun | undefined;
   /** Goes on with what a former sandbox left unfinished, and watches its open forms. */
@@ -54,7 +54,7 @@ export interface Engine {
 }
 
 /** Does the record of a stopped run tell that it was? In the field are servers of both kinds. */
-export type Stop = "recorded" | "stays running";
+export type StopMode = "recorded" | "stays running";
 
 /** ms until a stop takes effect, and what the record says then (server §13). */
 const stopDelay = 300;
@@ -67,7 +67,7 @@ const reviewing = 150;
 
 /** An engine that stores runs in `records` and tells their events to `channels`. */
 export function openEngine(deps: {
-  readonly records: Records;
+  readonly records: RunStore;
   readonly channels: Channels;
   readonly clock: Clock;
   /** The version that is played where no request says which. */
@@ -86,7 +86,7 @@ export function openEngine(deps: {
       const control = new AbortController();
       active.set(run.id, { run, control });
       const began = now();
-      const bench: Bench = {
+      const bench: RunContext = {
         run,
         version,
         records,
@@ -99,7 +99,7 @@ export function openEngine(deps: {
       } catch (failure) {
         // The sandbox is closing: the stored run stays as it is and goes on when it opens again.
         if (closing.signal.aborted) return workflowFinished(run, began);
-        if (control.signal.aborted) return halted(bench, began, control.signal.reason as Stop);
+        if (control.signal.aborted) return halted(bench, began, control.signal.reason as StopMode);
         return broken(bench, began, failure);
       } finally {
         active.delete(run.id);
@@ -142,7 +142,7 @@ export function openEngine(deps: {
   return engine;
 
   /** The run ends as failed even where the failure was ours, or the store's. */
-  function broken(bench: Bench, began: number, failure: unknown): RunEvent {
+  function broken(bench: RunContext, began: number, failure: unknown): RunEvent {
     deps.bug(failure, `the run ${bench.run.id} of ${bench.run.app}`);
     try {
       return ended(bench, began, "failed", `The sandbox failed: ${String(failure)}`);
@@ -156,19 +156,19 @@ export function openEngine(deps: {
   }
 
   async function segment(
-    bench: Bench,
+    bench: RunContext,
     reason: "initial" | "resumption",
     began: number,
   ): Promise<RunEvent> {
     const { run } = bench;
     const { progress } = run;
-    const app = appOfKey(run.app);
+    const app = findApp(run.app);
     if (!app) return ended(bench, began, "failed", `There is no application ${run.app}.`);
     run.status = "running";
     progress.said = "";
     records.saveRun(run);
 
-    bench.publish(started(run, reason, began, segmentInputs(run, reason)));
+    bench.publish(workflowStarted(run, reason, began, segmentInputs(run, reason)));
     sayAnswer(bench, app);
     for (let node = app.nodes[progress.position]; node; node = app.nodes[progress.position]) {
       const outcome = await execute(bench, app, node);
@@ -180,19 +180,19 @@ export function openEngine(deps: {
     return ended(bench, began, progress.exceptions > 0 ? "partial-succeeded" : "succeeded", null);
   }
 
-  async function execute(bench: Bench, app: AppDefinition, node: NodeDefinition) {
+  async function execute(bench: RunContext, app: AppDefinition, node: NodeDefinition) {
     if (node.type === "reviews") return reviews(bench, app, node);
     const { progress } = bench.run;
     const execution = begun(bench, node);
     progress.steps++;
     if (node.type === "loop" || node.type === "iteration") {
-      progress.variables[node.id] = await contained(bench, node);
+      progress.variables[node.id] = await runContainer(bench, node);
       completeNode(bench, execution, "succeeded");
       sayOutputs(bench, app, node.id);
       return { status: "succeeded" } as const;
     }
     bench.publish(nodeStarted(execution));
-    const result = await resultOf(bench, app, node, execution);
+    const result = await executeNode(bench, app, node, execution);
     completeNode(bench, execution, result.status);
     if (result.status === "paused") return result;
     progress.variables[node.id] = result.outputs;
@@ -203,14 +203,14 @@ export function openEngine(deps: {
   }
 
   /** Every branch whose form is answered goes to its end; the run waits for the others. */
-  async function reviews(bench: Bench, app: AppDefinition, { branches }: ReviewsNode) {
+  async function reviews(bench: RunContext, app: AppDefinition, { branches }: ReviewsNode) {
     const { progress } = bench.run;
     const open = branches
       .filter(({ review }) => !(review.id in progress.variables))
       .map((branch) => ({ ...branch, execution: began(bench, branch.review) }));
     const forms: Form[] = [];
     for (const { review, end, execution } of open) {
-      const result = await resultOf(bench, app, review, execution);
+      const result = await executeNode(bench, app, review, execution);
       completeNode(bench, execution, result.status);
       if (result.status === "paused") {
         forms.push(...result.forms);
@@ -229,7 +229,7 @@ export function openEngine(deps: {
     return { status: "paused", forms } as const;
   }
 
-  function began(bench: Bench, node: HumanInputNode | EndNode): Execution {
+  function began(bench: RunContext, node: HumanInputNode | EndNode): Execution {
     const execution = begun(bench, node);
     bench.run.progress.steps++;
     bench.publish(nodeStarted(execution));
@@ -237,7 +237,7 @@ export function openEngine(deps: {
   }
 
   /** A node that waited, or that a kill cut short, goes on under its old id (server §15.6). */
-  function begun(bench: Bench, node: Exclude<NodeDefinition, ReviewsNode>): Execution {
+  function begun(bench: RunContext, node: Exclude<NodeDefinition, ReviewsNode>): Execution {
     const { executions } = bench.run.progress;
     const known = executions.find(
       ({ nodeId, status }) => nodeId === node.id && (status === "paused" || status === "running"),
@@ -253,7 +253,7 @@ export function openEngine(deps: {
   }
 
   function ended(
-    bench: Bench,
+    bench: RunContext,
     began: number,
     status: StoredRun["status"],
     error: string | null,
@@ -268,14 +268,14 @@ export function openEngine(deps: {
   }
 
   /** A run that was stopped. One that stays running is closed for its listeners alone. */
-  function halted(bench: Bench, began: number, how: Stop): RunEvent {
+  function halted(bench: RunContext, began: number, how: StopMode): RunEvent {
     if (how === "recorded") return ended(bench, began, "stopped", stopped);
     const { run } = bench;
     run.progress.lost = true;
     saveSegment(run, "normal");
-    const info = { ...run };
-    close(info, began, "stopped", stoppedByUser);
-    const event = workflowFinished(info, began);
+    const told = { ...run };
+    close(told, began, "stopped", stoppedByUser);
+    const event = workflowFinished(told, began);
     bench.publish(event);
     return event;
   }
@@ -297,13 +297,13 @@ export function openEngine(deps: {
   }
 
   /** The stream tells the stop in one of two ways, the older servers in one (server §13). */
-  function toldOfStop({ version }: Bench) {
+  function toldOfStop({ version }: RunContext) {
     return atLeast(version, "1.15.0") && records.random() < 0.5
       ? ({ status: "stopped", error: stoppedByUser } as const)
       : ({ status: "failed", error: stopped } as const);
   }
 
-  function pausedAt(bench: Bench, forms: readonly Form[], began: number): RunEvent {
+  function pausedAt(bench: RunContext, forms: readonly Form[], began: number): RunEvent {
     const { run } = bench;
     run.status = "paused";
     run.totalSteps = run.progress.steps;
@@ -313,8 +313,8 @@ export function openEngine(deps: {
       const node = humanInputNode(run.app, form.nodeId);
       return node ? [{ form, node, content: form.content }] : [];
     });
-    const info = { since: began, elapsed: (now() - began) / 1000, outputs: {} };
-    const event = paused(run, open, bench.version, info);
+    const told = { since: began, elapsed: (now() - began) / 1000, outputs: {} };
+    const event = workflowPaused(run, open, bench.version, told);
     for (const each of open) bench.publish(formRequired(each, bench.version));
     bench.publish(event);
     return event;
@@ -344,29 +344,29 @@ export function openEngine(deps: {
  * Texts that are known when a segment begins come before its nodes. Of a chatflow's answers only
  * the first is ever said, and each segment says it again (server §18).
  */
-function sayAnswer(bench: Bench, app: AppDefinition): void {
+function sayAnswer(bench: RunContext, app: AppDefinition): void {
   const { run } = bench;
   const answer = app.nodes.find((node) => node.type === "answer");
   for (const part of answer?.parts ?? []) {
     const fixed = typeof part === "string";
-    const text = fixed ? part : textOfOutput(variableAt(run.progress.variables, part));
+    const text = fixed ? part : outputText(variableAt(run.progress.variables, part));
     run.progress.said += text;
-    bench.publish(message(run, text, fixed ? [answer?.id ?? "", "answer"] : part));
+    bench.publish(messageEvent(run, text, fixed ? [answer?.id ?? "", "answer"] : part));
   }
   const first = app.nodes[0];
   if (first && run.progress.position === 0) sayOutputs(bench, app, first.id);
 }
 
 /** The texts of the end node that this node has made known. */
-function sayOutputs(bench: Bench, app: AppDefinition, nodeId: string): void {
+function sayOutputs(bench: RunContext, app: AppDefinition, nodeId: string): void {
   const end = app.nodes.find((node) => node.type === "end");
   if (end) sayEnd(bench, end, nodeId);
 }
 
-function sayEnd(bench: Bench, end: EndNode, nodeId: string): void {
+function sayEnd(bench: RunContext, end: EndNode, nodeId: string): void {
   for (const selector of Object.values(end.outputs)) {
     if (selector[0] !== nodeId) continue;
-    const text = textOfOutput(variableAt(bench.run.progress.variables, selector));
+    const text = outputText(variableAt(bench.run.progress.variables, selector));
     if (text !== "") bench.publish(textChunk(text, selector));
   }
 }
@@ -381,7 +381,7 @@ function segmentInputs(run: StoredRun, reason: "initial" | "resumption"): Stored
 /** What a run gives: the outputs of its end node, or all answers of a chatflow as one. */
 function outputsOf(run: StoredRun): Record<string, unknown> {
   const { variables } = run.progress;
-  const nodes = appOfKey(run.app)?.nodes ?? [];
+  const nodes = findApp(run.app)?.nodes ?? [];
   const ends = nodes.flatMap((node) =>
     node.type === "reviews" ? node.branches.map((branch) => branch.end) : node,
   );
@@ -391,6 +391,6 @@ function outputsOf(run: StoredRun): Record<string, unknown> {
   if (outputs.length > 0) return Object.assign({}, ...outputs) as Record<string, unknown>;
   const answers = nodes
     .filter((node) => node.type === "answer")
-    .map((node) => textOfOutput(variables[node.id]?.["answer"]));
+    .map((node) => outputText(variables[node.id]?.["answer"]));
   return { answer: answers.join(""), files: [] };
 }

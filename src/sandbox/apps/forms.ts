@@ -1,15 +1,15 @@
 import { show, submit } from "../../operations/forms.ts";
 import type { Engine } from "./engine.ts";
-import { type Handler, on, Refused } from "../http/handler.ts";
+import { type Handler, on, HttpError } from "../http/handler.ts";
 import { notFoundAt } from "../http/errors.ts";
 import { humanInputNode } from "./run-events.ts";
-import { userOf } from "./runs.ts";
-import { isFields } from "../http/validation.ts";
-import { seconds } from "../storage/ids.ts";
-import { type Form, type Records } from "../storage/runs-store.ts";
+import { requireUser } from "./runs.ts";
+import { isObject } from "../../lib/json.ts";
+import { toSeconds } from "../storage/ids.ts";
+import { type Form, type RunStore } from "../storage/runs-store.ts";
 
 /** The open form of that token, with its node; throws Refused as recorded (server §14). */
-function openForm(records: Records, app: string | undefined, token: string) {
+function openForm(records: RunStore, app: string | undefined, token: string) {
   const form = records.form(app ?? "", token);
   const node = form && humanInputNode(form.app, form.nodeId);
   if (!form || !node) {
@@ -25,10 +25,10 @@ function openForm(records: Records, app: string | undefined, token: string) {
 }
 
 const closed = (form: Form, state: string, text: string) =>
-  new Refused(412, `human_input_form_${state}`, `This form has ${text}, form_id=${form.id}`);
+  new HttpError(412, `human_input_form_${state}`, `This form has ${text}, form_id=${form.id}`);
 
 /** Forms that paused runs wait for. */
-export function formHandlers(records: Records, engine: Engine): readonly Handler[] {
+export function formHandlers(records: RunStore, engine: Engine): readonly Handler[] {
   return [
     on(show, ({ form_token }, call) => {
       const { form, node } = openForm(records, call.app, form_token);
@@ -38,25 +38,25 @@ export function formHandlers(records: Records, engine: Engine): readonly Handler
           inputs: node.inputs,
           resolved_default_values: {},
           user_actions: node.actions,
-          expiration_time: seconds(form.expiresAt),
+          expiration_time: toSeconds(form.expiresAt),
         },
       };
     }),
 
     on(submit, (input, call) => {
-      const user = userOf(input);
+      const user = requireUser(input);
       const { form_token, action, inputs } = input;
       const { form, node } = openForm(records, call.app, form_token);
       if (!node.actions.some(({ id }) => id === action)) {
-        throw new Refused(400, "invalid_form_data", `Invalid action: ${action}`);
+        throw new HttpError(400, "invalid_form_data", `Invalid action: ${action}`);
       }
-      const sent = isFields(inputs) ? inputs : {};
+      const sent = isObject(inputs) ? inputs : {};
       const missing = node.inputs
         .map((field) => field.output_variable_name)
         .filter((name) => !(name in sent));
       if (missing.length > 0) {
         const names = missing.join(", ");
-        throw new Refused(400, "invalid_form_data", `Missing required inputs: ${names}`);
+        throw new HttpError(400, "invalid_form_data", `Missing required inputs: ${names}`);
       }
       records.endUser(form.app, user);
       records.closeForm(form.token, "submitted", action, sent);

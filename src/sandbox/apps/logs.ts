@@ -3,10 +3,10 @@ import type { SqlValue } from "../storage/sqlite.ts";
 import { type Handler, on } from "../http/handler.ts";
 import { isoTime } from "../http/iso-time.ts";
 import { numberParam } from "../http/page-params.ts";
-import { invalidParam, unforeseen } from "../http/errors.ts";
-import { appOf } from "./runs.ts";
-import { isUuidText, seconds } from "../storage/ids.ts";
-import { type Records, type StoredRunStatus } from "../storage/runs-store.ts";
+import { invalidParam, internalServerError } from "../http/errors.ts";
+import { requireApp } from "./runs.ts";
+import { isUuidText, toSeconds } from "../storage/ids.ts";
+import { type RunStore, type StoredRunStatus } from "../storage/runs-store.ts";
 
 /** The only account of the sandbox: it ran nothing. */
 const account = "admin@example.com";
@@ -28,9 +28,9 @@ interface LogRow {
 }
 
 /** The list of runs with its filters. */
-export const logHandlers = (records: Records): readonly Handler[] => [
+export const logHandlers = (records: RunStore): readonly Handler[] => [
   on(logs, (input, call) => {
-    const app = appOf(call);
+    const app = requireApp(call);
     const page = numberParam(call.query, "WorkflowLogQuery", "page", 1, [1, 99_999]);
     const limit = numberParam(call.query, "WorkflowLogQuery", "limit", 20, [1, 100]);
     const { keyword, status, created_by_account, created_by_end_user_session_id } = input;
@@ -45,7 +45,7 @@ export const logHandlers = (records: Records): readonly Handler[] => [
     const before = call.query.get("created_at__before");
     // Rows carry whole seconds, and both bounds are inclusive.
     if (after) filter("created_at >= ?", Math.ceil(isoTime(after) / 1000) * 1000);
-    if (before) filter("created_at < ?", (seconds(isoTime(before)) + 1) * 1000);
+    if (before) filter("created_at < ?", (toSeconds(isoTime(before)) + 1) * 1000);
     if (created_by_account !== undefined) {
       if (created_by_account !== account) {
         throw invalidParam(`Account not found: ${created_by_account}`);
@@ -53,7 +53,7 @@ export const logHandlers = (records: Records): readonly Handler[] => [
       filter("0");
     }
     // The server joins one table twice and fails (server §12).
-    if (keyword && created_by_end_user_session_id) throw unforeseen();
+    if (keyword && created_by_end_user_session_id) throw internalServerError();
     if (created_by_end_user_session_id) filter("session_id = ?", created_by_end_user_session_id);
     if (status !== undefined) filter("status = ?", status);
     if (keyword && isUuidText(keyword)) filter("id = ?", keyword.toLowerCase());
@@ -93,7 +93,9 @@ export const logHandlers = (records: Records): readonly Handler[] => [
 function inOrderOfSeconds(rows: readonly LogRow[], random: () => number): LogRow[] {
   return rows
     .map((row) => ({ row, chance: random() }))
-    .sort((a, b) => seconds(b.row.created_at) - seconds(a.row.created_at) || a.chance - b.chance)
+    .sort(
+      (a, b) => toSeconds(b.row.created_at) - toSeconds(a.row.created_at) || a.chance - b.chance,
+    )
     .map(({ row }) => row);
 }
 
@@ -108,8 +110,8 @@ const logOf = (row: LogRow) => ({
     elapsed_time: row.elapsed_time,
     total_tokens: 0,
     total_steps: row.total_steps,
-    created_at: seconds(row.created_at),
-    finished_at: row.finished_at === null ? null : seconds(row.finished_at),
+    created_at: toSeconds(row.created_at),
+    finished_at: row.finished_at === null ? null : toSeconds(row.finished_at),
     exceptions_count: row.exceptions_count,
   },
   details: null,
@@ -122,5 +124,5 @@ const logOf = (row: LogRow) => ({
     is_anonymous: false,
     session_id: row.session_id,
   },
-  created_at: seconds(row.created_at),
+  created_at: toSeconds(row.created_at),
 });

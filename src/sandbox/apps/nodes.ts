@@ -12,33 +12,33 @@ import type {
 } from "./app-definitions.ts";
 import type { Clock } from "../http/handler.ts";
 import {
-  container,
+  containerEvent,
   filledFields,
-  filledTemplate,
+  renderTemplate,
   nodeFinished,
   type NodeResult,
   nodeRetry,
   nodeStarted,
-  renderedContent,
+  renderForm,
   type RunEvent,
-  textOfOutput,
+  outputText,
 } from "./run-events.ts";
-import { newId, seconds } from "../storage/ids.ts";
+import { newId, toSeconds } from "../storage/ids.ts";
 import { atLeast } from "../http/router.ts";
 import {
   type Execution,
   type Form,
-  type Records,
+  type RunStore,
   type StoredRun,
   type Variables,
 } from "../storage/runs-store.ts";
 
 /** What a node has at hand while it works. */
-export interface Bench {
+export interface RunContext {
   readonly run: StoredRun;
   /** The server version that is played. */
   readonly version: string;
-  readonly records: Records;
+  readonly records: RunStore;
   readonly clock: Clock;
   /** Aborted when the run is stopped or the sandbox closes. */
   readonly signal: AbortSignal;
@@ -65,7 +65,7 @@ export const endOutputs = (node: EndNode, variables: Variables): Record<string, 
 
 /** A node that begins; loops and iterations name themselves as the place of their inner nodes. */
 export const newExecution = (
-  bench: Pick<Bench, "records">,
+  bench: Pick<RunContext, "records">,
   node: Exclude<NodeDefinition, ReviewsNode> | Container["inner"],
   place: { readonly iteration?: string; readonly loop?: string } = {},
 ): Execution => ({
@@ -81,21 +81,21 @@ export const newExecution = (
   loop: place.loop ?? null,
 });
 
-const elapsed = ({ records }: Bench, since: number) => (records.now() - since) / 1000;
+const elapsed = ({ records }: RunContext, since: number) => (records.now() - since) / 1000;
 
 /** Notes the end of a node. */
-export function completeNode(bench: Bench, execution: Execution, status: string): void {
+export function completeNode(bench: RunContext, execution: Execution, status: string): void {
   execution.finishedAt = bench.records.now();
   execution.elapsed = elapsed(bench, execution.startedAt);
   execution.status = status;
 }
 
-const wait = ({ clock, signal }: Bench, secondsLong: number): Promise<void> =>
+const wait = ({ clock, signal }: RunContext, secondsLong: number): Promise<void> =>
   secondsLong > 0 ? clock.sleep(secondsLong * 1000, signal) : Promise.resolve();
 
 /** Does what the node does; rejects when the run is stopped meanwhile. */
-export async function resultOf(
-  bench: Bench,
+export async function executeNode(
+  bench: RunContext,
   app: AppDefinition,
   node: Exclude<NodeDefinition, Container | ReviewsNode>,
   execution: Execution,
@@ -110,9 +110,7 @@ export async function resultOf(
       return { status: "succeeded", inputs: {}, outputs: { ...node.outputs } };
     case "answer": {
       const text = node.parts
-        .map((part) =>
-          typeof part === "string" ? part : textOfOutput(variableAt(variables, part)),
-        )
+        .map((part) => (typeof part === "string" ? part : outputText(variableAt(variables, part))))
         .join("");
       return { status: "succeeded", inputs: {}, outputs: { answer: text, files: [] } };
     }
@@ -127,7 +125,11 @@ export async function resultOf(
   }
 }
 
-async function request(bench: Bench, node: RequestNode, execution: Execution): Promise<NodeResult> {
+async function request(
+  bench: RunContext,
+  node: RequestNode,
+  execution: Execution,
+): Promise<NodeResult> {
   const { progress } = bench.run;
   const common = { inputs: {}, process: { request: node.request } };
   if (node.error === undefined) {
@@ -166,29 +168,33 @@ async function request(bench: Bench, node: RequestNode, execution: Execution): P
   };
 }
 
-function answered(bench: Bench, app: AppDefinition, node: HumanInputNode): NodeResult | Waiting {
+function answered(
+  bench: RunContext,
+  app: AppDefinition,
+  node: HumanInputNode,
+): NodeResult | Waiting {
   const { run, version, records, publish } = bench;
   const form = records.formsOf(run.id).find(({ nodeId }) => nodeId === node.id);
   if (!form || form.status === "waiting") {
     return { status: "paused", forms: [form ?? opened(bench, app, node)] };
   }
   // Since 1.15 nothing tells what became of the form (server §15.5).
-  const info = !atLeast(version, "1.15.0");
+  const told = !atLeast(version, "1.15.0");
   if (form.status === "expired") {
-    if (info)
+    if (told)
       publish({
         event: "human_input_form_timeout",
         data: {
           node_id: node.id,
           node_title: node.title,
-          expiration_time: seconds(form.expiresAt),
+          expiration_time: toSeconds(form.expiresAt),
         },
       });
     return { status: "succeeded", inputs: {}, outputs: {} };
   }
-  const rendered = renderedContent(form);
+  const rendered = renderForm(form);
   const filled = filledFields(form, node, rendered);
-  if (info) publish({ event: "human_input_form_filled", data: filled });
+  if (told) publish({ event: "human_input_form_filled", data: filled });
   const inputs = Object.entries(form.inputs ?? {}).map(([name, value]) => [
     name,
     { value_type: "string", value },
@@ -205,14 +211,14 @@ function answered(bench: Bench, app: AppDefinition, node: HumanInputNode): NodeR
   };
 }
 
-function opened({ run, records }: Bench, app: AppDefinition, node: HumanInputNode): Form {
+function opened({ run, records }: RunContext, app: AppDefinition, node: HumanInputNode): Form {
   const form: Form = {
     token: token(records.random),
     id: newId(records.random),
     app: app.name,
     runId: run.id,
     nodeId: node.id,
-    content: filledTemplate(node.content, run.progress.variables),
+    content: renderTemplate(node.content, run.progress.variables),
     expiresAt: records.now() + node.expires * 1000,
     status: "waiting",
     action: null,
@@ -231,15 +237,18 @@ const noCost = { total_tokens: 0, total_price: "0.0", currency: "USD" };
  * Runs a loop or iteration and gives its outputs. It has no node events of its own in live streams,
  * and total_steps leaves its inner nodes out (server §15.5).
  */
-export const contained = (bench: Bench, node: Container): Promise<Record<string, unknown>> =>
+export const runContainer = (
+  bench: RunContext,
+  node: Container,
+): Promise<Record<string, unknown>> =>
   node.type === "loop" ? loop(bench, node) : iterate(bench, node);
 
-async function loop(bench: Bench, node: LoopNode): Promise<Record<string, unknown>> {
+async function loop(bench: RunContext, node: LoopNode): Promise<Record<string, unknown>> {
   const began = bench.records.now();
   const inputs = { loop_count: node.count, [node.variable]: node.from };
   bench.publish(
-    container("loop_started", node, {
-      created_at: seconds(began),
+    containerEvent("loop_started", node, {
+      created_at: toSeconds(began),
       extras: {},
       metadata: { loop_length: node.count },
       inputs,
@@ -254,9 +263,9 @@ async function loop(bench: Bench, node: LoopNode): Promise<Record<string, unknow
     const roundBegan = bench.records.now();
     if (round > 0) {
       bench.publish(
-        container("loop_next", node, {
+        containerEvent("loop_next", node, {
           index: round,
-          created_at: seconds(roundBegan),
+          created_at: toSeconds(roundBegan),
           pre_loop_output: {},
           extras: {},
         }),
@@ -283,14 +292,14 @@ async function loop(bench: Bench, node: LoopNode): Promise<Record<string, unknow
   return outputs;
 }
 
-async function iterate(bench: Bench, node: IterationNode): Promise<Record<string, unknown>> {
+async function iterate(bench: RunContext, node: IterationNode): Promise<Record<string, unknown>> {
   const began = bench.records.now();
   const list = variableAt(bench.run.progress.variables, node.over);
   const items = Array.isArray(list) ? list.map(Number) : [];
   const inputs = { iterator_selector: items };
   bench.publish(
-    container("iteration_started", node, {
-      created_at: seconds(began),
+    containerEvent("iteration_started", node, {
+      created_at: toSeconds(began),
       extras: {},
       metadata: { iteration_length: items.length },
       inputs,
@@ -302,7 +311,11 @@ async function iterate(bench: Bench, node: IterationNode): Promise<Record<string
   for (const [index, item] of items.entries()) {
     const roundBegan = bench.records.now();
     bench.publish(
-      container("iteration_next", node, { index, created_at: seconds(roundBegan), extras: {} }),
+      containerEvent("iteration_next", node, {
+        index,
+        created_at: toSeconds(roundBegan),
+        extras: {},
+      }),
     );
     const pair = [item, item * 2];
     await inner(
@@ -332,7 +345,7 @@ async function iterate(bench: Bench, node: IterationNode): Promise<Record<string
 }
 
 async function inner(
-  bench: Bench,
+  bench: RunContext,
   { inner: node, takes }: Container,
   place: { readonly iteration?: string; readonly loop?: string },
   result: NodeResult,
@@ -346,31 +359,31 @@ async function inner(
 }
 
 const completed = (
-  bench: Bench,
+  bench: RunContext,
   event: string,
   node: Container,
   began: number,
-  info: {
+  told: {
     readonly inputs: object;
     readonly outputs: object;
     readonly steps: number;
     readonly metadata: object;
   },
 ): RunEvent =>
-  container(event, node, {
-    outputs: info.outputs,
+  containerEvent(event, node, {
+    outputs: told.outputs,
     outputs_truncated: false,
-    created_at: seconds(began),
+    created_at: toSeconds(began),
     extras: {},
-    inputs: info.inputs,
+    inputs: told.inputs,
     inputs_truncated: false,
     status: "succeeded",
     error: null,
     elapsed_time: elapsed(bench, began),
     total_tokens: 0,
-    execution_metadata: { ...noCost, ...info.metadata },
-    finished_at: seconds(bench.records.now()),
-    steps: info.steps,
+    execution_metadata: { ...noCost, ...told.metadata },
+    finished_at: toSeconds(bench.records.now()),
+    steps: told.steps,
   });
 
 /** An assigner tells its own definition as its inputs. */

@@ -1,8 +1,8 @@
-import { type Call, type Clock, Refused, type Reply } from "../http/handler.ts";
-import { newId, seconds, workflowId } from "../storage/ids.ts";
+import { type Call, type Clock, HttpError, type Reply } from "../http/handler.ts";
+import { newId, toSeconds, workflowId } from "../storage/ids.ts";
 import { atLeast } from "../http/router.ts";
-import { ping } from "./run-events.ts";
-import { type Channels, endings, eventStream } from "../http/sse.ts";
+import { PING } from "./run-events.ts";
+import { type Channels, endEvents, eventStream } from "../http/sse.ts";
 
 /** What a stream needs to tell that nothing was started. */
 interface Place {
@@ -17,23 +17,23 @@ interface Place {
  * looks at them. Since 1.15 the stream tells of a run that is stored nowhere; in 1.14 it tells the
  * error, and then pings (server §13). Other failures, and those of older servers, are thrown again.
  */
-export function refusedStart(
+export function rejectedStart(
   failure: unknown,
-  info: { readonly app: string; readonly inputs: unknown },
+  told: { readonly app: string; readonly inputs: unknown },
   call: Call,
   { channels, clock, random, closing }: Place,
 ): Reply {
-  const refused = failure instanceof Refused && failure.code === "invalid_param";
+  const refused = failure instanceof HttpError && failure.code === "invalid_param";
   if (!refused || !atLeast(call.version, "1.14.0")) throw failure;
   const id = newId(random);
   if (atLeast(call.version, "1.15.0")) {
-    return { stream: ghost(id, info, failure.message, seconds(clock.now().getTime())) };
+    return { stream: ghost(id, told, failure.message, toSeconds(clock.now().getTime())) };
   }
   const event = { event: "error", message: failure.message, status: 500 };
   const first = [lineOf(event)];
   const subscription = channels.subscribe(id, call.version);
   const signal = AbortSignal.any([call.signal, closing]);
-  return { stream: eventStream(subscription, { first, endsOn: endings.never }, clock, signal) };
+  return { stream: eventStream(subscription, { first, endsOn: endEvents.never }, clock, signal) };
 }
 
 const lineOf = (event: object) => `data: ${JSON.stringify(event)}\n\n`;
@@ -47,7 +47,7 @@ async function* ghost(
 ): AsyncGenerator<string> {
   const common = { task_id: id, workflow_run_id: id };
   const run = { id, workflow_id: workflowId(app) };
-  yield ping;
+  yield PING;
   const started = { ...run, inputs, created_at: at, reason: "initial" };
   yield lineOf({ event: "workflow_started", ...common, data: started });
   const finished = {

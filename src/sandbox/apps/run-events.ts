@@ -1,12 +1,12 @@
 /** Shapes of the events of a run, live and replayed, field by field as recorded (server §15). */
 import {
-  appOfKey,
+  findApp,
   type AppFormAction,
   type AppFormInput,
   type HumanInputNode,
 } from "./app-definitions.ts";
 import { asciiOnly } from "../http/response.ts";
-import { appId, seconds, workflowId } from "../storage/ids.ts";
+import { appId, toSeconds, workflowId } from "../storage/ids.ts";
 import { atLeast } from "../http/router.ts";
 import {
   type Execution,
@@ -23,7 +23,7 @@ export interface RunEvent {
 }
 
 /** The keep-alive of a stream: an event without data. */
-export const ping = "event: ping\n\n";
+export const PING = "event: ping\n\n";
 
 const line = (event: object) => `data: ${JSON.stringify(event)}\n\n`;
 
@@ -32,7 +32,7 @@ export function liveLine(run: StoredRun, { event, data, fields }: RunEvent): str
   const chat = run.messageId !== null && {
     conversation_id: run.conversationId,
     message_id: run.messageId,
-    created_at: seconds(run.createdAt),
+    created_at: toSeconds(run.createdAt),
     task_id: run.taskId,
   };
   if (fields) return line({ event, ...chat, ...fields });
@@ -50,7 +50,7 @@ export function replayedLine(run: StoredRun, { event, data, fields }: RunEvent):
     ...(run.messageId !== null && {
       conversation_id: run.conversationId,
       message_id: run.messageId,
-      created_at: seconds(run.createdAt),
+      created_at: toSeconds(run.createdAt),
     }),
   });
 }
@@ -82,7 +82,7 @@ export function storedInputs(run: StoredRun): Record<string, unknown> {
   const fields = Object.entries(run.inputs).flatMap(([name, value]) =>
     name === "sys.workflow_id"
       ? [
-          ["sys.timestamp", seconds(run.createdAt)],
+          ["sys.timestamp", toSeconds(run.createdAt)],
           [name, value],
         ]
       : [[name, value]],
@@ -91,7 +91,7 @@ export function storedInputs(run: StoredRun): Record<string, unknown> {
 }
 
 /** `since`: when the segment began, in ms. */
-export const started = (
+export const workflowStarted = (
   run: StoredRun,
   reason: "initial" | "resumption",
   since: number,
@@ -102,7 +102,7 @@ export const started = (
     id: run.id,
     workflow_id: workflowId(run.app),
     inputs,
-    created_at: seconds(since),
+    created_at: toSeconds(since),
     reason,
   },
 });
@@ -124,8 +124,8 @@ export const workflowFinished = (
     total_tokens: 0,
     total_steps: run.totalSteps,
     created_by: { id: run.endUserId, user: run.user },
-    created_at: seconds(since),
-    finished_at: seconds(run.finishedAt ?? since),
+    created_at: toSeconds(since),
+    finished_at: toSeconds(run.finishedAt ?? since),
     exceptions_count: run.exceptions,
     files: [],
   },
@@ -148,7 +148,7 @@ export const nodeStarted = (execution: Execution): RunEvent => ({
     ...identity(execution, 1),
     inputs: null,
     inputs_truncated: false,
-    created_at: seconds(execution.startedAt),
+    created_at: toSeconds(execution.startedAt),
     extras: {},
     iteration_id: execution.iteration,
     loop_id: execution.loop,
@@ -168,8 +168,8 @@ const resultData = (execution: Execution, result: NodeResult) => ({
   error: result.error ?? null,
   elapsed_time: execution.elapsed,
   execution_metadata: result.metadata ?? null,
-  created_at: seconds(execution.startedAt),
-  finished_at: seconds(execution.finishedAt ?? execution.startedAt),
+  created_at: toSeconds(execution.startedAt),
+  finished_at: toSeconds(execution.finishedAt ?? execution.startedAt),
   files: [],
   iteration_id: execution.iteration,
   loop_id: execution.loop,
@@ -198,7 +198,7 @@ const identity = (execution: Execution, index: number) => ({
 });
 
 /** Events of a loop or iteration; `data.id` is the node's id, not that of an execution. */
-export const container = (
+export const containerEvent = (
   event: string,
   node: { readonly id: string; readonly type: string; readonly title: string },
   data: object,
@@ -214,7 +214,11 @@ export const textChunk = (text: string, selector: readonly string[]): RunEvent =
 });
 
 /** A piece of a chatflow's answer. */
-export const message = (run: StoredRun, answer: string, selector: readonly string[]): RunEvent => ({
+export const messageEvent = (
+  run: StoredRun,
+  answer: string,
+  selector: readonly string[],
+): RunEvent => ({
   event: "message",
   fields: { id: run.messageId, answer, from_variable_selector: selector },
 });
@@ -275,7 +279,7 @@ const channels = (version: string): Pick<FormParts, "approval_channels"> =>
 
 const formParts = (
   { form, node, content }: OpenForm,
-  info: ReturnType<typeof channels>,
+  told: ReturnType<typeof channels>,
 ): FormParts => ({
   form_id: form.id,
   form_content: content,
@@ -285,13 +289,13 @@ const formParts = (
   node_title: node.title,
   resolved_default_values: {},
   form_token: form.token,
-  ...info,
-  expiration_time: seconds(form.expiresAt),
+  ...told,
+  expiration_time: toSeconds(form.expiresAt),
 });
 
 /** The form as the event carries it; the history tells no channels. */
-export const formEventFields = (open: OpenForm, info: ReturnType<typeof channels> = {}) => {
-  const parts = formParts(open, info);
+export const formEventFields = (open: OpenForm, told: ReturnType<typeof channels> = {}) => {
+  const parts = formParts(open, told);
   return {
     form_id: parts.form_id,
     node_id: parts.node_id,
@@ -301,7 +305,7 @@ export const formEventFields = (open: OpenForm, info: ReturnType<typeof channels
     actions: parts.actions,
     display_in_ui: true,
     form_token: parts.form_token,
-    ...info,
+    ...told,
     resolved_default_values: parts.resolved_default_values,
     expiration_time: parts.expiration_time,
   };
@@ -314,24 +318,24 @@ export const formRequired = (open: OpenForm, version: string): RunEvent => ({
 });
 
 /** The run waits; `since` in ms, `elapsed` in seconds. */
-export const paused = (
+export const workflowPaused = (
   run: StoredRun,
   forms: readonly OpenForm[],
   version: string,
-  info: { readonly since: number; readonly elapsed: number; readonly outputs: object },
+  told: { readonly since: number; readonly elapsed: number; readonly outputs: object },
 ): RunEvent => ({
   event: "workflow_paused",
   data: {
     workflow_run_id: run.id,
     paused_nodes: forms.map(({ node }) => node.id),
-    outputs: info.outputs,
+    outputs: told.outputs,
     reasons: forms.map((open) => ({
       TYPE: "human_input_required",
       ...formParts(open, channels(version)),
     })),
     status: "paused",
-    created_at: seconds(info.since),
-    elapsed_time: info.elapsed,
+    created_at: toSeconds(told.since),
+    elapsed_time: told.elapsed,
     total_tokens: 0,
     total_steps: run.totalSteps,
   },
@@ -348,28 +352,28 @@ export const filledFields = (form: Form, node: HumanInputNode, rendered: string)
 });
 
 /** The form's text with the answers in their places. */
-export const renderedContent = (form: Form): string =>
+export const renderForm = (form: Form): string =>
   form.content.replace(/\{\{#\$output\.([^#]+)#\}\}/g, (_, name: string) =>
-    textOfOutput(form.inputs?.[name]),
+    outputText(form.inputs?.[name]),
   );
 
 /** Fills `{{#node.name#}}`; places of inputs (`$output`) stay open. */
-export const filledTemplate = (template: string, variables: Variables): string =>
+export const renderTemplate = (template: string, variables: Variables): string =>
   template.replace(/\{\{#([^.#$]+)\.([^#]+)#\}\}/g, (_, node: string, name: string) =>
-    textOfOutput(variables[node]?.[name]),
+    outputText(variables[node]?.[name]),
   );
 
 /** A value as text: lists become lines with a dash. */
-export function textOfOutput(value: unknown): string {
+export function outputText(value: unknown): string {
   if (value === null || value === undefined) return "";
   if (typeof value === "string") return value;
-  if (Array.isArray(value)) return value.map((item) => `- ${textOfOutput(item)}`).join("\n");
+  if (Array.isArray(value)) return value.map((item) => `- ${outputText(item)}`).join("\n");
   return JSON.stringify(value);
 }
 
 /** The waiting node of a definition, by id. */
 export function humanInputNode(app: string, nodeId: string): HumanInputNode | undefined {
-  const nodes = appOfKey(app)?.nodes.flatMap((node) =>
+  const nodes = findApp(app)?.nodes.flatMap((node) =>
     node.type === "reviews" ? node.branches.map(({ review }) => review) : [node],
   );
   const node = nodes?.find(({ id }) => id === nodeId);
@@ -380,13 +384,13 @@ export function humanInputNode(app: string, nodeId: string): HumanInputNode | un
  * Everything that a late reader gets of a run that has not ended (server §15.3, §15.6): inputs,
  * outputs and errors of nodes are left out, loops and iterations stand among the nodes.
  */
-export function snapshot(
+export function snapshotEvents(
   run: StoredRun,
   waiting: readonly Form[],
   savedAnswer: string | null,
   version: string,
 ): RunEvent[] {
-  const events = [started(run, "initial", run.createdAt, storedInputs(run))];
+  const events = [workflowStarted(run, "initial", run.createdAt, storedInputs(run))];
   if (savedAnswer !== null) {
     events.push({ event: "message_replace", fields: { answer: savedAnswer, reason: "" } });
   }
@@ -401,7 +405,7 @@ export function snapshot(
   if (run.status === "paused" && forms.length > 0) {
     events.push(
       ...forms.map((open) => formRequired(open, version)),
-      paused(run, forms, version, {
+      workflowPaused(run, forms, version, {
         since: run.createdAt,
         elapsed: 0,
         outputs:
@@ -416,7 +420,7 @@ export function snapshot(
 
 /** What the branches gave that have come to their end. */
 function outputsSoFar({ app, progress: { variables } }: StoredRun): Record<string, unknown> {
-  const nodes = appOfKey(app)?.nodes ?? [];
+  const nodes = findApp(app)?.nodes ?? [];
   const ends = nodes.flatMap((node) => (node.type === "reviews" ? node.branches : []));
   return Object.fromEntries(
     ends.flatMap(({ end }) =>
@@ -435,7 +439,7 @@ function replayedNode(execution: Execution, index: number): RunEvent[] {
     data: {
       ...common,
       inputs: null,
-      created_at: seconds(execution.startedAt),
+      created_at: toSeconds(execution.startedAt),
       extras: {},
       ...place,
     },
@@ -452,8 +456,8 @@ function replayedNode(execution: Execution, index: number): RunEvent[] {
       error: null,
       elapsed_time: execution.elapsed,
       execution_metadata: null,
-      created_at: seconds(execution.startedAt),
-      finished_at: seconds(execution.finishedAt ?? execution.startedAt),
+      created_at: toSeconds(execution.startedAt),
+      finished_at: toSeconds(execution.finishedAt ?? execution.startedAt),
       files: [],
       ...place,
     },

@@ -1,29 +1,29 @@
 import { events, run, runById, show, stop } from "../../operations/workflows.ts";
-import { filesOf } from "./app-files.ts";
-import { appOfKey, type AppDefinition } from "./app-definitions.ts";
-import type { Engine, Stop } from "./engine.ts";
-import { type Call, type Clock, type Handler, on, Refused, type Reply } from "../http/handler.ts";
-import { checkedInputs } from "./input-form.ts";
-import { refusedStart } from "./rejected-start.ts";
-import { invalidParam, notFound, unforeseen } from "../http/errors.ts";
+import { fileLookup } from "./app-files.ts";
+import { findApp, type AppDefinition } from "./app-definitions.ts";
+import type { Engine, StopMode } from "./engine.ts";
+import { type Call, type Clock, type Handler, on, HttpError, type Reply } from "../http/handler.ts";
+import { validateInputs } from "./input-form.ts";
+import { rejectedStart } from "./rejected-start.ts";
+import { invalidParam, notFound, internalServerError } from "../http/errors.ts";
 import {
   finishedLine,
   replayedLine,
   type RunEvent,
-  snapshot,
+  snapshotEvents,
   spacedJson,
   storedInputs,
   systemInputs,
 } from "./run-events.ts";
 import { atLeast } from "../http/router.ts";
-import { isUuidText, newId, seconds, workflowId } from "../storage/ids.ts";
-import { type StoredProgress, type Records, type StoredRun } from "../storage/runs-store.ts";
-import { type Channels, endings, eventStream } from "../http/sse.ts";
-import { isFields } from "../http/validation.ts";
+import { isUuidText, newId, toSeconds, workflowId } from "../storage/ids.ts";
+import { type StoredProgress, type RunStore, type StoredRun } from "../storage/runs-store.ts";
+import { type Channels, endEvents, eventStream } from "../http/sse.ts";
+import { isObject } from "../../lib/json.ts";
 
 /** What the handlers of applications share. */
-export interface AppRoom {
-  readonly records: Records;
+export interface AppContext {
+  readonly records: RunStore;
   readonly engine: Engine;
   readonly channels: Channels;
   readonly clock: Clock;
@@ -32,29 +32,29 @@ export interface AppRoom {
 }
 
 /** The application whose key was sent; throws Refused where it is of the other mode. */
-export function appOf(call: Call, mode?: AppDefinition["mode"]): AppDefinition {
-  const app = appOfKey(call.app);
-  if (!app) throw new Refused(403, "forbidden", "The app no longer exists.");
+export function requireApp(call: Call, mode?: AppDefinition["mode"]): AppDefinition {
+  const app = findApp(call.app);
+  if (!app) throw new HttpError(403, "forbidden", "The app no longer exists.");
   if (mode !== undefined && app.mode !== mode) {
     const code = mode === "workflow" ? "not_workflow_app" : "not_chat_app";
     const text = "Please check if your app mode matches the right API route.";
-    throw new Refused(400, code, text);
+    throw new HttpError(400, code, text);
   }
   return app;
 }
 
 /** The end user that a route insists on (server §2). */
-export function userOf(input: { readonly user?: string | undefined }): string {
+export function requireUser(input: { readonly user?: string | undefined }): string {
   if (input.user) return input.user;
   throw invalidParam("Arg user must be provided.");
 }
 
 /** Did the request ask for events? Without a word the answer blocks (server §13). */
-export const wantsStream = (call: Call): boolean =>
-  isFields(call.body) && call.body["response_mode"] === "streaming";
+export const isStreaming = (call: Call): boolean =>
+  isObject(call.body) && call.body["response_mode"] === "streaming";
 
 /** Will the record of the run tell of the stop? A fault may keep it from that. */
-export const stopOf = (call: Call): Stop =>
+export const stopMode = (call: Call): StopMode =>
   call.plan["stays-running"] ? "stays running" : "recorded";
 
 /** A run that has done nothing yet. */
@@ -70,11 +70,11 @@ export const newProgress = (variables: StoredProgress["variables"]): StoredProgr
 const isAbrupt = (version: string) => !atLeast(version, "1.13.0") || atLeast(version, "1.15.0");
 
 /** Runs what was stored, and answers with its events: until it ends or pauses. */
-export function streamed(room: AppRoom, run: StoredRun, call: Call): Reply {
+export function startStream(room: AppContext, run: StoredRun, call: Call): Reply {
   const subscription = room.channels.subscribe(run.id, call.version);
   const both = AbortSignal.any([call.signal, room.closing]);
   const rules = {
-    endsOn: endings.pause,
+    endsOn: endEvents.pause,
     kept: () => room.engine.live(run.id) !== undefined,
     abrupt: isAbrupt(call.version),
   };
@@ -84,7 +84,7 @@ export function streamed(room: AppRoom, run: StoredRun, call: Call): Reply {
 }
 
 /** Start of a run, its detail, its events and its stop. */
-export function runHandlers(room: AppRoom): readonly Handler[] {
+export function runHandlers(room: AppContext): readonly Handler[] {
   const { records, engine } = room;
 
   async function execute(
@@ -92,8 +92,8 @@ export function runHandlers(room: AppRoom): readonly Handler[] {
     input: { readonly inputs?: unknown; readonly user?: string | undefined },
     call: Call,
   ): Promise<Reply> {
-    const user = records.endUser(app.name, userOf(input));
-    const inputs = checkedInputs(app, input.inputs, filesOf(records, app.name, user.id));
+    const user = records.endUser(app.name, requireUser(input));
+    const inputs = validateInputs(app, input.inputs, fileLookup(records, app.name, user.id));
     const id = newId(records.random);
     const started: StoredRun = {
       id,
@@ -116,7 +116,7 @@ export function runHandlers(room: AppRoom): readonly Handler[] {
       progress: newProgress({ s: inputs }),
     };
     records.addRun(started);
-    if (wantsStream(call)) return streamed(room, started, call);
+    if (isStreaming(call)) return startStream(room, started, call);
     return {
       json: blockingAnswer(started, await engine.go(started, "initial", call.version)),
       utf8: true,
@@ -131,25 +131,25 @@ export function runHandlers(room: AppRoom): readonly Handler[] {
     try {
       return await execute(app, input, call);
     } catch (failure) {
-      if (!wantsStream(call)) throw failure;
-      const info = { app: app.name, inputs: input.inputs };
-      return refusedStart(failure, info, call, { ...room, random: records.random });
+      if (!isStreaming(call)) throw failure;
+      const told = { app: app.name, inputs: input.inputs };
+      return rejectedStart(failure, told, call, { ...room, random: records.random });
     }
   }
 
   return [
     on(run, (input, call) => {
-      const user = userOf(input);
-      return start(appOf(call, "workflow"), { ...input, user }, call);
+      const user = requireUser(input);
+      return start(requireApp(call, "workflow"), { ...input, user }, call);
     }),
 
     on(runById, (input, call) => {
-      const user = userOf(input);
-      const app = appOf(call, "workflow");
+      const user = requireUser(input);
+      const app = requireApp(call, "workflow");
       const { workflow_id } = input;
       if (!isUuidText(workflow_id)) {
         // The blank at the end is the server's.
-        throw new Refused(400, "bad_request", `Invalid workflow_id format: '${workflow_id}'. `);
+        throw new HttpError(400, "bad_request", `Invalid workflow_id format: '${workflow_id}'. `);
       }
       if (workflow_id !== workflowId(app.name)) {
         throw notFound(`Workflow not found with id: ${workflow_id}`);
@@ -158,24 +158,24 @@ export function runHandlers(room: AppRoom): readonly Handler[] {
     }),
 
     on(show, ({ workflow_run_id }, call) => {
-      if (!isUuidText(workflow_run_id)) throw unforeseen();
-      const found = records.run(appOf(call).name, workflow_run_id);
+      if (!isUuidText(workflow_run_id)) throw internalServerError();
+      const found = records.run(requireApp(call).name, workflow_run_id);
       if (!found) throw notFound("Workflow run not found.");
       return { json: detail(found) };
     }),
 
     on(stop, (input, call) => {
-      const user = userOf(input);
-      const app = appOf(call, "workflow");
+      const user = requireUser(input);
+      const app = requireApp(call, "workflow");
       records.endUser(app.name, user);
-      engine.stop(input.task_id, stopOf(call), (live) => live.app === app.name);
+      engine.stop(input.task_id, stopMode(call), (live) => live.app === app.name);
       return { json: { result: "success" } };
     }),
 
     on(events, (input, call) => {
-      const app = appOf(call);
-      const user = records.endUser(app.name, userOf(input));
-      if (!isUuidText(input.workflow_run_id)) throw unforeseen();
+      const app = requireApp(call);
+      const user = records.endUser(app.name, requireUser(input));
+      if (!isUuidText(input.workflow_run_id)) throw internalServerError();
       const found =
         engine.live(input.workflow_run_id) ?? records.run(app.name, input.workflow_run_id);
       if (!found || found.app !== app.name || found.endUserId !== user.id) {
@@ -187,7 +187,7 @@ export function runHandlers(room: AppRoom): readonly Handler[] {
 }
 
 /** The events of a run for somebody who comes later (server §15.3). */
-function attached(room: AppRoom, found: StoredRun, call: Call): AsyncIterable<string> {
+function attached(room: AppContext, found: StoredRun, call: Call): AsyncIterable<string> {
   const flag = (name: string) => call.query.get(name)?.toLowerCase() === "true";
   const replay = flag("include_state_snapshot");
   const onwards = flag("continue_on_pause");
@@ -198,7 +198,7 @@ function attached(room: AppRoom, found: StoredRun, call: Call): AsyncIterable<st
   const abrupt = isAbrupt(call.version);
   const live = () => room.engine.live(found.id) !== undefined;
   if (!replay) {
-    const endsOn = onwards ? endings.never : endings.pause;
+    const endsOn = onwards ? endEvents.never : endEvents.pause;
     return eventStream(subscription, { endsOn, kept: live, abrupt }, room.clock, both);
   }
   const { records } = room;
@@ -208,14 +208,14 @@ function attached(room: AppRoom, found: StoredRun, call: Call): AsyncIterable<st
   const waiting = records
     .formsOf(found.id)
     .filter(({ nodeId }) => !(nodeId in found.progress.variables));
-  const first = snapshot(found, waiting, answer, call.version).map((event) =>
+  const first = snapshotEvents(found, waiting, answer, call.version).map((event) =>
     replayedLine(found, event),
   );
   return eventStream(
     subscription,
     {
       first,
-      endsOn: onwards ? endings.finish : endings.pause,
+      endsOn: onwards ? endEvents.finish : endEvents.pause,
       ended: found.status === "paused" && !onwards,
       abrupt,
     },
@@ -230,8 +230,8 @@ async function* once(line: string): AsyncGenerator<string> {
 
 /** What a blocking run answers: HTTP 200 also where it failed or waits (server §13). */
 function blockingAnswer(ran: StoredRun, ending: RunEvent): object {
-  const info = ending.data ?? {};
-  const waits = info["status"] === "paused";
+  const told = ending.data ?? {};
+  const waits = told["status"] === "paused";
   return {
     task_id: ran.taskId,
     workflow_run_id: ran.id,
@@ -241,12 +241,12 @@ function blockingAnswer(ran: StoredRun, ending: RunEvent): object {
       status: ran.status,
       outputs: ran.outputs,
       error: ran.error,
-      elapsed_time: info["elapsed_time"],
+      elapsed_time: told["elapsed_time"],
       total_tokens: 0,
       total_steps: ran.totalSteps,
-      created_at: seconds(ran.createdAt),
-      finished_at: ran.finishedAt === null ? null : seconds(ran.finishedAt),
-      ...(waits && { paused_nodes: info["paused_nodes"], reasons: info["reasons"] }),
+      created_at: toSeconds(ran.createdAt),
+      finished_at: ran.finishedAt === null ? null : toSeconds(ran.finishedAt),
+      ...(waits && { paused_nodes: told["paused_nodes"], reasons: told["reasons"] }),
     },
   };
 }
@@ -260,7 +260,7 @@ const detail = (found: StoredRun) => ({
   error: found.error,
   total_steps: found.totalSteps,
   total_tokens: 0,
-  created_at: seconds(found.createdAt),
-  finished_at: found.finishedAt === null ? null : seconds(found.finishedAt),
+  created_at: toSeconds(found.createdAt),
+  finished_at: found.finishedAt === null ? null : toSeconds(found.finishedAt),
   elapsed_time: found.elapsed,
 });

@@ -43,7 +43,7 @@ export interface Fault {
 }
 
 /** What goes wrong with one request: several faults may meet it. */
-export interface Plan {
+export interface FaultPlan {
   readonly status: number | undefined;
   readonly html: number | undefined;
   readonly delay: number | undefined;
@@ -103,7 +103,9 @@ export function parseFault(text: string): Fault {
 }
 
 /** Counts requests against a list of faults: each gets the plan of what goes wrong with it. */
-export function openFaults(faults: readonly Fault[]): (method: string, path: string) => Plan {
+export function createFaultPlanner(
+  faults: readonly Fault[],
+): (method: string, path: string) => FaultPlan {
   const met = new Map<Fault, number>();
   return (method, path) => {
     const meeting = faults.filter((fault) => {

@@ -1,5 +1,5 @@
 import type { AnyOperation, InputOf } from "../../operations/operation.ts";
-import type { Plan } from "./faults.ts";
+import type { FaultPlan } from "./faults.ts";
 
 /** The world as the sandbox sees it: time that tests may set, and chance. */
 export interface Clock {
@@ -17,7 +17,7 @@ export interface Call {
   /** Documents show their values as text, and null where they have none (server §9.5). */
   readonly plainMetadata: boolean;
   /** What is to go wrong with this request; most of it is seen to before and after the handler. */
-  readonly plan: Plan;
+  readonly plan: FaultPlan;
   /** Origin the client used: `http://127.0.0.1:8080`. */
   readonly origin: string;
   /** What stood in the places of the route: rows that share a route differ in it. */
@@ -33,7 +33,7 @@ export interface Call {
 }
 
 /** Ends a handler with an error answer: `{code, message, status}`, or `body` as it stands. */
-export class Refused extends Error {
+export class HttpError extends Error {
   readonly status: number;
   readonly code: string;
   readonly body: unknown;
@@ -62,14 +62,14 @@ export type Reply =
 /** One route of the sandbox: a row of the table and what answers it. */
 export interface Handler {
   readonly row: AnyOperation;
-  readonly answer: (input: never, call: Call) => Reply | Promise<Reply>;
+  readonly handle: (input: never, call: Call) => Reply | Promise<Reply>;
 }
 
 /** Binds a handler to a row; its input is typed by the row. */
 export const on = <O extends AnyOperation>(
   row: O,
   answer: (input: InputOf<O>, call: Call) => Reply | Promise<Reply>,
-): Handler => ({ row, answer });
+): Handler => ({ row, handle: answer });
 
 /** A file part as it arrived. */
 export interface ReceivedFile {

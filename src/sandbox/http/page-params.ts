@@ -1,6 +1,6 @@
 import type { Call } from "./handler.ts";
 import { atLeast } from "./router.ts";
-import { invalid } from "./validation.ts";
+import { validationError } from "./validation.ts";
 
 /**
  * An integer of the query within its bounds; throws Refused with the server's validation text,
@@ -17,7 +17,7 @@ export function numberParam(
   if (text === null) return otherwise;
   const value = Number(text);
   const refuse = (reason: string, type: string) =>
-    invalid(model, { field: name, reason, type, value: text });
+    validationError(model, { field: name, reason, type, value: text });
   if (text.trim() === "" || !Number.isInteger(value)) {
     const reason = "Input should be a valid integer, unable to parse string as an integer";
     throw refuse(reason, "int_parsing");
@@ -38,5 +38,5 @@ export function checkFlag({ query, version }: Call, name: string, model: string)
   const text = query.get(name);
   if (text === null || !atLeast(version, "1.15.0") || flagWords.has(text.toLowerCase())) return;
   const reason = "Input should be a valid boolean, unable to interpret input";
-  throw invalid(model, { field: name, reason, type: "bool_parsing", value: text });
+  throw validationError(model, { field: name, reason, type: "bool_parsing", value: text });
 }

@@ -3,7 +3,7 @@ import { numberParam } from "./page-params.ts";
 import { atLeast } from "./router.ts";
 
 /** A page as the knowledge lists cut it. */
-export interface SandboxPage {
+export interface PageParams {
   /** As asked for, also below 1: it is echoed so, like the limit. */
   readonly page: number;
   readonly limit: number;
@@ -12,7 +12,7 @@ export interface SandboxPage {
 }
 
 /** Page and limit of a query with the server's quirks; text there is refused (server §5). */
-export function sandboxPage({ query, version }: Call, model: string): SandboxPage {
+export function parsePage({ query, version }: Call, model: string): PageParams {
   const anything = [-Infinity, Infinity] as const;
   const page = numberParam(query, model, "page", 1, anything);
   const limit = numberParam(query, model, "limit", 20, anything);
@@ -23,7 +23,7 @@ export function sandboxPage({ query, version }: Call, model: string): SandboxPag
 }
 
 /** The fields around the rows: `has_more` only compares the rows with the limit (server §5). */
-export const pageFields = ({ page, limit }: SandboxPage, rows: number, total: number) => ({
+export const pageFields = ({ page, limit }: PageParams, rows: number, total: number) => ({
   has_more: rows === limit,
   limit,
   total,

@@ -1,5 +1,5 @@
 /** How the server's language would print a value; long ones lose their middle, as in its errors. */
-export function reprOf(value: unknown): string {
+export function pythonRepr(value: unknown): string {
   const text = repr(value);
   const characters = [...text];
   if (characters.length <= 50) return text;
@@ -31,7 +31,7 @@ function quoted(text: string): string {
 }
 
 /** The server's name for the kind of a value: `str`, `dict` and so on. */
-export function typeOf(value: unknown): string {
+export function pythonType(value: unknown): string {
   if (value === null || value === undefined) return "NoneType";
   if (Array.isArray(value)) return "list";
   switch (typeof value) {

@@ -1,12 +1,13 @@
 import type { AnyOperation, Param } from "../../operations/operation.ts";
-import { Refused, type ReceivedFile } from "./handler.ts";
-import { modelOf } from "./request-models.ts";
-import type { SeenPart, SeenRequest } from "./received.ts";
-import { invalidParam, unforeseen } from "./errors.ts";
-import { checkBody, checkQuery, isFields } from "./validation.ts";
+import { HttpError, type ReceivedFile } from "./handler.ts";
+import { requestModel } from "./request-models.ts";
+import type { ReceivedPart, ReceivedRequest } from "./read-request.ts";
+import { invalidParam, internalServerError } from "./errors.ts";
+import { isObject } from "../../lib/json.ts";
+import { checkBody, checkQuery } from "./validation.ts";
 
 /** What a request gives a handler. */
-export interface Given {
+export interface ParsedRequest {
   /** Values by wire name, checked; null counts as absent. */
   readonly input: Readonly<Record<string, unknown>>;
   /** The JSON body, or the JSON part of a form. */
@@ -21,21 +22,21 @@ const largestText = 500_000;
  * Reads what the rows of a route take out of a request; throws Refused in the server's words and
  * in its order: the kind of body, its JSON, the end user, the fields (server §2, §3).
  */
-export function given(
+export function parseRequest(
   rows: readonly AnyOperation[],
   path: Readonly<Record<string, string>>,
   query: URLSearchParams,
-  seen: SeenRequest,
-): Given {
+  seen: ReceivedRequest,
+): ParsedRequest {
   const [row] = rows;
-  if (!row) throw unforeseen();
+  if (!row) throw internalServerError();
   const places = rows.flatMap(({ params }) => Object.values(params).map((param) => param.in));
   const form = places.some((place) => place === "form" || place === "data");
   const json = places.includes("body") || rows.some((each) => constantsOf(each).length > 0);
   const texts = form ? textsIn(seen.parts) : {};
   const body = form ? dataIn(texts) : json ? jsonIn(seen) : undefined;
 
-  const { user } = modelOf(row.id);
+  const { user } = requestModel(row.id);
   if (user && !userIn(query, body)) throw invalidParam("Arg user must be provided.");
   checkQuery(row, query);
   if (json || form) checkBody(rows, body);
@@ -66,7 +67,7 @@ function valueOf(param: Param, name: string, { query, body, texts, files }: Sour
       return query.has(name) ? queryValue(param, query.getAll(name)) : undefined;
     case "body":
     case "data":
-      return isFields(body) ? body[name] : undefined;
+      return isObject(body) ? body[name] : undefined;
     case "form":
       return param.kind === "file" ? files.get(name)?.name : texts[name];
     default:
@@ -81,18 +82,18 @@ function queryValue({ kind, many }: Param, texts: readonly string[]): unknown {
   return kind === "integer" || kind === "number" ? Number(first) : first;
 }
 
-function jsonIn(seen: SeenRequest): unknown {
+function jsonIn(seen: ReceivedRequest): unknown {
   const type = seen.headers["content-type"]?.split(";")[0]?.trim().toLowerCase() ?? "";
   if (type !== "application/json" && !type.endsWith("+json")) {
     const text =
       "Did not attempt to load JSON data because the request Content-Type was not 'application/json'.";
-    throw new Refused(415, "unsupported_media_type", text);
+    throw new HttpError(415, "unsupported_media_type", text);
   }
   try {
     return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(seen.body));
   } catch {
     const text = "The browser (or proxy) sent a request that this server could not understand.";
-    throw new Refused(400, "bad_request", text);
+    throw new HttpError(400, "bad_request", text);
   }
 }
 
@@ -110,15 +111,15 @@ function dataIn({ data }: Readonly<Record<string, string>>): unknown {
         : "Expecting value: line 1 column 1 (char 0)",
     );
   }
-  if (!isFields(parsed)) throw unforeseen();
+  if (!isObject(parsed)) throw internalServerError();
   return parsed;
 }
 
-function textsIn(parts: readonly SeenPart[]): Record<string, string> {
+function textsIn(parts: readonly ReceivedPart[]): Record<string, string> {
   const texts = parts.filter(({ filename }) => filename === undefined);
   if (texts.some(({ bytes }) => bytes.byteLength > largestText)) {
     const text = "The data value transmitted exceeds the capacity limit.";
-    throw new Refused(413, "request_entity_too_large", text);
+    throw new HttpError(413, "request_entity_too_large", text);
   }
   return Object.fromEntries(
     texts.map(({ name, bytes }) => [name, new TextDecoder().decode(bytes)]),
@@ -126,7 +127,7 @@ function textsIn(parts: readonly SeenPart[]): Record<string, string> {
 }
 
 /** File parts by field name; a second one of the same name is kept too: handlers count them. */
-function filesIn(parts: readonly SeenPart[]): Map<string, ReceivedFile> {
+function filesIn(parts: readonly ReceivedPart[]): Map<string, ReceivedFile> {
   const files = new Map<string, ReceivedFile>();
   for (const { name, filename, type, bytes } of parts) {
     if (filename === undefined) continue;
@@ -137,4 +138,4 @@ function filesIn(parts: readonly SeenPart[]): Map<string, ReceivedFile> {
 }
 
 const userIn = (query: URLSearchParams, body: unknown) =>
-  query.get("user") || (isFields(body) && body["user"]);
+  query.get("user") || (isObject(body) && body["user"]);

@@ -125,7 +125,7 @@ const models: Readonly<Record<string, RequestModel>> = {
 };
 
 /** The model of an operation; where nobody has seen its name, one in the manner of the others. */
-export const modelOf = (operationId: string): RequestModel =>
+export const requestModel = (operationId: string): RequestModel =>
   models[operationId] ?? {
     body: `${operationId.charAt(0).toUpperCase()}${operationId.slice(1)}Payload`,
   };

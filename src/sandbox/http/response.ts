@@ -18,7 +18,7 @@ const whole = (
 });
 
 /** JSON as the server writes it: ASCII only, a blank after commas and colons, a newline. */
-export const jsonAnswer = (
+export const jsonResponse = (
   status: number,
   value: unknown,
   headers: Readonly<Record<string, string>> = {},
@@ -30,7 +30,7 @@ export const jsonAnswer = (
   );
 
 /** JSON of runs and chats: UTF-8 without the newline. */
-export const utf8Answer = (status: number, value: unknown): SandboxResponse =>
+export const utf8JsonResponse = (status: number, value: unknown): SandboxResponse =>
   whole(
     status,
     { "Content-Type": "application/json; charset=utf-8" },
@@ -56,7 +56,7 @@ const html = (status: number, text: string, headers: Record<string, string> = {}
   whole(status, { "Content-Type": "text/html; charset=utf-8", ...headers }, utf8.encode(text));
 
 /** What the server says to a path that it does not know; JSON 404s are about missing objects. */
-export const unknownRoute = (): SandboxResponse =>
+export const routeNotFound = (): SandboxResponse =>
   html(
     404,
     "<!doctype html>\n<html lang=en>\n<title>404 Not Found</title>\n<h1>Not Found</h1>\n" +
@@ -64,7 +64,7 @@ export const unknownRoute = (): SandboxResponse =>
       "please check your spelling and try again.</p>\n",
   );
 
-export const redirectTo = (url: string): SandboxResponse =>
+export const redirectResponse = (url: string): SandboxResponse =>
   html(
     308,
     "<!doctype html>\n<html lang=en>\n<title>Redirecting...</title>\n<h1>Redirecting...</h1>\n" +
@@ -74,7 +74,7 @@ export const redirectTo = (url: string): SandboxResponse =>
   );
 
 /** The page of a proxy that cannot reach the server. */
-export const proxyPage = (status: number, reason: string): SandboxResponse =>
+export const proxyErrorPage = (status: number, reason: string): SandboxResponse =>
   html(
     status,
     `<html>\r\n<head><title>${status} ${reason}</title></head>\r\n<body>\r\n` +

@@ -40,7 +40,7 @@ export function atLeast(version: string, wanted: string): boolean {
 }
 
 /** Rows that share a route are one: the first of them stands for all. */
-export function openRouter(rows: readonly AnyOperation[]): Router {
+export function createRouter(rows: readonly AnyOperation[]): Router {
   const byRoute = new Map<string, Route>();
   for (const row of rows) {
     const [method, path] = methodAndPath(row);

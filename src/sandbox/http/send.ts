@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import type { SandboxResponse } from "./response.ts";
-import type { Plan } from "./faults.ts";
+import type { FaultPlan } from "./faults.ts";
 import type { Clock } from "./handler.ts";
 
 const utf8 = new TextEncoder();
@@ -9,10 +9,10 @@ const utf8 = new TextEncoder();
  * Sends an answer, with what the plan wants to go wrong on the way. Resolves when it is sent, cut,
  * or the client has gone.
  */
-export async function deliver(
+export async function sendResponse(
   answer: SandboxResponse,
   response: ServerResponse,
-  plan: Plan,
+  plan: FaultPlan,
   clock: Clock,
   gone: AbortSignal,
 ): Promise<void> {

@@ -4,43 +4,43 @@ import { operations } from "../../operations/index.ts";
 import type { AnyOperation } from "../../operations/operation.ts";
 import {
   type SandboxResponse,
-  jsonAnswer,
-  proxyPage,
-  redirectTo,
-  unknownRoute,
-  utf8Answer,
+  jsonResponse,
+  proxyErrorPage,
+  redirectResponse,
+  routeNotFound,
+  utf8JsonResponse,
 } from "./response.ts";
-import { authorized, isProgram, toOwnForm } from "./auth.ts";
+import { authorize, isLocalClient, normalizeTarget } from "./auth.ts";
 import { type Apps, appSchema, openApps } from "../apps/apps.ts";
-import { deliver } from "./send.ts";
-import { type Fault, openFaults, type Plan } from "./faults.ts";
-import { takeFolder } from "../storage/folder.ts";
-import { type Call, type Clock, type Handler, Refused, type Reply } from "./handler.ts";
-import { given } from "./request-body.ts";
+import { sendResponse } from "./send.ts";
+import { type Fault, createFaultPlanner, type FaultPlan } from "./faults.ts";
+import { lockDirectory } from "../storage/directory-lock.ts";
+import { type Call, type Clock, type Handler, HttpError, type Reply } from "./handler.ts";
+import { parseRequest } from "./request-body.ts";
 import { type Knowledge, knowledgeSchema, openKnowledge } from "../knowledge/knowledge.ts";
-import { TooLarge, received, type SeenRequest } from "./received.ts";
-import { bugOf, unforeseen } from "./errors.ts";
-import { atLeast, openRouter, type Router } from "./router.ts";
-import { openStore, Unstorable } from "../storage/sqlite.ts";
-import { Cut } from "./sse.ts";
+import { BodyTooLarge, readRequest, type ReceivedRequest } from "./read-request.ts";
+import { sandboxFailure, internalServerError } from "./errors.ts";
+import { atLeast, createRouter, type Router } from "./router.ts";
+import { openStore, UnstorableValue } from "../storage/sqlite.ts";
+import { ConnectionDropped } from "./sse.ts";
 
-export type { SeenRequest } from "./received.ts";
+export type { ReceivedRequest } from "./read-request.ts";
 
 export interface SandboxOptions {
   readonly clock: Clock;
   /** Chance from 0 to 1, for ids and for orders that the server leaves open. */
   readonly random?: () => number;
   /** Where data are kept; null keeps them in memory. */
-  readonly folder: string | null;
+  readonly directory: string | null;
   /** 0 or absent: any free one. */
   readonly port?: number;
   /** The version that is played; 1.14.2 when absent. A fault may say otherwise for some requests. */
   readonly server?: string;
   readonly faults?: readonly Fault[];
   /** Gets every request as it arrived. */
-  readonly log?: (line: SeenRequest) => void;
+  readonly onRequest?: (line: ReceivedRequest) => void;
   /** Gets what the sandbox itself did wrong, and on which request or in which run. */
-  readonly bug?: (error: unknown, where: string) => void;
+  readonly onError?: (error: unknown, where: string) => void;
   /** ms until a document is indexed; 300 when absent. */
   readonly indexingDelay?: number;
   /** This process: with it the folder is taken, so that no second sandbox writes there. */
@@ -81,8 +81,8 @@ interface House {
  * when the folder belongs to another sandbox that is alive.
  */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
-  const { clock, random = Math.random, folder, indexingDelay = 300 } = options;
-  const { server: version = currentVersion, bug = () => {} } = options;
+  const { clock, random = Math.random, directory: folder, indexingDelay = 300 } = options;
+  const { server: version = currentVersion, onError: bug = () => {} } = options;
   const release = ownFolder(options);
   const file = folder === null ? null : join(folder, "sandbox.db");
   const store = await openStore(file, [knowledgeSchema, appSchema]);
@@ -93,7 +93,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     [...knowledge.handlers, ...apps.handlers].map((handler) => [handler.row.route, handler]),
   );
 
-  let faults = openFaults(options.faults ?? []);
+  let faults = createFaultPlanner(options.faults ?? []);
   // The head may be longer than Node reads by itself: a line that is too long gets an answer.
   const server = createServer({ maxHeaderSize: 64 * 1024, keepAliveTimeout: 5000 });
   const close = () => {
@@ -115,7 +115,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     origin,
     server: version,
     clock,
-    router: openRouter(operations),
+    router: createRouter(operations),
     handlers,
     rows,
     knowledge,
@@ -125,8 +125,8 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   server.on("request", (request: IncomingMessage, response: ServerResponse) => {
     const gone = new AbortController();
     response.on("close", () => gone.abort());
-    const plan = (seen: SeenRequest) => faults(seen.method, pathOf(seen));
-    const { log } = options;
+    const plan = (seen: ReceivedRequest) => faults(seen.method, pathOf(seen));
+    const { onRequest: log } = options;
     exchange(house, request, response, { plan, log, bug, gone: gone.signal }).catch(() =>
       // Nobody is left to be told: the client went away, or a stream broke.
       response.destroy(),
@@ -137,7 +137,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     origin,
     port,
     setFaults(next) {
-      faults = openFaults(next);
+      faults = createFaultPlanner(next);
     },
     async stop() {
       const closed = new Promise((resolve) => server.close(resolve));
@@ -154,9 +154,14 @@ function rowsByRoute(): Map<string, AnyOperation[]> {
   return rows;
 }
 
-function ownFolder({ folder, ownPid, isAlive = () => true, clock }: SandboxOptions): () => void {
+function ownFolder({
+  directory: folder,
+  ownPid,
+  isAlive = () => true,
+  clock,
+}: SandboxOptions): () => void {
   if (folder === null || ownPid === undefined) return () => {};
-  return takeFolder(folder, { pid: ownPid, isAlive, clock });
+  return lockDirectory(folder, { pid: ownPid, isAlive, clock });
 }
 
 const listening = (server: ReturnType<typeof createServer>, port: number) =>
@@ -171,33 +176,33 @@ async function exchange(
   request: IncomingMessage,
   response: ServerResponse,
   around: {
-    readonly plan: (seen: SeenRequest) => Plan;
-    readonly log: ((line: SeenRequest) => void) | undefined;
+    readonly plan: (seen: ReceivedRequest) => FaultPlan;
+    readonly log: ((line: ReceivedRequest) => void) | undefined;
     readonly bug: (error: unknown, where: string) => void;
     readonly gone: AbortSignal;
   },
 ): Promise<void> {
   const { gone } = around;
   const line = `${request.method} ${request.url} HTTP/1.1`;
-  toOwnForm(request);
+  normalizeTarget(request);
   if (line.length > longestLine) {
     // From the worker, not the application: no body and no version.
     response.writeHead(414, { "Content-Length": "0", Connection: "close" }).end();
     return;
   }
   // Before all else: a web page shall not even use up a fault.
-  if (!isProgram(request.headers, request.socket.localPort)) {
+  if (!isLocalClient(request.headers, request.socket.localPort)) {
     const message = "The sandbox serves programs of this machine, no web pages.";
     const head = { "Content-Type": "application/json", Connection: "close" };
     response.writeHead(403, head).end(JSON.stringify({ code: "forbidden", message, status: 403 }));
     return;
   }
-  const seen = await received(request).catch((error: unknown) => {
-    if (error instanceof TooLarge) return undefined;
+  const seen = await readRequest(request).catch((error: unknown) => {
+    if (error instanceof BodyTooLarge) return undefined;
     throw error;
   });
   if (!seen) {
-    const { status, headers, body } = proxyPage(413, "Request Entity Too Large");
+    const { status, headers, body } = proxyErrorPage(413, "Request Entity Too Large");
     return void response.writeHead(status, headers).end(body);
   }
   around.log?.(seen);
@@ -214,78 +219,86 @@ async function exchange(
   const own = plan.html === undefined ? { "X-Version": version, "X-Env": "DEVELOPMENT" } : {};
   const length = plan.length === undefined ? {} : { "Content-Length": String(plan.length) };
   const headers = { ...answer.headers, ...own, ...length };
-  await deliver({ ...answer, headers }, response, plan, house.clock, gone).catch((error) => {
-    if (!(error instanceof Cut)) bug(error);
+  await sendResponse({ ...answer, headers }, response, plan, house.clock, gone).catch((error) => {
+    if (!(error instanceof ConnectionDropped)) bug(error);
     throw error;
   });
 }
 
 /** What is known of a request beside its bytes. */
 interface Around {
-  readonly plan: Plan;
+  readonly plan: FaultPlan;
   readonly version: string;
   readonly gone: AbortSignal;
   readonly bug: (error: unknown) => void;
 }
 
-async function answered(house: House, seen: SeenRequest, around: Around): Promise<SandboxResponse> {
+async function answered(
+  house: House,
+  seen: ReceivedRequest,
+  around: Around,
+): Promise<SandboxResponse> {
   const { plan } = around;
-  if (plan.html !== undefined) return proxyPage(plan.html, STATUS_CODES[plan.html] ?? "Error");
+  if (plan.html !== undefined) return proxyErrorPage(plan.html, STATUS_CODES[plan.html] ?? "Error");
   try {
     if (plan.status !== undefined) throw plannedError(plan.status);
     return await routed(house, seen, around);
   } catch (error) {
     const refused = refusalOf(error, around.bug);
     const challenge = { "WWW-Authenticate": 'Bearer realm="api"' };
-    return jsonAnswer(refused.status, refused.body, refused.status === 401 ? challenge : {});
+    return jsonResponse(refused.status, refused.body, refused.status === 401 ? challenge : {});
   }
 }
 
 /** What a failure answers: the server's own words, or that the sandbox is wrong. */
-function refusalOf(error: unknown, bug: (error: unknown) => void): Refused {
-  if (error instanceof Refused) return error;
-  if (error instanceof Unstorable) return unforeseen();
+function refusalOf(error: unknown, bug: (error: unknown) => void): HttpError {
+  if (error instanceof HttpError) return error;
+  if (error instanceof UnstorableValue) return internalServerError();
   bug(error);
-  return bugOf(error);
+  return sandboxFailure(error);
 }
 
 const plannedError = (status: number) => {
   const reason = STATUS_CODES[status] ?? "Error";
-  return new Refused(status, reason.toLowerCase().replace(/\W+/g, "_"), reason);
+  return new HttpError(status, reason.toLowerCase().replace(/\W+/g, "_"), reason);
 };
 
-const pathOf = ({ path }: SeenRequest) => path.split("?", 1)[0] ?? "/";
+const pathOf = ({ path }: ReceivedRequest) => path.split("?", 1)[0] ?? "/";
 
-async function routed(house: House, seen: SeenRequest, around: Around): Promise<SandboxResponse> {
+async function routed(
+  house: House,
+  seen: ReceivedRequest,
+  around: Around,
+): Promise<SandboxResponse> {
   const { plan, version, gone } = around;
   const path = pathOf(seen);
-  if (path === "/v1") return redirectTo(`${house.origin}/v1/`);
+  if (path === "/v1") return redirectResponse(`${house.origin}/v1/`);
   const download = /^\/files\/([^/]+)\/file-preview$/.exec(path);
   if (download) {
     const file = house.knowledge.fileAt(download[1] ?? "");
-    return file ? { status: 200, headers: file.headers, body: file.bytes } : unknownRoute();
+    return file ? { status: 200, headers: file.headers, body: file.bytes } : routeNotFound();
   }
-  if (!path.startsWith("/v1/")) return unknownRoute();
+  if (!path.startsWith("/v1/")) return routeNotFound();
 
   const method = seen.method === "HEAD" ? "GET" : seen.method;
   const match = house.router(method, path.slice("/v1".length), version);
-  if (match === "no such route") return unknownRoute();
+  if (match === "no such route") return routeNotFound();
   if (match === "other method") {
     const text = "The method is not allowed for the requested URL.";
-    throw new Refused(405, "method_not_allowed", text);
+    throw new HttpError(405, "method_not_allowed", text);
   }
-  const app = authorized(house.apps.appOf, match, seen.headers["authorization"]);
+  const app = authorize(house.apps.appOf, match, seen.headers["authorization"]);
   const handler = house.handlers.get(match.row.route);
   if (!handler) {
     const text = `The sandbox does not play ${match.row.route}.`;
-    throw new Refused(501, "not_implemented", text);
+    throw new HttpError(501, "not_implemented", text);
   }
   const { dataset_id } = match.path;
   if (dataset_id !== undefined) house.knowledge.checkDataset(dataset_id);
 
   const query = new URLSearchParams(seen.path.slice(path.length + 1));
   const rows = house.rows.get(match.row.route) ?? [match.row];
-  const { input, body, files } = given(rows, match.path, query, seen);
+  const { input, body, files } = parseRequest(rows, match.path, query, seen);
   const call: Call = {
     app,
     version,
@@ -299,7 +312,7 @@ async function routed(house: House, seen: SeenRequest, around: Around): Promise<
     signal: gone,
   };
   // The input was made after the handler's own row.
-  return answerOf(await handler.answer(input as never, call), method, version);
+  return answerOf(await handler.handle(input as never, call), method, version);
 }
 
 function answerOf(reply: Reply, method: string, version: string): SandboxResponse {
@@ -311,9 +324,9 @@ function answerOf(reply: Reply, method: string, version: string): SandboxRespons
   if ("bytes" in reply) return { status: 200, headers: reply.headers, body: reply.bytes };
   if (!("json" in reply)) {
     // Older servers write the status as the body (server §19).
-    if (!atLeast(version, "1.13.0")) return jsonAnswer(200, reply.status);
+    if (!atLeast(version, "1.13.0")) return jsonResponse(200, reply.status);
     return { status: 204, headers: { "Content-Type": "application/json" }, body: new Uint8Array() };
   }
-  const write = reply.utf8 ? utf8Answer : jsonAnswer;
+  const write = reply.utf8 ? utf8JsonResponse : jsonResponse;
   return write(reply.status ?? 200, reply.json);
 }

@@ -1,6 +1,6 @@
 import type { Clock } from "./handler.ts";
 import { atLeast } from "./router.ts";
-import { liveLine, ping, type RunEvent } from "../apps/run-events.ts";
+import { liveLine, PING, type RunEvent } from "../apps/run-events.ts";
 import type { StoredRun } from "../storage/runs-store.ts";
 
 /** Silence until a ping, and of the whole stream until it is closed, in ms (server §20). */
@@ -37,7 +37,7 @@ export interface Channels {
 }
 
 /** Channels without readers. */
-export function openChannels(): Channels {
+export function createChannels(): Channels {
   const readers = new Map<string, Set<(arrived: Arrived) => void>>();
   /** Readers that have gone, until the next event shows it to the server. */
   const gone = new Map<string, number>();
@@ -83,7 +83,7 @@ export function openChannels(): Channels {
 }
 
 /** Ends a stream in the middle, without the mark that ends an answer. */
-export class Cut extends Error {}
+export class ConnectionDropped extends Error {}
 
 /** How a stream begins and what ends it. */
 export interface StreamRules {
@@ -121,7 +121,7 @@ async function* linesOf(
   signal: AbortSignal,
 ): AsyncGenerator<string> {
   try {
-    yield ping;
+    yield PING;
     yield* rules.first ?? [];
     let ended = rules.ended ?? false;
     let silence = 0;
@@ -133,7 +133,7 @@ async function* linesOf(
         for (let got = subscription.take(); got && !deaf; got = subscription.take()) {
           if (got.name === closedWord) {
             subscription.close("deaf");
-            if (!rules.first) throw new Cut();
+            if (!rules.first) throw new ConnectionDropped();
             deaf = true;
             break;
           }
@@ -145,7 +145,7 @@ async function* linesOf(
         }
       } else if (!signal.aborted) {
         silence = rules.kept?.() ? 0 : silence + pingAfter;
-        yield ping;
+        yield PING;
       }
     }
     if (ended && !rules.abrupt) await clock.sleep(tail, signal).catch(() => {});
@@ -176,7 +176,7 @@ async function within(
 }
 
 /** Which events end a stream: not at all, at the end of the run, or also where it pauses. */
-export const endings = {
+export const endEvents = {
   never: new Set<string>(),
   finish: new Set(["workflow_finished"]),
   pause: new Set(["workflow_finished", "workflow_paused"]),

@@ -1,8 +1,9 @@
-import { characters } from "../knowledge/characters.ts";
+import { isObject } from "../../lib/json.ts";
+import { countCharacters } from "../knowledge/characters.ts";
 import type { AnyOperation, Param, Shape } from "../../operations/operation.ts";
-import { Refused } from "./handler.ts";
-import { modelOf } from "./request-models.ts";
-import { reprOf, typeOf } from "./python-repr.ts";
+import { HttpError } from "./handler.ts";
+import { requestModel } from "./request-models.ts";
+import { pythonRepr, pythonType } from "./python-repr.ts";
 
 /** What a value must look like; like the shapes of the table, with lengths of texts. */
 export type Rule =
@@ -42,39 +43,41 @@ function validationText(model: string, findings: readonly ValidationProblem[]): 
   const errors = findings.length === 1 ? "error" : "errors";
   const lines = findings.flatMap(({ field, reason, type, value }) => [
     ...(field === "" ? [] : [field]),
-    `  ${reason} [type=${type}, input_value=${reprOf(value)}, input_type=${typeOf(value)}]`,
+    `  ${reason} [type=${type}, input_value=${pythonRepr(value)}, input_type=${pythonType(value)}]`,
     `    For further information visit https://errors.pydantic.dev/2.12/v/${type}`,
   ]);
   return [`${findings.length} validation ${errors} for ${model}`, ...lines].join("\n");
 }
 
-export const invalid = (model: string, ...findings: readonly ValidationProblem[]): Refused =>
-  new Refused(400, "invalid_param", validationText(model, findings));
+export const validationError = (
+  model: string,
+  ...findings: readonly ValidationProblem[]
+): HttpError => new HttpError(400, "invalid_param", validationText(model, findings));
 
 /** Checks what a body or the JSON part of a form holds; throws Refused with the server's text. */
 export function checkBody(rows: readonly AnyOperation[], body: unknown): void {
   const [row] = rows;
   if (!row) return;
-  const model = modelOf(row.id);
-  const findings = isFields(body)
+  const model = requestModel(row.id);
+  const findings = isObject(body)
     ? findingsIn({ ...bodyRules(rows), ...model.fields }, body, "")
     : [wholeBody(model.body, body)];
   if (findings.length === 0) return;
-  const refused = invalid(model.body, ...findings);
+  const refused = validationError(model.body, ...findings);
   // This one route has its own way of telling (server §3).
-  throw model.bare ? new Refused(400, "", "", { error: refused.message }) : refused;
+  throw model.bare ? new HttpError(400, "", "", { error: refused.message }) : refused;
 }
 
 /** Checks the choices of a query; numbers are the handlers' own affair. */
 export function checkQuery(row: AnyOperation, query: URLSearchParams): void {
-  const model = modelOf(row.id).query;
+  const model = requestModel(row.id).query;
   if (model === undefined) return;
   const findings = Object.entries(row.params).flatMap(([name, param]) => {
     const value = query.get(name);
     if (param.in !== "query" || value === null) return [];
     return findingsOf(ruleOf(param), value, name);
   });
-  if (findings.length > 0) throw invalid(model, ...findings);
+  if (findings.length > 0) throw validationError(model, ...findings);
 }
 
 /** Rules of the fields that rows of one route take; what they set as constants are choices. */
@@ -155,7 +158,7 @@ function findingsOf(rule: Rule, value: unknown, field: string): ValidationProble
       }
       if (typeof value !== "string") return found("Input should be a valid string", "string_type");
       const [least, most] = rule.length ?? [0, Infinity];
-      const length = characters(value);
+      const length = countCharacters(value);
       if (length < least) {
         return found(
           `String should have at least ${counted(least, "character")}`,
@@ -190,7 +193,7 @@ function findingsOf(rule: Rule, value: unknown, field: string): ValidationProble
       return value.flatMap((item, index) => findingsOf(of, item, `${field}.${index}`));
     }
     case "object":
-      if (!isFields(value)) return found("Input should be a valid dictionary", "dict_type");
+      if (!isObject(value)) return found("Input should be a valid dictionary", "dict_type");
       return findingsIn(rule.fields ?? {}, value, field);
   }
 }
@@ -221,9 +224,6 @@ const isFlag = (value: unknown) =>
   value === 0 ||
   value === 1 ||
   (typeof value === "string" && /^(true|false|t|f|yes|no|y|n|on|off|1|0)$/i.test(value));
-
-export const isFields = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 const counted = (count: number, noun: string) => `${count} ${noun}${count === 1 ? "" : "s"}`;
 

@@ -1,7 +1,7 @@
 import type { ProcessRule, Segmentation } from "./process-rules.ts";
 
 /** A chunk as it comes out of a text; `children` only in hierarchical documents. */
-export interface CutChunk {
+export interface TextChunk {
   readonly content: string;
   readonly children: readonly string[];
 }
@@ -22,7 +22,7 @@ function tokensIn(text: string): number {
 }
 
 /** Cuts a text by its process rule; throws an Error with the server's words where that is bad. */
-export function chunksOf(text: string, rule: ProcessRule): CutChunk[] {
+export function splitIntoChunks(text: string, rule: ProcessRule): TextChunk[] {
   const { segmentation, parent_mode, subchunk_segmentation } = rule.rules;
   const whole = cleaned(text.replace(/\r\n?/g, "\n"), rule);
   if (rule.mode === "automatic") {
@@ -38,7 +38,7 @@ export function chunksOf(text: string, rule: ProcessRule): CutChunk[] {
   }));
 }
 
-const childless = (content: string): CutChunk => ({ content, children: [] });
+const childless = (content: string): TextChunk => ({ content, children: [] });
 
 function checkLength({ max_tokens }: Segmentation): void {
   if (max_tokens >= 50 && max_tokens <= 4000) return;

@@ -1,4 +1,4 @@
-import { characters } from "./characters.ts";
+import { countCharacters } from "./characters.ts";
 import {
   children,
   create,
@@ -10,23 +10,24 @@ import {
   update,
   updateChild,
 } from "../../operations/chunks.ts";
-import { type Call, type Handler, on, Refused } from "../http/handler.ts";
+import { type Call, type Handler, on, HttpError } from "../http/handler.ts";
 import {
   account,
   type ChildChunkRow,
   type DocumentRow,
-  documentOf,
-  type KnowledgeRoom,
-  removeSegments,
+  getDocument,
+  type KnowledgeContext,
+  deleteSegments,
   type SegmentRow,
 } from "../storage/knowledge-store.ts";
 import { numberParam } from "../http/page-params.ts";
-import { type SandboxPage, pageFields, sandboxPage } from "../http/pages.ts";
-import { notFound, unforeseen } from "../http/errors.ts";
+import { type PageParams, pageFields, parsePage } from "../http/pages.ts";
+import { notFound, internalServerError } from "../http/errors.ts";
 import { atLeast } from "../http/router.ts";
-import { addSegment, childAnswer, indexWords, segmentAnswer } from "./segments.ts";
-import { invalid, isFields } from "../http/validation.ts";
-import { keywordsIn } from "./words.ts";
+import { addSegment, childChunkResponse, indexWords, segmentResponse } from "./segments.ts";
+import { isObject } from "../../lib/json.ts";
+import { validationError } from "../http/validation.ts";
+import { extractKeywords } from "./words.ts";
 
 /** Where a chunk is. */
 interface SegmentPlace {
@@ -45,7 +46,7 @@ interface SegmentContent {
 }
 
 /** Chunks and their child chunks. */
-export function chunkHandlers(room: KnowledgeRoom): readonly Handler[] {
+export function chunkHandlers(room: KnowledgeContext): readonly Handler[] {
   const { store } = room;
 
   const childrenOf = (segmentId: string) =>
@@ -56,10 +57,10 @@ export function chunkHandlers(room: KnowledgeRoom): readonly Handler[] {
 
   /** Child chunks show in hierarchical documents only, though others may have some (server §9.7). */
   const answered = (row: SegmentRow, { doc_form }: DocumentRow) =>
-    segmentAnswer(row, doc_form === "hierarchical_model" ? childrenOf(row.id) : []);
+    segmentResponse(row, doc_form === "hierarchical_model" ? childrenOf(row.id) : []);
 
   const segmentOf = (place: SegmentPlace): [row: SegmentRow, document: DocumentRow] => {
-    const document = documentOf(room, place);
+    const document = getDocument(room, place);
     const row = store.get<SegmentRow>(
       "SELECT * FROM segments WHERE id = ? AND document_id = ?",
       place.segment_id,
@@ -91,11 +92,11 @@ export function chunkHandlers(room: KnowledgeRoom): readonly Handler[] {
 
   return [
     on(list, (input, call) => {
-      const document = documentOf(room, input);
+      const document = getDocument(room, input);
       const page = chunkPageOf(call);
       const wanted = call.query.getAll("status");
       const newer = atLeast(call.version, "1.15.0");
-      if (newer && !wanted.every((each) => statuses.has(each))) throw unforeseen();
+      if (newer && !wanted.every((each) => statuses.has(each))) throw internalServerError();
       const where = `document_id = ?1 AND (?2 IS NULL OR content LIKE '%' || ?2 || '%')
         AND (?3 = '[]' OR status IN (SELECT value FROM json_each(?3)))`;
       const values = [document.id, input.keyword ?? null, JSON.stringify(wanted)] as const;
@@ -115,7 +116,7 @@ export function chunkHandlers(room: KnowledgeRoom): readonly Handler[] {
     }),
 
     on(create, (input, call) => {
-      const document = documentOf(room, input);
+      const document = getDocument(room, input);
       if (document.indexing_status !== "completed") throw notFound("Document is not completed.");
       if (document.enabled === 0) throw notFound("Document is disabled.");
       const segments = segmentsIn(call.body);
@@ -150,7 +151,7 @@ export function chunkHandlers(room: KnowledgeRoom): readonly Handler[] {
       const answer = change.answer ?? row.answer;
       checkContent(document, content, answer);
       const keywords =
-        change.keywords ?? (change.content === undefined ? null : keywordsIn(content));
+        change.keywords ?? (change.content === undefined ? null : extractKeywords(content));
       const enabled = change.enabled ?? row.enabled === 1;
       const now = room.now();
       store.run(
@@ -159,7 +160,7 @@ export function chunkHandlers(room: KnowledgeRoom): readonly Handler[] {
            updated_by = ?, indexing_at = ?, completed_at = ? WHERE id = ?`,
         content,
         answer,
-        characters(content + (answer ?? "")),
+        countCharacters(content + (answer ?? "")),
         keywords && JSON.stringify(keywords),
         Number(enabled),
         enabled ? null : (row.disabled_at ?? now),
@@ -177,7 +178,7 @@ export function chunkHandlers(room: KnowledgeRoom): readonly Handler[] {
 
     on(remove, (input) => {
       const [{ id }, document] = segmentOf(input);
-      removeSegments(room, "id", id);
+      deleteSegments(room, "id", id);
       recount(document.id);
       return { status: 204 };
     }),
@@ -190,7 +191,7 @@ export function chunkHandlers(room: KnowledgeRoom): readonly Handler[] {
       const found = childrenOf(id).filter(({ content }) =>
         content.toLowerCase().includes(input.keyword?.toLowerCase() ?? ""),
       );
-      const data = found.slice((page - 1) * limit, page * limit).map(childAnswer);
+      const data = found.slice((page - 1) * limit, page * limit).map(childChunkResponse);
       const total = found.length;
       const least = atLeast(call.version, "1.15.0") ? 1 : 0;
       const total_pages = Math.max(least, Math.ceil(total / limit));
@@ -220,7 +221,7 @@ export function chunkHandlers(room: KnowledgeRoom): readonly Handler[] {
         now,
         now,
       );
-      return { json: { data: childAnswer(child) } };
+      return { json: { data: childChunkResponse(child) } };
     }),
 
     on(updateChild, (input) => {
@@ -231,7 +232,7 @@ export function chunkHandlers(room: KnowledgeRoom): readonly Handler[] {
         room.now(),
         id,
       );
-      return { json: { data: childAnswer(childOf(input)) } };
+      return { json: { data: childChunkResponse(childOf(input)) } };
     }),
 
     on(removeChild, (input) => {
@@ -243,8 +244,8 @@ export function chunkHandlers(room: KnowledgeRoom): readonly Handler[] {
 
 // Bodies were checked against their models before they came here.
 const segmentsIn = (body: unknown) =>
-  (isFields(body) ? body["segments"] : []) as readonly SegmentContent[];
-const segmentIn = (body: unknown) => (isFields(body) ? body["segment"] : {}) as SegmentContent;
+  (isObject(body) ? body["segments"] : []) as readonly SegmentContent[];
+const segmentIn = (body: unknown) => (isObject(body) ? body["segment"] : {}) as SegmentContent;
 
 /** Since 1.15 blank contents are found with the other wrong values. */
 function checkBlank(segments: readonly SegmentContent[]): void {
@@ -259,8 +260,8 @@ function checkBlank(segments: readonly SegmentContent[]): void {
       : [],
   );
   if (findings.length === 0) return;
-  const { message } = invalid("SegmentCreatePayload", ...findings);
-  throw new Refused(400, "", message, { error: message });
+  const { message } = validationError("SegmentCreatePayload", ...findings);
+  throw new HttpError(400, "", message, { error: message });
 }
 
 function checkContent(
@@ -268,7 +269,7 @@ function checkContent(
   content: string | undefined,
   answer: string | null | undefined,
 ): void {
-  const refused = (error: string) => new Refused(400, "", error, { error });
+  const refused = (error: string) => new HttpError(400, "", error, { error });
   if (!content?.trim()) throw refused("Content is empty");
   if (doc_form !== "qa_model") return;
   if (!answer) throw refused("Answer is required");
@@ -278,14 +279,14 @@ function checkContent(
 const statuses = new Set(["waiting", "indexing", "completed", "error", "paused", "re_segment"]);
 
 /** Since 1.15 text counts as no number, and what is below 1 is refused (server §5). */
-function chunkPageOf(call: Call): SandboxPage {
-  if (!atLeast(call.version, "1.15.0")) return sandboxPage(call, "SegmentListQuery");
+function chunkPageOf(call: Call): PageParams {
+  if (!atLeast(call.version, "1.15.0")) return parsePage(call, "SegmentListQuery");
   const query = new URLSearchParams(call.query);
   for (const name of ["page", "limit"]) {
     if (!/^-?\d+$/.test(query.get(name) ?? "")) query.delete(name);
     numberParam(query, "SegmentListQuery", name, 1, [1, Infinity]);
   }
-  return sandboxPage({ ...call, query }, "SegmentListQuery");
+  return parsePage({ ...call, query }, "SegmentListQuery");
 }
 
 function wholeOr(text: string | null, otherwise: number): number {

@@ -1,33 +1,33 @@
 import { create, list, remove, show, update } from "../../operations/knowledge.ts";
-import { type Call, type Handler, on, Refused } from "../http/handler.ts";
+import { type Call, type Handler, on, HttpError } from "../http/handler.ts";
 import {
   account,
-  datasetOf,
+  getDataset,
   type DatasetRow,
-  type KnowledgeRoom,
-  removeDocument,
+  type KnowledgeContext,
+  deleteDocument,
   type DocumentRow,
 } from "../storage/knowledge-store.ts";
-import { builtInFields, metadataFieldsOf } from "./metadata-values.ts";
-import { pageFields, sandboxPage } from "../http/pages.ts";
+import { builtInFields, listFields } from "./metadata-values.ts";
+import { pageFields, parsePage } from "../http/pages.ts";
 import { checkFlag } from "../http/page-params.ts";
-import { invalidParam, unforeseen } from "../http/errors.ts";
+import { invalidParam, internalServerError } from "../http/errors.ts";
 import { atLeast } from "../http/router.ts";
-import { isUuidText, seconds } from "../storage/ids.ts";
-import { answeredSettings, searchSettingsOf } from "./search-settings.ts";
-import { tagsOf } from "./tags.ts";
-import { isFields } from "../http/validation.ts";
+import { isUuidText, toSeconds } from "../storage/ids.ts";
+import { searchSettingsResponse, getSearchSettings } from "./search-settings.ts";
+import { listTags } from "./tags.ts";
+import { isObject } from "../../lib/json.ts";
 
 /** Knowledge bases: list, creation, settings and removal. */
-export function datasetHandlers(room: KnowledgeRoom): readonly Handler[] {
+export function datasetHandlers(room: KnowledgeContext): readonly Handler[] {
   const { store } = room;
   return [
     on(list, ({ keyword, tag_ids = [] }, call) => {
-      const page = sandboxPage(call, "DatasetListQuery");
+      const page = parsePage(call, "DatasetListQuery");
       checkFlag(call, "include_all", "DatasetListQuery");
       const newer = atLeast(call.version, "1.15.0");
       // The server hands the texts to its database, which takes UUIDs only.
-      if (newer && !tag_ids.every(isUuidText)) throw unforeseen();
+      if (newer && !tag_ids.every(isUuidText)) throw internalServerError();
       const distinct = [...new Set(tag_ids)];
       // Any of the tags fits before 1.15, all have to since (server §5).
       const least = newer ? distinct.length : Math.min(1, distinct.length);
@@ -54,7 +54,7 @@ export function datasetHandlers(room: KnowledgeRoom): readonly Handler[] {
       checkText(input.name);
       if (store.get("SELECT id FROM datasets WHERE name = ?", input.name)) {
         const text = "The dataset name already exists. Please modify your dataset name.";
-        throw new Refused(409, "dataset_name_duplicate", text);
+        throw new HttpError(409, "dataset_name_duplicate", text);
       }
       checkTechnique(input.indexing_technique);
       if (input.provider === "external") checkExternal(input);
@@ -75,18 +75,18 @@ export function datasetHandlers(room: KnowledgeRoom): readonly Handler[] {
         now,
         now,
       );
-      return { json: datasetAnswer(room, datasetOf(room, id), null, call) };
+      return { json: datasetAnswer(room, getDataset(room, id), null, call) };
     }),
 
     on(show, ({ dataset_id }, call) => {
-      const dataset = datasetOf(room, dataset_id);
+      const dataset = getDataset(room, dataset_id);
       const { members, permission } = dataset;
       return {
         json: {
           ...datasetAnswer(room, dataset, true, call),
           // Only here the server says how it will really search (server §6).
-          retrieval_model_dict: answeredSettings({
-            ...searchSettingsOf(dataset),
+          retrieval_model_dict: searchSettingsResponse({
+            ...getSearchSettings(dataset),
             ...(dataset.indexing_technique !== "high_quality" && {
               search_method: "keyword_search",
             }),
@@ -97,8 +97,8 @@ export function datasetHandlers(room: KnowledgeRoom): readonly Handler[] {
     }),
 
     on(update, (input, call) => {
-      const dataset = datasetOf(room, input.dataset_id);
-      const sent = isFields(call.body) ? call.body : {};
+      const dataset = getDataset(room, input.dataset_id);
+      const sent = isObject(call.body) ? call.body : {};
       if (input.name !== undefined && input.name !== null) checkName(room, dataset, input.name);
       checkTechnique(input.indexing_technique);
       if (dataset.provider === "external") checkExternalChange(input);
@@ -121,14 +121,14 @@ export function datasetHandlers(room: KnowledgeRoom): readonly Handler[] {
         room.now(),
         dataset.id,
       );
-      const answer = datasetAnswer(room, datasetOf(room, dataset.id), null, call);
+      const answer = datasetAnswer(room, getDataset(room, dataset.id), null, call);
       return { json: { ...answer, partial_member_list: members } };
     }),
 
     on(remove, ({ dataset_id }) => {
-      const { id } = datasetOf(room, dataset_id);
+      const { id } = getDataset(room, dataset_id);
       const documents = store.all<DocumentRow>("SELECT * FROM documents WHERE dataset_id = ?", id);
-      for (const document of documents) removeDocument(room, document);
+      for (const document of documents) deleteDocument(room, document);
       for (const table of ["process_rules", "metadata_fields", "tag_bindings"]) {
         store.run(`DELETE FROM ${table} WHERE dataset_id = ?`, id);
       }
@@ -146,7 +146,7 @@ interface Counts {
 
 /** A knowledge base as answers show it; `embedding_available` depends on the route. */
 function datasetAnswer(
-  room: KnowledgeRoom,
+  room: KnowledgeContext,
   row: DatasetRow,
   embedding_available: true | null,
   { version }: Call,
@@ -158,7 +158,7 @@ function datasetAnswer(
     row.id,
   );
   const documents = counts?.documents ?? 0;
-  const settings = searchSettingsOf(row);
+  const settings = getSearchSettings(row);
   const builtIn = builtInFields.map(({ name, type }) => ({ id: "built-in", name, type }));
   return {
     id: row.id,
@@ -174,13 +174,13 @@ function datasetAnswer(
     created_by: account.id,
     ...(atLeast(version, "1.15.0") && { maintainer: account.id }),
     author_name: account.name,
-    created_at: seconds(row.created_at),
+    created_at: toSeconds(row.created_at),
     updated_by: account.id,
-    updated_at: seconds(row.updated_at),
+    updated_at: toSeconds(row.updated_at),
     embedding_model: null,
     embedding_model_provider: null,
     embedding_available,
-    retrieval_model_dict: answeredSettings(settings),
+    retrieval_model_dict: searchSettingsResponse(settings),
     summary_index_setting: {
       enable: null,
       model_name: null,
@@ -188,7 +188,7 @@ function datasetAnswer(
       summary_prompt: null,
       ...(row.summary_index_setting === null ? {} : JSON.parse(row.summary_index_setting)),
     },
-    tags: tagsOf(room, row.id).map((tag) => ({ ...tag, type: "knowledge" })),
+    tags: listTags(room, row.id).map((tag) => ({ ...tag, type: "knowledge" })),
     doc_form: row.doc_form,
     external_knowledge_info: {
       external_knowledge_id: null,
@@ -201,7 +201,7 @@ function datasetAnswer(
       score_threshold: settings.score_threshold ?? 0,
       score_threshold_enabled: row.retrieval_model && settings.score_threshold_enabled,
     },
-    doc_metadata: [...metadataFieldsOf(room, row.id), ...(row.built_in === 1 ? builtIn : [])],
+    doc_metadata: [...listFields(room, row.id), ...(row.built_in === 1 ? builtIn : [])],
     built_in_field_enabled: row.built_in === 1,
     pipeline_id: null,
     runtime_mode: "general",
@@ -223,7 +223,7 @@ function checkText(text: string): void {
   throw invalidParam("A string literal cannot contain NUL (0x00) characters.");
 }
 
-function checkName({ store }: KnowledgeRoom, dataset: DatasetRow, name: string): void {
+function checkName({ store }: KnowledgeContext, dataset: DatasetRow, name: string): void {
   checkText(name);
   if (store.get("SELECT id FROM datasets WHERE name = ? AND id <> ?", name, dataset.id)) {
     throw invalidParam("Dataset name already exists");
@@ -256,5 +256,5 @@ function checkExternalChange({ external_knowledge_api_id, external_knowledge_id 
 
 function memberIds(sent: unknown): string[] | undefined {
   if (!Array.isArray(sent)) return undefined;
-  return sent.filter(isFields).map((member) => String(member["user_id"]));
+  return sent.filter(isObject).map((member) => String(member["user_id"]));
 }

@@ -1,19 +1,19 @@
-import { displayStatusOf } from "./document-answers.ts";
+import { displayStatusOf } from "./document-responses.ts";
 import type { FileContent } from "./knowledge-files.ts";
 import {
   type DatasetRow,
-  datasetOf,
+  getDataset,
   type DocumentRow,
-  documentOf,
-  type KnowledgeRoom,
+  getDocument,
+  type KnowledgeContext,
   latestRule,
-  removeSegments,
+  deleteSegments,
 } from "../storage/knowledge-store.ts";
-import { automatic, processRuleFrom } from "./process-rules.ts";
+import { automaticRule, parseProcessRule } from "./process-rules.ts";
 import { invalidParam, notFound } from "../http/errors.ts";
 
 /** What both ways of creation and change may say about the processing. */
-export interface Processing {
+export interface ProcessingOptions {
   readonly indexing_technique?: string | undefined;
   readonly doc_form?: string | undefined;
   readonly doc_language?: string | undefined;
@@ -27,12 +27,12 @@ export interface Processing {
  * Makes a document of what `stored` gives, or replaces the enabled one of the same name, and gives its
  * id. `otherwise` is the rule where neither the request nor the knowledge base has one.
  */
-export function created(
-  room: KnowledgeRoom,
+export function createDocument(
+  room: KnowledgeContext,
   dataset: DatasetRow,
   stored: () => FileContent,
-  processing: Processing,
-  otherwise: typeof automatic | undefined,
+  processing: ProcessingOptions,
+  otherwise: typeof automaticRule | undefined,
 ): string {
   const { store } = room;
   const doc_form = checkedForm(dataset, processing);
@@ -41,7 +41,7 @@ export function created(
   const content = stored();
   const { original_document_id: original } = processing;
   if (original) {
-    documentOf(room, { dataset_id: dataset.id, document_id: original }, () =>
+    getDocument(room, { dataset_id: dataset.id, document_id: original }, () =>
       notFound("Document not found"),
     );
     requeue(room, original, { content, rule_id, doc_form, created_from: "web" });
@@ -85,25 +85,25 @@ export function created(
 }
 
 /** Changes a document that is available; gives what its answer needs. */
-export function updated(
-  room: KnowledgeRoom,
-  input: Processing & {
+export function updateDocument(
+  room: KnowledgeContext,
+  input: ProcessingOptions & {
     readonly dataset_id: string;
     readonly document_id: string;
     readonly name?: string | undefined;
   },
   content: (() => FileContent) | undefined,
 ): [dataset: DatasetRow, id: string] {
-  const dataset = datasetOf(room, input.dataset_id);
+  const dataset = getDataset(room, input.dataset_id);
   if (!content && !input.process_rule) {
     throw invalidParam("Data source or Process rule is required");
   }
   const doc_form = checkedForm(dataset, input);
-  const document = documentOf(room, input, () => notFound("Document not found"));
+  const document = getDocument(room, input, () => notFound("Document not found"));
   if (displayStatusOf(room, document) !== "available") {
     throw invalidParam("Document is not available");
   }
-  const rule_id = ruleFor(room, dataset, input.process_rule, automatic);
+  const rule_id = ruleFor(room, dataset, input.process_rule, automaticRule);
   requeue(room, document.id, {
     content: content?.(),
     name: input.name,
@@ -115,7 +115,7 @@ export function updated(
 }
 
 /** The form of a knowledge base's documents is one for all (server §9). */
-function checkedForm(dataset: DatasetRow, { doc_form = "text_model" }: Processing): string {
+function checkedForm(dataset: DatasetRow, { doc_form = "text_model" }: ProcessingOptions): string {
   if (dataset.doc_form !== null && dataset.doc_form !== doc_form) {
     throw invalidParam("doc_form is different from the dataset doc_form.");
   }
@@ -124,9 +124,9 @@ function checkedForm(dataset: DatasetRow, { doc_form = "text_model" }: Processin
 
 /** The first document decides what its knowledge base had left open. */
 function settleDataset(
-  { store }: KnowledgeRoom,
+  { store }: KnowledgeContext,
   dataset: DatasetRow,
-  { indexing_technique, retrieval_model }: Processing,
+  { indexing_technique, retrieval_model }: ProcessingOptions,
   doc_form: string,
 ): void {
   if (dataset.indexing_technique === null) {
@@ -145,14 +145,14 @@ function settleDataset(
 
 /** Stores the rule that was sent, or takes the knowledge base's newest; gives its id. */
 function ruleFor(
-  room: KnowledgeRoom,
+  room: KnowledgeContext,
   dataset: DatasetRow,
   sent: unknown,
-  otherwise: typeof automatic | undefined,
+  otherwise: typeof automaticRule | undefined,
 ): string {
   const latest = latestRule(room, dataset.id);
   if (!sent && latest) return latest.id;
-  const rule = sent ? processRuleFrom(sent) : otherwise;
+  const rule = sent ? parseProcessRule(sent) : otherwise;
   if (!rule) throw invalidParam("process_rule is required.");
   const id = room.newId();
   room.store.run(
@@ -166,7 +166,7 @@ function ruleFor(
 
 /** Sends a document through the indexing again; its counts stay until that is done. */
 function requeue(
-  room: KnowledgeRoom,
+  room: KnowledgeContext,
   id: string,
   change: {
     readonly content: FileContent | undefined;
@@ -180,7 +180,7 @@ function requeue(
 ): void {
   const { store } = room;
   const now = room.now();
-  removeSegments(room, "document_id", id);
+  deleteSegments(room, "document_id", id);
   if (change.content) {
     store.run("DELETE FROM files WHERE id = (SELECT file_id FROM documents WHERE id = ?)", id);
   }
@@ -201,7 +201,7 @@ function requeue(
 }
 
 /** Fourteen digits of time and six of chance. */
-function newBatch(room: KnowledgeRoom): string {
+function newBatch(room: KnowledgeContext): string {
   const time = new Date(room.now()).toISOString().replace(/\D/g, "").slice(0, 14);
   return time + String(100_000 + Math.floor(room.random() * 900_000));
 }

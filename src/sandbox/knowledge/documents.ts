@@ -12,53 +12,53 @@ import {
   updateByFile,
   updateByText,
 } from "../../operations/documents.ts";
-import { created, type Processing, updated } from "./document-changes.ts";
+import { createDocument, type ProcessingOptions, updateDocument } from "./document-changes.ts";
 import {
   type DetailPart,
   displayStatus,
-  documentAnswer,
+  documentResponse,
   documentDetail,
-  indexingAnswer,
-} from "./document-answers.ts";
+  indexingResponse,
+} from "./document-responses.ts";
 import {
   type Call,
   type Handler,
   on,
-  Refused,
+  HttpError,
   type Reply,
   type ReceivedFile,
 } from "../http/handler.ts";
 import {
-  datasetOf,
+  getDataset,
   type DatasetRow,
   type DocumentRow,
   findDocument,
-  documentOf,
-  type KnowledgeRoom,
-  removeDocument,
+  getDocument,
+  type KnowledgeContext,
+  deleteDocument,
 } from "../storage/knowledge-store.ts";
-import { pageFields, sandboxPage } from "../http/pages.ts";
-import { automatic } from "./process-rules.ts";
-import { invalidParam, notFound, notFoundAt, unforeseen } from "../http/errors.ts";
+import { pageFields, parsePage } from "../http/pages.ts";
+import { automaticRule } from "./process-rules.ts";
+import { invalidParam, notFound, notFoundAt, internalServerError } from "../http/errors.ts";
 import { atLeast } from "../http/router.ts";
-import { invalid } from "../http/validation.ts";
-import { addText, addUpload, fileOf, linkOf } from "./knowledge-files.ts";
-import { distinctNames, zipOf } from "./zip.ts";
+import { validationError } from "../http/validation.ts";
+import { addText, addUpload, getFile, downloadUrl } from "./knowledge-files.ts";
+import { uniqueNames, createZip } from "./zip.ts";
 
 /** Documents: lists, creation by text and file, changes, state and download. */
-export function documentHandlers(room: KnowledgeRoom): readonly Handler[] {
+export function documentHandlers(room: KnowledgeContext): readonly Handler[] {
   const { store } = room;
 
   const inBatch = ({ plainMetadata }: Call, dataset: DatasetRow, id: string): Reply => {
-    const document = documentOf(room, { dataset_id: dataset.id, document_id: id });
-    const answer = documentAnswer(room, datasetOf(room, dataset.id), document, plainMetadata);
+    const document = getDocument(room, { dataset_id: dataset.id, document_id: id });
+    const answer = documentResponse(room, getDataset(room, dataset.id), document, plainMetadata);
     return { json: { document: answer, batch: document.batch } };
   };
 
   return [
     on(list, ({ dataset_id, keyword, status }, call) => {
-      const dataset = datasetOf(room, dataset_id);
-      const page = sandboxPage(call, "DocumentListQuery");
+      const dataset = getDataset(room, dataset_id);
+      const page = parsePage(call, "DocumentListQuery");
       const wanted = shownStatuses.get(status ?? "") ?? null;
       // `%` and `_` of the keyword work as wildcards on the server, too (server §5).
       const where = `dataset_id = ?1 AND (?2 IS NULL OR name LIKE '%' || ?2 || '%')
@@ -76,29 +76,29 @@ export function documentHandlers(room: KnowledgeRoom): readonly Handler[] {
         ...values,
       );
       const data = rows.map((document) =>
-        documentAnswer(room, dataset, document, call.plainMetadata),
+        documentResponse(room, dataset, document, call.plainMetadata),
       );
       return { json: { data, ...pageFields(page, rows.length, counted?.total ?? 0) } };
     }),
 
     on(show, (input, call) => {
-      const document = documentOf(room, input);
+      const document = getDocument(room, input);
       const part = call.query.get("metadata") ?? "all";
       if (!isPart(part)) {
-        throw new Refused(400, "invalid_metadata", `Invalid metadata value: ${part}`);
+        throw new HttpError(400, "invalid_metadata", `Invalid metadata value: ${part}`);
       }
-      return { json: documentDetail(room, datasetOf(room, input.dataset_id), document, part) };
+      return { json: documentDetail(room, getDataset(room, input.dataset_id), document, part) };
     }),
 
     on(createByText, (input, call) => {
-      const dataset = datasetOf(room, input.dataset_id);
+      const dataset = getDataset(room, input.dataset_id);
       if (input.indexing_technique === undefined) throw techniqueMissing(dataset, call);
       const content = () => addText(room, input.name, input.text);
-      return inBatch(call, dataset, created(room, dataset, content, input, automatic));
+      return inBatch(call, dataset, createDocument(room, dataset, content, input, automaticRule));
     }),
 
     on(createByFile, (input, call) => {
-      const dataset = datasetOf(room, input.dataset_id);
+      const dataset = getDataset(room, input.dataset_id);
       const file = onlyFile(call);
       if (!file) throw noFile();
       // On this route a refused file is told without a word (server §3).
@@ -107,13 +107,13 @@ export function documentHandlers(room: KnowledgeRoom): readonly Handler[] {
       return inBatch(
         call,
         dataset,
-        created(room, dataset, content, { ...input, doc_form }, undefined),
+        createDocument(room, dataset, content, { ...input, doc_form }, undefined),
       );
     }),
 
     on(updateByText, (input, call) => {
       if (input.text && input.name === undefined) {
-        throw invalid("DocumentTextUpdate", {
+        throw validationError("DocumentTextUpdate", {
           field: "",
           reason: "Value error, name is required when text is provided",
           type: "value_error",
@@ -122,19 +122,19 @@ export function documentHandlers(room: KnowledgeRoom): readonly Handler[] {
       }
       const { name = "" } = input;
       const content = input.text ? () => addText(room, name, input.text ?? "") : undefined;
-      return inBatch(call, ...updated(room, input, content));
+      return inBatch(call, ...updateDocument(room, input, content));
     }),
 
     on(replace, (input, call) => inBatch(call, ...updatedByFile(room, input, call))),
     on(updateByFile, (input, call) => inBatch(call, ...updatedByFile(room, input, call))),
 
     on(remove, (input) => {
-      const document = documentOf(room, input, () => notFound("Document Not Exists."));
+      const document = getDocument(room, input, () => notFound("Document Not Exists."));
       if (document.archived === 1) {
         const text = "The archived document is not editable.";
-        throw new Refused(403, "archived_document_immutable", text);
+        throw new HttpError(403, "archived_document_immutable", text);
       }
-      removeDocument(room, document);
+      deleteDocument(room, document);
       return { status: 204 };
     }),
 
@@ -144,14 +144,14 @@ export function documentHandlers(room: KnowledgeRoom): readonly Handler[] {
       if (!change) {
         const words = Object.keys(statusChanges).map((word) => `'${word}'`);
         const text = `Invalid action: ${action}. Must be one of [${words.join(", ")}]`;
-        throw new Refused(400, "invalid_action", text);
+        throw new HttpError(400, "invalid_action", text);
       }
       for (const id of document_ids) {
         const document = findDocument(room, dataset_id, id);
         if (!document) continue;
         if (document.indexing_status !== "completed" && action === "disable") {
           const text = `Document: ${document.name} is not completed.`;
-          throw new Refused(400, "invalid_action", text);
+          throw new HttpError(400, "invalid_action", text);
         }
         store.run(`UPDATE documents SET ${change}, updated_at = ?1 WHERE id = ?2`, room.now(), id);
       }
@@ -165,12 +165,12 @@ export function documentHandlers(room: KnowledgeRoom): readonly Handler[] {
         dataset_id,
       );
       if (documents.length === 0) throw notFound("Documents not found.");
-      return { json: { data: documents.map((document) => indexingAnswer(room, document)) } };
+      return { json: { data: documents.map((document) => indexingResponse(room, document)) } };
     }),
 
     on(downloadLink, (input, call) => {
-      const document = documentOf(room, input);
-      return { json: { url: linkOf(room, document.file_id, call.origin) } };
+      const document = getDocument(room, input);
+      return { json: { url: downloadUrl(room, document.file_id, call.origin) } };
     }),
 
     on(downloadZip, ({ dataset_id, document_ids }) => {
@@ -180,14 +180,14 @@ export function documentHandlers(room: KnowledgeRoom): readonly Handler[] {
           "/v1/datasets/<uuid:dataset_id>/documents/download-zip",
         ]);
       const documents = document_ids.map((document_id) =>
-        documentOf(room, { dataset_id, document_id }, missing),
+        getDocument(room, { dataset_id, document_id }, missing),
       );
-      const names = distinctNames(documents.map(({ name }) => name));
+      const names = uniqueNames(documents.map(({ name }) => name));
       const now = new Date(room.now());
-      const bytes = zipOf(
+      const bytes = createZip(
         documents.map(({ file_id }, index) => ({
           name: names[index] ?? "",
-          bytes: fileOf(room, file_id)?.bytes ?? new Uint8Array(),
+          bytes: getFile(room, file_id)?.bytes ?? new Uint8Array(),
         })),
         now,
       );
@@ -225,20 +225,20 @@ const statusChanges: Readonly<Record<string, string>> = {
 
 const isPart = (text: string): text is DetailPart => ["all", "only", "without"].includes(text);
 
-const noFile = () => new Refused(400, "no_file_uploaded", "Please upload your file.");
+const noFile = () => new HttpError(400, "no_file_uploaded", "Please upload your file.");
 
 /** The one file of a form; a part without a file name is none. */
 function onlyFile({ files }: Call): ReceivedFile | undefined {
-  if (files.size > 1) throw new Refused(400, "too_many_files", "Only one file is allowed.");
+  if (files.size > 1) throw new HttpError(400, "too_many_files", "Only one file is allowed.");
   const file = files.get("file");
   return file?.name ? file : undefined;
 }
 
 /** The server has three ways to miss a technique: by its age, and by what the base has. */
-function techniqueMissing(dataset: DatasetRow, call: Call): Refused {
-  if (!atLeast(call.version, "1.14.1")) return unforeseen();
+function techniqueMissing(dataset: DatasetRow, call: Call): HttpError {
+  if (!atLeast(call.version, "1.14.1")) return internalServerError();
   if (dataset.indexing_technique === null) return invalidParam("indexing_technique is required.");
-  return invalid("KnowledgeConfig", {
+  return validationError("KnowledgeConfig", {
     field: "indexing_technique",
     reason: "Field required",
     type: "missing",
@@ -247,14 +247,14 @@ function techniqueMissing(dataset: DatasetRow, call: Call): Refused {
 }
 
 function updatedByFile(
-  room: KnowledgeRoom,
-  input: Processing & { readonly dataset_id: string; readonly document_id: string },
+  room: KnowledgeContext,
+  input: ProcessingOptions & { readonly dataset_id: string; readonly document_id: string },
   call: Call,
 ): [dataset: DatasetRow, id: string] {
   const file = onlyFile(call);
   const refused = (reason: "size" | "kind") =>
     reason === "size"
-      ? new Refused(413, "file_too_large", "")
-      : new Refused(415, "unsupported_file_type", "File type not allowed.");
-  return updated(room, input, file && (() => addUpload(room, file, refused)));
+      ? new HttpError(413, "file_too_large", "")
+      : new HttpError(415, "unsupported_file_type", "File type not allowed.");
+  return updateDocument(room, input, file && (() => addUpload(room, file, refused)));
 }

@@ -1,12 +1,12 @@
-import { chunksOf, type CutChunk } from "./chunking.ts";
+import { splitIntoChunks, type TextChunk } from "./chunking.ts";
 import {
   type DocumentRow,
-  type KnowledgeRoom,
-  removeSegments,
-  ruleOf,
+  type KnowledgeContext,
+  deleteSegments,
+  getProcessRule,
   type Stage,
 } from "../storage/knowledge-store.ts";
-import { characters } from "./characters.ts";
+import { countCharacters } from "./characters.ts";
 import { addSegment } from "./segments.ts";
 
 /** Which part of the indexing delay has passed when a stage begins, latest first. */
@@ -19,7 +19,7 @@ const beginnings = [
 ] as const satisfies readonly (readonly [Stage, number])[];
 
 /** When a stage of a document begins, ms since 1970. */
-export function beginningOf(room: KnowledgeRoom, document: DocumentRow, stage: Stage): number {
+export function stageStart(room: KnowledgeContext, document: DocumentRow, stage: Stage): number {
   const [, part] = beginnings.find(([name]) => name === stage) ?? ["", 0];
   return document.queued_at + part * room.indexingDelay;
 }
@@ -49,12 +49,12 @@ const dueDocuments = `SELECT * FROM documents WHERE ${beginnings
  * Brings every document to the stage that it has reached by now. Nothing happens between requests:
  * who asks sees what a worker would have done since, also after a restart.
  */
-export function settleIndexing(room: KnowledgeRoom): void {
+export function advanceIndexing(room: KnowledgeContext): void {
   const due = room.store.all<DocumentRow>(dueDocuments, room.now(), room.indexingDelay);
   for (const document of due) advance(room, document);
 }
 
-function advance(room: KnowledgeRoom, document: DocumentRow): void {
+function advance(room: KnowledgeContext, document: DocumentRow): void {
   const { store } = room;
   const age = room.now() - document.queued_at;
   const done = age >= room.indexingDelay;
@@ -83,17 +83,17 @@ function advance(room: KnowledgeRoom, document: DocumentRow): void {
 }
 
 /** Cuts the text of a document into stored chunks; gives the reason where that fails. */
-function split(room: KnowledgeRoom, document: DocumentRow, at: number): string | undefined {
+function split(room: KnowledgeContext, document: DocumentRow, at: number): string | undefined {
   const chunks = cut(room, document);
   if (typeof chunks === "string") return chunks;
-  removeSegments(room, "document_id", document.id);
+  deleteSegments(room, "document_id", document.id);
   for (const [index, { content, children }] of chunks.entries()) {
     const { dataset_id, id: document_id } = document;
     const position = index + 1;
     const segment = { dataset_id, document_id, position, content, answer: null, keywords: null };
     addChildren(room, addSegment(room, segment, at), children, at);
   }
-  const words = chunks.reduce((sum, { content }) => sum + characters(content), 0);
+  const words = chunks.reduce((sum, { content }) => sum + countCharacters(content), 0);
   room.store.run(
     "UPDATE documents SET word_count = ?, tokens = 0 WHERE id = ?",
     words,
@@ -103,7 +103,7 @@ function split(room: KnowledgeRoom, document: DocumentRow, at: number): string |
 }
 
 /** The chunks of a document's file, or why there are none. */
-function cut(room: KnowledgeRoom, document: DocumentRow): CutChunk[] | string {
+function cut(room: KnowledgeContext, document: DocumentRow): TextChunk[] | string {
   const file = room.store.get<{ readonly extension: string; readonly bytes: Uint8Array }>(
     "SELECT extension, bytes FROM files WHERE id = ?",
     document.file_id,
@@ -112,14 +112,17 @@ function cut(room: KnowledgeRoom, document: DocumentRow): CutChunk[] | string {
     return "The sandbox reads text files only; it cannot take the text out of this kind.";
   }
   try {
-    return chunksOf(new TextDecoder().decode(file.bytes), ruleOf(room, document.rule_id));
+    return splitIntoChunks(
+      new TextDecoder().decode(file.bytes),
+      getProcessRule(room, document.rule_id),
+    );
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }
 }
 
 function addChildren(
-  room: KnowledgeRoom,
+  room: KnowledgeContext,
   segmentId: string,
   contents: readonly string[],
   at: number,
@@ -138,7 +141,7 @@ function addChildren(
   }
 }
 
-function complete({ store }: KnowledgeRoom, document: DocumentRow, at: number): void {
+function complete({ store }: KnowledgeContext, document: DocumentRow, at: number): void {
   store.run(
     `UPDATE documents SET indexing_status = 'completed', error = NULL, stopped_at = NULL,
        completed_at = ?, updated_at = ? WHERE id = ?`,

@@ -1,7 +1,7 @@
-import type { Refused, ReceivedFile } from "../http/handler.ts";
-import type { FileRow, KnowledgeRoom } from "../storage/knowledge-store.ts";
-import { fixedId, seconds } from "../storage/ids.ts";
-import { characters } from "./characters.ts";
+import type { HttpError, ReceivedFile } from "../http/handler.ts";
+import type { FileRow, KnowledgeContext } from "../storage/knowledge-store.ts";
+import { fixedId, toSeconds } from "../storage/ids.ts";
+import { countCharacters } from "./characters.ts";
 
 /** What a document is made of: a stored file and the name that it gives the document. */
 export interface FileContent {
@@ -19,7 +19,7 @@ interface NewFile extends Omit<FileRow, "id" | "created_at"> {
   readonly bytes: Uint8Array;
 }
 
-function addFile({ store, newId, now }: KnowledgeRoom, file: NewFile): string {
+function addFile({ store, newId, now }: KnowledgeContext, file: NewFile): string {
   const id = newId();
   store.run(
     "INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -36,11 +36,11 @@ function addFile({ store, newId, now }: KnowledgeRoom, file: NewFile): string {
 }
 
 /** Stores the text of a document; whatever its name, it is a `txt`. */
-export const addText = (room: KnowledgeRoom, name: string, text: string): FileContent => ({
+export const addText = (room: KnowledgeContext, name: string, text: string): FileContent => ({
   name,
   file_id: addFile(room, {
     name,
-    size: characters(text),
+    size: countCharacters(text),
     extension: "txt",
     mime_type: "text/plain",
     is_text: 1,
@@ -50,9 +50,9 @@ export const addText = (room: KnowledgeRoom, name: string, text: string): FileCo
 
 /** Stores an uploaded file; throws what `refused` gives for one that is too large or of another kind. */
 export function addUpload(
-  room: KnowledgeRoom,
+  room: KnowledgeContext,
   file: ReceivedFile,
-  refused: (reason: "size" | "kind") => Refused | undefined,
+  refused: (reason: "size" | "kind") => HttpError | undefined,
 ): FileContent {
   const extension = file.name.includes(".") ? (file.name.split(".").pop() ?? "").toLowerCase() : "";
   const reasons = [
@@ -72,13 +72,13 @@ export function addUpload(
   return { name: file.name, file_id: addFile(room, stored) };
 }
 
-export const fileOf = ({ store }: KnowledgeRoom, id: string) =>
+export const getFile = ({ store }: KnowledgeContext, id: string) =>
   store.get<FileRow & { readonly bytes: Uint8Array }>("SELECT * FROM files WHERE id = ?", id);
 
 /** An address that looks signed; nobody checks the signature. */
-export function linkOf(room: KnowledgeRoom, fileId: string, origin: string): string {
+export function downloadUrl(room: KnowledgeContext, fileId: string, origin: string): string {
   const sign = (what: string) => fixedId(what, fileId).replaceAll("-", "");
-  const signed = `timestamp=${seconds(room.now())}&nonce=${sign("nonce")}&sign=${sign("sign")}`;
+  const signed = `timestamp=${toSeconds(room.now())}&nonce=${sign("nonce")}&sign=${sign("sign")}`;
   return `${origin}/files/${fileId}/file-preview?${signed}&as_attachment=true`;
 }
 
@@ -86,11 +86,11 @@ export function linkOf(room: KnowledgeRoom, fileId: string, origin: string): str
  * What the address of a file gives: of texts only as many bytes as they have characters, so that
  * others than ASCII lose their end (server §9.7).
  */
-export function servedFile(
-  room: KnowledgeRoom,
+export function fileResponse(
+  room: KnowledgeContext,
   id: string,
 ): { readonly bytes: Uint8Array; readonly headers: Readonly<Record<string, string>> } | undefined {
-  const file = fileOf(room, id);
+  const file = getFile(room, id);
   if (!file) return undefined;
   const bytes = file.is_text === 1 ? file.bytes.subarray(0, file.size) : file.bytes;
   return {

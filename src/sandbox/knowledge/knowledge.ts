@@ -1,10 +1,10 @@
 import { chunkHandlers } from "./chunks.ts";
 import { datasetHandlers } from "./datasets.ts";
 import { documentHandlers } from "./documents.ts";
-import { type Call, type Clock, type Handler, Refused } from "../http/handler.ts";
-import { settleIndexing } from "./indexing.ts";
-import { servedFile } from "./knowledge-files.ts";
-import { datasetOf, type KnowledgeRoom, openRoom } from "../storage/knowledge-store.ts";
+import { type Call, type Clock, type Handler, HttpError } from "../http/handler.ts";
+import { advanceIndexing } from "./indexing.ts";
+import { fileResponse } from "./knowledge-files.ts";
+import { getDataset, type KnowledgeContext, createContext } from "../storage/knowledge-store.ts";
 import { metadataHandlers } from "./metadata.ts";
 import { pipelineHandlers } from "./pipelines.ts";
 import { searchHandlers } from "./search.ts";
@@ -19,7 +19,7 @@ export interface Knowledge {
   /** Throws Refused 404 where nobody has the knowledge base: the server looks before all else. */
   checkDataset(id: string): void;
   /** What the address of a download gives; undefined for an unknown file. */
-  fileAt(id: string): ReturnType<typeof servedFile>;
+  fileAt(id: string): ReturnType<typeof fileResponse>;
   /** Nothing runs in the background: indexing catches up with the clock at each request. */
   stop(): void;
 }
@@ -31,7 +31,7 @@ export function openKnowledge(deps: {
   readonly random: () => number;
   readonly indexingDelay: number;
 }): Knowledge {
-  const room = openRoom(deps);
+  const room = createContext(deps);
   const handlers = [
     datasetHandlers,
     searchHandlers,
@@ -43,26 +43,26 @@ export function openKnowledge(deps: {
   ].flatMap((open) => open(room));
   return {
     handlers: handlers.map((handler) => atOnce(room, handler)),
-    checkDataset: (id) => void datasetOf(room, id),
-    fileAt: (id) => servedFile(room, id),
+    checkDataset: (id) => void getDataset(room, id),
+    fileAt: (id) => fileResponse(room, id),
     stop() {},
   };
 }
 
 /** The handler in one transaction. What a refusal has changed before stays, as on the server. */
-const atOnce = (room: KnowledgeRoom, { row, answer }: Handler): Handler => ({
+const atOnce = (room: KnowledgeContext, { row, handle: answer }: Handler): Handler => ({
   row,
-  answer(input: never, call: Call) {
+  handle(input: never, call: Call) {
     const outcome = room.store.transaction(() => {
-      settleIndexing(room);
+      advanceIndexing(room);
       try {
         return answer(input, call);
       } catch (error) {
-        if (error instanceof Refused) return error;
+        if (error instanceof HttpError) return error;
         throw error;
       }
     });
-    if (outcome instanceof Refused) throw outcome;
+    if (outcome instanceof HttpError) throw outcome;
     return outcome;
   },
 });

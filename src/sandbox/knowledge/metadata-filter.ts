@@ -1,5 +1,5 @@
 import type { MetadataValue } from "./metadata-values.ts";
-import { isFields } from "../http/validation.ts";
+import { isObject } from "../../lib/json.ts";
 
 /** Does a document with these values, by name, belong to the result? */
 export type MetadataFilter = (
@@ -44,9 +44,9 @@ const tests: Readonly<Record<string, Test>> = {
 };
 
 /** Reads `metadata_filtering_conditions`; undefined where everything belongs (server §6). */
-export function metadataFilter(sent: unknown): MetadataFilter | undefined {
-  if (!isFields(sent) || !Array.isArray(sent["conditions"])) return undefined;
-  const conditions = sent["conditions"].filter(isFields);
+export function parseMetadataFilter(sent: unknown): MetadataFilter | undefined {
+  if (!isObject(sent) || !Array.isArray(sent["conditions"])) return undefined;
+  const conditions = sent["conditions"].filter(isObject);
   if (conditions.length === 0) return undefined;
   return (values) => {
     const meets = ({ name, comparison_operator, value }: Readonly<Record<string, unknown>>) => {

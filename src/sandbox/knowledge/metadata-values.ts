@@ -3,9 +3,9 @@ import {
   type DatasetRow,
   type DocumentRow,
   type FieldRow,
-  type KnowledgeRoom,
+  type KnowledgeContext,
 } from "../storage/knowledge-store.ts";
-import { seconds } from "../storage/ids.ts";
+import { toSeconds } from "../storage/ids.ts";
 
 export type MetadataValue = string | number | null;
 
@@ -27,11 +27,11 @@ export const builtInFields = [
 ] as const;
 
 /** The values that were set for a document, by the names they were sent with (server §11). */
-export const valuesOf = ({ metadata }: Pick<DocumentRow, "metadata">) =>
+export const storedValues = ({ metadata }: Pick<DocumentRow, "metadata">) =>
   JSON.parse(metadata) as Readonly<Record<string, MetadataValue>>; // written by us
 
 /** Custom fields of a knowledge base in the order they were made. */
-export const metadataFieldsOf = ({ store }: KnowledgeRoom, datasetId: string) =>
+export const listFields = ({ store }: KnowledgeContext, datasetId: string) =>
   store.all<FieldRow>(
     "SELECT id, name, type FROM metadata_fields WHERE dataset_id = ? ORDER BY key",
     datasetId,
@@ -42,11 +42,11 @@ export const metadataFieldsOf = ({ store }: KnowledgeRoom, datasetId: string) =>
  * they are switched off (server §6).
  */
 export function documentMetadata(
-  { store }: KnowledgeRoom,
+  { store }: KnowledgeContext,
   dataset: DatasetRow,
   document: DocumentRow,
 ): DocumentField[] {
-  const values = valuesOf(document);
+  const values = storedValues(document);
   const custom = store
     .all<FieldRow>(
       `SELECT id, name, type FROM metadata_fields JOIN metadata_bindings ON field_id = id
@@ -68,7 +68,7 @@ export function documentMetadata(
 const builtInValues = (document: DocumentRow) => ({
   document_name: document.name,
   uploader: account.name,
-  upload_date: floatText(seconds(document.created_at)),
+  upload_date: floatText(toSeconds(document.created_at)),
   last_update_date: floatText(document.updated_at / 1000),
   source: "file_upload",
 });

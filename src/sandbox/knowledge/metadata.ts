@@ -1,4 +1,4 @@
-import { characters } from "./characters.ts";
+import { countCharacters } from "./characters.ts";
 import {
   builtIn,
   create,
@@ -10,30 +10,26 @@ import {
 } from "../../operations/metadata.ts";
 import { type Handler, on, type Reply } from "../http/handler.ts";
 import {
-  datasetOf,
+  getDataset,
   type DocumentRow,
   type FieldRow,
   findDocument,
-  type KnowledgeRoom,
+  type KnowledgeContext,
 } from "../storage/knowledge-store.ts";
-import {
-  builtInFields,
-  metadataFieldsOf,
-  type MetadataValue,
-  valuesOf,
-} from "./metadata-values.ts";
+import { builtInFields, listFields, type MetadataValue, storedValues } from "./metadata-values.ts";
 import { invalidParam } from "../http/errors.ts";
 import { atLeast } from "../http/router.ts";
-import { invalid, isFields } from "../http/validation.ts";
+import { isObject } from "../../lib/json.ts";
+import { validationError } from "../http/validation.ts";
 
 const success: Reply = { json: { result: "success" } };
 
 /** Metadata fields and the values of documents. */
-export function metadataHandlers(room: KnowledgeRoom): readonly Handler[] {
+export function metadataHandlers(room: KnowledgeContext): readonly Handler[] {
   const { store } = room;
   return [
     on(list, ({ dataset_id }) => {
-      const dataset = datasetOf(room, dataset_id);
+      const dataset = getDataset(room, dataset_id);
       const doc_metadata = store.all(
         `SELECT id, name, type,
            (SELECT count(*) FROM metadata_bindings WHERE field_id = id) AS count
@@ -58,13 +54,13 @@ export function metadataHandlers(room: KnowledgeRoom): readonly Handler[] {
 
     on(rename, ({ dataset_id, metadata_id, name }, call) => {
       checkName(room, dataset_id, name);
-      const field = metadataFieldsOf(room, dataset_id).find(({ id }) => id === metadata_id);
+      const field = listFields(room, dataset_id).find(({ id }) => id === metadata_id);
       if (!field) {
         // The server fails over its own answer, older ones do not even notice (server §11).
         if (!atLeast(call.version, "1.13.0")) {
           return { json: { id: null, type: null, name: null } };
         }
-        throw invalid("DatasetMetadataResponse", {
+        throw validationError("DatasetMetadataResponse", {
           field: "",
           reason: "Input should be a valid dictionary or object to extract fields from",
           type: "model_attributes_type",
@@ -77,7 +73,7 @@ export function metadataHandlers(room: KnowledgeRoom): readonly Handler[] {
     }),
 
     on(remove, ({ dataset_id, metadata_id }) => {
-      const field = metadataFieldsOf(room, dataset_id).find(({ id }) => id === metadata_id);
+      const field = listFields(room, dataset_id).find(({ id }) => id === metadata_id);
       if (field) {
         changeValues(room, field, (_value, others) => others);
         store.run("DELETE FROM metadata_bindings WHERE field_id = ?", field.id);
@@ -124,12 +120,12 @@ interface SetOperation {
 const operationsIn = (sent: unknown) => sent as readonly SetOperation[];
 
 function setValues(
-  { store }: KnowledgeRoom,
+  { store }: KnowledgeContext,
   document: DocumentRow,
   { metadata_list, partial_update = false }: SetOperation,
 ): void {
   const given = Object.fromEntries(metadata_list.map(({ name, value }) => [name, storable(value)]));
-  const values = partial_update ? { ...valuesOf(document), ...given } : given;
+  const values = partial_update ? { ...storedValues(document), ...given } : given;
   store.run("UPDATE documents SET metadata = ? WHERE id = ?", JSON.stringify(values), document.id);
   if (!partial_update) {
     store.run("DELETE FROM metadata_bindings WHERE document_id = ?", document.id);
@@ -143,14 +139,14 @@ function setValues(
 function storable(value: unknown): MetadataValue {
   if (typeof value === "boolean") return Number(value);
   if (typeof value === "string" || typeof value === "number") return value;
-  return isFields(value) || Array.isArray(value) ? JSON.stringify(value) : null;
+  return isObject(value) || Array.isArray(value) ? JSON.stringify(value) : null;
 }
 
 type Values = Readonly<Record<string, MetadataValue>>;
 
 /** Changes the stored values of every document that has one for the field. */
 function changeValues(
-  { store }: KnowledgeRoom,
+  { store }: KnowledgeContext,
   field: FieldRow,
   change: (value: MetadataValue, others: Values) => Values,
 ): void {
@@ -160,7 +156,7 @@ function changeValues(
     field.id,
   );
   for (const document of bound) {
-    const { [field.name]: value, ...others } = valuesOf(document);
+    const { [field.name]: value, ...others } = storedValues(document);
     if (value === undefined) continue;
     const values = JSON.stringify(change(value, others));
     store.run("UPDATE documents SET metadata = ? WHERE id = ?", values, document.id);
@@ -168,9 +164,10 @@ function changeValues(
 }
 
 /** Throws Refused where a field may not have the name, its own present one included. */
-function checkName(room: KnowledgeRoom, datasetId: string, name: string): void {
-  if (characters(name) > 255) throw invalidParam("Metadata name cannot exceed 255 characters.");
-  if (metadataFieldsOf(room, datasetId).some((field) => field.name === name)) {
+function checkName(room: KnowledgeContext, datasetId: string, name: string): void {
+  if (countCharacters(name) > 255)
+    throw invalidParam("Metadata name cannot exceed 255 characters.");
+  if (listFields(room, datasetId).some((field) => field.name === name)) {
     throw invalidParam("Metadata name already exists.");
   }
   if (builtInFields.some((field) => field.name === name)) {

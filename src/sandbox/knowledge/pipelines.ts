@@ -1,15 +1,15 @@
 import { list } from "../../operations/models.ts";
 import { plugins, run, runNode, uploadFile } from "../../operations/pipeline.ts";
-import { type Handler, on, Refused } from "../http/handler.ts";
-import { addUpload, fileOf } from "./knowledge-files.ts";
-import { account, type KnowledgeRoom } from "../storage/knowledge-store.ts";
+import { type Handler, on, HttpError } from "../http/handler.ts";
+import { addUpload, getFile } from "./knowledge-files.ts";
+import { account, type KnowledgeContext } from "../storage/knowledge-store.ts";
 import { checkFlag } from "../http/page-params.ts";
 import { invalidParam } from "../http/errors.ts";
 
 const modelTypes = ["text-embedding", "rerank", "llm", "tts", "speech2text", "moderation"];
 
 /** No models are configured and no knowledge base has a pipeline: what a server then answers. */
-export const pipelineHandlers = (room: KnowledgeRoom): readonly Handler[] => [
+export const pipelineHandlers = (room: KnowledgeContext): readonly Handler[] => [
   on(list, (_input, call) => {
     const type = call.path["model_type"] ?? "";
     if (!modelTypes.includes(type)) throw invalidParam(`'${type}' is not a valid ModelType`);
@@ -28,14 +28,14 @@ export const pipelineHandlers = (room: KnowledgeRoom): readonly Handler[] => [
   }),
 
   on(uploadFile, (_input, { files }) => {
-    if (files.size > 1) throw new Refused(400, "too_many_files", "Only one file is allowed.");
+    if (files.size > 1) throw new HttpError(400, "too_many_files", "Only one file is allowed.");
     const file = files.get("file");
-    if (!file?.name) throw new Refused(400, "no_file_uploaded", "Please upload your file.");
+    if (!file?.name) throw new HttpError(400, "no_file_uploaded", "Please upload your file.");
     // Any kind is taken; the size is refused without a word (server §3).
     const { file_id } = addUpload(room, file, (reason) =>
       reason === "size" ? invalidParam("") : undefined,
     );
-    const stored = fileOf(room, file_id);
+    const stored = getFile(room, file_id);
     return {
       status: 201,
       json: {

@@ -1,5 +1,5 @@
-import { Refused } from "../http/handler.ts";
-import { isFields } from "../http/validation.ts";
+import { HttpError } from "../http/handler.ts";
+import { isObject } from "../../lib/json.ts";
 
 /** How long a chunk may be, and where it ends. */
 export interface Segmentation {
@@ -19,7 +19,7 @@ export interface ProcessRule {
   };
 }
 
-export const automatic: ProcessRule = {
+export const automaticRule: ProcessRule = {
   mode: "automatic",
   rules: {
     pre_processing_rules: [
@@ -33,12 +33,12 @@ export const automatic: ProcessRule = {
 };
 
 /** Reads a rule as it was sent; throws Refused in the server's words (server §6). */
-export function processRuleFrom(sent: unknown): ProcessRule {
-  if (!isFields(sent)) throw missing("Process rule is required");
+export function parseProcessRule(sent: unknown): ProcessRule {
+  if (!isObject(sent)) throw missing("Process rule is required");
   const { mode, rules } = sent;
-  if (mode === "automatic") return automatic;
+  if (mode === "automatic") return automaticRule;
   if (mode !== "custom" && mode !== "hierarchical") throw missing("Process rule mode is invalid");
-  if (!isFields(rules)) throw missing("Process rule rules is required");
+  if (!isObject(rules)) throw missing("Process rule rules is required");
   if (!Array.isArray(rules["pre_processing_rules"])) {
     throw missing("Process rule pre_processing_rules is required");
   }
@@ -48,20 +48,20 @@ export function processRuleFrom(sent: unknown): ProcessRule {
   return {
     mode,
     rules: {
-      pre_processing_rules: rules["pre_processing_rules"].filter(isFields).map((rule) => ({
+      pre_processing_rules: rules["pre_processing_rules"].filter(isObject).map((rule) => ({
         id: String(rule["id"]),
         enabled: rule["enabled"] === true,
       })),
       segmentation: segmentationFrom(rules["segmentation"], parent_mode === "full-doc"),
       parent_mode,
       subchunk_segmentation:
-        mode === "hierarchical" && isFields(subchunks) ? segmentationFrom(subchunks, false) : null,
+        mode === "hierarchical" && isObject(subchunks) ? segmentationFrom(subchunks, false) : null,
     },
   };
 }
 
 /** The rule as answers show it: automatic ones name the separator otherwise (server §6). */
-export function answeredRule({ mode, rules }: ProcessRule): object {
+export function ruleResponse({ mode, rules }: ProcessRule): object {
   if (mode !== "automatic") return { mode, rules };
   const { pre_processing_rules, segmentation } = rules;
   const { separator: delimiter, max_tokens, chunk_overlap } = segmentation;
@@ -72,7 +72,7 @@ export function answeredRule({ mode, rules }: ProcessRule): object {
 }
 
 function segmentationFrom(sent: unknown, lengthFree: boolean): Segmentation {
-  if (!isFields(sent)) throw missing("Process rule segmentation is required");
+  if (!isObject(sent)) throw missing("Process rule segmentation is required");
   const { separator = "\n", max_tokens, chunk_overlap = 0 } = sent;
   if (typeof separator !== "string" || separator === "") {
     throw missing("Process rule segmentation separator is required");
@@ -87,4 +87,4 @@ function segmentationFrom(sent: unknown, lengthFree: boolean): Segmentation {
   };
 }
 
-const missing = (text: string) => new Refused(400, "invalid_param", text);
+const missing = (text: string) => new HttpError(400, "invalid_param", text);

@@ -1,5 +1,5 @@
 import type { DatasetRow } from "../storage/knowledge-store.ts";
-import { isFields } from "../http/validation.ts";
+import { isObject } from "../../lib/json.ts";
 
 /** Search settings as requests send them and knowledge bases keep them. */
 export interface StoredSearchSettings {
@@ -30,17 +30,17 @@ const usual: StoredSearchSettings = {
 };
 
 /** The settings of one search: those sent, else those of the knowledge base. */
-export function searchSettingsOf(
+export function getSearchSettings(
   { retrieval_model }: DatasetRow,
   sent?: unknown,
 ): StoredSearchSettings {
   // Both were checked when they came in.
-  if (isFields(sent)) return sent as unknown as StoredSearchSettings;
+  if (isObject(sent)) return sent as unknown as StoredSearchSettings;
   return retrieval_model === null ? usual : (JSON.parse(retrieval_model) as StoredSearchSettings);
 }
 
 /** `retrieval_model_dict` of an answer; objects in it are never left out. */
-export function answeredSettings(settings: StoredSearchSettings): object {
+export function searchSettingsResponse(settings: StoredSearchSettings): object {
   const { reranking_model, weights } = settings;
   return {
     search_method: settings.search_method,

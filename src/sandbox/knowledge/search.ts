@@ -1,18 +1,18 @@
 import { search } from "../../operations/knowledge.ts";
 import { type Handler, on } from "../http/handler.ts";
 import {
-  datasetOf,
+  getDataset,
   type DatasetRow,
   type DocumentRow,
-  type KnowledgeRoom,
+  type KnowledgeContext,
   type SegmentRow,
 } from "../storage/knowledge-store.ts";
-import { metadataFilter } from "./metadata-filter.ts";
+import { parseMetadataFilter } from "./metadata-filter.ts";
 import { documentMetadata } from "./metadata-values.ts";
 import { invalidParam } from "../http/errors.ts";
-import { foundSegment } from "./segments.ts";
-import { searchSettingsOf } from "./search-settings.ts";
-import { anyOf, wordsIn } from "./words.ts";
+import { searchResultSegment } from "./segments.ts";
+import { getSearchSettings } from "./search-settings.ts";
+import { matchAny, tokenize } from "./words.ts";
 
 interface Hit extends SegmentRow {
   /** From bm25: negative, the best lowest. */
@@ -21,16 +21,16 @@ interface Hit extends SegmentRow {
 }
 
 /** The search of a knowledge base: full text, whatever the method is called. */
-export const searchHandlers = (room: KnowledgeRoom): readonly Handler[] => [
+export const searchHandlers = (room: KnowledgeContext): readonly Handler[] => [
   on(search, (input) => {
-    const dataset = datasetOf(room, input.dataset_id);
+    const dataset = getDataset(room, input.dataset_id);
     const { query, attachment_ids = [] } = input;
     if (query === "" && attachment_ids.length === 0) {
       throw invalidParam("Query or attachment_ids is required");
     }
-    const settings = searchSettingsOf(dataset, input.retrieval_model);
-    const filter = metadataFilter(settings.metadata_filtering_conditions);
-    const words = wordsIn(query);
+    const settings = getSearchSettings(dataset, input.retrieval_model);
+    const filter = parseMetadataFilter(settings.metadata_filtering_conditions);
+    const words = tokenize(query);
     const hits = ranked(room, dataset, words);
     const scores = scoresOf(hits, words);
     const keywordSearch = settings.search_method === "keyword_search";
@@ -50,7 +50,7 @@ export const searchHandlers = (room: KnowledgeRoom): readonly Handler[] => [
       const values = Object.fromEntries(metadata.map(({ name, value }) => [name, value]));
       if (filter && !filter(values)) continue;
       records.push({
-        segment: foundSegment(hit, {
+        segment: searchResultSegment(hit, {
           id: document.id,
           data_source_type: "upload_file",
           name: document.name,
@@ -70,8 +70,8 @@ export const searchHandlers = (room: KnowledgeRoom): readonly Handler[] => [
 ];
 
 /** Chunks that hold any of the words, the best first. Words are weighed over all that is stored. */
-function ranked({ store }: KnowledgeRoom, dataset: DatasetRow, words: readonly string[]): Hit[] {
-  const query = anyOf(words);
+function ranked({ store }: KnowledgeContext, dataset: DatasetRow, words: readonly string[]): Hit[] {
+  const query = matchAny(words);
   if (query === undefined) return [];
   return store.all<Hit>(
     `SELECT segments.*, bm25(segment_words) AS rank, segment_words.words AS words

@@ -1,15 +1,15 @@
 import { bind, bound, create, list, remove, rename, unbind } from "../../operations/tags.ts";
 import { type Call, type Handler, on } from "../http/handler.ts";
-import type { KnowledgeRoom, TagRow } from "../storage/knowledge-store.ts";
-import { invalidParam, notFoundAt, unforeseen } from "../http/errors.ts";
+import type { KnowledgeContext, TagRow } from "../storage/knowledge-store.ts";
+import { invalidParam, notFoundAt, internalServerError } from "../http/errors.ts";
 import { atLeast } from "../http/router.ts";
 import { isUuidText } from "../storage/ids.ts";
-import { invalid } from "../http/validation.ts";
+import { validationError } from "../http/validation.ts";
 
 const tagsPath = "/v1/datasets/tags";
 
 /** Tags and what they are bound to. */
-export function tagHandlers(room: KnowledgeRoom): readonly Handler[] {
+export function tagHandlers(room: KnowledgeContext): readonly Handler[] {
   const { store } = room;
 
   /** A tag as answers show it. */
@@ -27,7 +27,7 @@ export function tagHandlers(room: KnowledgeRoom): readonly Handler[] {
 
   const tagOf = (id: string): TagRow => {
     // The server hands the text to its database, which takes UUIDs only.
-    if (!isUuidText(id)) throw unforeseen();
+    if (!isUuidText(id)) throw internalServerError();
     const found = store.get<TagRow>("SELECT id, name FROM tags WHERE id = ?", id);
     if (!found) {
       throw notFoundAt("Tag not found.", tagsPath, [
@@ -102,7 +102,7 @@ export function tagHandlers(room: KnowledgeRoom): readonly Handler[] {
     on(unbind, ({ tag_ids = [], tag_id, target_id }, call) => {
       const missing = { field: "tag_id", reason: "Field required", type: "missing" };
       if (tag_id === undefined && !atLeast(call.version, "1.14.1")) {
-        throw invalid("TagUnbindingPayload", { ...missing, value: call.body });
+        throw validationError("TagUnbindingPayload", { ...missing, value: call.body });
       }
       const chosen = tag_id === undefined ? tag_ids : [...tag_ids, tag_id];
       if (chosen.length === 0) throw withoutTags("TagUnbindingPayload", tag_ids);
@@ -114,14 +114,14 @@ export function tagHandlers(room: KnowledgeRoom): readonly Handler[] {
     }),
 
     on(bound, ({ dataset_id }) => {
-      const data = tagsOf(room, dataset_id);
+      const data = listTags(room, dataset_id);
       return { json: { data, total: data.length } };
     }),
   ];
 }
 
 /** Tags of a knowledge base, newest first. */
-export const tagsOf = ({ store }: KnowledgeRoom, datasetId: string) =>
+export const listTags = ({ store }: KnowledgeContext, datasetId: string) =>
   store.all<TagRow>(
     `SELECT id, name FROM tags JOIN tag_bindings ON tag_id = id WHERE dataset_id = ?
      ORDER BY key DESC`,
@@ -129,7 +129,7 @@ export const tagsOf = ({ store }: KnowledgeRoom, datasetId: string) =>
   );
 
 const withoutTags = (model: string, value: unknown) =>
-  invalid(model, {
+  validationError(model, {
     field: "tag_ids",
     reason: "Value error, Tag IDs is required.",
     type: "value_error",
@@ -140,5 +140,8 @@ const withoutTags = (model: string, value: unknown) =>
 function checkAnswer(call: Call, model: string, places: readonly string[]): void {
   if (atLeast(call.version, "1.13.0")) return;
   const finding = { reason: "Input should be a valid string", type: "string_type", value: 0 };
-  throw invalid(model, ...places.map((place) => ({ ...finding, field: `${place}binding_count` })));
+  throw validationError(
+    model,
+    ...places.map((place) => ({ ...finding, field: `${place}binding_count` })),
+  );
 }

@@ -19,11 +19,11 @@ function written(text: string): string[] {
  * The words of a text in lower case, in order. Languages that write without blanks are cut as
  * well: SQLite's own tokenizers find no word of two characters in them.
  */
-export const wordsIn = (text: string): string[] =>
+export const tokenize = (text: string): string[] =>
   written(text.normalize("NFKC")).map((word) => word.toLowerCase());
 
 /** Query for an index over words joined by blanks: any of the words; undefined without words. */
-export function anyOf(words: readonly string[]): string | undefined {
+export function matchAny(words: readonly string[]): string | undefined {
   if (words.length === 0) return undefined;
   return [...new Set(words)].map((word) => `"${word}"`).join(" OR ");
 }
@@ -35,7 +35,7 @@ const stopWords = new Set(
 );
 
 /** Up to ten words that a text is about, the frequent ones first, written as in the text. */
-export function keywordsIn(text: string): string[] {
+export function extractKeywords(text: string): string[] {
   const counts = new Map<string, number>();
   for (const word of written(text)) {
     if (stopWords.has(word.toLowerCase())) continue;

@@ -10,7 +10,7 @@ export interface ZipEntry {
 const utf8Names = 0x0800;
 
 /** A ZIP archive of files as they are, without compression, in the order given. */
-export function zipOf(entries: readonly ZipEntry[], modified: Date): Uint8Array {
+export function createZip(entries: readonly ZipEntry[], modified: Date): Uint8Array {
   const files: Buffer[] = [];
   const directory: Buffer[] = [];
   let offset = 0;
@@ -63,7 +63,7 @@ function unsigned(length: number, value: number): Buffer {
 }
 
 /** Names as the server packs them: the last part only, and told apart by a number (server §9.7). */
-export function distinctNames(names: readonly string[]): string[] {
+export function uniqueNames(names: readonly string[]): string[] {
   const taken = new Set<string>();
   return names.map((each) => {
     const base = each.trim().split(/[/\\]/).pop() || "file";

@@ -20,7 +20,7 @@ export const workflowId = (app: string): string => fixedId("workflow", app);
 export const tenantId = fixedId("tenant");
 
 /** ms → whole Unix seconds, as answers carry them. */
-export const seconds = (ms: number): number => Math.floor(ms / 1000);
+export const toSeconds = (ms: number): number => Math.floor(ms / 1000);
 
 /** Did somebody send a UUID? */
 export const isUuidText = (text: string): boolean =>

@@ -1,5 +1,5 @@
-import type { Clock, Refused } from "../http/handler.ts";
-import { automatic, type ProcessRule } from "../knowledge/process-rules.ts";
+import type { Clock, HttpError } from "../http/handler.ts";
+import { automaticRule, type ProcessRule } from "../knowledge/process-rules.ts";
 import { notFound } from "../http/errors.ts";
 import { fixedId, newId } from "./ids.ts";
 import type { Store } from "./sqlite.ts";
@@ -170,7 +170,7 @@ export interface TagRow {
 }
 
 /** What the handlers of the knowledge side share. */
-export interface KnowledgeRoom {
+export interface KnowledgeContext {
   readonly store: Store;
   /** ms since 1970. */
   readonly now: () => number;
@@ -180,12 +180,12 @@ export interface KnowledgeRoom {
   readonly indexingDelay: number;
 }
 
-export const openRoom = (deps: {
+export const createContext = (deps: {
   readonly store: Store;
   readonly clock: Clock;
   readonly random: () => number;
   readonly indexingDelay: number;
-}): KnowledgeRoom => ({
+}): KnowledgeContext => ({
   store: deps.store,
   now: () => deps.clock.now().getTime(),
   newId: () => newId(deps.random),
@@ -194,20 +194,20 @@ export const openRoom = (deps: {
 });
 
 /** The knowledge base; throws Refused 404. */
-export function datasetOf({ store }: KnowledgeRoom, id: string): DatasetRow {
+export function getDataset({ store }: KnowledgeContext, id: string): DatasetRow {
   const found = store.get<DatasetRow>("SELECT * FROM datasets WHERE id = ?", id);
   if (!found) throw notFound("Dataset not found.");
   return found;
 }
 
-export const findDocument = ({ store }: KnowledgeRoom, datasetId: string, id: string) =>
+export const findDocument = ({ store }: KnowledgeContext, datasetId: string, id: string) =>
   store.get<DocumentRow>("SELECT * FROM documents WHERE dataset_id = ? AND id = ?", datasetId, id);
 
 /** The document of a knowledge base; throws what `missing` gives. */
-export function documentOf(
-  room: KnowledgeRoom,
+export function getDocument(
+  room: KnowledgeContext,
   { dataset_id, document_id }: { readonly dataset_id: string; readonly document_id: string },
-  missing: () => Refused = () => notFound("Document not found."),
+  missing: () => HttpError = () => notFound("Document not found."),
 ): DocumentRow {
   const found = findDocument(room, dataset_id, document_id);
   if (!found) throw missing();
@@ -215,24 +215,24 @@ export function documentOf(
 }
 
 /** The newest process rule of a knowledge base; undefined before its first document. */
-export const latestRule = ({ store }: KnowledgeRoom, datasetId: string) =>
+export const latestRule = ({ store }: KnowledgeContext, datasetId: string) =>
   store.get<{ readonly id: string; readonly rule: string }>(
     "SELECT id, rule FROM process_rules WHERE dataset_id = ? ORDER BY key DESC",
     datasetId,
   );
 
 /** The process rule that a document was cut by. */
-export function ruleOf({ store }: KnowledgeRoom, id: string): ProcessRule {
+export function getProcessRule({ store }: KnowledgeContext, id: string): ProcessRule {
   const found = store.get<{ readonly rule: string }>(
     "SELECT rule FROM process_rules WHERE id = ?",
     id,
   );
-  return found ? (JSON.parse(found.rule) as ProcessRule) : automatic; // written by us
+  return found ? (JSON.parse(found.rule) as ProcessRule) : automaticRule; // written by us
 }
 
 /** Takes the words of segments out of the index, and the segments with their child chunks. */
-export function removeSegments(
-  { store }: KnowledgeRoom,
+export function deleteSegments(
+  { store }: KnowledgeContext,
   column: "dataset_id" | "document_id" | "id",
   value: string,
 ): void {
@@ -243,8 +243,8 @@ export function removeSegments(
 }
 
 /** Removes a document and everything that hangs on it. */
-export function removeDocument(room: KnowledgeRoom, document: DocumentRow): void {
-  removeSegments(room, "document_id", document.id);
+export function deleteDocument(room: KnowledgeContext, document: DocumentRow): void {
+  deleteSegments(room, "document_id", document.id);
   room.store.run("DELETE FROM metadata_bindings WHERE document_id = ?", document.id);
   room.store.run("DELETE FROM files WHERE id = ?", document.file_id);
   room.store.run("DELETE FROM documents WHERE id = ?", document.id);

@@ -187,7 +187,7 @@ type FormRow = Omit<Form, "runId" | "nodeId" | "expiresAt" | "inputs"> & {
 const storedJson = (value: unknown): string => asciiOnly(JSON.stringify(value));
 
 /** Reads and writes of runs, their forms, end users and messages. */
-export type Records = ReturnType<typeof openRecords>;
+export type RunStore = ReturnType<typeof openRecords>;
 
 /** Opens the records on a store that has `appSchema`; `now` gives ms since 1970. */
 export function openRecords(store: Store, now: () => number, random: () => number) {

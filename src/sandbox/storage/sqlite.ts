@@ -14,14 +14,14 @@ export interface Store {
 }
 
 /** A value that PostgreSQL cannot hold, so that the server fails where it meets it (server §3). */
-export class Unstorable extends Error {}
+export class UnstorableValue extends Error {}
 
 /** Throws Unstorable for NUL and half a surrogate pair in a text, and for integers beyond 64 bits. */
 function checked(values: readonly SqlValue[]): SqlValue[] {
   return values.map((value) => {
     const text = typeof value === "string" && /[\0\p{Surrogate}]/u.test(value);
     if (text || (typeof value === "number" && Math.abs(value) >= 2 ** 63)) {
-      throw new Unstorable(`PostgreSQL cannot hold ${JSON.stringify(value).slice(0, 80)}`);
+      throw new UnstorableValue(`PostgreSQL cannot hold ${JSON.stringify(value).slice(0, 80)}`);
     }
     return value;
   });

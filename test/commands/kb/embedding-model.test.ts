@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { received } from "../../../src/sandbox/http/received.ts";
+import { readRequest } from "../../../src/sandbox/http/read-request.ts";
 import { cli, temporaryFolder } from "../../lib/support.ts";
 
 const id = "0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e";
@@ -96,7 +96,7 @@ function answer(line: string, body: unknown): readonly [number, unknown] {
 
 beforeAll(async () => {
   const server = createServer((request, response) => {
-    void received(request).then(({ method, path, body }) => {
+    void readRequest(request).then(({ method, path, body }) => {
       const text = new TextDecoder().decode(body);
       const json: unknown = text === "" ? undefined : JSON.parse(text);
       const line = `${method} ${path}`;

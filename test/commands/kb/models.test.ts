@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { testSandbox } from "../../lib/sandbox.ts";
 import type { TestSandbox } from "../../lib/sandbox.ts";
-import { received } from "../../../src/sandbox/http/received.ts";
-import type { SeenRequest } from "../../../src/sandbox/http/server.ts";
+import { readRequest } from "../../../src/sandbox/http/read-request.ts";
+import type { ReceivedRequest } from "../../../src/sandbox/http/server.ts";
 import { cli, temporaryFolder } from "../../lib/support.ts";
 
 /** What the server lists: providers with the names of their models. */
@@ -16,12 +16,12 @@ const twoProviders = [
   { provider: "langgenius/siliconflow/siliconflow", models: ["BAAI/bge-m3", "bge-m3"] },
 ];
 const kb = "0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e";
-const seen: SeenRequest[] = [];
+const seen: ReceivedRequest[] = [];
 let baseUrl = "";
 
 beforeAll(async () => {
   const server = createServer((request, response) => {
-    void received(request).then((arrived) => {
+    void readRequest(request).then((arrived) => {
       seen.push(arrived);
       const lists = arrived.path.startsWith("/v1/workspaces/current/models/model-types/");
       const data = providers.map(({ provider, models }) => ({

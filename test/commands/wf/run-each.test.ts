@@ -3,15 +3,15 @@ import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { diskFiles } from "../../../src/host/node-files.ts";
 import { parseFault } from "../../../src/sandbox/http/faults.ts";
-import type { SeenRequest } from "../../../src/sandbox/http/server.ts";
+import type { ReceivedRequest } from "../../../src/sandbox/http/server.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import { temporaryFolder } from "../../lib/support.ts";
 import type { World } from "../../lib/support.ts";
 
-const seen: SeenRequest[] = [];
+const seen: ReceivedRequest[] = [];
 let onRequest = () => {};
 const server = await testSandbox({
-  log: (request) => {
+  onRequest: (request) => {
     seen.push(request);
     onRequest();
   },

@@ -12,7 +12,7 @@ import { baseUrlOf } from "../../../src/config/base-url.ts";
 import { durationText, millisecondsIn } from "../../../src/lib/duration.ts";
 import { didYouMean } from "../../../src/lib/did-you-mean.ts";
 import { runTrace } from "../../../src/runs/trace.ts";
-import { openFaults, parseFault } from "../../../src/sandbox/http/faults.ts";
+import { createFaultPlanner, parseFault } from "../../../src/sandbox/http/faults.ts";
 import { textFrom } from "./fuzz.ts";
 import type { Target } from "./fuzz.ts";
 import { areEqual, isSafe, readOr, readOrUsage } from "./holds.ts";
@@ -45,7 +45,7 @@ const faults = target(
       if (!(error instanceof Error) || error.constructor !== Error) throw error;
       return;
     }
-    const plan = openFaults([fault]);
+    const plan = createFaultPlanner([fault]);
     plan("GET", "/v1/datasets");
     plan("POST", `/v1/${"a".repeat(200)}`);
     plan("GET", fault.pattern.replaceAll("*", "x".repeat(10)));

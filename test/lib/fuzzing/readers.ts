@@ -19,7 +19,7 @@ import { csvLines } from "../../../src/lib/csv.ts";
 import type { Files, Host } from "../../../src/host/host.ts";
 import { operations } from "../../../src/operations/index.ts";
 import { runTrace } from "../../../src/runs/trace.ts";
-import { zipOf } from "../../../src/sandbox/knowledge/zip.ts";
+import { createZip } from "../../../src/sandbox/knowledge/zip.ts";
 import { readRowFile } from "../../../src/lib/rows-file.ts";
 import { temporaryFolder } from "../support.ts";
 import { bytesFrom, randomOf, textFrom } from "./fuzz.ts";
@@ -412,7 +412,7 @@ const zips: Target<Uint8Array> = {
     const content = Buffer.from(textFrom(random, ["a", "text\n", "PK\u0003\u0004"]));
     const name = textFrom(random, ["../", "/", "a.md", "\\", "C:", "x"]);
     const stored = Buffer.from(
-      zipOf(
+      createZip(
         [
           { name, bytes: content },
           { name, bytes: content },

@@ -73,8 +73,8 @@ export async function openStage(): Promise<Stage> {
   const bugs: string[] = [];
   const sandbox = await startSandbox({
     clock,
-    folder: null,
-    bug: (error, where) => void bugs.push(`${where.slice(0, 200)}: ${String(error)}`),
+    directory: null,
+    onError: (error, where) => void bugs.push(`${where.slice(0, 200)}: ${String(error)}`),
   });
   const others = await madeBy("someone else", sandbox, clock);
   let mine = await madeBy("attacker", sandbox, clock);

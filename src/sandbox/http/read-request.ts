@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 
 /** One part of a multipart form as it arrived. */
-export interface SeenPart {
+export interface ReceivedPart {
   readonly name: string;
   /** Absent for a text part. */
   readonly filename?: string;
@@ -10,27 +10,27 @@ export interface SeenPart {
 }
 
 /** A request as it arrived. */
-export interface SeenRequest {
+export interface ReceivedRequest {
   readonly method: string;
   /** With the query, still encoded. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
   /** Parts of a multipart form, in order; empty for other bodies. */
-  readonly parts: readonly SeenPart[];
+  readonly parts: readonly ReceivedPart[];
 }
 
 /** Bytes of a body that a stock proxy lets through (server §4). */
 const largestBody = 100 * 1024 * 1024;
 
 /** The body is more than the proxy takes. */
-export class TooLarge extends Error {}
+export class BodyTooLarge extends Error {}
 
 /**
  * Reads a whole request. Rejects when the client goes away in the middle, and with TooLarge when all
  * of a body that is too large has been read and dropped.
  */
-export async function received(request: IncomingMessage): Promise<SeenRequest> {
+export async function readRequest(request: IncomingMessage): Promise<ReceivedRequest> {
   const pieces: Buffer[] = [];
   let size = 0;
   for await (const piece of request as AsyncIterable<Buffer>) {
@@ -38,7 +38,7 @@ export async function received(request: IncomingMessage): Promise<SeenRequest> {
     if (size <= largestBody) pieces.push(piece);
     else pieces.length = 0;
   }
-  if (size > largestBody) throw new TooLarge();
+  if (size > largestBody) throw new BodyTooLarge();
   const headers = Object.fromEntries(
     Object.entries(request.headers).map(([name, value]) => [name, String(value)]),
   );
@@ -53,7 +53,7 @@ export async function received(request: IncomingMessage): Promise<SeenRequest> {
 }
 
 /** Parts of a form; a body that cannot be read as one has none, as on the server. */
-async function partsOf(type: string, body: Uint8Array<ArrayBuffer>): Promise<SeenPart[]> {
+async function partsOf(type: string, body: Uint8Array<ArrayBuffer>): Promise<ReceivedPart[]> {
   if (!type.toLowerCase().startsWith("multipart/form-data")) return [];
   const form = await new Response(body, { headers: { "content-type": type } })
     .formData()

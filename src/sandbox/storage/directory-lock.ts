@@ -6,7 +6,7 @@ import { LockHeld, type LockOwner, takeLock } from "../../host/lock.ts";
  * Takes a folder for one process and gives the function that lets it go. Clears what a dead owner
  * has left behind; throws an Error that names the owner when it is alive.
  */
-export function takeFolder(folder: string, owner: LockOwner): () => void {
+export function lockDirectory(folder: string, owner: LockOwner): () => void {
   mkdirSync(folder, { recursive: true });
   let release: () => void;
   try {

@@ -1,16 +1,16 @@
-import { beginningOf } from "./indexing.ts";
+import { stageStart } from "./indexing.ts";
 import {
   account,
   type DatasetRow,
   type DocumentRow,
   type FileRow,
-  type KnowledgeRoom,
+  type KnowledgeContext,
   latestRule,
-  ruleOf,
+  getProcessRule,
 } from "../storage/knowledge-store.ts";
 import { type DocumentField, documentMetadata } from "./metadata-values.ts";
-import { answeredRule, type ProcessRule } from "./process-rules.ts";
-import { seconds } from "../storage/ids.ts";
+import { ruleResponse, type ProcessRule } from "./process-rules.ts";
+import { toSeconds } from "../storage/ids.ts";
 
 /** What people are shown of a document's state; SQL so that lists can ask for it (server §7). */
 export const displayStatus = `CASE
@@ -22,7 +22,7 @@ export const displayStatus = `CASE
   ELSE 'disabled' END`;
 
 /** The same for one document. */
-export function displayStatusOf({ store }: KnowledgeRoom, { id }: DocumentRow): string {
+export function displayStatusOf({ store }: KnowledgeContext, { id }: DocumentRow): string {
   const row = store.get<{ readonly shown: string }>(
     `SELECT ${displayStatus} AS shown FROM documents WHERE id = ?`,
     id,
@@ -30,9 +30,9 @@ export function displayStatusOf({ store }: KnowledgeRoom, { id }: DocumentRow): 
   return row?.shown ?? "queuing";
 }
 
-const secondsOrNull = (ms: number | null) => (ms === null ? null : seconds(ms));
+const secondsOrNull = (ms: number | null) => (ms === null ? null : toSeconds(ms));
 
-function fileAnswer({ store }: KnowledgeRoom, id: string): object {
+function fileAnswer({ store }: KnowledgeContext, id: string): object {
   const file = store.get<FileRow>(
     "SELECT id, name, size, extension, mime_type, is_text, created_at FROM files WHERE id = ?",
     id,
@@ -49,8 +49,8 @@ function fileAnswer({ store }: KnowledgeRoom, id: string): object {
 }
 
 /** A document as lists, creates and updates answer it; `plain` as some builds show its values. */
-export const documentAnswer = (
-  room: KnowledgeRoom,
+export const documentResponse = (
+  room: KnowledgeContext,
   dataset: DatasetRow,
   document: DocumentRow,
   plain: boolean,
@@ -90,7 +90,7 @@ export type DetailPart = "all" | "only" | "without";
 
 /** A document as it is shown alone: other fields than in lists (server §9). */
 export function documentDetail(
-  room: KnowledgeRoom,
+  room: KnowledgeContext,
   dataset: DatasetRow,
   document: DocumentRow,
   part: DetailPart,
@@ -98,7 +98,7 @@ export function documentDetail(
   const values = documentMetadata(room, dataset, document);
   const metadata = { doc_type: null, doc_metadata: values.length === 0 ? null : values };
   if (part === "only") return { id: document.id, ...metadata };
-  const rule = ruleOf(room, document.rule_id);
+  const rule = getProcessRule(room, document.rule_id);
   const latest = latestRule(room, dataset.id);
   const segments = room.store.get<{ readonly count: number; readonly words: number | null }>(
     "SELECT count(*) AS count, sum(word_count) AS words FROM segments WHERE document_id = ?",
@@ -112,18 +112,18 @@ export function documentDetail(
     data_source_info: { upload_file: fileAnswer(room, document.file_id) },
     dataset_process_rule_id: document.rule_id,
     // The first is the knowledge base's newest, which another document may have brought.
-    dataset_process_rule: answeredRule(latest ? (JSON.parse(latest.rule) as ProcessRule) : rule),
+    dataset_process_rule: ruleResponse(latest ? (JSON.parse(latest.rule) as ProcessRule) : rule),
     document_process_rule: {
       id: document.rule_id,
       dataset_id: dataset.id,
-      ...answeredRule(rule),
+      ...ruleResponse(rule),
     },
     name: document.name,
     ...origin(document),
     tokens: document.tokens,
     indexing_status: document.indexing_status,
     completed_at: secondsOrNull(document.completed_at),
-    updated_at: seconds(document.updated_at),
+    updated_at: toSeconds(document.updated_at),
     indexing_latency: latency(document),
     error: document.error,
     ...availability(document),
@@ -140,7 +140,7 @@ export function documentDetail(
 }
 
 /** How far one document of a batch is. */
-export function indexingAnswer(room: KnowledgeRoom, document: DocumentRow): object {
+export function indexingResponse(room: KnowledgeContext, document: DocumentRow): object {
   const segments = room.store.get<{ readonly total: number; readonly done: number | null }>(
     `SELECT count(*) AS total, sum(status = 'completed') AS done FROM segments
      WHERE document_id = ?`,
@@ -152,7 +152,7 @@ export function indexingAnswer(room: KnowledgeRoom, document: DocumentRow): obje
   /** When the stage began, if it has. */
   const began = (stage: (typeof order)[number]) =>
     completed || document.indexing_status === "error" || order.indexOf(stage) <= at
-      ? seconds(beginningOf(room, document, stage))
+      ? toSeconds(stageStart(room, document, stage))
       : null;
   return {
     id: document.id,
@@ -179,7 +179,7 @@ function latency({ queued_at, completed_at, stopped_at }: DocumentRow): number |
 const origin = (document: DocumentRow) => ({
   created_from: document.created_from,
   created_by: account.id,
-  created_at: seconds(document.created_at),
+  created_at: toSeconds(document.created_at),
 });
 
 const availability = (document: DocumentRow) => ({
