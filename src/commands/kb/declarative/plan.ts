@@ -100,7 +100,7 @@ export async function* run(
   yield* plan.steps;
   let count = plan.steps.length;
   if (plan.id !== undefined) {
-    const dry = { ...context, asked: { ...context.options, dryRun: true } };
+    const dry: Context = { ...context, options: { ...context.options, dryRun: true } };
     for await (const step of documentsOf(input.file, plan.file, plan.id, dry)) {
       count++;
       yield step;
