@@ -122,7 +122,8 @@ export async function watched(stage: Stage, line: Line, watch: Watch): Promise<W
     if (waited && watch.by !== "--timeout") {
       // What is drawn while it waits has its time to appear.
       if (watch.columns !== undefined) await Promise.race([ended, after(700, undefined)]);
-      if (!(await Promise.race([ended, undefined]))) process.kill(program.pid, watch.by);
+      if (!(await Promise.race([ended, Promise.resolve(undefined)])))
+        process.kill(program.pid, watch.by);
     }
     const began = Date.now();
     const end = await Promise.race([ended, after(patience, undefined)]);
