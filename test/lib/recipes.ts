@@ -5,18 +5,18 @@ import { join } from "node:path";
 import { temporaryFolder } from "./support.ts";
 import { root } from "./paths.ts";
 
-/** The recipes for CI systems. */
+/** Directory of the recipes for CI systems. */
 export const folder = join(root, "examples", "ci");
-/** Text of a recipe. */
+/** Reads a recipe. */
 export const recipe = (name: string) => readFileSync(join(folder, name), "utf8");
 
-/** Runs a script against a sandbox of its own, in a copy of the examples. */
-export async function runs(script: string) {
+/** Runs a script against a sandbox of its own, in a copy of the examples; `-ec` stops at the first failure. */
+export async function runInSandbox(script: string, flags: "-ec" | "-c" = "-ec") {
   const place = await temporaryFolder();
   cpSync(join(root, "examples"), join(place, "examples"), { recursive: true });
   const child = spawn(
     process.execPath,
-    [join(root, "bin", "kb.js"), "sandbox", "--ephemeral", "--", "sh", "-ec", script],
+    [join(root, "bin", "kb.js"), "sandbox", "--ephemeral", "--", "sh", flags, script],
     { cwd: place, env: { PATH: process.env["PATH"], HOME: place } },
   );
   let out = "";
@@ -26,10 +26,10 @@ export async function runs(script: string) {
   return { exit, out };
 }
 
-/** Makes the knowledge base that the recipes sync. */
+/** Creates the knowledge base that the recipes sync. */
 export const create = "kb create Handbook --indexing-technique economy -o name";
 
-/** Command lines of a pipeline, in their order. */
+/** Collects the commands of a pipeline, in order. */
 export function linesOf(value: unknown): string[] {
   if (typeof value === "string") return /^(kb|wf) /.test(value) ? [value] : [];
   if (typeof value !== "object" || value === null) return [];

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { parse } from "yaml";
-import { create, linesOf, recipe, runs } from "../lib/recipes.ts";
+import { create, linesOf, recipe, runInSandbox } from "../lib/recipes.ts";
 
 test(
   "the GitHub recipe syncs in eight shards, prunes and measures",
@@ -10,7 +10,9 @@ test(
     const shards = Array.from({ length: 8 }, (_, at) =>
       sync.replace("${{ matrix.shard }}", String(at + 1)),
     );
-    const ran = await runs([create, lint, `${shards.join(" &\n")} &\nwait`, ...rest].join("\n"));
+    const ran = await runInSandbox(
+      [create, lint, `${shards.join(" &\n")} &\nwait`, ...rest].join("\n"),
+    );
     expect(ran.exit, ran.out).toBe(0);
     expect(ran.out).toContain("14 files: 14 unchanged");
   },
@@ -26,7 +28,9 @@ test("the indexed job reads its share from Kubernetes", { timeout: 60_000 }, asy
   const line = job.spec.template.spec.containers[0]?.command.at(-1) ?? "";
   expect(line).toContain(`auto/${job.spec.completions}`);
   const pods = Array.from({ length: 8 }, (_, index) => `JOB_COMPLETION_INDEX=${index} ${line}`);
-  const ran = await runs([create, ...pods, "kb sync Handbook examples/handbook"].join("\n"));
+  const ran = await runInSandbox(
+    [create, ...pods, "kb sync Handbook examples/handbook"].join("\n"),
+  );
   expect(ran.exit, ran.out).toBe(0);
   expect(ran.out).toContain("14 files: 14 unchanged");
 });

@@ -1,31 +1,46 @@
-import { spawn } from "node:child_process";
-import { cpSync, readFileSync } from "node:fs";
+import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { commandsOf } from "../../src/cli/parse/command-list.ts";
+import { topicNames } from "../../src/cli/help/topic-names.ts";
 import { exitCodes } from "../../src/errors.ts";
-import { temporaryFolder } from "../lib/support.ts";
+import { runInSandbox } from "../lib/recipes.ts";
 import { root } from "../lib/paths.ts";
 
-const readme = readFileSync(join(root, "README.md"), "utf8");
+/** Generated, and reports about the programs: nothing in them is to be typed. */
+const others = ["reference.md", "server.md", "performance.md", "reliability.md"];
+const pages = [
+  "README.md",
+  ...readdirSync(join(root, "docs"))
+    .filter((name) => name.endsWith(".md") && !others.includes(name))
+    .map((name) => `docs/${name}`),
+];
+
+const textOf = (page: string) => readFileSync(join(root, page), "utf8");
 
 interface Step {
   readonly command: string;
   readonly output: string;
 }
 
-/** Commands of the `console` blocks, each with the output shown below it. */
-const steps: Step[] = [...readme.matchAll(/```console\n([\s\S]*?)```/g)].flatMap(([, block = ""]) =>
-  block
-    .split(/^\$ /m)
-    .slice(1)
-    .map((part) => {
-      const [command = "", ...lines] = part.split("\n");
-      return { command, output: lines.join("\n").trim() };
-    }),
-);
+/** Commands of the `console` blocks of a page, each with the output shown below it. */
+const stepsOf = (page: string): Step[] =>
+  [...textOf(page).matchAll(/```console\n([\s\S]*?)```/g)].flatMap(([, block = ""]) =>
+    block
+      .split(/^\$ /m)
+      .slice(1)
+      .map((part) => {
+        const [command = "", ...lines] = part.split("\n");
+        return { command, output: lines.join("\n").trim() };
+      }),
+  );
 
-/** What differs from run to run: ids, form tokens, times, durations, ports. */
+/** The pages continue with the knowledge base that the README's first two commands make. */
+const setup = stepsOf("README.md")
+  .slice(0, 2)
+  .map(({ command }) => `${command} > /dev/null`);
+
+/** Hides what differs from run to run: ids, form tokens, times, durations, ports. */
 const settled = (text: string): string =>
   text
     .replace(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, "<id>")
@@ -35,53 +50,58 @@ const settled = (text: string): string =>
     .replace(/\b\d+(\.\d+)?m?s\b/g, "<duration>")
     .trim();
 
-test("the README's commands print what it shows", async () => {
-  const folder = await temporaryFolder();
-  cpSync(join(root, "examples"), join(folder, "examples"), { recursive: true });
-  const script = steps.map(({ command }, index) => `echo "--- ${index}"\n${command}`).join("\n");
-  const child = spawn(
-    process.execPath,
-    [join(root, "bin", "kb.js"), "sandbox", "--ephemeral", "--", "sh", "-c", `(${script}\n) 2>&1`],
-    {
-      cwd: folder,
-      env: { PATH: process.env["PATH"], HOME: folder },
-    },
-  );
-  const pieces: Buffer[] = [];
-  child.stdout.on("data", (chunk: Buffer) => pieces.push(chunk));
-  await new Promise((resolve) => child.on("close", resolve));
-  const outputs = Buffer.concat(pieces)
-    .toString()
-    .split(/^--- \d+\n/m)
-    .slice(1);
-  const got = steps.map(({ command }, index) => `$ ${command}\n${settled(outputs[index] ?? "")}`);
-  const shown = steps.map(({ command, output }) => `$ ${command}\n${settled(output)}`);
-  expect(steps.length).toBeGreaterThan(20);
-  expect(got).toEqual(shown);
-}, 60_000);
+test.each(pages.filter((page) => stepsOf(page).length > 0))(
+  "the commands of %s print what it shows",
+  async (page) => {
+    const steps = stepsOf(page);
+    const commands = steps.map(({ command }, index) => `echo "--- ${index}"\n${command}`);
+    const before = page === "README.md" ? [] : setup;
+    const { out } = await runInSandbox(`(${[...before, ...commands].join("\n")}\n) 2>&1`, "-c");
+    const outputs = out.split(/^--- \d+\n/m).slice(1);
+    const got = steps.map(({ command }, index) => `$ ${command}\n${settled(outputs[index] ?? "")}`);
+    const shown = steps.map(({ command, output }) => `$ ${command}\n${settled(output)}`);
+    expect(got).toEqual(shown);
+  },
+  60_000,
+);
 
-test("its table of exit codes is the programs' own", () => {
+test("more than fifty commands of the pages are run", () => {
+  expect(pages.flatMap(stepsOf).length).toBeGreaterThan(50);
+});
+
+test("the README has at most 150 lines", () => {
+  expect(textOf("README.md").split("\n").length).toBeLessThanOrEqual(151);
+});
+
+test("the README links to every page of docs", () => {
+  const links = textOf("README.md");
+  for (const page of readdirSync(join(root, "docs")).filter((name) => name.endsWith(".md")))
+    expect(links).toContain(`(docs/${page})`);
+});
+
+test("the table of exit codes is the programs' own", () => {
   const rows = Object.entries(exitCodes).map(
     ([name, [code, meaning]]) => `| ${code} | ${name} | ${meaning} |`,
   );
-  for (const row of rows) expect(readme).toContain(row);
+  for (const row of rows) expect(textOf("docs/ci.md")).toContain(row);
 });
 
-test("every kb and wf command it names exists", async () => {
-  const known = [...(await commandsOf("kb")), ...(await commandsOf("wf"))].map(({ words }) =>
-    words.join(" "),
-  );
-  const named = [
-    ...readme.matchAll(/^(?:\$ )?((?:kb|wf)(?: (?:-p|--app) \w+)*(?: [a-z-]+)+)/gm),
-  ].map(([, line = ""]) => line.replace(/ (-p|--app) \w+/g, ""));
-  expect(named.length).toBeGreaterThan(20);
-  for (const line of named) {
-    expect(
-      known.some(
-        (command) =>
-          line === command || line.startsWith(`${command} `) || line.startsWith("kb help"),
+test("every kb and wf command that the pages name exists", async () => {
+  const commands = [...(await commandsOf("kb")), ...(await commandsOf("wf"))];
+  const known = [
+    ...commands.map(({ words }) => words.join(" ")),
+    ...topicNames.flatMap((topic) => [`kb help ${topic}`, `wf help ${topic}`]),
+  ];
+  const named = pages.flatMap((page) =>
+    [
+      ...textOf(page).matchAll(
+        /(?:^(?:\$ )?|`)((?:kb|wf)(?: (?:-p|--app) \w+)*(?: [a-z][a-z-]*)+)/gm,
       ),
-      line,
-    ).toBe(true);
+    ].map(([, line = ""]) => line.replace(/ (-p|--app) \w+/g, "")),
+  );
+  expect(named.length).toBeGreaterThan(100);
+  for (const line of named.filter((name) => name !== "kb help")) {
+    const exists = known.some((command) => line === command || line.startsWith(`${command} `));
+    expect(exists, line).toBe(true);
   }
 });
