@@ -6,7 +6,7 @@ import type { InputOf } from "../../operations/operation.ts";
 import * as pipeline from "../../operations/pipeline.ts";
 import type { PublishedRun } from "../../operations/pipeline.ts";
 import { asEvents } from "../wf/stream-or-wait.ts";
-import { finalOutcome } from "../wf/follow/follow.ts";
+import { finalOutcome } from "../../runs/final-event.ts";
 import { run as waitFor } from "./documents/wait.ts";
 import { raiseOutcome } from "../../runs/outcome.ts";
 import type { Context } from "../command-spec.ts";

@@ -5,11 +5,9 @@ import type { Message } from "../../operations/chats.ts";
 import { worded } from "../../operations/operation.ts";
 import { collectedAnswer } from "./collected-answer.ts";
 import type { CollectedAnswer } from "./collected-answer.ts";
-import { rememberTaskId, warnAboutGaps } from "./follow/stages.ts";
-import { followRun } from "./follow/follow.ts";
-import type { Line } from "./follow/stream.ts";
+import { checkStart, followRun, rememberTaskId, warnAboutGaps } from "./follow/index.ts";
+import type { EventStream } from "./follow/index.ts";
 import type { RunOutcome } from "../../runs/outcome.ts";
-import { begun } from "./run/rejected-start.ts";
 import type { Context } from "../command-spec.ts";
 
 /** How an answer ended. */
@@ -27,8 +25,8 @@ const looks = [1000, 2000, 4000, 8000, 15_000, 30_000];
  * one, and comes as an event `_answer`. Throws `remote-failed` where the answer failed, and `cut`
  * where nobody can tell its end.
  */
-export async function* answerEvents(line: Line, context: Context): EventBatches<Answered> {
-  const events = begun(line.events);
+export async function* answerEvents(line: EventStream, context: Context): EventBatches<Answered> {
+  const events = checkStart(line.events);
   try {
     const first = await events.next();
     if (

@@ -5,8 +5,8 @@ import { isObject } from "../../lib/json.ts";
 import { answerEvents, blockingFailure } from "./answer-events.ts";
 import { asEvents } from "./stream-or-wait.ts";
 import { citations, collectedAnswer } from "./collected-answer.ts";
-import { finalOutcome } from "./follow/follow.ts";
-import { openLine } from "./follow/stream.ts";
+import { finalOutcome } from "../../runs/final-event.ts";
+import { openStream } from "./follow/index.ts";
 import { raiseOutcome } from "../../runs/outcome.ts";
 import type { Context } from "../command-spec.ts";
 
@@ -36,13 +36,13 @@ export async function* run(input: ChatInput, context: Context): AsyncGenerator<u
     });
     yield answer;
     await tellConversation(input, answer.conversation_id, context);
-    const outcome = finalOutcome({ event: answer.event, raw: "", data: { ...answer } }, false);
+    const outcome = finalOutcome({ event: answer.event, data: { ...answer } }, false);
     if (outcome) await raiseOutcome(answer.workflow_run_id ?? unnamed, outcome, context.notice);
     return;
   }
   const answer = collectedAnswer();
   const live = asEvents(input, context.options.format);
-  const events = answerEvents(await openLine(chats.send, body, context), context);
+  const events = answerEvents(await openStream(chats.send, body, context), context);
   try {
     let next = await events.next();
     for (; !next.done; next = await events.next()) {

@@ -1,5 +1,5 @@
 import * as chats from "../../operations/chats.ts";
-import { taskIdOf } from "./run/task-ids.ts";
+import { loadTaskId } from "./task-ids.ts";
 import type { Context } from "../command-spec.ts";
 
 /** Asks the server to stop an answer, by its task or by the run behind it that was followed here. */
@@ -7,5 +7,5 @@ export async function* run(
   { task_id: id }: { readonly task_id: string },
   context: Context,
 ): AsyncGenerator<unknown> {
-  yield await context.call(chats.stop, { task_id: (await taskIdOf(id, context)) ?? id });
+  yield await context.call(chats.stop, { task_id: (await loadTaskId(id, context)) ?? id });
 }

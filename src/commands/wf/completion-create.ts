@@ -5,7 +5,7 @@ import * as completions from "../../operations/completions.ts";
 import { answerEvents, blockingFailure } from "./answer-events.ts";
 import { asEvents } from "./stream-or-wait.ts";
 import { collectedAnswer } from "./collected-answer.ts";
-import { openLine } from "./follow/stream.ts";
+import { openStream } from "./follow/index.ts";
 import type { Context } from "../command-spec.ts";
 
 /** Input of `wf completion create`. */
@@ -28,7 +28,7 @@ export async function* run(input: CompletionInput, context: Context): AsyncGener
   }
   const answer = collectedAnswer();
   const live = asEvents(input, context.options.format);
-  const line = await openLine(completions.complete, body, context);
+  const line = await openStream(completions.complete, body, context);
   for await (const batch of answerEvents(line, context)) {
     for (const event of batch) answer.see(event);
     if (live) yield batch;

@@ -1,5 +1,5 @@
 import type { WorkflowRun } from "../../operations/workflows.ts";
-import { outdatedNotice, standing } from "./follow/run-record.ts";
+import { outdatedNotice, readRunState } from "./run-state.ts";
 import type { Context } from "../command-spec.ts";
 
 /** The record of a run as it is; a notice tells where the run is known to have ended otherwise. */
@@ -7,7 +7,7 @@ export async function* run(
   { workflow_run_id }: { readonly workflow_run_id: string },
   context: Context,
 ): AsyncGenerator<WorkflowRun> {
-  const found = await standing(workflow_run_id, context);
+  const found = await readRunState(workflow_run_id, context);
   yield found.record;
   if (found.outdated) await context.notice(outdatedNotice(workflow_run_id, found));
 }

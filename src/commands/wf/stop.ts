@@ -2,11 +2,11 @@ import { ApiError, CliError } from "../../errors.ts";
 import * as apps from "../../operations/apps.ts";
 import * as chats from "../../operations/chats.ts";
 import * as workflows from "../../operations/workflows.ts";
-import { finalOutcome } from "./follow/follow.ts";
-import { rememberEnd, taskIdOf } from "./run/task-ids.ts";
+import { finalOutcome } from "../../runs/final-event.ts";
+import { saveRunEnd, loadTaskId } from "./task-ids.ts";
 import { endingOf, isEnded } from "../../runs/outcome.ts";
 import type { RunOutcome } from "../../runs/outcome.ts";
-import { outdatedNotice, standing } from "./follow/run-record.ts";
+import { outdatedNotice, readRunState } from "./run-state.ts";
 import type { Context } from "../command-spec.ts";
 
 /** How often to look whether a stopped run has ended, and ms between two looks. */
@@ -38,7 +38,7 @@ export async function* run(input: StopInput, context: Context): AsyncGenerator<u
     yield { result: "sent", verified: false };
     return;
   }
-  const before = await standing(runId, context);
+  const before = await readRunState(runId, context);
   if (isEnded(before.status)) {
     await context.notice(
       before.outdated
@@ -71,11 +71,11 @@ async function endSeen(runId: string, live: Listening, context: Context): Promis
   for (let look = 0; look < looks; look++) {
     // What the stream told before the record was read, so that the record can have followed.
     const info = live.outcome();
-    const { status, record } = await standing(runId, context);
+    const { status, record } = await readRunState(runId, context);
     if (isEnded(status)) return status;
     if (info !== undefined) {
       const end = { status: endingOf(info), error: info.error };
-      await rememberEnd(runId, end, context);
+      await saveRunEnd(runId, end, context);
       await context.notice(outdatedNotice(runId, { ...end, record, outdated: true }));
       return end.status;
     }
@@ -143,7 +143,7 @@ async function meant(
   context: Context,
 ): Promise<{ readonly task_id: string; readonly runId: string | undefined }> {
   if (runId !== undefined) return { task_id, runId };
-  const task = await taskIdOf(task_id, context);
+  const task = await loadTaskId(task_id, context);
   if (task !== undefined) return { task_id: task, runId: task_id };
   await refuseRun(task_id, context);
   return { task_id, runId: undefined };

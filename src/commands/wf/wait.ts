@@ -1,7 +1,7 @@
 import { CliError } from "../../errors.ts";
 import type { WorkflowRun } from "../../operations/workflows.ts";
 import { raiseOutcome, isEnded } from "../../runs/outcome.ts";
-import { outdatedNotice, standing } from "./follow/run-record.ts";
+import { outdatedNotice, readRunState } from "./run-state.ts";
 import type { Context } from "../command-spec.ts";
 
 /** ms between two looks, growing from the first to the last. */
@@ -33,7 +33,7 @@ export async function* run(
   let remarked = false;
   for (let wait = first; ; wait = Math.min(last, wait * 1.5)) {
     try {
-      const found = await standing(workflow_run_id, context);
+      const found = await readRunState(workflow_run_id, context);
       failures = 0;
       const { status, record } = found;
       if (isEnded(status) || (status === "paused" && !input.through_pauses)) {

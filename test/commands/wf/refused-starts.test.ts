@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { describe, expect, test } from "vitest";
 import { readEvents } from "../../../src/api/sse.ts";
-import { begun } from "../../../src/commands/wf/run/rejected-start.ts";
+import { checkStart } from "../../../src/commands/wf/follow/rejected-start.ts";
 import { CliError } from "../../../src/errors.ts";
 import { exchanges, streamed } from "../../lib/recordings.ts";
 import { cli, temporaryFolder } from "../../lib/support.ts";
@@ -139,7 +139,7 @@ test("of all recorded starts only those that were refused are taken for refused"
     const pieces = each.response.chunks?.map(([, text]) => Buffer.from(text)) ?? [];
     if (!streamed(each)) continue;
     try {
-      for await (const _ of begun(readEvents(Readable.from(pieces))));
+      for await (const _ of checkStart(readEvents(Readable.from(pieces))));
     } catch (error) {
       if (error instanceof CliError && error.kind === "refused") refused.push(each.name);
     }

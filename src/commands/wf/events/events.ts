@@ -1,18 +1,18 @@
 import { CliError } from "../../../errors.ts";
-import { answerText } from "../follow/answer-text.ts";
+import { evaluateWhileFollowing, expectationReport, readExpectations } from "../expect/index.ts";
 import {
-  recordTo,
+  answerText,
+  countEvents,
   filterKinds,
+  followMany,
+  followRun,
+  newFollowCounts,
   rememberTaskId,
   warnAboutGaps,
-  countEvents,
-} from "../follow/stages.ts";
-import { readExpectations, expectationReport, evaluateWhileFollowing } from "../expect/expect.ts";
-import { followRun, newFollowCounts } from "../follow/follow.ts";
-import { checkRecord } from "../recording/write.ts";
-import type { RecordInput } from "../recording/write.ts";
+} from "../follow/index.ts";
+import { checkRecord, recordTo } from "../recording/index.ts";
+import type { RecordInput } from "../recording/index.ts";
 import type { Context } from "../../command-spec.ts";
-import { followMany } from "../follow/follow-many.ts";
 
 /** Input of `wf events`. */
 export interface EventsInput extends RecordInput {

@@ -1,15 +1,16 @@
 import type { EventBatches, ServerEvent } from "../../../api/sse.ts";
 import { ApiError, CliError, withInfo } from "../../../errors.ts";
-import { isObject, valueAt } from "../../../lib/json.ts";
+import { valueAt } from "../../../lib/json.ts";
 import * as workflows from "../../../operations/workflows.ts";
-import { openLine } from "./stream.ts";
-import type { Line } from "./stream.ts";
+import { openStream } from "./open-stream.ts";
+import type { EventStream } from "./open-stream.ts";
 import { nodeLedger } from "./lost-nodes.ts";
 import { openings, newDeduplicator } from "./dedupe.ts";
+import { finalOutcome, formIn } from "../../../runs/final-event.ts";
 import { isEnded } from "../../../runs/outcome.ts";
 import type { Form, RunOutcome } from "../../../runs/outcome.ts";
-import { outdatedNotice, standing } from "./run-record.ts";
-import type { Standing } from "./run-record.ts";
+import { outdatedNotice, readRunState } from "../run-state.ts";
+import type { RunState } from "../run-state.ts";
 import { trackTextGaps } from "./text-gaps.ts";
 import { silenceWatch } from "./silence.ts";
 import type { SilenceWatch } from "./silence.ts";
@@ -81,7 +82,7 @@ export async function* followRun(
   const text = trackTextGaps(following.first === undefined);
   const nodes = nodeLedger();
   let { runId } = following;
-  let line: Line | undefined = following.first && {
+  let line: EventStream | undefined = following.first && {
     events: following.first,
     leave: following.leave ?? (() => {}),
   };
@@ -99,7 +100,7 @@ export async function* followRun(
   let forms: Form[] = [];
   let inVain = 0;
   /** What run detail says of a run whose closing event was not seen. */
-  let end: Standing | undefined;
+  let end: RunState | undefined;
   for (;;) {
     let why = "the server closed the stream before the run ended";
     let news = false;
@@ -241,7 +242,7 @@ export async function* followRun(
   /** What the record says; undefined where it cannot be read. */
   async function statusNow(signal: AbortSignal): Promise<string | undefined> {
     if (runId === undefined) return undefined;
-    const found = await standing(runId, context, { retries: 0, signal }).catch(() => undefined);
+    const found = await readRunState(runId, context, { retries: 0, signal }).catch(() => undefined);
     return found?.status;
   }
 
@@ -259,13 +260,13 @@ export async function* followRun(
     return stands?.status === "paused" ? stands : undefined;
   }
 
-  function connect(workflow_run_id: string): Promise<Line> {
+  function connect(workflow_run_id: string): Promise<EventStream> {
     const input = {
       workflow_run_id,
       ...(following.snapshot && { include_state_snapshot: true }),
       ...(following.throughPauses && { continue_on_pause: true }),
     };
-    return openLine(workflows.events, input, context, connected ? { retries: 0 } : {});
+    return openStream(workflows.events, input, context, connected ? { retries: 0 } : {});
   }
 
   /** What may be missing between two connections; a run that has ended does not even replay nodes. */
@@ -326,69 +327,15 @@ const requireRun = (runId: string | undefined): string => {
 const idIn = ({ data }: ServerEvent): string | undefined =>
   typeof data["workflow_run_id"] === "string" ? data["workflow_run_id"] : undefined;
 
-/** What an event says about the end: undefined while the run goes on. */
-export function finalOutcome(event: ServerEvent, throughPauses: boolean): RunOutcome | undefined {
-  const data = event.data["data"];
-  // Without its status the event says nothing: the run's detail is asked.
-  if (event.event === "workflow_finished")
-    return typeof valueAt(data, "status") === "string" ? outcomeOf(data) : undefined;
-  if (event.event !== "workflow_paused" || throughPauses) return undefined;
-  return outcomeOf({ status: "paused", reasons: valueAt(data, "reasons") });
-}
-
-/** What the data of a final event, or of a blocking response, says about the end. */
-export function outcomeOf(data: unknown): RunOutcome {
-  const fields: Readonly<Record<string, unknown>> = isObject(data) ? data : {};
-  const { status, error, exceptions_count: exceptions, reasons } = fields;
-  if (status === "paused")
-    return { status: "paused", forms: Array.isArray(reasons) ? reasons.flatMap(formIn) : [] };
-  return {
-    status: typeof status === "string" ? status : "unknown",
-    error: typeof error === "string" ? error : undefined,
-    exceptions: typeof exceptions === "number" ? exceptions : undefined,
-  };
-}
-
-/** The form a pause waits for; none where it went out by e-mail (server §14). */
-function formIn(reason: unknown): readonly Form[] {
-  const token = valueAt(reason, "form_token");
-  const actions = valueAt(reason, "actions");
-  if (typeof token !== "string") return [];
-  const ids = Array.isArray(actions)
-    ? actions.flatMap((action: unknown) => textAt(action, "id"))
-    : [];
-  const inputs = valueAt(reason, "inputs");
-  const usual = valueAt(reason, "resolved_default_values");
-  const names = (Array.isArray(inputs) ? (inputs as unknown[]) : [])
-    .filter((input) => !valueAt(input, "default.value"))
-    .flatMap((input) => textAt(input, "output_variable_name"))
-    .filter((name) => !valueAt(usual, name));
-  const node = valueAt(reason, "node_title");
-  const nodeId = valueAt(reason, "node_id");
-  return [
-    {
-      token,
-      node: typeof node === "string" ? node : undefined,
-      nodeId: typeof nodeId === "string" ? nodeId : undefined,
-      actions: ids,
-      inputs: names,
-    },
-  ];
-}
-
-/** The text at a path as a list of one, empty where there is none. */
-const textAt = (value: unknown, path: string): readonly string[] =>
-  [valueAt(value, path)].filter((each) => typeof each === "string");
-
 /** Asks run detail: an outcome when nothing more is to be followed, undefined while the run goes on. */
 async function confirmed(
   runId: string,
   following: FollowOptions,
   context: Context,
   streamError: string | undefined,
-): Promise<Standing | undefined> {
+): Promise<RunState | undefined> {
   try {
-    const found = await standing(runId, context);
+    const found = await readRunState(runId, context);
     const { status } = found;
     if (isEnded(status)) return found;
     if (status === "paused" && !(following.reconnect && following.throughPauses)) return found;

@@ -1,11 +1,9 @@
 import type { EventBatches, ServerEvent } from "../../../api/sse.ts";
 import { isObject, valueAt } from "../../../lib/json.ts";
 import * as forms from "../../../operations/forms.ts";
-import { finalOutcome } from "./follow.ts";
+import { finalOutcome } from "../../../runs/final-event.ts";
 import type { FollowCounts } from "./follow.ts";
-import { recordEvents } from "../recording/write.ts";
-import type { RecordInput } from "../recording/write.ts";
-import { rememberRun, rememberEnd } from "../run/task-ids.ts";
+import { saveTaskId, saveRunEnd } from "../task-ids.ts";
 import { endingOf } from "../../../runs/outcome.ts";
 import type { Context } from "../../command-spec.ts";
 
@@ -43,13 +41,13 @@ export async function* rememberTaskId<T>(
     if (named) {
       known = true;
       const { workflow_run_id, task_id } = named.data;
-      await rememberRun(String(workflow_run_id), String(task_id), context);
+      await saveTaskId(String(workflow_run_id), String(task_id), context);
     }
     const last = next.value.at(-1);
     const outcome = last && finalOutcome(last, true);
     const run = last?.data["workflow_run_id"];
     if (outcome && endingOf(outcome) === "stopped" && typeof run === "string")
-      await rememberEnd(run, { status: "stopped", error: outcome.error }, context);
+      await saveRunEnd(run, { status: "stopped", error: outcome.error }, context);
     yield next.value;
   }
 }
@@ -57,16 +55,6 @@ export async function* rememberTaskId<T>(
 /** In an event of an ended run and in some snapshots the task is the run, which stops nothing (server §13). */
 const isTask = ({ workflow_run_id, task_id }: Readonly<Record<string, unknown>>): boolean =>
   typeof workflow_run_id === "string" && typeof task_id === "string" && task_id !== workflow_run_id;
-
-/** Passes events on and records them, where that was asked for. */
-export const recordTo = <T>(
-  input: RecordInput,
-  events: EventBatches<T>,
-  context: Context,
-): EventBatches<T> =>
-  input.record === undefined
-    ? events
-    : recordEvents(events, input.record, input.redact ?? false, context);
 
 /** Passes events on and says at the end, however it comes, what happened on the way. */
 export async function* countEvents<T>(

@@ -1,7 +1,7 @@
 import { CliError } from "../../../errors.ts";
 import { runTrace } from "../../../runs/trace.ts";
 import type { RunTrace } from "../../../runs/trace.ts";
-import { followRun } from "../follow/follow.ts";
+import { followRun } from "../follow/index.ts";
 import { markUnseen, readRecording } from "./read.ts";
 import { endingOf, isEnded } from "../../../runs/outcome.ts";
 import type { Context } from "../../command-spec.ts";

@@ -1,10 +1,10 @@
 import type { EventBatches, ServerEvent } from "../../../api/sse.ts";
 import { CliError } from "../../../errors.ts";
 import { worded } from "../../../operations/operation.ts";
-import { readExpectations, expectationReport, evaluateWhileFollowing } from "../expect/expect.ts";
-import type { ExpectInput } from "../expect/expect.ts";
-import { finalOutcome } from "../follow/follow.ts";
-import type { FollowResult } from "../follow/follow.ts";
+import { finalOutcome } from "../../../runs/final-event.ts";
+import { evaluateWhileFollowing, expectationReport, readExpectations } from "../expect/index.ts";
+import type { ExpectInput } from "../expect/index.ts";
+import type { FollowResult } from "../follow/index.ts";
 import { markUnseen, readRecording } from "./read.ts";
 import type { ReadRecording } from "./read.ts";
 import { isEnded } from "../../../runs/outcome.ts";

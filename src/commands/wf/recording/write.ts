@@ -63,12 +63,22 @@ const isThere = (path: string): CliError =>
     hint: "a recording is never written over: choose another name",
   });
 
+/** Passes events on and records them when --record is set. */
+export const recordTo = <T>(
+  input: RecordInput,
+  events: EventBatches<T>,
+  context: Context,
+): EventBatches<T> =>
+  input.record === undefined
+    ? events
+    : recordEvents(events, input.record, input.redact ?? false, context);
+
 /**
  * Passes events on and writes each to a new file as it comes. Every line is whole whatever ends the
  * command; without an event there is no file. A disk that fails does not end what is followed: that
  * is said at once, and ends the command with `failure` when the run itself did well.
  */
-export async function* recordEvents<T>(
+async function* recordEvents<T>(
   events: EventBatches<T>,
   path: string,
   redact: boolean,

@@ -5,10 +5,10 @@ import { CliError, reasonOf, withInfo } from "../../../errors.ts";
 import { refuseDuplicates, readRowFile } from "../../../lib/rows-file.ts";
 import type { FileRow } from "../../../lib/rows-file.ts";
 import { openFailedRows } from "../../failed-rows.ts";
-import type { FollowResult } from "../follow/follow.ts";
+import type { FollowResult } from "../follow/index.ts";
 import { uploadInputFiles } from "./upload-files.ts";
 import { raiseOutcome, endingOf, isEnded } from "../../../runs/outcome.ts";
-import { standing } from "../follow/run-record.ts";
+import { readRunState } from "../run-state.ts";
 import type { Context } from "../../command-spec.ts";
 
 /** What of `wf run` concerns many runs. */
@@ -205,7 +205,7 @@ async function oneRun(
     run = next.value.runId;
     const { outcome } = next.value;
     const { masked } = context.host.secrets;
-    const { record, status: stands } = await standing(run, context);
+    const { record, status: stands } = await readRunState(run, context);
     const status = isEnded(stands) ? stands : endingOf(outcome);
     const error = await raiseOutcome(run, outcome, () => Promise.resolve()).then(
       () => null,

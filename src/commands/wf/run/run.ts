@@ -4,22 +4,24 @@ import { CliError } from "../../../errors.ts";
 import { isObject } from "../../../lib/json.ts";
 import * as workflows from "../../../operations/workflows.ts";
 import { asEvents } from "../stream-or-wait.ts";
-import { answerText } from "../follow/answer-text.ts";
-import type { TextEnd } from "../follow/answer-text.ts";
-import { recordTo, rememberTaskId, warnAboutGaps } from "../follow/stages.ts";
-import { readExpectations, expectationReport, evaluateWhileFollowing } from "../expect/expect.ts";
-import type { ExpectInput } from "../expect/expect.ts";
-import { followRun, outcomeOf } from "../follow/follow.ts";
-import type { FollowResult } from "../follow/follow.ts";
+import { outcomeOf } from "../../../runs/final-event.ts";
+import { evaluateWhileFollowing, expectationReport, readExpectations } from "../expect/index.ts";
+import type { ExpectInput } from "../expect/index.ts";
+import {
+  answerText,
+  checkStart,
+  followRun,
+  openStream,
+  rememberTaskId,
+  warnAboutGaps,
+} from "../follow/index.ts";
+import type { EventStream, FollowResult, TextEnd } from "../follow/index.ts";
+import { checkRecord, recordTo } from "../recording/index.ts";
+import type { RecordInput } from "../recording/index.ts";
 import { answering, readAnswers } from "./form-answers.ts";
 import type { FormAnswer } from "./form-answers.ts";
 import { uploadInputFiles } from "./upload-files.ts";
-import { openLine } from "../follow/stream.ts";
-import type { Line } from "../follow/stream.ts";
-import { checkRecord } from "../recording/write.ts";
-import type { RecordInput } from "../recording/write.ts";
-import { begun } from "./rejected-start.ts";
-import { rememberRun } from "./task-ids.ts";
+import { saveTaskId } from "../task-ids.ts";
 import { runEach } from "./batch.ts";
 import { inputMaker } from "./inputs.ts";
 import { raiseOutcome } from "../../../runs/outcome.ts";
@@ -165,12 +167,12 @@ function refuseTogether(input: RunInput, context: Context): void {
 }
 
 /** Starts the run. Its events throw where the server refused it after all. */
-async function opened(input: RunInput, body: Body, context: Context): Promise<Line> {
+async function opened(input: RunInput, body: Body, context: Context): Promise<EventStream> {
   const { events, leave } =
     input.workflow_id === undefined
-      ? await openLine(workflows.run, body, context)
-      : await openLine(workflows.runById, { ...body, workflow_id: input.workflow_id }, context);
-  return { events: begun(events), leave };
+      ? await openStream(workflows.run, body, context)
+      : await openStream(workflows.runById, { ...body, workflow_id: input.workflow_id }, context);
+  return { events: checkStart(events), leave };
 }
 
 /** Starts the run and follows it to its end. */
@@ -252,7 +254,7 @@ async function started(
     if (event === "error") break;
     const { workflow_run_id, task_id } = data;
     if (typeof workflow_run_id === "string" && typeof task_id === "string") {
-      await rememberRun(workflow_run_id, task_id, context);
+      await saveTaskId(workflow_run_id, task_id, context);
       return { workflow_run_id, task_id };
     }
   }

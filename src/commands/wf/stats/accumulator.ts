@@ -1,4 +1,4 @@
-import type { LoggedRun } from "../logs/run-row.ts";
+import type { LoggedRun } from "../logs/index.ts";
 import { errorGroups } from "./error-groups.ts";
 import type { ErrorGroups } from "./error-groups.ts";
 import type { Grouping } from "./fields.ts";

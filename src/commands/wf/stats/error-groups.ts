@@ -1,4 +1,4 @@
-import type { LoggedRun } from "../logs/run-row.ts";
+import type { LoggedRun } from "../logs/index.ts";
 
 /** Runs that failed with the same words. */
 export interface ErrorGroup {

@@ -4,13 +4,8 @@ import { CliError } from "../../../errors.ts";
 import type { FileInput } from "../../../operations/operation.ts";
 import * as workflows from "../../../operations/workflows.ts";
 import type { WorkflowLog } from "../../../operations/workflows.ts";
-import { logsOfFile } from "../logs/read-file.ts";
-import type { FiledLog } from "../logs/read-file.ts";
-import type { LogFilters } from "../logs/filters.ts";
-import { hasEnded } from "../logs/query.ts";
-import type { LogQuery } from "../logs/query.ts";
-import { loggedRun } from "../logs/run-row.ts";
-import type { LoggedRun } from "../logs/run-row.ts";
+import { hasEnded, loggedRun, logsOfFile } from "../logs/index.ts";
+import type { FiledLog, LogFilters, LogQuery, LoggedRun } from "../logs/index.ts";
 import type { Context } from "../../command-spec.ts";
 
 /** Unix seconds, both included. */

@@ -7,7 +7,7 @@ import { isObject, valueAt } from "../../../lib/json.ts";
  * (server §13), before anything of it is passed on: an `error` before any other event, or a run that
  * began and failed at once and was never stored.
  */
-export async function* begun(events: EventBatches): EventBatches {
+export async function* checkStart(events: EventBatches): EventBatches {
   /** Told of a run that may never have been. */
   let held: readonly ServerEvent[] = [];
   try {

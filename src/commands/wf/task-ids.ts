@@ -1,7 +1,7 @@
 import { join } from "node:path";
-import { isObject, parsedJson, valueAt } from "../../../lib/json.ts";
-import type { RunOutcome } from "../../../runs/outcome.ts";
-import type { Context } from "../../command-spec.ts";
+import { isObject, parsedJson, valueAt } from "../../lib/json.ts";
+import type { RunOutcome } from "../../runs/outcome.ts";
+import type { Context } from "../command-spec.ts";
 
 /** Runs that are remembered; older ones are forgotten. */
 const most = 200;
@@ -28,11 +28,11 @@ const folderOf = ({ host }: Context) => join(host.folders.state, "runs");
 const suffixOf = (run: string) => `-${encodeURIComponent(run)}.json`;
 
 /** Remembers the task of a run. A folder that cannot be written is no reason to fail. */
-export const rememberRun = (run: string, task: string, context: Context): Promise<void> =>
+export const saveTaskId = (run: string, task: string, context: Context): Promise<void> =>
   learn(run, { task }, context);
 
 /** Remembers how a run ended, where its record may not say so. */
-export const rememberEnd = (
+export const saveRunEnd = (
   run: string,
   { status, error }: RememberedEnd,
   context: Context,
@@ -64,7 +64,7 @@ async function learn(
 }
 
 /** The task of a run that was started or followed on this machine, on the same server. */
-export async function taskIdOf(run: string, context: Context): Promise<string | undefined> {
+export async function loadTaskId(run: string, context: Context): Promise<string | undefined> {
   const base_url = await context.baseUrl();
   const names = await namesIn(context).catch(() => []); // then it is one of another machine
   const found = await remembered(run, names, context).catch(() => undefined);
@@ -72,7 +72,7 @@ export async function taskIdOf(run: string, context: Context): Promise<string | 
 }
 
 /** How a run ended, where that was seen on this machine, on the same server, and had to be kept. */
-export async function rememberedEnd(
+export async function loadRunEnd(
   run: string,
   context: Context,
 ): Promise<RememberedEnd | undefined> {

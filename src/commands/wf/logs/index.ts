@@ -1,0 +1,7 @@
+export type { LogFilters } from "./filters.ts";
+export { hasEnded, logQuery, tellKeyword } from "./query.ts";
+export type { LogQuery } from "./query.ts";
+export { logsOfFile } from "./read-file.ts";
+export type { FiledLog } from "./read-file.ts";
+export { loggedRun } from "./run-row.ts";
+export type { LoggedRun } from "./run-row.ts";

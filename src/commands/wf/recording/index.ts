@@ -1,0 +1,2 @@
+export { checkRecord, recordTo } from "./write.ts";
+export type { RecordInput } from "./write.ts";
