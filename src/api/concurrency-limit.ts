@@ -1,23 +1,23 @@
-/** Requests on their way at a time; how many may be falls when the server is busy. */
+/** How many requests may be in flight; the limit falls when the server is busy. */
 export interface ConcurrencyLimiter {
   readonly limit: number;
   onStart(): void;
   decrease(): void;
 }
 
-/** Lanes that become fewer, down to one, each time the server asks for patience. */
-export function limitConcurrency(most: number): ConcurrencyLimiter {
-  let [width, started, startedThen] = [most, 0, 0];
+/** Adaptive concurrency limit: drops by one (minimum 1) each time a request has to wait. */
+export function limitConcurrency(max: number): ConcurrencyLimiter {
+  let [limit, started, startedAtDecrease] = [max, 0, 0];
   return {
     get limit() {
-      return width;
+      return limit;
     },
     onStart: () => void started++,
     decrease() {
-      // What was on its way together is refused together: that counts once.
-      if (width === 1 || started === startedThen) return;
-      width--;
-      startedThen = started;
+      // Requests that were in flight together are rejected together: that counts once.
+      if (limit === 1 || started === startedAtDecrease) return;
+      limit--;
+      startedAtDecrease = started;
     },
   };
 }

@@ -1,60 +1,60 @@
 import { limitConcurrency } from "./concurrency-limit.ts";
 import type { ConcurrencyLimiter } from "./concurrency-limit.ts";
 
-/** Results of each lane that may wait for an earlier one, or for the reader. */
-const keptAhead = 16;
+/** Results per concurrent task that may wait for an earlier one, or for the consumer. */
+const MAX_AHEAD = 16;
 
 /**
- * Results of a task for each item, so many at a time, in the order of the items. The first failure
- * ends it, after the tasks under way have ended.
+ * Ordered concurrent map (like p-map, but streaming). The first failure ends it, after the tasks in
+ * flight have settled.
  */
 export async function* mapConcurrent<T, R>(
   items: Iterable<T>,
-  lanes: number | ConcurrencyLimiter,
+  concurrency: number | ConcurrencyLimiter,
   task: (item: T) => Promise<R>,
 ): AsyncGenerator<R> {
   const source = items[Symbol.iterator]();
-  const road = typeof lanes === "number" ? limitConcurrency(lanes) : lanes;
-  const open: Promise<R>[] = [];
+  const limiter = typeof concurrency === "number" ? limitConcurrency(concurrency) : concurrency;
+  const results: Promise<R>[] = [];
   let active = 0;
   let ended = false;
   const fill = () => {
-    while (!ended && active < road.limit && open.length < road.limit * keptAhead) {
+    while (!ended && active < limiter.limit && results.length < limiter.limit * MAX_AHEAD) {
       const next = source.next();
       if (next.done) return;
       active++;
-      road.onStart();
+      limiter.onStart();
       const result = task(next.value);
-      open.push(result);
-      result.then(free, () => {
-        ended = true; // told when its turn comes
+      results.push(result);
+      result.then(onDone, () => {
+        ended = true; // the error is thrown when its turn comes
       });
     }
   };
-  const free = () => {
+  const onDone = () => {
     active--;
     fill();
   };
   fill();
   try {
-    for (let first = open.shift(); first; first = open.shift()) {
+    for (let first = results.shift(); first; first = results.shift()) {
       const result = await first;
       fill();
       yield result;
     }
   } finally {
     ended = true;
-    await Promise.allSettled(open);
+    await Promise.allSettled(results);
   }
 }
 
-/** The same, all at once. */
+/** Like `mapConcurrent`, with all results in one array. */
 export async function mapAll<T, R>(
   items: Iterable<T>,
-  lanes: number | ConcurrencyLimiter,
+  concurrency: number | ConcurrencyLimiter,
   task: (item: T) => Promise<R>,
 ): Promise<R[]> {
   const results: R[] = [];
-  for await (const result of mapConcurrent(items, lanes, task)) results.push(result);
+  for await (const result of mapConcurrent(items, concurrency, task)) results.push(result);
   return results;
 }

@@ -5,19 +5,19 @@ import { idIn } from "./pages.ts";
 import type { Page, PageCounter, RowLimit } from "./pages.ts";
 import type { Values } from "./request.ts";
 
-/** By what a list can be cut into windows of time. */
-interface Edges {
-  /** Parameters that take the first and the last moment, both included. */
+/** How a list can be cut into windows of time. */
+interface WindowFilters {
+  /** Parameters for the first and the last moment, both inclusive. */
   readonly after: string;
   readonly before: string;
   /** Path of the Unix second in a row. */
   readonly second: string;
-  /** Further filters that show some of the rows of one second. */
+  /** Further filters, each of which selects some of the rows of one second. */
   readonly parts: readonly Values[];
 }
 
-/** Lists whose pages lose rows, because rows of one second have no order (server §12). */
-const unsteady: Readonly<Record<string, Edges>> = {
+/** Lists whose pages lose rows, because rows of the same second have no order (server §12). */
+const unorderedLists: Readonly<Record<string, WindowFilters>> = {
   getWorkflowLogs: {
     after: "created_at__after",
     before: "created_at__before",
@@ -26,199 +26,238 @@ const unsteady: Readonly<Record<string, Edges>> = {
   },
 };
 
-/** How this list can be cut into windows; undefined where its pages are complete as they come. */
-export const edgesOf = (row: AnyOperation): Edges | undefined => unsteady[row.id];
+/** The filters that cut this list into windows; undefined if its pages are complete. */
+export const windowFilters = (row: AnyOperation): WindowFilters | undefined =>
+  unorderedLists[row.id];
 
-/** Where rows come from. */
+/** A list to read by windows. */
 interface Source {
-  readonly edges: Edges;
-  /** Filters as they were given. */
+  readonly filters: WindowFilters;
+  /** The user's own filters. */
   readonly input: Values;
-  /** Largest page. */
+  /** Maximum page size. */
   readonly cap: number;
-  ask(input: Values, paging: Readonly<Record<string, string>>): Promise<Page>;
+  fetch(input: Values, paging: Readonly<Record<string, string>>): Promise<Page>;
   trace(level: 1, text: string): Promise<void>;
 }
 
-/** Whole Unix seconds from the first to the last, both included. */
-interface Span {
+/** Whole Unix seconds, both ends inclusive. */
+interface Seconds {
   readonly from: number;
   readonly to: number;
 }
 
 /** A window of time with its rows. */
-export interface TimeWindow<T = unknown> extends Span {
-  /** Newest first, each once. */
+export interface TimeWindow<T = unknown> extends Seconds {
+  /** Newest first, without duplicates. */
   readonly rows: readonly T[];
-  /** Rows that the server counts here and did not show. */
+  /** Rows that the server counts in this window but did not return. */
   readonly missing: number;
-  /** Rows that were received beside these, to get them all. */
+  /** Duplicate rows that were received while reading this window. */
   readonly again: number;
   /** Rows that the server counts before this window. */
   readonly left: number;
 }
 
-/**
- * The order of a second seems to follow from page and limit, so asking for the same pages again can
- * show the same rows. Every turn has a size of its own.
- */
-const sizes = [100, 97, 89, 83, 79, 73, 71, 67, 61, 59, 53, 47];
+type WindowRows = Seconds & Pick<TimeWindow, "rows" | "missing">;
 
 /**
- * The whole list in windows of time, newest first, no row twice. Only first pages are asked for:
- * what one query shows is in order by second, so all seconds of a page but its oldest are whole, and
- * the next page ends with that one. Each window is given when the server's count of what lies before
- * it agrees; one that does not add up is asked for by itself and halved until it does. The list ends
- * at `last`, a Unix second, else at the server's own clock: rows added while it is read stand
- * outside. Nothing is kept of a window that was given.
+ * Page sizes for a second that holds more than a page. Its order seems to depend on page and limit,
+ * so the same pages again can return the same rows: every attempt uses another size.
  */
-export async function* windowsOf(source: Source, last?: number): AsyncGenerator<TimeWindow> {
-  const { edges, input, cap, trace } = source;
-  const secondOf = (row: unknown) => Number(valueAt(row, edges.second)) || 0;
-  let received = 0;
-  let given = 0;
-  let info = 0;
+const PAGE_SIZES = [100, 97, 89, 83, 79, 73, 71, 67, 61, 59, 53, 47];
 
-  const oldest = secondsIn(input[edges.after], Math.ceil) ?? 0;
-  const asked = last ?? secondsIn(input[edges.before], Math.floor);
+/**
+ * Reads the whole list in windows of time, newest first, without duplicates. It requests only first
+ * pages: one query is ordered by second, so every second of a page except its oldest is complete,
+ * and the next page ends with that one.
+ *
+ *     page 1 (newest 4 of 9): 12:05 12:05 12:04 12:03   → window 12:04…now, 3 rows
+ *     page 1 up to 12:03:     12:03 12:03 12:02 12:01   → window 12:02…12:03, 3 rows
+ *     page 1 up to 12:01:     12:01 12:00 12:00         → window 0…12:01, the last 3 rows
+ *
+ * A window is yielded when the server's count of the rows before it agrees; otherwise it is read by
+ * itself and halved until it does. The list ends at `last` (a Unix second), by default at the
+ * server's own clock, so rows added during the read are not part of it.
+ */
+export async function* readWindows(source: Source, last?: number): AsyncGenerator<TimeWindow> {
+  const { filters, input, cap } = source;
+  const reader = new WindowReader(source);
+  const oldest = secondsIn(input[filters.after], Math.ceil) ?? 0;
+  const requested = last ?? secondsIn(input[filters.before], Math.floor);
   if (last !== undefined && last < oldest) return;
-  let page = await pageIn({ from: oldest, to: asked });
-  let to = endOf(page, asked);
+  let page = await reader.fetch({ from: oldest, to: requested });
+  let to = reader.lastSecond(page, requested);
   for (;;) {
     const total = countOf(page, cap);
     if (page.rows.length >= total) {
-      yield counted({ from: oldest, to, rows: page.rows, missing: 0 }, 0, 0);
+      yield reader.counted({ from: oldest, to, rows: page.rows, missing: 0 }, 0, 0);
       return;
     }
-    const edge = Math.min(...page.rows.map(secondOf));
-    const newer = page.rows.filter((row) => secondOf(row) > edge);
-    let found =
-      newer.length > 0
-        ? { from: edge + 1, to, rows: newer, missing: 0 }
-        : await filled(
-            { from: Number.isFinite(edge) ? edge : oldest, to, rows: page.rows },
-            Number.isFinite(edge) ? edge : to,
-          );
-    const end = found.from - 1;
+    const edge = Math.min(...page.rows.map(reader.secondOf));
+    const newer = page.rows.filter((row) => reader.secondOf(row) > edge);
+    let window: WindowRows = { from: edge + 1, to, rows: newer, missing: 0 };
+    if (newer.length === 0) {
+      // The page holds a single second, or no rows although the server counts some.
+      const [from, until] = Number.isFinite(edge) ? [edge, edge] : [oldest, to];
+      window = await reader.complete({ from, to, rows: page.rows }, until);
+    }
+    const end = window.from - 1;
     if (end < oldest) {
-      yield counted(found, 0, 0);
+      yield reader.counted(window, 0, 0);
       return;
     }
-    const next = await pageIn({ from: oldest, to: end });
-    if (next.rows.some((row) => secondOf(row) > end)) throw ignoresEdges(edges);
+    const next = await reader.fetch({ from: oldest, to: end });
+    if (next.rows.some((row) => reader.secondOf(row) > end)) throw filterIgnored(filters);
     const left = countOf(next, cap);
-    if (newer.length > 0 && left < total - newer.length) found = await filled(found);
-    yield counted(found, left, next.rows.length);
+    if (newer.length > 0 && left < total - newer.length) window = await reader.complete(window);
+    yield reader.counted(window, left, next.rows.length);
     [page, to] = [next, end];
-  }
-
-  function counted(found: Found, left: number, ahead: number): TimeWindow {
-    given += found.rows.length;
-    const spare = received - ahead - given;
-    const again = spare - info;
-    info = spare;
-    return { ...found, again, left };
-  }
-
-  async function pageIn(
-    { from, to: until }: { readonly from: number; readonly to?: number | undefined },
-    filter: Values = {},
-    number = 1,
-    limit = cap,
-  ): Promise<Page> {
-    const window = {
-      ...(from > 0 && { [edges.after]: timeOf(from) }),
-      ...(until !== undefined && { [edges.before]: timeOf(until) }),
-    };
-    const paging = { page: String(number), limit: String(limit) };
-    const answer = await source.ask({ ...input, ...filter, ...window }, paging);
-    received += answer.rows.length;
-    return answer;
-  }
-
-  /** The window with what can be found of the rows that it lacks, all of them up to `until`. */
-  async function filled(
-    span: Span & { readonly rows: readonly unknown[] },
-    until = span.to,
-  ): Promise<Found> {
-    await trace(1, `${timeOf(span.from)} to ${timeOf(until)} is read in parts`);
-    const known = new Map<unknown, unknown>();
-    const learn = ({ rows }: { readonly rows: readonly unknown[] }) => {
-      for (const row of rows) known.set(idIn(row) ?? row, row);
-    };
-    const knownIn = ({ from, to: until }: Span) => {
-      let count = 0;
-      for (const row of known.values()) {
-        if (secondOf(row) >= from && secondOf(row) <= until) count++;
-      }
-      return count;
-    };
-    /** Gives how many rows stay hidden. */
-    const fill = async (part: Span): Promise<number> => {
-      const answer = await pageIn(part);
-      learn(answer);
-      const total = countOf(answer, cap);
-      // A page that shows none of those it counts shows none of a part of them.
-      if (answer.rows.length === 0) return Math.max(0, total - knownIn(part));
-      // All rows of one answer come from one query, in which nothing is lost.
-      if (answer.rows.length >= total || knownIn(part) >= total) return 0;
-      if (part.from >= part.to) return fillSecond(part, total);
-      const middle = Math.floor((part.from + part.to) / 2);
-      const newer = await fill({ from: middle + 1, to: part.to });
-      return newer + (await fill({ from: part.from, to: middle }));
-    };
-    /** For a second that holds more than a page. */
-    const fillSecond = async (second: Span, count: number): Promise<number> => {
-      let total = count;
-      let filters = [...edges.parts.filter((part) => isNew(part, input)), {}];
-      for (const size of sizes) {
-        for (const filter of filters) {
-          for (let number = 1; ; number++) {
-            const answer = await pageIn(second, filter, number, size);
-            learn(answer);
-            if (Object.keys(filter).length === 0) total = countOf(answer, size);
-            if (knownIn(second) >= total) return 0;
-            if (number === 1 && answer.rows.length >= countOf(answer, size)) {
-              filters = filters.filter((each) => each !== filter);
-            }
-            if (answer.rows.length < size) break;
-          }
-        }
-      }
-      return total - knownIn(second);
-    };
-    learn(span);
-    const missing = await fill({ from: span.from, to: until });
-    const rows = [...known.values()].sort((a, b) => secondOf(b) - secondOf(a));
-    return { from: span.from, to: span.to, rows, missing };
-  }
-
-  /** The server's clock, unless an earlier end was asked for. A row may be ahead of that clock. */
-  function endOf({ rows, date }: Page, wanted: number | undefined): number {
-    const now = Math.max(secondsIn(date, Math.floor) ?? 0, ...rows.map(secondOf));
-    return wanted === undefined ? now : Math.min(wanted, now);
   }
 }
 
-type Found = Span & Pick<TimeWindow, "rows" | "missing">;
+/** Requests pages of a list and counts what was received. */
+class WindowReader {
+  private readonly source: Source;
+  private received = 0;
+  private yielded = 0;
+  private duplicates = 0;
+
+  constructor(source: Source) {
+    this.source = source;
+  }
+
+  readonly secondOf = (row: unknown): number =>
+    Number(valueAt(row, this.source.filters.second)) || 0;
+
+  /** One page of a window. */
+  async fetch(
+    window: { readonly from: number; readonly to?: number | undefined },
+    filter: Values = {},
+    number = 1,
+    limit = this.source.cap,
+  ): Promise<Page> {
+    const { filters, input } = this.source;
+    const bounds = {
+      ...(window.from > 0 && { [filters.after]: timeOf(window.from) }),
+      ...(window.to !== undefined && { [filters.before]: timeOf(window.to) }),
+    };
+    const paging = { page: String(number), limit: String(limit) };
+    const page = await this.source.fetch({ ...input, ...filter, ...bounds }, paging);
+    this.received += page.rows.length;
+    return page;
+  }
+
+  /** The window with its counts; `ahead` rows of the next one are received already. */
+  counted(window: WindowRows, left: number, ahead: number): TimeWindow {
+    this.yielded += window.rows.length;
+    const duplicates = this.received - ahead - this.yielded;
+    const again = duplicates - this.duplicates;
+    this.duplicates = duplicates;
+    return { ...window, again, left };
+  }
+
+  /** The server's clock, or the requested end if earlier. A row may be ahead of that clock. */
+  lastSecond({ rows, date }: Page, requested: number | undefined): number {
+    const now = Math.max(secondsIn(date, Math.floor) ?? 0, ...rows.map(this.secondOf));
+    return requested === undefined ? now : Math.min(requested, now);
+  }
+
+  /** The window with every row up to `until` that the server can be brought to return. */
+  async complete(
+    window: Seconds & { readonly rows: readonly unknown[] },
+    until = window.to,
+  ): Promise<WindowRows> {
+    const { from, to } = window;
+    await this.source.trace(1, `reading ${timeOf(from)} to ${timeOf(until)} in parts`);
+    const found = new FoundRows(this.secondOf);
+    found.add(window.rows);
+    const missing = await this.fill({ from, to: until }, found);
+    return { from, to, rows: found.newestFirst(), missing };
+  }
+
+  /** Adds the rows of a window, halved until each half is complete. Returns how many stay hidden. */
+  private async fill(window: Seconds, found: FoundRows): Promise<number> {
+    const page = await this.fetch(window);
+    found.add(page.rows);
+    const total = countOf(page, this.source.cap);
+    // A server that returns none of the rows it counts returns none of a half of them either.
+    if (page.rows.length === 0) return Math.max(0, total - found.countIn(window));
+    // All rows of one response come from one query, in which no row is lost.
+    if (page.rows.length >= total || found.countIn(window) >= total) return 0;
+    if (window.from >= window.to) return this.fillSecond(window, total, found);
+    const middle = Math.floor((window.from + window.to) / 2);
+    const newer = await this.fill({ from: middle + 1, to: window.to }, found);
+    return newer + (await this.fill({ from: window.from, to: middle }, found));
+  }
+
+  /** Adds the rows of a second that holds more than a page. Returns how many stay hidden. */
+  private async fillSecond(second: Seconds, count: number, found: FoundRows): Promise<number> {
+    const { filters, input } = this.source;
+    const isUnused = (part: Values) => Object.keys(part).every((name) => input[name] === undefined);
+    let total = count;
+    let parts: Values[] = [...filters.parts.filter(isUnused), {}];
+    for (const size of PAGE_SIZES) {
+      for (const part of parts) {
+        for (let number = 1; ; number++) {
+          const page = await this.fetch(second, part, number, size);
+          found.add(page.rows);
+          if (Object.keys(part).length === 0) total = countOf(page, size);
+          if (found.countIn(second) >= total) return 0;
+          if (number === 1 && page.rows.length >= countOf(page, size)) {
+            parts = parts.filter((each) => each !== part);
+          }
+          if (page.rows.length < size) break;
+        }
+      }
+    }
+    return total - found.countIn(second);
+  }
+}
+
+/** Rows of a window, without duplicates. */
+class FoundRows {
+  private readonly byId = new Map<unknown, unknown>();
+  private readonly secondOf: (row: unknown) => number;
+
+  constructor(secondOf: (row: unknown) => number) {
+    this.secondOf = secondOf;
+  }
+
+  add(rows: readonly unknown[]): void {
+    for (const row of rows) this.byId.set(idIn(row) ?? row, row);
+  }
+
+  countIn({ from, to }: Seconds): number {
+    let count = 0;
+    for (const row of this.byId.values()) {
+      if (this.secondOf(row) >= from && this.secondOf(row) <= to) count++;
+    }
+    return count;
+  }
+
+  newestFirst(): unknown[] {
+    return [...this.byId.values()].sort((a, b) => this.secondOf(b) - this.secondOf(a));
+  }
+}
 
 /**
- * Every wanted row of a list whose pages lose some, newest first. Throws `partial` as a verdict when
+ * Up to `limit` rows of a list whose pages lose some, newest first. Throws `partial` as a result if
  * the server hides rows that it counts.
  */
 export async function* readCompleteRows(
   source: Source,
-  wanted: RowLimit,
+  { limit }: RowLimit,
   progress: PageCounter,
 ): AsyncGenerator<unknown> {
   let missing = 0;
-  for await (const window of windowsOf(source)) {
+  for await (const window of readWindows(source)) {
     missing += window.missing;
     progress.total = progress.shown + window.rows.length + missing + window.left;
     for (const row of window.rows) {
       progress.shown++;
       yield row;
-      if (progress.shown >= wanted.limit) return;
+      if (progress.shown >= limit) return;
     }
   }
   progress.complete = true;
@@ -226,31 +265,30 @@ export async function* readCompleteRows(
   if (missing > 0) throw hiddenRows(progress.shown, missing);
 }
 
-/** The verdict over a list that the server did not show whole. */
+/** The error for a list that the server did not return completely. */
 export const hiddenRows = (shown: number, missing: number): CliError =>
   new CliError(
     "partial",
-    `${shown} of ${shown + missing} rows: the server did not show the others`,
+    `incomplete list: the server returned ${shown} of ${shown + missing} rows`,
     {
       isResult: true,
       details: { shown, total: shown + missing },
-      hint: "rows of one second have no order, so pages can miss some; repeat, or narrow the list",
+      hint: "rows of the same second have no order, so pages can miss some; retry, or narrow the list",
     },
   );
 
-const ignoresEdges = ({ after, before }: Edges) =>
-  new CliError("failure", `the server does not keep to ${after} and ${before}`, {
+const filterIgnored = ({ after, before }: WindowFilters) =>
+  new CliError("failure", `the server ignores ${after} and ${before}`, {
     hint: "--page reads single pages without them",
   });
 
-/** Rows that the server counts, of which this page shows the first; without a count, until it ends. */
-const countOf = ({ rows, total }: Page, limit: number): number =>
-  total ?? (rows.length < limit ? rows.length : Infinity);
+/** Rows that the server counts; without a count, those of the page if it is the last. */
+function countOf({ rows, total }: Page, limit: number): number {
+  if (total !== undefined) return total;
+  return rows.length < limit ? rows.length : Infinity;
+}
 
-const isNew = (part: Values, input: Values) =>
-  Object.keys(part).every((name) => input[name] === undefined);
-
-/** Unix seconds of a time as it is typed or stands in a header; without a zone it is UTC (server §12). */
+/** Unix seconds of a time from a flag or a header; without a zone it is UTC (server §12). */
 export function secondsIn(time: unknown, round: (seconds: number) => number): number | undefined {
   if (typeof time !== "string") return undefined;
   const iso = time.replace(/^(\d{4}-\d{2}-\d{2}) /, "$1T");
@@ -258,6 +296,6 @@ export function secondsIn(time: unknown, round: (seconds: number) => number): nu
   return Number.isNaN(ms) ? undefined : round(ms / 1000);
 }
 
-/** `2026-11-21T10:00:00Z` of a Unix second. */
+/** A Unix second as `2026-11-21T10:00:00Z`. */
 export const timeOf = (second: number): string =>
   new Date(second * 1000).toISOString().replace(".000Z", "Z");

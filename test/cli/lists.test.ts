@@ -70,7 +70,7 @@ describe("logs whose pages lose rows", () => {
     const seconds = idsIn(out).map((id) => logs.find((log) => log.id === id)?.created_at);
     expect([exit, seconds.length, new Set(idsIn(out)).size]).toEqual([0, 250, 250]);
     expect(seconds).toEqual(seconds.toSorted((a, b) => Number(b) - Number(a)));
-    expect(err).toContain("2026-11-21T10:00:02Z to 2026-11-21T10:00:02Z is read in parts\n");
+    expect(err).toContain("reading 2026-11-21T10:00:02Z to 2026-11-21T10:00:02Z in parts\n");
     expect(seen.length).toBeLessThan(15);
   });
 
@@ -179,7 +179,7 @@ describe("logs whose pages lose rows", () => {
     expect(error).toMatchObject({
       code: "partial",
       exit: 10,
-      message: "120 of 131 rows: the server did not show the others",
+      message: "incomplete list: the server returned 120 of 131 rows",
       details: { shown: 120, total: 131 },
     });
     expect(seen.length).toBeLessThan(150);

@@ -251,20 +251,21 @@ export function openSession(
   /** For reading by windows of time; undefined where pages are complete as they come. */
   const inWindows = async (row: AnyOperation, input: Values, asked: CallOptions & Acting) => {
     if (row.returns.kind !== "page") return undefined;
-    const { edgesOf, readCompleteRows, windowsOf } = await import("../../api/time-windows.ts");
-    const edges = edgesOf(row);
-    if (edges === undefined) return undefined;
+    const { windowFilters, readCompleteRows, readWindows } =
+      await import("../../api/time-windows.ts");
+    const filters = windowFilters(row);
+    if (filters === undefined) return undefined;
     const source = {
-      edges,
+      filters,
       input,
       cap: row.returns.cap,
-      ask: (filters: Values, paging: Readonly<Record<string, string>>) =>
-        page(row, filters, paging, asked),
+      fetch: (values: Values, paging: Readonly<Record<string, string>>) =>
+        page(row, values, paging, asked),
       trace,
     };
     return {
       all: (wanted: RowLimit, progress: PageCounter) => readCompleteRows(source, wanted, progress),
-      each: (last?: number) => windowsOf(source, last),
+      each: (last?: number) => readWindows(source, last),
     };
   };
 

@@ -129,7 +129,7 @@ describe("a file", () => {
       10,
       expect.objectContaining({ rows: 120, missing: 11 }),
     ]);
-    expect(err).toContain("120 of 131 rows: the server did not show the others");
+    expect(err).toContain("incomplete list: the server returned 120 of 131 rows");
     expect(rowsIn(path)).toHaveLength(120);
   });
 });

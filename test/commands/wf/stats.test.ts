@@ -337,7 +337,7 @@ describe("what is read", () => {
     const { exit, info, err } = await stats(["--no-compare"], { env });
     expect(exit).toBe(10);
     expect(info).toMatchObject({ complete: false, figures: { runs: 2, max: 4 } });
-    expect(err).toContain("2 of 3 rows: the server did not show the others");
+    expect(err).toContain("incomplete list: the server returned 2 of 3 rows");
   });
 
   test("a condition that holds weighs more than runs that are hidden; both are said", async () => {
