@@ -45,10 +45,10 @@ export async function run(argv: readonly string[], outside: RawHost): Promise<nu
     // A task may read rows by itself.
     const rows = each && takesEach(parsed.command) ? each : undefined;
     const { execute } = rows ?? (await import("./execute/execute.ts"));
-    await execute(parsed, { ...host, ask: askingSafely(host) }, trail);
+    await execute(parsed, { ...host, prompt: askingSafely(host) }, trail);
     return 0;
   } catch (error) {
-    const failure = toCliError(error, Object.values(outside.folders));
+    const failure = toCliError(error, Object.values(outside.directories));
     const { printError } = await import("./errors/print-error.ts");
     await printError(failure, argv, globals, trail, host);
     // A line that was wrong needs no report: its error says all.
@@ -62,10 +62,10 @@ export async function run(argv: readonly string[], outside: RawHost): Promise<nu
 
 /** Questions hold names that a server gave: none of them acts on the terminal. */
 const askingSafely =
-  (host: Host): Host["ask"] =>
+  (host: Host): Host["prompt"] =>
   async (question, options) => {
     const { visible } = await import("../output/table/display-width.ts");
-    return host.ask(visible(question), options);
+    return host.prompt(visible(question), options);
   };
 
 /** Is the command to be run once per row of a file? Words after `--` are no flags. */

@@ -13,7 +13,7 @@ export async function prepareOutput(what: string, path: string, { files }: Host)
       cause,
     });
   if ((await files.stat(path))?.isDirectory) throw failed("this is a directory");
-  await files.makeFolder(dirname(path)).catch((error: unknown) => {
+  await files.makeDirectory(dirname(path)).catch((error: unknown) => {
     const problem = diskProblem(error);
     throw problem ? failed(problem.reason, error) : error;
   });

@@ -36,7 +36,7 @@ export const hasKey = ({ key, key_command, key_in }: StoredKey): boolean =>
   (key ?? key_command ?? key_in) !== undefined;
 
 /** Path of the profile file. */
-export const profilePath = (host: Host): string => `${host.folders.config}/profiles.json`;
+export const profilePath = (host: Host): string => `${host.directories.config}/profiles.json`;
 
 /**
  * Reads the profile file; no file gives no profiles. Throws usage naming file and line when it is
@@ -77,7 +77,7 @@ export async function changeProfiles<T>(
   host: Host,
   change: (stored: Stored) => Promise<Changed<T>>,
 ): Promise<T> {
-  await host.files.makeFolder(host.folders.config, 0o700);
+  await host.files.makeDirectory(host.directories.config, 0o700);
   const release = await lockOf(host);
   try {
     const { stored, result, after } = await change(await readProfiles(host));

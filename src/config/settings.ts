@@ -54,7 +54,7 @@ const fixedUser = "kb-wf";
 export const sandboxProfile = "sandbox";
 
 /** State file of a running sandbox, inside the state folder. */
-export const sandboxStatePath = (host: Host): string => `${host.folders.state}/sandbox.json`;
+export const sandboxStatePath = (host: Host): string => `${host.directories.state}/sandbox.json`;
 
 /**
  * Finds every setting: flag, `-p` on the line, environment, stored profile, `DIFY_*`, built-in.

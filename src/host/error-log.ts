@@ -37,7 +37,7 @@ interface KeptRequest {
   readonly waited_ms: number | null;
 }
 
-const folderOf = (host: Host) => join(host.folders.state, "failures");
+const folderOf = (host: Host) => join(host.directories.state, "failures");
 
 /**
  * Keeps the text of a failure and forgets the oldest. Each is a file of its own, so that commands
@@ -45,7 +45,7 @@ const folderOf = (host: Host) => join(host.folders.state, "failures");
  */
 export async function writeErrorLog(time: Date, json: string, host: Host): Promise<void> {
   const folder = folderOf(host);
-  await host.files.makeFolder(folder, 0o700);
+  await host.files.makeDirectory(folder, 0o700);
   const random = Math.floor(host.random() * 2 ** 32).toString(16);
   const name = `${time.toISOString().replaceAll(":", "-")}-${host.process.pid}-${random}.json`;
   await host.files.writeAtomic(join(folder, name), `${json}\n`, 0o600);

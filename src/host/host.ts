@@ -1,134 +1,134 @@
 import type { Dispatcher } from "undici";
 import type { Secrets } from "../redact/keys.ts";
 
-/** Where text goes: standard output or standard error. */
+/** Where text goes: stdout or stderr. */
 export interface Output {
-  /** Resolves when the text is with the operating system; awaiting it is the backpressure. */
+  /** Resolves when the operating system has taken the text; awaiting it is the backpressure. */
   write(text: string | Uint8Array): Promise<void>;
   readonly isTTY: boolean;
-  /** Width in columns; Infinity when not a terminal. */
+  /** Width in columns; Infinity if this is not a terminal. */
   readonly columns: number;
-  /** The terminal itself, for what redraws; undefined when it is none. */
+  /** The terminal itself, for code that redraws; undefined if this is not a terminal. */
   readonly terminal: NodeJS.WriteStream | undefined;
-  /** How often the program was stopped and went on (Ctrl-Z, `fg`): others have written meanwhile. */
-  readonly resumed?: number;
-  /** True once the reader has gone away (`| head`); further writes do nothing. */
+  /** How often the process was stopped and resumed (Ctrl-Z, `fg`): each time others may have written. */
+  readonly resumeCount?: number;
+  /** True once the reader has closed the pipe (`| head`); further writes do nothing. */
   readonly closed: boolean;
 }
 
-/** What the network must know before the first connection. */
+/** Settings of the network, needed before the first connection. */
 export interface ConnectionSettings {
-  /** ms until a connection must stand. */
+  /** Connection timeout in ms. */
   readonly connectTimeout: number;
-  /** PEM file of a further certificate authority. */
+  /** PEM file of an additional certificate authority. */
   readonly caFile?: string | undefined;
 }
 
-/** A file that grows while it is open. */
-export interface GrowingFile {
-  /** Adds to its end; resolves when the text is with the operating system. */
+/** A file that is open for appending. */
+export interface AppendFile {
+  /** Appends; resolves when the operating system has taken the text. */
   write(text: string): Promise<void>;
-  /** Flushes it to disk. */
+  /** Flushes to disk and closes. */
   close(): Promise<void>;
 }
 
-/** A lock file: ours until it is let go, or who has it. */
+/** A lock file: held by this process until released, or who holds it. */
 export type Lock = { readonly release: () => void } | { readonly heldBy: string };
 
-/** The few things the programs do with files; paths are the operating system's. */
+/** The file operations that the CLI uses; paths are those of the operating system. */
 export interface Files {
-  /** Throws the system's error (`code: "ENOENT"`). */
+  /** Throws the system error (`code: "ENOENT"`). */
   read(path: string): Promise<Uint8Array>;
-  /** Piece by piece, up to where the file ends by then. Throws the system's error. */
+  /** Streams a file up to its current end. Throws the system error. */
   bytes(path: string): AsyncIterable<Uint8Array>;
-  /** Streamed when sent, length known, nothing read yet. */
+  /** A file to upload: its length is known, its content is read while sending. */
   blob(path: string, type: string): Promise<Blob>;
-  /** Tells that something below the folder has changed, until the signal is aborted. */
-  watch(folder: string, signal: AbortSignal): AsyncIterable<unknown>;
-  /** Of what a link leads to; null when there is nothing. A pipe or a device is no file. */
+  /** Yields on each change below the directory, until the signal is aborted. */
+  watch(directory: string, signal: AbortSignal): AsyncIterable<unknown>;
+  /** Follows links; null if nothing exists. `isFile` is false for a pipe or a device. */
   stat(
     path: string,
   ): Promise<{ size: number; isDirectory: boolean; isFile: boolean; mode: number } | null>;
-  /** Without links; throws the system's error. */
+  /** Resolves links; throws the system error. */
   realPath(path: string): Promise<string>;
-  /** Names in a folder, sorted. */
+  /** Names in a directory, sorted. */
   list(path: string): Promise<string[]>;
-  /** Whole or not at all: written beside, flushed, renamed. Folders that are missing are made. */
+  /** Replaces a file atomically: temporary file, fsync, rename. Creates missing directories. */
   writeAtomic(
     path: string,
     content: string | Uint8Array | AsyncIterable<Uint8Array | string>,
     mode?: number,
   ): Promise<void>;
-  /** A new, empty file; throws `code: "EEXIST"` where there is one. */
-  create(path: string): Promise<GrowingFile>;
-  /** Adds to the end and flushes to disk. */
+  /** Creates an empty file; throws `code: "EEXIST"` if one exists. */
+  create(path: string): Promise<AppendFile>;
+  /** Appends and flushes to disk. */
   append(path: string, text: string): Promise<void>;
-  /** Cuts a file off after so many bytes. */
+  /** Truncates a file to a number of bytes. */
   truncate(path: string, size: number): Promise<void>;
-  /** Replaces what is there. */
+  /** Replaces an existing file. */
   copy(from: string, to: string): Promise<void>;
-  /** Replaces what is there, in one step. */
+  /** Replaces an existing file atomically. */
   rename(from: string, to: string): Promise<void>;
-  makeFolder(path: string, mode?: number): Promise<void>;
-  /** Holds until it is let go or the process ends, however that happens. Throws the system's error. */
+  makeDirectory(path: string, mode?: number): Promise<void>;
+  /** Takes a lock until it is released or the process ends, even by a kill. Throws the system error. */
   lock(path: string, owner: RawHost["process"]): Promise<Lock>;
   remove(path: string): Promise<void>;
 }
 
-/** A program that was started. */
+/** A child process. */
 export interface Child {
-  /** Exit code; 128 + signal number when a signal ended it. Rejects when it writes too much. */
+  /** Exit code, or 128 + signal number. Rejects if it writes too much. */
   readonly exit: Promise<number>;
-  /** What it wrote to standard output, when asked to collect; empty otherwise. */
+  /** Its stdout if it is collected, otherwise empty. */
   readonly output: Promise<string>;
   kill(signal: NodeJS.Signals): void;
 }
 
 /** How a program is started. */
-export interface Starting {
-  /** Keeps its standard output, at most so many bytes of it; otherwise it shares ours. */
+export interface SpawnOptions {
+  /** Collects its stdout, up to this number of bytes; otherwise it inherits stdout. */
   readonly collect?: number;
   readonly shell?: boolean;
-  /** Ends it, and what it has started, when aborted. */
+  /** On abort, kills it together with the processes it started. */
   readonly signal?: AbortSignal;
 }
 
 /**
- * Where the operating system keeps secrets, by a name. Each call rejects within two seconds when
- * nothing answers; the message says why.
+ * The keyring of the operating system, by entry name. Each call rejects with a reason, after two
+ * seconds at the latest, if no keyring is available.
  */
 export interface Keyring {
-  /** Undefined where nothing rests under the name. */
+  /** Undefined if there is no such entry. */
   get(name: string): Promise<string | undefined>;
-  /** Replaces what is there. */
+  /** Replaces an existing entry. */
   set(name: string, secret: string): Promise<void>;
-  /** Also where nothing is there. */
+  /** Succeeds also if there is no such entry. */
   delete(name: string): Promise<void>;
 }
 
-/** Everything the programs may touch outside themselves. `main.ts` builds the real one, tests theirs. */
+/** Everything outside the program that it may use. `node-host.ts` is the real one; tests have theirs. */
 export interface Host extends RawHost {
-  /** Keys and passwords in use: `stderr` masks them by itself, what goes elsewhere asks. */
+  /** Keys and passwords in use: `stderr` masks them; code that writes elsewhere masks them itself. */
   readonly secrets: Secrets;
-  /** Runs a program with our environment, but without our keys, and what `env` adds to it. */
+  /** Starts a program with this environment without its keys, plus `env`. */
   spawn(
     command: string,
     args: readonly string[],
-    options?: Starting & { readonly env?: RawHost["env"] },
+    options?: SpawnOptions & { readonly env?: RawHost["env"] },
   ): Child;
 }
 
-/** The same as it is handed in, before the program begins. */
+/** The host as it is passed to `run`, before keys are masked. */
 export interface RawHost {
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Name and version of Node, platform: `v20.19.0 linux-x64`. */
+  /** Version of Node and platform: `v20.19.0 linux-x64`. */
   readonly platform: string;
   readonly cwd: string;
-  /** Folder of the `kb` and `wf` that run, so that commands started by us find them. */
-  readonly binFolder: string | undefined;
-  /** Between folders in PATH. */
+  /** Directory of the running `kb` and `wf`, so that child processes find them. */
+  readonly binDirectory: string | undefined;
+  /** Separator of directories in PATH. */
   readonly pathSeparator: string;
-  /** This process and others, for lock files. */
+  /** Process ids, for lock files. */
   readonly process: {
     readonly pid: number;
     isAlive(pid: number): boolean;
@@ -136,7 +136,7 @@ export interface RawHost {
   readonly stdin: { readonly isTTY: boolean; bytes(): AsyncIterable<Uint8Array> };
   readonly stdout: Output;
   readonly stderr: Output;
-  readonly folders: {
+  readonly directories: {
     readonly config: string;
     readonly state: string;
     readonly data: string;
@@ -146,25 +146,25 @@ export interface RawHost {
   /** Aborted by a signal; `reason` is its name: SIGINT, SIGTERM or SIGHUP. */
   readonly signal: AbortSignal;
   now(): Date;
-  /** Whole ms since some moment, for durations: it goes on evenly when the clock is set. */
+  /** Monotonic clock in whole ms, for durations. */
   elapsed(): number;
-  /** Resolves after `ms`, or rejects when `signal` (or the host's own) is aborted. */
+  /** Resolves after `ms`; rejects when `signal` is aborted. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
   /** 0 ≤ x < 1, for jitter. */
   random(): number;
   dispatcher(settings: ConnectionSettings): Promise<Dispatcher>;
   keyring(): Promise<Keyring>;
-  /** Runs a program with that environment. */
+  /** Starts a program with exactly this environment. */
   spawn(
     command: string,
     args: readonly string[],
-    options: Starting & { readonly env: RawHost["env"] },
+    options: SpawnOptions & { readonly env: RawHost["env"] },
   ): Child;
   /**
-   * Asks on the terminal; `hidden` shows nothing of what is typed. Throws CliError interrupted on
-   * Ctrl-C and Ctrl-D; rejects when the signal is aborted.
+   * Prompts on the terminal; `hidden` does not echo the input. Throws CliError interrupted on Ctrl-C
+   * and Ctrl-D; rejects when the signal is aborted.
    */
-  ask(
+  prompt(
     question: string,
     options?: { readonly hidden?: boolean; readonly signal?: AbortSignal },
   ): Promise<string>;

@@ -137,7 +137,7 @@ export const diskFiles: Files = {
     await copyFile(from, to, constants.COPYFILE_FICLONE);
   },
   rename: async (from, to) => (await fs()).rename(from, to),
-  makeFolder: async (path, mode = 0o777) =>
+  makeDirectory: async (path, mode = 0o777) =>
     void (await (await fs()).mkdir(path, { recursive: true, mode })),
   async lock(path, { pid, isAlive }) {
     const { LockHeld, takeLock } = await import("./lock.ts");

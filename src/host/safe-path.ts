@@ -107,8 +107,8 @@ export async function placeIn(folder: string, path: string, files: Files): Promi
 
 /** The same for a file that is to be written; the folders on the way are made. */
 export async function newPlaceIn(folder: string, path: string, files: Files): Promise<string> {
-  await files.makeFolder(folder);
-  await files.makeFolder(await placeIn(folder, dirname(path), files));
+  await files.makeDirectory(folder);
+  await files.makeDirectory(await placeIn(folder, dirname(path), files));
   return join(folder, path);
 }
 

@@ -1,4 +1,4 @@
-// Parts of undici that are loaded by themselves (main.ts); the package types only the whole.
+// Parts of undici that are loaded by themselves (dispatcher.ts); the package types only the whole.
 declare module "undici/lib/dispatcher/agent.js" {
   export { Agent as default } from "undici";
 }

@@ -8,8 +8,8 @@ export const withWrite = (output: Output, write: Output["write"]): Output => ({
   get columns() {
     return output.columns;
   },
-  get resumed() {
-    return output.resumed ?? 0;
+  get resumeCount() {
+    return output.resumeCount ?? 0;
   },
   get closed() {
     return output.closed;

@@ -52,7 +52,7 @@ test("a file without a certificate is a mistake of the line", async () => {
     ),
   );
   expect(ran.map(({ exit }) => exit)).toEqual([2, 2]);
-  expect(ran[0]?.err).toContain("holds no certificate");
+  expect(ran[0]?.err).toContain("does not contain a certificate");
   expect(ran[1]?.err).toContain("cannot be read");
 });
 

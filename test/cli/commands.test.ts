@@ -410,7 +410,7 @@ describe("profiles", () => {
     const folder = await temporaryFolder();
     const { diskFiles } = await import("../../src/host/node-files.ts");
     const path = join(folder, "config", "profiles.json");
-    await diskFiles.makeFolder(join(folder, "config"));
+    await diskFiles.makeDirectory(join(folder, "config"));
     const text = '{\n  "profiles": {\n    "a": { "key": "dataset-secret" "x" }\n  }\n}\n';
     await writeFile(path, text);
     const ran = await server.cli(["kb", "list"], {

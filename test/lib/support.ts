@@ -93,7 +93,7 @@ export async function cli(argv: readonly string[], world: World = {}): Promise<R
     env: { TZ: "UTC", ...(world.folder === undefined && { KB_KEEP_ERRORS: "0" }), ...world.env },
     platform: "v20.19.0 test",
     cwd: process.cwd(),
-    binFolder: undefined,
+    binDirectory: undefined,
     pathSeparator: ":",
     process: { pid: process.pid, isAlive },
     stdin: {
@@ -104,7 +104,7 @@ export async function cli(argv: readonly string[], world: World = {}): Promise<R
     },
     stdout: output(world, out, world.onOutput),
     stderr: output(world, err),
-    folders: {
+    directories: {
       config: join(folder, "config"),
       state: join(folder, "state"),
       data: join(folder, "data"),
@@ -136,7 +136,7 @@ export async function cli(argv: readonly string[], world: World = {}): Promise<R
       ((): Child => {
         throw new Error("no command is started in these tests");
       }),
-    ask: (question) => {
+    prompt: (question) => {
       world.questions?.push(question);
       return Promise.resolve(answers.shift() ?? "");
     },

@@ -1,7 +1,7 @@
 import { Agent } from "undici";
 import type { Dispatcher } from "undici";
 import { CliError } from "../../src/errors.ts";
-import type { Files, GrowingFile, RawHost, Output } from "../../src/host/host.ts";
+import type { Files, AppendFile, RawHost, Output } from "../../src/host/host.ts";
 
 /** What goes through the host, and how each kind of it fails in reality. */
 export const failures = {
@@ -73,8 +73,8 @@ export function tortured(host: RawHost, most: number, fault?: Fault): Tortured {
       async write(text) {
         const how = counted(kind, `${kind} ${String(text).slice(0, 40)}`);
         if (how === "closed") closed = true;
-        // As main.ts says it.
-        else if (how) throw new CliError("failure", `output cannot be written: ${how}`);
+        // As node-output.ts reports it.
+        else if (how) throw new CliError("failure", `failed to write the output: ${how}`);
         if (!closed) await write(text);
       },
       get closed() {
@@ -142,11 +142,11 @@ export function tortured(host: RawHost, most: number, fault?: Fault): Tortured {
         for (const each of [exit, none]) each.catch(() => {});
         return { exit, output: none, kill: () => {} };
       },
-      async ask(question, options) {
+      async prompt(question, options) {
         const how = counted("ask", `ask ${question}`);
         if (how) throw new CliError("interrupted", "interrupted", { sideEffect: "none" });
         if (options?.signal?.aborted) throw new Error("aborted");
-        return host.ask(question, options);
+        return host.prompt(question, options);
       },
     },
     calls,
@@ -220,7 +220,7 @@ function filesOf(
     create: async (path) => {
       const how = counted("write", `create ${path}`);
       if (how) throw systemError(how, path);
-      const file: GrowingFile = await files.create(path);
+      const file: AppendFile = await files.create(path);
       return {
         write: (text) => half("write", path, text, file.write),
         async close() {
@@ -234,7 +234,7 @@ function filesOf(
     truncate: method("write", "truncate", files.truncate),
     copy: method("write", "copy", files.copy),
     rename: method("write", "rename", files.rename),
-    makeFolder: method("write", "makeFolder", files.makeFolder),
+    makeDirectory: method("write", "makeDirectory", files.makeDirectory),
     remove: method("write", "remove", files.remove),
     lock: method("write", "lock", files.lock),
   };

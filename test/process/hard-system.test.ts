@@ -25,7 +25,7 @@ describe("a full disk", () => {
   ])("%s into it: 1, and why", async (line, why) => {
     const ran = await run(`${line} > /dev/full`);
     expect(ran.exit).toBe(1);
-    expect(ran.err).toContain(`output cannot be written: ${why}`);
+    expect(ran.err).toContain(`failed to write the output: ${why}`);
     expect(ran.err).not.toContain("a bug of ours");
   });
 
@@ -33,7 +33,7 @@ describe("a full disk", () => {
     const ran = await run("kb create Unprinted --indexing-technique economy > /dev/full");
     expect(ran).toMatchObject({
       exit: 1,
-      err: "error: output cannot be written: the disk is full\nsome changes were made\n",
+      err: "error: failed to write the output: the disk is full\nsome changes were made\n",
     });
     expect((await server.cli(["kb", "show", "Unprinted"])).exit).toBe(0);
   });
@@ -43,7 +43,7 @@ describe("a full disk", () => {
     expect(ran).toEqual({
       exit: 1,
       out: "",
-      err: "error: output cannot be written: the disk is full\n",
+      err: "error: failed to write the output: the disk is full\n",
     });
   });
 

@@ -85,7 +85,7 @@ export async function execute(
     const checked = await checkedRows(command, name, table, typed, sources, extra);
 
     const hash = fingerprint(row, typed, globals, bytes, settings);
-    const path = join(host.folders.state, `each-${hash}.jsonl`);
+    const path = join(host.directories.state, `each-${hash}.jsonl`);
     if (globals.each !== "-" && !session.context.options.dryRun)
       release = await journalTaken(path, host);
     // Nobody can give the same standard input again, so there is nothing to continue.
@@ -121,7 +121,7 @@ export async function execute(
  */
 async function journalTaken(path: string, host: Host): Promise<() => void> {
   const lock = await host.files
-    .makeFolder(host.folders.state, 0o700)
+    .makeDirectory(host.directories.state, 0o700)
     .then(() => host.files.lock(`${path}.lock`, host.process))
     .catch(() => ({ release: () => {} }));
   if ("release" in lock) return lock.release;

@@ -149,7 +149,7 @@ async function cached(
   host: Host,
   fetch: () => Promise<readonly Named[]>,
 ): Promise<readonly Named[]> {
-  const path = `${host.folders.cache}/names.json`;
+  const path = `${host.directories.cache}/names.json`;
   const now = host.now().getTime();
   const fresh = (entry: unknown): boolean =>
     isObject(entry) && now - Number(entry["at"]) >= 0 && now - Number(entry["at"]) < freshness;
@@ -160,7 +160,7 @@ async function cached(
   }
   const names = await fetch();
   try {
-    await host.files.makeFolder(host.folders.cache, 0o700);
+    await host.files.makeDirectory(host.directories.cache, 0o700);
     const text = JSON.stringify({ ...Object.fromEntries(kept), [label]: { at: now, names } });
     await host.files.writeAtomic(path, text, 0o600);
   } catch {
@@ -211,5 +211,5 @@ function silent(host: Host): Host {
   const never = () => {
     throw new Error("nothing is started while a line is typed");
   };
-  return { ...host, stdout: nowhere, stderr: nowhere, spawn: never, ask: never };
+  return { ...host, stdout: nowhere, stderr: nowhere, spawn: never, prompt: never };
 }

@@ -439,7 +439,7 @@ async function confirm(
       hint: "add --yes",
     });
   }
-  const typed = await host.ask(`${question} [y/N] `, { signal }).catch((error: unknown) => {
+  const typed = await host.prompt(`${question} [y/N] `, { signal }).catch((error: unknown) => {
     throw signal.aborted ? abortError(signal, false) : error;
   });
   const answer = typed.trim().toLowerCase();

@@ -36,7 +36,7 @@ export async function* run(_: unknown, context: Context): AsyncGenerator<Explain
   yield line("output", settings.output);
   yield line("read only", settings.readOnly);
   yield line("profile file", { value: profilePath(host), source: "folder" });
-  for (const [name, path] of Object.entries(host.folders)) {
+  for (const [name, path] of Object.entries(host.directories)) {
     const variable = `KB_${name.toUpperCase()}_DIR`;
     yield line(`${name} folder`, {
       value: path,

@@ -195,7 +195,7 @@ async function addressFor(before: Profile, context: Context): Promise<string> {
   }
   if (asked.input)
     return baseUrlOf(
-      (await host.ask("Base URL (https://example.com/v1): ", { signal: context.signal })).trim(),
+      (await host.prompt("Base URL (https://example.com/v1): ", { signal: context.signal })).trim(),
       insecure,
     );
   throw new CliError("usage", "--base-url is required", {
@@ -222,7 +222,7 @@ async function keyFor(input: AddInput, context: Context): Promise<GivenKey | und
   let text: string;
   if (input.key_file !== undefined) text = input.key_file;
   else if (asked.input)
-    text = await host.ask("Key (not shown, empty for none): ", {
+    text = await host.prompt("Key (not shown, empty for none): ", {
       hidden: true,
       signal: context.signal,
     });

@@ -40,8 +40,8 @@ export async function* run(input: SandboxInput, context: Context): AsyncGenerato
   if (input.ephemeral && input.data !== undefined) {
     throw new CliError("usage", "give either --data or --ephemeral, not both");
   }
-  const folder = input.ephemeral ? null : (input.data ?? host.folders.data);
-  if (folder !== null) await host.files.makeFolder(folder, 0o700);
+  const folder = input.ephemeral ? null : (input.data ?? host.directories.data);
+  if (folder !== null) await host.files.makeDirectory(folder, 0o700);
   const sandbox = await startSandbox({
     clock: { now: () => host.now(), sleep: (ms, signal) => host.sleep(ms, signal) },
     random: () => host.random(),
@@ -108,7 +108,7 @@ async function runCommand(
       KB_APP: undefined,
       no_proxy: direct, // a proxy elsewhere does not reach this machine
       NO_PROXY: direct,
-      PATH: [host.binFolder, host.env["PATH"]].filter(Boolean).join(host.pathSeparator),
+      PATH: [host.binDirectory, host.env["PATH"]].filter(Boolean).join(host.pathSeparator),
       KB_BASE_URL: `${sandbox.origin}/v1`,
       KB_KEY: "dataset-sandbox",
       KB_PROFILE: sandboxProfile,
@@ -149,7 +149,7 @@ async function* serve(
   const base_url = `${sandbox.origin}/v1`;
   const state = `${JSON.stringify({ base_url })}\n`;
   try {
-    await host.files.makeFolder(host.folders.state, 0o700);
+    await host.files.makeDirectory(host.directories.state, 0o700);
     await host.files.writeAtomic(sandboxStatePath(host), state, 0o600);
   } catch (error) {
     await context.notice(`-p ${sandboxProfile} will not find it: ${reasonOf(error)}`);

@@ -19,7 +19,7 @@ interface Remembered {
 type RememberedEnd = Pick<RunOutcome, "status" | "error">;
 
 /** Each run is a file of its own, so that runs which begin at the same time cannot lose each other. */
-const folderOf = ({ host }: Context) => join(host.folders.state, "runs");
+const folderOf = ({ host }: Context) => join(host.directories.state, "runs");
 
 /**
  * Its file, after the time at which it was remembered. The server's id of a run is no path. Throws for
@@ -48,7 +48,7 @@ async function learn(
     const { files, now } = context.host;
     const folder = folderOf(context);
     const base_url = await context.baseUrl();
-    await files.makeFolder(folder, 0o700);
+    await files.makeDirectory(folder, 0o700);
     const names = await namesIn(context);
     const found = await remembered(run, names, context);
     const known = found?.base_url === base_url ? found : undefined;

@@ -102,16 +102,16 @@ function spinning(host: Host, text: string, color: boolean): ProgressBar {
   // What is told brings the spinner back; without that, output is all there is to see.
   let tells = false;
   const away = () => (tells ? clear() : stop());
-  const ask: Host["ask"] = (question, options) => {
+  const prompt: Host["prompt"] = (question, options) => {
     stop();
-    return host.ask(question, options);
+    return host.prompt(question, options);
   };
   return {
     host: {
       ...host,
       stdout: clearing(host.stdout, away),
       stderr: clearing(host.stderr, away),
-      ask,
+      prompt,
     },
     tell(step) {
       tells = true;

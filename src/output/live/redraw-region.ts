@@ -25,7 +25,7 @@ const unwrapped = (lines: string) => (lines === "" ? "" : `${escape}?7l${lines}$
 export function region(out: Output): Region {
   let drawn: readonly string[] = [];
   let columns = out.columns;
-  let resumed = out.resumed;
+  let resumed = out.resumeCount;
 
   /**
    * A terminal that became narrower breaks lines that had room before. The few that cut them off
@@ -54,7 +54,7 @@ export function region(out: Output): Region {
   return {
     async draw(above, lines) {
       // What the shell has written since stands below the lines, which stay as they are.
-      if (out.resumed !== resumed) [drawn, resumed] = [[], out.resumed];
+      if (out.resumeCount !== resumed) [drawn, resumed] = [[], out.resumeCount];
       const sameLines = lines.length === drawn.length && out.columns === columns;
       if (above === "" && sameLines && lines.every((line, index) => line === drawn[index])) return;
       const text = above === "" && sameLines ? changed(lines) : anew(above, lines);

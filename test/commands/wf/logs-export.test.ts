@@ -354,7 +354,7 @@ describe("a state", () => {
       err: expect.stringMatching(/has \d+ bytes, and .* was left with \d+/) as string,
     });
     const stranger = place("stranger.json");
-    await diskFiles.makeFolder(join(stranger, ".."));
+    await diskFiles.makeDirectory(join(stranger, ".."));
     writeFileSync(stranger, '{"until":1}');
     expect(await exporting(place("a.jsonl"), ["--state", stranger], server)).toMatchObject({
       exit: 2,
@@ -548,10 +548,10 @@ describe("an export that does not come to its end", () => {
     const target = name === "-" ? name : place(name);
     const parent = join(target.replace(/notes\.txt.*/, ""), "");
     if (name.startsWith("notes")) {
-      await diskFiles.makeFolder(parent);
+      await diskFiles.makeDirectory(parent);
       writeFileSync(join(parent, "notes.txt"), "");
     }
-    if (name === "folder.jsonl") await diskFiles.makeFolder(target);
+    if (name === "folder.jsonl") await diskFiles.makeDirectory(target);
     const { exit, err } = await exporting(target, [], { env });
     expect([exit, err]).toEqual([2, expect.stringContaining(message)]);
     expect(seen.filter(({ pathname }) => pathname.endsWith("/logs"))).toEqual([]);

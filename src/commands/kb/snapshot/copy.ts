@@ -58,9 +58,9 @@ export async function* run(input: CopyInput, context: Context): AsyncGenerator<u
     return;
   }
   const place = `${await context.baseUrl()}\n${dataset_id}`;
-  const directory = join(context.host.folders.cache, "copies", sha256(place).slice(0, 32));
+  const directory = join(context.host.directories.cache, "copies", sha256(place).slice(0, 32));
   const { files } = context.host;
-  await files.makeFolder(join(context.host.folders.cache, "copies"), 0o700);
+  await files.makeDirectory(join(context.host.directories.cache, "copies"), 0o700);
   const quiet = { ...context, notice: () => Promise.resolve() };
   try {
     for await (const _ of exported({ dataset_id, directory }, quiet)) {

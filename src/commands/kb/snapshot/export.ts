@@ -60,7 +60,7 @@ export async function* run(input: ExportInput, context: Context): AsyncGenerator
     else wanted.push(document);
   }
 
-  await files.makeFolder(directory);
+  await files.makeDirectory(directory);
   await files.append(journal, ""); // whatever comes next, the folder is known as an export
   const unlogged: Written[] = [];
   const log = async () => {

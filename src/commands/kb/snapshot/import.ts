@@ -195,8 +195,8 @@ async function targetFor(
       summary_index_setting: withoutNulls(settings.summary_index_setting),
     }),
   } as const;
-  const { files, folders } = context.host;
-  await files.makeFolder(join(folders.state, "imports"), 0o700);
+  const { files, directories } = context.host;
+  await files.makeDirectory(join(directories.state, "imports"), 0o700);
   // Noted before it is sent: its answer may be lost.
   await files.writeAtomic(note, `${JSON.stringify({ name })}\n`);
   const { id } = await context.call(knowledge.create, create).catch(async (error: unknown) => {
@@ -219,7 +219,7 @@ async function targetFor(
 /** File that says which knowledge base an import made, until the import has ended. */
 export async function noteOf(name: string, source: string, context: Context): Promise<string> {
   const key = sha256([await context.baseUrl(), source, name].join("\n")).slice(0, 32);
-  return join(context.host.folders.state, "imports", `${key}.json`);
+  return join(context.host.directories.state, "imports", `${key}.json`);
 }
 
 /**

@@ -30,7 +30,7 @@ export const stateText = (state: ExportState): string =>
 export async function readState(path: string, files: Files): Promise<ExportState | undefined> {
   if (!(await files.stat(path))) {
     // Better refused now than when all is read.
-    await files.makeFolder(dirname(path));
+    await files.makeDirectory(dirname(path));
     return undefined;
   }
   const text = new TextDecoder().decode(await files.read(path));

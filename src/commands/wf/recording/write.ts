@@ -141,7 +141,7 @@ async function newRecording(path: string, redact: boolean, context: Context): Pr
       sideEffect: "none",
     });
   };
-  await files.makeFolder(dirname(path)).catch((error: unknown) => {
+  await files.makeDirectory(dirname(path)).catch((error: unknown) => {
     throw problemOf(error);
   });
   const file = await files.create(path).catch((error: unknown) => {

@@ -60,7 +60,7 @@ async function askFor(
 
 const ask = async (question: string, context: Context): Promise<string> =>
   (
-    await context.host.ask(question, { signal: context.signal }).catch((error: unknown) => {
+    await context.host.prompt(question, { signal: context.signal }).catch((error: unknown) => {
       throw context.signal.aborted ? context.abortError() : error;
     })
   ).trim();

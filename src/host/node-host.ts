@@ -1,0 +1,147 @@
+import { constants, homedir } from "node:os";
+import { delimiter, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { CliError, kindOfSignal } from "../errors.ts";
+import { withoutKeys } from "../redact/keys.ts";
+import { spawnChild } from "./child-process.ts";
+import { createDispatcher } from "./dispatcher.ts";
+import type { Host, Keyring, RawHost } from "./host.ts";
+import { diskFiles } from "./node-files.ts";
+import { nodeOutput } from "./node-output.ts";
+import { prompt } from "./prompt.ts";
+
+/** The host of this process. */
+export function nodeHost(): RawHost {
+  const { env } = process;
+  const signal = firstSignal();
+  return {
+    env,
+    platform: `${process.version} ${process.platform}-${process.arch}`,
+    cwd: currentDirectory(),
+    // In the bundle this module is part of dist/main.cjs.
+    binDirectory: fileURLToPath(new URL("../bin/shims", import.meta.url)),
+    pathSeparator: delimiter,
+    process: { pid: process.pid, isAlive },
+    stdin: {
+      // A getter, because opening stdin takes 2 ms that help and errors do not need.
+      get isTTY() {
+        return Boolean(process.stdin.isTTY);
+      },
+      bytes: () => stdinBytes(signal),
+    },
+    stdout: nodeOutput(process.stdout, { reportErrors: true }),
+    // stderr is not the result, so write errors are ignored.
+    stderr: nodeOutput(process.stderr, { reportErrors: false }),
+    directories: directoriesOf(env),
+    files: diskFiles,
+    signal,
+    now: () => new Date(),
+    // `performance` takes 1 ms to load.
+    elapsed: () => Number(process.hrtime.bigint() / 1_000_000n),
+    sleep,
+    random: () => Math.random(),
+    dispatcher: createDispatcher,
+    keyring: () => openKeyring(signal),
+    spawn: spawnChild,
+    prompt,
+  };
+}
+
+/** Reads stdin until it ends or a signal arrives. */
+async function* stdinBytes(signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  const interrupted = () => new CliError(kindOfSignal(String(signal.reason)), "interrupted");
+  const stop = () => process.stdin.destroy(interrupted());
+  signal.addEventListener("abort", stop, { once: true });
+  yield* process.stdin;
+  signal.removeEventListener("abort", stop);
+  if (signal.aborted) throw interrupted();
+}
+
+/** The working directory, or the root if it was deleted. */
+function currentDirectory(): string {
+  try {
+    return process.cwd();
+  } catch {
+    return "/";
+  }
+}
+
+/** The home directory, or the root if the user has none, as for services. */
+function systemHome(): string {
+  try {
+    return homedir();
+  } catch {
+    return "/";
+  }
+}
+
+/** Directories by the XDG specification, on Windows below AppData; each `KB_*_DIR` replaces one. */
+function directoriesOf(env: NodeJS.ProcessEnv): Host["directories"] {
+  const home = () => env["HOME"] || env["USERPROFILE"] || systemHome();
+  const windows = process.platform === "win32";
+  const directory = (
+    own: string,
+    xdg: string,
+    below: string,
+    appData: "APPDATA" | "LOCALAPPDATA",
+  ) =>
+    env[own] ||
+    (windows
+      ? join(env[appData] || join(home(), "AppData"), "kb", ...(below === ".config" ? [] : [below]))
+      : join(env[xdg] || join(home(), below), "kb"));
+  return {
+    config: directory("KB_CONFIG_DIR", "XDG_CONFIG_HOME", ".config", "APPDATA"),
+    state: directory("KB_STATE_DIR", "XDG_STATE_HOME", join(".local", "state"), "LOCALAPPDATA"),
+    data: directory("KB_DATA_DIR", "XDG_DATA_HOME", join(".local", "share"), "LOCALAPPDATA"),
+    cache: directory("KB_CACHE_DIR", "XDG_CACHE_HOME", ".cache", "LOCALAPPDATA"),
+  };
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return error instanceof Error && "code" in error && error.code === "EPERM"; // another user's
+  }
+}
+
+/** Aborts on the first signal; a second one exits at once with the code of that signal. */
+function firstSignal(): AbortSignal {
+  const controller = new AbortController();
+  for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+    process.on(name, () => {
+      if (controller.signal.aborted) process.exit(128 + constants.signals[name]);
+      controller.abort(name);
+    });
+  }
+  return controller.signal;
+}
+
+/** setTimeout fires at once for longer delays. */
+const MAX_DELAY_MS = 2 ** 31 - 1;
+
+function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = () => {
+      clearTimeout(timer);
+      reject(new Error("aborted", { cause: signal?.reason }));
+    };
+    const finish = () => {
+      signal?.removeEventListener("abort", stop);
+      resolve();
+    };
+    const timer = setTimeout(finish, Math.min(ms, MAX_DELAY_MS));
+    if (signal?.aborted) stop();
+    signal?.addEventListener("abort", stop, { once: true });
+  });
+}
+
+/** Loads the keyring on first use. Its child process is killed when this one ends. */
+async function openKeyring(signal: AbortSignal): Promise<Keyring> {
+  const { systemKeyring } = await import("./system-keyring.ts");
+  const exited = new AbortController();
+  process.once("exit", () => exited.abort());
+  const stop = AbortSignal.any([signal, exited.signal]);
+  return systemKeyring(process.execPath, withoutKeys(process.env), stop);
+}
