@@ -53,7 +53,7 @@ test("a file without a certificate is a mistake of the line", async () => {
   );
   expect(ran.map(({ exit }) => exit)).toEqual([2, 2]);
   expect(ran[0]?.err).toContain("does not contain a certificate");
-  expect(ran[1]?.err).toContain("cannot be read");
+  expect(ran[1]?.err).toContain("failed to read the certificate file");
 });
 
 test("https where the server speaks plain http says so, http where it speaks TLS fails as well", async () => {
