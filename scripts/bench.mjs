@@ -1,8 +1,8 @@
-// Prints figures, never a test: starts as ratios to a bare `node -e 0`, medians of interleaved runs;
-// all else beside a bare loop over the same requests in the same run.
+// Measures, never fails. Starts are ratios to a bare `node -e 0` (medians of interleaved runs); everything
+// else is compared with a bare loop that sends the same requests in the same run.
 //   npm run bench                        everything
 //   npm run bench -- starts lists        these parts
-//   npm run bench -- --json FILE         the figures for programs as well
+//   npm run bench -- --json FILE         also write the figures as JSON
 import { cpus } from "node:os";
 import { writeFileSync } from "node:fs";
 import { bulk } from "./bench/bulk.mjs";

@@ -1,8 +1,8 @@
-// A rolldown plugin: the licences of all packages that are in the bundle, in one file beside it.
+// A rolldown plugin that writes the licenses of all bundled packages to one file.
 import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 
-/** Adds `LICENSES.txt` to the output; the build fails when a package in it has no licence text. */
+/** Adds `LICENSES.txt` to the output; fails the build if a bundled package has no license text. */
 export const licences = {
   name: "licences",
   generateBundle(_, bundle) {
@@ -19,12 +19,12 @@ export const licences = {
 
 const rule = "-".repeat(78);
 
-/** What packages bring along as WebAssembly, which no module names. */
+/** Software that packages contain as WebAssembly, which no module lists. */
 const compiledIn = `jq-wasm contains jq (MIT, Copyright (C) 2012 Stephen Dolan) and Oniguruma (BSD-2-Clause,
 Copyright (c) 2002-2021 K.Kosako); node-sqlite3-wasm contains SQLite, which is in the public domain.
 `;
 
-/** Folder of the package that a module belongs to; undefined for our own. */
+/** Returns the directory of the package that a module belongs to; undefined for own modules. */
 function packageFolder(id) {
   const path = id.replaceAll("\\", "/");
   const end = path.lastIndexOf("/node_modules/");

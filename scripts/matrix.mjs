@@ -1,5 +1,5 @@
-// The packed programs on every Node they are made for: a global installation from an empty folder
-// without a network, then the tour. `npm run test:matrix`, or with versions: `-- 20 24`.
+// Installs the package on every supported Node.js version, globally, offline and from an empty directory,
+// then runs the tour. `npm run test:matrix`, or with versions: `npm run test:matrix -- 20 24`.
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -17,14 +17,14 @@ prepare();
 const folder = mkdtempSync(join(tmpdir(), "kb-wf-matrix-"));
 process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
 
-/** Runs a program to its end; its output is shown when it fails. */
+/** Runs a program and returns its output, stderr included; throws with the output if it fails. */
 function run(what, command, args, options = {}) {
   const { status, stdout, stderr } = spawnSync(command, args, { encoding: "utf8", ...options });
-  if (status === 0) return stdout.trim();
-  throw new Error(`${what} ended with ${status}\n${stdout}${stderr}`);
+  if (status === 0) return `${stdout}${stderr}`.trim();
+  throw new Error(`${what} exited with code ${status}\n${stdout}${stderr}`);
 }
 
-/** The binary of a Node version, from the npm package `node`; kept from one run to the next. */
+/** Returns the binary of a Node.js version, from the npm package `node`; cached between runs. */
 function nodeOf(version) {
   const place = join(root, "node_modules", ".cache", "node", version);
   const binary = join(place, "node_modules", "node", "bin", "node");
@@ -64,7 +64,7 @@ for (const version of wanted) {
     const installed = join(prefix, "lib", "node_modules", "kb-wf");
     const tour = [join(root, "scripts", "start.mjs"), "--package", installed];
     const shown = run("the tour", node, tour, { cwd: root, env: environment });
-    // What Node itself has to say of a program belongs to its maker, not to its user.
+    // Warnings of Node.js about our code are for us, never for users.
     const warning = /^\(node:\d+\).*$/m.exec(shown)?.[0];
     if (warning) throw new Error(`Node warns: ${warning}`);
     console.log(`${version.padEnd(6)} passed  ${named}`);

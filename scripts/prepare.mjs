@@ -1,4 +1,4 @@
-// Makes a fresh clone ready: installs what the lock file names, then builds. Needs only Node and npm.
+// Prepares a clone: installs the dependencies of the lock file and builds, if either is out of date.
 import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 
 export const root = fileURLToPath(new URL("..", import.meta.url));
 
-/** Runs a program in the project; ends this one with its exit code when it fails. */
+/** Runs a program in the project directory; if it fails, exits with its exit code. */
 function must(command, args, options = {}) {
   const windows = process.platform === "win32";
   const { status } = spawnSync(command, args, {
@@ -18,7 +18,7 @@ function must(command, args, options = {}) {
   if (status !== 0) process.exit(status ?? 1);
 }
 
-/** Path of a program of the project's own dependencies. */
+/** Returns the path of a program that a development dependency installs. */
 export const tool = (name) => join(root, "node_modules", ".bin", name);
 
 const changed = (path) => (existsSync(path) ? statSync(path).mtimeMs : 0);
@@ -33,7 +33,7 @@ const newest = (folder) =>
 function install() {
   const installed = changed(join(root, "node_modules", ".package-lock.json"));
   if (installed < changed(join(root, "package-lock.json"))) {
-    // Output of the installation is progress, not result.
+    // The output of npm is progress, so it goes to stderr.
     must("npm", ["ci", "--no-audit", "--no-fund", "--loglevel=error"], { stdio: ["ignore", 2, 2] });
   }
 }

@@ -1,4 +1,4 @@
-// Writes docs/reference.md and the manual pages from the commands of both programs.
+// Generates docs/reference.md and the man pages from the commands of both programs.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -7,7 +7,7 @@ import { prepare, root } from "./prepare.mjs";
 
 prepare();
 
-// Inside node_modules, so that what is built finds the packages it imports.
+// Inside node_modules, so that the built module resolves the packages it imports.
 const cache = join(root, "node_modules", ".cache");
 mkdirSync(cache, { recursive: true });
 const folder = mkdtempSync(join(cache, "kb-wf-reference-"));

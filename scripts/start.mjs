@@ -1,8 +1,8 @@
-// The main job on a sandbox of its own: real command lines in child processes, typed and answered.
-//   npm start -- --keep             leaves the sandbox running
-//   npm start -- --package FOLDER   takes the programs of an installed package instead of the clone's
+// A tour of kb and wf: real commands in child processes, against a sandbox server of its own.
+//   npm start -- --keep             leave the sandbox running after the tour
+//   npm start -- --package PATH     use the programs of an installed package instead of the clone
 import { spawn } from "node:child_process";
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { prepare, root } from "./prepare.mjs";
@@ -11,7 +11,7 @@ const at = process.argv.indexOf("--package");
 const installed = at < 0 ? root : process.argv[at + 1];
 if (at < 0) prepare();
 
-/** What the commands keep of themselves, and a recording: gone when the tour ends. */
+/** State of the commands and a recording; deleted when the tour ends. */
 const home = mkdtempSync(join(tmpdir(), "kb-tour-"));
 process.on("exit", () => rmSync(home, { recursive: true, force: true }));
 
@@ -23,24 +23,28 @@ const environment = {
   KB_CACHE_DIR: join(home, "cache"),
 };
 
-const sandbox = spawn(process.execPath, [program("kb"), "sandbox", "--ephemeral", "-o", "json"], {
-  cwd: root,
-  env: environment,
-  stdio: ["ignore", "pipe", "inherit"],
-});
-sandbox.on("exit", (code) => {
-  if (!ending) fail(`the sandbox ended with ${code}`);
-});
 let ending = false;
+const sandbox = spawn(
+  process.execPath,
+  [program("kb"), "sandbox", "--ephemeral", "-q", "-o", "json"],
+  {
+    cwd: root,
+    env: environment,
+    stdio: ["ignore", "pipe", "inherit"],
+  },
+);
+sandbox.on("exit", (code) => {
+  if (!ending) fail(`the sandbox exited with code ${code}`);
+});
 
-function fail(why) {
+function fail(reason) {
   ending = true;
   sandbox.kill("SIGTERM");
-  console.error(`\nThe tour stopped: ${why}`);
+  console.error(`\nThe tour stopped: ${reason}`);
   process.exit(1);
 }
 
-const address = await new Promise((resolve, reject) => {
+const server = await new Promise((resolve, reject) => {
   let text = "";
   sandbox.on("error", reject);
   sandbox.stdout.on("data", (chunk) => {
@@ -48,190 +52,128 @@ const address = await new Promise((resolve, reject) => {
     try {
       resolve(JSON.parse(text));
     } catch {
-      // the rest of the line is still to come
+      // The line is not complete yet.
     }
   });
 });
+const settings = { KB_BASE_URL: server.base_url, KB_KEY: server.key, KB_PROFILE: server.profile };
 
-/** What is typed, as it is shown: words with blanks in quotes. */
-const shown = (words) =>
-  words.map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word}'`)).join(" ");
+/** Splits a command into words: `kb search 'two words'` → ["kb", "search", "two words"]. */
+const wordsOf = (command) => command.match(/'[^']*'|\S+/g).map((word) => word.replaceAll("'", ""));
 
-/** Runs a command line and shows it with its output; `exit` is the code it must end with. */
-function type(words, { exit = 0, quiet = false } = {}) {
-  const [name, ...args] = words;
-  console.log(`\n$ ${shown(words)}`);
+/** Runs a command and returns its stdout; with `stdio` "inherit" the command writes it itself. */
+function run(command, { exit = 0, stdio = ["ignore", "pipe", "ignore"], env = {} } = {}) {
+  const [name, ...args] = wordsOf(command);
   return new Promise((resolve) => {
     const child = spawn(process.execPath, [program(name), ...args], {
       cwd: root,
-      env: {
-        ...environment,
-        KB_BASE_URL: address.base_url,
-        KB_KEY: address.key,
-        KB_PROFILE: address.profile,
-      },
-      stdio: ["ignore", "pipe", "pipe"],
+      env: { ...environment, ...settings, ...env },
+      stdio,
     });
     let output = "";
-    child.stdout.on("data", (chunk) => {
-      output += chunk;
-      if (!quiet) process.stdout.write(chunk);
-    });
-    child.stderr.on("data", (chunk) => process.stdout.write(chunk));
+    child.stdout?.on("data", (chunk) => (output += chunk));
     child.on("close", (code) => {
-      if (code !== exit) fail(`\`${shown(words)}\` ended with ${code}, not ${exit}`);
+      if (code !== exit) fail(`\`${command}\` exited with code ${code} instead of ${exit}`);
       resolve(output.trim());
     });
   });
 }
 
-const say = (text) => console.log(`\n── ${text}`);
+const terminal = process.stdout.isTTY === true;
+
+/** Shows a command and runs it as if it were typed: on a terminal it draws tables and live runs. */
+async function show(command, { exit } = {}) {
+  console.log(`\n$ ${command}`);
+  // In a pipe, lists would have no header row; runs print a line for each event there.
+  const table = !terminal && !/^wf .*\b(run|events)\b/.test(command);
+  const env = table ? { KB_OUTPUT: "grid" } : {};
+  await run(command, { exit, env, stdio: ["ignore", "inherit", "inherit"] });
+  if (exit !== undefined) console.log(`(exit code ${exit})`);
+}
+
+/** Shows a command that prints an id, and returns the id. */
+async function showId(command) {
+  console.log(`\n$ ${command}`);
+  const id = await run(command);
+  console.log(id);
+  return id;
+}
+
+const heading = (text) => console.log(`\n── ${text}`);
+// Only a terminal shortens the text of a chunk to one line.
+const columns = terminal ? "" : " --columns score,document";
 
 console.log(
-  `A sandbox runs at ${address.base_url}. Every line below is a real command against it.`,
+  `A sandbox server is running at ${server.base_url}. Every command below is real and runs against it.`,
 );
 
-say("A knowledge base and its documents");
-await type(["kb", "create", "Handbook", "--indexing-technique", "economy", "-o", "name"]);
-const pages = readdirSync(join(root, "examples", "handbook")).filter((name) =>
-  name.endsWith(".md"),
+heading("Create a knowledge base and add documents");
+await show("kb create Handbook --indexing-technique economy");
+await show("kb doc add Handbook lunch.md --text 'Lunch is at noon, on the ground floor.'");
+await show("kb doc wait Handbook --timeout 1m --columns name,indexing_status");
+await show("kb sync Handbook examples/handbook");
+
+heading("Search, in three languages");
+await show(`kb search Handbook 'parental leave' --top-k 3${columns}`);
+await show(`kb search Handbook 有給休暇 --top-k 3${columns}`);
+await show(`kb search Handbook 报销 --top-k 3${columns}`);
+
+heading("Measure how good the search is");
+await show("kb eval Handbook examples/questions.jsonl --top-k 5");
+
+heading("Tags and metadata");
+await show("kb tag create draft");
+await show("kb tag rename draft published");
+await show("kb tag bind Handbook published");
+await show("kb tag list");
+await show("kb metadata create Handbook team --type string");
+await show("kb metadata set Handbook leave.md --set team=people");
+
+heading("Run a workflow and follow it");
+await show("wf run --input query=hello");
+const slow = await showId(
+  "wf --app slow run --input query=hello --input seconds=2 --detach -o name",
 );
-for (const page of pages) {
-  await type([
-    "kb",
-    "doc",
-    "add",
-    "Handbook",
-    page,
-    "--text-file",
-    `examples/handbook/${page}`,
-    "-o",
-    "name",
-  ]);
-}
-await type([
-  "kb",
-  "doc",
-  "wait",
-  "Handbook",
-  "--timeout",
-  "1m",
-  "-o",
-  "grid",
-  "--columns",
-  "name,indexing_status",
-]);
+await show(`wf --app slow events ${slow} --follow`);
 
-say("Search, in three languages");
-const hits =
-  '.[] | .segment.document.name + ": " + (.segment.content | gsub("\\\\s+"; " ") | .[0:60])';
-for (const query of ["parental leave", "有給休暇", "报销"]) {
-  await type(["kb", "search", "Handbook", query, "--top-k", "3", "--jq", hits]);
-}
+heading("A run that waits for human input, and the form that resumes it");
+await show("wf --app review run --input 'query=invoice 42'", { exit: 8 });
+const paused = await run("wf --app review logs --limit 1 -o name");
+const events = await run(`wf --app review events ${paused} -o jsonl`, { exit: 8 });
+const form = events
+  .split("\n")
+  .map((line) => JSON.parse(line))
+  .find(({ event }) => event === "human_input_required").data.form_token;
+await show(`wf --app review form submit ${form} --action approve --input 'comment=fine by me'`);
+await show(`wf --app review wait ${paused} --columns status,outputs`);
 
-say("The same by one command, and how good the search is");
-await type(["kb", "sync", "Handbook", "examples/handbook", "-o", "name"]);
-await type(["kb", "eval", "Handbook", "examples/questions.jsonl", "--top-k", "5", "-o", "grid"]);
-
-say("Tags and metadata");
-await type(["kb", "tag", "create", "draft", "-o", "name"]);
-await type(["kb", "tag", "rename", "draft", "published"]);
-await type(["kb", "tag", "bind", "Handbook", "published"]);
-await type(["kb", "tag", "list", "-o", "grid"]);
-await type(["kb", "metadata", "create", "Handbook", "team", "--type", "string"]);
-await type(["kb", "metadata", "built-in", "enable", "Handbook"]);
-
-say("A workflow, followed live");
-await type(["wf", "run", "--input", "query=hello"]);
-const slow = await type([
-  "wf",
-  "--app",
-  "slow",
-  "run",
-  "--detach",
-  "--input",
-  "query=take your time",
-  "--input",
-  "seconds=2",
-  "-o",
-  "name",
-]);
-await type(["wf", "--app", "slow", "events", slow, "--follow"]);
-
-say("A workflow that waits for a person (exit code 8), and the answer");
-const paused = await type([
-  "wf",
-  "--app",
-  "review",
-  "run",
-  "--detach",
-  "--input",
-  "query=invoice 42",
-  "-o",
-  "name",
-]);
-await type(["wf", "--app", "review", "events", paused, "--follow"], { exit: 8 });
-const token = await type(
-  [
-    "wf",
-    "--app",
-    "review",
-    "events",
-    paused,
-    "-o",
-    "jsonl",
-    "--jq",
-    'select(.event == "human_input_required").data.form_token',
-  ],
-  { exit: 8 },
-);
-await type([
-  "wf",
-  "--app",
-  "review",
-  "form",
-  "submit",
-  token,
-  "--action",
-  "approve",
-  "--inputs",
-  '{"comment":"fine by me"}',
-]);
-await type(["wf", "--app", "review", "events", paused, "--follow"]);
-
-say("What a run must do, and when each node ran");
+heading("Check what a run did, and when each node ran");
 const recording = join(home, "loop.jsonl");
-const expected = 'node "Variable Assigner" ran 4 times';
-const watched = ["--jq", ".outputs", "--record", recording, "--expect", expected];
-await type(["wf", "--app", "loop", "run", "--input", "query=x", ...watched]);
-await type(["wf", "timeline", recording, "-o", "grid"]);
+const expected = `--expect 'node "Variable Assigner" ran 4 times'`;
+await show(`wf --app loop run --input query=x --record ${recording} ${expected}`);
+await show(`wf timeline ${recording}`);
 
-say("What has run");
-await type(["wf", "--app", "review", "logs", "-o", "grid"]);
-await type(["wf", "--app", "review", "stats", "--since", "1h", "-o", "grid"]);
-await type([
-  "wf",
-  "--app",
-  "review",
-  "logs",
-  "--jq",
-  ".[] | {id: .workflow_run.id, status: .workflow_run.status}",
-]);
+heading("Logs and statistics");
+await show("wf --app broken run --input query=hello", { exit: 9 });
+await show("wf --app broken logs --status failed");
+await show("wf --app broken stats --since 1h");
 
-say("Your own server");
+heading("Your own server");
 console.log(`
-  kb profile add work --base-url https://example.com/v1    # asks for a knowledge key (dataset-…)
-  wf profile add work --app support                     # asks for an application key (app-…)
+  kb profile add work --base-url https://example.com/v1   # prompts for a knowledge key (dataset-…)
+  wf profile add work --app support                       # prompts for an application key (app-…)
   kb -p work list
-  kb doctor
+  kb -p work doctor
 
-In a clone, \`kb\` is \`node bin/kb.js\`. \`npm install --global .\` puts kb and wf on your PATH.`);
+In a clone, \`kb\` is \`node bin/kb.js\`. The README describes how to install kb and wf.`);
 
 if (process.argv.includes("--keep")) {
   console.log(`
-The sandbox stays at ${address.base_url} until Ctrl-C. From another terminal:
+The sandbox stays at ${server.base_url} until you press Ctrl-C. To use it from another terminal:
 
-  export KB_BASE_URL=${address.base_url} KB_KEY=${address.key} KB_PROFILE=${address.profile}
+  export ${Object.entries(settings)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(" ")}
   kb list`);
   for (const signal of ["SIGINT", "SIGTERM"]) {
     process.on(signal, () => {

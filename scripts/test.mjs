@@ -1,4 +1,4 @@
-// All checks and tests; `--long` runs the long proofs instead. Ends with a line `N passed, N failed`.
+// Runs all checks and tests, or the long tests with `--long`. The last line is `N passed, N failed`.
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -32,8 +32,8 @@ for (const [name, command, args] of checks) {
 }
 
 const project = long ? "long" : "quick";
-// Further authorities of the machine are no part of the tests, and reading them costs every start of
-// Node on version 20 about 45 ms.
+// The tests do not need the machine's extra certificate authorities, and Node.js 20 spends about 45 ms
+// on them at each start.
 const { NODE_EXTRA_CA_CERTS: _, ...env } = process.env;
 const { status } = spawnSync(
   tool("vitest"),
@@ -55,7 +55,7 @@ try {
 }
 rmSync(folder, { recursive: true, force: true });
 const passed = counts.numPassedTests + checks.length - failed.length;
-// A file that cannot be loaded fails without a failed test of its own.
+// A test file that fails to load adds no failed test.
 const broken =
   counts.numFailedTests + failed.length + (status !== 0 && counts.numFailedTests === 0 ? 1 : 0);
 console.log(`${passed} passed, ${broken} failed`);

@@ -1,4 +1,4 @@
-// One rename per row of a file, beside a loop that sends the same requests.
+// One rename per row of a file, compared with a loop that sends the same requests.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { folder, kb, loop, measured, openSandbox, result } from "./tools.mjs";
@@ -29,7 +29,7 @@ export async function bulk() {
   const ids = JSON.parse(readFileSync(join(folder, "tags.json"), "utf8"));
   const file = join(folder, "renames.csv");
   writeFileSync(file, `tag,name\n${ids.map((id, index) => `${id},renamed ${index}\n`).join("")}`);
-  // Half of the bare loop before and half after, as speed drifts.
+  // The bare loop runs half before and half after, because the speed of a machine drifts.
   const bodyOf = '{ tag_id: ids[index], name: "bare " + index }';
   const renames = (first, last) => measured(["-e", loop(lanesOver("PATCH", bodyOf, first, last))]);
   const before = await renames(0, count / 2);

@@ -1,5 +1,5 @@
-// A followed stream: events a second beside a bare loop, memory, delay, and what an idle one costs.
-// `node events.mjs serve COUNT` is the server, in a process of its own.
+// Following a stream: events per second compared with a bare loop, memory, delay, and the cost of idling.
+// `node events.mjs serve COUNT` is the server process.
 import { spawn } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -14,7 +14,7 @@ const inRun = (event, data) =>
 
 if (process.argv[2] === "serve") serve(Number(process.argv[3]));
 
-/** A canned run: `/…/events` sends COUNT events and ends; with `user=slow` one event every 20 ms. */
+/** Serves a canned run: `/…/events` sends COUNT events and ends; with `user=slow` one event every 20 ms. */
 function serve(count) {
   const start = inRun("workflow_started", { id: run, workflow_id: run, reason: "initial" });
   const end = inRun("workflow_finished", { id: run, status: "succeeded", outputs: { a: 1, b: 2 } });
@@ -26,7 +26,7 @@ function serve(count) {
       title: "Sort",
       ...(kind === "node_finished" && { status: "succeeded" }),
     });
-  // About 240 bytes each, as the server sends a word of an answer; every tenth one is about a node.
+  // About 240 bytes each, like the server's text events; every tenth one is a node event.
   const at = (index) =>
     index % 20 === 0
       ? node(index, "node_started")
@@ -114,7 +114,7 @@ export async function events() {
   few.stop();
 }
 
-/** Median of ms. The server writes its clock into each event; both processes read the same one. */
+/** Returns the median delay in ms. The server puts its clock into each event; both processes share it. */
 async function delayOf(args, env) {
   const child = spawn(process.execPath, args, { env, stdio: ["ignore", "pipe", "ignore"] });
   const took = [];
@@ -126,7 +126,7 @@ async function delayOf(args, env) {
   return median(took);
 }
 
-/** Share of a core that a process takes over ten seconds in which only one ping comes. */
+/** Returns the share of a core that a process uses in ten seconds with a single ping. */
 async function idle(args, env) {
   const hook = join(folder, "idle.cjs");
   const report = join(folder, "idle.txt");

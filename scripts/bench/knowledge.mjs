@@ -1,5 +1,5 @@
-// A directory synced and a knowledge base exported: requests, documents a second, memory.
-// `node knowledge.mjs serve` is the server, in a process of its own; it keeps what it is sent.
+// Syncing a directory and exporting a knowledge base: requests, documents per second, memory.
+// `node knowledge.mjs serve` is the server process; it stores what it receives.
 import { createHash } from "node:crypto";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -13,7 +13,7 @@ const idOf = (index) => `22222222-2222-4222-8222-${String(index).padStart(12, "0
 
 if (process.argv[2] === "serve") serve();
 
-/** As much of a server as sync and export need; counts requests and the time it works itself. */
+/** Implements the routes that sync and export need; counts requests and its own working time. */
 function serve() {
   const { zipSync } = createRequire(import.meta.url)("fflate");
   const documents = new Map();
@@ -124,10 +124,10 @@ function serve() {
   server.listen(0, "127.0.0.1", () => console.log(server.address().port));
 }
 
-/** A sync and an export of 10,000 documents. */
+/** Measures a sync and an export of 10,000 documents. */
 export async function knowledge() {
   const count = 10_000;
-  const lanes = 3;
+  const concurrency = 3;
   const directory = join(folder, "docs");
   for (let part = 0; part < 100; part++) {
     mkdirSync(join(directory, String(part)), { recursive: true });
@@ -137,13 +137,13 @@ export async function knowledge() {
         `Page ${part} ${index}. `.repeat(60),
       );
   }
-  await firstSync(lanes);
+  await firstSync(concurrency);
 
   const script = fileURLToPath(import.meta.url);
   const server = await serving(script);
   const counted = async ({ origin }) => (await fetch(`${origin}/counts`)).json();
   const env = { ...clean, KB_BASE_URL: `${server.origin}/v1`, KB_KEY: "dataset-bench" };
-  const sync = [kb, "sync", base, directory, "--concurrency", String(lanes), "-q"];
+  const sync = [kb, "sync", base, directory, "--concurrency", String(concurrency), "-q"];
   await measured(sync, env);
   await counted(server);
   const second = await measured(sync, env);
@@ -184,10 +184,10 @@ export async function knowledge() {
 }
 
 /**
- * New files against the sandbox, which works as a server does: one that answers at once would only
- * measure how little a bare loop does.
+ * Syncs new files to the sandbox, which does the work of a server: against a server that responds at
+ * once, only the overhead of a bare loop would be measured.
  */
-async function firstSync(lanes) {
+async function firstSync(concurrency) {
   const { address, env, stop } = await openSandbox();
   const headers = { authorization: `Bearer ${address.key}`, "content-type": "application/json" };
   const made = async (name) => {
@@ -206,7 +206,7 @@ async function firstSync(lanes) {
     const folder = ${JSON.stringify(`${directory}/`)};
     const paths = readdirSync(folder, { recursive: true }).filter((path) => path.endsWith(".md"));
     let next = 0;
-    await Promise.all(Array.from({ length: ${lanes} }, async () => {
+    await Promise.all(Array.from({ length: ${concurrency} }, async () => {
       for (let path = paths[next++]; path; path = paths[next++]) {
         const { body } = await agent.request({
           origin: ${JSON.stringify(new URL(address.base_url).origin)}, path: "/v1/datasets/${await made("Bare")}/document/create-by-text", method: "POST",

@@ -1,5 +1,5 @@
-// Every row of a long list, by format: speed beside a loop that only reads the pages, and memory.
-// `node lists.mjs serve COUNT` is the server, in a process of its own.
+// Reading every row of a long list in each format: speed compared with a loop that reads the pages, memory.
+// `node lists.mjs serve COUNT` is the server process.
 import { closeSync, openSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { clean, folder, kb, loop, measured, median, result, serving } from "./to
 
 if (process.argv[2] === "serve") serveList(Number(process.argv[3]));
 
-/** Rows as a real server gives them, about 900 bytes each. */
+/** Rows like those of a real server, about 900 bytes each. */
 function baseRow(index) {
   return {
     id: `00000000-0000-4000-8000-${String(index).padStart(12, "0")}`,
@@ -47,7 +47,7 @@ function baseRow(index) {
   };
 }
 
-/** Serves a list of that many rows, pages of at most 100, in this process. Prints its address. */
+/** Serves a list of `total` rows in pages of at most 100. Prints its address. */
 function serveList(total) {
   const rows = Array.from({ length: 100 }, (_, index) => JSON.stringify(baseRow(index)));
   const idOf = (index) => String(index).padStart(12, "0");

@@ -1,5 +1,5 @@
-// A complete export of logs: rows a second, and how memory grows with the rows.
-// `node logs.mjs serve COUNT` is the server, in a process of its own.
+// Exporting a complete log: rows per second, and how memory grows with the rows.
+// `node logs.mjs serve COUNT` is the server process.
 import { closeSync, openSync, readSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { clean, folder, measured, median, result, serving, wf } from "./tools.mj
 
 if (process.argv[2] === "serve") serve(Number(process.argv[3]));
 
-/** A log row as a real server gives it, about 600 bytes, with gaps for what differs. */
+/** Template of a log row like those of a real server, about 600 bytes. */
 export function logRow() {
   return JSON.stringify({
     id: "6f1d2c3b-4a59-4e68-8f77-LOG_________",
@@ -39,7 +39,7 @@ export function logRow() {
   }).replaceAll('"SECOND"', "SECOND");
 }
 
-/** Serves a log of that many rows, seven of each second, newest first. Prints its address. */
+/** Serves a log of `total` rows, seven per second, newest first. Prints its address. */
 function serve(total) {
   const perSecond = 7;
   const newest = Math.floor(Date.now() / 1000);
@@ -72,7 +72,7 @@ function serve(total) {
   server.listen(0, "127.0.0.1", () => console.log(server.address().port));
 }
 
-/** A complete log written to a file: rows a second, and how memory grows with the rows. */
+/** Measures the export of a complete log: rows per second, and how memory grows with the rows. */
 export async function logs() {
   const [few, many] = [100_000, 1_000_000];
   const once = async (rows) => {
@@ -87,7 +87,7 @@ export async function logs() {
     rmSync(target);
     return run;
   };
-  // Peaks vary by some MB with the moments of garbage collection: the lower one of two counts.
+  // Garbage collection moves the peak by some MB, so the lower one of two counts.
   const twice = async (rows) => {
     const runs = [await once(rows), await once(rows)];
     return {
@@ -103,7 +103,7 @@ export async function logs() {
   result("logs", `  memory more than for ${few}`, bytes, "bytes a row", { atMost: 16 });
 }
 
-/** A file piece by piece. */
+/** Reads a file in pieces. */
 function* chunksOf(path) {
   const file = openSync(path, "r");
   const buffer = Buffer.alloc(1 << 20);

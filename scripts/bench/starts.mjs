@@ -1,4 +1,4 @@
-// How long command lines take from start to end, beside bare node and curl.
+// How long commands take from start to end, compared with bare node and curl.
 import { spawn, spawnSync } from "node:child_process";
 import { createServer } from "node:http";
 import { join } from "node:path";
@@ -6,7 +6,7 @@ import { clean, folder, kb, loop, median, openSandbox, result } from "./tools.mj
 
 const rounds = 25;
 
-/** A page of a list, as a server answers it. */
+/** A page of a list, as a server sends it. */
 const page = JSON.stringify({
   data: Array.from({ length: 20 }, (_, index) => ({
     id: `00000000-0000-4000-8000-${String(index).padStart(12, "0")}`,
@@ -54,7 +54,7 @@ export async function starts() {
   ].filter(({ program }) => program === undefined || spawnSync(program, ["-V"]).status === 0);
 
   const bare = await series(cases, "");
-  // Where further authorities are named, Node reads them at each start: bare Node, too, takes longer.
+  // Node.js reads extra certificate authorities at each start, so bare Node takes longer as well.
   if (process.env.NODE_EXTRA_CA_CERTS) {
     const own = cases.map(({ env, what, program, args, exit }) => ({
       what,
@@ -77,7 +77,7 @@ export async function starts() {
   result("starts", "sandbox, a list of 20", await sandboxList(), "ms", { atMost: 5 });
 }
 
-/** Runs each command line in turn, again and again; tells each beside the first, whose ms it gives. */
+/** Runs the commands in turn, repeatedly; reports each as a ratio to the first, which is in ms. */
 async function series(cases, circumstance) {
   const times = cases.map(() => []);
   for (let round = -2; round < rounds; round++) {
@@ -95,7 +95,7 @@ async function series(cases, circumstance) {
   return bare;
 }
 
-/** ms from start to end. */
+/** Returns the ms from start to end. */
 const once = ({ program = process.execPath, args, env, exit = 0 }) =>
   new Promise((resolve, reject) => {
     const start = performance.now();
@@ -106,7 +106,7 @@ const once = ({ program = process.execPath, args, env, exit = 0 }) =>
     });
   });
 
-/** Server time of a list of 20, in ms. */
+/** Returns the server time of a list of 20, in ms. */
 async function sandboxList() {
   const { address, stop } = await openSandbox();
   const headers = { authorization: `Bearer ${address.key}`, "content-type": "application/json" };

@@ -1,10 +1,10 @@
-// Figures of an exported log: rows a second, and how memory grows with the rows.
+// Statistics of an exported log: rows per second, and how memory grows with the rows.
 import { closeSync, openSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { logRow } from "./logs.mjs";
 import { folder, measured, result, wf } from "./tools.mjs";
 
-/** Writes that many rows, three a second, every twentieth failed with an error of its own. */
+/** Writes `count` rows, three per second; every twentieth failed with a distinct error. */
 function writeRows(path, count) {
   const file = openSync(path, "w");
   const newest = 1_790_000_000;

@@ -1,9 +1,9 @@
-// The waterfall of a recorded run: seconds from the start of the command to its end.
+// Drawing the timeline of a recorded run: seconds from the start of the command to its end.
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { clean, folder, measured, median, result, wf } from "./tools.mjs";
 
-/** Writes a recording of that many nodes, one after the other or in the rounds of an iteration. */
+/** Writes a recording of `count` nodes, in sequence or in the rounds of an iteration. */
 function writeRecording(path, nodes, perRound) {
   const inside = perRound > 0;
   const lines = ['{"recording":1,"program":"wf","started_at":"2026-11-21T12:00:00.000Z"}'];

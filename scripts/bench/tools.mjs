@@ -1,30 +1,30 @@
-// What all parts of the bench use: processes that are measured, servers beside them, results.
+// Shared by all parts of the benchmark: measured processes, servers, results.
 import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { root } from "../prepare.mjs";
 
-/** Everything that is written stands here, and goes when the bench ends. */
+/** Directory of all files; deleted when the benchmark ends. */
 export const folder = mkdtempSync(join(tmpdir(), "kb-wf-bench-"));
 process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
 
 export const kb = join(root, "bin", "kb.js");
 export const wf = join(root, "bin", "wf.js");
 
-/** The environment without what would lead the programs elsewhere. */
+/** The environment without variables that configure the programs. */
 export const clean = {
   ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(KB_|DIFY_)/.test(name))),
   KB_CONFIG_DIR: join(folder, "none"),
   KB_STATE_DIR: join(folder, "state"),
 };
 
-/** Every result of this run, in order. */
+/** All results of this run, in order. */
 export const results = [];
 
 /**
- * Prints a figure and keeps it: what was measured, its value and unit, and what was promised, at most
- * or at least.
+ * Prints and records a figure: its name, value and unit, and the limit that it should not exceed or
+ * fall below.
  */
 export function result(part, what, value, unit, { atMost, atLeast } = {}) {
   const digits = value >= 100 ? 0 : value >= 10 ? 1 : 2;
@@ -39,13 +39,13 @@ export function result(part, what, value, unit, { atMost, atLeast } = {}) {
 
 export const median = (values) => [...values].sort((a, b) => a - b)[values.length >> 1];
 
-/** Runs a program to its end: seconds, and the most memory it ever held in MB. */
+/** Runs a program to its end; returns its seconds and its peak memory in MB. */
 export async function measured(args, env = clean, stdout = "ignore") {
   const hook = join(folder, "memory.cjs");
   const report = join(folder, "memory.txt");
   writeFileSync(
     hook,
-    // On Linux the peak of resource usage begins with that of the process that started this one.
+    // On Linux a process inherits the peak of its parent's resource usage.
     `const { readFileSync, writeFileSync } = require("node:fs");
      const peak = () =>
        process.platform === "linux"
@@ -66,14 +66,14 @@ export async function measured(args, env = clean, stdout = "ignore") {
   };
 }
 
-/** Program text for `node -e`, run where the project's packages are found: `agent` is undici's. */
+/** Builds a program for `node -e` with the project's packages; `agent` is an undici Agent. */
 export const loop = (lines) => `
   const require = module.constructor.createRequire(${JSON.stringify(join(root, "package.json"))});
   const { Agent } = require("undici");
   const agent = new Agent();
   (async () => { ${lines} process.exit(0); })();`;
 
-/** Starts a script that serves and prints its port; gives its address and how to end it. */
+/** Starts a server script that prints its port; returns its address and a way to stop it. */
 export async function serving(script, ...args) {
   const child = spawn(process.execPath, [script, "serve", ...args.map(String)], {
     stdio: ["ignore", "pipe", "inherit"],
@@ -82,7 +82,7 @@ export async function serving(script, ...args) {
   return { origin: `http://127.0.0.1:${String(port).trim()}`, stop: () => child.kill() };
 }
 
-/** A sandbox that keeps nothing: its address, the ms until it could be used, and how to end it. */
+/** Starts an ephemeral sandbox; returns its address, the ms until it was ready, and a way to stop it. */
 export async function openSandbox() {
   const start = performance.now();
   const child = spawn(process.execPath, [kb, "sandbox", "--ephemeral", "-o", "json"], {
@@ -96,7 +96,7 @@ export async function openSandbox() {
       try {
         resolve(JSON.parse(text));
       } catch {
-        // the rest of the line is still to come
+        // The line is not complete yet.
       }
     });
   });

@@ -1,4 +1,4 @@
-// The commands of a program made and one line read with them, in a process that did neither yet.
+// Building the command tree of a program and parsing one command, in a fresh process.
 import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -6,10 +6,10 @@ import { root } from "../prepare.mjs";
 import { clean, folder, median, result } from "./tools.mjs";
 
 export async function tree() {
-  // Inside the bundle the two have other names: they are bundled once more, with their own.
+  // The bundle renames the two modules, so they are bundled again under their own names.
   const entry = join(folder, "tree.mjs");
   const source = (...path) => JSON.stringify(join(root, "src", ...path));
-  // The rows are read before the clock starts: what is measured is what is made of them.
+  // The rows are loaded before the clock starts; only building the tree is measured.
   writeFileSync(
     entry,
     `export { commandsOf } from ${source("cli", "commands.ts")};
