@@ -112,7 +112,7 @@ export async function sendRequest<T>(
         }
       }
       const body = await readText(answer.body, largestRefusal).catch(() => "");
-      if (mayHaveRun && answer.status === sending.row?.done) {
+      if (mayHaveRun && answer.status === sending.row?.alreadyDoneStatus) {
         return read({ ...answer, body: nothing(), alreadyApplied: true });
       }
       const refused = withoutKeys({ ...answer, text: body }, world);

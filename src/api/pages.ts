@@ -212,7 +212,7 @@ function afterRow(size: number, after: string, field: string): Next {
 
 /** Field by which a list is sorted: what was asked for, else what the server does by itself. */
 export function sortedBy(row: AnyOperation | undefined, asked: unknown): string | undefined {
-  const said = asked ?? row?.params["sort_by"]?.server;
+  const said = asked ?? row?.params["sort_by"]?.serverDefault;
   return typeof said === "string" ? said.replace(/^-/, "") : undefined;
 }
 

@@ -45,7 +45,7 @@ export function requestFor(
     return pathSegment(name, value);
   });
 
-  const valueOf = (name: string) => input[name] ?? row.params[name]?.otherwise;
+  const valueOf = (name: string) => input[name] ?? row.params[name]?.default;
   const params = Object.entries(row.params).filter(([name]) => valueOf(name) !== undefined);
   const placed = (place: Param["in"]) => params.filter(([, param]) => param.in === place);
 

@@ -1,9 +1,9 @@
 import { CliError } from "../errors.ts";
 import { isObject } from "../lib/json.ts";
-import type { Reads } from "../operations/operation.ts";
+import type { RequiredFields } from "../operations/operation.ts";
 
 /** What is missing in a value or of another type, by its path; undefined where it holds all that is read. */
-export function problemIn(reads: Reads, value: unknown, path: string): string | undefined {
+export function problemIn(reads: RequiredFields, value: unknown, path: string): string | undefined {
   if (typeof reads === "string") {
     return fits(reads, value)
       ? undefined
@@ -33,7 +33,7 @@ export function needed<T>(value: T | null | undefined, name: string): T {
 export const invalid = (problem: string) =>
   new CliError("failure", `invalid response: ${problem}`, { code: "invalid-response" });
 
-const isList = (reads: Reads): reads is readonly [Reads] => Array.isArray(reads);
+const isList = (reads: RequiredFields): reads is readonly [RequiredFields] => Array.isArray(reads);
 
 const at = (path: string, step: string | number): string =>
   path === "" ? String(step) : `${path}.${step}`;

@@ -1,6 +1,6 @@
 import { CliError } from "../errors.ts";
 import { valueAt } from "../lib/json.ts";
-import type { Reads, Returns } from "../operations/operation.ts";
+import type { RequiredFields, Returns } from "../operations/operation.ts";
 import { parsedNumbers } from "./exact-numbers.ts";
 import type { Parsed, TellInexact } from "./exact-numbers.ts";
 import { invalid, problemIn } from "./response-fields.ts";
@@ -34,18 +34,21 @@ export function bodyReader(
 }
 
 /** Whoever acts on a thing knows it by its id. Answers without columns say nothing that is known. */
-const idAt = ({ columns, name = "id" }: Extract<Returns<never>, { columns: unknown }>): Reads =>
+const idAt = ({
+  columns,
+  namePath: name = "id",
+}: Extract<Returns<never>, { columns: unknown }>): RequiredFields =>
   columns.length === 0
     ? {}
-    : name.split(".").reduceRight<Reads>((inner, step) => ({ [step]: inner }), "id");
+    : name.split(".").reduceRight<RequiredFields>((inner, step) => ({ [step]: inner }), "id");
 
 /** What keeps an answer from being what its row says, in words. */
 function problemOf(returns: Returns<never>, acts: boolean, value: unknown): string | undefined {
   if (!("columns" in returns)) return undefined;
-  const reads = acts ? (returns.reads ?? idAt(returns)) : {};
+  const reads = acts ? (returns.fields ?? idAt(returns)) : {};
   if (!("rows" in returns)) return problemIn(reads, value, "");
-  const texts = returns.reads === "text" || returns.reads === "id";
-  const rows: Reads = [texts ? returns.reads : reads];
+  const texts = returns.fields === "text" || returns.fields === "id";
+  const rows: RequiredFields = [texts ? returns.fields : reads];
   return problemIn(rows, valueAt(value, returns.rows), returns.rows);
 }
 

@@ -8,14 +8,14 @@ import type { TargetFlags } from "../config/settings.ts";
 import type { CliError, FailureKind } from "../errors.ts";
 import type { Host } from "../host/host.ts";
 import type {
-  Answer,
+  ResponseOf,
   AnyOperation,
   Input,
   InputOf,
   Noun,
   Params,
   Returns,
-  Row,
+  RowOf,
 } from "../operations/operation.ts";
 
 /** What may be said for one call beside its input. */
@@ -64,22 +64,22 @@ export interface Context {
     row: O,
     input: InputOf<O>,
     options?: CallOptions,
-  ): Promise<Answer<O>>;
+  ): Promise<ResponseOf<O>>;
   /** Every row of a list, page after page, each once. */
-  each<O extends AnyOperation>(row: O, input: InputOf<O>): AsyncIterable<Row<O["returns"]>>;
+  each<O extends AnyOperation>(row: O, input: InputOf<O>): AsyncIterable<RowOf<O["returns"]>>;
   /** Rows of a list, as many as wanted; `progress` is kept up to date. */
   rows<O extends AnyOperation>(
     row: O,
     input: InputOf<O>,
     wanted: RowLimit,
     progress?: PageCounter,
-  ): AsyncIterable<Row<O["returns"]>>;
+  ): AsyncIterable<RowOf<O["returns"]>>;
   /** All rows of a list by windows of time, newest first; only for lists that can be read so. */
   windows<O extends AnyOperation>(
     row: O,
     input: InputOf<O>,
     options?: WindowOptions,
-  ): AsyncIterable<TimeWindow<Row<O["returns"]>>>;
+  ): AsyncIterable<TimeWindow<RowOf<O["returns"]>>>;
   /** Opens an event stream; the iterator ends when the server closes it, and throws when it is cut. */
   open<O extends AnyOperation>(
     row: O,
@@ -150,15 +150,15 @@ export interface Task<P extends Params = Params> {
   /** Which key it takes; absent for commands that talk to no server. */
   readonly key?: "dataset" | "app";
   /** Sends requests all the same, with whatever key fits. */
-  readonly requests?: true;
+  readonly sendsRequests?: true;
   /** With --dry-run it yields what it would do; others end with the first write, shown. */
   readonly plans?: true;
   /** Writes files, so it works to its end when nobody reads what it prints; so do all that write. */
-  readonly finishes?: true;
+  readonly runsToEnd?: true;
   /** Reads a list as far as `asked.rows` says, so it takes --limit, --all and --page. */
   readonly pages?: true;
   /** May ask before something is destroyed, so it takes --yes. */
-  readonly asks?: true;
+  readonly confirms?: true;
   readonly params: P;
   readonly returns: Returns<never>;
   /** What it yields instead, where flags or the output format change that. */

@@ -1,6 +1,6 @@
 import { ApiError, CliError, signalKinds } from "../errors.ts";
 import type { FailureKind } from "../errors.ts";
-import { list, named } from "../operations/operation.ts";
+import { list, withNamePath } from "../operations/operation.ts";
 
 /** What became of one of several things. */
 export interface ItemOutcome {
@@ -12,7 +12,10 @@ export interface ItemOutcome {
 }
 
 /** What a command over several things prints. */
-export const itemOutcomes = named("id", list<ItemOutcome>("", "name", "status", "id", "error"));
+export const itemOutcomes = withNamePath(
+  "id",
+  list<ItemOutcome>("", "name", "status", "id", "error"),
+);
 
 const always: ReadonlySet<FailureKind> = new Set([
   "unsupported",

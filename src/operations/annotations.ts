@@ -1,14 +1,14 @@
 import {
   body,
-  more,
-  named,
-  nothing,
+  wideOnly,
+  withNamePath,
+  noContent,
   operation,
   page,
   path,
   query,
   record,
-  time,
+  timeColumn,
 } from "./operation.ts";
 import { required } from "./shared.ts";
 
@@ -33,7 +33,7 @@ export interface ReplyStatus extends ReplyJob {
   readonly error_msg: string | null;
 }
 
-const annotation_id = path.uuid("Annotation id", { word: "annotation" });
+const annotation_id = path.uuid("Annotation id", { placeholder: "annotation" });
 const question = body.text("What is asked", { required });
 const answer = body.text("What to answer", { required });
 
@@ -42,10 +42,10 @@ const sheet = record<Annotation>(
   "question",
   "answer",
   "hit_count",
-  time("created", "created_at"),
+  timeColumn("created", "created_at"),
 );
 
-export const list = operation({
+export const listAnnotations = operation({
   id: "getAnnotationList",
   command: "wf annotation list",
   summary: "List the annotations",
@@ -57,8 +57,8 @@ export const list = operation({
     "question",
     "answer",
     "hit_count",
-    more,
-    time("created", "created_at"),
+    wideOnly,
+    timeColumn("created", "created_at"),
   ),
   examples: [
     "wf --app chat annotation list --keyword leave",
@@ -66,7 +66,7 @@ export const list = operation({
   ],
 });
 
-export const create = operation({
+export const createAnnotation = operation({
   id: "createAnnotation",
   command: "wf annotation create",
   summary: "Create an annotation: a fixed answer to a question",
@@ -80,7 +80,7 @@ export const create = operation({
   ],
 });
 
-export const update = operation({
+export const updateAnnotation = operation({
   id: "updateAnnotation",
   command: "wf annotation update <annotation>",
   summary: "Replace question and answer of an annotation",
@@ -94,15 +94,15 @@ export const update = operation({
   ],
 });
 
-export const remove = operation({
+export const deleteAnnotation = operation({
   id: "deleteAnnotation",
   command: "wf annotation delete <annotation>",
   summary: "Delete an annotation",
   key: "app",
   route: "DELETE /apps/annotations/{annotation_id}",
   params: { annotation_id },
-  returns: nothing,
-  done: 404,
+  returns: noContent,
+  alreadyDoneStatus: 404,
   destructive: true,
   examples: [
     "wf --app chat annotation delete $ANNOTATION --yes",
@@ -120,30 +120,30 @@ const replySwitch = {
     embedding_model_name: body.text("Embedding model that compares questions", { required }),
     score_threshold: body.number("How alike questions must be, up to 1", { required }),
   },
-  returns: named("job_id", record<ReplyJob>("job_id", "job_status")),
+  returns: withNamePath("job_id", record<ReplyJob>("job_id", "job_status")),
   retry: "idempotent",
 } as const;
 
-export const enableReply = operation({
+export const enableAnnotationReply = operation({
   ...replySwitch,
   summary: "Start the job that lets annotations answer questions",
   fixed: { action: "enable" },
 });
 
-export const disableReply = operation({
+export const disableAnnotationReply = operation({
   ...replySwitch,
   summary: "Start the job that stops annotations from answering questions",
   fixed: { action: "disable" },
 });
 
-export const replyStatus = operation({
+export const getAnnotationReplyStatus = operation({
   id: "getInitialAnnotationReplySettingsStatus",
   summary: "Show how far the job of an annotation reply switch is",
   key: "app",
   route: "GET /apps/annotation-reply/{action}/status/{job_id}",
   params: {
     action: path.choice(["enable", "disable"], "What the job does"),
-    job_id: path.uuid("Job id, from the switch", { word: "job" }),
+    job_id: path.uuid("Job id, from the switch", { placeholder: "job" }),
   },
-  returns: named("job_id", record<ReplyStatus>("job_id", "job_status", "error_msg")),
+  returns: withNamePath("job_id", record<ReplyStatus>("job_id", "job_status", "error_msg")),
 });

@@ -1,4 +1,13 @@
-import { joined, more, named, operation, path, reading, record, worded } from "./operation.ts";
+import {
+  joinTexts,
+  wideOnly,
+  withNamePath,
+  operation,
+  path,
+  withFields,
+  record,
+  asText,
+} from "./operation.ts";
 
 /** What an application is; all may be empty. */
 export interface AppInfo {
@@ -110,36 +119,36 @@ export interface EndUser {
 }
 
 const inputsOf = ({ user_input_form }: AppParameters) =>
-  joined(
+  joinTexts(
     user_input_form
       ?.flatMap((entry) => Object.entries(entry))
       .map(
         ([control, { variable, required }]) =>
-          `${worded(variable)} (${control}${required === true ? ", required" : ""})`,
+          `${asText(variable)} (${control}${required === true ? ", required" : ""})`,
       ),
   );
 
-export const info = operation({
+export const getAppInfo = operation({
   id: "getChatAppInfo",
   command: "wf app info",
   summary: "Show the name and kind of the application",
   key: "app",
   route: "GET /info",
   params: {},
-  returns: reading(
+  returns: withFields(
     { "name?": "text", "mode?": "text" },
-    named(
+    withNamePath(
       "name",
       record<AppInfo>("name", "mode", "description", "author_name", [
         "tags",
-        ({ tags }) => joined(tags),
+        ({ tags }) => joinTexts(tags),
       ]),
     ),
   ),
   examples: ["wf app info", "wf --app chat app info -o json"],
 });
 
-export const meta = operation({
+export const getAppMeta = operation({
   id: "getChatAppMeta",
   command: "wf app meta",
   summary: "Show the icons of the tools that the application uses",
@@ -150,25 +159,25 @@ export const meta = operation({
   examples: ["wf app meta", "wf app meta --jq .tool_icons"],
 });
 
-export const parameters = operation({
+export const getAppParameters = operation({
   id: "getChatAppParameters",
   command: "wf app parameters",
   summary: "Show what the application asks for and can do",
   key: "app",
   route: "GET /parameters",
   params: {},
-  returns: reading(
+  returns: withFields(
     { "user_input_form?": [{}] },
     record<AppParameters>(
       ["inputs", inputsOf],
       "opening_statement",
-      ["suggested_questions", (app) => joined(app.suggested_questions, "; ")],
+      ["suggested_questions", (app) => joinTexts(app.suggested_questions, "; ")],
       ["file_upload", (app) => app.file_upload.enabled],
-      ["file_types", (app) => joined(app.file_upload.allowed_file_types)],
+      ["file_types", (app) => joinTexts(app.file_upload.allowed_file_types)],
       ["speech_to_text", (app) => app.speech_to_text.enabled],
       ["text_to_speech", (app) => app.text_to_speech.enabled],
       ["annotation_reply", (app) => app.annotation_reply.enabled],
-      more,
+      wideOnly,
       ["suggested_questions_after_answer", (app) => app.suggested_questions_after_answer.enabled],
       ["retriever_resource", (app) => app.retriever_resource.enabled],
       ["more_like_this", (app) => app.more_like_this.enabled],
@@ -179,14 +188,14 @@ export const parameters = operation({
   examples: ["wf app parameters", "wf app parameters --jq .user_input_form"],
 });
 
-export const site = operation({
+export const getSite = operation({
   id: "getChatWebAppSettings",
   command: "wf app site",
   summary: "Show how the web page of the application looks",
   key: "app",
   route: "GET /site",
   params: {},
-  returns: named(
+  returns: withNamePath(
     "title",
     record<Site>(
       "title",
@@ -197,7 +206,7 @@ export const site = operation({
       "chat_color_theme",
       "copyright",
       "privacy_policy",
-      more,
+      wideOnly,
       "custom_disclaimer",
       "input_placeholder",
       "icon_type",
@@ -210,14 +219,14 @@ export const site = operation({
   examples: ["wf app site", "wf app site --jq .title"],
 });
 
-export const endUser = operation({
+export const getEndUser = operation({
   id: "getEndUserChat",
   command: "wf user show <id>",
   summary: "Show an end user of the application",
   key: "app",
   route: "GET /end-users/{end_user_id}",
   params: {
-    end_user_id: path.uuid("End user id; not the name that --user sends", { word: "id" }),
+    end_user_id: path.uuid("End user id; not the name that --user sends", { placeholder: "id" }),
   },
   returns: record<EndUser>(
     "id",
@@ -227,7 +236,7 @@ export const endUser = operation({
     "is_anonymous",
     ["created", ({ created_at }) => new Date(`${created_at}Z`)],
     ["updated", ({ updated_at }) => new Date(`${updated_at}Z`)],
-    more,
+    wideOnly,
     "external_user_id",
     "app_id",
     "tenant_id",

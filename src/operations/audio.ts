@@ -1,4 +1,4 @@
-import { body, form, operation, record, sound } from "./operation.ts";
+import { body, form, operation, record, audioFile } from "./operation.ts";
 import { content_type, required, userInBody, userInForm } from "./shared.ts";
 
 /** The five that the server takes, each by one name, whatever the bytes are (server §18). */
@@ -10,7 +10,7 @@ const mediaTypes = {
   mpga: "audio/mpga",
 };
 
-export const transcribe = operation({
+export const transcribeAudio = operation({
   id: "audioToText",
   command: "wf audio transcribe <file>",
   summary: "Turn speech into text, by a model that is paid for",
@@ -26,11 +26,11 @@ export const transcribe = operation({
   },
   returns: record<{ readonly text: string }>("text"),
   retry: "safe",
-  idle: 1260,
+  idleTimeout: 1260,
   examples: ["wf audio transcribe question.mp3", "wf audio transcribe question.mp3 --jq .text"],
 });
 
-export const speak = operation({
+export const speakText = operation({
   id: "textToAudioChat",
   command: "wf audio speak",
   summary: "Turn text into speech, by a model that is paid for",
@@ -43,9 +43,9 @@ export const speak = operation({
     streaming: body.flag("Send the sound while it is made"),
     user: userInBody,
   },
-  returns: sound,
+  returns: audioFile,
   retry: "safe",
-  idle: 1260,
+  idleTimeout: 1260,
   examples: [
     "wf audio speak --text Welcome --output-file welcome.mp3",
     "wf audio speak --message-id $MESSAGE --output-file answer.mp3",

@@ -2,22 +2,22 @@ import {
   body,
   cursor,
   events,
-  joined,
+  joinTexts,
   list as rows,
-  more,
-  named,
-  nothing,
+  wideOnly,
+  withNamePath,
+  noContent,
   operation,
   page,
   path,
   query,
-  reading,
+  withFields,
   record,
   success,
-  time,
+  timeColumn,
 } from "./operation.ts";
 import { required, userInBody, userInQuery } from "./shared.ts";
-import { run } from "./workflows.ts";
+import { runWorkflow } from "./workflows.ts";
 import type { PauseReason } from "./workflows.ts";
 
 /** A chunk of knowledge that an answer was made from. */
@@ -68,7 +68,7 @@ export interface AnswerMetadata {
  * An answer in one piece. An unknown `conversation_id` in the request starts another conversation,
  * so compare the one that comes back (server §18). Times are Unix seconds.
  */
-export interface ChatAnswer {
+export interface ChatResponse {
   readonly event: "message" | "workflow_paused";
   /** What `stop` takes. */
   readonly task_id: string;
@@ -85,7 +85,7 @@ export interface ChatAnswer {
   /** In an answer of a run; `data` in a paused one only. */
   readonly workflow_run_id?: string;
   readonly data?: Pick<
-    ChatAnswer,
+    ChatResponse,
     "id" | "message_id" | "conversation_id" | "mode" | "answer" | "metadata" | "created_at"
   > & {
     readonly workflow_run_id: string;
@@ -173,8 +173,8 @@ export interface Feedback {
   readonly updated_at: string;
 }
 
-const conversation_id = path.uuid("Conversation id", { word: "conversation" });
-const message_id = path.uuid("Message id", { word: "message" });
+const conversation_id = path.uuid("Conversation id", { placeholder: "conversation" });
+const message_id = path.uuid("Message id", { placeholder: "message" });
 
 const message = {
   id: "sendChatMessage",
@@ -182,36 +182,36 @@ const message = {
   route: "POST /chat-messages",
   params: {
     query: body.text("What to say", { required }),
-    inputs: run.params.inputs,
+    inputs: runWorkflow.params.inputs,
     conversation_id: body.uuid("Conversation to go on with, a new one when absent"),
-    files: run.params.files,
-    auto_generate_name: body.flag("Name a new conversation by itself", { server: "true" }),
+    files: runWorkflow.params.files,
+    auto_generate_name: body.flag("Name a new conversation by itself", { serverDefault: "true" }),
     workflow_id: body.text("Published version of the workflow, the newest when absent"),
     user: userInBody,
   },
 } as const;
 
-export const send = operation({
+export const sendMessage = operation({
   ...message,
   summary: "Send a message and follow the events of its answer",
   fixed: { response_mode: "streaming" },
   returns: events,
-  idle: 45,
+  idleTimeout: 45,
 });
 
-export const sendBlocking = operation({
+export const sendMessageBlocking = operation({
   ...message,
   summary: "Send a message and wait for its answer",
   fixed: { response_mode: "blocking" },
-  returns: reading(
+  returns: withFields(
     { event: "text", message_id: "id", conversation_id: "id", "workflow_run_id?": "id" },
-    record<ChatAnswer>(
+    record<ChatResponse>(
       "answer",
       "conversation_id",
       "message_id",
-      time("created", "created_at"),
+      timeColumn("created", "created_at"),
       ["tokens", ({ metadata }) => metadata?.usage?.total_tokens],
-      more,
+      wideOnly,
       "event",
       "mode",
       "task_id",
@@ -219,21 +219,21 @@ export const sendBlocking = operation({
       [
         "sources",
         ({ metadata }) =>
-          joined(metadata?.retriever_resources?.map(({ document_name }) => document_name)),
+          joinTexts(metadata?.retriever_resources?.map(({ document_name }) => document_name)),
       ],
     ),
   ),
-  idle: 1260,
+  idleTimeout: 1260,
 });
 
-export const stop = operation({
+export const stopMessage = operation({
   id: "stopChatMessageGeneration",
   summary: "Ask the server to stop an answer; it says success either way",
   key: "app",
   route: "POST /chat-messages/{task_id}/stop",
   params: {
     task_id: path.text("Task id, from the events of the answer, or id of its run", {
-      word: "task",
+      placeholder: "task",
     }),
     user: userInBody,
   },
@@ -241,21 +241,24 @@ export const stop = operation({
   retry: "idempotent",
 });
 
-export const suggested = operation({
+export const listSuggestedQuestions = operation({
   id: "getSuggestedQuestions",
   command: "wf message suggested <message>",
   summary: "List questions that could follow a message, made by a model",
   key: "app",
   route: "GET /messages/{message_id}/suggested",
   params: { message_id, user: userInQuery },
-  returns: reading("text", named("", rows<string>("data", ["question", (question) => question]))),
+  returns: withFields(
+    "text",
+    withNamePath("", rows<string>("data", ["question", (question) => question])),
+  ),
   examples: [
     "wf --app chat message suggested $MESSAGE",
     "wf --app chat message suggested $MESSAGE --jq '.[]'",
   ],
 });
 
-export const feedback = operation({
+export const setFeedback = operation({
   id: "postChatMessageFeedback",
   command: "wf message feedback <message>",
   summary: "Rate a message, or withdraw the rating",
@@ -276,7 +279,7 @@ export const feedback = operation({
   ],
 });
 
-export const feedbacks = operation({
+export const listFeedback = operation({
   id: "getChatAppFeedbacks",
   command: "wf feedback list",
   summary: "List the ratings of messages",
@@ -289,7 +292,7 @@ export const feedbacks = operation({
     "content",
     "message_id",
     ["created", ({ created_at }) => new Date(`${created_at}Z`)],
-    more,
+    wideOnly,
     "conversation_id",
     "from_source",
     "from_end_user_id",
@@ -299,7 +302,7 @@ export const feedbacks = operation({
   examples: ["wf --app chat feedback list", "wf --app chat feedback list --all -o csv"],
 });
 
-export const conversations = operation({
+export const listConversations = operation({
   id: "getConversationsList",
   command: "wf conversation list",
   summary: "List the conversations of the end user",
@@ -309,7 +312,7 @@ export const conversations = operation({
     sort_by: query.choice(
       ["created_at", "-created_at", "updated_at", "-updated_at"],
       "What to sort by, newest first with a minus",
-      { server: "-updated_at" },
+      { serverDefault: "-updated_at" },
     ),
     user: userInQuery,
   },
@@ -317,9 +320,9 @@ export const conversations = operation({
     "last_id",
     "id",
     "name",
-    time("created", "created_at"),
-    time("updated", "updated_at"),
-    more,
+    timeColumn("created", "created_at"),
+    timeColumn("updated", "updated_at"),
+    wideOnly,
     "status",
     "introduction",
     "inputs",
@@ -327,15 +330,15 @@ export const conversations = operation({
   examples: ["wf --app chat conversation list", "wf --app chat conversation list --user ann --all"],
 });
 
-export const removeConversation = operation({
+export const deleteConversation = operation({
   id: "deleteConversation",
   command: "wf conversation delete <conversation>",
   summary: "Delete a conversation with its messages",
   key: "app",
   route: "DELETE /conversations/{conversation_id}",
   params: { conversation_id, user: userInBody },
-  returns: nothing,
-  done: 404,
+  returns: noContent,
+  alreadyDoneStatus: 404,
   destructive: true,
   examples: [
     "wf --app chat conversation delete $CONVERSATION --yes",
@@ -352,15 +355,15 @@ export const renameConversation = operation({
   params: {
     conversation_id,
     name: body.text("New name; needed without --auto-generate"),
-    auto_generate: body.flag("Let a model find the name", { server: "false" }),
+    auto_generate: body.flag("Let a model find the name", { serverDefault: "false" }),
     user: userInBody,
   },
   returns: record<Conversation>(
     "id",
     "name",
-    time("created", "created_at"),
-    time("updated", "updated_at"),
-    more,
+    timeColumn("created", "created_at"),
+    timeColumn("updated", "updated_at"),
+    wideOnly,
     "status",
     "introduction",
     "inputs",
@@ -372,7 +375,7 @@ export const renameConversation = operation({
   ],
 });
 
-export const variables = operation({
+export const listConversationVariables = operation({
   id: "getConversationVariables",
   summary: "List the variables of a conversation",
   key: "app",
@@ -387,14 +390,14 @@ export const variables = operation({
     "name",
     "value_type",
     "value",
-    time("updated", "updated_at"),
-    more,
+    timeColumn("updated", "updated_at"),
+    wideOnly,
     "description",
-    time("created", "created_at"),
+    timeColumn("created", "created_at"),
   ),
 });
 
-export const setVariable = operation({
+export const setConversationVariable = operation({
   id: "updateChatConversationVariable",
   command: "wf conversation set-variable <conversation> <variable>",
   summary: "Set a variable of a conversation",
@@ -402,7 +405,7 @@ export const setVariable = operation({
   route: "PUT /conversations/{conversation_id}/variables/{variable_id}",
   params: {
     conversation_id,
-    variable_id: path.uuid("Variable id, from the list of variables", { word: "variable" }),
+    variable_id: path.uuid("Variable id, from the list of variables", { placeholder: "variable" }),
     value: body.json("New value, JSON of the variable's own type", { required }),
     user: userInBody,
   },
@@ -411,10 +414,10 @@ export const setVariable = operation({
     "name",
     "value_type",
     "value",
-    time("updated", "updated_at"),
-    more,
+    timeColumn("updated", "updated_at"),
+    wideOnly,
     "description",
-    time("created", "created_at"),
+    timeColumn("created", "created_at"),
   ),
   examples: [
     `wf conversation set-variable $CONVERSATION $VARIABLE --value '"happy"'`,
@@ -422,27 +425,30 @@ export const setVariable = operation({
   ],
 });
 
-export const messages = operation({
+export const listMessages = operation({
   id: "getConversationHistory",
   command: "wf conversation messages <conversation>",
   summary: "List the messages of a conversation, page by page back from the newest",
   key: "app",
   route: "GET /messages",
   params: {
-    conversation_id: query.uuid("Conversation id", { word: "conversation", required }),
+    conversation_id: query.uuid("Conversation id", { placeholder: "conversation", required }),
     user: userInQuery,
   },
   returns: cursor<Message>(
     "first_id",
     "id",
-    time("created", "created_at"),
+    timeColumn("created", "created_at"),
     "query",
     "answer",
     "status",
     ["feedback", (row) => row.feedback?.rating],
-    more,
-    ["files", (row) => joined(row.message_files.map(({ filename }) => filename))],
-    ["sources", (row) => joined(row.retriever_resources.map(({ document_name }) => document_name))],
+    wideOnly,
+    ["files", (row) => joinTexts(row.message_files.map(({ filename }) => filename))],
+    [
+      "sources",
+      (row) => joinTexts(row.retriever_resources.map(({ document_name }) => document_name)),
+    ],
     "error",
     "inputs",
   ),

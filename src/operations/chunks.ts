@@ -1,17 +1,17 @@
 import {
   body,
-  joined,
+  joinTexts,
   list as rows,
-  more,
-  named,
-  nothing,
+  wideOnly,
+  withNamePath,
+  noContent,
   operation,
   page,
   path,
   query,
-  reading,
+  withFields,
   record,
-  time,
+  timeColumn,
 } from "./operation.ts";
 import type { Column } from "./operation.ts";
 import { dataset_id, docForms, document_id, required } from "./shared.ts";
@@ -86,16 +86,16 @@ const columns: readonly Column<Chunk>[] = [
   "content",
   ["answer", (chunk) => chunk.answer, "sparse"],
   ["child_chunks", (chunk) => chunk.child_chunks.length || null, "sparse"],
-  more,
-  ["keywords", (chunk) => joined(chunk.keywords)],
+  wideOnly,
+  ["keywords", (chunk) => joinTexts(chunk.keywords)],
   "enabled",
   "tokens",
   "error",
-  time("created", "created_at"),
-  time("updated", "updated_at"),
+  timeColumn("created", "created_at"),
+  timeColumn("updated", "updated_at"),
 ];
 
-const sheet = named(
+const sheet = withNamePath(
   "data.id",
   record<OneChunk>(
     ["id", ({ data }) => data.id],
@@ -104,12 +104,12 @@ const sheet = named(
     ["enabled", ({ data }) => data.enabled],
     ["content", ({ data }) => data.content],
     ["answer", ({ data }) => data.answer],
-    ["keywords", ({ data }) => joined(data.keywords)],
+    ["keywords", ({ data }) => joinTexts(data.keywords)],
     ["word_count", ({ data }) => data.word_count],
     ["hit_count", ({ data }) => data.hit_count],
     ["error", ({ data }) => data.error],
     ["updated", ({ data }) => new Date(data.updated_at * 1000)],
-    more,
+    wideOnly,
     ["child_chunks", ({ data }) => data.child_chunks.length],
     ["tokens", ({ data }) => data.tokens],
     ["summary", ({ data }) => data.summary],
@@ -118,7 +118,7 @@ const sheet = named(
   ),
 );
 
-const childSheet = named(
+const childSheet = withNamePath(
   "data.id",
   record<{ readonly data: ChildChunk }>(
     ["id", ({ data }) => data.id],
@@ -126,17 +126,17 @@ const childSheet = named(
     ["type", ({ data }) => data.type],
     ["word_count", ({ data }) => data.word_count],
     ["content", ({ data }) => data.content],
-    more,
+    wideOnly,
     ["chunk", ({ data }) => data.segment_id],
     ["created", ({ data }) => new Date(data.created_at * 1000)],
     ["updated", ({ data }) => new Date(data.updated_at * 1000)],
   ),
 );
 
-const segment_id = path.uuid("Chunk id", { word: "chunk" });
-const child_chunk_id = path.uuid("Child chunk id", { word: "child" });
+const segment_id = path.uuid("Chunk id", { placeholder: "chunk" });
+const child_chunk_id = path.uuid("Child chunk id", { placeholder: "child" });
 
-export const list = operation({
+export const listChunks = operation({
   id: "listSegments",
   command: "kb chunk list <kb> <doc>",
   summary: "List the chunks of a document in order",
@@ -148,7 +148,7 @@ export const list = operation({
     status: query.choice(statuses, "Only with this status", { many: true }),
     keyword: query.text("Only chunks that contain this text"),
   },
-  returns: reading(
+  returns: withFields(
     {
       id: "id",
       position: "number",
@@ -166,7 +166,7 @@ export const list = operation({
   ],
 });
 
-export const create = operation({
+export const createChunks = operation({
   id: "createSegments",
   command: "kb chunk add <kb> <doc>",
   summary: "Add chunks to the end of an indexed document",
@@ -199,7 +199,7 @@ export const create = operation({
   },
   anyOf: ["segments", "segments.0.content"],
   indexes: { at: "", dropped: true },
-  refusals: [
+  knownErrors: [
     {
       says: "Document is not completed",
       kind: "refused",
@@ -219,7 +219,7 @@ export const create = operation({
   ],
 });
 
-export const show = operation({
+export const getChunk = operation({
   id: "getSegmentDetail",
   command: "kb chunk show <kb> <doc> <chunk>",
   summary: "Show a chunk",
@@ -233,7 +233,7 @@ export const show = operation({
   ],
 });
 
-export const update = operation({
+export const updateChunk = operation({
   id: "updateSegment",
   command: "kb chunk update <kb> <doc> <chunk>",
   summary: "Change a chunk and index it again",
@@ -246,13 +246,13 @@ export const update = operation({
     // Without both the server destroys a chunk of questions and answers (server §9.8).
     "segment.content": body.text("New content", {
       flag: "content",
-      from: "present.data.content",
-      onlyIf: ["present.doc_form", "qa_model"],
+      from: "current.data.content",
+      onlyIf: ["current.doc_form", "qa_model"],
     }),
     "segment.answer": body.text("New answer, in question-and-answer documents", {
       flag: "answer",
-      from: "present.data.answer",
-      onlyIf: ["present.doc_form", "qa_model"],
+      from: "current.data.answer",
+      onlyIf: ["current.doc_form", "qa_model"],
     }),
     "segment.keywords": body.text("Keyword; replaces all earlier ones", {
       flag: "keyword",
@@ -261,7 +261,7 @@ export const update = operation({
     "segment.enabled": body.flag("Let searches find it", { flag: "enabled" }),
     "segment.regenerate_child_chunks": body.flag("Cut its child chunks anew", {
       flag: "regenerate-child-chunks",
-      server: "false",
+      serverDefault: "false",
     }),
     "segment.attachment_ids": body.text("Uploaded file that belongs to it", {
       flag: "attachment-ids",
@@ -278,7 +278,7 @@ export const update = operation({
     "segment.attachment_ids",
     "segment.summary",
   ],
-  present: show,
+  current: getChunk,
   indexes: { at: "data" },
   returns: sheet,
   retry: "idempotent",
@@ -289,15 +289,15 @@ export const update = operation({
   ],
 });
 
-export const remove = operation({
+export const deleteChunk = operation({
   id: "deleteSegment",
   command: "kb chunk delete <kb> <doc> <chunk>",
   summary: "Delete a chunk",
   key: "dataset",
   route: "DELETE /datasets/{dataset_id}/documents/{document_id}/segments/{segment_id}",
   params: { dataset_id, document_id, segment_id },
-  returns: nothing,
-  done: 404,
+  returns: noContent,
+  alreadyDoneStatus: 404,
   destructive: true,
   examples: [
     "kb chunk delete Handbook welcome.md $CHUNK --yes",
@@ -305,7 +305,7 @@ export const remove = operation({
   ],
 });
 
-export const children = operation({
+export const listChildChunks = operation({
   id: "getChildChunks",
   command: "kb chunk child list <kb> <doc> <chunk>",
   summary: "List the child chunks of a chunk in order",
@@ -323,9 +323,9 @@ export const children = operation({
     "type",
     "word_count",
     "content",
-    more,
-    time("created", "created_at"),
-    time("updated", "updated_at"),
+    wideOnly,
+    timeColumn("created", "created_at"),
+    timeColumn("updated", "updated_at"),
   ),
   examples: [
     "kb chunk child list Handbook welcome.md $CHUNK",
@@ -333,7 +333,7 @@ export const children = operation({
   ],
 });
 
-export const createChild = operation({
+export const createChildChunk = operation({
   id: "createChildChunk",
   command: "kb chunk child add <kb> <doc> <chunk>",
   summary: "Add a child chunk to the end of a chunk",
@@ -353,7 +353,7 @@ export const createChild = operation({
   ],
 });
 
-export const updateChild = operation({
+export const updateChildChunk = operation({
   id: "updateChildChunk",
   command: "kb chunk child update <kb> <doc> <chunk> <child>",
   summary: "Change the content of a child chunk",
@@ -374,7 +374,7 @@ export const updateChild = operation({
   ],
 });
 
-export const removeChild = operation({
+export const deleteChildChunk = operation({
   id: "deleteChildChunk",
   command: "kb chunk child delete <kb> <doc> <chunk> <child>",
   summary: "Delete a child chunk",
@@ -382,8 +382,8 @@ export const removeChild = operation({
   route:
     "DELETE /datasets/{dataset_id}/documents/{document_id}/segments/{segment_id}/child_chunks/{child_chunk_id}",
   params: { dataset_id, document_id, segment_id, child_chunk_id },
-  returns: nothing,
-  done: 404,
+  returns: noContent,
+  alreadyDoneStatus: 404,
   destructive: true,
   examples: [
     "kb chunk child delete Handbook welcome.md $CHUNK $CHILD --yes",

@@ -1,21 +1,21 @@
-import type { ChatAnswer } from "./chats.ts";
+import type { ChatResponse } from "./chats.ts";
 import {
   body,
   events,
-  more,
+  wideOnly,
   operation,
   path,
-  reading,
+  withFields,
   record,
   success,
-  time,
+  timeColumn,
 } from "./operation.ts";
 import { userInBody } from "./shared.ts";
-import { run } from "./workflows.ts";
+import { runWorkflow } from "./workflows.ts";
 
 /** A completion in one piece; like a chat answer, without a conversation. */
 export type Completion = Omit<
-  ChatAnswer,
+  ChatResponse,
   "event" | "conversation_id" | "workflow_run_id" | "data"
 > & { readonly event: "message" };
 
@@ -24,49 +24,49 @@ const completion = {
   key: "app",
   route: "POST /completion-messages",
   params: {
-    inputs: run.params.inputs,
+    inputs: runWorkflow.params.inputs,
     query: body.text("Text to complete, where the application's inputs do not hold it"),
-    files: run.params.files,
+    files: runWorkflow.params.files,
     user: userInBody,
   },
 } as const;
 
-export const complete = operation({
+export const createCompletion = operation({
   ...completion,
   summary: "Complete a text and follow the events of the answer",
   fixed: { response_mode: "streaming" },
   returns: events,
-  idle: 45,
+  idleTimeout: 45,
 });
 
-export const completeBlocking = operation({
+export const createCompletionBlocking = operation({
   ...completion,
   summary: "Complete a text and wait for the answer",
   fixed: { response_mode: "blocking" },
-  returns: reading(
+  returns: withFields(
     { answer: "text", message_id: "id" },
     record<Completion>(
       "answer",
       "message_id",
-      time("created", "created_at"),
+      timeColumn("created", "created_at"),
       ["tokens", ({ metadata }) => metadata?.usage?.total_tokens],
-      more,
+      wideOnly,
       "event",
       "mode",
       "task_id",
     ),
   ),
-  idle: 1260,
+  idleTimeout: 1260,
 });
 
-export const stop = operation({
+export const stopCompletion = operation({
   id: "stopGenerate",
   command: "wf completion stop <task>",
   summary: "Ask the server to stop a completion; it says success either way",
   key: "app",
   route: "POST /completion-messages/{task_id}/stop",
   params: {
-    task_id: path.text("Task id, from the events of the completion", { word: "task" }),
+    task_id: path.text("Task id, from the events of the completion", { placeholder: "task" }),
     user: userInBody,
   },
   returns: success,

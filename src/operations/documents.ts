@@ -1,35 +1,35 @@
 import {
   body,
   data,
-  file as bytes,
+  fileContent as bytes,
   form,
   list as rows,
-  more,
-  named,
-  nothing,
+  wideOnly,
+  withNamePath,
+  noContent,
   operation,
   page,
   path,
   query,
-  reading,
+  withFields,
   record,
   success,
-  time,
+  timeColumn,
 } from "./operation.ts";
 import {
   content_type,
   dataset_id,
   docForms,
   document_id,
-  modelNeeded,
-  ownTechnique,
-  namedFile,
+  needsEmbeddingModel,
+  impliesHighQuality,
+  namedFileParam,
   process_rule,
   process_rule_data,
   required,
   retrieval_model,
   retrievalShape,
-  techniques,
+  indexingTechniques,
 } from "./shared.ts";
 
 const displayStatuses = [
@@ -167,16 +167,16 @@ export interface IndexingStatus {
   readonly total_segments: number;
 }
 
-const inBatch = reading(
+const inBatch = withFields(
   { document: { id: "id", name: "text" } },
-  named(
+  withNamePath(
     "document.id",
     record<DocumentInBatch>(
       ["id", ({ document }) => document.id],
       ["name", ({ document }) => document.name],
       ["display_status", ({ document }) => document.display_status],
       "batch",
-      more,
+      wideOnly,
       ["doc_form", ({ document }) => document.doc_form],
       ["size", ({ document }) => document.data_source_detail_dict?.upload_file?.size],
       ["created", ({ document: { created_at } }) => created_at && new Date(created_at * 1000)],
@@ -184,10 +184,10 @@ const inBatch = reading(
   ),
 );
 
-const doc_language = body.text("Language of the text", { server: "English" });
-const doc_language_data = data.text("Language of the text", { server: "English" });
+const doc_language = body.text("Language of the text", { serverDefault: "English" });
+const doc_language_data = data.text("Language of the text", { serverDefault: "English" });
 
-export const list = operation({
+export const listDocuments = operation({
   id: "listDocuments",
   command: "kb doc list <kb>",
   summary: "List the documents of a knowledge base, newest first",
@@ -198,7 +198,7 @@ export const list = operation({
     keyword: query.text("Only names that contain this text; % and _ stand for any characters"),
     status: query.choice(displayStatuses, "Only with this display status"),
   },
-  returns: reading(
+  returns: withFields(
     {
       id: "id",
       name: "text",
@@ -221,8 +221,8 @@ export const list = operation({
       "display_status",
       "word_count",
       "hit_count",
-      time("created", "created_at"),
-      more,
+      timeColumn("created", "created_at"),
+      wideOnly,
       "indexing_status",
       "error",
       "doc_form",
@@ -240,7 +240,7 @@ export const list = operation({
   ],
 });
 
-export const show = operation({
+export const getDocument = operation({
   id: "getDocumentDetail",
   command: "kb doc show <kb> <doc>",
   summary: "Show a document",
@@ -250,10 +250,10 @@ export const show = operation({
     dataset_id,
     document_id,
     metadata: query.choice(["all", "only", "without"], "How much metadata to show", {
-      server: "all",
+      serverDefault: "all",
     }),
   },
-  returns: reading(
+  returns: withFields(
     {
       id: "id",
       "name?": "text",
@@ -276,10 +276,10 @@ export const show = operation({
       "tokens",
       "hit_count",
       "doc_metadata",
-      time("created", "created_at"),
-      time("updated", "updated_at"),
-      time("completed", "completed_at"),
-      more,
+      timeColumn("created", "created_at"),
+      timeColumn("updated", "updated_at"),
+      timeColumn("completed", "completed_at"),
+      wideOnly,
       "indexing_status",
       "enabled",
       "archived",
@@ -297,7 +297,7 @@ export const show = operation({
   ],
 });
 
-export const createByText = operation({
+export const createDocumentByText = operation({
   id: "createDocumentFromText",
   command: "kb doc add <kb> <name>",
   summary: "Add a document from text, or replace the enabled one of the same name",
@@ -308,22 +308,22 @@ export const createByText = operation({
     // The server cuts a longer one, and nobody would find it by the name it was given.
     name: body.text("Name", { required, length: [1, 200] }),
     text: body.text("Content", { required, orFile: true }),
-    indexing_technique: body.choice(techniques, "How chunks are indexed", {
+    indexing_technique: body.choice(indexingTechniques, "How chunks are indexed", {
       from: "kb.indexing_technique",
-      until: "kb.indexing_technique",
-      needs: modelNeeded,
+      lockedBy: "kb.indexing_technique",
+      needs: needsEmbeddingModel,
     }),
     doc_form: body.choice(docForms, "Kind of chunking", {
       from: "kb.doc_form",
-      server: "text_model",
+      serverDefault: "text_model",
     }),
     doc_language,
     process_rule,
-    retrieval_model: { ...retrieval_model, until: "kb.indexing_technique" },
+    retrieval_model: { ...retrieval_model, lockedBy: "kb.indexing_technique" },
     embedding_model: body.model("Embedding model, while the knowledge base has no technique", {
       fills: { embedding_model_provider: "provider" },
-      implies: ownTechnique,
-      until: "kb.indexing_technique",
+      implies: impliesHighQuality,
+      lockedBy: "kb.indexing_technique",
     }),
     embedding_model_provider: body.text("Provider of it, where the model is given alone"),
     original_document_id: body.ref("document", "Document to update instead, name or id"),
@@ -337,7 +337,7 @@ export const createByText = operation({
   ],
 });
 
-export const createByFile = operation({
+export const createDocumentByFile = operation({
   id: "createDocumentFromFile",
   command: "kb doc upload <kb> <file>",
   summary: "Add a document from a file, or replace the enabled one of the same name",
@@ -345,31 +345,31 @@ export const createByFile = operation({
   route: "POST /datasets/{dataset_id}/document/create-by-file",
   params: {
     dataset_id,
-    file: namedFile,
+    file: namedFileParam,
     content_type,
-    indexing_technique: data.choice(techniques, "How chunks are indexed", {
-      server: "that of the knowledge base",
-      until: "kb.indexing_technique",
-      needs: modelNeeded,
+    indexing_technique: data.choice(indexingTechniques, "How chunks are indexed", {
+      serverDefault: "that of the knowledge base",
+      lockedBy: "kb.indexing_technique",
+      needs: needsEmbeddingModel,
     }),
     doc_form: data.choice(docForms, "Kind of chunking", {
       from: "kb.doc_form",
-      server: "that of the knowledge base, else text_model",
+      serverDefault: "that of the knowledge base, else text_model",
     }),
     doc_language: doc_language_data,
     process_rule: process_rule_data,
     retrieval_model: data.json("Search settings, JSON", {
       shape: retrievalShape,
-      until: "kb.indexing_technique",
+      lockedBy: "kb.indexing_technique",
     }),
     embedding_model: data.model("Embedding model, while the knowledge base has no technique", {
       fills: { embedding_model_provider: "provider" },
-      implies: ownTechnique,
-      until: "kb.indexing_technique",
+      implies: impliesHighQuality,
+      lockedBy: "kb.indexing_technique",
     }),
     embedding_model_provider: data.text("Provider of it, where the model is given alone"),
     duplicate: data.flag("Replace a document of the same name instead of adding a second one", {
-      server: "true",
+      serverDefault: "true",
     }),
     original_document_id: data.ref("document", "Document to update instead, name or id"),
   },
@@ -382,7 +382,7 @@ export const createByFile = operation({
   ],
 });
 
-export const updateByText = operation({
+export const updateDocumentByText = operation({
   id: "updateDocumentByText",
   command: "kb doc update <kb> <doc>",
   summary: "Change the text or the chunking of an available document and index it again",
@@ -397,14 +397,14 @@ export const updateByText = operation({
     process_rule,
     doc_form: body.choice(docForms, "Kind of chunking", {
       from: "document.doc_form",
-      server: "text_model",
+      serverDefault: "text_model",
     }),
     doc_language,
     retrieval_model,
   },
   // A name alone is refused (server §9.4).
   anyOf: ["text", "process_rule"],
-  refusals: [
+  knownErrors: [
     {
       says: "Document is not available",
       kind: "refused",
@@ -421,18 +421,18 @@ export const updateByText = operation({
 const replacement = {
   dataset_id,
   document_id,
-  file: form.file("Path of the new file, - for standard input", { nameLength: 200 }),
+  file: form.file("Path of the new file, - for standard input", { maxNameLength: 200 }),
   content_type,
   process_rule: process_rule_data,
   doc_form: data.choice(docForms, "Kind of chunking", {
     from: "document.doc_form",
-    server: "text_model",
+    serverDefault: "text_model",
   }),
   doc_language: doc_language_data,
   retrieval_model: data.json("Search settings, JSON", { shape: retrievalShape }),
 } as const;
 
-export const replace = operation({
+export const replaceDocument = operation({
   id: "updateDocument",
   summary: "Replace the file of an available document and index it again",
   key: "dataset",
@@ -444,7 +444,7 @@ export const replace = operation({
   since: "1.14.0",
 });
 
-export const updateByFile = operation({
+export const updateDocumentByFile = operation({
   id: "updateDocumentByFile",
   summary: "Replace the file of an available document on a server before 1.14.0",
   key: "dataset",
@@ -453,15 +453,15 @@ export const updateByFile = operation({
   returns: inBatch,
 });
 
-export const remove = operation({
+export const deleteDocument = operation({
   id: "deleteDocument",
   command: "kb doc delete <kb> <doc...>",
   summary: "Delete documents with their chunks",
   key: "dataset",
   route: "DELETE /datasets/{dataset_id}/documents/{document_id}",
   params: { dataset_id, document_id },
-  returns: nothing,
-  done: 404,
+  returns: noContent,
+  alreadyDoneStatus: 404,
   destructive: true,
   examples: [
     "kb doc delete Handbook welcome.md --yes",
@@ -471,9 +471,9 @@ export const remove = operation({
 
 const document_ids = body.ref("document", "Document, name or id", {
   many: true,
-  word: "doc",
+  placeholder: "doc",
   required,
-  exists: true,
+  mustExist: true,
 });
 
 const statusChange = {
@@ -484,7 +484,7 @@ const statusChange = {
   returns: success,
 } as const;
 
-export const enable = operation({
+export const enableDocuments = operation({
   ...statusChange,
   command: "kb doc enable <kb> <doc...>",
   summary: "Let searches find documents again",
@@ -495,7 +495,7 @@ export const enable = operation({
   ],
 });
 
-export const disable = operation({
+export const disableDocuments = operation({
   ...statusChange,
   command: "kb doc disable <kb> <doc...>",
   summary: "Hide indexed documents from searches",
@@ -506,7 +506,7 @@ export const disable = operation({
   ],
 });
 
-export const archive = operation({
+export const archiveDocuments = operation({
   ...statusChange,
   command: "kb doc archive <kb> <doc...>",
   summary: "Hide documents from searches and protect them from changes",
@@ -514,7 +514,7 @@ export const archive = operation({
   examples: ["kb doc archive Handbook welcome.md", "kb doc archive Handbook welcome.md leave.md"],
 });
 
-export const unarchive = operation({
+export const unarchiveDocuments = operation({
   ...statusChange,
   command: "kb doc unarchive <kb> <doc...>",
   summary: "Take documents back out of the archive",
@@ -525,7 +525,7 @@ export const unarchive = operation({
   ],
 });
 
-export const indexingStatus = operation({
+export const getIndexingStatus = operation({
   id: "getDocumentIndexingStatus",
   command: "kb doc status <kb> <batch>",
   summary: "Show how far the documents of a batch are indexed",
@@ -535,7 +535,7 @@ export const indexingStatus = operation({
     dataset_id,
     batch: path.text("Batch, from the answer that added or changed a document"),
   },
-  returns: reading(
+  returns: withFields(
     {
       id: "id",
       indexing_status: "id",
@@ -550,14 +550,14 @@ export const indexingStatus = operation({
       "completed_segments",
       "total_segments",
       "error",
-      time("completed", "completed_at"),
-      more,
-      time("started", "processing_started_at"),
-      time("parsed", "parsing_completed_at"),
-      time("cleaned", "cleaning_completed_at"),
-      time("split", "splitting_completed_at"),
-      time("paused", "paused_at"),
-      time("stopped", "stopped_at"),
+      timeColumn("completed", "completed_at"),
+      wideOnly,
+      timeColumn("started", "processing_started_at"),
+      timeColumn("parsed", "parsing_completed_at"),
+      timeColumn("cleaned", "cleaning_completed_at"),
+      timeColumn("split", "splitting_completed_at"),
+      timeColumn("paused", "paused_at"),
+      timeColumn("stopped", "stopped_at"),
     ),
   ),
   examples: [
@@ -566,19 +566,19 @@ export const indexingStatus = operation({
   ],
 });
 
-export const downloadLink = operation({
+export const getDownloadLink = operation({
   id: "downloadDocument",
   command: "kb doc link <kb> <doc>",
   summary: "Show a signed address of a document's file, which cuts non-ASCII text documents short",
   key: "dataset",
   route: "GET /datasets/{dataset_id}/documents/{document_id}/download",
   params: { dataset_id, document_id },
-  returns: named("url", record<{ readonly url: string }>("url")),
+  returns: withNamePath("url", record<{ readonly url: string }>("url")),
   since: "1.13.1",
   examples: ["kb doc link Handbook welcome.md", "kb doc link Handbook welcome.md --jq .url"],
 });
 
-export const downloadZip = operation({
+export const downloadDocumentsZip = operation({
   id: "downloadDocumentsZip",
   summary: "Download the files of documents as one ZIP",
   key: "dataset",
@@ -587,7 +587,7 @@ export const downloadZip = operation({
     dataset_id,
     document_ids: body.ref("document", "Document, name or id", {
       many: true,
-      word: "doc",
+      placeholder: "doc",
       length: [1, 100],
       required,
     }),

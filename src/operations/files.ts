@@ -1,5 +1,13 @@
-import { file as bytes, more, operation, path, query, record, time } from "./operation.ts";
-import { content_type, file, userInForm, userInQuery } from "./shared.ts";
+import {
+  fileContent as bytes,
+  wideOnly,
+  operation,
+  path,
+  query,
+  record,
+  timeColumn,
+} from "./operation.ts";
+import { content_type, fileParam, userInForm, userInQuery } from "./shared.ts";
 
 /**
  * A file uploaded for runs and messages of the end user who uploaded it: its `id` is their
@@ -26,21 +34,21 @@ export interface UploadedFile {
   readonly file_key: string | null;
 }
 
-export const upload = operation({
+export const uploadFile = operation({
   id: "uploadChatFile",
   command: "wf file upload <file>",
   summary: "Upload a file for runs and messages",
   key: "app",
   route: "POST /files/upload",
-  params: { file, content_type, user: userInForm },
+  params: { file: fileParam, content_type, user: userInForm },
   returns: record<UploadedFile>(
     "id",
     "name",
     "size",
     "extension",
     "mime_type",
-    time("created", "created_at"),
-    more,
+    timeColumn("created", "created_at"),
+    wideOnly,
     "created_by",
     "source_url",
     "preview_url",
@@ -48,7 +56,7 @@ export const upload = operation({
   examples: ["wf file upload welcome.md", "wf file upload welcome.md -o name"],
 });
 
-export const preview = operation({
+export const previewFile = operation({
   id: "previewChatFile",
   command: "wf file preview <file_id>",
   summary: "Download an uploaded file that a message has used",
@@ -57,7 +65,7 @@ export const preview = operation({
   params: {
     file_id: path.uuid("File id, from the upload"),
     as_attachment: query.flag("Answer as a download, with the file's name", {
-      server: "false",
+      serverDefault: "false",
     }),
     user: userInQuery,
   },

@@ -1,4 +1,14 @@
-import { body, joined, more, operation, path, reading, record, time, worded } from "./operation.ts";
+import {
+  body,
+  joinTexts,
+  wideOnly,
+  operation,
+  path,
+  withFields,
+  record,
+  timeColumn,
+  asText,
+} from "./operation.ts";
 import { required, userInBody } from "./shared.ts";
 
 /** A field that a person fills in while a run waits. */
@@ -43,17 +53,17 @@ export interface HumanInputForm {
 }
 
 const form_token = path.text("Form token, from the event that announced the pause", {
-  word: "token",
+  placeholder: "token",
 });
 
-export const show = operation({
+export const getForm = operation({
   id: "getChatflowHumanInputForm",
   command: "wf form show <token>",
   summary: "Show the form that a paused run waits for",
   key: "app",
   route: "GET /form/human_input/{form_token}",
   params: { form_token },
-  returns: reading(
+  returns: withFields(
     {
       form_content: "text",
       inputs: [
@@ -76,15 +86,15 @@ export const show = operation({
       [
         "inputs",
         ({ inputs }) =>
-          joined(inputs.map((i) => `${worded(i.output_variable_name)} (${worded(i.type)})`)),
+          joinTexts(inputs.map((i) => `${asText(i.output_variable_name)} (${asText(i.type)})`)),
       ],
       [
         "actions",
         ({ user_actions }) =>
-          joined(user_actions.map((a) => `${worded(a.id)} (${worded(a.title)})`)),
+          joinTexts(user_actions.map((a) => `${asText(a.id)} (${asText(a.title)})`)),
       ],
-      time("expires", "expiration_time"),
-      more,
+      timeColumn("expires", "expiration_time"),
+      wideOnly,
       "resolved_default_values",
     ),
   ),
@@ -95,7 +105,7 @@ export const show = operation({
   ],
 });
 
-export const submit = operation({
+export const submitForm = operation({
   id: "submitChatflowHumanInputForm",
   summary: "Answer the form of a paused run, once, so that the run goes on",
   key: "app",

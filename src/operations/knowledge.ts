@@ -1,28 +1,28 @@
 import type { Attachment, ChildChunk, Chunk } from "./chunks.ts";
 import {
   body,
-  joined,
+  joinTexts,
   list as rows,
-  more,
-  named,
-  nothing,
+  wideOnly,
+  withNamePath,
+  noContent,
   operation,
   page,
   query,
-  reading,
+  withFields,
   record,
-  time,
+  timeColumn,
 } from "./operation.ts";
 import type { Column } from "./operation.ts";
 import {
   dataset_id,
   docForms,
-  modelNeeded,
-  ownTechnique,
+  needsEmbeddingModel,
+  impliesHighQuality,
   required,
   retrieval_model,
   searchMethods,
-  techniques,
+  indexingTechniques,
 } from "./shared.ts";
 
 const permissions = ["only_me", "all_team_members", "partial_members"] as const;
@@ -62,7 +62,7 @@ export interface KnowledgeBase {
   readonly permission?: (typeof permissions)[number];
   readonly data_source_type: string | null;
   /** Null until it is chosen, with the first document at the latest. */
-  readonly indexing_technique: (typeof techniques)[number] | null;
+  readonly indexing_technique: (typeof indexingTechniques)[number] | null;
   readonly app_count: number;
   readonly document_count?: number;
   readonly word_count: number;
@@ -148,7 +148,10 @@ export interface SearchRecord {
   readonly summary?: string | null;
 }
 
-const tagNames: Column<KnowledgeBase> = ["tags", (kb) => joined(kb.tags?.map(({ name }) => name))];
+const tagNames: Column<KnowledgeBase> = [
+  "tags",
+  (kb) => joinTexts(kb.tags?.map(({ name }) => name)),
+];
 
 const sheet = record<KnowledgeBase>(
   "id",
@@ -160,9 +163,9 @@ const sheet = record<KnowledgeBase>(
   tagNames,
   "document_count",
   "word_count",
-  time("created", "created_at"),
-  time("updated", "updated_at"),
-  more,
+  timeColumn("created", "created_at"),
+  timeColumn("updated", "updated_at"),
+  wideOnly,
   "provider",
   "embedding_model_provider",
   "embedding_model",
@@ -176,21 +179,21 @@ const sheet = record<KnowledgeBase>(
 );
 
 const description = body.text("What it holds", { length: [0, 400] });
-const indexing_technique = body.choice(techniques, "How chunks are indexed", {
-  needs: modelNeeded,
+const indexing_technique = body.choice(indexingTechniques, "How chunks are indexed", {
+  needs: needsEmbeddingModel,
 });
 const permission = body.choice(permissions, "Who in the workspace may see it", {
-  server: "only_me",
+  serverDefault: "only_me",
 });
 const embedding_model = body.model("Embedding model, from the list of models", {
   fills: { embedding_model_provider: "provider" },
-  implies: ownTechnique,
+  implies: impliesHighQuality,
 });
 const embedding_model_provider = body.text("Provider of it, where the model is given alone");
 const external_knowledge_api_id = body.text("API of the external knowledge");
 const external_knowledge_id = body.text("Knowledge behind that API");
 
-export const list = operation({
+export const listKnowledgeBases = operation({
   id: "listDatasets",
   command: "kb list",
   summary: "List knowledge bases, newest first",
@@ -202,7 +205,7 @@ export const list = operation({
     include_all: query.flag(
       "Also those that the owner of the workspace cannot see (default true)",
       {
-        otherwise: true,
+        default: true,
       },
     ),
     // Servers differ in what several of them mean (server §5).
@@ -217,8 +220,8 @@ export const list = operation({
     "indexing_technique",
     "document_count",
     "word_count",
-    time("created", "created_at"),
-    more,
+    timeColumn("created", "created_at"),
+    wideOnly,
     "description",
     "permission",
     "provider",
@@ -226,7 +229,7 @@ export const list = operation({
     "embedding_model",
     tagNames,
     "app_count",
-    time("updated", "updated_at"),
+    timeColumn("updated", "updated_at"),
   ),
   examples: [
     "kb list --keyword hand",
@@ -235,7 +238,7 @@ export const list = operation({
   ],
 });
 
-export const create = operation({
+export const createKnowledgeBase = operation({
   id: "createDataset",
   command: "kb create <name>",
   summary: "Create an empty knowledge base",
@@ -246,7 +249,9 @@ export const create = operation({
     description,
     indexing_technique,
     permission,
-    provider: body.choice(["vendor", "external"], "Where the content lies", { server: "vendor" }),
+    provider: body.choice(["vendor", "external"], "Where the content lies", {
+      serverDefault: "vendor",
+    }),
     embedding_model,
     embedding_model_provider,
     retrieval_model,
@@ -264,14 +269,14 @@ export const create = operation({
   ],
 });
 
-export const show = operation({
+export const getKnowledgeBase = operation({
   id: "getDatasetDetail",
   command: "kb show <kb>",
   summary: "Show a knowledge base",
   key: "dataset",
   route: "GET /datasets/{dataset_id}",
   params: { dataset_id },
-  returns: reading(
+  returns: withFields(
     {
       id: "id",
       name: "text",
@@ -290,7 +295,7 @@ export const show = operation({
   examples: ["kb show Handbook", "kb show Handbook --jq .retrieval_model_dict"],
 });
 
-export const update = operation({
+export const updateKnowledgeBase = operation({
   id: "updateDataset",
   command: "kb update <kb>",
   summary: "Change the settings of a knowledge base; waits where another model re-indexes it",
@@ -300,7 +305,7 @@ export const update = operation({
     dataset_id,
     name: body.text("New name, unique in the workspace", { length: [1, 40] }),
     description,
-    indexing_technique: body.choice(techniques, "How chunks are indexed"),
+    indexing_technique: body.choice(indexingTechniques, "How chunks are indexed"),
     permission: body.choice(permissions, "Who in the workspace may see it"),
     embedding_model,
     embedding_model_provider,
@@ -338,15 +343,15 @@ export const update = operation({
   ],
 });
 
-export const remove = operation({
+export const deleteKnowledgeBase = operation({
   id: "deleteDataset",
   command: "kb delete <kb>",
   summary: "Delete a knowledge base with its documents, even when applications use it",
   key: "dataset",
   route: "DELETE /datasets/{dataset_id}",
   params: { dataset_id },
-  returns: nothing,
-  done: 404,
+  returns: noContent,
+  alreadyDoneStatus: 404,
   destructive: true,
   examples: ["kb delete Handbook --yes", "kb delete Handbook --yes --if-exists"],
 });
@@ -355,7 +360,7 @@ export const remove = operation({
 const bestChild = ({ child_chunks }: SearchRecord): string | undefined =>
   child_chunks.toSorted((a, b) => b.score - a.score)[0]?.content;
 
-export const search = operation({
+export const searchKnowledgeBase = operation({
   id: "retrieveSegments",
   summary: "Search a knowledge base for the chunks that answer a query",
   key: "dataset",
@@ -369,7 +374,7 @@ export const search = operation({
       shape: { kind: "object" },
     }),
   },
-  returns: reading(
+  returns: withFields(
     {
       score: "number",
       segment: {
@@ -379,7 +384,7 @@ export const search = operation({
       },
       child_chunks: [{ content: "text" }],
     },
-    named(
+    withNamePath(
       "segment.id",
       rows<SearchRecord>(
         "records",
@@ -388,10 +393,10 @@ export const search = operation({
         ["content", ({ segment }) => segment.content],
         ["answer", ({ segment }) => segment.answer, "sparse"],
         ["child", bestChild, "sparse"],
-        more,
+        wideOnly,
         ["chunk", ({ segment }) => segment.id],
         ["position", ({ segment }) => segment.position],
-        ["keywords", ({ segment }) => joined(segment.keywords)],
+        ["keywords", ({ segment }) => joinTexts(segment.keywords)],
       ),
     ),
   ),

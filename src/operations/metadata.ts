@@ -1,11 +1,11 @@
 import {
   body,
   list as rows,
-  named,
-  nothing,
+  withNamePath,
+  noContent,
   operation,
   path,
-  reading,
+  withFields,
   record,
   success,
 } from "./operation.ts";
@@ -25,17 +25,17 @@ export interface CountedMetadataField extends MetadataField {
   readonly count: number;
 }
 
-const metadata_id = path.ref("field", "Metadata field, name or id", { exists: true });
+const metadata_id = path.ref("field", "Metadata field, name or id", { mustExist: true });
 const fields = { id: "id", name: "text", type: "text" } as const;
 
-export const list = operation({
+export const listMetadataFields = operation({
   id: "listMetadataFields",
   command: "kb metadata list <kb>",
   summary: "List the metadata fields of a knowledge base",
   key: "dataset",
   route: "GET /datasets/{dataset_id}/metadata",
   params: { dataset_id },
-  returns: reading(
+  returns: withFields(
     fields,
     rows<CountedMetadataField>("doc_metadata", "id", "name", "type", "count"),
   ),
@@ -43,13 +43,13 @@ export const list = operation({
 });
 
 /** The same answer whole: the switch of the built-in fields stands beside the list. */
-export const overview = operation({
+export const getMetadataOverview = operation({
   id: "listMetadataFields",
   summary: "Show the metadata settings of a knowledge base",
   key: "dataset",
   route: "GET /datasets/{dataset_id}/metadata",
   params: { dataset_id },
-  returns: reading(
+  returns: withFields(
     { doc_metadata: [fields], built_in_field_enabled: "flag" },
     record<{
       readonly doc_metadata: readonly CountedMetadataField[];
@@ -58,7 +58,7 @@ export const overview = operation({
   ),
 });
 
-export const create = operation({
+export const createMetadataField = operation({
   id: "createMetadataField",
   command: "kb metadata create <kb> <name>",
   summary: "Create a metadata field",
@@ -76,7 +76,7 @@ export const create = operation({
   ],
 });
 
-export const rename = operation({
+export const renameMetadataField = operation({
   id: "updateMetadataField",
   command: "kb metadata rename <kb> <field> <name>",
   summary: "Rename a metadata field",
@@ -94,14 +94,14 @@ export const rename = operation({
   ],
 });
 
-export const remove = operation({
+export const deleteMetadataField = operation({
   id: "deleteMetadataField",
   command: "kb metadata delete <kb> <field>",
   summary: "Delete a metadata field with its values",
   key: "dataset",
   route: "DELETE /datasets/{dataset_id}/metadata/{metadata_id}",
   params: { dataset_id, metadata_id },
-  returns: nothing,
+  returns: noContent,
   destructive: true,
   examples: [
     "kb metadata delete Handbook team --yes",
@@ -109,7 +109,7 @@ export const remove = operation({
   ],
 });
 
-export const set = operation({
+export const setDocumentMetadata = operation({
   id: "batchUpdateDocumentMetadata",
   summary: "Set metadata values of documents",
   key: "dataset",
@@ -147,14 +147,14 @@ export const set = operation({
   retry: "idempotent",
 });
 
-export const builtIn = operation({
+export const listBuiltInFields = operation({
   id: "getBuiltInMetadataFields",
   command: "kb metadata built-in list <kb>",
   summary: "List the metadata fields that the server can fill by itself",
   key: "dataset",
   route: "GET /datasets/{dataset_id}/metadata/built-in",
   params: { dataset_id },
-  returns: named("name", rows<Omit<MetadataField, "id">>("fields", "name", "type")),
+  returns: withNamePath("name", rows<Omit<MetadataField, "id">>("fields", "name", "type")),
   examples: ["kb metadata built-in list Handbook", "kb metadata built-in list Handbook -o json"],
 });
 
@@ -168,13 +168,13 @@ const builtInSwitch = {
   retry: "idempotent",
 } as const;
 
-export const enableBuiltIn = operation({
+export const enableBuiltInFields = operation({
   ...builtInSwitch,
   summary: "Switch the built-in metadata fields on",
   fixed: { action: "enable" },
 });
 
-export const disableBuiltIn = operation({
+export const disableBuiltInFields = operation({
   ...builtInSwitch,
   summary: "Switch the built-in metadata fields off",
   fixed: { action: "disable" },

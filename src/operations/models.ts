@@ -1,4 +1,12 @@
-import { joined, list as rows, more, named, operation, path, reading } from "./operation.ts";
+import {
+  joinTexts,
+  list as rows,
+  wideOnly,
+  withNamePath,
+  operation,
+  path,
+  withFields,
+} from "./operation.ts";
 import { modelTypes } from "./shared.ts";
 
 interface Localized {
@@ -31,23 +39,23 @@ export interface ModelProvider {
   }[];
 }
 
-export const list = operation({
+export const listModels = operation({
   id: "getAvailableModels",
   summary: "List the active models of one type by provider",
   key: "dataset",
   route: "GET /workspaces/current/models/model-types/{model_type}",
-  params: { model_type: path.choice(modelTypes, "What the models do", { word: "type" }) },
-  returns: reading(
+  params: { model_type: path.choice(modelTypes, "What the models do", { placeholder: "type" }) },
+  returns: withFields(
     { provider: "text", models: [{ model: "text" }] },
-    named(
+    withNamePath(
       "provider",
       rows<ModelProvider>(
         "data",
         "provider",
-        ["models", ({ models }) => joined(models.map(({ model }) => model))],
+        ["models", ({ models }) => joinTexts(models.map(({ model }) => model))],
         "status",
         ["type", ({ models }) => models[0]?.model_type],
-        more,
+        wideOnly,
         ["label", ({ label }) => label.en_US],
       ),
     ),

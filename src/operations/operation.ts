@@ -7,10 +7,10 @@
 export type Noun = "kb" | "document" | "tag" | "field";
 
 /** Things without an id that a `ref` picks from a list: a model, written `provider/model`. */
-export type Listed = "model";
+export type ListedNoun = "model";
 
 /** Where a value goes: `data` is the JSON part of a multipart form, `local` is never sent. */
-export type Place = "path" | "query" | "body" | "data" | "form" | "local";
+export type ParamLocation = "path" | "query" | "body" | "data" | "form" | "local";
 
 /** What a JSON value must look like as far as the server refuses others; unknown fields pass. */
 export type Shape =
@@ -42,26 +42,26 @@ interface Limits {
   readonly length?: readonly [number, number];
   readonly range?: readonly [number, number];
   /** Characters that the server keeps of the name of a file. */
-  readonly nameLength?: number;
+  readonly maxNameLength?: number;
   /** Name of the flag, without dashes, where the wire name makes a poor one. */
   readonly flag?: string;
   /** Further names of the flag, which help does not show. */
   readonly aliases?: readonly string[];
   /** Word of the positional in `command`, where it is neither the wire name nor the noun. */
-  readonly word?: string;
+  readonly placeholder?: string;
   /** What the flag means without a value, which may then be left out. */
-  readonly alone?: string;
+  readonly bareValue?: string;
   /** One letter that stands for the flag. */
   readonly short?: string;
   /**
    * Fills an absent value from the object that a `ref` was resolved to: `kb.doc_form` (server §9), or
-   * from what the row's `present` answers: `present.data.answer`.
+   * from what the row's `present` answers: `current.data.answer`.
    */
   readonly from?: string;
   /** Filled only where that field of the same object has this value, and then it must have one. */
   readonly onlyIf?: readonly [path: string, value: string];
   /** What is sent when absent, by `doc_form`; a given value must have the same mode. */
-  readonly byForm?: Readonly<Record<string, { readonly mode: string }>>;
+  readonly defaultByForm?: Readonly<Record<string, { readonly mode: string }>>;
   /**
    * Absent parameters that the thing behind a `ref` fills, each with the field it takes from there.
    * Where all of them are given, the value is sent as typed.
@@ -75,18 +75,18 @@ interface Limits {
   /** The parameter that a value needs; the server may have a default for it. */
   readonly needs?: readonly [value: string, param: string];
   /** What the server takes when the value is absent: said in help, never sent. */
-  readonly server?: string;
+  readonly serverDefault?: string;
   /** The server says nothing of an id that it does not know, so ids are looked up first. */
-  readonly exists?: true;
+  readonly mustExist?: true;
   /** Sent when the value is absent. */
-  readonly otherwise?: boolean;
+  readonly default?: boolean;
   /**
    * Field of the thing behind a `ref`, such as `kb.indexing_technique`: once it is set, the server
    * ignores every other value without a word, so such a value is refused before it is sent.
    */
-  readonly until?: string;
+  readonly lockedBy?: string;
   /** Path of a file that is written beside what is printed, so it cannot be standard output. */
-  readonly written?: true;
+  readonly isOutputPath?: true;
   /** What a JSON value must look like. */
   readonly shape?: Shape;
   /** The text may also come from a file: adds a flag `--<name>-file PATH`, `-` for standard input. */
@@ -96,7 +96,7 @@ interface Limits {
 }
 
 export interface Param extends Limits {
-  readonly in: Place;
+  readonly in: ParamLocation;
   readonly kind:
     | "text"
     | "uuid"
@@ -113,12 +113,12 @@ export interface Param extends Limits {
   readonly help: string;
   readonly choices?: readonly string[];
   readonly noun?: Noun;
-  readonly listed?: Listed;
+  readonly listed?: ListedNoun;
 }
 
 export type Params = Readonly<Record<string, Param>>;
 
-type Made<P extends Place, K extends Param["kind"], L, X = unknown> = {
+type Made<P extends ParamLocation, K extends Param["kind"], L, X = unknown> = {
   readonly in: P;
   readonly kind: K;
   readonly help: string;
@@ -127,7 +127,7 @@ type Made<P extends Place, K extends Param["kind"], L, X = unknown> = {
 
 // `const L` keeps `required: true` a literal; without NoInfer in `Made` a bare call would infer L
 // from the place it is used in and lose the choices.
-function at<P extends Place>(place: P) {
+function at<P extends ParamLocation>(place: P) {
   const make =
     <K extends Param["kind"]>(kind: K) =>
     <const L extends Limits = Record<never, never>>(help: string, limits?: L): Made<P, K, L> =>
@@ -168,7 +168,7 @@ function at<P extends Place>(place: P) {
         in: place,
         kind: "ref",
         listed: "model",
-        word: "provider/model",
+        placeholder: "provider/model",
         help,
         ...limits,
       }) as Made<P, "ref", L, { readonly listed: "model" }>,
@@ -192,7 +192,7 @@ export type Column<T = never> =
   | readonly [label: string, cell: (row: T) => unknown, sparse?: "sparse"];
 
 /** Anything a server may send as words: a text as it is, nothing for nothing, all else as JSON. */
-export const worded = (value: unknown): string =>
+export const asText = (value: unknown): string =>
   typeof value === "string"
     ? value
     : value === undefined || value === null
@@ -200,14 +200,14 @@ export const worded = (value: unknown): string =>
       : (JSON.stringify(value) ?? "");
 
 /** The items of a list as words, one after the other; `undefined` where there is no list. */
-export const joined = (list: unknown, separator = ", "): string | undefined =>
-  Array.isArray(list) ? list.map(worded).join(separator) : undefined;
+export const joinTexts = (list: unknown, separator = ", "): string | undefined =>
+  Array.isArray(list) ? list.map(asText).join(separator) : undefined;
 
 /** Stands between columns: those after it are shown with `-o wide` only. */
-export const more = "…";
+export const wideOnly = "…";
 
 /** Column of a Unix time in seconds, which tables show as local time; null stays empty. */
-export const time = <K extends string>(label: string, field: K) =>
+export const timeColumn = <K extends string>(label: string, field: K) =>
   [
     label,
     (row: { readonly [P in K]?: number | null }) =>
@@ -220,7 +220,7 @@ export const time = <K extends string>(label: string, field: K) =>
  * all of its items. Numbers are finite, a time is one that can be shown, an id is not empty, and a
  * scalar is a text, a number, true or false.
  */
-export type Reads =
+export type RequiredFields =
   | "text"
   | "id"
   | "number"
@@ -228,18 +228,18 @@ export type Reads =
   | "flag"
   | "scalar"
   | `=${string}`
-  | readonly [Reads]
-  | { readonly [field: string]: Reads };
+  | readonly [RequiredFields]
+  | { readonly [field: string]: RequiredFields };
 
 /** `Reads` that fit the type: what it allows to be null or absent has a `?`. */
-type ReadsOf<T> = T extends string
+type RequiredFieldsOf<T> = T extends string
   ? "text" | "id" | "scalar" | `=${T}`
   : T extends number
     ? "number" | "time" | "scalar"
     : T extends boolean
       ? "flag" | "scalar"
       : T extends readonly (infer E)[]
-        ? readonly [ReadsOf<E>]
+        ? readonly [RequiredFieldsOf<E>]
         : {
             readonly [
               K in keyof T & string as null extends T[K]
@@ -247,16 +247,16 @@ type ReadsOf<T> = T extends string
                 : undefined extends T[K]
                   ? `${K}?`
                   : K
-            ]?: ReadsOf<NonNullable<T[K]>>;
+            ]?: RequiredFieldsOf<NonNullable<T[K]>>;
           };
 
 /** How an answer is laid out for people, and where its id is. */
 interface Layout<T> {
   readonly columns: readonly Column<T>[];
   /** Path of what `-o name` prints; `id` when absent. */
-  readonly name?: string;
+  readonly namePath?: string;
   /** What each row, or the record, must hold for tasks, and after a write. */
-  readonly reads?: Reads;
+  readonly fields?: RequiredFields;
 }
 
 /**
@@ -327,30 +327,33 @@ export const cursor = <T>(after: string, ...columns: Column<T>[]): Typed<Kind<"c
   >;
 
 /** The same answer with another path for `-o name`. */
-export const named = <R>(path: string, returns: R): R => ({ ...returns, name: path });
+export const withNamePath = <R>(path: string, returns: R): R => ({ ...returns, namePath: path });
 
 /** The same answer with what those who act on it rely on. */
-export const reading = <R extends Returns<never>>(reads: ReadsOf<Row<R>>, returns: R): R => ({
+export const withFields = <R extends Returns<never>>(
+  fields: RequiredFieldsOf<RowOf<R>>,
+  returns: R,
+): R => ({
   ...returns,
-  reads,
+  fields,
 });
 
 /** The answer to a write that says nothing else. */
 export const success: Typed<Kind<"record">, { readonly result: "success" }> = {
   ...record<{ readonly result: "success" }>("result"),
-  reads: { result: "=success" },
+  fields: { result: "=success" },
 };
 
 export const events = { kind: "events" } as const;
-export const eventsOrAnswer = { kind: "events", orAnswer: true } as const;
+export const eventsOrResponse = { kind: "events", orAnswer: true } as const;
 export const someEvents = { kind: "events", some: true } as const;
 export const pastEvents = { kind: "events", past: true } as const;
-export const file = { kind: "file" } as const;
-export const sound = { kind: "file", media: "audio/" } as const;
-export const text = { kind: "text" } as const;
+export const fileContent = { kind: "file" } as const;
+export const audioFile = { kind: "file", media: "audio/" } as const;
+export const textChunks = { kind: "text" } as const;
 export const report = { kind: "report" } as const;
 export const drawnReport = { kind: "report", picture: true } as const;
-export const nothing = { kind: "nothing" } as const;
+export const noContent = { kind: "nothing" } as const;
 
 /**
  * May a request be repeated after a failure that leaves open whether the server did it?
@@ -372,18 +375,18 @@ export interface Operation<P extends Params = Params, R extends Returns<never> =
   readonly returns: R;
   readonly retry?: Retry;
   /** Status that a repeat answers when the first try had done it. */
-  readonly done?: number;
+  readonly alreadyDoneStatus?: number;
   /** Parameters of which at least one is needed; without any of them the request changes nothing. */
   readonly anyOf?: readonly string[];
   /** Answers the present state of what it changes, for values that are filled `from` it. */
-  readonly present?: AnyOperation;
+  readonly current?: AnyOperation;
   /**
    * Where in an answer the things are that the server has indexed or failed to, each with `status`
    * and `error`. Those in error are `dropped` where they are not stored.
    */
   readonly indexes?: { readonly at: string; readonly dropped?: true };
   /** What a refusal really means, by its text. `{dataset_id}` in a hint is the value that was sent. */
-  readonly refusals?: readonly {
+  readonly knownErrors?: readonly {
     readonly says: string;
     readonly kind: "refused";
     readonly hint: string;
@@ -393,7 +396,7 @@ export interface Operation<P extends Params = Params, R extends Returns<never> =
   /** Constant fields of the body. */
   readonly fixed?: Readonly<Record<string, string>>;
   /** Seconds of silence allowed, where more than the usual 30. */
-  readonly idle?: number;
+  readonly idleTimeout?: number;
   /** Server version that has it. */
   readonly since?: string;
   readonly destructive?: true;
@@ -455,15 +458,15 @@ export type Input<P extends Params> = {
 };
 
 /** Type of one row of a list, or of the whole record. */
-export type Row<R> = R extends { readonly [answer]?: infer T } ? T : unknown;
+export type RowOf<R> = R extends { readonly [answer]?: infer T } ? T : unknown;
 
 /** What a call of the row gives: a record, the rows of one page, or nothing. */
-export type Answer<O> =
+export type ResponseOf<O> =
   O extends Operation<Params, infer R>
     ? R extends { readonly kind: "record" }
-      ? Row<R>
+      ? RowOf<R>
       : R extends { readonly kind: "page" | "list" | "cursor" }
-        ? readonly Row<R>[]
+        ? readonly RowOf<R>[]
         : unknown
     : never;
 

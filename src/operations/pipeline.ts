@@ -1,17 +1,17 @@
 import {
   body,
   events,
-  eventsOrAnswer,
-  joined,
+  eventsOrResponse,
+  joinTexts,
   list as rows,
-  more,
-  named,
+  wideOnly,
+  withNamePath,
   operation,
   path,
   query,
   record,
 } from "./operation.ts";
-import { content_type, dataset_id, file, required } from "./shared.ts";
+import { content_type, dataset_id, fileParam, required } from "./shared.ts";
 
 const datasourceTypes = ["local_file", "online_document", "website_crawl", "online_drive"] as const;
 
@@ -62,7 +62,7 @@ const inputs = body.json("Values of the pipeline's input variables, JSON", {
 const datasource_type = body.choice(datasourceTypes, "Kind of data source", { required });
 const is_published = body.flag("Use the published version, not the draft", { required });
 
-export const plugins = operation({
+export const listDatasourcePlugins = operation({
   id: "listDatasourcePlugins",
   command: "kb pipeline plugins <kb>",
   summary: "List the data sources of a knowledge base's pipeline",
@@ -71,10 +71,10 @@ export const plugins = operation({
   params: {
     dataset_id,
     is_published: query.flag("Look at the published version, not the draft", {
-      server: "true",
+      serverDefault: "true",
     }),
   },
-  returns: named(
+  returns: withNamePath(
     "node_id",
     rows<DatasourcePlugin>(
       "",
@@ -82,30 +82,30 @@ export const plugins = operation({
       "title",
       "datasource_type",
       "provider_name",
-      more,
+      wideOnly,
       "plugin_id",
-      ["credentials", ({ credentials }) => joined(credentials.map(({ name }) => name))],
+      ["credentials", ({ credentials }) => joinTexts(credentials.map(({ name }) => name))],
     ),
   ),
   since: "1.13.0",
   examples: ["kb pipeline plugins Handbook", "kb pipeline plugins Handbook --is-published -o json"],
 });
 
-export const runNode = operation({
+export const runDatasourceNode = operation({
   id: "runDatasourceNode",
   summary: "Run one data source of a pipeline and show its events",
   key: "dataset",
   route: "POST /datasets/{dataset_id}/pipeline/datasource/nodes/{node_id}/run",
   params: {
     dataset_id,
-    node_id: path.text("Node, from the list of plugins", { word: "node" }),
+    node_id: path.text("Node, from the list of plugins", { placeholder: "node" }),
     inputs,
     datasource_type,
     credential_id: body.text("Stored key to use, from the list of plugins"),
     is_published,
   },
   returns: events,
-  idle: 45,
+  idleTimeout: 45,
   since: "1.13.0",
 });
 
@@ -127,29 +127,29 @@ const pipelineRun = {
   since: "1.13.0",
 } as const;
 
-export const run = operation({
+export const runPipeline = operation({
   ...pipelineRun,
   summary: "Run a pipeline and follow its events",
   fixed: { response_mode: "streaming" },
-  returns: eventsOrAnswer,
-  idle: 45,
+  returns: eventsOrResponse,
+  idleTimeout: 45,
 });
 
-export const runBlocking = operation({
+export const runPipelineBlocking = operation({
   ...pipelineRun,
   summary: "Run a pipeline and wait for its answer",
   fixed: { response_mode: "blocking" },
   returns: record<Readonly<Record<string, unknown>>>(),
-  idle: 1260,
+  idleTimeout: 1260,
 });
 
-export const uploadFile = operation({
+export const uploadPipelineFile = operation({
   id: "uploadPipelineFile",
   command: "kb pipeline upload <file>",
   summary: "Upload a file for pipeline runs",
   key: "dataset",
   route: "POST /datasets/pipeline/file-upload",
-  params: { file, content_type },
+  params: { file: fileParam, content_type },
   returns: record<PipelineFile>(
     "id",
     "name",
@@ -157,7 +157,7 @@ export const uploadFile = operation({
     "extension",
     "mime_type",
     ["created", ({ created_at }) => created_at && new Date(`${created_at}Z`)],
-    more,
+    wideOnly,
     "created_by",
   ),
   since: "1.13.0",

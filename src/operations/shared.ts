@@ -7,10 +7,10 @@ export const required = true as const;
 export const dataset_id = path.ref("kb", "Knowledge base, name or id");
 
 /** Document of that knowledge base, by name or id. */
-export const document_id = path.ref("document", "Document, name or id", { word: "doc" });
+export const document_id = path.ref("document", "Document, name or id", { placeholder: "doc" });
 
 /** Run of a workflow, from `wf run` or `wf logs` (`workflow_run.id`, not the log's own id). */
-export const workflow_run_id = path.uuid("Run id", { word: "run" });
+export const workflow_run_id = path.uuid("Run id", { placeholder: "run" });
 
 /**
  * The end user. Never typed per command: `--user`, `KB_USER`, the profile's or the fixed `kb-wf`
@@ -21,7 +21,7 @@ export const userInQuery = query.text("End user the request is made for", { from
 export const userInForm = form.text("End user the request is made for", { from: "user" });
 
 /** The file of a multipart form. */
-export const file = form.file("Path of the file, - for standard input", { required });
+export const fileParam = form.file("Path of the file, - for standard input", { required });
 
 /** Media type of that file. The server takes it from the part's header, never from the content. */
 export const content_type = local.text("Media type of the file, by its extension when absent", {
@@ -29,11 +29,11 @@ export const content_type = local.text("Media type of the file, by its extension
 });
 
 /** The server cuts a longer name, and nobody would find the document by the name of its file. */
-export const namedFile = { ...file, nameLength: 200 } as const;
+export const namedFileParam = { ...fileParam, maxNameLength: 200 } as const;
 
 /** Kinds of chunking (server §7). */
 export const docForms = ["text_model", "hierarchical_model", "qa_model"] as const;
-export const techniques = ["high_quality", "economy"] as const;
+export const indexingTechniques = ["high_quality", "economy"] as const;
 
 export const modelTypes = [
   "text-embedding",
@@ -45,8 +45,8 @@ export const modelTypes = [
 ] as const;
 
 /** The technique that embedding models are for, and the parameter that names one (server §8). */
-export const ownTechnique = { indexing_technique: "high_quality" } as const;
-export const modelNeeded = ["high_quality", "embedding_model"] as const;
+export const impliesHighQuality = { indexing_technique: "high_quality" } as const;
+export const needsEmbeddingModel = ["high_quality", "embedding_model"] as const;
 
 const modelShape = {
   kind: "object",

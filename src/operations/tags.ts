@@ -1,4 +1,12 @@
-import { body, list as rows, more, nothing, operation, reading, record } from "./operation.ts";
+import {
+  body,
+  list as rows,
+  wideOnly,
+  noContent,
+  operation,
+  withFields,
+  record,
+} from "./operation.ts";
 import { dataset_id, required } from "./shared.ts";
 
 /** A tag of knowledge bases; `binding_count` comes as text, from some servers as a number. */
@@ -12,28 +20,28 @@ export interface Tag {
 const tag_id = body.ref("tag", "Tag, name or id", { required });
 const target_id = body.ref("kb", "Knowledge base, name or id", { required });
 
-export const list = operation({
+export const listTags = operation({
   id: "getKnowledgeTags",
   command: "kb tag list",
   summary: "List the tags of knowledge bases, newest first",
   key: "dataset",
   route: "GET /datasets/tags",
   params: {},
-  returns: reading(
+  returns: withFields(
     { id: "id", name: "text" },
-    rows<Tag>("", "id", "name", "binding_count", more, "type"),
+    rows<Tag>("", "id", "name", "binding_count", wideOnly, "type"),
   ),
   examples: ["kb tag list", `kb tag list --jq '.[] | select(.binding_count == "0") | .name'`],
 });
 
-export const create = operation({
+export const createTag = operation({
   id: "createKnowledgeTag",
   command: "kb tag create <name>",
   summary: "Create a tag for knowledge bases",
   key: "dataset",
   route: "POST /datasets/tags",
   params: { name: body.text("Name, unique in the workspace", { length: [1, 50], required }) },
-  returns: record<Tag>("id", "name", "binding_count", more, "type"),
+  returns: record<Tag>("id", "name", "binding_count", wideOnly, "type"),
   examples: [
     "kb tag create draft",
     "kb tag create published --if-not-exists",
@@ -41,7 +49,7 @@ export const create = operation({
   ],
 });
 
-export const rename = operation({
+export const renameTag = operation({
   id: "updateKnowledgeTag",
   command: "kb tag rename <tag> <name>",
   summary: "Rename a tag",
@@ -51,39 +59,39 @@ export const rename = operation({
     tag_id,
     name: body.text("New name, unique in the workspace", { length: [1, 50], required }),
   },
-  returns: record<Tag>("id", "name", "binding_count", more, "type"),
+  returns: record<Tag>("id", "name", "binding_count", wideOnly, "type"),
   examples: ["kb tag rename draft published", "kb tag rename --each renames.csv"],
 });
 
-export const remove = operation({
+export const deleteTag = operation({
   id: "deleteKnowledgeTag",
   command: "kb tag delete <tag>",
   summary: "Delete a tag and take it off all knowledge bases",
   key: "dataset",
   route: "DELETE /datasets/tags",
   params: { tag_id },
-  returns: nothing,
-  done: 404,
+  returns: noContent,
+  alreadyDoneStatus: 404,
   destructive: true,
   examples: ["kb tag delete draft --yes", "kb tag delete --each old-tags.csv --yes --if-exists"],
 });
 
-export const bind = operation({
+export const bindTags = operation({
   id: "bindTagsToDataset",
   command: "kb tag bind <kb> <tag...>",
   summary: "Bind tags to a knowledge base",
   key: "dataset",
   route: "POST /datasets/tags/binding",
   params: {
-    tag_ids: body.ref("tag", "Tag, name or id", { many: true, required, exists: true }),
+    tag_ids: body.ref("tag", "Tag, name or id", { many: true, required, mustExist: true }),
     target_id,
   },
-  returns: nothing,
+  returns: noContent,
   retry: "idempotent",
   examples: ["kb tag bind Handbook draft published", "kb tag bind --each bound.csv published"],
 });
 
-export const unbind = operation({
+export const unbindTags = operation({
   id: "unbindTagFromDataset",
   summary: "Take a tag off a knowledge base",
   key: "dataset",
@@ -94,11 +102,11 @@ export const unbind = operation({
     tag_id: body.ref("tag", "Tag, name or id"),
     target_id,
   },
-  returns: nothing,
+  returns: noContent,
   retry: "idempotent",
 });
 
-export const bound = operation({
+export const listBoundTags = operation({
   id: "queryDatasetTags",
   command: "kb tag bound <kb>",
   summary: "List the tags bound to a knowledge base",

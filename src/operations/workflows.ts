@@ -2,17 +2,17 @@ import type { FormAction, FormInput } from "./forms.ts";
 import {
   body,
   events as stream,
-  joined,
-  more,
-  named,
+  joinTexts,
+  wideOnly,
+  withNamePath,
   operation,
   page,
   path,
   query,
-  reading,
+  withFields,
   record,
   success,
-  time,
+  timeColumn,
 } from "./operation.ts";
 import { required, userInBody, userInQuery, workflow_run_id } from "./shared.ts";
 
@@ -176,14 +176,14 @@ const chosen = {
 const streaming = {
   fixed: { response_mode: "streaming" },
   returns: stream,
-  idle: 45,
+  idleTimeout: 45,
 } as const;
 
 const blocking = {
   fixed: { response_mode: "blocking" },
-  returns: reading(
+  returns: withFields(
     { workflow_run_id: "id", data: { status: "text", "error?": "text" } },
-    named(
+    withNamePath(
       "workflow_run_id",
       record<BlockingRun>(
         ["run", (answer) => answer.workflow_run_id],
@@ -194,48 +194,48 @@ const blocking = {
         ["elapsed", ({ data }) => data.elapsed_time],
         ["tokens", ({ data }) => data.total_tokens],
         ["steps", ({ data }) => data.total_steps],
-        more,
+        wideOnly,
         ["finished", ({ data }) => dateOf(data.finished_at)],
         "task_id",
         ["workflow_id", ({ data }) => data.workflow_id],
-        ["paused_nodes", ({ data }) => joined(data.paused_nodes)],
+        ["paused_nodes", ({ data }) => joinTexts(data.paused_nodes)],
       ),
     ),
   ),
-  idle: 1260,
+  idleTimeout: 1260,
 } as const;
 
-export const run = operation({
+export const runWorkflow = operation({
   ...newest,
   ...streaming,
   summary: "Run the workflow and follow its events",
 });
 
-export const runBlocking = operation({
+export const runWorkflowBlocking = operation({
   ...newest,
   ...blocking,
   summary: "Run the workflow and wait for its answer",
 });
 
-export const runById = operation({
+export const runWorkflowById = operation({
   ...chosen,
   ...streaming,
   summary: "Run one version of the workflow and follow its events",
 });
 
-export const runByIdBlocking = operation({
+export const runWorkflowByIdBlocking = operation({
   ...chosen,
   ...blocking,
   summary: "Run one version of the workflow and wait for its answer",
 });
 
-export const show = operation({
+export const getWorkflowRun = operation({
   id: "getWorkflowRunDetail",
   summary: "Show a run with its inputs and outputs",
   key: "app",
   route: "GET /workflows/run/{workflow_run_id}",
   params: { workflow_run_id },
-  returns: reading(
+  returns: withFields(
     { status: "text", "error?": "text", "inputs?": "text" },
     record<WorkflowRun>(
       "id",
@@ -243,25 +243,25 @@ export const show = operation({
       ["inputs", (run) => parsed(run.inputs)],
       "outputs",
       "error",
-      time("started", "created_at"),
-      time("finished", "finished_at"),
+      timeColumn("started", "created_at"),
+      timeColumn("finished", "finished_at"),
       // Of the last segment only where the run was resumed; the times above span all (server §13).
       "elapsed_time",
       "total_tokens",
       "total_steps",
-      more,
+      wideOnly,
       "workflow_id",
     ),
   ),
 });
 
-export const stop = operation({
+export const stopWorkflowRun = operation({
   id: "stopWorkflowTaskGeneration",
   summary: "Ask the server to stop a running task",
   key: "app",
   route: "POST /workflows/tasks/{task_id}/stop",
   params: {
-    task_id: path.text("Task id, from the events of the run", { word: "task" }),
+    task_id: path.text("Task id, from the events of the run", { placeholder: "task" }),
     user: userInBody,
   },
   // Success for any task, stopped or not: only the run's detail tells (server §13).
@@ -269,25 +269,27 @@ export const stop = operation({
   retry: "idempotent",
 });
 
-export const events = operation({
+export const streamRunEvents = operation({
   id: "streamWorkflowEvents",
   summary: "Follow the events of a run",
   key: "app",
   route: "GET /workflow/{workflow_run_id}/events",
   params: {
     workflow_run_id,
-    include_state_snapshot: query.flag("Begin with what has happened so far", { server: "false" }),
+    include_state_snapshot: query.flag("Begin with what has happened so far", {
+      serverDefault: "false",
+    }),
     continue_on_pause: query.flag("Stay connected while the run waits for a person", {
-      server: "false",
+      serverDefault: "false",
     }),
     user: userInQuery,
   },
   returns: stream,
-  idle: 45,
+  idleTimeout: 45,
   since: "1.14.0",
 });
 
-export const logs = operation({
+export const listWorkflowLogs = operation({
   id: "getWorkflowLogs",
   summary: "List the runs of the workflow, newest first",
   key: "app",
@@ -311,7 +313,7 @@ export const logs = operation({
       flag: "account",
     }),
   },
-  returns: reading(
+  returns: withFields(
     {
       id: "id",
       created_at: "time",
@@ -330,7 +332,7 @@ export const logs = operation({
       "created_by_account?": { email: "text" },
       "created_by_end_user?": { session_id: "text" },
     },
-    named(
+    withNamePath(
       "workflow_run.id",
       page<WorkflowLog>(
         ["run", (log) => log.workflow_run?.id],
@@ -340,7 +342,7 @@ export const logs = operation({
         ["tokens", (log) => log.workflow_run?.total_tokens],
         ["steps", (log) => log.workflow_run?.total_steps],
         ["by", (log) => log.created_by_end_user?.session_id ?? log.created_by_account?.email],
-        more,
+        wideOnly,
         ["error", (log) => log.workflow_run?.error],
         ["exceptions", (log) => log.workflow_run?.exceptions_count],
         ["finished", (log) => dateOf(log.workflow_run?.finished_at)],

@@ -248,7 +248,7 @@ const printers: Readonly<Record<Form, Print>> = {
     return all.length;
   },
   name: (rows, { returns, out }) => {
-    const path = "name" in returns && returns.name !== undefined ? returns.name : "id";
+    const path = "namePath" in returns && returns.namePath !== undefined ? returns.namePath : "id";
     return each(rows, out, (row) => {
       const text = cellText(valueAt(row, path), timesFor(utc, false));
       return text === "" ? "" : `${out.isTTY ? visible(text) : text}\n`;

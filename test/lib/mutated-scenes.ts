@@ -49,7 +49,7 @@ const answerOf = (exchange: Exchange, request: string): Answered => ({
 /** Where the answer to a write says what was written. */
 function vitalOf({ returns }: AnyOperation): string[] {
   if (!("columns" in returns) || returns.columns.length === 0) return [];
-  const { reads, name = "id" } = returns;
+  const { fields: reads, namePath: name = "id" } = returns;
   if (reads === undefined) return ["rows" in returns ? `${returns.rows}.0.${name}` : name];
   return Object.entries(reads).flatMap(([field, kind]) =>
     kind === "id" || kind === "=success" ? [field] : [],

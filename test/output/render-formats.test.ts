@@ -3,14 +3,14 @@ import { expect, test } from "vitest";
 import { parse as parseYaml } from "yaml";
 import {
   events,
-  file,
+  fileContent,
   list,
-  more,
-  named,
-  nothing,
+  wideOnly,
+  withNamePath,
+  noContent,
   page,
   record,
-  time,
+  timeColumn,
 } from "../../src/operations/operation.ts";
 import type { Returns } from "../../src/operations/operation.ts";
 import { CliError } from "../../src/errors.ts";
@@ -28,11 +28,16 @@ interface Book {
   readonly author?: { readonly name: string };
 }
 
-const books = page<Book>("id", "name", "pages", time("created", "created_at"), more, "tags", [
-  "author",
-  ({ author }) => author?.name,
-]);
-const book = record<Book>("id", "name", "pages", time("created", "created_at"), "tags");
+const books = page<Book>(
+  "id",
+  "name",
+  "pages",
+  timeColumn("created", "created_at"),
+  wideOnly,
+  "tags",
+  ["author", ({ author }) => author?.name],
+);
+const book = record<Book>("id", "name", "pages", timeColumn("created", "created_at"), "tags");
 const json: Returns<never> = { kind: "json" };
 
 const rows: readonly Book[] = [
@@ -156,7 +161,7 @@ const cases: readonly [
   ["name prints ids", books, rows, { format: "name" }, undefined, "a1\nb2\n"],
   [
     "name prints what the operation names",
-    named("author.name", books),
+    withNamePath("author.name", books),
     few,
     { format: "name" },
     undefined,
@@ -647,7 +652,7 @@ test("rows that come later use the room that is left", async () => {
 test("bytes of a file are written as they are", async () => {
   const { out, writes } = collecting();
   const chunks = [new Uint8Array([72, 105]), new Uint8Array([33])];
-  expect(await render(file, arriving(chunks), plain, out)).toBe(2);
+  expect(await render(fileContent, arriving(chunks), plain, out)).toBe(2);
   expect(writes.join("")).toBe("Hi!");
 });
 
@@ -657,7 +662,7 @@ test("bytes are refused on a terminal before they are asked for", async () => {
     asked = true;
     yield new Uint8Array();
   }
-  const refused = render(file, chunks(), plain, collecting({ terminal: 80 }).out);
+  const refused = render(fileContent, chunks(), plain, collecting({ terminal: 80 }).out);
   await expect(refused).rejects.toMatchObject({ kind: "usage" });
   expect(asked).toBe(false);
 });
@@ -669,7 +674,7 @@ test("nothing is printed of nothing, but it is done", async () => {
     yield { result: "success" };
   }
   const { out, writes } = collecting();
-  await render(nothing, work(), { ...plain, format: "json" }, out);
+  await render(noContent, work(), { ...plain, format: "json" }, out);
   expect([done, writes]).toEqual([true, []]);
 });
 

@@ -243,7 +243,7 @@ async function attempt(run: BatchRun, { row, input, left }: Sendable): Promise<A
     if (isAlreadyDeleted(error, globals)) return ended("skipped", thing);
     // The run that was cut off had done it.
     const status = error instanceof ApiError ? error.response.status : undefined;
-    if (left?.kind === "sent" && status === run.row.done) return ended("ok", thing);
+    if (left?.kind === "sent" && status === run.row.alreadyDoneStatus) return ended("ok", thing);
     const noun = createsNoun[run.row.id];
     if (globals.ifNotExists && noun !== undefined && isAlreadyExists(error)) {
       const name = `name:${String(input["name"])}`;

@@ -249,7 +249,7 @@ function valueOffer(command: Command, name: string, param: Param): Offer {
   if (param.choices) return param.choices;
   if (param.kind === "ref" && param.noun) return { noun: param.noun };
   if (param.kind === "file" || param.kind === "content") return "files";
-  return param.in === "local" && (paths.test(name) || paths.test(param.word ?? ""))
+  return param.in === "local" && (paths.test(name) || paths.test(param.placeholder ?? ""))
     ? "files"
     : "nothing";
 }

@@ -3,11 +3,11 @@ import type { Values } from "../../api/request.ts";
 import { settingsFor, targetOf } from "../../config/settings.ts";
 import type { Host, Output } from "../../host/host.ts";
 import { isObject, own } from "../../lib/json.ts";
-import * as documents from "../../operations/documents.ts";
-import * as knowledge from "../../operations/knowledge.ts";
-import * as metadata from "../../operations/metadata.ts";
+import { listDocuments } from "../../operations/documents.ts";
+import { listKnowledgeBases } from "../../operations/knowledge.ts";
+import { listMetadataFields } from "../../operations/metadata.ts";
 import type { AnyOperation, Noun } from "../../operations/operation.ts";
-import * as tags from "../../operations/tags.ts";
+import { listTags } from "../../operations/tags.ts";
 import type { Command } from "../parse/command.ts";
 import type { Globals } from "../parse/shared-flags.ts";
 import { resolveName } from "../execute/resolve-names.ts";
@@ -43,10 +43,10 @@ interface Listing {
 }
 
 const lists: Readonly<Record<Noun, Listing>> = {
-  kb: { row: knowledge.list, narrows: true, input: { include_all: true } },
-  document: { row: documents.list, narrows: true, within: true },
-  tag: { row: tags.list },
-  field: { row: metadata.list, within: true },
+  kb: { row: listKnowledgeBases, narrows: true, input: { include_all: true } },
+  document: { row: listDocuments, narrows: true, within: true },
+  tag: { row: listTags },
+  field: { row: listMetadataFields, within: true },
 };
 
 /** ms that somebody who pressed Tab waits at most. */

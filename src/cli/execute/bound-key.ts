@@ -1,7 +1,7 @@
 import type { Values } from "../../api/request.ts";
 import { ApiError } from "../../errors.ts";
 import { isObject } from "../../lib/json.ts";
-import * as knowledge from "../../operations/knowledge.ts";
+import { getKnowledgeBase, listKnowledgeBases } from "../../operations/knowledge.ts";
 import type { AnyOperation } from "../../operations/operation.ts";
 import type { Session } from "./session.ts";
 
@@ -16,12 +16,12 @@ export async function openedBases(
   { keyword }: Values,
   session: Session,
 ): Promise<readonly unknown[] | undefined> {
-  if (row.id !== knowledge.list.id || !isForbidden(refused)) return undefined;
+  if (row.id !== listKnowledgeBases.id || !isForbidden(refused)) return undefined;
   const { bases } = await session.settings();
   const found: unknown[] = [];
   for (const dataset_id of new Set(Object.values(bases))) {
     try {
-      found.push(await session.call(knowledge.show, { dataset_id }));
+      found.push(await session.call(getKnowledgeBase, { dataset_id }));
     } catch (error) {
       if (!(error instanceof ApiError) || !["auth", "not-found"].includes(error.kind)) throw error;
       await session.context.notice(`knowledge base ${dataset_id} does not open: ${error.message}`);

@@ -1,7 +1,7 @@
 import type { Values } from "../../api/request.ts";
 import { CliError } from "../../errors.ts";
 import { isObject, valueAt } from "../../lib/json.ts";
-import * as documents from "../../operations/documents.ts";
+import { getDocument, listDocuments } from "../../operations/documents.ts";
 import { labelOf } from "../parse/input.ts";
 import type { Command } from "../parse/command.ts";
 import type { Lookup } from "./lookup.ts";
@@ -18,7 +18,7 @@ export async function fittingRule(
   lookup: Lookup,
 ): Promise<unknown> {
   const param = command.params["process_rule"];
-  const wanted = param?.byForm?.[String(known["doc_form"])];
+  const wanted = param?.defaultByForm?.[String(known["doc_form"])];
   if (!param || wanted === undefined) return undefined;
   const given = known["process_rule"];
   if (given === undefined)
@@ -36,15 +36,15 @@ async function storedMode(known: Values, lookup: Lookup): Promise<unknown> {
   const { dataset_id, document_id } = known;
   try {
     if (document_id !== undefined) {
-      const document = await lookup.one(documents.show, { dataset_id, document_id });
+      const document = await lookup.one(getDocument, { dataset_id, document_id });
       return valueAt(document, "document_process_rule.mode");
     }
     // A knowledge base does not show its newest rule, its documents do.
-    const listed = await lookup.one(documents.list, { dataset_id });
+    const listed = await lookup.one(listDocuments, { dataset_id });
     const newest: unknown = Array.isArray(listed) ? listed[0] : undefined;
     if (!isObject(newest)) return undefined;
     const one = { dataset_id, document_id: newest["id"] };
-    return valueAt(await lookup.one(documents.show, one), "dataset_process_rule.mode");
+    return valueAt(await lookup.one(getDocument, one), "dataset_process_rule.mode");
   } catch (error) {
     if (error instanceof CliError && ["not-found", "failure"].includes(error.kind))
       return undefined;

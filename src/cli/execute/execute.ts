@@ -76,7 +76,7 @@ export async function execute(
     const given = command.task
       ? taskValues(command, input, session)
       : rowValues(command, input, extra, progress, session, options);
-    const finishes = command.effect !== "reads" || command.task?.finishes === true;
+    const finishes = command.effect !== "reads" || command.task?.runsToEnd === true;
     const values = verdict.values(finishes ? toTheEnd(given) : given);
     const pieces = returns.kind === "file" || returns.kind === "text";
     if (pieces && globals.outputFile !== undefined && globals.outputFile !== "-") {

@@ -1,7 +1,7 @@
 import type { Values } from "../../api/request.ts";
 import { CliError } from "../../errors.ts";
 import { isObject } from "../../lib/json.ts";
-import type { Listed, Noun, Param } from "../../operations/operation.ts";
+import type { ListedNoun, Noun, Param } from "../../operations/operation.ts";
 import { flagOf } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
 import { helpHint, labelOf } from "../parse/input.ts";
@@ -10,9 +10,9 @@ import { fromObject, objectOf, titleOf } from "./resolve-names.ts";
 import type { Resolved } from "./resolve-names.ts";
 
 /** What the names of a line were resolved to. */
-type Behind = Map<Noun | Listed, Resolved>;
+type Behind = Map<Noun | ListedNoun, Resolved>;
 
-/** The object that a path such as `kb.doc_form` or `present.data.answer` leads into. */
+/** The object that a path such as `kb.doc_form` or `current.data.answer` leads into. */
 type ObjectOf = (path: string) => Promise<unknown>;
 
 const nounOf = (path: string) => path.slice(0, path.indexOf(".")) as Noun; // rows name a noun there
@@ -33,7 +33,7 @@ export async function filled(
   await refuseIgnored(command, typed, known, objectAt);
   await fillAbsent(command, known, objectAt, lookup);
   if (lookup.checks) await needModel(command, typed, known, { objectAt, lookup });
-  if (command.params["process_rule"]?.byForm) {
+  if (command.params["process_rule"]?.defaultByForm) {
     const { fittingRule } = await import("./chunking-rule.ts");
     const rule = await fittingRule(command, known, lookup);
     if (rule !== undefined) known["process_rule"] = rule;
@@ -42,10 +42,10 @@ export async function filled(
 }
 
 function objects(command: Command, known: Values, behind: Behind, lookup: Lookup): ObjectOf {
-  const { present } = command.row ?? {};
+  const { current } = command.row ?? {};
   let state: Promise<unknown> | undefined;
   return async (path) => {
-    if (path.startsWith("present.")) return present && (state ??= lookup.one(present, known));
+    if (path.startsWith("current.")) return current && (state ??= lookup.one(current, known));
     const noun = nounOf(path);
     const found = behind.get(noun);
     if (!found) return undefined;
@@ -85,12 +85,12 @@ async function refuseIgnored(
   objectAt: ObjectOf,
 ): Promise<void> {
   for (const [name, param] of Object.entries(command.params)) {
-    if (param.until === undefined || typed[name] === undefined) continue;
-    const object = await objectAt(param.until);
-    const settled = fromObject(param.until, object);
+    if (param.lockedBy === undefined || typed[name] === undefined) continue;
+    const object = await objectAt(param.lockedBy);
+    const settled = fromObject(param.lockedBy, object);
     if (settled === undefined || (isObject(object) && object[name] === known[name])) continue;
-    const noun = nounOf(param.until);
-    const field = param.until.slice(noun.length + 1).replaceAll("_", " ");
+    const noun = nounOf(param.lockedBy);
+    const field = param.lockedBy.slice(noun.length + 1).replaceAll("_", " ");
     throw wrongUse(
       command,
       `${labelOf(command, name, param)} has no effect: the ${titleOf(noun)} already has the ${field} ${String(settled)}`,
@@ -134,10 +134,10 @@ async function needModel(
 ): Promise<void> {
   for (const [name, param] of Object.entries(command.params)) {
     if (typed[name] === undefined || !param.needs || !lacksNeeded(name, param, known)) continue;
-    const has = param.until && fromObject(param.until, await objectAt(param.until));
+    const has = param.lockedBy && fromObject(param.lockedBy, await objectAt(param.lockedBy));
     if (has !== undefined) continue;
     const list = await import("../../operations/models.ts");
-    const found = await lookup.one(list.list, { model_type: "text-embedding" });
+    const found = await lookup.one(list.listModels, { model_type: "text-embedding" });
     if (!Array.isArray(found) || found.length > 0) continue;
     const { withoutModel } = await import("../../commands/kb/models/embedding-model.ts");
     throw withoutModel(flagNamed(command, param.needs[1]), []);

@@ -1,6 +1,6 @@
 import type { Values } from "../../api/request.ts";
 import type { Context } from "../../commands/command-spec.ts";
-import * as knowledge from "../../operations/knowledge.ts";
+import { updateKnowledgeBase } from "../../operations/knowledge.ts";
 import type { AnyOperation } from "../../operations/operation.ts";
 import type { Session } from "./session.ts";
 
@@ -15,7 +15,7 @@ export async function carriedOut(
   session: Session,
 ): Promise<unknown> {
   const plain =
-    row.id !== knowledge.update.id || indexSettings.every((name) => input[name] === undefined);
+    row.id !== updateKnowledgeBase.id || indexSettings.every((name) => input[name] === undefined);
   if (plain) return session.call(row, input, { extra });
   const { changeSettings } = await import("../../commands/kb/models/embedding-model.ts");
   const call: Session["call"] = (each, values, options) =>

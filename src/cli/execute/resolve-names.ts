@@ -3,13 +3,13 @@ import { isProvider, modelsNamed } from "../../lib/model-names.ts";
 import type { Model } from "../../lib/model-names.ts";
 import { ApiError, CliError } from "../../errors.ts";
 import { isObject, valueAt } from "../../lib/json.ts";
-import * as documents from "../../operations/documents.ts";
-import * as knowledge from "../../operations/knowledge.ts";
-import * as metadata from "../../operations/metadata.ts";
-import * as models from "../../operations/models.ts";
-import { worded } from "../../operations/operation.ts";
-import type { AnyOperation, Listed, Noun } from "../../operations/operation.ts";
-import * as tags from "../../operations/tags.ts";
+import { getDocument, listDocuments } from "../../operations/documents.ts";
+import { getKnowledgeBase, listKnowledgeBases } from "../../operations/knowledge.ts";
+import { listMetadataFields } from "../../operations/metadata.ts";
+import { listModels } from "../../operations/models.ts";
+import { asText } from "../../operations/operation.ts";
+import type { AnyOperation, ListedNoun, Noun } from "../../operations/operation.ts";
+import { listTags } from "../../operations/tags.ts";
 import type { Lookup } from "./lookup.ts";
 import { isUuid } from "../parse/values.ts";
 
@@ -53,35 +53,35 @@ const byUuid = {
   ambiguousHint: "use the id of the one you mean",
 } as const;
 
-const listings: Readonly<Record<Noun | Listed, Listing>> = {
+const listings: Readonly<Record<Noun | ListedNoun, Listing>> = {
   kb: {
     ...byUuid,
     title: "knowledge base",
-    row: knowledge.list,
-    show: knowledge.show,
+    row: listKnowledgeBases,
+    show: getKnowledgeBase,
     id: "dataset_id",
     narrow: (name) => ({ keyword: keyword(name), include_all: true }),
   },
   document: {
     ...byUuid,
     title: "document",
-    row: documents.list,
-    show: documents.show,
+    row: listDocuments,
+    show: getDocument,
     id: "document_id",
     within: "dataset_id",
     narrow: (name) => ({ keyword: keyword(name) }),
   },
-  tag: { ...byUuid, title: "tag", row: tags.list, narrow: () => ({}) },
+  tag: { ...byUuid, title: "tag", row: listTags, narrow: () => ({}) },
   field: {
     ...byUuid,
     title: "metadata field",
-    row: metadata.list,
+    row: listMetadataFields,
     within: "dataset_id",
     narrow: () => ({}),
   },
   model: {
     title: "embedding model",
-    row: models.list,
+    row: listModels,
     narrow: () => ({ model_type: "text-embedding" }),
     inside: modelsOf,
     isId: () => false,
@@ -97,9 +97,9 @@ function modelsOf(provider: unknown): (Thing & Model)[] {
   if (!isObject(provider) || !Array.isArray(found)) return [];
   return found.filter(isObject).map(({ model }) => ({
     id: model,
-    name: `${worded(provider["provider"])}/${worded(model)}`,
-    provider: worded(provider["provider"]),
-    model: worded(model),
+    name: `${asText(provider["provider"])}/${asText(model)}`,
+    provider: asText(provider["provider"]),
+    model: asText(model),
   }));
 }
 
@@ -117,7 +117,7 @@ export interface Resolved {
  * must match exactly. Throws not-found for none, refused with a table of candidates for several.
  */
 export async function resolveName(
-  noun: Noun | Listed,
+  noun: Noun | ListedNoun,
   typed: string,
   known: Readonly<Record<string, unknown>>,
   lookup: Lookup,

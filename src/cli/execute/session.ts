@@ -163,7 +163,8 @@ export function openSession(
     // A file that is to be a second one of its name would be there twice (server §9.1).
     retry: retryOf(row) === "upsert" && input["duplicate"] === false ? "never" : retryOf(row),
     retries: asked.retries ?? options.retries,
-    idleTimeout: options.idleTimeout ?? (row.idle === undefined ? usualIdle : row.idle * 1000),
+    idleTimeout:
+      options.idleTimeout ?? (row.idleTimeout === undefined ? usualIdle : row.idleTimeout * 1000),
     signal: asked.signal ? AbortSignal.any([signal, asked.signal]) : signal,
   });
 
@@ -462,7 +463,7 @@ async function blobOf({ path, bytes, type }: TypedFile, host: Host): Promise<Blo
 function reread(error: unknown, row: AnyOperation, input: Values): unknown {
   if (!(error instanceof ApiError)) return error;
   const { message, response: refusal, info } = error;
-  const known = row.refusals?.find(({ says }) => message.includes(says));
+  const known = row.knownErrors?.find(({ says }) => message.includes(says));
   if (!known) return error;
   const hint = known.hint.replace(/\{(\w+)\}/g, (_, name: string) => String(input[name]));
   return new ApiError(known.kind, message, refusal, { ...info, code: known.kind, hint });
@@ -496,7 +497,7 @@ function explained(error: unknown, row: AnyOperation, path: string): unknown {
 
 /** The id inside an answer, where `-o name` finds it. */
 export const idOf = (returns: Returns<never>, answer: unknown): string | undefined => {
-  const path = "name" in returns && returns.name !== undefined ? returns.name : "id";
+  const path = "namePath" in returns && returns.namePath !== undefined ? returns.namePath : "id";
   const id = isObject(answer) ? valueAt(answer, path) : undefined;
   return typeof id === "string" ? id : undefined;
 };

@@ -122,7 +122,7 @@ export function paramHelp(param: Param): string {
     param.many && "repeats",
     param.kind === "json" && "@file or - reads it",
     param.kind === "time" && "ISO 8601, now, today, 2h or epoch seconds",
-    param.server !== undefined && `server default: ${param.server}`,
+    param.serverDefault !== undefined && `server default: ${param.serverDefault}`,
   ].filter((part) => part !== undefined && part !== false && part !== "");
   return limits.length > 0 ? `${param.help} (${limits.join("; ")})` : param.help;
 }

@@ -86,7 +86,7 @@ interface Place {
 }
 
 function parameterTree(name: string, param: Param, { flag, positional, required, many }: Place) {
-  const { short, orFile, choices, noun, range, length, server } = param;
+  const { short, orFile, choices, noun, range, length, serverDefault: server } = param;
   const [least, most] = param.many ? ["minItems", "maxItems"] : ["minLength", "maxLength"];
   return {
     name,

@@ -55,8 +55,8 @@ export function commandOf(spec: AnyOperation | Task): Command {
     params,
     returns: spec.returns,
     effect,
-    requests: spec.key !== undefined || task?.requests === true,
-    asks: task?.asks === true || effect === "destroys",
+    requests: spec.key !== undefined || task?.sendsRequests === true,
+    asks: task?.confirms === true || effect === "destroys",
     pages: task ? task.pages === true : effect === "reads" && isList(spec.returns),
     get sends() {
       return row ? [row] : [...new Set([...(wraps ? [wraps] : []), ...(task?.sends ?? [])])];
@@ -72,7 +72,8 @@ export function commandOf(spec: AnyOperation | Task): Command {
 function positional(token: string, params: Params): Positional {
   const word = token.replace(/[<>[\].]/g, "");
   const found = Object.entries(params).find(
-    ([name, param]) => name === word || param.word === word || (!param.word && param.noun === word),
+    ([name, param]) =>
+      name === word || param.placeholder === word || (!param.placeholder && param.noun === word),
   );
   if (!found) throw new Error(`no parameter for <${word}>`);
   return {
@@ -93,12 +94,12 @@ export const argumentOf = ({ word, variadic, optional }: Positional): string => 
 };
 
 /** What stands for the value of a flag in usage lines. */
-export const placeholder = (param: Param): string => param.word ?? param.noun ?? param.kind;
+export const placeholder = (param: Param): string => param.placeholder ?? param.noun ?? param.kind;
 
 /** The value of a flag as help and parsing write it: ` <text>`, ` [text]` where it may be left out. */
 export const valueOf = (param: Param): string => {
   if (param.kind === "flag") return "";
-  return param.alone === undefined ? ` <${placeholder(param)}>` : ` [${placeholder(param)}]`;
+  return param.bareValue === undefined ? ` <${placeholder(param)}>` : ` [${placeholder(param)}]`;
 };
 
 /** Flag of a parameter, without dashes: `--name` or the wire name with hyphens. */

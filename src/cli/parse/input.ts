@@ -2,7 +2,7 @@ import type { Values } from "../../api/request.ts";
 import { CliError, reasonOf } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import { isObject, setAt, valueAt } from "../../lib/json.ts";
-import type { FileInput, Listed, Noun, Param } from "../../operations/operation.ts";
+import type { FileInput, ListedNoun, Noun, Param } from "../../operations/operation.ts";
 import { flagOf } from "./command.ts";
 import type { Command } from "./command.ts";
 import type { Globals } from "./shared-flags.ts";
@@ -198,7 +198,7 @@ export async function resolvedInput(
   // Loaded where something is named: they bring the lists of a whole program along.
   const { requireKnown, resolveName } = await import("../execute/resolve-names.ts");
   const { filled } = await import("../execute/fill-values.ts");
-  const behind = new Map<Noun | Listed, Resolved>();
+  const behind = new Map<Noun | ListedNoun, Resolved>();
   for (const [name, param] of Object.entries(command.params)) {
     const value = input[name];
     const noun = param.noun ?? param.listed;
@@ -217,7 +217,7 @@ export async function resolvedInput(
       for (const item of value) ids.push(await resolveOne(item));
       known[name] = ids;
     } else known[name] = await resolveOne(value);
-    if (param.exists && lookup.checks && param.noun) {
+    if (param.mustExist && lookup.checks && param.noun) {
       await requireKnown(param.noun, unseen, known, lookup);
     }
     for (const [other, field] of fills) {

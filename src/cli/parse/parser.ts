@@ -168,7 +168,7 @@ function paramOptions(name: string, param: Param): Option[] {
     return param.in === "local" ? [yes] : [yes, new Option(`--no-${flag}`)];
   }
   const option = new Option(`${short}--${flag}${valueOf(param)}`, param.help);
-  if (param.alone !== undefined) option.preset(param.alone);
+  if (param.bareValue !== undefined) option.preset(param.bareValue);
   if (param.many) repeating(option);
   const aliases = (param.aliases ?? []).map((alias) =>
     new Option(`--${alias} <${placeholder(param)}>`).hideHelp(),

@@ -89,7 +89,7 @@ function single(label: string, param: Param, text: string, sources: Sources): un
 function textValue(label: string, param: Param, text: string): string {
   if (text.includes("\0")) throw invalidValue(label, text, "holds a NUL character");
   if (param.kind === "ref" && text.trim() === "") throw invalidValue(label, text, "is empty");
-  if (param.written && text === "-")
+  if (param.isOutputPath && text === "-")
     throw invalidValue(label, text, "is not the path of a file", "standard output has the results");
   if (param.length && !param.many && param.length[0] > 0 && /^\s+$/.test(text))
     throw invalidValue(label, text, "is blank");
@@ -98,7 +98,12 @@ function textValue(label: string, param: Param, text: string): string {
   return text;
 }
 
-async function fileValue(label: string, { nameLength }: Param, text: string, sources: Sources) {
+async function fileValue(
+  label: string,
+  { maxNameLength: nameLength }: Param,
+  text: string,
+  sources: Sources,
+) {
   const file = await sources.file(text);
   const characters = [...file.name].length;
   if (nameLength !== undefined && characters > nameLength) {

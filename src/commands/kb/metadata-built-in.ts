@@ -1,5 +1,9 @@
 import { CliError } from "../../errors.ts";
-import * as metadata from "../../operations/metadata.ts";
+import {
+  disableBuiltInFields,
+  enableBuiltInFields,
+  getMetadataOverview,
+} from "../../operations/metadata.ts";
 import type { Context } from "../command-spec.ts";
 
 /**
@@ -11,9 +15,9 @@ async function* toggle(
   enabled: boolean,
   context: Context,
 ): AsyncGenerator<{ built_in_field_enabled: boolean }> {
-  const row = enabled ? metadata.enableBuiltIn : metadata.disableBuiltIn;
+  const row = enabled ? enableBuiltInFields : disableBuiltInFields;
   await context.call(row, { dataset_id });
-  const { built_in_field_enabled } = await context.call(metadata.overview, { dataset_id });
+  const { built_in_field_enabled } = await context.call(getMetadataOverview, { dataset_id });
   if (built_in_field_enabled !== enabled) {
     throw new CliError("failure", `the built-in fields are still ${enabled ? "off" : "on"}`, {
       sideEffect: "none",

@@ -1,6 +1,6 @@
 import { CliError } from "../../errors.ts";
-import * as documents from "../../operations/documents.ts";
-import * as metadata from "../../operations/metadata.ts";
+import { getDocument } from "../../operations/documents.ts";
+import { listMetadataFields, setDocumentMetadata } from "../../operations/metadata.ts";
 import type { CountedMetadataField } from "../../operations/metadata.ts";
 import { fieldValue, shownValues, unfitValue } from "./documents/field-values.ts";
 import type { Context } from "../command-spec.ts";
@@ -36,7 +36,7 @@ export async function* run(
       hint: "--set team=people",
     });
   }
-  const fields = await context.call(metadata.list, { dataset_id });
+  const fields = await context.call(listMetadataFields, { dataset_id });
   const values = set.map((assignment) => boundValue(assignment, fields));
   const away = new Set(unset.map((name) => fieldNamed(name, fields).id));
   const operation_data: unknown[] = [];
@@ -54,7 +54,7 @@ export async function* run(
     ];
     operation_data.push({ document_id, metadata_list });
   }
-  yield await context.call(metadata.set, { dataset_id, operation_data });
+  yield await context.call(setDocumentMetadata, { dataset_id, operation_data });
 }
 
 /** The document's own values; built-in ones are not ours to send. */
@@ -63,7 +63,7 @@ async function valuesOf(
   document_id: string,
   context: Context,
 ): Promise<Bound[]> {
-  const document = await context.call(documents.show, {
+  const document = await context.call(getDocument, {
     dataset_id,
     document_id,
     metadata: "only",

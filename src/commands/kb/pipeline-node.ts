@@ -1,15 +1,15 @@
 import { CliError } from "../../errors.ts";
 import type { InputOf } from "../../operations/operation.ts";
-import * as pipeline from "../../operations/pipeline.ts";
+import { runDatasourceNode } from "../../operations/pipeline.ts";
 import { failed } from "./pipeline-run.ts";
 import type { Context } from "../command-spec.ts";
 
 /** Runs one data source and shows its events; ends with what became of it, which only they tell. */
 export async function* run(
-  input: InputOf<typeof pipeline.runNode>,
+  input: InputOf<typeof runDatasourceNode>,
   context: Context,
 ): AsyncGenerator<unknown> {
-  for await (const batch of await context.open(pipeline.runNode, input)) {
+  for await (const batch of await context.open(runDatasourceNode, input)) {
     yield batch;
     const end = batch.find(({ event }) => ends.includes(event));
     if (end?.event === "datasource_completed") return;

@@ -1,9 +1,9 @@
 import { oneByOne } from "../../api/sse.ts";
 import { CliError, withInfo } from "../../errors.ts";
 import { isObject, valueAt } from "../../lib/json.ts";
-import { worded } from "../../operations/operation.ts";
+import { asText } from "../../operations/operation.ts";
 import type { InputOf } from "../../operations/operation.ts";
-import * as pipeline from "../../operations/pipeline.ts";
+import { runPipeline, runPipelineBlocking } from "../../operations/pipeline.ts";
 import type { PublishedRun } from "../../operations/pipeline.ts";
 import { asEvents } from "../wf/stream-or-wait.ts";
 import { finalOutcome } from "../../runs/final-event.ts";
@@ -12,7 +12,7 @@ import { raiseOutcome } from "../../runs/outcome.ts";
 import type { Context } from "../command-spec.ts";
 
 /** Input of `kb pipeline run`. */
-export type PipelineInput = InputOf<typeof pipeline.run> & {
+export type PipelineInput = InputOf<typeof runPipeline> & {
   readonly blocking?: boolean | undefined;
   readonly no_wait?: boolean | undefined;
 };
@@ -26,10 +26,10 @@ export async function* run(input: PipelineInput, context: Context): AsyncGenerat
   const { blocking, no_wait: _, ...body } = input;
   const live = asEvents(input, context.options.format) && !input.is_published;
   if (blocking || !(live || input.is_published)) {
-    yield* answered(await context.call(pipeline.runBlocking, body), input, context);
+    yield* answered(await context.call(runPipelineBlocking, body), input, context);
     return;
   }
-  for await (const event of oneByOne(await context.open(pipeline.run, body))) {
+  for await (const event of oneByOne(await context.open(runPipeline, body))) {
     if (event.data["event"] === undefined) {
       yield* answered(event.data, input, context, live ? [event] : undefined);
       return;
@@ -95,6 +95,6 @@ async function wait(
 export const failed = (data: Readonly<Record<string, unknown>>): CliError =>
   new CliError(
     "remote-failed",
-    `the pipeline failed: ${worded(data["error"] ?? data["message"] ?? valueAt(data, "data.error")) || "the server gives no reason"}`,
+    `the pipeline failed: ${asText(data["error"] ?? data["message"] ?? valueAt(data, "data.error")) || "the server gives no reason"}`,
     { isResult: true },
   );

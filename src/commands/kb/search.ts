@@ -1,6 +1,6 @@
 import { needed } from "../../api/response-fields.ts";
 import { isObject, withoutNulls } from "../../lib/json.ts";
-import * as knowledge from "../../operations/knowledge.ts";
+import { getKnowledgeBase, searchKnowledgeBase } from "../../operations/knowledge.ts";
 import type { SearchRecord } from "../../operations/knowledge.ts";
 import type { Context } from "../command-spec.ts";
 
@@ -26,7 +26,7 @@ export async function* run(input: SearchInput, context: Context): AsyncGenerator
     ? retrieval_model
     : await storedSettings(input.dataset_id, context);
   const settings = changedSettings(stored, { search_method, top_k, score_threshold });
-  yield* await context.call(knowledge.search, { ...request, retrieval_model: settings });
+  yield* await context.call(searchKnowledgeBase, { ...request, retrieval_model: settings });
 }
 
 /** Search settings with those that flags of their own give. */
@@ -50,6 +50,6 @@ async function storedSettings(
   dataset_id: string,
   context: Context,
 ): Promise<Record<string, unknown>> {
-  const { retrieval_model_dict } = await context.call(knowledge.show, { dataset_id });
+  const { retrieval_model_dict } = await context.call(getKnowledgeBase, { dataset_id });
   return { ...needed(retrieval_model_dict, "retrieval_model_dict") };
 }

@@ -1,31 +1,58 @@
-import * as chunks from "../../operations/chunks.ts";
-import * as documents from "../../operations/documents.ts";
-import * as knowledge from "../../operations/knowledge.ts";
-import * as metadata from "../../operations/metadata.ts";
+import { listChunks } from "../../operations/chunks.ts";
+import {
+  archiveDocuments,
+  createDocumentByFile,
+  createDocumentByText,
+  deleteDocument,
+  disableDocuments,
+  downloadDocumentsZip,
+  getDocument,
+  getIndexingStatus,
+  listDocuments,
+  replaceDocument,
+  updateDocumentByFile,
+  updateDocumentByText,
+} from "../../operations/documents.ts";
+import {
+  createKnowledgeBase,
+  getKnowledgeBase,
+  listKnowledgeBases,
+  searchKnowledgeBase,
+  updateKnowledgeBase,
+} from "../../operations/knowledge.ts";
+import {
+  createMetadataField,
+  disableBuiltInFields,
+  enableBuiltInFields,
+  getMetadataOverview,
+  listMetadataFields,
+  setDocumentMetadata,
+} from "../../operations/metadata.ts";
 import {
   body,
   events,
-  file as bytes,
+  fileContent as bytes,
   list,
   local,
-  more,
-  named,
-  nothing,
+  wideOnly,
+  withNamePath,
+  noContent,
   record,
   report,
-  text,
+  textChunks,
 } from "../../operations/operation.ts";
-import * as models from "../../operations/models.ts";
-import * as pipeline from "../../operations/pipeline.ts";
+import { listModels } from "../../operations/models.ts";
+import { runDatasourceNode, runPipeline, runPipelineBlocking } from "../../operations/pipeline.ts";
+import type { PublishedRun } from "../../operations/pipeline.ts";
 import {
   dataset_id,
   modelTypes,
-  namedFile,
+  namedFileParam,
   required,
   retrievalShape,
   searchMethods,
 } from "../../operations/shared.ts";
-import * as tags from "../../operations/tags.ts";
+import { bindTags, createTag, listTags, unbindTags } from "../../operations/tags.ts";
 import { asEvents } from "../wf/stream-or-wait.ts";
 import type { PipelineInput } from "./pipeline-run.ts";
 import { itemOutcomes } from "../several.ts";
@@ -40,11 +67,11 @@ const docWait = task({
   key: "dataset",
   params: {
     dataset_id,
-    document_id: local.ref("document", "Document, name or id", { many: true, word: "doc" }),
+    document_id: local.ref("document", "Document, name or id", { many: true, placeholder: "doc" }),
     batch: local.text("Batch that an upload or update answered"),
   },
   returns: list("", "id", "name", "indexing_status", "error"),
-  sends: [documents.list, documents.show, documents.indexingStatus, knowledge.list],
+  sends: [listDocuments, getDocument, getIndexingStatus, listKnowledgeBases],
   effect: "reads",
   exits: ["remote-failed"],
   examples: [
@@ -68,12 +95,12 @@ const kbSearch = task({
     "Searches with the settings of the knowledge base; a flag changes that one setting. On economy\nindexing only keyword search works, so that is what is asked there.",
   key: "dataset",
   params: {
-    ...knowledge.search.params,
+    ...searchKnowledgeBase.params,
     ...searchFlags,
   },
-  returns: knowledge.search.returns,
-  sends: [knowledge.search, knowledge.show],
-  wraps: knowledge.search,
+  returns: searchKnowledgeBase.returns,
+  sends: [searchKnowledgeBase, getKnowledgeBase],
+  wraps: searchKnowledgeBase,
   effect: "reads",
   examples: [
     "kb search Handbook onboarding",
@@ -89,12 +116,12 @@ const modelList = task({
   key: "dataset",
   params: {
     model_type: local.choice(modelTypes, "What the models do (default: all types)", {
-      word: "type",
+      placeholder: "type",
     }),
   },
-  returns: models.list.returns,
-  sends: [models.list],
-  wraps: models.list,
+  returns: listModels.returns,
+  sends: [listModels],
+  wraps: listModels,
   pages: true,
   effect: "reads",
   examples: ["kb model list", "kb model list text-embedding", "kb model list rerank -o json"],
@@ -106,10 +133,10 @@ const docReplace = task({
   summary: "Replace the file of an available document and index it again",
   about: "A server before 1.14.0 lacks the route and gets the older one by itself.",
   key: "dataset",
-  params: { ...documents.replace.params, file: namedFile },
-  returns: documents.replace.returns,
-  sends: [documents.replace, documents.updateByFile],
-  wraps: documents.replace,
+  params: { ...replaceDocument.params, file: namedFileParam },
+  returns: replaceDocument.returns,
+  sends: [replaceDocument, updateDocumentByFile],
+  wraps: replaceDocument,
   effect: "writes",
   examples: [
     "kb doc replace Handbook welcome.md welcome.md",
@@ -129,18 +156,18 @@ const docDownload = task({
     document_id: local.ref("document", "Document, name or id", {
       many: true,
       required,
-      word: "doc",
+      placeholder: "doc",
     }),
     dir: local.text("Folder for the files"),
     zip: local.text("File for the ZIP, - for standard output"),
     overwrite: local.flag("Replace files that have other content"),
   },
   output: ({ zip }) => (zip === "-" ? bytes : undefined),
-  returns: named("path", list("", "path", "bytes", "document_id")),
-  sends: [documents.downloadZip, documents.show],
-  wraps: documents.downloadZip,
+  returns: withNamePath("path", list("", "path", "bytes", "document_id")),
+  sends: [downloadDocumentsZip, getDocument],
+  wraps: downloadDocumentsZip,
   effect: "reads",
-  finishes: true,
+  runsToEnd: true,
   examples: [
     "kb doc download Handbook welcome.md --dir downloads",
     "kb doc download Handbook welcome.md leave.md --zip handbook.zip",
@@ -158,16 +185,16 @@ const metadataSet = task({
     document_id: local.ref("document", "Document, name or id", {
       many: true,
       required,
-      word: "doc",
-      exists: true,
+      placeholder: "doc",
+      mustExist: true,
     }),
     set: local.text("One value: field=value", { many: true }),
     unset: local.text("Field to take the value from", { many: true }),
     replace: local.flag("Take away every value that is not set here"),
   },
-  returns: metadata.set.returns,
-  sends: [metadata.set, metadata.list, documents.show],
-  wraps: metadata.set,
+  returns: setDocumentMetadata.returns,
+  sends: [setDocumentMetadata, listMetadataFields, getDocument],
+  wraps: setDocumentMetadata,
   effect: "writes",
   examples: [
     "kb metadata set Handbook welcome.md leave.md --set team=people",
@@ -191,12 +218,12 @@ const uploaded = {
 };
 
 /** The answer of a published pipeline. */
-const publishedRun = named(
+const publishedRun = withNamePath(
   "batch",
-  record<pipeline.PublishedRun>(
+  record<PublishedRun>(
     "batch",
     ["documents", ({ documents }) => documents?.map(({ name }) => name).join(", ")],
-    more,
+    wideOnly,
     "dataset.name",
   ),
 );
@@ -208,7 +235,7 @@ const pipelineRun = task({
     "A published pipeline answers with the documents that it makes, and they are waited for: the exit\ncode is what became of them. A draft makes none; its events are followed.",
   key: "dataset",
   params: {
-    ...pipeline.run.params,
+    ...runPipeline.params,
     blocking: local.flag("Ask the server for one answer instead of events"),
     no_wait: local.flag("Do not wait until the documents are indexed"),
   },
@@ -218,9 +245,9 @@ const pipelineRun = task({
       ? publishedRun
       : asEvents(input, format)
         ? undefined
-        : pipeline.runBlocking.returns,
-  sends: [pipeline.run, pipeline.runBlocking, documents.indexingStatus, documents.show],
-  wraps: pipeline.run,
+        : runPipelineBlocking.returns,
+  sends: [runPipeline, runPipelineBlocking, getIndexingStatus, getDocument],
+  wraps: runPipeline,
   effect: "writes",
   exits: ["remote-failed", "deadline", "cut"],
   examples: [
@@ -232,12 +259,12 @@ const pipelineRun = task({
 
 const pipelineNode = task({
   command: "kb pipeline run-node <kb> <node>",
-  summary: pipeline.runNode.summary,
+  summary: runDatasourceNode.summary,
   key: "dataset",
-  params: pipeline.runNode.params,
+  params: runDatasourceNode.params,
   returns: events,
-  sends: [pipeline.runNode],
-  wraps: pipeline.runNode,
+  sends: [runDatasourceNode],
+  wraps: runDatasourceNode,
   effect: "writes",
   exits: ["remote-failed", "cut"],
   examples: [
@@ -256,8 +283,8 @@ const builtInEnable = task({
   key: "dataset",
   params: { dataset_id },
   returns: switched,
-  sends: [metadata.enableBuiltIn, metadata.overview],
-  wraps: metadata.enableBuiltIn,
+  sends: [enableBuiltInFields, getMetadataOverview],
+  wraps: enableBuiltInFields,
   effect: "writes",
   examples: [
     "kb metadata built-in enable Handbook",
@@ -273,8 +300,8 @@ const builtInDisable = task({
   key: "dataset",
   params: { dataset_id },
   returns: switched,
-  sends: [metadata.disableBuiltIn, metadata.overview],
-  wraps: metadata.disableBuiltIn,
+  sends: [disableBuiltInFields, getMetadataOverview],
+  wraps: disableBuiltInFields,
   effect: "writes",
   examples: [
     "kb metadata built-in disable Handbook",
@@ -292,14 +319,14 @@ const tagUnbind = task({
     tag_ids: body.ref("tag", "Tag, name or id", {
       many: true,
       required,
-      word: "tag",
-      exists: true,
+      placeholder: "tag",
+      mustExist: true,
     }),
   },
-  returns: nothing,
+  returns: noContent,
   output: ({ tag_ids }) => (tag_ids.length > 1 ? itemOutcomes : undefined),
-  sends: [tags.unbind],
-  wraps: tags.unbind,
+  sends: [unbindTags],
+  wraps: unbindTags,
   effect: "writes",
   examples: ["kb tag unbind Handbook published", "kb tag unbind Handbook draft published"],
   load: () => import("./tag-unbind.ts"),
@@ -315,7 +342,7 @@ const kbSync = task({
     dataset_id,
     directory: local.text("Directory; links that lead out of it are not followed", {
       required,
-      word: "dir",
+      placeholder: "dir",
     }),
     include: local.text("Only files that match, such as '**/*.md'", { many: true }),
     exclude: local.text("No files that match; .kbignore and .gitignore count too", { many: true }),
@@ -333,28 +360,31 @@ const kbSync = task({
     no_wait: local.flag("Do not wait for indexing; the next sync marks what was indexed"),
     wait_for_limit: local.flag("Wait when the knowledge rate limit is reached"),
     watch: local.flag("Go on, and sync after every change"),
-    concurrency: local.integer("Uploads at once", { range: [1, 10], server: "3, 1 in a shard" }),
+    concurrency: local.integer("Uploads at once", {
+      range: [1, 10],
+      serverDefault: "3, 1 in a shard",
+    }),
   },
-  returns: named("document_id", list("", "action", "path", "document_id", "note")),
+  returns: withNamePath("document_id", list("", "action", "path", "document_id", "note")),
   sends: [
-    knowledge.show,
-    metadata.overview,
-    metadata.list,
-    metadata.create,
-    metadata.set,
-    documents.list,
-    documents.show,
-    documents.downloadZip,
-    documents.createByText,
-    documents.createByFile,
-    documents.updateByText,
-    documents.replace,
-    documents.updateByFile,
-    documents.remove,
+    getKnowledgeBase,
+    getMetadataOverview,
+    listMetadataFields,
+    createMetadataField,
+    setDocumentMetadata,
+    listDocuments,
+    getDocument,
+    downloadDocumentsZip,
+    createDocumentByText,
+    createDocumentByFile,
+    updateDocumentByText,
+    replaceDocument,
+    updateDocumentByFile,
+    deleteDocument,
   ],
   effect: "writes",
   plans: true,
-  asks: true,
+  confirms: true,
   exits: ["partial"],
   examples: [
     "kb sync Handbook docs",
@@ -373,33 +403,33 @@ const map_model = local.text(
   },
 );
 const to_profile = local.text("Profile of the target");
-const madeThere = named("id", list("", "action", "what", "name", "id", "note"));
+const madeThere = withNamePath("id", list("", "action", "what", "name", "id", "note"));
 const makes = [
-  knowledge.create,
-  knowledge.show,
-  metadata.overview,
-  metadata.create,
-  metadata.list,
-  metadata.set,
-  metadata.enableBuiltIn,
-  metadata.disableBuiltIn,
-  tags.list,
-  tags.create,
-  tags.bind,
-  documents.list,
-  documents.downloadZip,
-  documents.createByText,
-  documents.createByFile,
-  documents.disable,
-  documents.archive,
-  models.list,
+  createKnowledgeBase,
+  getKnowledgeBase,
+  getMetadataOverview,
+  createMetadataField,
+  listMetadataFields,
+  setDocumentMetadata,
+  enableBuiltInFields,
+  disableBuiltInFields,
+  listTags,
+  createTag,
+  bindTags,
+  listDocuments,
+  downloadDocumentsZip,
+  createDocumentByText,
+  createDocumentByFile,
+  disableDocuments,
+  archiveDocuments,
+  listModels,
 ];
 const reads = [
-  knowledge.show,
-  metadata.overview,
-  documents.list,
-  documents.show,
-  documents.downloadZip,
+  getKnowledgeBase,
+  getMetadataOverview,
+  listDocuments,
+  getDocument,
+  downloadDocumentsZip,
 ];
 
 const kbExport = task({
@@ -410,13 +440,13 @@ const kbExport = task({
   key: "dataset",
   params: {
     dataset_id,
-    directory: local.text("Folder, new or of an earlier export", { required, word: "dir" }),
+    directory: local.text("Folder, new or of an earlier export", { required, placeholder: "dir" }),
     chunks: local.flag("Also the chunks of every document, for reading and comparing"),
   },
-  returns: named("file", list("", "action", "document", "file", "bytes")),
-  sends: [...reads, chunks.list],
+  returns: withNamePath("file", list("", "action", "document", "file", "bytes")),
+  sends: [...reads, listChunks],
   effect: "reads",
-  finishes: true,
+  runsToEnd: true,
   exits: ["partial"],
   examples: ["kb export Handbook backup", "kb export Handbook backup --chunks -o jsonl"],
   load: () => import("./snapshot/export.ts"),
@@ -429,7 +459,7 @@ const kbImport = task({
     "Checks every file of the folder before anything is sent. Repeated after it was ended early, it\ngoes on: what is there with the same content stays as it is, unless it is in error. What only some\nmembers may see becomes visible to its owner alone.",
   key: "dataset",
   params: {
-    directory: { ...directory, word: "dir" },
+    directory: { ...directory, placeholder: "dir" },
     name: local.text("Name of the new knowledge base, that of the export when absent"),
     into: local.text("Knowledge base to fill instead, name or id"),
     map_model,
@@ -455,7 +485,7 @@ const kbCopy = task({
     map_model,
   },
   returns: madeThere,
-  sends: [knowledge.list, ...makes, documents.show, chunks.list],
+  sends: [listKnowledgeBases, ...makes, getDocument, listChunks],
   effect: "writes",
   plans: true,
   exits: ["partial"],
@@ -473,11 +503,11 @@ const kbVerify = task({
     "Each side is a knowledge base or the folder of an export. Lists what differs: documents, content,\nstatus, metadata values, fields, tags, settings; ends with 14 when anything does.",
   key: "dataset",
   params: {
-    a: local.text("Knowledge base or folder", { required, word: "a" }),
-    b: local.text("Knowledge base or folder", { required, word: "b" }),
+    a: local.text("Knowledge base or folder", { required, placeholder: "a" }),
+    b: local.text("Knowledge base or folder", { required, placeholder: "b" }),
     to_profile: local.text("Profile of the second side"),
   },
-  returns: named("name", list("", "what", "name", "a", "b")),
+  returns: withNamePath("name", list("", "what", "name", "a", "b")),
   sends: reads,
   effect: "reads",
   exits: ["gate"],
@@ -485,16 +515,19 @@ const kbVerify = task({
   load: () => import("./snapshot/verify.ts"),
 });
 
-const kbFile = local.text("YAML file that describes a knowledge base", { required, word: "file" });
-const planRows = named("name", list("", "action", "what", "name", "from", "to", "note"));
+const kbFile = local.text("YAML file that describes a knowledge base", {
+  required,
+  placeholder: "file",
+});
+const planRows = withNamePath("name", list("", "action", "what", "name", "from", "to", "note"));
 
 const kbPull = task({
   command: "kb pull <kb>",
   summary: "Print a knowledge base as a file for plan and apply",
   key: "dataset",
   params: { dataset_id },
-  returns: text,
-  sends: [knowledge.show, metadata.overview, documents.list],
+  returns: textChunks,
+  sends: [getKnowledgeBase, getMetadataOverview, listDocuments],
   effect: "reads",
   examples: ["kb pull Handbook", "kb pull Handbook --output-file handbook.yml"],
   load: () => import("./declarative/pull.ts"),
@@ -507,12 +540,12 @@ const kbPlan = task({
   params: { file: kbFile, exit_code: local.flag("End with 14 when anything would change") },
   returns: planRows,
   sends: [
-    knowledge.list,
-    knowledge.show,
-    metadata.overview,
-    models.list,
-    documents.list,
-    documents.downloadZip,
+    listKnowledgeBases,
+    getKnowledgeBase,
+    getMetadataOverview,
+    listModels,
+    listDocuments,
+    downloadDocumentsZip,
   ],
   effect: "reads",
   exits: ["partial", "gate"],
@@ -529,25 +562,25 @@ const kbApply = task({
   params: { file: kbFile },
   returns: planRows,
   sends: [
-    knowledge.list,
-    knowledge.show,
-    knowledge.create,
-    knowledge.update,
-    knowledge.search,
-    models.list,
-    metadata.overview,
-    metadata.create,
-    metadata.enableBuiltIn,
-    metadata.disableBuiltIn,
-    tags.list,
-    tags.create,
-    tags.bind,
-    tags.unbind,
+    listKnowledgeBases,
+    getKnowledgeBase,
+    createKnowledgeBase,
+    updateKnowledgeBase,
+    searchKnowledgeBase,
+    listModels,
+    getMetadataOverview,
+    createMetadataField,
+    enableBuiltInFields,
+    disableBuiltInFields,
+    listTags,
+    createTag,
+    bindTags,
+    unbindTags,
     ...kbSync.sends,
   ],
   effect: "writes",
   plans: true,
-  asks: true,
+  confirms: true,
   exits: ["remote-failed", "partial"],
   examples: ["kb apply handbook.yml", "kb apply handbook.yml --dry-run"],
   load: () => import("./declarative/apply.ts"),
@@ -563,7 +596,7 @@ const kbEval = task({
     dataset_id,
     questions: local.file("Questions and what is to be found, - for standard input", {
       required,
-      word: "questions",
+      placeholder: "questions",
     }),
     ...searchFlags,
     retrieval_model: local.json("Search settings instead of those of the knowledge base, JSON", {
@@ -579,18 +612,22 @@ const kbEval = task({
     k: local.text("How many documents are looked at, by comma: 1,3,5"),
     failures: local.flag("List the questions with something missing, and what was found instead"),
     baseline: local.file("Compare with an earlier evaluation, as --save writes it"),
-    save: local.text("File for everything that -o json prints, for --baseline", { written: true }),
+    save: local.text("File for everything that -o json prints, for --baseline", {
+      isOutputPath: true,
+    }),
     fail_if: local.text("End with 14 if this holds, as in 'recall@5<0.9'", { many: true }),
-    junit: local.text("File for a JUnit report with a case for each question", { written: true }),
+    junit: local.text("File for a JUnit report with a case for each question", {
+      isOutputPath: true,
+    }),
     allow_missing: local.flag("Count documents that are not there as not found"),
     concurrency: local.integer("Questions at a time, 3 when absent", { range: [1, 50] }),
     wait_for_limit: local.flag("Wait a minute at the rate limit of the knowledge base, and go on"),
   },
   returns: report,
-  sends: [knowledge.search, knowledge.show, models.list, documents.list],
-  wraps: knowledge.search,
+  sends: [searchKnowledgeBase, getKnowledgeBase, listModels, listDocuments],
+  wraps: searchKnowledgeBase,
   effect: "reads",
-  finishes: true,
+  runsToEnd: true,
   exits: ["partial", "gate"],
   examples: [
     "kb eval Handbook questions.jsonl --top-k 5 --failures",
@@ -606,13 +643,13 @@ const kbLint = task({
   about:
     "Nothing is sent. An error means that a file is refused, cut or not told from another one, a\nwarning that it comes through but not as it should: only errors end the command with 14. What begins\nwith a dot is left out, and so is what .gitignore and .kbignore name.",
   params: {
-    directory: local.text("Folder with the files", { required, word: "dir" }),
+    directory: local.text("Folder with the files", { required, placeholder: "dir" }),
     include: local.text("Only these files, by a pattern as in .gitignore", { many: true }),
     exclude: local.text("None of these files, by a pattern as in .gitignore", { many: true }),
     max_size: local.text("Largest file that the server takes, 15MiB when absent"),
     strict: local.flag("Warnings end the command with 14 as well"),
   },
-  returns: named("file", list("", "severity", "file", "finding", "problem", "fix")),
+  returns: withNamePath("file", list("", "severity", "file", "finding", "problem", "fix")),
   sends: [],
   effect: "reads",
   exits: ["gate"],

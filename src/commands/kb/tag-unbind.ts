@@ -1,4 +1,4 @@
-import * as tags from "../../operations/tags.ts";
+import { unbindTags } from "../../operations/tags.ts";
 import { forEachItem } from "../several.ts";
 import type { ItemOutcome } from "../several.ts";
 import type { Context } from "../command-spec.ts";
@@ -18,7 +18,7 @@ export async function* run(
   context: Context,
 ): AsyncGenerator<ItemOutcome> {
   const unbind = async (tag_id: string) => {
-    await context.call(tags.unbind, { tag_ids: [tag_id], tag_id, target_id });
+    await context.call(unbindTags, { tag_ids: [tag_id], tag_id, target_id });
     return tag_id;
   };
   const [only, ...others] = tag_ids;

@@ -1,4 +1,4 @@
-import { list, local, named, nothing, record } from "../../operations/operation.ts";
+import { list, local, withNamePath, noContent, record } from "../../operations/operation.ts";
 import { required } from "../../operations/shared.ts";
 import { MAX_LOGGED_ERRORS } from "../../host/error-log.ts";
 import { task } from "../command-spec.ts";
@@ -32,7 +32,7 @@ const profileAdd = task({
     mark_read_only: local.flag("Refuse to change anything with this profile"),
     kb: local.text("Knowledge base that the key opens, where it does not open all", {
       many: true,
-      word: "name=id",
+      placeholder: "name=id",
     }),
   },
   returns: profileSheet,
@@ -51,7 +51,7 @@ const profileList = task({
   command: "profile list",
   summary: "List the stored profiles, keys masked",
   params: {},
-  returns: named(
+  returns: withNamePath(
     "name",
     list("", "name", "default", "base_url", "key", "default_app", "read_only"),
   ),
@@ -65,7 +65,7 @@ const profileShow = task({
   command: "profile show [name]",
   summary: "Show a stored profile, keys masked",
   params: { name: local.text("Name of the profile, the default one when absent") },
-  returns: named("name", profileSheet),
+  returns: withNamePath("name", profileSheet),
   sends: [],
   effect: "reads",
   exits: ["not-found"],
@@ -77,7 +77,7 @@ const profileUse = task({
   command: "profile use <name>",
   summary: "Make a profile the default one",
   params: { name: local.text("Name of the profile", { required }) },
-  returns: nothing,
+  returns: noContent,
   sends: [],
   effect: "writes",
   exits: ["not-found"],
@@ -89,7 +89,7 @@ const profileRemove = task({
   command: "profile remove <name>",
   summary: "Forget a profile and its keys",
   params: { name: local.text("Name of the profile", { required }) },
-  returns: nothing,
+  returns: noContent,
   sends: [],
   effect: "destroys",
   exits: ["not-found"],
@@ -101,7 +101,7 @@ const configExplain = task({
   command: "config explain",
   summary: "Show every setting, keys masked, and where it came from",
   params: {},
-  returns: named("setting", list("", "setting", "value", "source")),
+  returns: withNamePath("setting", list("", "setting", "value", "source")),
   sends: [],
   effect: "reads",
   examples: ["kb config explain", "kb config explain --profile work -o json"],
@@ -128,8 +128,8 @@ const api = task({
   },
   returns: { kind: "json" },
   sends: [],
-  requests: true,
-  asks: true,
+  sendsRequests: true,
+  confirms: true,
   effect: "writes",
   examples: [
     "kb api GET /datasets -f limit=1",
@@ -148,19 +148,19 @@ const doctor = task({
     capabilities: local.flag("Show what the server supports, and how that is known"),
     last_error: local.integer("Show the last failure, or that many before: 1 is the last", {
       range: [1, MAX_LOGGED_ERRORS],
-      word: "n",
-      alone: "1",
+      placeholder: "n",
+      bareValue: "1",
     }),
   },
-  returns: named("check", list("", "check", "result", "found", "next")),
+  returns: withNamePath("check", list("", "check", "result", "found", "next")),
   output: ({ last_error, capabilities }) =>
     last_error !== undefined
       ? { kind: "json" }
       : capabilities
-        ? named("capability", list("", "capability", "supported", "how"))
+        ? withNamePath("capability", list("", "capability", "supported", "how"))
         : undefined,
   sends: [],
-  requests: true,
+  sendsRequests: true,
   effect: "reads",
   examples: [
     "kb doctor",
@@ -187,7 +187,7 @@ const sandbox = task({
     ),
     fault: local.text("Something to go wrong: 'GET /datasets* status=503 times=2'", { many: true }),
   },
-  returns: named("base_url", record("base_url", "key", "apps", "profile", "data")),
+  returns: withNamePath("base_url", record("base_url", "key", "apps", "profile", "data")),
   sends: [],
   effect: "reads",
   examples: [

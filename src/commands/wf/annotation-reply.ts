@@ -1,5 +1,9 @@
 import { CliError } from "../../errors.ts";
-import * as annotations from "../../operations/annotations.ts";
+import {
+  disableAnnotationReply,
+  enableAnnotationReply,
+  getAnnotationReplyStatus,
+} from "../../operations/annotations.ts";
 import type { ReplyStatus } from "../../operations/annotations.ts";
 import type { InputOf } from "../../operations/operation.ts";
 import type { Context } from "../command-spec.ts";
@@ -7,7 +11,7 @@ import type { Context } from "../command-spec.ts";
 type Action = "enable" | "disable";
 
 /** Input of `wf annotation reply enable` and `disable`. */
-type SwitchInput = InputOf<typeof annotations.enableReply> & {
+type SwitchInput = InputOf<typeof enableAnnotationReply> & {
   readonly wait?: boolean | undefined;
 };
 
@@ -30,10 +34,10 @@ export const disable = {
 /** `wf annotation reply status`: how far the job is, and what became of it. */
 export const status = {
   async *run(
-    input: InputOf<typeof annotations.replyStatus>,
+    input: InputOf<typeof getAnnotationReplyStatus>,
     context: Context,
   ): AsyncGenerator<ReplyStatus> {
-    const job = await context.call(annotations.replyStatus, input);
+    const job = await context.call(getAnnotationReplyStatus, input);
     yield job;
     requireDone(job);
   },
@@ -45,7 +49,7 @@ async function* switched(
   { wait, ...input }: SwitchInput,
   context: Context,
 ): AsyncGenerator<unknown> {
-  const row = action === "enable" ? annotations.enableReply : annotations.disableReply;
+  const row = action === "enable" ? enableAnnotationReply : disableAnnotationReply;
   const { job_id, job_status } = await context.call(row, input);
   if (!wait) {
     yield { job_id, job_status };
@@ -60,7 +64,7 @@ async function ended(action: Action, job_id: string, context: Context): Promise<
   const { host } = context;
   const began = host.elapsed();
   for (let pause = first; ; pause = Math.min(longest, pause * 2)) {
-    const job = await context.call(annotations.replyStatus, { action, job_id });
+    const job = await context.call(getAnnotationReplyStatus, { action, job_id });
     if (job.job_status === "completed" || job.job_status === "error") return job;
     const seconds = Math.round((host.elapsed() - began) / 1000);
     if (job.job_status === "waiting" && host.elapsed() - began >= patience) {

@@ -1,8 +1,8 @@
 import type { EventBatches, ServerEvent } from "../../api/sse.ts";
 import { ApiError, CliError } from "../../errors.ts";
-import * as chats from "../../operations/chats.ts";
+import { listMessages } from "../../operations/chats.ts";
 import type { Message } from "../../operations/chats.ts";
-import { worded } from "../../operations/operation.ts";
+import { asText } from "../../operations/operation.ts";
 import { collectedAnswer } from "./collected-answer.ts";
 import type { CollectedAnswer } from "./collected-answer.ts";
 import { checkStart, followRun, rememberTaskId, warnAboutGaps } from "./follow/index.ts";
@@ -113,7 +113,7 @@ async function messageOf(
   context: Context,
 ): Promise<Message | undefined> {
   try {
-    const messages = await context.call(chats.messages, { conversation_id });
+    const messages = await context.call(listMessages, { conversation_id });
     return messages.find((message) => message.id === id);
   } catch (error) {
     if (context.signal.aborted || !(error instanceof CliError)) throw error;
@@ -124,7 +124,7 @@ async function messageOf(
 
 /** The model or the application failed; message and conversation are stored all the same. */
 const answerFailed = (message: unknown, heard: CollectedAnswer): CliError =>
-  new CliError("remote-failed", `the answer failed: ${worded(message)}`, {
+  new CliError("remote-failed", `the answer failed: ${asText(message)}`, {
     isResult: true,
     sideEffect: "applied",
     details: idsOf(heard),

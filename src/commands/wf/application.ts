@@ -1,7 +1,7 @@
 import { CliError } from "../../errors.ts";
 import { isObject } from "../../lib/json.ts";
-import * as apps from "../../operations/apps.ts";
-import * as workflows from "../../operations/workflows.ts";
+import { getAppInfo } from "../../operations/apps.ts";
+import { getWorkflowRun, listWorkflowLogs } from "../../operations/workflows.ts";
 import type { Context } from "../command-spec.ts";
 
 /** An application, told apart from others without its key. */
@@ -17,14 +17,14 @@ export async function applicationOf(
   context: Context,
   { withId }: { readonly withId: boolean },
 ): Promise<Application> {
-  const { name = "" } = await context.call(apps.info, {});
+  const { name = "" } = await context.call(getAppInfo, {});
   const base_url = await context.baseUrl();
   return { base_url, name, id: withId ? await idOfNewestRun(context) : null };
 }
 
 /** Says why a log is empty where the application never has one (server §12). */
 export async function tellUnlogged(context: Context): Promise<void> {
-  const mode = await context.call(apps.info, {}).then(
+  const mode = await context.call(getAppInfo, {}).then(
     (info) => info.mode,
     () => undefined, // the list itself was read
   );
@@ -35,10 +35,10 @@ export async function tellUnlogged(context: Context): Promise<void> {
 }
 
 async function idOfNewestRun(context: Context): Promise<string | null> {
-  for await (const { workflow_run } of context.rows(workflows.logs, {}, { limit: 1 })) {
+  for await (const { workflow_run } of context.rows(listWorkflowLogs, {}, { limit: 1 })) {
     if (!workflow_run) return null;
     try {
-      const run = await context.call(workflows.show, { workflow_run_id: workflow_run.id });
+      const run = await context.call(getWorkflowRun, { workflow_run_id: workflow_run.id });
       const inputs: unknown = JSON.parse(run.inputs ?? "{}");
       const id = isObject(inputs) ? inputs["sys.app_id"] : undefined;
       return typeof id === "string" ? id : null;

@@ -1,6 +1,6 @@
-import * as apps from "../../operations/apps.ts";
-import * as chats from "../../operations/chats.ts";
-import type { ChatAnswer } from "../../operations/chats.ts";
+import { getAppParameters } from "../../operations/apps.ts";
+import { sendMessage, sendMessageBlocking } from "../../operations/chats.ts";
+import type { ChatResponse } from "../../operations/chats.ts";
 import { isObject } from "../../lib/json.ts";
 import { answerEvents, blockingFailure } from "./answer-events.ts";
 import { asEvents } from "./stream-or-wait.ts";
@@ -31,7 +31,7 @@ export async function* run(input: ChatInput, context: Context): AsyncGenerator<u
   const body = { ...rest, inputs: isObject(input.inputs) ? input.inputs : {} };
   await tellFiles(input, context);
   if (blocking) {
-    const answer = await context.call(chats.sendBlocking, body).catch((error: unknown) => {
+    const answer = await context.call(sendMessageBlocking, body).catch((error: unknown) => {
       throw blockingFailure(error);
     });
     yield answer;
@@ -42,7 +42,7 @@ export async function* run(input: ChatInput, context: Context): AsyncGenerator<u
   }
   const answer = collectedAnswer();
   const live = asEvents(input, context.options.format);
-  const events = answerEvents(await openStream(chats.send, body, context), context);
+  const events = answerEvents(await openStream(sendMessage, body, context), context);
   try {
     let next = await events.next();
     for (; !next.done; next = await events.next()) {
@@ -64,7 +64,7 @@ export async function* run(input: ChatInput, context: Context): AsyncGenerator<u
 const unnamed = "(no id)";
 
 /** What the answer was made from: people ask for it, and only its end tells it. */
-async function tellSources(answer: Partial<ChatAnswer>, { notice }: Context): Promise<void> {
+async function tellSources(answer: Partial<ChatResponse>, { notice }: Context): Promise<void> {
   for (const line of citations(answer)) await notice(line);
 }
 
@@ -80,7 +80,7 @@ async function tellConversation(
 /** An application that takes no files drops them without a word (server §18). */
 async function tellFiles({ files }: ChatInput, context: Context): Promise<void> {
   if (!Array.isArray(files) || files.length === 0) return;
-  const { file_upload: takes } = await context.call(apps.parameters, {});
+  const { file_upload: takes } = await context.call(getAppParameters, {});
   const switches = [takes?.enabled, takes?.image?.enabled];
   if (switches.includes(true) || !switches.includes(false)) return;
   await context.notice("the application takes no files with a message: the server drops them");

@@ -1,4 +1,4 @@
-import * as chats from "../../operations/chats.ts";
+import { stopMessage } from "../../operations/chats.ts";
 import { loadTaskId } from "./task-ids.ts";
 import type { Context } from "../command-spec.ts";
 
@@ -7,5 +7,5 @@ export async function* run(
   { task_id: id }: { readonly task_id: string },
   context: Context,
 ): AsyncGenerator<unknown> {
-  yield await context.call(chats.stop, { task_id: (await loadTaskId(id, context)) ?? id });
+  yield await context.call(stopMessage, { task_id: (await loadTaskId(id, context)) ?? id });
 }

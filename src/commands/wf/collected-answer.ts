@@ -1,8 +1,8 @@
 import type { ServerEvent } from "../../api/sse.ts";
 import { isObject, valueAt } from "../../lib/json.ts";
-import type { AnswerMetadata, ChatAnswer } from "../../operations/chats.ts";
+import type { AnswerMetadata, ChatResponse } from "../../operations/chats.ts";
 import { textOfOutputs, textSoFar } from "../../runs/text.ts";
-import { worded } from "../../operations/operation.ts";
+import { asText } from "../../operations/operation.ts";
 
 /** What the events of an answer tell, in one piece. */
 export interface CollectedAnswer {
@@ -11,7 +11,7 @@ export interface CollectedAnswer {
   /** A field that every event carries, once one has. */
   id(name: "task_id" | "message_id" | "conversation_id" | "workflow_run_id"): string | undefined;
   /** The same as the server answers in one piece, as far as the events told it. */
-  answer(): Partial<ChatAnswer>;
+  answer(): Partial<ChatResponse>;
 }
 
 /** Puts an answer together from its events; at the end of a chatflow its outputs hold it (server §18). */
@@ -63,15 +63,15 @@ const enveloped = [
 ] as const;
 
 /** The chunks of knowledge that an answer was made from, one line each. */
-export const citations = (answer: Partial<ChatAnswer>): readonly string[] => {
+export const citations = (answer: Partial<ChatResponse>): readonly string[] => {
   const found: unknown = valueAt(answer, "metadata.retriever_resources");
   const sources: readonly unknown[] = Array.isArray(found) ? found : [];
   return sources.map((source, index) => {
     const score: unknown = valueAt(source, "score");
     const parts = [
-      `source ${worded(valueAt(source, "position") ?? index + 1)}`,
-      worded(valueAt(source, "document_name") ?? valueAt(source, "title") ?? "unnamed"),
-      `(${worded(valueAt(source, "dataset_name") ?? "no knowledge base")})`,
+      `source ${asText(valueAt(source, "position") ?? index + 1)}`,
+      asText(valueAt(source, "document_name") ?? valueAt(source, "title") ?? "unnamed"),
+      `(${asText(valueAt(source, "dataset_name") ?? "no knowledge base")})`,
       ...(typeof score === "number" ? [score.toFixed(2)] : []),
     ];
     return parts.join("  ");

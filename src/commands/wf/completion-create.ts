@@ -1,7 +1,7 @@
 import { isObject } from "../../lib/json.ts";
 import { needed } from "../../api/response-fields.ts";
-import * as apps from "../../operations/apps.ts";
-import * as completions from "../../operations/completions.ts";
+import { getAppParameters } from "../../operations/apps.ts";
+import { createCompletion, createCompletionBlocking } from "../../operations/completions.ts";
 import { answerEvents, blockingFailure } from "./answer-events.ts";
 import { asEvents } from "./stream-or-wait.ts";
 import { collectedAnswer } from "./collected-answer.ts";
@@ -21,14 +21,14 @@ export async function* run(input: CompletionInput, context: Context): AsyncGener
   const { blocking, ...rest } = input;
   const body = { ...rest, inputs: await inputsOf(input, context) };
   if (blocking) {
-    yield await context.call(completions.completeBlocking, body).catch((error: unknown) => {
+    yield await context.call(createCompletionBlocking, body).catch((error: unknown) => {
       throw blockingFailure(error);
     });
     return;
   }
   const answer = collectedAnswer();
   const live = asEvents(input, context.options.format);
-  const line = await openStream(completions.complete, body, context);
+  const line = await openStream(createCompletion, body, context);
   for await (const batch of answerEvents(line, context)) {
     for (const event of batch) answer.see(event);
     if (live) yield batch;
@@ -43,7 +43,7 @@ async function inputsOf(
 ): Promise<Record<string, unknown>> {
   const inputs = isObject(given) ? given : {};
   if (query === undefined || "query" in inputs) return inputs;
-  const { user_input_form: form } = await context.call(apps.parameters, {});
+  const { user_input_form: form } = await context.call(getAppParameters, {});
   const fields = needed(form, "user_input_form").flatMap((field) => Object.values(field));
   return fields.some(({ variable }) => variable === "query") ? { ...inputs, query } : inputs;
 }

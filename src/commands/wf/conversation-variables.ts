@@ -1,11 +1,13 @@
 import { newCounter } from "../../api/pages.ts";
-import * as chats from "../../operations/chats.ts";
+import { listConversationVariables } from "../../operations/chats.ts";
 import type { InputOf } from "../../operations/operation.ts";
 import { noticeRowCount } from "../row-count-notice.ts";
 import type { Context } from "../command-spec.ts";
 
 /** Input of `wf conversation variables`. */
-type Input = InputOf<typeof chats.variables> & { readonly variable_name?: string | undefined };
+type Input = InputOf<typeof listConversationVariables> & {
+  readonly variable_name?: string | undefined;
+};
 
 /** The variables of a conversation; the server fails when it is asked for one by name (server §18). */
 export async function* run(
@@ -13,11 +15,11 @@ export async function* run(
   context: Context,
 ): AsyncGenerator<unknown> {
   if (variable_name !== undefined) {
-    for await (const row of context.each(chats.variables, input))
+    for await (const row of context.each(listConversationVariables, input))
       if (row.name === variable_name) yield row;
     return;
   }
   const progress = newCounter();
-  yield* context.rows(chats.variables, input, context.options.rows, progress);
+  yield* context.rows(listConversationVariables, input, context.options.rows, progress);
   await noticeRowCount(progress, context);
 }

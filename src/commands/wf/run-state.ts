@@ -1,4 +1,4 @@
-import * as workflows from "../../operations/workflows.ts";
+import { getWorkflowRun } from "../../operations/workflows.ts";
 import type { WorkflowRun } from "../../operations/workflows.ts";
 import { loadRunEnd } from "./task-ids.ts";
 import { isEnded } from "../../runs/outcome.ts";
@@ -22,7 +22,7 @@ export async function readRunState(
   context: Context,
   options?: CallOptions,
 ): Promise<RunState> {
-  const record = await context.call(workflows.show, { workflow_run_id }, options);
+  const record = await context.call(getWorkflowRun, { workflow_run_id }, options);
   const { status, error } = record;
   const end = isEnded(status) ? undefined : await loadRunEnd(workflow_run_id, context);
   return end === undefined || status === "paused"

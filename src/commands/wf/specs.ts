@@ -1,23 +1,41 @@
-import * as annotations from "../../operations/annotations.ts";
-import * as apps from "../../operations/apps.ts";
-import * as chats from "../../operations/chats.ts";
-import * as completions from "../../operations/completions.ts";
-import * as files from "../../operations/files.ts";
-import * as forms from "../../operations/forms.ts";
+import {
+  disableAnnotationReply,
+  enableAnnotationReply,
+  getAnnotationReplyStatus,
+} from "../../operations/annotations.ts";
+import { getAppInfo, getAppParameters } from "../../operations/apps.ts";
+import {
+  listConversationVariables,
+  listMessages,
+  sendMessage,
+  sendMessageBlocking,
+  stopMessage,
+} from "../../operations/chats.ts";
+import { createCompletion, createCompletionBlocking } from "../../operations/completions.ts";
+import { uploadFile } from "../../operations/files.ts";
+import { getForm, submitForm } from "../../operations/forms.ts";
 import {
   drawnReport,
   events,
   list,
   local,
-  named,
+  withNamePath,
   pastEvents,
   record,
   report,
   someEvents,
-  text,
+  textChunks,
 } from "../../operations/operation.ts";
 import { required, userInBody, userInQuery, workflow_run_id } from "../../operations/shared.ts";
-import * as workflows from "../../operations/workflows.ts";
+import {
+  getWorkflowRun,
+  listWorkflowLogs,
+  runWorkflow,
+  runWorkflowBlocking,
+  runWorkflowById,
+  stopWorkflowRun,
+  streamRunEvents,
+} from "../../operations/workflows.ts";
 import { asEvents } from "./stream-or-wait.ts";
 import type { ChatInput } from "./chat-send.ts";
 import type { CompletionInput } from "./completion-create.ts";
@@ -35,14 +53,14 @@ const completionCreate = task({
     "Streams the answer; with -o json it waits for the whole of it. --query goes into the inputs as well\nwhere the application's form has a field of that name. A model that fails ends with 9 in every\nformat.",
   key: "app",
   params: {
-    ...completions.complete.params,
+    ...createCompletion.params,
     blocking: local.flag("Ask the server for one answer instead of events"),
   },
   returns: events,
   output: (input: CompletionInput, format) =>
-    asEvents(input, format) ? undefined : completions.completeBlocking.returns,
-  sends: [completions.complete, completions.completeBlocking, apps.parameters],
-  wraps: completions.complete,
+    asEvents(input, format) ? undefined : createCompletionBlocking.returns,
+  sends: [createCompletion, createCompletionBlocking, getAppParameters],
+  wraps: createCompletion,
   effect: "writes",
   exits: ["remote-failed", "cut"],
   examples: [
@@ -54,7 +72,7 @@ const completionCreate = task({
 
 const recordingParams = {
   record: local.text("Write the events to a new file, for replay, timeline and diff", {
-    written: true,
+    isOutputPath: true,
   }),
   redact: local.flag("Keep texts out of the recording: only their length is written"),
 } as const;
@@ -64,7 +82,9 @@ const expectParams = {
   expect: local.text("Sentence or YAML file that the run must meet (`wf help expect`)", {
     many: true,
   }),
-  junit: local.text("File for what became of the expectations, as JUnit XML", { written: true }),
+  junit: local.text("File for what became of the expectations, as JUnit XML", {
+    isOutputPath: true,
+  }),
 } as const;
 
 const runParams = {
@@ -88,7 +108,7 @@ const runParams = {
     "Run once per row of a CSV or JSON Lines file (-: standard input), whose values win over --input",
   ),
   errors_to: local.text("With --each, write the rows whose runs failed or did not start to a file"),
-  concurrency: local.integer("Runs at once with --each", { range: [1, 10], server: "3" }),
+  concurrency: local.integer("Runs at once with --each", { range: [1, 10], serverDefault: "3" }),
   user: userInBody,
 } as const;
 
@@ -104,26 +124,26 @@ const workflowRun = task({
     input.each !== undefined
       ? eachRow
       : input.text || input.only_output !== undefined
-        ? text
+        ? textChunks
         : asEvents(input, format)
           ? undefined
           : input.detach
             ? started
             : input.blocking
-              ? workflows.runBlocking.returns
-              : workflows.show.returns,
+              ? runWorkflowBlocking.returns
+              : getWorkflowRun.returns,
   sends: [
-    workflows.run,
-    workflows.runById,
-    workflows.events,
-    workflows.show,
-    apps.parameters,
-    apps.info,
-    files.upload,
-    forms.show,
-    forms.submit,
+    runWorkflow,
+    runWorkflowById,
+    streamRunEvents,
+    getWorkflowRun,
+    getAppParameters,
+    getAppInfo,
+    uploadFile,
+    getForm,
+    submitForm,
   ],
-  wraps: workflows.run,
+  wraps: runWorkflow,
   effect: "writes",
   exits: ["paused", "remote-failed", "partial", "cut", "gate"],
   examples: [
@@ -135,11 +155,14 @@ const workflowRun = task({
   load: () => import("./run/run.ts"),
 });
 
-const eachRow = named("run", list("", "row", "status", "run", "elapsed", "outputs", "error"));
+const eachRow = withNamePath(
+  "run",
+  list("", "row", "status", "run", "elapsed", "outputs", "error"),
+);
 
 const started = {
   ...record<{ workflow_run_id: string; task_id: string }>("workflow_run_id", "task_id"),
-  name: "workflow_run_id",
+  namePath: "workflow_run_id",
 };
 
 const workflowEvents = task({
@@ -149,7 +172,7 @@ const workflowEvents = task({
     "Begins with what has happened so far. Without --follow it reads the stream to its end once, with\n--follow it reconnects until the run has ended and shows every event once. What a cut line lost is\nannounced (_gap) and filled from the run's outputs at the end (_gap_filled). The exit code is what\nbecame of the run either way; of several runs, the gravest.",
   key: "app",
   params: {
-    workflow_run_id: local.uuid("Runs", { many: true, required, word: "run" }),
+    workflow_run_id: local.uuid("Runs", { many: true, required, placeholder: "run" }),
     follow: local.flag("Reconnect until the run has ended", { short: "F" }),
     through_pauses: local.flag("Go on when the run waits for a person"),
     no_snapshot: local.flag("Show only what happens from now on"),
@@ -162,9 +185,9 @@ const workflowEvents = task({
   },
   returns: events,
   output: ({ text: asText, reasoning, only }) =>
-    asText || reasoning ? text : only ? someEvents : undefined,
-  sends: [workflows.events, workflows.show, forms.show],
-  wraps: workflows.events,
+    asText || reasoning ? textChunks : only ? someEvents : undefined,
+  sends: [streamRunEvents, getWorkflowRun, getForm],
+  wraps: streamRunEvents,
   effect: "reads",
   exits: ["paused", "remote-failed", "partial", "cut", "gate"],
   examples: [
@@ -216,7 +239,7 @@ const workflowTimeline = task({
     user: userInQuery,
   },
   returns: drawnReport,
-  sends: [workflows.events, workflows.show],
+  sends: [streamRunEvents, getWorkflowRun],
   effect: "reads",
   exits: ["cut"],
   examples: [
@@ -234,8 +257,8 @@ const workflowDiff = task({
     "Of a run that is over and was not recorded the server tells no nodes: status, time, tokens and\noutputs are compared. With --exit-code a difference in status, path, outputs or text ends with 14,\nas does a path or outputs that cannot be compared; one in time only where --timing says how much\nmore is too much.",
   key: "app",
   params: {
-    a: { ...place, word: "a" },
-    b: { ...place, word: "b" },
+    a: { ...place, placeholder: "a" },
+    b: { ...place, placeholder: "b" },
     timing: local.text(
       "The run or a node of b that takes this much longer is a difference, as in 20% (from 0.1 s)",
     ),
@@ -243,7 +266,7 @@ const workflowDiff = task({
     user: userInQuery,
   },
   returns: report,
-  sends: [workflows.events, workflows.show],
+  sends: [streamRunEvents, getWorkflowRun],
   effect: "reads",
   exits: ["cut", "gate"],
   examples: [
@@ -258,9 +281,9 @@ const workflowShow = task({
   summary: "Show a run with its inputs and outputs",
   key: "app",
   params: { workflow_run_id },
-  returns: workflows.show.returns,
-  sends: [workflows.show],
-  wraps: workflows.show,
+  returns: getWorkflowRun.returns,
+  sends: [getWorkflowRun],
+  wraps: getWorkflowRun,
   effect: "reads",
   examples: ["wf show $RUN", "wf show $RUN --jq .outputs"],
   load: () => import("./show.ts"),
@@ -276,8 +299,8 @@ const workflowWait = task({
     workflow_run_id,
     through_pauses: local.flag("Go on when the run waits for a person"),
   },
-  returns: workflows.show.returns,
-  sends: [workflows.show],
+  returns: getWorkflowRun.returns,
+  sends: [getWorkflowRun],
   effect: "reads",
   exits: ["paused", "remote-failed", "cut"],
   examples: ["wf wait $RUN", "wf wait $RUN --timeout 10m --jq .outputs"],
@@ -291,15 +314,15 @@ const formSubmit = task({
     "On a terminal it shows the form and asks for what the line leaves out. Inputs are checked against\nthe form; a file is uploaded first.",
   key: "app",
   params: {
-    form_token: forms.submit.params.form_token,
+    form_token: submitForm.params.form_token,
     action: local.text("Id of the action to take, from the form"),
     input: local.text("One input as name=value; a file as @path", { many: true }),
     inputs: local.json("All inputs as one JSON object", { shape: { kind: "object" } }),
     user: userInBody,
   },
-  returns: named("form_token", record("form_token", "action", "inputs")),
-  sends: [forms.submit, forms.show, files.upload],
-  wraps: forms.submit,
+  returns: withNamePath("form_token", record("form_token", "action", "inputs")),
+  sends: [submitForm, getForm, uploadFile],
+  wraps: submitForm,
   effect: "writes",
   examples: [
     "wf --app review form submit $TOKEN --action approve --input comment=fine",
@@ -317,14 +340,14 @@ const workflowStop = task({
   params: {
     task_id: local.text("Task id, from the stream of the run, or run id", {
       required,
-      word: "task",
+      placeholder: "task",
     }),
     run: local.uuid("Run id, to verify that it stopped"),
     user: userInBody,
   },
   returns: record("result", "verified", "status"),
-  sends: [workflows.stop, chats.stop, workflows.show, workflows.events, apps.info],
-  wraps: workflows.stop,
+  sends: [stopWorkflowRun, stopMessage, getWorkflowRun, streamRunEvents, getAppInfo],
+  wraps: stopWorkflowRun,
   effect: "writes",
   examples: ["wf stop $TASK", "wf stop $TASK --run $RUN", "wf stop $RUN"],
   load: () => import("./stop.ts"),
@@ -340,11 +363,11 @@ const workflowLogs = task({
     ...logFilters,
     follow: local.flag("Go on with runs as they come", { short: "F" }),
   },
-  returns: workflows.logs.returns,
+  returns: listWorkflowLogs.returns,
   output: ({ follow }: LogsInput, format) => (follow && format === "json" ? oneLog : undefined),
   pages: true,
-  sends: [workflows.logs],
-  wraps: workflows.logs,
+  sends: [listWorkflowLogs],
+  wraps: listWorkflowLogs,
   effect: "reads",
   exits: ["cut"],
   examples: [
@@ -375,14 +398,14 @@ const workflowLogsExport = task({
       range: [1, 50],
     }),
   },
-  returns: named(
+  returns: withNamePath(
     "file",
     record("rows", "read", "refetched", "missing", "waiting", "running", "file", "since", "until"),
   ),
-  sends: [workflows.logs, workflows.show, apps.info],
-  wraps: workflows.logs,
+  sends: [listWorkflowLogs, getWorkflowRun, getAppInfo],
+  wraps: listWorkflowLogs,
   effect: "reads",
-  finishes: true,
+  runsToEnd: true,
   exits: ["partial"],
   examples: [
     "wf logs export runs.jsonl --since 30d",
@@ -392,7 +415,7 @@ const workflowLogsExport = task({
   load: () => import("./logs/export.ts"),
 });
 
-const oneLog = named("workflow_run.id", record(...workflows.logs.returns.columns));
+const oneLog = withNamePath("workflow_run.id", record(...listWorkflowLogs.returns.columns));
 
 const workflowStats = task({
   command: "wf stats",
@@ -419,8 +442,8 @@ const workflowStats = task({
     pass_without_runs: local.flag("Let conditions pass that no run tells anything about"),
   },
   returns: report,
-  sends: [workflows.logs],
-  wraps: workflows.logs,
+  sends: [listWorkflowLogs],
+  wraps: listWorkflowLogs,
   effect: "reads",
   exits: ["partial", "gate"],
   examples: [
@@ -437,22 +460,22 @@ const chatSend = task({
     "Streams the answer; with -o json it waits for the whole of it. A line that is cut is followed up: the\nrun behind the answer, or the stored message; the message is never sent again. The sources of the\nanswer are told below it on standard error. A model that fails ends with 9 in every format.",
   key: "app",
   params: {
-    ...chats.send.params,
+    ...sendMessage.params,
     blocking: local.flag("Ask the server for one answer instead of events"),
   },
   returns: pastEvents,
   output: (input: ChatInput, format) =>
-    asEvents(input, format) ? undefined : chats.sendBlocking.returns,
+    asEvents(input, format) ? undefined : sendMessageBlocking.returns,
   sends: [
-    chats.send,
-    chats.sendBlocking,
-    chats.messages,
-    workflows.events,
-    workflows.show,
-    forms.show,
-    apps.parameters,
+    sendMessage,
+    sendMessageBlocking,
+    listMessages,
+    streamRunEvents,
+    getWorkflowRun,
+    getForm,
+    getAppParameters,
   ],
-  wraps: chats.send,
+  wraps: sendMessage,
   effect: "writes",
   exits: ["paused", "remote-failed", "cut"],
   examples: [
@@ -468,10 +491,10 @@ const chatStop = task({
   summary: "Ask the server to stop an answer; it says success either way",
   about: "Takes the task id of the events, or the id of a run that was started or followed here.",
   key: "app",
-  params: chats.stop.params,
-  returns: chats.stop.returns,
-  sends: [chats.stop],
-  wraps: chats.stop,
+  params: stopMessage.params,
+  returns: stopMessage.returns,
+  sends: [stopMessage],
+  wraps: stopMessage,
   effect: "writes",
   examples: ["wf --app chat chat stop $TASK", "wf --app chat chat stop $TASK --user ann"],
   load: () => import("./chat-stop.ts"),
@@ -482,13 +505,13 @@ const conversationVariables = task({
   summary: "List the variables of a conversation",
   key: "app",
   params: {
-    ...chats.variables.params,
+    ...listConversationVariables.params,
     variable_name: local.text("Only the variable of this name", { length: [1, 255] }),
   },
-  returns: chats.variables.returns,
+  returns: listConversationVariables.returns,
   pages: true,
-  sends: [chats.variables],
-  wraps: chats.variables,
+  sends: [listConversationVariables],
+  wraps: listConversationVariables,
   effect: "reads",
   examples: [
     "wf conversation variables $CONVERSATION",
@@ -501,12 +524,12 @@ const wait = local.flag("Wait until the job is done, a minute for it to begin");
 
 const replyEnable = task({
   command: "wf annotation reply enable",
-  summary: annotations.enableReply.summary,
+  summary: enableAnnotationReply.summary,
   key: "app",
-  params: { ...annotations.enableReply.params, wait },
-  returns: annotations.replyStatus.returns,
-  sends: [annotations.enableReply, annotations.replyStatus],
-  wraps: annotations.enableReply,
+  params: { ...enableAnnotationReply.params, wait },
+  returns: getAnnotationReplyStatus.returns,
+  sends: [enableAnnotationReply, getAnnotationReplyStatus],
+  wraps: enableAnnotationReply,
   effect: "writes",
   exits: ["remote-failed", "deadline"],
   examples: [
@@ -518,13 +541,13 @@ const replyEnable = task({
 
 const replyDisable = task({
   command: "wf annotation reply disable",
-  summary: annotations.disableReply.summary,
+  summary: disableAnnotationReply.summary,
   about: "Where annotations do not answer already, the job never begins.",
   key: "app",
-  params: { ...annotations.disableReply.params, wait },
-  returns: annotations.replyStatus.returns,
-  sends: [annotations.disableReply, annotations.replyStatus],
-  wraps: annotations.disableReply,
+  params: { ...disableAnnotationReply.params, wait },
+  returns: getAnnotationReplyStatus.returns,
+  sends: [disableAnnotationReply, getAnnotationReplyStatus],
+  wraps: disableAnnotationReply,
   effect: "writes",
   exits: ["remote-failed", "deadline"],
   examples: [
@@ -536,13 +559,13 @@ const replyDisable = task({
 
 const replyStatus = task({
   command: "wf annotation reply status <action> <job>",
-  summary: annotations.replyStatus.summary,
+  summary: getAnnotationReplyStatus.summary,
   about: "A job that failed ends the command with 9.",
   key: "app",
-  params: annotations.replyStatus.params,
-  returns: annotations.replyStatus.returns,
-  sends: [annotations.replyStatus],
-  wraps: annotations.replyStatus,
+  params: getAnnotationReplyStatus.params,
+  returns: getAnnotationReplyStatus.returns,
+  sends: [getAnnotationReplyStatus],
+  wraps: getAnnotationReplyStatus,
   effect: "reads",
   exits: ["remote-failed"],
   examples: [

@@ -1,7 +1,7 @@
 import { ApiError, CliError } from "../../errors.ts";
-import * as apps from "../../operations/apps.ts";
-import * as chats from "../../operations/chats.ts";
-import * as workflows from "../../operations/workflows.ts";
+import { getAppInfo } from "../../operations/apps.ts";
+import { stopMessage } from "../../operations/chats.ts";
+import { getWorkflowRun, stopWorkflowRun, streamRunEvents } from "../../operations/workflows.ts";
 import { finalOutcome } from "../../runs/final-event.ts";
 import { saveRunEnd, loadTaskId } from "./task-ids.ts";
 import { endingOf, isEnded } from "../../runs/outcome.ts";
@@ -106,7 +106,7 @@ function listening(workflow_run_id: string, context: Context): Listening {
   const { signal } = left;
   const input = { workflow_run_id, include_state_snapshot: true };
   const listen = async (heard: () => void) => {
-    for await (const batch of await context.open(workflows.events, input, { retries: 0, signal })) {
+    for await (const batch of await context.open(streamRunEvents, input, { retries: 0, signal })) {
       heard();
       for (const event of batch) outcome ??= finalOutcome(event, true);
       if (outcome) return;
@@ -129,11 +129,11 @@ function listening(workflow_run_id: string, context: Context): Listening {
 /** Sends the stop, to the route of its kind of application. */
 async function stop(task_id: string, context: Context): Promise<void> {
   try {
-    await context.call(workflows.stop, { task_id });
+    await context.call(stopWorkflowRun, { task_id });
   } catch (error) {
     if (!(error instanceof ApiError) || error.response.serverCode !== "not_workflow_app")
       throw error;
-    await context.call(chats.stop, { task_id });
+    await context.call(stopMessage, { task_id });
   }
 }
 
@@ -152,12 +152,12 @@ async function meant(
 /** A run's id stops nothing, and the server would not say so (server §13). */
 async function refuseRun(id: string, context: Context): Promise<void> {
   try {
-    const { status } = await context.call(workflows.show, { workflow_run_id: id });
+    const { status } = await context.call(getWorkflowRun, { workflow_run_id: id });
     if (isEnded(status)) return;
   } catch {
     return; // no run of this id, or nothing to be known: it is taken for a task
   }
-  const { mode } = await context.call(apps.info, {});
+  const { mode } = await context.call(getAppInfo, {});
   if (mode !== "workflow") {
     throw new CliError("unsupported", `${id} is a run of a chat application`, {
       sideEffect: "none",

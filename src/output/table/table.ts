@@ -1,6 +1,6 @@
 import type { Output } from "../../host/host.ts";
 import { isObject, own, valueAt } from "../../lib/json.ts";
-import { more } from "../../operations/operation.ts";
+import { wideOnly } from "../../operations/operation.ts";
 import type { Column, Returns } from "../../operations/operation.ts";
 import type { Times } from "../formats/times.ts";
 import { visible, widthOf } from "./display-width.ts";
@@ -68,9 +68,9 @@ function fieldOf(column: Column): TableField {
 /** The declared columns; those after `more` only where all are wanted. Empty where none are declared. */
 export function declaredFields(returns: Returns<never>, all: boolean): readonly TableField[] {
   const columns = columnsOf(returns);
-  const cut = columns.indexOf(more);
+  const cut = columns.indexOf(wideOnly);
   return columns
-    .filter((column, index) => column !== more && (all || cut === -1 || index < cut))
+    .filter((column, index) => column !== wideOnly && (all || cut === -1 || index < cut))
     .map(fieldOf);
 }
 

@@ -1,12 +1,12 @@
 import {
-  create,
-  enableReply,
-  list,
-  remove,
-  replyStatus,
-  update,
+  createAnnotation,
+  enableAnnotationReply,
+  listAnnotations,
+  deleteAnnotation,
+  getAnnotationReplyStatus,
+  updateAnnotation,
 } from "../../operations/annotations.ts";
-import { feedback, feedbacks } from "../../operations/chats.ts";
+import { setFeedback, listFeedback } from "../../operations/chats.ts";
 import { type Call, type Handler, on, HttpError } from "../http/handler.ts";
 import { numberParam } from "../http/page-params.ts";
 import { invalidParam, notFound } from "../http/errors.ts";
@@ -49,7 +49,7 @@ export function annotationHandlers(records: RunStore): readonly Handler[] {
   }
 
   return [
-    on(list, (_input, call) => {
+    on(listAnnotations, (_input, call) => {
       const page = numberParam(call.query, "AnnotationListQuery", "page", 1, [1, Infinity]);
       const limit = numberParam(call.query, "AnnotationListQuery", "limit", 20, [1, Infinity]);
       const keyword = call.query.get("keyword")?.toLowerCase() ?? "";
@@ -64,7 +64,7 @@ export function annotationHandlers(records: RunStore): readonly Handler[] {
       return { json: { data, has_more: data.length === limit, limit, total: rows.length, page } };
     }),
 
-    on(create, (input, call) => {
+    on(createAnnotation, (input, call) => {
       const row = {
         id: newId(random),
         app: requireApp(call).name,
@@ -83,7 +83,7 @@ export function annotationHandlers(records: RunStore): readonly Handler[] {
       return { status: 201, json: annotationOf(row) };
     }),
 
-    on(update, (input, call) => {
+    on(updateAnnotation, (input, call) => {
       const row = known(call, input.annotation_id);
       const { question, answer } = input;
       store.run(
@@ -95,19 +95,19 @@ export function annotationHandlers(records: RunStore): readonly Handler[] {
       return { json: annotationOf({ ...row, question, answer }) };
     }),
 
-    on(remove, (input, call) => {
+    on(deleteAnnotation, (input, call) => {
       store.run("DELETE FROM annotations WHERE id = ?", known(call, input.annotation_id).id);
       return { status: 204 };
     }),
 
     // Serves the route for both words: enable and disable.
-    on(enableReply, (_input, call) => {
+    on(enableAnnotationReply, (_input, call) => {
       const job = newId(random);
       store.run("INSERT INTO annotation_jobs VALUES (?, ?)", job, requireApp(call).name);
       return { json: { job_id: job, job_status: "waiting" } };
     }),
 
-    on(replyStatus, ({ job_id }, call) => {
+    on(getAnnotationReplyStatus, ({ job_id }, call) => {
       const { name } = requireApp(call);
       if (!store.get("SELECT id FROM annotation_jobs WHERE app = ? AND id = ?", name, job_id)) {
         throw invalidParam("The job does not exist.");
@@ -116,7 +116,7 @@ export function annotationHandlers(records: RunStore): readonly Handler[] {
       throw new HttpError(501, "not_implemented", text);
     }),
 
-    on(feedback, (input, call) => {
+    on(setFeedback, (input, call) => {
       const endUser = records.endUser(requireApp(call).name, requireUser(input));
       const message = records.message(endUser.app, input.message_id);
       if (!message) throw notFound("Message Not Exists.");
@@ -146,7 +146,7 @@ export function annotationHandlers(records: RunStore): readonly Handler[] {
       return { json: { result: "success" } };
     }),
 
-    on(feedbacks, (_input, call) => {
+    on(listFeedback, (_input, call) => {
       const page = numberParam(call.query, "FeedbackListQuery", "page", 1, [1, Infinity]);
       const limit = numberParam(call.query, "FeedbackListQuery", "limit", 20, [1, 101]);
       const rows = store.all<Feedback>(

@@ -1,4 +1,4 @@
-import { preview, upload } from "../../operations/files.ts";
+import { previewFile, uploadFile } from "../../operations/files.ts";
 import { findApp } from "./app-definitions.ts";
 import { type Handler, on, HttpError } from "../http/handler.ts";
 import type { FileLookup } from "./input-form.ts";
@@ -83,7 +83,7 @@ export function messageFileResponse(
 /** Upload of files for runs and messages, and their preview. */
 export function fileHandlers(records: RunStore): readonly Handler[] {
   return [
-    on(upload, (input, call) => {
+    on(uploadFile, (input, call) => {
       const app = findApp(call.app);
       if (!app) throw new HttpError(403, "forbidden", "The app no longer exists.");
       const file = call.files.get("file");
@@ -136,7 +136,7 @@ export function fileHandlers(records: RunStore): readonly Handler[] {
       };
     }),
 
-    on(preview, (input, call) => {
+    on(previewFile, (input, call) => {
       const app = call.app ?? "";
       const file = records.store.get<StoredFile & { readonly bytes: Uint8Array }>(
         `SELECT ${columns}, bytes FROM app_files WHERE app = ? AND id = ?`,

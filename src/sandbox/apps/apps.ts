@@ -1,4 +1,10 @@
-import { endUser, info, meta, parameters, site } from "../../operations/apps.ts";
+import {
+  getEndUser,
+  getAppInfo,
+  getAppMeta,
+  getAppParameters,
+  getSite,
+} from "../../operations/apps.ts";
 import { annotationHandlers, zonelessTime } from "./annotations.ts";
 import { findApp, infoResponse, parametersResponse, siteResponse } from "./app-definitions.ts";
 import { fileHandlers } from "./app-files.ts";
@@ -60,11 +66,11 @@ export function openApps(deps: {
 }
 
 const informationHandlers = (records: RunStore): readonly Handler[] => [
-  on(info, (_input, call) => ({ json: infoResponse(requireApp(call)) })),
-  on(meta, () => ({ json: { tool_icons: {} } })),
-  on(parameters, (_input, call) => ({ json: parametersResponse(requireApp(call)) })),
-  on(site, (_input, call) => ({ json: siteResponse(requireApp(call), call.version) })),
-  on(endUser, (input, call) => {
+  on(getAppInfo, (_input, call) => ({ json: infoResponse(requireApp(call)) })),
+  on(getAppMeta, () => ({ json: { tool_icons: {} } })),
+  on(getAppParameters, (_input, call) => ({ json: parametersResponse(requireApp(call)) })),
+  on(getSite, (_input, call) => ({ json: siteResponse(requireApp(call), call.version) })),
+  on(getEndUser, (input, call) => {
     const found = records.store.get<StoredEndUser>(
       "SELECT * FROM end_users WHERE app = ? AND id = ?",
       requireApp(call).name,

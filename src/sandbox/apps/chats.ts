@@ -1,6 +1,6 @@
-import { speak, transcribe } from "../../operations/audio.ts";
-import { send, stop, suggested } from "../../operations/chats.ts";
-import { complete, stop as stopCompletion } from "../../operations/completions.ts";
+import { speakText, transcribeAudio } from "../../operations/audio.ts";
+import { sendMessage, stopMessage, listSuggestedQuestions } from "../../operations/chats.ts";
+import { createCompletion, stopCompletion } from "../../operations/completions.ts";
 import { fileLookup } from "./app-files.ts";
 import type { AppDefinition } from "./app-definitions.ts";
 import { openConversation } from "./conversations.ts";
@@ -34,7 +34,7 @@ interface Said {
 export function chatHandlers(room: AppContext): readonly Handler[] {
   const { records, engine } = room;
   return [
-    on(send, async (input, call) => {
+    on(sendMessage, async (input, call) => {
       const user = requireUser(input);
       const app = requireApp(call, "advanced-chat");
       let run: StoredRun;
@@ -52,7 +52,7 @@ export function chatHandlers(room: AppContext): readonly Handler[] {
       };
     }),
 
-    on(stop, (input, call) => {
+    on(stopMessage, (input, call) => {
       const user = requireUser(input);
       const app = requireApp(call, "advanced-chat");
       engine.stop(
@@ -63,7 +63,7 @@ export function chatHandlers(room: AppContext): readonly Handler[] {
       return { json: { result: "success" } };
     }),
 
-    on(suggested, (input, call) => {
+    on(listSuggestedQuestions, (input, call) => {
       requireUser(input);
       const app = requireApp(call, "advanced-chat");
       if (!records.message(app.name, input.message_id)) {
@@ -73,7 +73,7 @@ export function chatHandlers(room: AppContext): readonly Handler[] {
     }),
 
     // No application of the sandbox completes text, hears or speaks.
-    on(complete, (input) => {
+    on(createCompletion, (input) => {
       requireUser(input);
       throw unavailable();
     }),
@@ -81,10 +81,10 @@ export function chatHandlers(room: AppContext): readonly Handler[] {
       requireUser(input);
       throw unavailable();
     }),
-    on(transcribe, () => {
+    on(transcribeAudio, () => {
       throw invalidParam("Speech to text is not enabled");
     }),
-    on(speak, () => {
+    on(speakText, () => {
       throw invalidParam("TTS is not enabled");
     }),
   ];

@@ -1,10 +1,10 @@
 import {
-  conversations,
-  messages,
-  removeConversation,
+  listConversations,
+  listMessages,
+  deleteConversation,
   renameConversation,
-  setVariable,
-  variables,
+  setConversationVariable,
+  listConversationVariables,
 } from "../../operations/chats.ts";
 import type { AppDefinition } from "./app-definitions.ts";
 import { messageFileResponse } from "./app-files.ts";
@@ -117,7 +117,7 @@ export function conversationHandlers(records: RunStore): readonly Handler[] {
   }
 
   return [
-    on(conversations, (input, call) => {
+    on(listConversations, (input, call) => {
       const endUser = person(call, input);
       const limit = numberParam(call.query, "ConversationListQuery", "limit", 20, [1, 100]);
       const order = input.sort_by ?? "-updated_at";
@@ -154,7 +154,7 @@ export function conversationHandlers(records: RunStore): readonly Handler[] {
       return { json: conversationOf(owned(call, input, conversation.id)) };
     }),
 
-    on(removeConversation, (input, call) => {
+    on(deleteConversation, (input, call) => {
       const { id } = owned(call, input, input.conversation_id);
       store.transaction(() => {
         store.run("DELETE FROM conversation_variables WHERE conversation_id = ?", id);
@@ -164,7 +164,7 @@ export function conversationHandlers(records: RunStore): readonly Handler[] {
       return { status: 204 };
     }),
 
-    on(messages, (input, call) => {
+    on(listMessages, (input, call) => {
       const endUser = person(call, input);
       const limit = numberParam(call.query, "MessageListQuery", "limit", 20, [1, 100]);
       const conversation = find(records, endUser, input.conversation_id);
@@ -185,7 +185,7 @@ export function conversationHandlers(records: RunStore): readonly Handler[] {
       return { json: { ...page, data: rows } };
     }),
 
-    on(variables, (input, call) => {
+    on(listConversationVariables, (input, call) => {
       const conversation = owned(call, input, input.conversation_id);
       const limit = numberParam(call.query, "ConversationVariablesQuery", "limit", 20, [1, 100]);
       // The server's own filter by name fails (server §18).
@@ -197,7 +197,7 @@ export function conversationHandlers(records: RunStore): readonly Handler[] {
       return { json: cut(rows.map(variableOf), limit) };
     }),
 
-    on(setVariable, (input, call) => {
+    on(setConversationVariable, (input, call) => {
       const conversation = owned(call, input, input.conversation_id);
       const known = variablesOf(records, conversation.id).find(
         ({ id }) => id === input.variable_id,

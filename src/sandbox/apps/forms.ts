@@ -1,4 +1,4 @@
-import { show, submit } from "../../operations/forms.ts";
+import { getForm, submitForm } from "../../operations/forms.ts";
 import type { Engine } from "./engine.ts";
 import { type Handler, on, HttpError } from "../http/handler.ts";
 import { notFoundAt } from "../http/errors.ts";
@@ -30,7 +30,7 @@ const closed = (form: Form, state: string, text: string) =>
 /** Forms that paused runs wait for. */
 export function formHandlers(records: RunStore, engine: Engine): readonly Handler[] {
   return [
-    on(show, ({ form_token }, call) => {
+    on(getForm, ({ form_token }, call) => {
       const { form, node } = openForm(records, call.app, form_token);
       return {
         json: {
@@ -43,7 +43,7 @@ export function formHandlers(records: RunStore, engine: Engine): readonly Handle
       };
     }),
 
-    on(submit, (input, call) => {
+    on(submitForm, (input, call) => {
       const user = requireUser(input);
       const { form_token, action, inputs } = input;
       const { form, node } = openForm(records, call.app, form_token);

@@ -1,4 +1,4 @@
-import { logs } from "../../operations/workflows.ts";
+import { listWorkflowLogs } from "../../operations/workflows.ts";
 import type { SqlValue } from "../storage/sqlite.ts";
 import { type Handler, on } from "../http/handler.ts";
 import { isoTime } from "../http/iso-time.ts";
@@ -29,7 +29,7 @@ interface LogRow {
 
 /** The list of runs with its filters. */
 export const logHandlers = (records: RunStore): readonly Handler[] => [
-  on(logs, (input, call) => {
+  on(listWorkflowLogs, (input, call) => {
     const app = requireApp(call);
     const page = numberParam(call.query, "WorkflowLogQuery", "page", 1, [1, 99_999]);
     const limit = numberParam(call.query, "WorkflowLogQuery", "limit", 20, [1, 100]);

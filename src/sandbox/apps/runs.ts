@@ -1,4 +1,10 @@
-import { events, run, runById, show, stop } from "../../operations/workflows.ts";
+import {
+  streamRunEvents,
+  runWorkflow,
+  runWorkflowById,
+  getWorkflowRun,
+  stopWorkflowRun,
+} from "../../operations/workflows.ts";
 import { fileLookup } from "./app-files.ts";
 import { findApp, type AppDefinition } from "./app-definitions.ts";
 import type { Engine, StopMode } from "./engine.ts";
@@ -138,12 +144,12 @@ export function runHandlers(room: AppContext): readonly Handler[] {
   }
 
   return [
-    on(run, (input, call) => {
+    on(runWorkflow, (input, call) => {
       const user = requireUser(input);
       return start(requireApp(call, "workflow"), { ...input, user }, call);
     }),
 
-    on(runById, (input, call) => {
+    on(runWorkflowById, (input, call) => {
       const user = requireUser(input);
       const app = requireApp(call, "workflow");
       const { workflow_id } = input;
@@ -157,14 +163,14 @@ export function runHandlers(room: AppContext): readonly Handler[] {
       return start(app, { ...input, user }, call);
     }),
 
-    on(show, ({ workflow_run_id }, call) => {
+    on(getWorkflowRun, ({ workflow_run_id }, call) => {
       if (!isUuidText(workflow_run_id)) throw internalServerError();
       const found = records.run(requireApp(call).name, workflow_run_id);
       if (!found) throw notFound("Workflow run not found.");
       return { json: detail(found) };
     }),
 
-    on(stop, (input, call) => {
+    on(stopWorkflowRun, (input, call) => {
       const user = requireUser(input);
       const app = requireApp(call, "workflow");
       records.endUser(app.name, user);
@@ -172,7 +178,7 @@ export function runHandlers(room: AppContext): readonly Handler[] {
       return { json: { result: "success" } };
     }),
 
-    on(events, (input, call) => {
+    on(streamRunEvents, (input, call) => {
       const app = requireApp(call);
       const user = records.endUser(app.name, requireUser(input));
       if (!isUuidText(input.workflow_run_id)) throw internalServerError();

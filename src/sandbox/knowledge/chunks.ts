@@ -1,21 +1,21 @@
 import { countCharacters } from "./characters.ts";
 import {
-  children,
-  create,
-  createChild,
-  list,
-  remove,
-  removeChild,
-  show,
-  update,
-  updateChild,
+  listChildChunks,
+  createChunks,
+  createChildChunk,
+  listChunks,
+  deleteChunk,
+  deleteChildChunk,
+  getChunk,
+  updateChunk,
+  updateChildChunk,
 } from "../../operations/chunks.ts";
 import { type Call, type Handler, on, HttpError } from "../http/handler.ts";
 import {
   account,
   type ChildChunkRow,
   type DocumentRow,
-  getDocument,
+  getDocumentRow,
   type KnowledgeContext,
   deleteSegments,
   type SegmentRow,
@@ -60,7 +60,7 @@ export function chunkHandlers(room: KnowledgeContext): readonly Handler[] {
     segmentResponse(row, doc_form === "hierarchical_model" ? childrenOf(row.id) : []);
 
   const segmentOf = (place: SegmentPlace): [row: SegmentRow, document: DocumentRow] => {
-    const document = getDocument(room, place);
+    const document = getDocumentRow(room, place);
     const row = store.get<SegmentRow>(
       "SELECT * FROM segments WHERE id = ? AND document_id = ?",
       place.segment_id,
@@ -91,8 +91,8 @@ export function chunkHandlers(room: KnowledgeContext): readonly Handler[] {
     );
 
   return [
-    on(list, (input, call) => {
-      const document = getDocument(room, input);
+    on(listChunks, (input, call) => {
+      const document = getDocumentRow(room, input);
       const page = chunkPageOf(call);
       const wanted = call.query.getAll("status");
       const newer = atLeast(call.version, "1.15.0");
@@ -115,8 +115,8 @@ export function chunkHandlers(room: KnowledgeContext): readonly Handler[] {
       return { json: { data, doc_form: document.doc_form, total, ...rest } };
     }),
 
-    on(create, (input, call) => {
-      const document = getDocument(room, input);
+    on(createChunks, (input, call) => {
+      const document = getDocumentRow(room, input);
       if (document.indexing_status !== "completed") throw notFound("Document is not completed.");
       if (document.enabled === 0) throw notFound("Document is disabled.");
       const segments = segmentsIn(call.body);
@@ -142,9 +142,9 @@ export function chunkHandlers(room: KnowledgeContext): readonly Handler[] {
       return { json: { data, doc_form: document.doc_form } };
     }),
 
-    on(show, (input) => one(input)),
+    on(getChunk, (input) => one(input)),
 
-    on(update, (input, call) => {
+    on(updateChunk, (input, call) => {
       const [row, document] = segmentOf(input);
       const change = segmentIn(call.body);
       const content = change.content ?? row.content;
@@ -176,14 +176,14 @@ export function chunkHandlers(room: KnowledgeContext): readonly Handler[] {
       return one(input);
     }),
 
-    on(remove, (input) => {
+    on(deleteChunk, (input) => {
       const [{ id }, document] = segmentOf(input);
       deleteSegments(room, "id", id);
       recount(document.id);
       return { status: 204 };
     }),
 
-    on(children, (input, call) => {
+    on(listChildChunks, (input, call) => {
       const [{ id }] = segmentOf(input);
       // Unlike the other lists: bad numbers are as good as none, the limit is cut and echoed so.
       const page = Math.max(1, wholeOr(call.query.get("page"), 1));
@@ -198,7 +198,7 @@ export function chunkHandlers(room: KnowledgeContext): readonly Handler[] {
       return { json: { data, total, total_pages, page, limit } };
     }),
 
-    on(createChild, (input) => {
+    on(createChildChunk, (input) => {
       const [{ id }] = segmentOf(input);
       const now = room.now();
       const child: ChildChunkRow = {
@@ -224,7 +224,7 @@ export function chunkHandlers(room: KnowledgeContext): readonly Handler[] {
       return { json: { data: childChunkResponse(child) } };
     }),
 
-    on(updateChild, (input) => {
+    on(updateChildChunk, (input) => {
       const { id } = childOf(input);
       store.run(
         "UPDATE child_chunks SET content = ?, type = 'customized', updated_at = ? WHERE id = ?",
@@ -235,7 +235,7 @@ export function chunkHandlers(room: KnowledgeContext): readonly Handler[] {
       return { json: { data: childChunkResponse(childOf(input)) } };
     }),
 
-    on(removeChild, (input) => {
+    on(deleteChildChunk, (input) => {
       store.run("DELETE FROM child_chunks WHERE id = ?", childOf(input).id);
       return { status: 204 };
     }),

@@ -1,11 +1,17 @@
-import { create, list, remove, show, update } from "../../operations/knowledge.ts";
+import {
+  createKnowledgeBase,
+  listKnowledgeBases,
+  deleteKnowledgeBase,
+  getKnowledgeBase,
+  updateKnowledgeBase,
+} from "../../operations/knowledge.ts";
 import { type Call, type Handler, on, HttpError } from "../http/handler.ts";
 import {
   account,
   getDataset,
   type DatasetRow,
   type KnowledgeContext,
-  deleteDocument,
+  deleteDocumentRow,
   type DocumentRow,
 } from "../storage/knowledge-store.ts";
 import { builtInFields, listFields } from "./metadata-values.ts";
@@ -15,14 +21,14 @@ import { invalidParam, internalServerError } from "../http/errors.ts";
 import { atLeast } from "../http/router.ts";
 import { isUuidText, toSeconds } from "../storage/ids.ts";
 import { searchSettingsResponse, getSearchSettings } from "./search-settings.ts";
-import { listTags } from "./tags.ts";
+import { listDatasetTags } from "./tags.ts";
 import { isObject } from "../../lib/json.ts";
 
 /** Knowledge bases: list, creation, settings and removal. */
 export function datasetHandlers(room: KnowledgeContext): readonly Handler[] {
   const { store } = room;
   return [
-    on(list, ({ keyword, tag_ids = [] }, call) => {
+    on(listKnowledgeBases, ({ keyword, tag_ids = [] }, call) => {
       const page = parsePage(call, "DatasetListQuery");
       checkFlag(call, "include_all", "DatasetListQuery");
       const newer = atLeast(call.version, "1.15.0");
@@ -50,7 +56,7 @@ export function datasetHandlers(room: KnowledgeContext): readonly Handler[] {
       return { json: { data, ...pageFields(page, rows.length, counted?.total ?? 0) } };
     }),
 
-    on(create, (input, call) => {
+    on(createKnowledgeBase, (input, call) => {
       checkText(input.name);
       if (store.get("SELECT id FROM datasets WHERE name = ?", input.name)) {
         const text = "The dataset name already exists. Please modify your dataset name.";
@@ -78,7 +84,7 @@ export function datasetHandlers(room: KnowledgeContext): readonly Handler[] {
       return { json: datasetAnswer(room, getDataset(room, id), null, call) };
     }),
 
-    on(show, ({ dataset_id }, call) => {
+    on(getKnowledgeBase, ({ dataset_id }, call) => {
       const dataset = getDataset(room, dataset_id);
       const { members, permission } = dataset;
       return {
@@ -96,7 +102,7 @@ export function datasetHandlers(room: KnowledgeContext): readonly Handler[] {
       };
     }),
 
-    on(update, (input, call) => {
+    on(updateKnowledgeBase, (input, call) => {
       const dataset = getDataset(room, input.dataset_id);
       const sent = isObject(call.body) ? call.body : {};
       if (input.name !== undefined && input.name !== null) checkName(room, dataset, input.name);
@@ -125,10 +131,10 @@ export function datasetHandlers(room: KnowledgeContext): readonly Handler[] {
       return { json: { ...answer, partial_member_list: members } };
     }),
 
-    on(remove, ({ dataset_id }) => {
+    on(deleteKnowledgeBase, ({ dataset_id }) => {
       const { id } = getDataset(room, dataset_id);
       const documents = store.all<DocumentRow>("SELECT * FROM documents WHERE dataset_id = ?", id);
-      for (const document of documents) deleteDocument(room, document);
+      for (const document of documents) deleteDocumentRow(room, document);
       for (const table of ["process_rules", "metadata_fields", "tag_bindings"]) {
         store.run(`DELETE FROM ${table} WHERE dataset_id = ?`, id);
       }
@@ -188,7 +194,7 @@ function datasetAnswer(
       summary_prompt: null,
       ...(row.summary_index_setting === null ? {} : JSON.parse(row.summary_index_setting)),
     },
-    tags: listTags(room, row.id).map((tag) => ({ ...tag, type: "knowledge" })),
+    tags: listDatasetTags(room, row.id).map((tag) => ({ ...tag, type: "knowledge" })),
     doc_form: row.doc_form,
     external_knowledge_info: {
       external_knowledge_id: null,

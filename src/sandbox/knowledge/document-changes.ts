@@ -4,7 +4,7 @@ import {
   type DatasetRow,
   getDataset,
   type DocumentRow,
-  getDocument,
+  getDocumentRow,
   type KnowledgeContext,
   latestRule,
   deleteSegments,
@@ -41,7 +41,7 @@ export function createDocument(
   const content = stored();
   const { original_document_id: original } = processing;
   if (original) {
-    getDocument(room, { dataset_id: dataset.id, document_id: original }, () =>
+    getDocumentRow(room, { dataset_id: dataset.id, document_id: original }, () =>
       notFound("Document not found"),
     );
     requeue(room, original, { content, rule_id, doc_form, created_from: "web" });
@@ -99,7 +99,7 @@ export function updateDocument(
     throw invalidParam("Data source or Process rule is required");
   }
   const doc_form = checkedForm(dataset, input);
-  const document = getDocument(room, input, () => notFound("Document not found"));
+  const document = getDocumentRow(room, input, () => notFound("Document not found"));
   if (displayStatusOf(room, document) !== "available") {
     throw invalidParam("Document is not available");
   }

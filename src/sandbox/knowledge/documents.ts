@@ -1,16 +1,16 @@
 import {
-  createByFile,
-  createByText,
-  downloadLink,
-  downloadZip,
-  enable,
-  indexingStatus,
-  list,
-  remove,
-  replace,
-  show,
-  updateByFile,
-  updateByText,
+  createDocumentByFile,
+  createDocumentByText,
+  getDownloadLink,
+  downloadDocumentsZip,
+  enableDocuments,
+  getIndexingStatus,
+  listDocuments,
+  deleteDocument,
+  replaceDocument,
+  getDocument,
+  updateDocumentByFile,
+  updateDocumentByText,
 } from "../../operations/documents.ts";
 import { createDocument, type ProcessingOptions, updateDocument } from "./document-changes.ts";
 import {
@@ -33,9 +33,9 @@ import {
   type DatasetRow,
   type DocumentRow,
   findDocument,
-  getDocument,
+  getDocumentRow,
   type KnowledgeContext,
-  deleteDocument,
+  deleteDocumentRow,
 } from "../storage/knowledge-store.ts";
 import { pageFields, parsePage } from "../http/pages.ts";
 import { automaticRule } from "./process-rules.ts";
@@ -50,13 +50,13 @@ export function documentHandlers(room: KnowledgeContext): readonly Handler[] {
   const { store } = room;
 
   const inBatch = ({ plainMetadata }: Call, dataset: DatasetRow, id: string): Reply => {
-    const document = getDocument(room, { dataset_id: dataset.id, document_id: id });
+    const document = getDocumentRow(room, { dataset_id: dataset.id, document_id: id });
     const answer = documentResponse(room, getDataset(room, dataset.id), document, plainMetadata);
     return { json: { document: answer, batch: document.batch } };
   };
 
   return [
-    on(list, ({ dataset_id, keyword, status }, call) => {
+    on(listDocuments, ({ dataset_id, keyword, status }, call) => {
       const dataset = getDataset(room, dataset_id);
       const page = parsePage(call, "DocumentListQuery");
       const wanted = shownStatuses.get(status ?? "") ?? null;
@@ -81,8 +81,8 @@ export function documentHandlers(room: KnowledgeContext): readonly Handler[] {
       return { json: { data, ...pageFields(page, rows.length, counted?.total ?? 0) } };
     }),
 
-    on(show, (input, call) => {
-      const document = getDocument(room, input);
+    on(getDocument, (input, call) => {
+      const document = getDocumentRow(room, input);
       const part = call.query.get("metadata") ?? "all";
       if (!isPart(part)) {
         throw new HttpError(400, "invalid_metadata", `Invalid metadata value: ${part}`);
@@ -90,14 +90,14 @@ export function documentHandlers(room: KnowledgeContext): readonly Handler[] {
       return { json: documentDetail(room, getDataset(room, input.dataset_id), document, part) };
     }),
 
-    on(createByText, (input, call) => {
+    on(createDocumentByText, (input, call) => {
       const dataset = getDataset(room, input.dataset_id);
       if (input.indexing_technique === undefined) throw techniqueMissing(dataset, call);
       const content = () => addText(room, input.name, input.text);
       return inBatch(call, dataset, createDocument(room, dataset, content, input, automaticRule));
     }),
 
-    on(createByFile, (input, call) => {
+    on(createDocumentByFile, (input, call) => {
       const dataset = getDataset(room, input.dataset_id);
       const file = onlyFile(call);
       if (!file) throw noFile();
@@ -111,7 +111,7 @@ export function documentHandlers(room: KnowledgeContext): readonly Handler[] {
       );
     }),
 
-    on(updateByText, (input, call) => {
+    on(updateDocumentByText, (input, call) => {
       if (input.text && input.name === undefined) {
         throw validationError("DocumentTextUpdate", {
           field: "",
@@ -125,20 +125,20 @@ export function documentHandlers(room: KnowledgeContext): readonly Handler[] {
       return inBatch(call, ...updateDocument(room, input, content));
     }),
 
-    on(replace, (input, call) => inBatch(call, ...updatedByFile(room, input, call))),
-    on(updateByFile, (input, call) => inBatch(call, ...updatedByFile(room, input, call))),
+    on(replaceDocument, (input, call) => inBatch(call, ...updatedByFile(room, input, call))),
+    on(updateDocumentByFile, (input, call) => inBatch(call, ...updatedByFile(room, input, call))),
 
-    on(remove, (input) => {
-      const document = getDocument(room, input, () => notFound("Document Not Exists."));
+    on(deleteDocument, (input) => {
+      const document = getDocumentRow(room, input, () => notFound("Document Not Exists."));
       if (document.archived === 1) {
         const text = "The archived document is not editable.";
         throw new HttpError(403, "archived_document_immutable", text);
       }
-      deleteDocument(room, document);
+      deleteDocumentRow(room, document);
       return { status: 204 };
     }),
 
-    on(enable, ({ dataset_id, document_ids = [] }, call) => {
+    on(enableDocuments, ({ dataset_id, document_ids = [] }, call) => {
       const action = call.path["action"] ?? "";
       const change = statusChanges[action];
       if (!change) {
@@ -158,7 +158,7 @@ export function documentHandlers(room: KnowledgeContext): readonly Handler[] {
       return { json: { result: "success" } };
     }),
 
-    on(indexingStatus, ({ dataset_id, batch }) => {
+    on(getIndexingStatus, ({ dataset_id, batch }) => {
       const documents = store.all<DocumentRow>(
         "SELECT * FROM documents WHERE batch = ? AND dataset_id = ? ORDER BY key",
         batch,
@@ -168,19 +168,19 @@ export function documentHandlers(room: KnowledgeContext): readonly Handler[] {
       return { json: { data: documents.map((document) => indexingResponse(room, document)) } };
     }),
 
-    on(downloadLink, (input, call) => {
-      const document = getDocument(room, input);
+    on(getDownloadLink, (input, call) => {
+      const document = getDocumentRow(room, input);
       return { json: { url: downloadUrl(room, document.file_id, call.origin) } };
     }),
 
-    on(downloadZip, ({ dataset_id, document_ids }) => {
+    on(downloadDocumentsZip, ({ dataset_id, document_ids }) => {
       const path = `/v1/datasets/${dataset_id}/documents/download-zip`;
       const missing = () =>
         notFoundAt("Document not found.", path, [
           "/v1/datasets/<uuid:dataset_id>/documents/download-zip",
         ]);
       const documents = document_ids.map((document_id) =>
-        getDocument(room, { dataset_id, document_id }, missing),
+        getDocumentRow(room, { dataset_id, document_id }, missing),
       );
       const names = uniqueNames(documents.map(({ name }) => name));
       const now = new Date(room.now());

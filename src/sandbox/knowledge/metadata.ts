@@ -1,12 +1,12 @@
 import { countCharacters } from "./characters.ts";
 import {
-  builtIn,
-  create,
-  enableBuiltIn,
-  list,
-  remove,
-  rename,
-  set,
+  listBuiltInFields,
+  createMetadataField,
+  enableBuiltInFields,
+  listMetadataFields,
+  deleteMetadataField,
+  renameMetadataField,
+  setDocumentMetadata,
 } from "../../operations/metadata.ts";
 import { type Handler, on, type Reply } from "../http/handler.ts";
 import {
@@ -28,7 +28,7 @@ const success: Reply = { json: { result: "success" } };
 export function metadataHandlers(room: KnowledgeContext): readonly Handler[] {
   const { store } = room;
   return [
-    on(list, ({ dataset_id }) => {
+    on(listMetadataFields, ({ dataset_id }) => {
       const dataset = getDataset(room, dataset_id);
       const doc_metadata = store.all(
         `SELECT id, name, type,
@@ -39,7 +39,7 @@ export function metadataHandlers(room: KnowledgeContext): readonly Handler[] {
       return { json: { doc_metadata, built_in_field_enabled: dataset.built_in === 1 } };
     }),
 
-    on(create, ({ dataset_id, type, name }) => {
+    on(createMetadataField, ({ dataset_id, type, name }) => {
       checkName(room, dataset_id, name);
       const id = room.newId();
       store.run(
@@ -52,7 +52,7 @@ export function metadataHandlers(room: KnowledgeContext): readonly Handler[] {
       return { status: 201, json: { id, type, name } };
     }),
 
-    on(rename, ({ dataset_id, metadata_id, name }, call) => {
+    on(renameMetadataField, ({ dataset_id, metadata_id, name }, call) => {
       checkName(room, dataset_id, name);
       const field = listFields(room, dataset_id).find(({ id }) => id === metadata_id);
       if (!field) {
@@ -72,7 +72,7 @@ export function metadataHandlers(room: KnowledgeContext): readonly Handler[] {
       return { json: { id: field.id, type: field.type, name } };
     }),
 
-    on(remove, ({ dataset_id, metadata_id }) => {
+    on(deleteMetadataField, ({ dataset_id, metadata_id }) => {
       const field = listFields(room, dataset_id).find(({ id }) => id === metadata_id);
       if (field) {
         changeValues(room, field, (_value, others) => others);
@@ -82,9 +82,9 @@ export function metadataHandlers(room: KnowledgeContext): readonly Handler[] {
       return { status: 204 };
     }),
 
-    on(builtIn, () => ({ json: { fields: builtInFields } })),
+    on(listBuiltInFields, () => ({ json: { fields: builtInFields } })),
 
-    on(enableBuiltIn, ({ dataset_id }, call) => {
+    on(enableBuiltInFields, ({ dataset_id }, call) => {
       // Any other word succeeds as well and changes nothing (server §11).
       const wanted = { enable: 1, disable: 0 }[call.path["action"] ?? ""];
       if (wanted !== undefined) {
@@ -93,7 +93,7 @@ export function metadataHandlers(room: KnowledgeContext): readonly Handler[] {
       return success;
     }),
 
-    on(set, ({ dataset_id, operation_data }) => {
+    on(setDocumentMetadata, ({ dataset_id, operation_data }) => {
       for (const operation of operationsIn(operation_data)) {
         const document = findDocument(room, dataset_id, operation.document_id);
         // What was set for the documents before this one stays.

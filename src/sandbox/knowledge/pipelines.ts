@@ -1,5 +1,10 @@
-import { list } from "../../operations/models.ts";
-import { plugins, run, runNode, uploadFile } from "../../operations/pipeline.ts";
+import { listModels } from "../../operations/models.ts";
+import {
+  listDatasourcePlugins,
+  runPipeline,
+  runDatasourceNode,
+  uploadPipelineFile,
+} from "../../operations/pipeline.ts";
 import { type Handler, on, HttpError } from "../http/handler.ts";
 import { addUpload, getFile } from "./knowledge-files.ts";
 import { account, type KnowledgeContext } from "../storage/knowledge-store.ts";
@@ -10,24 +15,24 @@ const modelTypes = ["text-embedding", "rerank", "llm", "tts", "speech2text", "mo
 
 /** No models are configured and no knowledge base has a pipeline: what a server then answers. */
 export const pipelineHandlers = (room: KnowledgeContext): readonly Handler[] => [
-  on(list, (_input, call) => {
+  on(listModels, (_input, call) => {
     const type = call.path["model_type"] ?? "";
     if (!modelTypes.includes(type)) throw invalidParam(`'${type}' is not a valid ModelType`);
     return { json: { data: [] } };
   }),
 
-  on(plugins, (_input, call) => {
+  on(listDatasourcePlugins, (_input, call) => {
     checkFlag(call, "is_published", "DatasourcePluginsQuery");
     throw withoutPipeline();
   }),
-  on(runNode, () => {
+  on(runDatasourceNode, () => {
     throw withoutPipeline();
   }),
-  on(run, () => {
+  on(runPipeline, () => {
     throw withoutPipeline();
   }),
 
-  on(uploadFile, (_input, { files }) => {
+  on(uploadPipelineFile, (_input, { files }) => {
     if (files.size > 1) throw new HttpError(400, "too_many_files", "Only one file is allowed.");
     const file = files.get("file");
     if (!file?.name) throw new HttpError(400, "no_file_uploaded", "Please upload your file.");

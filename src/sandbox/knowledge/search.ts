@@ -1,4 +1,4 @@
-import { search } from "../../operations/knowledge.ts";
+import { searchKnowledgeBase } from "../../operations/knowledge.ts";
 import { type Handler, on } from "../http/handler.ts";
 import {
   getDataset,
@@ -22,7 +22,7 @@ interface Hit extends SegmentRow {
 
 /** The search of a knowledge base: full text, whatever the method is called. */
 export const searchHandlers = (room: KnowledgeContext): readonly Handler[] => [
-  on(search, (input) => {
+  on(searchKnowledgeBase, (input) => {
     const dataset = getDataset(room, input.dataset_id);
     const { query, attachment_ids = [] } = input;
     if (query === "" && attachment_ids.length === 0) {

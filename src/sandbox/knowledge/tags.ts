@@ -1,4 +1,12 @@
-import { bind, bound, create, list, remove, rename, unbind } from "../../operations/tags.ts";
+import {
+  bindTags,
+  listBoundTags,
+  createTag,
+  listTags,
+  deleteTag,
+  renameTag,
+  unbindTags,
+} from "../../operations/tags.ts";
 import { type Call, type Handler, on } from "../http/handler.ts";
 import type { KnowledgeContext, TagRow } from "../storage/knowledge-store.ts";
 import { invalidParam, notFoundAt, internalServerError } from "../http/errors.ts";
@@ -52,7 +60,7 @@ export function tagHandlers(room: KnowledgeContext): readonly Handler[] {
   };
 
   return [
-    on(list, (_input, call) => {
+    on(listTags, (_input, call) => {
       const rows = store.all<TagRow>("SELECT id, name FROM tags ORDER BY key DESC");
       if (rows.length > 0)
         checkAnswer(
@@ -63,7 +71,7 @@ export function tagHandlers(room: KnowledgeContext): readonly Handler[] {
       return { json: rows.map(answered) };
     }),
 
-    on(create, ({ name }, call) => {
+    on(createTag, ({ name }, call) => {
       checkName(name);
       const tag = { id: room.newId(), name };
       store.run("INSERT INTO tags (id, name) VALUES (?, ?)", tag.id, name);
@@ -71,7 +79,7 @@ export function tagHandlers(room: KnowledgeContext): readonly Handler[] {
       return { json: answered(tag) };
     }),
 
-    on(rename, ({ tag_id, name }, call) => {
+    on(renameTag, ({ tag_id, name }, call) => {
       const tag = tagOf(tag_id);
       const itsOwn = tag.name === name && atLeast(call.version, "1.14.2");
       if (!itsOwn) checkName(name);
@@ -79,14 +87,14 @@ export function tagHandlers(room: KnowledgeContext): readonly Handler[] {
       return { json: answered({ ...tag, name }) };
     }),
 
-    on(remove, ({ tag_id }) => {
+    on(deleteTag, ({ tag_id }) => {
       const { id } = tagOf(tag_id);
       store.run("DELETE FROM tag_bindings WHERE tag_id = ?", id);
       store.run("DELETE FROM tags WHERE id = ?", id);
       return { status: 204 };
     }),
 
-    on(bind, ({ tag_ids, target_id }) => {
+    on(bindTags, ({ tag_ids, target_id }) => {
       if (tag_ids.length === 0) throw withoutTags("TagBindingPayload", tag_ids);
       checkTarget(target_id, ["binding", "unbinding"]);
       for (const id of tag_ids) {
@@ -99,7 +107,7 @@ export function tagHandlers(room: KnowledgeContext): readonly Handler[] {
       return { status: 204 };
     }),
 
-    on(unbind, ({ tag_ids = [], tag_id, target_id }, call) => {
+    on(unbindTags, ({ tag_ids = [], tag_id, target_id }, call) => {
       const missing = { field: "tag_id", reason: "Field required", type: "missing" };
       if (tag_id === undefined && !atLeast(call.version, "1.14.1")) {
         throw validationError("TagUnbindingPayload", { ...missing, value: call.body });
@@ -113,15 +121,15 @@ export function tagHandlers(room: KnowledgeContext): readonly Handler[] {
       return { status: 204 };
     }),
 
-    on(bound, ({ dataset_id }) => {
-      const data = listTags(room, dataset_id);
+    on(listBoundTags, ({ dataset_id }) => {
+      const data = listDatasetTags(room, dataset_id);
       return { json: { data, total: data.length } };
     }),
   ];
 }
 
 /** Tags of a knowledge base, newest first. */
-export const listTags = ({ store }: KnowledgeContext, datasetId: string) =>
+export const listDatasetTags = ({ store }: KnowledgeContext, datasetId: string) =>
   store.all<TagRow>(
     `SELECT id, name FROM tags JOIN tag_bindings ON tag_id = id WHERE dataset_id = ?
      ORDER BY key DESC`,

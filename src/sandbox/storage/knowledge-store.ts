@@ -204,7 +204,7 @@ export const findDocument = ({ store }: KnowledgeContext, datasetId: string, id:
   store.get<DocumentRow>("SELECT * FROM documents WHERE dataset_id = ? AND id = ?", datasetId, id);
 
 /** The document of a knowledge base; throws what `missing` gives. */
-export function getDocument(
+export function getDocumentRow(
   room: KnowledgeContext,
   { dataset_id, document_id }: { readonly dataset_id: string; readonly document_id: string },
   missing: () => HttpError = () => notFound("Document not found."),
@@ -243,7 +243,7 @@ export function deleteSegments(
 }
 
 /** Removes a document and everything that hangs on it. */
-export function deleteDocument(room: KnowledgeContext, document: DocumentRow): void {
+export function deleteDocumentRow(room: KnowledgeContext, document: DocumentRow): void {
   deleteSegments(room, "document_id", document.id);
   room.store.run("DELETE FROM metadata_bindings WHERE document_id = ?", document.id);
   room.store.run("DELETE FROM files WHERE id = ?", document.file_id);

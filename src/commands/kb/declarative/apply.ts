@@ -1,7 +1,11 @@
 import { isObject, withoutNulls } from "../../../lib/json.ts";
-import * as knowledge from "../../../operations/knowledge.ts";
-import * as metadata from "../../../operations/metadata.ts";
-import * as tags from "../../../operations/tags.ts";
+import { createKnowledgeBase } from "../../../operations/knowledge.ts";
+import {
+  createMetadataField,
+  disableBuiltInFields,
+  enableBuiltInFields,
+} from "../../../operations/metadata.ts";
+import { bindTags, createTag, listTags, unbindTags } from "../../../operations/tags.ts";
 import { changeSettings } from "../models/embedding-model.ts";
 import { documentsOf } from "./documents.ts";
 import { planSteps } from "./plan.ts";
@@ -36,11 +40,11 @@ export async function* run(
   }
   for (const step of of("field")) {
     const type = step.to as "string"; // the file was checked
-    await context.call(metadata.create, { dataset_id, name: step.name, type });
+    await context.call(createMetadataField, { dataset_id, name: step.name, type });
     yield step;
   }
   for (const step of of("built-in fields")) {
-    const row = step.to === true ? metadata.enableBuiltIn : metadata.disableBuiltIn;
+    const row = step.to === true ? enableBuiltInFields : disableBuiltInFields;
     await context.call(row, { dataset_id });
     yield step;
   }
@@ -57,7 +61,7 @@ export async function* run(
 }
 
 async function create(plan: PlannedStep, context: Context): Promise<string> {
-  const answer = await context.call(knowledge.create, {
+  const answer = await context.call(createKnowledgeBase, {
     name: plan.file.knowledge_base,
     ...settingsIn(plan),
   });
@@ -100,13 +104,12 @@ const usualSearch = ({ indexing_technique }: { readonly indexing_technique?: str
 
 /** Binds a tag, which is made where there is none, or takes it off. */
 async function changeTag(dataset_id: string, { name, action }: ApplyStep, context: Context) {
-  const there = (await context.call(tags.list, {})).find((tag) => tag.name === name);
+  const there = (await context.call(listTags, {})).find((tag) => tag.name === name);
   if (action === "unbind") {
     const tag_ids = there ? [there.id] : [];
-    if (there)
-      await context.call(tags.unbind, { tag_ids, tag_id: there.id, target_id: dataset_id });
+    if (there) await context.call(unbindTags, { tag_ids, tag_id: there.id, target_id: dataset_id });
     return;
   }
-  const { id } = there ?? (await context.call(tags.create, { name }));
-  await context.call(tags.bind, { tag_ids: [id], target_id: dataset_id });
+  const { id } = there ?? (await context.call(createTag, { name }));
+  await context.call(bindTags, { tag_ids: [id], target_id: dataset_id });
 }

@@ -1,6 +1,6 @@
 import { CliError } from "../../../errors.ts";
-import * as knowledge from "../../../operations/knowledge.ts";
-import * as metadata from "../../../operations/metadata.ts";
+import { getKnowledgeBase } from "../../../operations/knowledge.ts";
+import { getMetadataOverview } from "../../../operations/metadata.ts";
 import { activeModels, embeddingModel, withoutModel } from "../models/embedding-model.ts";
 import { modelName } from "../../../lib/model-names.ts";
 import { documentsOf } from "./documents.ts";
@@ -81,8 +81,8 @@ async function idOf(name: string, context: Context): Promise<string | undefined>
 
 /** What is there, documents aside. */
 async function presentOf(dataset_id: string, context: Context): Promise<Present> {
-  const kb = await context.call(knowledge.show, { dataset_id });
-  const overview = await context.call(metadata.overview, { dataset_id });
+  const kb = await context.call(getKnowledgeBase, { dataset_id });
+  const overview = await context.call(getMetadataOverview, { dataset_id });
   return {
     settings: settingsOf(kb),
     tags: tagsOf(kb),

@@ -1,6 +1,6 @@
 import { needed } from "../../../api/response-fields.ts";
 import { CliError } from "../../../errors.ts";
-import * as documents from "../../../operations/documents.ts";
+import { downloadDocumentsZip, getDocument } from "../../../operations/documents.ts";
 import type { Files } from "../../../host/host.ts";
 import { newPlaceIn, safePath, unique } from "../../../host/safe-path.ts";
 import { unzip, otherCount } from "../../../lib/unzip.ts";
@@ -81,7 +81,7 @@ async function* unpacked(
     const ids = document_id.slice(at, at + most);
     const names: string[] = [];
     for (const id of ids) {
-      const { name } = await context.call(documents.show, { dataset_id, document_id: id });
+      const { name } = await context.call(getDocument, { dataset_id, document_id: id });
       names.push(needed(name, "name"));
     }
     let index = 0;
@@ -129,7 +129,7 @@ async function fetchZip(
   document_ids: readonly string[],
   context: Context,
 ): Promise<AsyncIterable<Uint8Array>> {
-  const bytes = await context.call(documents.downloadZip, { dataset_id, document_ids });
+  const bytes = await context.call(downloadDocumentsZip, { dataset_id, document_ids });
   return bytes as AsyncIterable<Uint8Array>; // a file row answers with its bytes
 }
 

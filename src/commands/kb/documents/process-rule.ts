@@ -1,5 +1,5 @@
 import { isObject } from "../../../lib/json.ts";
-import * as documents from "../../../operations/documents.ts";
+import { getDocument } from "../../../operations/documents.ts";
 import type { StoredProcessRule } from "../../../operations/documents.ts";
 import { hierarchicalRule } from "../../../operations/shared.ts";
 import type { Context } from "../../command-spec.ts";
@@ -34,6 +34,6 @@ export async function ruleOf(
   context: Context,
 ): Promise<unknown> {
   const input = { dataset_id, document_id, metadata: "without" } as const;
-  const { document_process_rule } = await context.call(documents.show, input);
+  const { document_process_rule } = await context.call(getDocument, input);
   return sendableRule(document_process_rule);
 }

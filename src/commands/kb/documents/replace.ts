@@ -1,5 +1,5 @@
 import { ApiError } from "../../../errors.ts";
-import * as documents from "../../../operations/documents.ts";
+import { replaceDocument, updateDocumentByFile } from "../../../operations/documents.ts";
 import type { DocumentInBatch } from "../../../operations/documents.ts";
 import type { InputOf } from "../../../operations/operation.ts";
 import type { Context } from "../../command-spec.ts";
@@ -9,15 +9,15 @@ import type { Context } from "../../command-spec.ts";
  * (server §9.4, §19). A refused route has changed nothing, so trying the other is no repeat.
  */
 export async function* run(
-  input: InputOf<typeof documents.replace>,
+  input: InputOf<typeof replaceDocument>,
   context: Context,
 ): AsyncGenerator<DocumentInBatch> {
   try {
-    yield await context.call(documents.replace, input);
+    yield await context.call(replaceDocument, input);
   } catch (error) {
     const older = error instanceof ApiError && error.response.status === 405;
     if (!older) throw error;
     await context.trace(1, "the server lacks this route; the older one is used");
-    yield await context.call(documents.updateByFile, input);
+    yield await context.call(updateDocumentByFile, input);
   }
 }

@@ -1,5 +1,5 @@
 import { CliError } from "../../../errors.ts";
-import * as documents from "../../../operations/documents.ts";
+import { getDocument, getIndexingStatus, listDocuments } from "../../../operations/documents.ts";
 import { waitForIndexing, isIndexed, standingOf } from "./indexing-status.ts";
 import type { DocumentProgress } from "./indexing-status.ts";
 import type { Context } from "../../command-spec.ts";
@@ -42,24 +42,24 @@ async function look(input: WaitInput, context: Context): Promise<DocumentProgres
   const found: DocumentProgress[] = [];
   if (document_id !== undefined) {
     for (const id of document_id) {
-      const document = await context.call(documents.show, { dataset_id, document_id: id });
+      const document = await context.call(getDocument, { dataset_id, document_id: id });
       found.push(standingOf(document));
     }
     return found;
   }
   if (batch !== undefined) {
-    const inBatch = await context.call(documents.indexingStatus, { dataset_id, batch });
+    const inBatch = await context.call(getIndexingStatus, { dataset_id, batch });
     for (const each of inBatch) {
       const { id, indexing_status, error, completed_segments, total_segments } = each;
       const chunks = [completed_segments, total_segments] as const;
       if (indexing_status === "completed" && total_segments === 0) {
-        const document = await context.call(documents.show, { dataset_id, document_id: id });
+        const document = await context.call(getDocument, { dataset_id, document_id: id });
         found.push({ ...standingOf(document), chunks });
       } else found.push({ id, name: id, indexing_status, error, chunks });
     }
     return found;
   }
-  for await (const document of context.each(documents.list, { dataset_id }))
+  for await (const document of context.each(listDocuments, { dataset_id }))
     found.push(standingOf(document));
   return found;
 }

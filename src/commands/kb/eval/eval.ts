@@ -2,7 +2,7 @@ import { needed } from "../../../api/response-fields.ts";
 import { CliError, diskProblem } from "../../../errors.ts";
 import type { Host } from "../../../host/host.ts";
 import { isObject, valueAt } from "../../../lib/json.ts";
-import * as knowledge from "../../../operations/knowledge.ts";
+import { getKnowledgeBase } from "../../../operations/knowledge.ts";
 import type { FileInput } from "../../../operations/operation.ts";
 import type { Report } from "../../../output/report-model.ts";
 import { readBaseline, compareWithBaseline } from "./baseline.ts";
@@ -74,7 +74,7 @@ export async function* run(input: EvalInput, context: Context): AsyncGenerator<R
   if (save !== undefined) await prepareOutput(`--save ${save}`, save, context.host);
   if (junit !== undefined) await prepareOutput(`--junit ${junit}`, junit, context.host);
 
-  const kb = await context.call(knowledge.show, { dataset_id });
+  const kb = await context.call(getKnowledgeBase, { dataset_id });
   const stored = isObject(input.retrieval_model)
     ? input.retrieval_model
     : needed(kb.retrieval_model_dict, "retrieval_model_dict");

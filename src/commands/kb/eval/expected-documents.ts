@@ -1,5 +1,5 @@
 import { CliError } from "../../../errors.ts";
-import * as documents from "../../../operations/documents.ts";
+import { listDocuments } from "../../../operations/documents.ts";
 import type { Document } from "../../../operations/documents.ts";
 import type { Question } from "./questions.ts";
 import { asShown } from "../documents/field-values.ts";
@@ -33,7 +33,7 @@ export async function expectedDocuments(
   }
   const known = new Map<string, Document[]>();
   if (lines.size > 0) {
-    for await (const document of context.each(documents.list, { dataset_id })) {
+    for await (const document of context.each(listDocuments, { dataset_id })) {
       for (const name of namesOf(document)) {
         if (lines.has(name)) known.set(name, [...(known.get(name) ?? []), document]);
       }

@@ -1,7 +1,7 @@
 import { invalid } from "../../../api/response-fields.ts";
 import { CliError } from "../../../errors.ts";
 import { isObject } from "../../../lib/json.ts";
-import { worded } from "../../../operations/operation.ts";
+import { asText } from "../../../operations/operation.ts";
 import { searchMethods } from "../../../operations/shared.ts";
 
 /** Search settings as they are sent. */
@@ -165,6 +165,6 @@ export function variantsOf(
 function topKIn({ top_k }: SearchVariant): number {
   if (Number.isSafeInteger(top_k) && Number(top_k) > 0) return Number(top_k);
   throw invalid(
-    `retrieval_model_dict.top_k is ${worded(top_k) || "not set"}, not a whole number from 1`,
+    `retrieval_model_dict.top_k is ${asText(top_k) || "not set"}, not a whole number from 1`,
   );
 }

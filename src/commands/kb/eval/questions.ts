@@ -1,5 +1,5 @@
 import { isObject } from "../../../lib/json.ts";
-import * as knowledge from "../../../operations/knowledge.ts";
+import { searchKnowledgeBase } from "../../../operations/knowledge.ts";
 import { readRowFile, unreadable } from "../../../lib/rows-file.ts";
 import type { FileRow } from "../../../lib/rows-file.ts";
 
@@ -27,7 +27,7 @@ export interface QuestionFile {
 
 const columns: ReadonlySet<string> = new Set(["id", "question", "documents", "text", "filter"]);
 /** Characters of a query (server §8). */
-const longest = knowledge.search.params.query.length[1];
+const longest = searchKnowledgeBase.params.query.length[1];
 
 /** Reads CSV or JSON Lines. Throws usage with the line of what is wrong. */
 export async function questionsIn(name: string, bytes: Uint8Array): Promise<QuestionFile> {

@@ -1,5 +1,5 @@
 import type { Cell, Heading, Report, Section } from "../../../output/report-model.ts";
-import { worded } from "../../../operations/operation.ts";
+import { asText } from "../../../operations/operation.ts";
 import type { BaselineComparison } from "./baseline.ts";
 import type { Verdict } from "./gate.ts";
 import { latencies, metricNames, rounded } from "./metrics.ts";
@@ -157,7 +157,7 @@ const settingsText = (settings: SearchVariant): string =>
     score_threshold: settings["score_threshold_enabled"] ? settings["score_threshold"] : "none",
     reranking_enable: settings["reranking_enable"],
   })
-    .map(([name, value]) => `${name} ${worded(value) || "not set"}`)
+    .map(([name, value]) => `${name} ${asText(value) || "not set"}`)
     .join(", ");
 
 const verdictSection = (verdicts: readonly Verdict[]): Section => {

@@ -2,7 +2,7 @@ import type { ConcurrencyLimiter } from "../../../api/concurrency-limit.ts";
 import { mapConcurrent } from "../../../api/concurrent-map.ts";
 import { needed } from "../../../api/response-fields.ts";
 import { ApiError, CliError } from "../../../errors.ts";
-import * as knowledge from "../../../operations/knowledge.ts";
+import { searchKnowledgeBase } from "../../../operations/knowledge.ts";
 import type { SearchRecord } from "../../../operations/knowledge.ts";
 import type { ExpectedDocument } from "./expected-documents.ts";
 import { metricsOf, firstRank } from "./metrics.ts";
@@ -83,7 +83,7 @@ function asker(asking: SearchOptions, context: Context) {
       const start = context.host.elapsed();
       try {
         const request = { dataset_id, query: question, retrieval_model };
-        const records = await context.call(knowledge.search, request);
+        const records = await context.call(searchKnowledgeBase, request);
         return { records, seconds: (context.host.elapsed() - start) / 1000 };
       } catch (error) {
         if (!asking.waitForLimit || !isRateLimit(error)) throw error;

@@ -1,9 +1,13 @@
 import { ApiError, CliError } from "../../../errors.ts";
 import { isObject } from "../../../lib/json.ts";
-import * as documents from "../../../operations/documents.ts";
-import * as knowledge from "../../../operations/knowledge.ts";
+import { listDocuments } from "../../../operations/documents.ts";
+import {
+  getKnowledgeBase,
+  searchKnowledgeBase,
+  updateKnowledgeBase,
+} from "../../../operations/knowledge.ts";
 import type { KnowledgeBase } from "../../../operations/knowledge.ts";
-import * as models from "../../../operations/models.ts";
+import { listModels } from "../../../operations/models.ts";
 import type { InputOf } from "../../../operations/operation.ts";
 import { waitForIndexing, isIndexed, standingOf } from "../documents/indexing-status.ts";
 import { modelName, modelsNamed } from "../../../lib/model-names.ts";
@@ -16,7 +20,7 @@ export async function activeModels(
   model_type: "text-embedding" | "rerank",
   context: Context,
 ): Promise<readonly Model[]> {
-  const providers: unknown = await context.call(models.list, { model_type });
+  const providers: unknown = await context.call(listModels, { model_type });
   return (Array.isArray(providers) ? providers : []).flatMap((each: unknown) => {
     if (!isObject(each) || typeof each["provider"] !== "string") return [];
     const { provider, models: found } = each;
@@ -77,7 +81,7 @@ const whichModels = (type: string, all: readonly Model[]): string =>
     : `active models: ${all.slice(0, 20).map(modelName).join(", ")}`;
 
 /** What `PATCH /datasets/{id}` takes. */
-type Changes = InputOf<typeof knowledge.update>;
+type Changes = InputOf<typeof updateKnowledgeBase>;
 
 /**
  * Changes settings of a knowledge base. With every embedding model the technique is sent: a model
@@ -86,12 +90,12 @@ type Changes = InputOf<typeof knowledge.update>;
  * before anything is sent for a technique without a model, remote-failed when the index is broken.
  */
 export async function changeSettings(input: Changes, context: Context): Promise<KnowledgeBase> {
-  const before = await context.call(knowledge.show, { dataset_id: input.dataset_id });
+  const before = await context.call(getKnowledgeBase, { dataset_id: input.dataset_id });
   const changes = await completed(input, before, context);
-  const answer = await context.call(knowledge.update, changes);
+  const answer = await context.call(updateKnowledgeBase, changes);
   if (!indexesAgain(changes, before)) return answer;
   await provenIndex(before, context);
-  return context.call(knowledge.show, { dataset_id: input.dataset_id });
+  return context.call(getKnowledgeBase, { dataset_id: input.dataset_id });
 }
 
 /** The changes as they are to be sent: a model with its provider and its technique. */
@@ -185,7 +189,7 @@ async function standings(dataset_id: string, context: Context) {
   const failed: DocumentProgress[] = [];
   const look = async () => {
     const all: DocumentProgress[] = [];
-    for await (const document of context.each(documents.list, { dataset_id }))
+    for await (const document of context.each(listDocuments, { dataset_id }))
       if (document.enabled && !document.archived) all.push(standingOf(document));
     return all;
   };
@@ -199,7 +203,7 @@ async function standings(dataset_id: string, context: Context) {
 /** Why a search by meaning fails; undefined where it is answered. */
 async function searchProblem(dataset_id: string, context: Context): Promise<string | undefined> {
   try {
-    await context.call(knowledge.search, {
+    await context.call(searchKnowledgeBase, {
       dataset_id,
       query: "test",
       retrieval_model: {

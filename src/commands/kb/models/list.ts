@@ -1,5 +1,5 @@
 import { ApiError } from "../../../errors.ts";
-import * as models from "../../../operations/models.ts";
+import { listModels } from "../../../operations/models.ts";
 import type { ModelProvider } from "../../../operations/models.ts";
 import { modelTypes } from "../../../operations/shared.ts";
 import type { Context } from "../../command-spec.ts";
@@ -22,7 +22,7 @@ export async function* run(
 
 async function providersOf(model_type: ModelType, oneOfAll: boolean, context: Context) {
   try {
-    return await context.call(models.list, { model_type });
+    return await context.call(listModels, { model_type });
   } catch (error) {
     if (!oneOfAll || !(error instanceof ApiError) || error.kind !== "refused") throw error;
     await context.notice(`the server does not list models of type ${model_type}`);

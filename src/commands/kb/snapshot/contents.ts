@@ -1,5 +1,5 @@
 import { ApiError } from "../../../errors.ts";
-import * as documents from "../../../operations/documents.ts";
+import { downloadDocumentsZip } from "../../../operations/documents.ts";
 import type { Context } from "../../command-spec.ts";
 import { unzip, otherCount } from "../../../lib/unzip.ts";
 
@@ -30,7 +30,7 @@ export async function* readContents<D extends { readonly id: string }>(
     try {
       const document_ids = some.map(({ id }) => id);
       // A file row answers with its bytes.
-      bytes = (await context.call(documents.downloadZip, {
+      bytes = (await context.call(downloadDocumentsZip, {
         dataset_id,
         document_ids,
       })) as AsyncIterable<Uint8Array>;

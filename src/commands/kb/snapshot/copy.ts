@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { CliError } from "../../../errors.ts";
-import * as knowledge from "../../../operations/knowledge.ts";
+import { getKnowledgeBase } from "../../../operations/knowledge.ts";
 import { sha256 } from "./bundle.ts";
 import { run as exported } from "./export.ts";
 import { importBundle, noteOf, planImport } from "./import.ts";
@@ -21,7 +21,7 @@ async function requireFree(
   target: Context,
   context: Context,
 ): Promise<void> {
-  const wanted = name ?? (await context.call(knowledge.show, { dataset_id })).name;
+  const wanted = name ?? (await context.call(getKnowledgeBase, { dataset_id })).name;
   const begun = await target.host.files.stat(await noteOf(wanted, dataset_id, target));
   if (begun !== null || !(await isTaken(wanted, target))) return;
   throw new CliError("refused", `knowledge base ${JSON.stringify(wanted)} already exists`, {

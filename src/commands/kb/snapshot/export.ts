@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { CliError } from "../../../errors.ts";
 import { isObject, own } from "../../../lib/json.ts";
-import * as chunks from "../../../operations/chunks.ts";
+import { listChunks } from "../../../operations/chunks.ts";
 import type { Chunk } from "../../../operations/chunks.ts";
 import { fieldValue } from "../documents/field-values.ts";
 import { contentIn, isBundle, readManifest, sha256, writeManifest } from "./bundle.ts";
@@ -207,7 +207,7 @@ async function writeChunks(
   const { files } = context.host;
   const lines: string[] = [];
   let edited = false;
-  const rows = context.each(chunks.list, { dataset_id, document_id: document.id });
+  const rows = context.each(listChunks, { dataset_id, document_id: document.id });
   for await (const row of rows) {
     const { position, content, answer, keywords, enabled } = row;
     edited ||= isEdited(row);

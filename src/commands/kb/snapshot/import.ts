@@ -2,11 +2,22 @@ import { join } from "node:path";
 import { mapConcurrent } from "../../../api/concurrent-map.ts";
 import { ApiError, CliError } from "../../../errors.ts";
 import { isObject, own, valueAt, withoutNulls } from "../../../lib/json.ts";
-import * as documents from "../../../operations/documents.ts";
-import * as knowledge from "../../../operations/knowledge.ts";
-import * as metadata from "../../../operations/metadata.ts";
-import type { Answer } from "../../../operations/operation.ts";
-import * as tags from "../../../operations/tags.ts";
+import {
+  archiveDocuments,
+  createDocumentByFile,
+  createDocumentByText,
+  disableDocuments,
+  listDocuments,
+} from "../../../operations/documents.ts";
+import { createKnowledgeBase, getKnowledgeBase } from "../../../operations/knowledge.ts";
+import {
+  createMetadataField,
+  disableBuiltInFields,
+  enableBuiltInFields,
+  getMetadataOverview,
+} from "../../../operations/metadata.ts";
+import type { ResponseOf } from "../../../operations/operation.ts";
+import { bindTags, createTag, listTags } from "../../../operations/tags.ts";
 import { activeModels } from "../models/embedding-model.ts";
 import { fittingValues } from "../documents/field-values.ts";
 import type { FieldTypes } from "../documents/field-values.ts";
@@ -79,7 +90,7 @@ export async function* importBundle(
   }
   const model = await modelFor(manifest.state, input.map_model ?? [], context);
   const target = await targetFor(input, manifest, model, context);
-  const before = await context.call(metadata.overview, { dataset_id: target.id });
+  const before = await context.call(getMetadataOverview, { dataset_id: target.id });
   const types = new Map([...typesOf(manifest.state), ...typesOf({ fields: before.doc_metadata })]);
   requireFitting(directory, manifest.state.documents, types);
   yield made("knowledge base", target.name, target.id, target.created);
@@ -199,7 +210,7 @@ async function targetFor(
   await files.makeDirectory(join(directories.state, "imports"), 0o700);
   // Noted before it is sent: its answer may be lost.
   await files.writeAtomic(note, `${JSON.stringify({ name })}\n`);
-  const { id } = await context.call(knowledge.create, create).catch(async (error: unknown) => {
+  const { id } = await context.call(createKnowledgeBase, create).catch(async (error: unknown) => {
     if (!(error instanceof ApiError) || error.kind !== "refused") throw error;
     await files.remove(note);
     throw new ApiError(error.kind, error.message, error.response, {
@@ -233,7 +244,7 @@ async function noted(note: string, name: string, context: Context): Promise<stri
   try {
     const dataset_id =
       typeof known === "string" ? known : await context.resolveId("kb", `name:${name}`);
-    const { document_count } = await context.call(knowledge.show, { dataset_id });
+    const { document_count } = await context.call(getKnowledgeBase, { dataset_id });
     return typeof known === "string" || document_count === 0 ? dataset_id : undefined;
   } catch (error) {
     if (error instanceof CliError && error.kind === "not-found") return undefined;
@@ -244,28 +255,28 @@ async function noted(note: string, name: string, context: Context): Promise<stri
 async function* fieldsAndTags(
   dataset_id: string,
   { state }: Manifest,
-  before: Answer<typeof metadata.overview>,
+  before: ResponseOf<typeof getMetadataOverview>,
   context: Context,
 ): AsyncGenerator<Made> {
   for (const { name, type } of state.fields) {
     if (before.doc_metadata.some((field) => field.name === name)) continue;
-    const { id } = await context.call(metadata.create, { dataset_id, name, type });
+    const { id } = await context.call(createMetadataField, { dataset_id, name, type });
     yield made("field", name, id);
   }
   if (before.built_in_field_enabled !== state.built_in_fields) {
-    const row = state.built_in_fields ? metadata.enableBuiltIn : metadata.disableBuiltIn;
+    const row = state.built_in_fields ? enableBuiltInFields : disableBuiltInFields;
     await context.call(row, { dataset_id });
   }
   if (state.tags.length === 0) return;
-  const all = await context.call(tags.list, {});
+  const all = await context.call(listTags, {});
   const ids: string[] = [];
   for (const name of state.tags) {
     const there = all.find((tag) => tag.name === name);
-    const { id } = there ?? (await context.call(tags.create, { name }));
+    const { id } = there ?? (await context.call(createTag, { name }));
     ids.push(id);
     yield made("tag", name, id, !there);
   }
-  await context.call(tags.bind, { tag_ids: ids, target_id: dataset_id });
+  await context.call(bindTags, { tag_ids: ids, target_id: dataset_id });
 }
 
 /** Documents with their values and marks; those that are there with the same content stay. */
@@ -325,7 +336,7 @@ async function* content(
   const ours = new Map([...ids].map(([document, id]) => [id, document]));
   const look = async () => {
     const found: DocumentProgress[] = [];
-    for await (const document of context.each(documents.list, { dataset_id }))
+    for await (const document of context.each(listDocuments, { dataset_id }))
       if (ours.has(document.id)) found.push(standingOf(document));
     return found;
   };
@@ -441,14 +452,14 @@ async function upload(
     : undefined;
   const text = content && decodeText(content);
   if (text !== undefined) {
-    const answer = await context.call(documents.createByText, {
+    const answer = await context.call(createDocumentByText, {
       ...shared,
       name: document.name,
       text,
     });
     return answer.document;
   }
-  const answer = await context.call(documents.createByFile, {
+  const answer = await context.call(createDocumentByFile, {
     ...shared,
     file: { path: join(directory, file), name: fileName(document.name) },
     ...(again && { duplicate: false }),
@@ -465,8 +476,8 @@ async function setMarks(
   const marked = (is: (document: BundledDocument) => boolean) =>
     [...ids].filter(([document]) => is(document)).map(([, id]) => id);
   for (const [row, document_ids] of [
-    [documents.disable, marked(({ enabled }) => !enabled)],
-    [documents.archive, marked(({ archived }) => archived)],
+    [disableDocuments, marked(({ enabled }) => !enabled)],
+    [archiveDocuments, marked(({ archived }) => archived)],
   ] as const) {
     if (document_ids.length > 0) await context.call(row, { dataset_id, document_ids });
   }

@@ -1,11 +1,11 @@
 import { define } from "../../../lib/json.ts";
 import { mapConcurrent } from "../../../api/concurrent-map.ts";
 import { needed } from "../../../api/response-fields.ts";
-import * as documents from "../../../operations/documents.ts";
+import { getDocument, listDocuments } from "../../../operations/documents.ts";
 import type { Document } from "../../../operations/documents.ts";
-import * as knowledge from "../../../operations/knowledge.ts";
+import { getKnowledgeBase } from "../../../operations/knowledge.ts";
 import type { KnowledgeBase } from "../../../operations/knowledge.ts";
-import * as metadata from "../../../operations/metadata.ts";
+import { getMetadataOverview } from "../../../operations/metadata.ts";
 import { asShown, isOpen, storedValues } from "../documents/field-values.ts";
 import type { FieldType, FieldTypes, FieldValues } from "../documents/field-values.ts";
 import { valueAt } from "../../../lib/json.ts";
@@ -72,17 +72,17 @@ export async function stateOf(
   context: Context,
   { exact = false }: Reading = {},
 ): Promise<KbState> {
-  const kb = await context.call(knowledge.show, { dataset_id });
-  const { doc_metadata, built_in_field_enabled } = await context.call(metadata.overview, {
+  const kb = await context.call(getKnowledgeBase, { dataset_id });
+  const { doc_metadata, built_in_field_enabled } = await context.call(getMetadataOverview, {
     dataset_id,
   });
   const listed: Document[] = [];
-  for await (const document of context.each(documents.list, { dataset_id })) listed.push(document);
+  for await (const document of context.each(listDocuments, { dataset_id })) listed.push(document);
   const types = new Map(doc_metadata.map(({ name, type }) => [name, type]));
   const open = exact ? listed.filter((each) => isOpen(each.doc_metadata, types)) : [];
   const shown = new Map<string, FieldValues>();
   const read = ({ id: document_id }: Document) =>
-    context.call(documents.show, { dataset_id, document_id, metadata: "only" });
+    context.call(getDocument, { dataset_id, document_id, metadata: "only" });
   for await (const { id, doc_metadata: values } of mapConcurrent(open, 3, read))
     shown.set(id, asShown(values));
   const stateFor = (document: Document): DocumentState => ({

@@ -2,7 +2,15 @@ import type { ConcurrencyLimiter } from "../../../api/concurrency-limit.ts";
 import { mapConcurrent } from "../../../api/concurrent-map.ts";
 import { ApiError, CliError, reasonOf } from "../../../errors.ts";
 import type { FailureKind } from "../../../errors.ts";
-import * as documents from "../../../operations/documents.ts";
+import {
+  createDocumentByFile,
+  createDocumentByText,
+  deleteDocument,
+  listDocuments,
+  replaceDocument,
+  updateDocumentByFile,
+  updateDocumentByText,
+} from "../../../operations/documents.ts";
 import type { InputOf } from "../../../operations/operation.ts";
 import { waitForIndexing, isDone, isIndexed, standingOf } from "../documents/indexing-status.ts";
 import type { DocumentProgress } from "../documents/indexing-status.ts";
@@ -207,7 +215,7 @@ export async function* applySync(
   async function standingsOf(wanted: ReadonlyMap<string, unknown>): Promise<DocumentProgress[]> {
     const found: DocumentProgress[] = [];
     // Newest first: a first sync finds all it made before the list is at its end.
-    for await (const document of context.each(documents.list, { dataset_id })) {
+    for await (const document of context.each(listDocuments, { dataset_id })) {
       if (wanted.has(document.id)) found.push(standingOf(document));
       if (found.length === wanted.size) break;
     }
@@ -239,7 +247,7 @@ export async function* applySync(
     if (stopped) return left(step);
     const document_id = step.document?.id ?? "";
     try {
-      await patient(() => context.call(documents.remove, { dataset_id, document_id }));
+      await patient(() => context.call(deleteDocument, { dataset_id, document_id }));
     } catch (error) {
       const gone = error instanceof ApiError && error.kind === "not-found";
       if (!gone) return failed(step, bearable(error));
@@ -313,14 +321,14 @@ async function send(
     const text = decodeText(bytes);
     if (text === undefined) throw new CliError("usage", "it is no UTF-8 text any more");
     const answer = document
-      ? await context.call(documents.updateByText, {
+      ? await context.call(updateDocumentByText, {
           dataset_id,
           document_id: document.id,
           name: file.name,
           text,
           ...form,
         })
-      : await context.call(documents.createByText, {
+      : await context.call(createDocumentByText, {
           dataset_id,
           name: file.name,
           text,
@@ -333,7 +341,7 @@ async function send(
   const answer = document
     ? await replaced({ dataset_id, document_id: document.id, file: source, ...form }, context)
     : (
-        await context.call(documents.createByFile, {
+        await context.call(createDocumentByFile, {
           dataset_id,
           file: source,
           indexing_technique,
@@ -363,13 +371,13 @@ async function formFor(
 
 /** A server before 1.14.0 has the older route only (server §9.4). */
 async function replaced(
-  input: InputOf<typeof documents.replace>,
+  input: InputOf<typeof replaceDocument>,
   context: Context,
 ): Promise<{ readonly id: string }> {
   try {
-    return (await context.call(documents.replace, input)).document;
+    return (await context.call(replaceDocument, input)).document;
   } catch (error) {
     if (!(error instanceof ApiError) || error.response.status !== 405) throw error;
-    return (await context.call(documents.updateByFile, input)).document;
+    return (await context.call(updateDocumentByFile, input)).document;
   }
 }

@@ -1,7 +1,11 @@
 import type { ConcurrencyLimiter } from "../../../api/concurrency-limit.ts";
 import { mapAll } from "../../../api/concurrent-map.ts";
 import { ApiError } from "../../../errors.ts";
-import * as metadata from "../../../operations/metadata.ts";
+import {
+  createMetadataField,
+  listMetadataFields,
+  setDocumentMetadata,
+} from "../../../operations/metadata.ts";
 import type { MetadataField } from "../../../operations/metadata.ts";
 import { fieldValue, unfitValue } from "../documents/field-values.ts";
 import type { FieldValues } from "../documents/field-values.ts";
@@ -36,7 +40,7 @@ export async function metadataWriter(
   const ensure = async (name: string, type: "string" | "number") => {
     if (known.has(name)) return;
     try {
-      await patient(() => context.call(metadata.create, { dataset_id, name, type }));
+      await patient(() => context.call(createMetadataField, { dataset_id, name, type }));
     } catch (error) {
       // Another machine that syncs a part of the same directory may have made it meanwhile.
       const there = error instanceof ApiError && error.kind === "refused";
@@ -66,7 +70,9 @@ export async function metadataWriter(
           await ensure(name, typeof value === "number" ? "number" : "string");
       }
       await mapAll(groupsOf(changes), lanes, (group) =>
-        patient(() => context.call(metadata.set, { dataset_id, operation_data: group.map(one) })),
+        patient(() =>
+          context.call(setDocumentMetadata, { dataset_id, operation_data: group.map(one) }),
+        ),
       );
     },
   };
@@ -81,7 +87,9 @@ const byName = async (
   dataset_id: string,
   context: Context,
 ): Promise<ReadonlyMap<string, MetadataField>> =>
-  new Map((await context.call(metadata.list, { dataset_id })).map((field) => [field.name, field]));
+  new Map(
+    (await context.call(listMetadataFields, { dataset_id })).map((field) => [field.name, field]),
+  );
 
 /** Values of a document that is there; none of a new one. */
 export const valuesBefore = (document: DocumentState | undefined): FieldValues =>

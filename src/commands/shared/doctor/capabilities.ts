@@ -2,19 +2,19 @@ import { readText } from "../../../api/client.ts";
 import { isOlderThan } from "../../../api/api-error.ts";
 import { ApiError, CliError } from "../../../errors.ts";
 import { isObject, parsedJson, valueAt } from "../../../lib/json.ts";
-import * as annotations from "../../../operations/annotations.ts";
-import * as apps from "../../../operations/apps.ts";
-import * as chats from "../../../operations/chats.ts";
-import * as chunks from "../../../operations/chunks.ts";
-import * as documents from "../../../operations/documents.ts";
+import { listAnnotations } from "../../../operations/annotations.ts";
+import { getAppInfo, getAppParameters } from "../../../operations/apps.ts";
+import { listFeedback } from "../../../operations/chats.ts";
+import { listChunks } from "../../../operations/chunks.ts";
+import { listDocuments } from "../../../operations/documents.ts";
 import { operations } from "../../../operations/index.ts";
-import * as knowledge from "../../../operations/knowledge.ts";
-import * as metadata from "../../../operations/metadata.ts";
-import * as models from "../../../operations/models.ts";
+import { listKnowledgeBases } from "../../../operations/knowledge.ts";
+import { listMetadataFields } from "../../../operations/metadata.ts";
+import { listModels } from "../../../operations/models.ts";
 import { methodAndPath } from "../../../operations/operation.ts";
 import type { AnyOperation } from "../../../operations/operation.ts";
-import * as tags from "../../../operations/tags.ts";
-import * as workflows from "../../../operations/workflows.ts";
+import { listTags } from "../../../operations/tags.ts";
+import { getWorkflowRun, listWorkflowLogs } from "../../../operations/workflows.ts";
 import { kbTasks } from "../../kb/specs.ts";
 import type { Context } from "../../command-spec.ts";
 import { workflowTasks } from "../../wf/specs.ts";
@@ -38,22 +38,22 @@ interface Group {
 
 const groups: Readonly<Record<"dataset" | "app", readonly Group[]>> = {
   dataset: [
-    { name: "knowledge bases", row: knowledge.list },
-    { name: "documents", row: documents.list },
-    { name: "chunks", row: chunks.list },
-    { name: "metadata", row: metadata.list },
-    { name: "tags", row: tags.list },
-    { name: "models", row: models.list },
+    { name: "knowledge bases", row: listKnowledgeBases },
+    { name: "documents", row: listDocuments },
+    { name: "chunks", row: listChunks },
+    { name: "metadata", row: listMetadataFields },
+    { name: "tags", row: listTags },
+    { name: "models", row: listModels },
   ],
   app: [
-    { name: "application", row: apps.info },
-    { name: "workflow runs", row: workflows.show },
+    { name: "application", row: getAppInfo },
+    { name: "workflow runs", row: getWorkflowRun },
     // The log of a chatflow is a list like any other, and always empty (server §12).
-    { name: "logs", row: workflows.logs, modes: ["workflow"] },
+    { name: "logs", row: listWorkflowLogs, modes: ["workflow"] },
     { name: "chat", modes: ["chat", "agent-chat", "advanced-chat", "agent"] },
     { name: "completion", modes: ["completion"] },
-    { name: "feedback", row: chats.feedbacks },
-    { name: "annotations", row: annotations.list },
+    { name: "feedback", row: listFeedback },
+    { name: "annotations", row: listAnnotations },
   ],
 };
 
@@ -117,10 +117,10 @@ export async function* capabilities(context: Context): AsyncGenerator<Capability
         given = "the answer is no JSON: this is not the API";
         return { supported: "unknown", how: given };
       }
-      if (row === apps.info && isObject(body) && typeof body["mode"] === "string") {
+      if (row === getAppInfo && isObject(body) && typeof body["mode"] === "string") {
         mode = body["mode"];
       }
-      if (row === apps.parameters) settings = body;
+      if (row === getAppParameters) settings = body;
       return { supported: "yes", how: `${row.route}: ${answer.status}` };
     } catch (error) {
       if (!(error instanceof CliError) || context.signal.aborted) throw error;
@@ -140,7 +140,7 @@ export async function* capabilities(context: Context): AsyncGenerator<Capability
     yield { capability: name, supported, how };
   }
   if (kind === "app") {
-    const read = await probe(apps.parameters);
+    const read = await probe(getAppParameters);
     for (const [capability, field] of Object.entries(switches)) {
       const enabled = valueAt(settings, `${field}.enabled`);
       if (typeof enabled !== "boolean") {

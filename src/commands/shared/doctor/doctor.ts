@@ -8,7 +8,7 @@ import type { FailureKind } from "../../../errors.ts";
 import type { Host } from "../../../host/host.ts";
 import { isObject, parsedJson } from "../../../lib/json.ts";
 import { version } from "../../../lib/version.ts";
-import { worded } from "../../../operations/operation.ts";
+import { asText } from "../../../operations/operation.ts";
 import type { Context } from "../../command-spec.ts";
 
 /** One thing that was looked at. `next` is what to do about it. */
@@ -233,7 +233,7 @@ async function keyWorks(
   const what =
     kind === "dataset"
       ? `opens ${typeof body["total"] === "number" ? body["total"] : "the"} knowledge bases`
-      : `opens ${JSON.stringify(worded(body["name"]))}, mode ${worded(body["mode"]) || "unknown"}`;
+      : `opens ${JSON.stringify(asText(body["name"]))}, mode ${asText(body["mode"]) || "unknown"}`;
   return ok(label, `${shown} ${what}`);
 }
 

@@ -3,7 +3,7 @@ import { CliError } from "../../../errors.ts";
 import { isObject, valueAt } from "../../../lib/json.ts";
 import { runTexts, textOfOutputs } from "../../../runs/text.ts";
 import type { Piece, TextChange } from "../../../runs/text.ts";
-import { worded } from "../../../operations/operation.ts";
+import { asText } from "../../../operations/operation.ts";
 import { isResumedChatflow } from "./text-gaps.ts";
 import type { Context } from "../../command-spec.ts";
 import { newTextHash } from "../../../lib/text-hash.ts";
@@ -66,7 +66,7 @@ export async function* answerText<T>(
     if (event.event === "_gap" || isResumedChatflow(event)) broken = waits = true;
     if (event.event === "workflow_finished") yield* finished(event);
     if (event.event === "reasoning_chunk" && wanted.reasoning)
-      yield* grown("reasoning", worded(valueAt(event.data, "data.reasoning")));
+      yield* grown("reasoning", asText(valueAt(event.data, "data.reasoning")));
     if (!waits) yield* answer(taken(({ node }) => live || !texts.runs(node)));
   }
 
@@ -141,7 +141,7 @@ const isGoodEnd = ({ data }: ServerEvent): boolean =>
   /^(partial-)?succeeded$/.test(String(isObject(data["data"]) && data["data"]["status"]));
 
 const lacking = ({ data }: ServerEvent): CliError => {
-  const run = worded(data["workflow_run_id"]);
+  const run = asText(data["workflow_run_id"]);
   return new CliError("partial", `the text of run ${run} is incomplete: the connection was lost`, {
     isResult: true,
     details: { run },

@@ -1,7 +1,7 @@
 import type { EventBatches, ServerEvent } from "../../../api/sse.ts";
 import { ApiError, CliError, withInfo } from "../../../errors.ts";
 import { valueAt } from "../../../lib/json.ts";
-import * as workflows from "../../../operations/workflows.ts";
+import { streamRunEvents } from "../../../operations/workflows.ts";
 import { openStream } from "./open-stream.ts";
 import type { EventStream } from "./open-stream.ts";
 import { nodeLedger } from "./lost-nodes.ts";
@@ -266,7 +266,7 @@ export async function* followRun(
       ...(following.snapshot && { include_state_snapshot: true }),
       ...(following.throughPauses && { continue_on_pause: true }),
     };
-    return openStream(workflows.events, input, context, connected ? { retries: 0 } : {});
+    return openStream(streamRunEvents, input, context, connected ? { retries: 0 } : {});
   }
 
   /** What may be missing between two connections; a run that has ended does not even replay nodes. */

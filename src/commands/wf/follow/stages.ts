@@ -1,6 +1,6 @@
 import type { EventBatches, ServerEvent } from "../../../api/sse.ts";
 import { isObject, valueAt } from "../../../lib/json.ts";
-import * as forms from "../../../operations/forms.ts";
+import { getForm } from "../../../operations/forms.ts";
 import { finalOutcome } from "../../../runs/final-event.ts";
 import type { FollowCounts } from "./follow.ts";
 import { saveTaskId, saveRunEnd } from "../task-ids.ts";
@@ -122,7 +122,7 @@ async function withFormText(event: ServerEvent, context: Context): Promise<Serve
   if (typeof form_token !== "string" || !/\{\{#(?!\$output\.)/.test(String(form_content)))
     return event;
   try {
-    const { form_content: text } = await context.call(forms.show, { form_token });
+    const { form_content: text } = await context.call(getForm, { form_token });
     return { ...event, data: { ...event.data, data: { ...form, form_content: text } } };
   } catch (error) {
     if (context.signal.aborted) throw error;

@@ -3,7 +3,7 @@ import type { ConcurrencyLimiter } from "../../../api/concurrency-limit.ts";
 import { mapAll } from "../../../api/concurrent-map.ts";
 import { CliError } from "../../../errors.ts";
 import { isObject } from "../../../lib/json.ts";
-import * as workflows from "../../../operations/workflows.ts";
+import { getWorkflowRun, listWorkflowLogs } from "../../../operations/workflows.ts";
 import type { WorkflowLog, WorkflowRun } from "../../../operations/workflows.ts";
 import { applicationOf, tellUnlogged } from "../application.ts";
 import type { Application } from "../application.ts";
@@ -198,7 +198,7 @@ async function readLog(whole: Export, work: ExportJournal): Promise<void> {
     ...(since > 0 && { created_at__after: timeOf(since) }),
     ...(whole.until !== undefined && { created_at__before: timeOf(whole.until) }),
   };
-  for await (const window of context.windows(workflows.logs, sent, { last: work.done.next })) {
+  for await (const window of context.windows(listWorkflowLogs, sent, { last: work.done.next })) {
     const until = work.done.until ?? Math.max(window.to, state?.until ?? 0);
     const rows = window.rows.filter(({ id }) => !known.has(id));
     const isRecent = ({ created_at }: WorkflowLog) => created_at >= until - lateness;
@@ -276,7 +276,7 @@ async function detailOf(
 ): Promise<WorkflowRun | null> {
   if (!workflow_run) return null;
   try {
-    return await context.call(workflows.show, { workflow_run_id: workflow_run.id });
+    return await context.call(getWorkflowRun, { workflow_run_id: workflow_run.id });
   } catch (error) {
     if (error instanceof CliError && error.kind === "not-found") return null;
     throw error;

@@ -1,6 +1,6 @@
 import { local } from "../../../operations/operation.ts";
 import type { Input } from "../../../operations/operation.ts";
-import * as workflows from "../../../operations/workflows.ts";
+import { listWorkflowLogs } from "../../../operations/workflows.ts";
 import type { FieldKind } from "../../condition.ts";
 
 /** Columns of `wf logs` that --where compares, and what they hold. */
@@ -19,7 +19,7 @@ export const logFields = {
 
 /** Filters of the commands that read logs. */
 export const logFilters = {
-  ...workflows.logs.params,
+  ...listWorkflowLogs.params,
   where: local.text(
     `Only runs that meet a condition on ${Object.keys(logFields).join(", ")}: 'elapsed>20s'`,
     { many: true },

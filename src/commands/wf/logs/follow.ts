@@ -1,6 +1,6 @@
 import { timeOf } from "../../../api/time-windows.ts";
 import { ApiError, CliError } from "../../../errors.ts";
-import * as workflows from "../../../operations/workflows.ts";
+import { listWorkflowLogs } from "../../../operations/workflows.ts";
 import type { WorkflowLog } from "../../../operations/workflows.ts";
 import { hasEnded, lateness, logOf } from "./query.ts";
 import type { LogQuery } from "./query.ts";
@@ -78,7 +78,7 @@ export async function* followLogs(query: LogQuery, context: Context): AsyncGener
     const logs: WorkflowLog[] = [];
     let end: number | undefined;
     let missing = 0;
-    for await (const window of context.windows(workflows.logs, query.sent)) {
+    for await (const window of context.windows(listWorkflowLogs, query.sent)) {
       end ??= window.to;
       missing += window.missing;
       logs.push(...window.rows);
@@ -92,7 +92,7 @@ export async function* followLogs(query: LogQuery, context: Context): AsyncGener
     let end = last;
     let missing = 0;
     const sent = { ...query.sent, created_at__after: timeOf(from) };
-    for await (const window of context.windows(workflows.logs, sent, { retries: 0 })) {
+    for await (const window of context.windows(listWorkflowLogs, sent, { retries: 0 })) {
       end = Math.max(end, window.to);
       missing += window.missing;
       logs.push(...window.rows);

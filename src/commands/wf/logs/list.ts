@@ -1,6 +1,6 @@
 import { newCounter } from "../../../api/pages.ts";
 import { CliError } from "../../../errors.ts";
-import * as workflows from "../../../operations/workflows.ts";
+import { listWorkflowLogs } from "../../../operations/workflows.ts";
 import type { WorkflowLog } from "../../../operations/workflows.ts";
 import type { LogFilters } from "./filters.ts";
 import { checkFollow, followLogs } from "./follow.ts";
@@ -23,7 +23,7 @@ export async function* run(input: LogsInput, context: Context): AsyncGenerator<W
   else if (query.keeps) yield* matching(query, query.keeps, context);
   else {
     const progress = newCounter();
-    yield* context.rows(workflows.logs, query.sent, context.options.rows, progress);
+    yield* context.rows(listWorkflowLogs, query.sent, context.options.rows, progress);
     if (progress.shown === 0) await tellUnlogged(context);
     await noticeRowCount(progress, context);
   }
@@ -44,7 +44,7 @@ async function* matching(
   }
   const progress = newCounter();
   let shown = 0;
-  for await (const log of rows(workflows.logs, sent, { limit: Infinity }, progress)) {
+  for await (const log of rows(listWorkflowLogs, sent, { limit: Infinity }, progress)) {
     if (!keeps(log)) continue;
     shown++;
     yield log;

@@ -1,9 +1,9 @@
 import { secondsIn, timeOf } from "../../../api/time-windows.ts";
 import { CliError } from "../../../errors.ts";
 import { valueAt } from "../../../lib/json.ts";
-import { more } from "../../../operations/operation.ts";
+import { wideOnly } from "../../../operations/operation.ts";
 import type { Column, InputOf } from "../../../operations/operation.ts";
-import * as workflows from "../../../operations/workflows.ts";
+import { listWorkflowLogs } from "../../../operations/workflows.ts";
 import type { WorkflowLog } from "../../../operations/workflows.ts";
 import { evaluateCondition, parseCondition } from "../../condition.ts";
 import { logFields } from "./filters.ts";
@@ -17,7 +17,7 @@ export const lateness = 60;
 /** What of a log is wanted. */
 export interface LogQuery {
   /** What the server is asked for; times are whole seconds in UTC. */
-  readonly sent: InputOf<typeof workflows.logs>;
+  readonly sent: InputOf<typeof listWorkflowLogs>;
   /** What it cannot be asked for; undefined where it can do all. */
   readonly keeps: ((log: WorkflowLog) => boolean) | undefined;
   /** Unix seconds, both included. */
@@ -129,15 +129,15 @@ export async function logOf(
     created_at__after: second,
     created_at__before: second,
   };
-  const logs = await context.call(workflows.logs, filters, options);
+  const logs = await context.call(listWorkflowLogs, filters, options);
   return logs.find((log) => log.id === id);
 }
 
 /** The columns of `wf logs`, in their order. */
 export const logColumns = (
-  workflows.logs.returns as { readonly columns: readonly Column<WorkflowLog>[] }
+  listWorkflowLogs.returns as { readonly columns: readonly Column<WorkflowLog>[] }
 ).columns // their rows are logs: the operation says so where it declares them
-  .filter((column) => column !== more)
+  .filter((column) => column !== wideOnly)
   .map((column) =>
     typeof column === "string"
       ? { label: column, value: (log: WorkflowLog): unknown => valueAt(log, column) }

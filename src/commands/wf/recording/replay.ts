@@ -1,6 +1,6 @@
 import type { EventBatches, ServerEvent } from "../../../api/sse.ts";
 import { CliError } from "../../../errors.ts";
-import { worded } from "../../../operations/operation.ts";
+import { asText } from "../../../operations/operation.ts";
 import { finalOutcome } from "../../../runs/final-event.ts";
 import { evaluateWhileFollowing, expectationReport, readExpectations } from "../expect/index.ts";
 import type { ExpectInput } from "../expect/index.ts";
@@ -77,7 +77,7 @@ async function* replayed(
 /** How the run stands after an event; undefined while it goes on. */
 function outcomeAfter(event: ServerEvent, before: RunOutcome | undefined): RunOutcome | undefined {
   if (event.event === "workflow_started") return undefined;
-  if (event.event === "error") return { status: "failed", error: worded(event.data["message"]) };
+  if (event.event === "error") return { status: "failed", error: asText(event.data["message"]) };
   return finalOutcome(event, false) ?? before;
 }
 

@@ -1,6 +1,6 @@
 import { ApiError, CliError } from "../../../errors.ts";
 import { isObject, own } from "../../../lib/json.ts";
-import * as forms from "../../../operations/forms.ts";
+import { getForm, submitForm } from "../../../operations/forms.ts";
 import { assigned, checkValues, formFields } from "./form-fields.ts";
 import { requireFiles, uploadInputFiles } from "./upload-files.ts";
 import type { Form } from "../../../runs/outcome.ts";
@@ -120,7 +120,7 @@ export async function submitted(
   before: Readonly<Record<string, unknown>>,
   context: Context,
 ): Promise<Readonly<Record<string, unknown>>> {
-  const form = await context.call(forms.show, { form_token });
+  const form = await context.call(getForm, { form_token });
   const actions = form.user_actions.map(({ id }) => id);
   if (!actions.includes(action)) {
     throw new CliError("usage", `the form has no action ${JSON.stringify(action)}`, {
@@ -164,7 +164,7 @@ async function submittedOnce(
   const inputs = { ...answer.inputs };
   for (let attempt = 1; ; attempt++) {
     try {
-      await context.call(forms.submit, { form_token, action, inputs });
+      await context.call(submitForm, { form_token, action, inputs });
       return;
     } catch (error) {
       const lost = error instanceof CliError && error.info.sideEffect === "unknown";
@@ -191,7 +191,7 @@ async function stateOf(
   context: Context,
 ): Promise<"open" | "submitted" | "unknown"> {
   try {
-    await context.call(forms.show, { form_token });
+    await context.call(getForm, { form_token });
     return "open";
   } catch (error) {
     return isSubmittedRefusal(error) ? "submitted" : "unknown";

@@ -1,6 +1,6 @@
 import { CliError } from "../../../errors.ts";
 import { isObject, own } from "../../../lib/json.ts";
-import * as forms from "../../../operations/forms.ts";
+import { getForm } from "../../../operations/forms.ts";
 import type { HumanInputForm } from "../../../operations/forms.ts";
 import { submitted } from "./form-answers.ts";
 import type { Context } from "../../command-spec.ts";
@@ -19,7 +19,7 @@ export async function* run(input: SubmitInput, context: Context): AsyncGenerator
   const given = isObject(input.inputs) ? input.inputs : {};
   const asks = context.options.input && !context.options.dryRun && input.action === undefined;
   if (!asks && input.action === undefined) {
-    const form = await context.call(forms.show, { form_token });
+    const form = await context.call(getForm, { form_token });
     throw new CliError("usage", "--action is required", {
       sideEffect: "none",
       hint: `actions are ${form.user_actions.map(({ id }) => id).join(", ")}`,
@@ -41,7 +41,7 @@ async function askFor(
   given: Readonly<Record<string, unknown>>,
   context: Context,
 ): Promise<{ readonly action: string; readonly inputs: readonly string[] }> {
-  const form = await context.call(forms.show, { form_token });
+  const form = await context.call(getForm, { form_token });
   for (const line of form.form_content.split(/\r?\n/)) await context.notice(`  ${line}`);
   await context.notice(expiry(form, context));
   const there = new Set([...Object.keys(given), ...input.map((each) => each.split("=", 1)[0])]);

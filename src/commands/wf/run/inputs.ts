@@ -1,6 +1,6 @@
 import { ApiError, CliError } from "../../../errors.ts";
 import { isObject } from "../../../lib/json.ts";
-import * as apps from "../../../operations/apps.ts";
+import { getAppInfo, getAppParameters } from "../../../operations/apps.ts";
 import { applicationFields, assigned, checkValues } from "./form-fields.ts";
 import type { Field } from "./form-fields.ts";
 import { requireFiles } from "./upload-files.ts";
@@ -40,7 +40,7 @@ export async function inputMaker(
 
 async function formOf(context: Context): Promise<readonly Field[]> {
   try {
-    const { user_input_form } = await context.call(apps.parameters, {});
+    const { user_input_form } = await context.call(getAppParameters, {});
     return applicationFields(user_input_form ?? []);
   } catch (error) {
     if (error instanceof ApiError && error.kind !== "auth") await requireWorkflow(context);
@@ -49,7 +49,7 @@ async function formOf(context: Context): Promise<readonly Field[]> {
 }
 
 async function requireWorkflow(context: Context): Promise<void> {
-  const { mode } = await context.call(apps.info, {});
+  const { mode } = await context.call(getAppInfo, {});
   if (mode === undefined || mode === "workflow") return;
   throw new CliError(
     "unsupported",

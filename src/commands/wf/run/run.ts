@@ -2,7 +2,13 @@ import { oneByOne } from "../../../api/sse.ts";
 import type { EventBatches } from "../../../api/sse.ts";
 import { CliError } from "../../../errors.ts";
 import { isObject } from "../../../lib/json.ts";
-import * as workflows from "../../../operations/workflows.ts";
+import {
+  getWorkflowRun,
+  runWorkflow,
+  runWorkflowBlocking,
+  runWorkflowById,
+  runWorkflowByIdBlocking,
+} from "../../../operations/workflows.ts";
 import { asEvents } from "../stream-or-wait.ts";
 import { outcomeOf } from "../../../runs/final-event.ts";
 import { evaluateWhileFollowing, expectationReport, readExpectations } from "../expect/index.ts";
@@ -104,7 +110,7 @@ interface Detailed extends FollowResult {
 type Detail = Awaited<ReturnType<typeof detailOf>>;
 
 const detailOf = (workflow_run_id: string, context: Context) =>
-  context.call(workflows.show, { workflow_run_id });
+  context.call(getWorkflowRun, { workflow_run_id });
 
 /** Events, text, one output, or the detail. */
 const printsDetail = (input: RunInput, context: Context): boolean =>
@@ -170,8 +176,8 @@ function refuseTogether(input: RunInput, context: Context): void {
 async function opened(input: RunInput, body: Body, context: Context): Promise<EventStream> {
   const { events, leave } =
     input.workflow_id === undefined
-      ? await openStream(workflows.run, body, context)
-      : await openStream(workflows.runById, { ...body, workflow_id: input.workflow_id }, context);
+      ? await openStream(runWorkflow, body, context)
+      : await openStream(runWorkflowById, { ...body, workflow_id: input.workflow_id }, context);
   return { events: checkStart(events), leave };
 }
 
@@ -216,8 +222,8 @@ function answererOf(input: RunInput, answers: readonly FormAnswer[], context: Co
 async function* blocking(input: RunInput, body: Body, context: Context): AsyncGenerator<unknown> {
   const answer =
     input.workflow_id === undefined
-      ? await context.call(workflows.runBlocking, body)
-      : await context.call(workflows.runByIdBlocking, { ...body, workflow_id: input.workflow_id });
+      ? await context.call(runWorkflowBlocking, body)
+      : await context.call(runWorkflowByIdBlocking, { ...body, workflow_id: input.workflow_id });
   yield answer;
   await raiseOutcome(answer.workflow_run_id, outcomeOf(answer.data), context.notice);
 }

@@ -1,7 +1,7 @@
 import { define } from "../../../lib/json.ts";
 import { basename } from "node:path";
 import { CliError } from "../../../errors.ts";
-import * as files from "../../../operations/files.ts";
+import { uploadFile } from "../../../operations/files.ts";
 import { isPending } from "./form-fields.ts";
 import type { Context } from "../../command-spec.ts";
 
@@ -35,7 +35,7 @@ export async function uploadInputFiles(
   const one = async (value: unknown): Promise<unknown> => {
     if (!isPending(value)) return value;
     const { path, type } = value;
-    const { id } = await context.call(files.upload, { file: { path, name: basename(path) } });
+    const { id } = await context.call(uploadFile, { file: { path, name: basename(path) } });
     await context.trace(1, `${path} is uploaded as ${id}`);
     return { type, transfer_method: "local_file", upload_file_id: id };
   };

@@ -2,7 +2,7 @@ import { newIdSet } from "../../../api/id-set.ts";
 import { hiddenRows, timeOf } from "../../../api/time-windows.ts";
 import { CliError } from "../../../errors.ts";
 import type { FileInput } from "../../../operations/operation.ts";
-import * as workflows from "../../../operations/workflows.ts";
+import { listWorkflowLogs } from "../../../operations/workflows.ts";
 import type { WorkflowLog } from "../../../operations/workflows.ts";
 import { hasEnded, loggedRun, logsOfFile } from "../logs/index.ts";
 import type { FiledLog, LogFilters, LogQuery, LoggedRun } from "../logs/index.ts";
@@ -48,7 +48,7 @@ export async function fromServer(
   const read = async (filters: LogQuery["sent"], take: Sink["now"], note?: string) => {
     let until: number | undefined;
     let [shown, missing] = [0, 0];
-    for await (const window of context.windows(workflows.logs, filters)) {
+    for await (const window of context.windows(listWorkflowLogs, filters)) {
       until ??= window.to;
       missing += window.missing;
       shown += window.rows.length;
