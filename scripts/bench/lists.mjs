@@ -94,10 +94,10 @@ export async function lists() {
   for (const format of formats) {
     const name = `kb list --all -o ${format}`;
     result("lists", name, many / seconds(format), "rows/s", { atLeast: 20_000 });
-    result("lists", "  of the loop that parses", (100 * seconds("json")) / seconds(format), "%");
+    result("lists", "  of the parsing loop", (100 * seconds("json")) / seconds(format), "%");
     const less = await list(format, fewServed);
     const grown = median(runs.get(format).map((run) => run.megabytes)) - less.megabytes;
-    result("lists", `  memory more than for ${few}`, grown, "MB", { atMost: 30 });
+    result("lists", `  memory beyond that for ${few}`, grown, "MB", { atMost: 30 });
   }
   closeSync(file);
   fewServed.stop();

@@ -73,7 +73,7 @@ export async function starts() {
     took.push(sandbox.took);
     await sandbox.stop();
   }
-  result("starts", "sandbox until it answers", median(took) / bare, "× node -e 0", { atMost: 10 });
+  result("starts", "sandbox until it is ready", median(took) / bare, "× node -e 0", { atMost: 10 });
   result("starts", "sandbox, a list of 20", await sandboxList(), "ms", { atMost: 5 });
 }
 

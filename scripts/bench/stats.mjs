@@ -41,5 +41,5 @@ export async function stats() {
   const rate = many / more.seconds;
   const bytes = ((more.megabytes - less.megabytes) * 1024 * 1024) / (many - few);
   result("stats", `wf stats --from ${many} rows`, rate, "rows/s", { atLeast: 80_000 });
-  result("stats", `  memory more than for ${few}`, bytes, "bytes a row", { atMost: 200 });
+  result("stats", `  memory beyond that for ${few}`, bytes, "bytes per row", { atMost: 200 });
 }

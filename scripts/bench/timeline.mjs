@@ -42,7 +42,7 @@ function writeRecording(path, nodes, perRound) {
 export async function timeline() {
   const nodes = 10_000;
   for (const [what, perRound, ...flags] of [
-    ["one after the other", 0],
+    ["in sequence", 0],
     ["rounds together", 5],
     ["each round", 5, "--expand"],
     ["as a picture", 0, "-o", "svg"],
@@ -61,7 +61,7 @@ export async function timeline() {
       seconds.push(run.seconds);
     }
     rmSync(path);
-    const title = `waterfall of ${nodes} nodes, ${what}`;
+    const title = `timeline of ${nodes} nodes, ${what}`;
     result("timeline", title, median(seconds), "s", { atMost: 1 });
   }
 }

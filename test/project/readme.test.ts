@@ -1,4 +1,4 @@
-import { readFileSync, readdirSync } from "node:fs";
+import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { commandsOf } from "../../src/cli/parse/command-list.ts";
@@ -7,12 +7,12 @@ import { exitCodes } from "../../src/errors.ts";
 import { runInSandbox } from "../lib/recipes.ts";
 import { root } from "../lib/paths.ts";
 
-/** Generated, and reports about the programs: nothing in them is to be typed. */
-const others = ["reference.md", "server.md", "performance.md", "reliability.md"];
+/** Pages without commands to type: generated, or reports. */
+const reports = ["reference.md", "server.md", "performance.md", "reliability.md"];
 const pages = [
   "README.md",
   ...readdirSync(join(root, "docs"))
-    .filter((name) => name.endsWith(".md") && !others.includes(name))
+    .filter((name) => name.endsWith(".md") && !reports.includes(name))
     .map((name) => `docs/${name}`),
 ];
 
@@ -77,6 +77,14 @@ test("the README links to every page of docs", () => {
   const links = textOf("README.md");
   for (const page of readdirSync(join(root, "docs")).filter((name) => name.endsWith(".md")))
     expect(links).toContain(`(docs/${page})`);
+});
+
+test("every test file that the documentation names exists", () => {
+  const named = [...pages, "docs/reliability.md", "CONTRIBUTING.md"].flatMap((page) =>
+    [...textOf(page).matchAll(/`(test\/[\w./-]+\.ts)`/g)].map(([, path = ""]) => path),
+  );
+  expect(named.length).toBeGreaterThan(20);
+  expect(named.filter((path) => !existsSync(join(root, path)))).toEqual([]);
 });
 
 test("the table of exit codes is the programs' own", () => {
