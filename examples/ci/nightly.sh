@@ -1,6 +1,6 @@
 #!/bin/sh
-# What a nightly job keeps: a copy of the knowledge base that is proven to be the same, and every run
-# of the workflow once. Both go on from where the last night stopped.
+# A nightly job: a verified backup of the knowledge base, and a log with every run of the workflow once.
+# Both continue where the previous night stopped.
 set -e
 kb export Handbook backup
 kb verify backup Handbook

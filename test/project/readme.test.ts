@@ -11,6 +11,7 @@ import { root } from "../lib/paths.ts";
 const reports = ["reference.md", "server.md", "performance.md", "reliability.md"];
 const pages = [
   "README.md",
+  "examples/README.md",
   ...readdirSync(join(root, "docs"))
     .filter((name) => name.endsWith(".md") && !reports.includes(name))
     .map((name) => `docs/${name}`),
