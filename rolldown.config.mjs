@@ -28,6 +28,15 @@ export default defineConfig({
       load: (id) => (id === "\0no-child-process" ? "module.exports = {};" : null),
     },
     {
+      // conf's dependency atomically removes its temporary files on exit, by way of when-exit. That
+      // listens to twenty signals from its import on, and raises each one again: Ctrl-C would count
+      // twice, and a limit on the size of files would kill the process. settings-file.ts removes the
+      // files itself.
+      name: "conf-without-signal-handlers",
+      resolveId: (id) => (id === "when-exit" ? "\0no-signal-handlers" : null),
+      load: (id) => (id === "\0no-signal-handlers" ? "export default () => {};" : null),
+    },
+    {
       name: "sqlite-beside-the-bundle", // it looks for its .wasm in the folder of the running file
       generateBundle() {
         const fileName = "node-sqlite3-wasm.wasm";
@@ -67,6 +76,7 @@ export default defineConfig({
           test: /src\/(lib\/duration|api\/(?!client|network-error|decompress|api-error|error-body|response|sse|id-set|time-windows|concurrent-map)|config\/|cli\/execute\/(execute|session|lookup|dry-run)|cli\/parse\/(input|options|values)|output\/live\/(progress|screen)|output\/stream-wrap)/,
         },
         { name: "client", test: /src\/api\/|eventsource-parser/ },
+        { name: "conf", test: /node_modules\/conf\// },
         { name: "output", test: /src\/output\/(?!formats\/jq|formats-list)/ },
       ],
     },

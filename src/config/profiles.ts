@@ -110,7 +110,7 @@ async function writeProfiles(host: Host, stored: Stored): Promise<void> {
   const { files } = host;
   const named = profilePath(host);
   const path = await files.realPath(named).catch(() => named); // a link stays one
-  await files.writeAtomic(path, `${JSON.stringify(stored, null, "\t")}\n`, 0o600);
+  await files.writeSettings(path, stored);
 }
 
 /** Line of a JSON error, from the position in V8's message where it has one. */

@@ -59,6 +59,8 @@ export interface Files {
     content: string | Uint8Array | AsyncIterable<Uint8Array | string>,
     mode?: number,
   ): Promise<void>;
+  /** Replaces a JSON file atomically, readable by its owner only. Its directory must exist. */
+  writeSettings(path: string, value: object): Promise<void>;
   /** Creates an empty file; throws `code: "EEXIST"` if one exists. */
   create(path: string): Promise<AppendFile>;
   /** Appends and flushes to disk. */

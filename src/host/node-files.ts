@@ -10,8 +10,8 @@ const fs = () => (loaded ??= import("node:fs/promises"));
 /** A third of the time that their namesakes with promises take, over thousands of small files. */
 const [contentOf, statOf] = [promisify(readFile), promisify(stat)];
 
-/** An error of the system, of this file: writes do not name theirs, and nobody knows the one beside. */
-const about = (path: string, error: unknown): unknown =>
+/** A system error with the path of the file that was to be written, not of the temporary one or none. */
+const withPath = (path: string, error: unknown): unknown =>
   error instanceof Error && "syscall" in error ? Object.assign(error, { path }) : error;
 
 const isMissing = (error: unknown): boolean =>
@@ -40,7 +40,7 @@ async function* poured(path: string): AsyncGenerator<Buffer> {
         (error: unknown) => {
           if (error instanceof Error && "code" in error && error.code === "EAGAIN")
             return undefined;
-          throw about(path, error);
+          throw withPath(path, error);
         },
       );
       if (size === 0 && !awaited) return;
@@ -104,7 +104,7 @@ export const diskFiles: Files = {
         return opened();
       })
       .catch((error: unknown) => {
-        throw about(path, error);
+        throw withPath(path, error);
       });
     try {
       await writeFile(file, content);
@@ -114,8 +114,14 @@ export const diskFiles: Files = {
     } catch (error) {
       await file.close().catch(() => {});
       await rm(beside, { force: true });
-      throw about(path, error);
+      throw withPath(path, error);
     }
+  },
+  async writeSettings(path, value) {
+    const { writeSettings } = await import("./settings-file.ts");
+    await writeSettings(path, value).catch((error: unknown) => {
+      throw withPath(path, error);
+    });
   },
   async create(path) {
     const file = await (await fs()).open(path, "wx");

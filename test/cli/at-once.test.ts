@@ -43,7 +43,7 @@ const answering =
   (during: () => Promise<unknown>, answer: string): NonNullable<World["around"]> =>
   (host) => ({
     ...host,
-    ask: async () => {
+    prompt: async () => {
       await during();
       return answer;
     },

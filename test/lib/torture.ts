@@ -217,6 +217,7 @@ function filesOf(
       }
       await files.writeAtomic(path, pieces(), mode);
     },
+    writeSettings: method("write", "writeSettings", files.writeSettings),
     create: async (path) => {
       const how = counted("write", `create ${path}`);
       if (how) throw systemError(how, path);

@@ -198,7 +198,7 @@ async function loaded(argv: readonly string[]): Promise<string[]> {
 }
 
 /** Chunks of heavy packages: agent is the part of undici that requests need. */
-const heavy = /^(agent|undici|dist|source|ora|sync|jq-wasm|node-sqlite3-wasm|keyring|@napi-rs)\b/;
+const heavy = /^(agent|conf|undici|dist|source|ora|sync|jq-wasm|node-sqlite3-wasm|keyring|@napi-rs)\b/;
 
 test.each([
   [["kb", "--help"], []],
@@ -206,6 +206,8 @@ test.each([
   [["kb", "create", "--nmae", "x"], []],
   [["kb", "create", "A", "--dry-run"], []],
   [["kb", "list"], ["agent"]],
+  [["kb", "profile", "list"], []],
+  [["kb", "profile", "add", "x", "--key-command", "true"], ["conf"]],
 ])("%j loads of the heavy packages only %j", async (argv, wanted) => {
   const found = (await loaded(argv))
     .map((file) => heavy.exec(file)?.[0])

@@ -1,27 +1,33 @@
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readFile, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { shell } from "../lib/shell.ts";
-import { testSandbox } from "../lib/sandbox.ts";
-import { temporaryFolder } from "../lib/support.ts";
+import { silentBus } from "../lib/keyring.ts";
 import { root } from "../lib/paths.ts";
+import { testSandbox } from "../lib/sandbox.ts";
+import { shell } from "../lib/shell.ts";
+import { temporaryFolder } from "../lib/support.ts";
+
+// Each signal is handled once: neither a stored profile nor conf, which writes it, adds a handler.
 
 const home = await temporaryFolder();
 const server = await testSandbox({ speed: 1 });
+const url = server.env["KB_BASE_URL"] ?? "";
 await mkdir(join(home, ".config/kb"), { recursive: true });
-const profile = { base_url: server.env["KB_BASE_URL"], apps: { slow: { key: "app-slow" } } };
+const profile = { base_url: url, apps: { slow: { key: "app-slow" } } };
 await writeFile(
   join(home, ".config/kb/profiles.json"),
   JSON.stringify({ default: "mine", profiles: { mine: { ...profile, default_app: "slow" } } }),
   { mode: 0o600 },
 );
 
-test.concurrent.each([
+const signals = [
   ["SIGINT", 130],
   ["SIGTERM", 143],
   ["SIGHUP", 129],
-] as const)(
-  "%s leaves a run that a stored profile led to: %d, and how to go on",
+] as const;
+
+test.concurrent.each(signals)(
+  "%s stops following a run started with a stored profile: %d, and how to resume",
   async (signal, exit) => {
     const { child, ended } = shell(
       'exec "$NODE" "$WF" run --input query=x --input seconds=30 -o jsonl --record "$FILE"',
@@ -37,3 +43,57 @@ test.concurrent.each([
     expect(JSON.parse(lines.at(-2) ?? "")).toMatchObject({ end: { exit } });
   },
 );
+
+/** The profile file of a new directory, whose key is in a keyring that never responds. */
+async function keyInSilentKeyring() {
+  const directory = await temporaryFolder();
+  const bus = await silentBus(directory);
+  const env = {
+    HOME: directory,
+    KB_CONFIG_DIR: directory,
+    DBUS_SESSION_BUS_ADDRESS: bus.address,
+    KB: join(root, "bin", "kb.js"),
+  };
+  const work = { base_url: url, key_in: "keyring" };
+  await writeFile(join(directory, "profiles.json"), JSON.stringify({ profiles: { work } }));
+  return { directory, bus, env };
+}
+
+test.runIf(process.platform === "linux").each(signals)(
+  "%s after conf has written the profiles: %d, an error message, and no lock left",
+  async (signal, exit) => {
+    const { directory, bus, env } = await keyInSilentKeyring();
+    // The old key is deleted from the keyring after the write.
+    const add = 'exec "$NODE" "$KB" profile add work --key-command true';
+    const { child, ended } = shell(add, env);
+    await bus.connected;
+    child.kill(signal);
+    const ran = await ended;
+    expect(ran).toMatchObject({ exit, out: "" });
+    expect(ran.err).toMatch(/^error: .*interrupted/);
+    expect(await readFile(join(directory, "profiles.json"), "utf8")).toContain("key_command");
+    expect((await readdir(directory)).sort()).toEqual(["bus", "profiles.json"]);
+  },
+);
+
+test("conf adds no signal handlers", async () => {
+  const directory = await temporaryFolder();
+  const [hook, listeners] = [join(directory, "hook.cjs"), join(directory, "listeners.json")];
+  await writeFile(
+    hook,
+    `const { constants } = require("node:os");
+    process.on("exit", () => {
+      const names = Object.keys(constants.signals).filter((name) => process.listenerCount(name) > 0);
+      const conf = Object.keys(require.cache).some((file) => file.endsWith("conf.cjs"));
+      require("node:fs").writeFileSync(${JSON.stringify(listeners)}, JSON.stringify([conf, names]));
+    });`,
+  );
+  const ran = await shell(`kb profile add x --base-url ${url} --key-command true`, {
+    HOME: directory,
+    NODE_OPTIONS: `--require=${hook}`,
+  }).ended;
+  expect(ran.exit, ran.err).toBe(0);
+  const [confIsLoaded, names] = JSON.parse(await readFile(listeners, "utf8")) as unknown[];
+  expect(confIsLoaded).toBe(true);
+  expect((names as string[]).sort()).toEqual(["SIGHUP", "SIGINT", "SIGTERM"]);
+});
