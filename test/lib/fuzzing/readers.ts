@@ -462,7 +462,10 @@ const profiles = target(
   ],
   async (bytes) => {
     await writeFile(join(profileFolder, "profiles.json"), bytes);
-    const host = { folders: { config: profileFolder }, files: oneFile(bytes) } as unknown as Host;
+    const host = {
+      directories: { config: profileFolder },
+      files: oneFile(bytes),
+    } as unknown as Host;
     const read = async () => {
       const { profiles: found } = await readProfiles(host);
       for (const { key = "" } of Object.values(found)) if (typeof key !== "string") throw key;
