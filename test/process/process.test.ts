@@ -216,10 +216,10 @@ test.each([
   expect([...new Set(found)]).toEqual(wanted);
 });
 
-test.each([[[]], [["--only", "node_started,node_finished"]]])(
+test.concurrent.each([[[]], [["--only", "node_started,node_finished"]]])(
   "a reader who leaves before the end fails a gate, with %j",
   async (flags) => {
-    const line = "--app slow run --input query=x --input seconds=1 --detach -o name";
+    const line = "--app slow run --input query=x --input seconds=5 --detach -o name";
     const { out } = await run(["wf", ...line.split(" ")]);
     const argv = ["events", out.trim(), "--expect", "no errors", "-o", "jsonl", ...flags];
     const child = start(["wf", "--app", "slow", ...argv]);
