@@ -18,14 +18,15 @@ export default defineConfig({
   external: ["@napi-rs/keyring"], // optional, and looks for its binary beside itself
   plugins: [
     {
-      // Commander loads child_process (4 ms) for subcommands that are programs of their own; we have
-      // none.
-      name: "commander-without-child-process",
+      // Commander loads child_process (4 ms) for subcommands that are separate programs, cli-table3 its
+      // colors for borders. Neither is used.
+      name: "without-unused-modules",
       resolveId: (id, importer) =>
-        id === "node:child_process" && importer?.includes("commander")
-          ? "\0no-child-process"
+        (id === "node:child_process" && importer?.includes("commander")) ||
+        (id === "@colors/colors/safe" && importer?.includes("cli-table3"))
+          ? "\0unused"
           : null,
-      load: (id) => (id === "\0no-child-process" ? "module.exports = {};" : null),
+      load: (id) => (id === "\0unused" ? "module.exports = {};" : null),
     },
     {
       // conf's dependency atomically removes its temporary files on exit, by way of when-exit. That

@@ -296,10 +296,10 @@ function fieldsFor({ returns, style }: Printing, first: unknown): readonly Table
   return declared.length > 0 || first === undefined ? declared : fieldsOf(first);
 }
 
-async function dressFor({ style, out }: Printing): Promise<TableStyle> {
+async function tableStyle({ style, out }: Printing): Promise<TableStyle> {
   return {
     times: timesFor(style, out.isTTY),
-    paint: await colorsFor(style.color),
+    colors: await colorsFor(style.color),
     headers: style.headers,
     accessible: style.accessible,
     unicode: style.unicode,
@@ -316,9 +316,9 @@ async function printReports(reports: AsyncIterable<Report>, printing: Printing):
   if (format === "json" || format === "yaml") return printers[format](data, asJson);
   if (format === "jsonl") return printers.jsonl(flat(data), asJson);
   const { reportText } = await import("./table/print-report.ts");
-  const dress = await dressFor(printing);
+  const sectionStyle = await tableStyle(printing);
   const form = reportFormOf(format, out);
-  const texts = mapped(reports, (report) => reportText(report, form, style, dress, out));
+  const texts = mapped(reports, (report) => reportText(report, form, style, sectionStyle, out));
   return each(texts, out, (text) => text);
 }
 
@@ -329,17 +329,18 @@ function reportFormOf(format: Style["format"], { isTTY }: Output): ReportForm {
 
 async function printTable(rows: AsyncIterable<unknown>, printing: Printing): Promise<number> {
   const fields = fieldsFor(printing, undefined);
-  return printGrid(rows, fields, await dressFor(printing), printing.out);
+  return printGrid(rows, fields, await tableStyle(printing), printing.out);
 }
 
 async function printSheets(rows: AsyncIterable<unknown>, printing: Printing): Promise<number> {
-  const dress = await dressFor(printing);
+  const style = await tableStyle(printing);
   let between = "";
-  return each(rows, printing.out, (row) => {
-    const text = between + sheet(row, fieldsFor(printing, row), dress, printing.out);
+  const sheets = mapped(rows, async (row) => {
+    const text = between + (await sheet(row, fieldsFor(printing, row), style, printing.out));
     between = "\n";
     return text;
   });
+  return each(sheets, printing.out, (text) => text);
 }
 
 /** Objects as lines of name, tab and value. */

@@ -94,7 +94,15 @@ test("nothing but the keyring is installed beside it, where it can be, and nothi
 
 test("the licences of what is bundled are in it", () => {
   const text = readFileSync(join(folder, "package", "dist", "LICENSES.txt"), "utf8");
-  for (const name of ["commander", "undici", "ora", "yaml", "jq-wasm", "node-sqlite3-wasm"])
+  for (const name of [
+    "commander",
+    "undici",
+    "ora",
+    "cli-table3",
+    "yaml",
+    "jq-wasm",
+    "node-sqlite3-wasm",
+  ])
     expect(text).toMatch(new RegExp(`^${name} \\d[^\\n]* \\([\\w-]+\\)\\n\\n[^-]+`, "m"));
 });
 

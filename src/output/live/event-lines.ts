@@ -3,7 +3,7 @@ import { reasonIn } from "../../runs/trace.ts";
 import { pad, shorten, visible, widthOf } from "../table/display-width.ts";
 import type { Colors } from "../table/display-width.ts";
 import type { Times } from "../formats/times.ts";
-import { toneOfStatus } from "../table/colors.ts";
+import { colorOfStatus } from "../table/colors.ts";
 
 /** One event of a stream: its kind, the server's own text, and that text parsed. */
 export interface DisplayedEvent {
@@ -151,7 +151,7 @@ function depthOf(kind: string, look: Look): number {
 }
 
 function painted(part: string, kind: string, paint: Colors): string {
-  const tone = kind === "error" ? "red" : toneOfStatus(part);
+  const tone = kind === "error" ? "red" : colorOfStatus(part);
   return tone === undefined ? part : paint[tone](part);
 }
 

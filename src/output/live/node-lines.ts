@@ -1,6 +1,6 @@
 import type { NodeRun } from "../../runs/trace.ts";
 import { duration } from "./event-lines.ts";
-import { toneOfStatus } from "../table/colors.ts";
+import { colorOfStatus } from "../table/colors.ts";
 import type { LiveStyle } from "./event-lines.ts";
 import { pad, shorten, visible, widthOf } from "../table/display-width.ts";
 import type { Colors } from "../table/display-width.ts";
@@ -52,7 +52,7 @@ export function turning({ unicode, now }: ViewStyle): string {
 
 /** Sign, state and time: where every line of a node or a run begins. */
 export const headOf = (sign: string, state: string, time: string | undefined): Part[] => [
-  { text: `${sign} ${pad(visible(state), stateWidth)}`, tone: toneOfStatus(state) },
+  { text: `${sign} ${pad(visible(state), stateWidth)}`, tone: colorOfStatus(state) },
   { text: pad(time ?? "", timeWidth, "right") },
 ];
 

@@ -1,28 +1,25 @@
 import type { Chart } from "../report-model.ts";
-import type { Drawing } from "./table.ts";
+import type { TextChart } from "./table.ts";
 
-/** Columns of a bar where there is room. */
+/** Preferred columns of a bar. */
 const barWidth = 20;
 
-/**
- * A chart as one line of text. `whole` is how wide a span likes to be, on which its place is
- * measured; Infinity takes the room that is left.
- */
-export function drawingOf(chart: Chart, unicode: boolean, whole: number): Drawing {
+/** A chart as one line of text. `spanWidth` is the preferred width of spans; Infinity fills the line. */
+export function textChart(chart: Chart, unicode: boolean, spanWidth: number): TextChart {
   switch (chart.chart) {
     case "bar":
-      return { width: barWidth, at: (width) => bar(chart.value, width, unicode) };
+      return { width: barWidth, draw: (width) => bar(chart.value, width, unicode) };
     case "spark":
-      return { width: chart.values.length, at: (width) => spark(chart.values, width, unicode) };
+      return { width: chart.values.length, draw: (width) => spark(chart.values, width, unicode) };
     case "span":
-      return { width: whole, at: (width) => span(chart.from, chart.to, width, unicode) };
+      return { width: spanWidth, draw: (width) => span(chart.from, chart.to, width, unicode) };
   }
 }
 
 /** Blocks of one to seven eighths of a column, from its left edge. */
 const eighths = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
 
-/** Blocks that fill so many columns; whatever is more than nothing shows. */
+/** Blocks that fill the columns; at least an eighth of one. */
 function blocks(columns: number): string {
   const parts = Math.max(1, Math.round(columns * 8));
   return "█".repeat(Math.floor(parts / 8)) + (eighths[parts % 8] ?? "");
@@ -34,19 +31,19 @@ function bar(value: number, width: number, unicode: boolean): string {
   return unicode ? blocks(length) : "#".repeat(Math.max(1, Math.round(length)));
 }
 
-/** The first step is for nothing at all, the last for the largest value. */
+/** The first step is for zero, the last for the largest value. */
 const steps = { unicode: [..."▁▂▃▄▅▆▇█"], ascii: [..."_.-=#"] } as const;
 
-/** Where there are more values than columns, a column shows the largest of its own. */
+/** With more values than columns, a column shows the largest of its values. */
 function spark(values: readonly (number | null)[], width: number, unicode: boolean): string {
-  const [least = "", ...more] = unicode ? steps.unicode : steps.ascii;
+  const [zero = "", ...more] = unicode ? steps.unicode : steps.ascii;
   const shown = values.length > width ? peaks(values, width) : values;
-  const most = values.reduce<number>((high, value) => Math.max(high, value ?? 0), 0);
+  const max = values.reduce<number>((high, value) => Math.max(high, value ?? 0), 0);
   return shown
     .map((value) => {
       if (value === null || Number.isNaN(value)) return " ";
-      if (value <= 0) return least;
-      return more[Math.min(more.length - 1, Math.floor((value / most) * more.length))] ?? "";
+      if (value <= 0) return zero;
+      return more[Math.min(more.length - 1, Math.floor((value / max) * more.length))] ?? "";
     })
     .join("");
 }
@@ -70,5 +67,5 @@ function span(from: number, to: number, width: number, unicode: boolean): string
   return before + (columns === 1 ? "|" : `|${"-".repeat(columns - 2)}|`);
 }
 
-/** A number as a share of the whole; what is none is nothing. */
+/** A number limited to 0 to 1; 0 if it is not a number. */
 const share = (value: number): number => (value > 0 ? Math.min(value, 1) : 0);

@@ -1,7 +1,7 @@
 import { own, valueAt } from "../../lib/json.ts";
 import type { Colors } from "./display-width.ts";
 
-/** Colour that repeats what a word says already. */
+/** Colors of statuses and results, which their words name as well. */
 export type ColorName = Extract<keyof Colors, "green" | "red" | "yellow">;
 
 const statuses: Readonly<Record<string, ColorName>> = {
@@ -14,8 +14,8 @@ const statuses: Readonly<Record<string, ColorName>> = {
   error: "red",
 };
 
-/** What is done to a thing, and what was found of it. */
-const verdicts: Readonly<Record<string, ColorName>> = {
+/** Actions and their results. */
+const results: Readonly<Record<string, ColorName>> = {
   ...statuses,
   completed: "green",
   available: "green",
@@ -38,11 +38,11 @@ const verdicts: Readonly<Record<string, ColorName>> = {
   problem: "red",
 };
 
-/** Colour of a status; none for those that tell neither good nor bad. */
-export const toneOfStatus = (status: string): ColorName | undefined => own(statuses, status);
+/** Color of a status; none for those that are neither good nor bad. */
+export const colorOfStatus = (status: string): ColorName | undefined => own(statuses, status);
 
-/** Columns whose words are coloured. */
-const verdictColumns = new Set([
+/** Columns whose words are colored. */
+const resultColumns = new Set([
   "action",
   "display_status",
   "indexing_status",
@@ -50,13 +50,13 @@ const verdictColumns = new Set([
   "severity",
   "status",
 ]);
-/** What was and what will be, as differences are shown everywhere. */
+/** Old and new values of a difference. */
 const sides: Readonly<Record<string, ColorName>> = { from: "red", to: "green" };
 
-/** How the column at a path is coloured; undefined for those that are not. */
-export function columnTone(path: string): ((row: unknown) => ColorName | undefined) | undefined {
+/** How the column at a path is colored; undefined if it is not. */
+export function columnColor(path: string): ((row: unknown) => ColorName | undefined) | undefined {
   const name = path.slice(path.lastIndexOf(".") + 1);
-  if (verdictColumns.has(name)) return (row) => own(verdicts, String(valueAt(row, path)));
+  if (resultColumns.has(name)) return (row) => own(results, String(valueAt(row, path)));
   const side = own(sides, path);
   return side && ((row) => (valueAt(row, path) == null ? undefined : side));
 }

@@ -1,38 +1,39 @@
 import type { Output } from "../../host/host.ts";
-import { cellText, columnGap, availableWidth } from "./table.ts";
-import type { TableStyle, TableField } from "./table.ts";
+import { availableWidth, cellText } from "./table.ts";
+import type { TableField, TableStyle } from "./table.ts";
 import { pad, shorten, visible, widthOf } from "./display-width.ts";
+import { MAX_TABLE_ROWS, columnGap, drawTable } from "./draw-table.ts";
+import type { TableCell, TableColumn } from "./draw-table.ts";
 import { fittedWidths, narrowest, sum } from "./widths.ts";
 
-interface GridColumn {
+interface GridColumn extends TableColumn {
   readonly field: TableField;
-  readonly head: string;
-  readonly width: number;
-  readonly align: "left" | "right";
+  readonly label: string;
 }
 
-const firstRows = 100;
-
 /**
- * Prints rows as aligned columns and resolves to their number. Widths come from the rows that are
- * there at once, at most 100.
+ * Prints rows as aligned columns and resolves to their number. The rows that are available at once,
+ * at most 100, set the widths. If these are all, they are drawn as a table; otherwise each row is
+ * printed as a line when it arrives.
  */
 export async function printGrid(
   rows: AsyncIterable<unknown>,
   fields: readonly TableField[],
-  dress: TableStyle,
+  style: TableStyle,
   out: Output,
 ): Promise<number> {
   let count = 0;
-  let line: ((row: unknown) => string) | undefined;
-  for await (const group of firstTogether(rows)) {
+  let printer: LinePrinter | undefined;
+  for await (const { group, isAll } of firstTogether(rows)) {
     let text = "";
-    if (!line) {
-      const columns = gridColumns(group, fields, dress, out);
-      text = gridHead(columns, dress, out);
-      line = gridLines(columns, dress, out);
+    if (isAll) text = await gridText(group, fields, style, out);
+    else {
+      if (!printer) {
+        printer = new LinePrinter(gridColumns(group, fields, style, out), style, out);
+        text = printer.head();
+      }
+      for (const row of group) text += printer.line(row);
     }
-    for (const row of group) text += line(row);
     count += group.length;
     if (text !== "") await out.write(text);
     if (out.closed) break;
@@ -40,53 +41,71 @@ export async function printGrid(
   return count;
 }
 
-/** Rows that are all there as aligned columns, below their head. */
-export function gridText(
+/** All rows as aligned columns below their head: a drawn table on a terminal, lines in a pipe. */
+export async function gridText(
   rows: readonly unknown[],
   fields: readonly TableField[],
-  dress: TableStyle,
+  style: TableStyle,
   out: Output,
-): string {
-  const columns = gridColumns(rows, fields, dress, out);
-  return gridHead(columns, dress, out) + rows.map(gridLines(columns, dress, out)).join("");
+): Promise<string> {
+  const columns = gridColumns(rows, fields, style, out);
+  const printer = new LinePrinter(columns, style, out);
+  if (!out.isTTY || columns.length === 0 || rows.length > MAX_TABLE_ROWS)
+    return printer.head() + rows.map((row) => printer.line(row)).join("");
+  const { headers, colors } = style;
+  const rule = ruleFor(style, out);
+  const lines = await drawTable(
+    columns,
+    rows.map((row) => rowCells(row, rowTexts(row, columns, style), columns, style)),
+    { head: headers ? headCells(columns) : [], rule },
+  );
+  if (headers) lines[0] = colors.bold(lines[0] ?? "");
+  if (rule !== "") lines[1] = colors.dim(lines[1] ?? "");
+  return lines.map((line) => `${line}\n`).join("");
 }
 
-/** The rows that are there without waiting as one group, at most 100, then each by itself. */
-async function* firstTogether(rows: AsyncIterable<unknown>): AsyncGenerator<readonly unknown[]> {
+/**
+ * Yields the rows that are available without waiting as one group, at most 100, then each by itself.
+ * `isAll` marks a first group after which no row follows.
+ */
+async function* firstTogether(
+  rows: AsyncIterable<unknown>,
+): AsyncGenerator<{ readonly group: readonly unknown[]; readonly isAll: boolean }> {
   const iterator = rows[Symbol.asyncIterator]();
   const first: unknown[] = [];
   let next: Promise<IteratorResult<unknown>> | undefined;
-  let ended = false;
+  let isAll = false;
   let failure: { readonly error: unknown } | undefined;
   try {
-    while (first.length < firstRows && !ended) {
+    while (!isAll) {
       next = iterator.next();
-      const arrived = first.length === 0 ? await next : await Promise.race([next, turnOfTheLoop()]);
-      if (arrived === undefined) break;
+      const result = first.length === 0 ? await next : await Promise.race([next, nextTick()]);
+      if (result === undefined) break;
+      isAll = result.done === true;
+      if (first.length === MAX_TABLE_ROWS) break;
       next = undefined;
-      if (arrived.done) ended = true;
-      else first.push(arrived.value);
+      if (!isAll) first.push(result.value);
     }
   } catch (error) {
     failure = { error };
   }
   try {
-    // Rows that came before a failure are shown before it is told.
-    if (!failure || first.length > 0) yield first;
+    // Rows that came before a failure are printed before it is thrown.
+    if (!failure || first.length > 0) yield { group: first, isAll };
     if (failure) throw failure.error;
-    while (!ended) {
-      const arrived = await (next ?? iterator.next());
+    while (!isAll) {
+      const result = await (next ?? iterator.next());
       next = undefined;
-      if (arrived.done) return;
-      yield [arrived.value];
+      if (result.done) return;
+      yield { group: [result.value], isAll: false };
     }
   } finally {
     await iterator.return?.();
   }
 }
 
-/** Resolves when everything that needs no waiting has happened. */
-const turnOfTheLoop = (): Promise<undefined> =>
+/** Resolves on the next event-loop turn. */
+const nextTick = (): Promise<undefined> =>
   new Promise((resolve) => setImmediate(() => resolve(undefined)));
 
 function gridColumns(
@@ -105,93 +124,131 @@ function gridColumns(
     const values = rows
       .map((row) => field.value(row))
       .filter((value) => value !== null && value !== undefined);
-    const dated = values.some((value) => value instanceof Date);
-    const numbers = values.length > 0 && values.every((value) => typeof value === "number");
-    const right = field.right ?? numbers;
-    const head = visible(
-      dated && times.zone !== undefined ? `${field.label} (${times.zone})` : field.label,
+    const hasDates = values.some((value) => value instanceof Date);
+    const areNumbers = values.length > 0 && values.every((value) => typeof value === "number");
+    const label = visible(
+      hasDates && times.zone !== undefined ? `${field.label} (${times.zone})` : field.label,
     );
     const texts = values.map((value) =>
       widthOf(visible(cellText(value, times)), availableWidth(out)),
     );
-    const drawings = rows.map((row) => field.drawing?.(row)?.width ?? 0);
+    const charts = rows.map((row) => field.chart?.(row)?.width ?? 0);
     return {
       field,
-      head,
-      headWidth: headers ? widthOf(head) : 0,
-      cellWidth: Math.max(largest(texts), largest(drawings)),
+      label,
+      headWidth: Math.max(1, headers ? widthOf(label) : 0),
+      cellWidth: Math.max(largest(texts), largest(charts)),
       whole: values.length > 0 && (field.right === true || values.every(isUselessInPart)),
-      align: right ? "right" : "left",
+      align: (field.right ?? areNumbers) ? "right" : "left",
     } as const;
   });
-  const widths = fittedWidths(
-    measured,
-    availableWidth(out) - columnGap.length * (measured.length - 1),
-  );
-  return measured.map(({ field, head, align }, index) => ({
+  const gaps = columnGap.length * (measured.length - 1);
+  const widths = fittedWidths(measured, availableWidth(out) - gaps);
+  return measured.map(({ field, label, align }, index) => ({
     field,
-    head,
+    label,
     align,
     width: widths[index] ?? 0,
   }));
 }
 
 const largest = (numbers: readonly number[]): number =>
-  numbers.reduce((most, each) => Math.max(most, each), 0);
+  numbers.reduce((max, each) => Math.max(max, each), 0);
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** Numbers, times and ids are of no use in part. */
+/** Numbers, times, and IDs are useless when they are shortened. */
 const isUselessInPart = (value: unknown): boolean =>
   typeof value === "number" ||
   value instanceof Date ||
   (typeof value === "string" && uuid.test(value));
 
-function gridHead(
-  columns: readonly GridColumn[],
-  { headers, paint, accessible, unicode }: TableStyle,
-  out: Output,
-): string {
-  if (!headers) return "";
-  const heads = columns.map(({ head, width, align }) => pad(shorten(head, width), width, align));
-  const rule = columns.map(({ width }) => (unicode ? "─" : "-").repeat(width)).join(columnGap);
-  return `${paint.bold(heads.join(columnGap).trimEnd())}\n${out.isTTY && !accessible ? `${paint.dim(rule)}\n` : ""}`;
-}
+/** The character of the rule below the head; empty where there is none. */
+const ruleFor = ({ headers, accessible, unicode }: TableStyle, { isTTY }: Output): string => {
+  if (!headers || accessible || !isTTY) return "";
+  return unicode ? "─" : "-";
+};
 
-/** Makes the lines of a grid. On a terminal no line is wider than it. */
-function gridLines(
+const headCells = (columns: readonly GridColumn[]): readonly TableCell[] =>
+  columns.map(({ label, width }) => {
+    const text = shorten(label, width);
+    return { text, colored: text };
+  });
+
+/** Full texts of the cells of a row. */
+const rowTexts = (
+  row: unknown,
   columns: readonly GridColumn[],
-  { times, paint }: TableStyle,
-  out: Output,
-): (row: unknown) => string {
-  const room = availableWidth(out) - columnGap.length * (columns.length - 1);
-  const full = sum(columns.map(({ width }) => width)) === room;
-  const usual = columns.map(({ width }) => width);
-  return (row) => {
-    const values = columns.map(({ field }) => field.value(row));
-    const texts = values.map((value) => visible(cellText(value, times)));
-    const fits = texts.every((text, index) => {
-      const width = usual[index] ?? 0;
-      return widthOf(text, width) <= width;
-    });
-    // A row that came after the widths were set takes the room that they left.
-    const widths =
-      fits || full
-        ? usual
-        : fittedWidths(
-            texts.map((text, index) => ({
-              headWidth: usual[index] ?? 0,
-              cellWidth: widthOf(text, availableWidth(out)),
-              whole: isUselessInPart(values[index]),
-            })),
-            room,
-          );
-    const cells = columns.map(({ field, align }, index) => {
-      const width = widths[index] ?? 0;
-      const text = field.drawing?.(row)?.at(width) ?? shorten(texts[index] ?? "", width);
-      const tone = field.tone?.(row);
-      return pad(text, width, align, tone === undefined ? text : paint[tone](text));
-    });
-    return `${cells.join(columnGap).trimEnd()}\n`;
-  };
+  { times }: TableStyle,
+): readonly string[] => columns.map(({ field }) => visible(cellText(field.value(row), times)));
+
+/** Cells of a row: its texts, shortened to the widths, or charts instead of them. */
+const rowCells = (
+  row: unknown,
+  texts: readonly string[],
+  columns: readonly GridColumn[],
+  { colors }: TableStyle,
+): readonly TableCell[] =>
+  columns.map(({ field, width }, index) => {
+    const text = field.chart?.(row)?.draw(width) ?? shorten(texts[index] ?? "", width);
+    const color = field.color?.(row);
+    return { text, colored: color === undefined ? text : colors[color](text) };
+  });
+
+const lineOf = (cells: readonly TableCell[], columns: readonly TableColumn[]): string =>
+  cells
+    .map(({ text, colored }, index) => {
+      const { width = 0, align } = columns[index] ?? {};
+      return pad(text, width, align, colored);
+    })
+    .join(columnGap)
+    .trimEnd();
+
+/** Prints a grid line by line. On a terminal no line is wider than it. */
+class LinePrinter {
+  readonly #columns: readonly GridColumn[];
+  readonly #style: TableStyle;
+  readonly #out: Output;
+  /** Columns of the terminal for all cells of a line. */
+  readonly #available: number;
+  readonly #isFull: boolean;
+
+  constructor(columns: readonly GridColumn[], style: TableStyle, out: Output) {
+    this.#columns = columns;
+    this.#style = style;
+    this.#out = out;
+    this.#available = availableWidth(out) - columnGap.length * (columns.length - 1);
+    this.#isFull = sum(columns.map(({ width }) => width)) === this.#available;
+  }
+
+  head(): string {
+    const { headers, colors } = this.#style;
+    if (!headers) return "";
+    const columns = this.#columns;
+    const character = ruleFor(this.#style, this.#out);
+    const rule = columns.map(({ width }) => character.repeat(width)).join(columnGap);
+    return `${colors.bold(lineOf(headCells(columns), columns))}\n${character === "" ? "" : `${colors.dim(rule)}\n`}`;
+  }
+
+  line(row: unknown): string {
+    const texts = rowTexts(row, this.#columns, this.#style);
+    const columns = this.#isFull ? this.#columns : this.#columnsFor(row, texts);
+    return `${lineOf(rowCells(row, texts, columns, this.#style), columns)}\n`;
+  }
+
+  /** A row that arrived after the widths were set may use the space that they left. */
+  #columnsFor(row: unknown, texts: readonly string[]): readonly GridColumn[] {
+    const columns = this.#columns;
+    const fits = columns.every(({ width }, index) => widthOf(texts[index] ?? "", width) <= width);
+    if (fits) return columns;
+    const widths = fittedWidths(
+      columns.map(({ field, width }, index) => ({
+        headWidth: width,
+        cellWidth: widthOf(texts[index] ?? "", availableWidth(this.#out)),
+        whole: isUselessInPart(field.value(row)),
+      })),
+      this.#available,
+    );
+    return columns.map((column, index) => ({ ...column, width: widths[index] ?? 0 }));
+  }
 }

@@ -2,7 +2,7 @@ import { csvLines } from "../../lib/csv.ts";
 import { CliError } from "../../errors.ts";
 import type { Output } from "../../host/host.ts";
 import type { Cell, Chart, Report, Section, Tone, Toned } from "../report-model.ts";
-import { drawingOf } from "./charts.ts";
+import { textChart } from "./charts.ts";
 import { cellsFor } from "../formats/cells.ts";
 import { mdHead, mdLine, sanitize, safeCell, tsvLine } from "../formats/text-formats.ts";
 import type { Style } from "../formats/text-formats.ts";
@@ -12,27 +12,28 @@ import { visible } from "./display-width.ts";
 import type { Colors } from "./display-width.ts";
 import { timesFor } from "../formats/times.ts";
 
-/** What a report looks like, as text. */
+/** Text formats of a report. */
 export type ReportForm = "grid" | "tsv" | "csv" | "md" | "svg";
 
-/** Columns of a span where no terminal says how many there are. */
-const spanInPipe = 40;
+/** Columns of a span in a pipe. */
+const spanWidthInPipe = 40;
 
 /**
- * The text of a report: its sections one below the other with an empty line between. Charts are
- * drawn in grids only. Throws usage for a picture that it has not.
+ * The text of a report: its sections, separated by empty lines. Only grids have charts. Throws usage
+ * if the report has no picture.
  */
 export async function reportText(
   report: Report,
   form: ReportForm,
   style: Style,
-  dress: TableStyle,
+  tableStyle: TableStyle,
   out: Output,
 ): Promise<string> {
   if (form === "svg") return pictureOf(report, out);
-  const text = form === "grid" ? gridSection : await linesOf(form, style);
-  const end = form === "csv" ? "\r\n" : "\n";
-  return report.sections.map((section) => text(section, dress, out)).join(end);
+  const print = form === "grid" ? gridSection : await sectionPrinter(form, style);
+  const texts: string[] = [];
+  for (const section of report.sections) texts.push(await print(section, tableStyle, out));
+  return texts.join(form === "csv" ? "\r\n" : "\n");
 }
 
 function pictureOf({ svg }: Report, out: Output): string {
@@ -41,7 +42,7 @@ function pictureOf({ svg }: Report, out: Output): string {
   return `${sanitize(text, out)}${text.endsWith("\n") ? "" : "\n"}`;
 }
 
-type Print = (section: Section, dress: TableStyle, out: Output) => string;
+type PrintSection = (section: Section, style: TableStyle, out: Output) => string | Promise<string>;
 
 const tones: Readonly<Record<Tone, keyof Colors>> = {
   good: "green",
@@ -50,36 +51,36 @@ const tones: Readonly<Record<Tone, keyof Colors>> = {
   dim: "dim",
 };
 
-function gridSection(section: Section, dress: TableStyle, out: Output): string {
+async function gridSection(section: Section, style: TableStyle, out: Output): Promise<string> {
   const { title, columns, rows, notes = [] } = section;
-  const whole = out.isTTY ? Infinity : spanInPipe;
+  const spanWidth = out.isTTY ? Infinity : spanWidthInPipe;
   const fields = columns.map(({ label, right }, index): TableField => {
-    const cellOf = (row: unknown) => (row as Section["rows"][number])[index] ?? null; // the grid's rows are ours
+    const cellOf = (row: unknown) => (row as Section["rows"][number])[index] ?? null; // rows of a section
     return {
       label,
       ...(right !== undefined && { right }),
       value: (row) => plain(cellOf(row)),
-      drawing(row) {
+      chart(row) {
         const cell = cellOf(row);
-        return isChart(cell) ? drawingOf(cell, dress.unicode, whole) : undefined;
+        return isChart(cell) ? textChart(cell, style.unicode, spanWidth) : undefined;
       },
-      tone(row) {
+      color(row) {
         const cell = cellOf(row);
         return hasTone(cell) ? tones[cell.tone] : undefined;
       },
     };
   });
   return [
-    title === undefined || !dress.headers ? "" : `${dress.paint.bold(visible(title))}\n`,
-    columns.length === 0 ? "" : gridText(rows, fields, dress, out),
+    title === undefined || !style.headers ? "" : `${style.colors.bold(visible(title))}\n`,
+    columns.length === 0 ? "" : await gridText(rows, fields, style, out),
     ...notes.map((note) => `${visible(note)}\n`),
   ].join("");
 }
 
-/** Sections as lines of full cells, without charts. */
-async function linesOf(form: "tsv" | "csv" | "md", style: Style): Promise<Print> {
+/** Prints sections as lines of full cells, without charts. */
+async function sectionPrinter(form: "tsv" | "csv" | "md", style: Style): Promise<PrintSection> {
   const line = { tsv: tsvLine, csv: await csvLines(), md: mdLine }[form];
-  const about = around[form];
+  const texts = textsAround[form];
   const times = timesFor(style, false);
   return (section, { headers }, out) => {
     const { title, notes = [] } = section;
@@ -89,16 +90,16 @@ async function linesOf(form: "tsv" | "csv" | "md", style: Style): Promise<Print>
     const right = columns.map((heading) => heading.right === true);
     const head = form === "md" ? mdHead(labels, right) : line(labels);
     return [
-      title === undefined || !headers ? "" : about.title(oneLine(title, out)),
+      title === undefined || !headers ? "" : texts.title(oneLine(title, out)),
       headers && labels.length > 0 ? head : "",
       ...rows.map((cells) => line(cells.map((each) => cell(plain(each))))),
-      form === "tsv" && !headers ? "" : about.notes(notes.map((note) => oneLine(note, out))),
+      form === "tsv" && !headers ? "" : texts.notes(notes.map((note) => oneLine(note, out))),
     ].join("");
   };
 }
 
-/** What stands before and after the rows; CSV knows nothing but rows. */
-const around = {
+/** Texts before and after the rows; CSV has rows only. */
+const textsAround = {
   tsv: {
     title: (text: string) => `# ${text}\n`,
     notes: (texts: readonly string[]) => texts.map((text) => `# ${text}\n`).join(""),
@@ -117,8 +118,8 @@ function withoutCharts({ columns, rows }: Section): Pick<Section, "columns" | "r
   const charts = new Set(
     [...columns.keys()].filter((index) => rows.some((cells) => isChart(cells[index] ?? null))),
   );
-  const kept = <T>(values: readonly T[]) => values.filter((_, index) => !charts.has(index));
-  return { columns: kept(columns), rows: rows.map(kept) };
+  const withoutChart = <T>(values: readonly T[]) => values.filter((_, index) => !charts.has(index));
+  return { columns: withoutChart(columns), rows: rows.map(withoutChart) };
 }
 
 const plain = (cell: Cell): Exclude<Cell, Toned | Chart> =>

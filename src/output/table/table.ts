@@ -4,37 +4,38 @@ import { wideOnly } from "../../operations/operation.ts";
 import type { Column, Returns } from "../../operations/operation.ts";
 import type { Times } from "../formats/times.ts";
 import { visible, widthOf } from "./display-width.ts";
-import { columnTone } from "./colors.ts";
+import { columnColor } from "./colors.ts";
+import { columnGap, drawTable } from "./draw-table.ts";
 import type { Colors } from "./display-width.ts";
 
-/** One column: what stands above it and what a row holds there. */
+/** One column of a table. */
 export interface TableField {
   readonly label: string;
   value(row: unknown): unknown;
-  /** Do the values stand at the right? Where nothing is said, numbers do. */
+  /** Aligned right; by default numbers are. */
   readonly right?: boolean;
-  /** Left out of a grid where no row has a value. */
+  /** Omitted from a grid in which no row has a value. */
   readonly sparse?: boolean;
-  /** Shown in a grid instead of the value. */
-  drawing?(row: unknown): Drawing | undefined;
-  /** Colour of what a grid shows. */
-  tone?(row: unknown): keyof Colors | undefined;
+  /** Drawn in a grid instead of the value. */
+  chart?(row: unknown): TextChart | undefined;
+  /** Color of the cell in a grid. */
+  color?(row: unknown): keyof Colors | undefined;
 }
 
-/** What fills a place of a grid, whatever its width. */
-export interface Drawing {
-  /** Columns it likes to have. */
+/** A chart that fills a cell of a grid. */
+export interface TextChart {
+  /** Preferred width, in columns of the terminal. */
   readonly width: number;
   /** One line of at most that many columns. */
-  at(width: number): string;
+  draw(width: number): string;
 }
 
 function fieldAt(path: string): TableField {
-  const tone = columnTone(path);
-  return { label: path, value: (row) => valueAt(row, path), ...(tone && { tone }) };
+  const color = columnColor(path);
+  return { label: path, value: (row) => valueAt(row, path), ...(color && { color }) };
 }
 
-/** What an event stream looks like as a table. */
+/** Columns of an event stream as a table. */
 const eventColumns: readonly Column[] = [
   "event",
   "data.title",
@@ -49,7 +50,7 @@ const columnsOf = (returns: Returns<never>): readonly Column[] =>
 function fieldOf(column: Column): TableField {
   if (typeof column === "string") return fieldAt(column);
   const [label, cell, sparse] = column;
-  const read = cell as (row: unknown) => unknown; // rows are those of the operation it stands in
+  const read = cell as (row: unknown) => unknown; // the rows of the operation that declares it
   return {
     label,
     ...(sparse && { sparse: true }),
@@ -57,7 +58,7 @@ function fieldOf(column: Column): TableField {
       try {
         return read(row);
       } catch (error) {
-        // A server may leave out what the cell reaches into; anything else is a mistake of ours.
+        // A server may omit an object that the cell reads from; anything else is a bug.
         if (error instanceof TypeError) return undefined;
         throw error;
       }
@@ -65,12 +66,12 @@ function fieldOf(column: Column): TableField {
   };
 }
 
-/** The declared columns; those after `more` only where all are wanted. Empty where none are declared. */
+/** The declared columns; those after `wideOnly` only with `all`. Empty if none are declared. */
 export function declaredFields(returns: Returns<never>, all: boolean): readonly TableField[] {
   const columns = columnsOf(returns);
-  const cut = columns.indexOf(wideOnly);
+  const end = columns.indexOf(wideOnly);
   return columns
-    .filter((column, index) => column !== wideOnly && (all || cut === -1 || index < cut))
+    .filter((column, index) => column !== wideOnly && (all || end === -1 || index < end))
     .map(fieldOf);
 }
 
@@ -80,7 +81,7 @@ export const fieldNamed = (returns: Returns<never>, name: string): TableField =>
   return declared ? { ...declared, sparse: false } : fieldAt(name);
 };
 
-/** Columns of values whose operation declares none: the fields of the first one. */
+/** Columns of values whose operation declares none: the fields of the first value. */
 export const fieldsOf = (row: unknown): readonly TableField[] =>
   isObject(row)
     ? Object.keys(row).map((key) => ({
@@ -89,7 +90,7 @@ export const fieldsOf = (row: unknown): readonly TableField[] =>
       }))
     : [{ label: "value", value: (each) => each }];
 
-/** Fields that a column's cell looks at: `created` reads `created_at`, which may be named as well. */
+/** Fields that a column reads: `created` reads `created_at`, which is a valid name, too. */
 function fieldsRead(column: Column): string[] {
   if (typeof column === "string") return [];
   const read: string[] = [];
@@ -99,13 +100,13 @@ function fieldsRead(column: Column): string[] {
   return read;
 }
 
-/** Names that `--columns` and `--sort` know, in the order of the table. */
+/** Names that `--columns` and `--sort` accept, in the order of the table. */
 export const columnNames = (returns: Returns<never>): string[] =>
   declaredFields(returns, true).map(({ label }) => label);
 
 /**
- * Could the row have a column of that name? Any dotted path passes, and everything does where
- * nothing is declared: what a server adds cannot be known.
+ * Whether rows may have a column of that name. Any dotted path may exist, and any name does if no
+ * columns are declared, since a server may add fields.
  */
 export function isColumn(returns: Returns<never>, name: string): boolean {
   if (name.split(".").includes("")) return false;
@@ -126,7 +127,7 @@ export function cellText(value: unknown, times: Times): string {
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
-/** Rows in the order of one column: numbers and dates by value, texts as people sort, gaps last. */
+/** Rows sorted by one column: numbers and dates by value, texts in natural order, gaps last. */
 export function sorted(rows: readonly unknown[], field: TableField): unknown[] {
   const texts = new Intl.Collator("en", { numeric: true });
   return rows
@@ -149,49 +150,54 @@ const anyTimes: Times = { text: (date) => date.toISOString() };
 /** What all columns of a table share. */
 export interface TableStyle {
   readonly times: Times;
-  readonly paint: Colors;
+  readonly colors: Colors;
   readonly headers: boolean;
   readonly accessible: boolean;
   readonly unicode: boolean;
 }
 
-/** Between columns. */
-export const columnGap = "  ";
-/** Columns a line may take: a pipe is endless. */
+/** Columns that a line may take: unlimited in a pipe. */
 export const availableWidth = ({ isTTY, columns }: Output): number => (isTTY ? columns : Infinity);
 
 /**
- * One object as lines of name and value. Line ends of texts stay; an object that is too long for the
- * line is written one field a line.
+ * One object as a table of names and values. Line ends of texts stay; an object that does not fit on
+ * the line is written one field a line.
  */
-export function sheet(
+export async function sheet(
   row: unknown,
   fields: readonly TableField[],
-  { times, paint, headers }: TableStyle,
+  { times, colors, headers }: TableStyle,
   out: Output,
-): string {
-  const lines = fields.map((field) => {
-    const value = field.value(row);
-    const dated = value instanceof Date && times.zone !== undefined;
-    return { label: visible(dated ? `${field.label} (${times.zone})` : field.label), value };
+): Promise<string> {
+  const labels = fields.map((field) => {
+    const hasZone = field.value(row) instanceof Date && times.zone !== undefined;
+    return visible(hasZone ? `${field.label} (${times.zone})` : field.label);
   });
-  const indent = headers
-    ? Math.max(0, ...lines.map(({ label }) => widthOf(label))) + columnGap.length
-    : 0;
-  return lines
-    .map(({ label, value }) => {
-      const text = visible(sheetText(value, times, availableWidth(out) - indent), {
-        newlines: true,
-      });
-      const name = headers ? paint.bold(label) + " ".repeat(indent - widthOf(label)) : "";
-      return `${(name + text.replaceAll("\n", `\n${" ".repeat(indent)}`)).trimEnd()}\n`;
-    })
-    .join("");
+  const labelWidth = Math.max(1, ...labels.map((label) => widthOf(label)));
+  const indent = headers ? labelWidth + columnGap.length : 0;
+  const rows = fields.map((field, index) => {
+    const available = availableWidth(out) - indent;
+    const text = visible(sheetText(field.value(row), times, available), { newlines: true });
+    const value = text.replaceAll("\n", `\n${" ".repeat(indent)}`);
+    const label = labels[index] ?? "";
+    return [
+      ...(headers ? [{ text: label, colored: colors.bold(label) }] : []),
+      { text: value, colored: value },
+    ];
+  });
+  const lines = await drawTable(
+    [
+      ...(headers ? [{ width: labelWidth, align: "left" } as const] : []),
+      { width: Infinity, align: "left" },
+    ],
+    rows,
+  );
+  return lines.map((line) => `${line}\n`).join("");
 }
 
-function sheetText(value: unknown, times: Times, room: number): string {
+function sheetText(value: unknown, times: Times, available: number): string {
   const text = cellText(value, times);
-  if (!isObject(value) || value instanceof Date || text.length <= room) return text;
+  if (!isObject(value) || value instanceof Date || text.length <= available) return text;
   return Object.entries(value)
     .map(([key, each]) => `${key}: ${cellText(each, times)}`)
     .join("\n");

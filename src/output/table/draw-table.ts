@@ -1,0 +1,66 @@
+import { widthOf } from "./display-width.ts";
+
+/** A column of a finished table. */
+export interface TableColumn {
+  /** Columns of the terminal; Infinity for a last column that is as wide as its text. */
+  readonly width: number;
+  readonly align: "left" | "right";
+}
+
+/** The text of a cell without colors, by which it is measured, and with them. */
+export interface TableCell {
+  readonly text: string;
+  readonly colored: string;
+}
+
+/** Rows of a finished table; more are printed line by line, since cli-table3 needs 0.5 ms a row. */
+export const MAX_TABLE_ROWS = 100;
+
+/** Between columns. */
+export const columnGap = "  ";
+
+const borders =
+  "top top-left top-mid top-right bottom bottom-left bottom-mid bottom-right left left-mid right right-mid mid mid-mid";
+const noBorders = Object.fromEntries(borders.split(" ").map((name) => [name, ""]));
+
+/**
+ * Draws a finished table with cli-table3 and returns its lines: a head if there is one, a rule below
+ * it if there is a character for it, the rows. cli-table3 measures with an old version of
+ * string-width, so all but plain ASCII is laid out as a stand-in of the same width:
+ *
+ *     ["日本", "5"]  →  ["\0xxxx", "5"]  →  "\0xxxx      5"  →  "日本      5"
+ */
+export async function drawTable(
+  columns: readonly TableColumn[],
+  rows: readonly (readonly TableCell[])[],
+  { head = [], rule = "" }: { readonly head?: readonly TableCell[]; readonly rule?: string } = {},
+): Promise<string[]> {
+  const { default: Table } = await import("cli-table3");
+  const originals: string[] = [];
+  const laidOut = (cells: readonly TableCell[]) =>
+    cells.map(({ text, colored }, index) => {
+      const isMeasured = columns[index]?.width !== Infinity;
+      if (isMeasured && colored === text && plainText.test(text)) return text;
+      originals.push(colored);
+      return `\0${isMeasured ? "x".repeat(widthOf(text)) : ""}`;
+    });
+  const ruleGap = rule === "" ? "" : columnGap;
+  // The line below a head without rows is the bottom of the table.
+  const ruleChars =
+    rows.length > 0 ? { mid: rule, "mid-mid": ruleGap } : { bottom: rule, "bottom-mid": ruleGap };
+  const table = new Table({
+    head: laidOut(head),
+    colWidths: columns.map(({ width }) => (width === Infinity ? 1 : width)),
+    colAligns: columns.map(({ align }) => align),
+    chars: { ...noBorders, middle: columnGap, ...ruleChars },
+    style: { "padding-left": 0, "padding-right": 0, head: [], border: [], compact: true },
+  });
+  table.push(...rows.map(laidOut));
+  const text = table.toString();
+  if (text === "") return [];
+  return text
+    .split("\n")
+    .map((line) => line.replace(/\0x*/g, () => originals.shift() ?? "").trimEnd());
+}
+
+const plainText = /^[ -~]*$/;
