@@ -690,7 +690,7 @@ test.each<[string, Partial<Style>, string]>([
 ])("%s is a usage error before anything is sent", async (_, style, message) => {
   const failure = await checkStyle(books, { ...plain, ...style }).catch((error: unknown) => error);
   expect(failure).toBeInstanceOf(CliError);
-  expect(failure).toMatchObject({ kind: "usage", info: { changed: "nothing" } });
+  expect(failure).toMatchObject({ kind: "usage", info: { sideEffect: "none" } });
   expect(failure).toHaveProperty("message", expect.stringContaining(message));
 });
 
