@@ -145,6 +145,8 @@ export interface Context {
 export interface Task<P extends Params = Params> {
   readonly command: string;
   readonly summary: string;
+  /** What it does, as in a row; that of the row it wraps by default. */
+  readonly action?: string;
   /** Longer text of the help page, after the summary. */
   readonly about?: string;
   /** Which key it takes; absent for commands that talk to no server. */

@@ -48,7 +48,8 @@ const sheet = record<Annotation>(
 export const listAnnotations = operation({
   id: "getAnnotationList",
   command: "wf annotation list",
-  summary: "List the annotations",
+  action: "list annotations",
+  summary: "List annotations",
   key: "app",
   route: "GET /apps/annotations",
   params: { keyword: query.text("Only annotations that contain this text") },
@@ -69,7 +70,8 @@ export const listAnnotations = operation({
 export const createAnnotation = operation({
   id: "createAnnotation",
   command: "wf annotation create",
-  summary: "Create an annotation: a fixed answer to a question",
+  action: "create annotation",
+  summary: "Create an annotation: a fixed response to a question",
   key: "app",
   route: "POST /apps/annotations",
   params: { question, answer },
@@ -83,7 +85,8 @@ export const createAnnotation = operation({
 export const updateAnnotation = operation({
   id: "updateAnnotation",
   command: "wf annotation update <annotation>",
-  summary: "Replace question and answer of an annotation",
+  action: "update annotation {annotation}",
+  summary: "Replace the question and answer of an annotation",
   key: "app",
   route: "PUT /apps/annotations/{annotation_id}",
   params: { annotation_id, question, answer },
@@ -97,6 +100,7 @@ export const updateAnnotation = operation({
 export const deleteAnnotation = operation({
   id: "deleteAnnotation",
   command: "wf annotation delete <annotation>",
+  action: "delete annotation {annotation}",
   summary: "Delete an annotation",
   key: "app",
   route: "DELETE /apps/annotations/{annotation_id}",
@@ -126,19 +130,21 @@ const replySwitch = {
 
 export const enableAnnotationReply = operation({
   ...replySwitch,
-  summary: "Start the job that lets annotations answer questions",
+  action: "enable annotation replies",
+  done: "Started the job that enables annotation replies",
   fixed: { action: "enable" },
 });
 
 export const disableAnnotationReply = operation({
   ...replySwitch,
-  summary: "Start the job that stops annotations from answering questions",
+  action: "disable annotation replies",
+  done: "Started the job that disables annotation replies",
   fixed: { action: "disable" },
 });
 
 export const getAnnotationReplyStatus = operation({
   id: "getInitialAnnotationReplySettingsStatus",
-  summary: "Show how far the job of an annotation reply switch is",
+  action: "get annotation reply status",
   key: "app",
   route: "GET /apps/annotation-reply/{action}/status/{job_id}",
   params: {

@@ -131,7 +131,8 @@ const inputsOf = ({ user_input_form }: AppParameters) =>
 export const getAppInfo = operation({
   id: "getChatAppInfo",
   command: "wf app info",
-  summary: "Show the name and kind of the application",
+  action: "get application info",
+  summary: "Show the name and mode of the application",
   key: "app",
   route: "GET /info",
   params: {},
@@ -151,7 +152,8 @@ export const getAppInfo = operation({
 export const getAppMeta = operation({
   id: "getChatAppMeta",
   command: "wf app meta",
-  summary: "Show the icons of the tools that the application uses",
+  action: "get tool icons",
+  summary: "Show the icons of the application's tools",
   key: "app",
   route: "GET /meta",
   params: {},
@@ -162,7 +164,8 @@ export const getAppMeta = operation({
 export const getAppParameters = operation({
   id: "getChatAppParameters",
   command: "wf app parameters",
-  summary: "Show what the application asks for and can do",
+  action: "get application parameters",
+  summary: "Show the input form and features of the application",
   key: "app",
   route: "GET /parameters",
   params: {},
@@ -191,7 +194,8 @@ export const getAppParameters = operation({
 export const getSite = operation({
   id: "getChatWebAppSettings",
   command: "wf app site",
-  summary: "Show how the web page of the application looks",
+  action: "get web app settings",
+  summary: "Show the web app settings of the application",
   key: "app",
   route: "GET /site",
   params: {},
@@ -222,6 +226,7 @@ export const getSite = operation({
 export const getEndUser = operation({
   id: "getEndUserChat",
   command: "wf user show <id>",
+  action: "get end user {id}",
   summary: "Show an end user of the application",
   key: "app",
   route: "GET /end-users/{end_user_id}",

@@ -13,7 +13,8 @@ const mediaTypes = {
 export const transcribeAudio = operation({
   id: "audioToText",
   command: "wf audio transcribe <file>",
-  summary: "Turn speech into text, by a model that is paid for",
+  action: "transcribe file {file}",
+  summary: "Convert speech to text (uses a paid model)",
   key: "app",
   route: "POST /audio-to-text",
   params: {
@@ -33,7 +34,8 @@ export const transcribeAudio = operation({
 export const speakText = operation({
   id: "textToAudioChat",
   command: "wf audio speak",
-  summary: "Turn text into speech, by a model that is paid for",
+  action: "convert text to speech",
+  summary: "Convert text to speech (uses a paid model)",
   key: "app",
   route: "POST /text-to-audio",
   params: {

@@ -193,7 +193,7 @@ const message = {
 
 export const sendMessage = operation({
   ...message,
-  summary: "Send a message and follow the events of its answer",
+  action: "send message",
   fixed: { response_mode: "streaming" },
   returns: events,
   idleTimeout: 45,
@@ -201,7 +201,7 @@ export const sendMessage = operation({
 
 export const sendMessageBlocking = operation({
   ...message,
-  summary: "Send a message and wait for its answer",
+  action: "send message",
   fixed: { response_mode: "blocking" },
   returns: withFields(
     { event: "text", message_id: "id", conversation_id: "id", "workflow_run_id?": "id" },
@@ -228,7 +228,9 @@ export const sendMessageBlocking = operation({
 
 export const stopMessage = operation({
   id: "stopChatMessageGeneration",
-  summary: "Ask the server to stop an answer; it says success either way",
+  action: "stop task {task}",
+  done: "Sent a stop request for task {task}",
+  summary: "Stop a chat response; reports success in any case",
   key: "app",
   route: "POST /chat-messages/{task_id}/stop",
   params: {
@@ -244,7 +246,8 @@ export const stopMessage = operation({
 export const listSuggestedQuestions = operation({
   id: "getSuggestedQuestions",
   command: "wf message suggested <message>",
-  summary: "List questions that could follow a message, made by a model",
+  action: "list suggested questions",
+  summary: "List suggested questions after a message (uses a model)",
   key: "app",
   route: "GET /messages/{message_id}/suggested",
   params: { message_id, user: userInQuery },
@@ -261,6 +264,7 @@ export const listSuggestedQuestions = operation({
 export const setFeedback = operation({
   id: "postChatMessageFeedback",
   command: "wf message feedback <message>",
+  action: "update rating of message {message}",
   summary: "Rate a message, or withdraw the rating",
   key: "app",
   route: "POST /messages/{message_id}/feedbacks",
@@ -282,7 +286,8 @@ export const setFeedback = operation({
 export const listFeedback = operation({
   id: "getChatAppFeedbacks",
   command: "wf feedback list",
-  summary: "List the ratings of messages",
+  action: "list feedback",
+  summary: "List the feedback on messages",
   key: "app",
   route: "GET /app/feedbacks",
   params: {},
@@ -305,6 +310,7 @@ export const listFeedback = operation({
 export const listConversations = operation({
   id: "getConversationsList",
   command: "wf conversation list",
+  action: "list conversations",
   summary: "List the conversations of the end user",
   key: "app",
   route: "GET /conversations",
@@ -333,7 +339,8 @@ export const listConversations = operation({
 export const deleteConversation = operation({
   id: "deleteConversation",
   command: "wf conversation delete <conversation>",
-  summary: "Delete a conversation with its messages",
+  action: "delete conversation {conversation}",
+  summary: "Delete a conversation and its messages",
   key: "app",
   route: "DELETE /conversations/{conversation_id}",
   params: { conversation_id, user: userInBody },
@@ -349,6 +356,7 @@ export const deleteConversation = operation({
 export const renameConversation = operation({
   id: "renameConversation",
   command: "wf conversation rename <conversation>",
+  action: "rename conversation {conversation}",
   summary: "Rename a conversation, or let a model name it",
   key: "app",
   route: "POST /conversations/{conversation_id}/name",
@@ -377,7 +385,7 @@ export const renameConversation = operation({
 
 export const listConversationVariables = operation({
   id: "getConversationVariables",
-  summary: "List the variables of a conversation",
+  action: "list variables of conversation {conversation}",
   key: "app",
   route: "GET /conversations/{conversation_id}/variables",
   params: {
@@ -400,6 +408,7 @@ export const listConversationVariables = operation({
 export const setConversationVariable = operation({
   id: "updateChatConversationVariable",
   command: "wf conversation set-variable <conversation> <variable>",
+  action: "set variable {variable} of conversation {conversation}",
   summary: "Set a variable of a conversation",
   key: "app",
   route: "PUT /conversations/{conversation_id}/variables/{variable_id}",
@@ -428,7 +437,8 @@ export const setConversationVariable = operation({
 export const listMessages = operation({
   id: "getConversationHistory",
   command: "wf conversation messages <conversation>",
-  summary: "List the messages of a conversation, page by page back from the newest",
+  action: "list messages of conversation {conversation}",
+  summary: "List the messages of a conversation, newest page first",
   key: "app",
   route: "GET /messages",
   params: {

@@ -139,6 +139,7 @@ const child_chunk_id = path.uuid("Child chunk id", { placeholder: "child" });
 export const listChunks = operation({
   id: "listSegments",
   command: "kb chunk list <kb> <doc>",
+  action: "list chunks of document {kb}/{doc}",
   summary: "List the chunks of a document in order",
   key: "dataset",
   route: "GET /datasets/{dataset_id}/documents/{document_id}/segments",
@@ -169,7 +170,8 @@ export const listChunks = operation({
 export const createChunks = operation({
   id: "createSegments",
   command: "kb chunk add <kb> <doc>",
-  summary: "Add chunks to the end of an indexed document",
+  action: "add chunks to document {kb}/{doc}",
+  summary: "Append chunks to an indexed document",
   key: "dataset",
   route: "POST /datasets/{dataset_id}/documents/{document_id}/segments",
   params: {
@@ -222,6 +224,7 @@ export const createChunks = operation({
 export const getChunk = operation({
   id: "getSegmentDetail",
   command: "kb chunk show <kb> <doc> <chunk>",
+  action: "get chunk {chunk}",
   summary: "Show a chunk",
   key: "dataset",
   route: "GET /datasets/{dataset_id}/documents/{document_id}/segments/{segment_id}",
@@ -236,7 +239,8 @@ export const getChunk = operation({
 export const updateChunk = operation({
   id: "updateSegment",
   command: "kb chunk update <kb> <doc> <chunk>",
-  summary: "Change a chunk and index it again",
+  action: "update chunk {chunk}",
+  summary: "Update a chunk and reindex it",
   key: "dataset",
   route: "POST /datasets/{dataset_id}/documents/{document_id}/segments/{segment_id}",
   params: {
@@ -292,6 +296,7 @@ export const updateChunk = operation({
 export const deleteChunk = operation({
   id: "deleteSegment",
   command: "kb chunk delete <kb> <doc> <chunk>",
+  action: "delete chunk {chunk}",
   summary: "Delete a chunk",
   key: "dataset",
   route: "DELETE /datasets/{dataset_id}/documents/{document_id}/segments/{segment_id}",
@@ -308,6 +313,7 @@ export const deleteChunk = operation({
 export const listChildChunks = operation({
   id: "getChildChunks",
   command: "kb chunk child list <kb> <doc> <chunk>",
+  action: "list child chunks of chunk {chunk}",
   summary: "List the child chunks of a chunk in order",
   key: "dataset",
   route: "GET /datasets/{dataset_id}/documents/{document_id}/segments/{segment_id}/child_chunks",
@@ -336,7 +342,8 @@ export const listChildChunks = operation({
 export const createChildChunk = operation({
   id: "createChildChunk",
   command: "kb chunk child add <kb> <doc> <chunk>",
-  summary: "Add a child chunk to the end of a chunk",
+  action: "add a child chunk to chunk {chunk}",
+  summary: "Append a child chunk to a chunk",
   key: "dataset",
   route: "POST /datasets/{dataset_id}/documents/{document_id}/segments/{segment_id}/child_chunks",
   params: {
@@ -356,7 +363,8 @@ export const createChildChunk = operation({
 export const updateChildChunk = operation({
   id: "updateChildChunk",
   command: "kb chunk child update <kb> <doc> <chunk> <child>",
-  summary: "Change the content of a child chunk",
+  action: "update child chunk {child}",
+  summary: "Update the content of a child chunk",
   key: "dataset",
   route:
     "PATCH /datasets/{dataset_id}/documents/{document_id}/segments/{segment_id}/child_chunks/{child_chunk_id}",
@@ -377,6 +385,7 @@ export const updateChildChunk = operation({
 export const deleteChildChunk = operation({
   id: "deleteChildChunk",
   command: "kb chunk child delete <kb> <doc> <chunk> <child>",
+  action: "delete child chunk {child}",
   summary: "Delete a child chunk",
   key: "dataset",
   route:

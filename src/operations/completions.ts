@@ -33,7 +33,7 @@ const completion = {
 
 export const createCompletion = operation({
   ...completion,
-  summary: "Complete a text and follow the events of the answer",
+  action: "create completion",
   fixed: { response_mode: "streaming" },
   returns: events,
   idleTimeout: 45,
@@ -41,7 +41,7 @@ export const createCompletion = operation({
 
 export const createCompletionBlocking = operation({
   ...completion,
-  summary: "Complete a text and wait for the answer",
+  action: "create completion",
   fixed: { response_mode: "blocking" },
   returns: withFields(
     { answer: "text", message_id: "id" },
@@ -62,7 +62,9 @@ export const createCompletionBlocking = operation({
 export const stopCompletion = operation({
   id: "stopGenerate",
   command: "wf completion stop <task>",
-  summary: "Ask the server to stop a completion; it says success either way",
+  action: "stop task {task}",
+  done: "Sent a stop request for task {task}",
+  summary: "Stop a completion; reports success in any case",
   key: "app",
   route: "POST /completion-messages/{task_id}/stop",
   params: {

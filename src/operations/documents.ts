@@ -190,6 +190,7 @@ const doc_language_data = data.text("Language of the text", { serverDefault: "En
 export const listDocuments = operation({
   id: "listDocuments",
   command: "kb doc list <kb>",
+  action: "list documents in knowledge base {kb}",
   summary: "List the documents of a knowledge base, newest first",
   key: "dataset",
   route: "GET /datasets/{dataset_id}/documents",
@@ -243,6 +244,7 @@ export const listDocuments = operation({
 export const getDocument = operation({
   id: "getDocumentDetail",
   command: "kb doc show <kb> <doc>",
+  action: "get document {kb}/{doc}",
   summary: "Show a document",
   key: "dataset",
   route: "GET /datasets/{dataset_id}/documents/{document_id}",
@@ -300,7 +302,8 @@ export const getDocument = operation({
 export const createDocumentByText = operation({
   id: "createDocumentFromText",
   command: "kb doc add <kb> <name>",
-  summary: "Add a document from text, or replace the enabled one of the same name",
+  action: "upload document {name} to knowledge base {kb}",
+  summary: "Add a document from text, or replace the enabled one with that name",
   key: "dataset",
   route: "POST /datasets/{dataset_id}/document/create-by-text",
   params: {
@@ -340,7 +343,8 @@ export const createDocumentByText = operation({
 export const createDocumentByFile = operation({
   id: "createDocumentFromFile",
   command: "kb doc upload <kb> <file>",
-  summary: "Add a document from a file, or replace the enabled one of the same name",
+  action: "upload document {file} to knowledge base {kb}",
+  summary: "Add a document from a file, or replace the enabled one with that name",
   key: "dataset",
   route: "POST /datasets/{dataset_id}/document/create-by-file",
   params: {
@@ -385,7 +389,8 @@ export const createDocumentByFile = operation({
 export const updateDocumentByText = operation({
   id: "updateDocumentByText",
   command: "kb doc update <kb> <doc>",
-  summary: "Change the text or the chunking of an available document and index it again",
+  action: "update document {kb}/{doc}",
+  summary: "Update the text or chunking of a document and reindex it",
   key: "dataset",
   route: "POST /datasets/{dataset_id}/documents/{document_id}/update-by-text",
   params: {
@@ -434,7 +439,7 @@ const replacement = {
 
 export const replaceDocument = operation({
   id: "updateDocument",
-  summary: "Replace the file of an available document and index it again",
+  action: "replace document {kb}/{doc}",
   key: "dataset",
   route: "PATCH /datasets/{dataset_id}/documents/{document_id}",
   params: replacement,
@@ -446,7 +451,7 @@ export const replaceDocument = operation({
 
 export const updateDocumentByFile = operation({
   id: "updateDocumentByFile",
-  summary: "Replace the file of an available document on a server before 1.14.0",
+  action: "replace document {kb}/{doc}",
   key: "dataset",
   route: "POST /datasets/{dataset_id}/documents/{document_id}/update-by-file",
   params: replacement,
@@ -456,7 +461,8 @@ export const updateDocumentByFile = operation({
 export const deleteDocument = operation({
   id: "deleteDocument",
   command: "kb doc delete <kb> <doc...>",
-  summary: "Delete documents with their chunks",
+  action: "delete document {doc} from knowledge base {kb}",
+  summary: "Delete documents and their chunks",
   key: "dataset",
   route: "DELETE /datasets/{dataset_id}/documents/{document_id}",
   params: { dataset_id, document_id },
@@ -487,7 +493,8 @@ const statusChange = {
 export const enableDocuments = operation({
   ...statusChange,
   command: "kb doc enable <kb> <doc...>",
-  summary: "Let searches find documents again",
+  action: "enable document {doc} in knowledge base {kb}",
+  summary: "Make disabled documents searchable again",
   fixed: { action: "enable" },
   examples: [
     "kb doc enable Handbook welcome.md",
@@ -498,7 +505,8 @@ export const enableDocuments = operation({
 export const disableDocuments = operation({
   ...statusChange,
   command: "kb doc disable <kb> <doc...>",
-  summary: "Hide indexed documents from searches",
+  action: "disable document {doc} in knowledge base {kb}",
+  summary: "Hide indexed documents from search",
   fixed: { action: "disable" },
   examples: [
     "kb doc disable Handbook welcome.md",
@@ -509,7 +517,8 @@ export const disableDocuments = operation({
 export const archiveDocuments = operation({
   ...statusChange,
   command: "kb doc archive <kb> <doc...>",
-  summary: "Hide documents from searches and protect them from changes",
+  action: "archive document {doc} in knowledge base {kb}",
+  summary: "Hide documents from search and protect them from changes",
   fixed: { action: "archive" },
   examples: ["kb doc archive Handbook welcome.md", "kb doc archive Handbook welcome.md leave.md"],
 });
@@ -517,7 +526,8 @@ export const archiveDocuments = operation({
 export const unarchiveDocuments = operation({
   ...statusChange,
   command: "kb doc unarchive <kb> <doc...>",
-  summary: "Take documents back out of the archive",
+  action: "unarchive document {doc} in knowledge base {kb}",
+  summary: "Restore archived documents",
   fixed: { action: "un_archive" },
   examples: [
     "kb doc unarchive Handbook welcome.md",
@@ -528,7 +538,8 @@ export const unarchiveDocuments = operation({
 export const getIndexingStatus = operation({
   id: "getDocumentIndexingStatus",
   command: "kb doc status <kb> <batch>",
-  summary: "Show how far the documents of a batch are indexed",
+  action: "get indexing status of batch {batch}",
+  summary: "Show the indexing status of a batch of documents",
   key: "dataset",
   route: "GET /datasets/{dataset_id}/documents/{batch}/indexing-status",
   params: {
@@ -569,7 +580,8 @@ export const getIndexingStatus = operation({
 export const getDownloadLink = operation({
   id: "downloadDocument",
   command: "kb doc link <kb> <doc>",
-  summary: "Show a signed address of a document's file, which cuts non-ASCII text documents short",
+  action: "get download link of document {kb}/{doc}",
+  summary: "Show a signed download URL for the file of a document",
   key: "dataset",
   route: "GET /datasets/{dataset_id}/documents/{document_id}/download",
   params: { dataset_id, document_id },
@@ -580,7 +592,7 @@ export const getDownloadLink = operation({
 
 export const downloadDocumentsZip = operation({
   id: "downloadDocumentsZip",
-  summary: "Download the files of documents as one ZIP",
+  action: "download documents {doc} from knowledge base {kb}",
   key: "dataset",
   route: "POST /datasets/{dataset_id}/documents/download-zip",
   params: {

@@ -37,6 +37,7 @@ export interface UploadedFile {
 export const uploadFile = operation({
   id: "uploadChatFile",
   command: "wf file upload <file>",
+  action: "upload file {file}",
   summary: "Upload a file for runs and messages",
   key: "app",
   route: "POST /files/upload",
@@ -59,6 +60,7 @@ export const uploadFile = operation({
 export const previewFile = operation({
   id: "previewChatFile",
   command: "wf file preview <file_id>",
+  action: "download file {file_id}",
   summary: "Download an uploaded file that a message has used",
   key: "app",
   route: "GET /files/{file_id}/preview",

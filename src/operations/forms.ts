@@ -59,7 +59,8 @@ const form_token = path.text("Form token, from the event that announced the paus
 export const getForm = operation({
   id: "getChatflowHumanInputForm",
   command: "wf form show <token>",
-  summary: "Show the form that a paused run waits for",
+  action: "get form",
+  summary: "Show the form of a paused run",
   key: "app",
   route: "GET /form/human_input/{form_token}",
   params: { form_token },
@@ -107,7 +108,7 @@ export const getForm = operation({
 
 export const submitForm = operation({
   id: "submitChatflowHumanInputForm",
-  summary: "Answer the form of a paused run, once, so that the run goes on",
+  action: "submit form",
   key: "app",
   route: "POST /form/human_input/{form_token}",
   params: {

@@ -196,6 +196,7 @@ const external_knowledge_id = body.text("Knowledge behind that API");
 export const listKnowledgeBases = operation({
   id: "listDatasets",
   command: "kb list",
+  action: "list knowledge bases",
   summary: "List knowledge bases, newest first",
   key: "dataset",
   route: "GET /datasets",
@@ -241,6 +242,7 @@ export const listKnowledgeBases = operation({
 export const createKnowledgeBase = operation({
   id: "createDataset",
   command: "kb create <name>",
+  action: "create knowledge base {name}",
   summary: "Create an empty knowledge base",
   key: "dataset",
   route: "POST /datasets",
@@ -272,6 +274,7 @@ export const createKnowledgeBase = operation({
 export const getKnowledgeBase = operation({
   id: "getDatasetDetail",
   command: "kb show <kb>",
+  action: "get knowledge base {kb}",
   summary: "Show a knowledge base",
   key: "dataset",
   route: "GET /datasets/{dataset_id}",
@@ -298,7 +301,8 @@ export const getKnowledgeBase = operation({
 export const updateKnowledgeBase = operation({
   id: "updateDataset",
   command: "kb update <kb>",
-  summary: "Change the settings of a knowledge base; waits where another model re-indexes it",
+  action: "update knowledge base {kb}",
+  summary: "Update a knowledge base and wait for any reindexing",
   key: "dataset",
   route: "PATCH /datasets/{dataset_id}",
   params: {
@@ -346,7 +350,8 @@ export const updateKnowledgeBase = operation({
 export const deleteKnowledgeBase = operation({
   id: "deleteDataset",
   command: "kb delete <kb>",
-  summary: "Delete a knowledge base with its documents, even when applications use it",
+  action: "delete knowledge base {kb}",
+  summary: "Delete a knowledge base and its documents, even if apps use it",
   key: "dataset",
   route: "DELETE /datasets/{dataset_id}",
   params: { dataset_id },
@@ -362,7 +367,7 @@ const bestChild = ({ child_chunks }: SearchRecord): string | undefined =>
 
 export const searchKnowledgeBase = operation({
   id: "retrieveSegments",
-  summary: "Search a knowledge base for the chunks that answer a query",
+  action: "search knowledge base {kb}",
   key: "dataset",
   route: "POST /datasets/{dataset_id}/retrieve",
   params: {

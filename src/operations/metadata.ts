@@ -31,6 +31,7 @@ const fields = { id: "id", name: "text", type: "text" } as const;
 export const listMetadataFields = operation({
   id: "listMetadataFields",
   command: "kb metadata list <kb>",
+  action: "list metadata fields of knowledge base {kb}",
   summary: "List the metadata fields of a knowledge base",
   key: "dataset",
   route: "GET /datasets/{dataset_id}/metadata",
@@ -45,7 +46,7 @@ export const listMetadataFields = operation({
 /** The same answer whole: the switch of the built-in fields stands beside the list. */
 export const getMetadataOverview = operation({
   id: "listMetadataFields",
-  summary: "Show the metadata settings of a knowledge base",
+  action: "get metadata settings of knowledge base {kb}",
   key: "dataset",
   route: "GET /datasets/{dataset_id}/metadata",
   params: { dataset_id },
@@ -61,6 +62,7 @@ export const getMetadataOverview = operation({
 export const createMetadataField = operation({
   id: "createMetadataField",
   command: "kb metadata create <kb> <name>",
+  action: "create metadata field {name} in knowledge base {kb}",
   summary: "Create a metadata field",
   key: "dataset",
   route: "POST /datasets/{dataset_id}/metadata",
@@ -79,6 +81,7 @@ export const createMetadataField = operation({
 export const renameMetadataField = operation({
   id: "updateMetadataField",
   command: "kb metadata rename <kb> <field> <name>",
+  action: "rename metadata field {field} to {name}",
   summary: "Rename a metadata field",
   key: "dataset",
   route: "PATCH /datasets/{dataset_id}/metadata/{metadata_id}",
@@ -97,7 +100,8 @@ export const renameMetadataField = operation({
 export const deleteMetadataField = operation({
   id: "deleteMetadataField",
   command: "kb metadata delete <kb> <field>",
-  summary: "Delete a metadata field with its values",
+  action: "delete metadata field {field}",
+  summary: "Delete a metadata field and its values",
   key: "dataset",
   route: "DELETE /datasets/{dataset_id}/metadata/{metadata_id}",
   params: { dataset_id, metadata_id },
@@ -111,7 +115,7 @@ export const deleteMetadataField = operation({
 
 export const setDocumentMetadata = operation({
   id: "batchUpdateDocumentMetadata",
-  summary: "Set metadata values of documents",
+  action: "set metadata of documents {doc} in knowledge base {kb}",
   key: "dataset",
   route: "POST /datasets/{dataset_id}/documents/metadata",
   params: {
@@ -150,7 +154,8 @@ export const setDocumentMetadata = operation({
 export const listBuiltInFields = operation({
   id: "getBuiltInMetadataFields",
   command: "kb metadata built-in list <kb>",
-  summary: "List the metadata fields that the server can fill by itself",
+  action: "list built-in metadata fields of knowledge base {kb}",
+  summary: "List the metadata fields that the server can fill automatically",
   key: "dataset",
   route: "GET /datasets/{dataset_id}/metadata/built-in",
   params: { dataset_id },
@@ -170,12 +175,12 @@ const builtInSwitch = {
 
 export const enableBuiltInFields = operation({
   ...builtInSwitch,
-  summary: "Switch the built-in metadata fields on",
+  action: "enable built-in metadata fields of knowledge base {kb}",
   fixed: { action: "enable" },
 });
 
 export const disableBuiltInFields = operation({
   ...builtInSwitch,
-  summary: "Switch the built-in metadata fields off",
+  action: "disable built-in metadata fields of knowledge base {kb}",
   fixed: { action: "disable" },
 });

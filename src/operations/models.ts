@@ -41,7 +41,7 @@ export interface ModelProvider {
 
 export const listModels = operation({
   id: "getAvailableModels",
-  summary: "List the active models of one type by provider",
+  action: "list models",
   key: "dataset",
   route: "GET /workspaces/current/models/model-types/{model_type}",
   params: { model_type: path.choice(modelTypes, "What the models do", { placeholder: "type" }) },

@@ -367,7 +367,17 @@ export interface Operation<P extends Params = Params, R extends Returns<never> =
   readonly id: string;
   /** Words and positionals as typed; absent when only a task uses the row. */
   readonly command?: string;
-  readonly summary: string;
+  /** First line of the help page of the command. */
+  readonly summary?: string;
+  /** Longer text of the help page, after the summary. */
+  readonly about?: string;
+  /**
+   * What a request does, for progress, success and errors. A positional in braces is what was typed:
+   * `rename tag {tag} to {name}` → `Renaming tag draft to published`.
+   */
+  readonly action: string;
+  /** The success message, where it is not the action in the past tense. */
+  readonly done?: string;
   /** Which key opens it. */
   readonly key: "dataset" | "app";
   readonly route: `${"GET" | "POST" | "PUT" | "PATCH" | "DELETE"} /${string}`;

@@ -65,6 +65,7 @@ const is_published = body.flag("Use the published version, not the draft", { req
 export const listDatasourcePlugins = operation({
   id: "listDatasourcePlugins",
   command: "kb pipeline plugins <kb>",
+  action: "list data sources of knowledge base {kb}",
   summary: "List the data sources of a knowledge base's pipeline",
   key: "dataset",
   route: "GET /datasets/{dataset_id}/pipeline/datasource-plugins",
@@ -93,7 +94,7 @@ export const listDatasourcePlugins = operation({
 
 export const runDatasourceNode = operation({
   id: "runDatasourceNode",
-  summary: "Run one data source of a pipeline and show its events",
+  action: "run data source {node}",
   key: "dataset",
   route: "POST /datasets/{dataset_id}/pipeline/datasource/nodes/{node_id}/run",
   params: {
@@ -129,7 +130,7 @@ const pipelineRun = {
 
 export const runPipeline = operation({
   ...pipelineRun,
-  summary: "Run a pipeline and follow its events",
+  action: "run pipeline of knowledge base {kb}",
   fixed: { response_mode: "streaming" },
   returns: eventsOrResponse,
   idleTimeout: 45,
@@ -137,7 +138,7 @@ export const runPipeline = operation({
 
 export const runPipelineBlocking = operation({
   ...pipelineRun,
-  summary: "Run a pipeline and wait for its answer",
+  action: "run pipeline of knowledge base {kb}",
   fixed: { response_mode: "blocking" },
   returns: record<Readonly<Record<string, unknown>>>(),
   idleTimeout: 1260,
@@ -146,6 +147,7 @@ export const runPipelineBlocking = operation({
 export const uploadPipelineFile = operation({
   id: "uploadPipelineFile",
   command: "kb pipeline upload <file>",
+  action: "upload file {file}",
   summary: "Upload a file for pipeline runs",
   key: "dataset",
   route: "POST /datasets/pipeline/file-upload",

@@ -23,6 +23,7 @@ const target_id = body.ref("kb", "Knowledge base, name or id", { required });
 export const listTags = operation({
   id: "getKnowledgeTags",
   command: "kb tag list",
+  action: "list tags",
   summary: "List the tags of knowledge bases, newest first",
   key: "dataset",
   route: "GET /datasets/tags",
@@ -37,6 +38,7 @@ export const listTags = operation({
 export const createTag = operation({
   id: "createKnowledgeTag",
   command: "kb tag create <name>",
+  action: "create tag {name}",
   summary: "Create a tag for knowledge bases",
   key: "dataset",
   route: "POST /datasets/tags",
@@ -52,6 +54,7 @@ export const createTag = operation({
 export const renameTag = operation({
   id: "updateKnowledgeTag",
   command: "kb tag rename <tag> <name>",
+  action: "rename tag {tag} to {name}",
   summary: "Rename a tag",
   key: "dataset",
   route: "PATCH /datasets/tags",
@@ -66,7 +69,8 @@ export const renameTag = operation({
 export const deleteTag = operation({
   id: "deleteKnowledgeTag",
   command: "kb tag delete <tag>",
-  summary: "Delete a tag and take it off all knowledge bases",
+  action: "delete tag {tag}",
+  summary: "Delete a tag and remove it from all knowledge bases",
   key: "dataset",
   route: "DELETE /datasets/tags",
   params: { tag_id },
@@ -79,6 +83,7 @@ export const deleteTag = operation({
 export const bindTags = operation({
   id: "bindTagsToDataset",
   command: "kb tag bind <kb> <tag...>",
+  action: "bind tags {tag} to knowledge base {kb}",
   summary: "Bind tags to a knowledge base",
   key: "dataset",
   route: "POST /datasets/tags/binding",
@@ -93,7 +98,7 @@ export const bindTags = operation({
 
 export const unbindTags = operation({
   id: "unbindTagFromDataset",
-  summary: "Take a tag off a knowledge base",
+  action: "unbind tags {tag} from knowledge base {kb}",
   key: "dataset",
   route: "POST /datasets/tags/unbinding",
   params: {
@@ -109,6 +114,7 @@ export const unbindTags = operation({
 export const listBoundTags = operation({
   id: "queryDatasetTags",
   command: "kb tag bound <kb>",
+  action: "list tags of knowledge base {kb}",
   summary: "List the tags bound to a knowledge base",
   key: "dataset",
   route: "GET /datasets/{dataset_id}/tags",

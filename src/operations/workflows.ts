@@ -206,32 +206,32 @@ const blocking = {
 } as const;
 
 export const runWorkflow = operation({
+  action: "run workflow",
   ...newest,
   ...streaming,
-  summary: "Run the workflow and follow its events",
 });
 
 export const runWorkflowBlocking = operation({
+  action: "run workflow",
   ...newest,
   ...blocking,
-  summary: "Run the workflow and wait for its answer",
 });
 
 export const runWorkflowById = operation({
+  action: "run workflow",
   ...chosen,
   ...streaming,
-  summary: "Run one version of the workflow and follow its events",
 });
 
 export const runWorkflowByIdBlocking = operation({
+  action: "run workflow",
   ...chosen,
   ...blocking,
-  summary: "Run one version of the workflow and wait for its answer",
 });
 
 export const getWorkflowRun = operation({
   id: "getWorkflowRunDetail",
-  summary: "Show a run with its inputs and outputs",
+  action: "get run {run}",
   key: "app",
   route: "GET /workflows/run/{workflow_run_id}",
   params: { workflow_run_id },
@@ -257,7 +257,8 @@ export const getWorkflowRun = operation({
 
 export const stopWorkflowRun = operation({
   id: "stopWorkflowTaskGeneration",
-  summary: "Ask the server to stop a running task",
+  action: "stop task {task}",
+  done: "Sent a stop request for task {task}",
   key: "app",
   route: "POST /workflows/tasks/{task_id}/stop",
   params: {
@@ -271,7 +272,7 @@ export const stopWorkflowRun = operation({
 
 export const streamRunEvents = operation({
   id: "streamWorkflowEvents",
-  summary: "Follow the events of a run",
+  action: "get events of runs {run}",
   key: "app",
   route: "GET /workflow/{workflow_run_id}/events",
   params: {
@@ -291,7 +292,7 @@ export const streamRunEvents = operation({
 
 export const listWorkflowLogs = operation({
   id: "getWorkflowLogs",
-  summary: "List the runs of the workflow, newest first",
+  action: "list runs",
   key: "app",
   route: "GET /workflows/logs",
   params: {

@@ -73,7 +73,7 @@ test.each(Object.entries(newer))(
 
 test("the next step is an update", async () => {
   expect((await run("wf form show token")).err).toBe(
-    "error: could not show the form that a paused run waits for: the server is 1.12.1; this needs 1.14.0 or newer (404)\nhint: update the server\n",
+    "error: failed to get form: the server is 1.12.1; this needs 1.14.0 or newer (404)\nhint: update the server\n",
   );
 });
 

@@ -153,7 +153,7 @@ describe("writes", () => {
     const id = await created("Kept");
     const ran = await run(`kb delete ${id}`);
     expect(ran.exit).toBe(2);
-    expect(ran.err).toContain("add --yes");
+    expect(ran.err).toContain("pass --yes");
     expect((await run(`kb show ${id}`)).exit).toBe(0);
   });
 
@@ -451,7 +451,7 @@ describe("profiles", () => {
     const ran = await run("kb doc add Unsaid a.md --text hello");
     expect(ran).toMatchObject({
       exit: 5,
-      err: "error: could not add a document from text (a.md of Unsaid): indexing_technique is required. (400 invalid_param)\nhint: give --indexing-technique: high_quality, economy\n",
+      err: "error: failed to upload document a.md to knowledge base Unsaid: indexing_technique is required. (400 invalid_param)\nhint: give --indexing-technique: high_quality, economy\n",
     });
   });
 
@@ -459,7 +459,9 @@ describe("profiles", () => {
     expect((await run("kb create Gone")).exit).toBe(0);
     const asked = await run("kb delete Gone -o json");
     expect(asked).toMatchObject({ exit: 2, out: "" });
-    expect(JSON.parse(asked.err)).toMatchObject({ error: { hint: "add --yes" } });
+    expect(JSON.parse(asked.err)).toMatchObject({
+      error: { hint: "pass --yes to skip the prompt" },
+    });
     expect(await run("kb delete Gone --json --yes")).toMatchObject({ exit: 0, out: "", err: "" });
   });
 
@@ -473,7 +475,7 @@ describe("profiles", () => {
 
   test("on a terminal an empty list is said, what --jq leaves is not", async () => {
     const none = await run("kb list --keyword nobody-has-this", { tty: true });
-    expect(none.err).toBe("nothing found\n");
+    expect(none.err).toBe("no results\n");
     const length = await run("kb list --keyword nobody-has-this --jq length", { tty: true });
     expect(length).toMatchObject({ exit: 0, out: "0\n", err: "" });
   });

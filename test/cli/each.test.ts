@@ -288,7 +288,7 @@ test("deletes ask once, with the number", async () => {
   const path = await file("gone.jsonl", `{"tag":"${a}"}\n{"tag":"${b}"}\n`);
   const asked = await run(["kb", "tag", "delete", "--each", path]);
   expect(asked).toMatchObject({ exit: 2, out: "" });
-  expect(asked.err).toMatch(/kb tag delete for 2 rows\?[^]*--yes/);
+  expect(asked.err).toMatch(/Delete tag \(2 rows\)\?[^]*--yes/);
   const ran = await run(["kb", "tag", "delete", "--each", path, "--yes", "-o", "jsonl"]);
   expect(results(ran.out).map(({ status }) => status)).toEqual(["ok", "ok"]);
   expect(await tagNames()).not.toContain(a);
@@ -323,7 +323,7 @@ test("failed rows are collected as they stood, and can be given again", async ()
   ]);
   expect(ran.exit).toBe(10);
   expect(ran.out).toMatch(/^row,status,id,error\r\n/);
-  expect(ran.out).toMatch(/^1,failed,[\w-]{36},could not rename a tag: .*already exists/m);
+  expect(ran.out).toMatch(/^1,failed,[\w-]{36},failed to rename tag: .*already exists/m);
   expect(ran.err).toContain("1 of 2 rows done, 1 failed");
   expect(await readFile(errors, "utf8")).toBe(`name,tag\r\n"${a}1",${a}\r\n`);
 

@@ -78,7 +78,7 @@ test("people read it in words", async () => {
     [
       "2026-11-21T12:00:00.000Z  kb N, v20.19.0 test",
       `command: kb show ${id}`,
-      `error: could not show a knowledge base (${id}): Dataset not found. (404 not_found)`,
+      `error: failed to get knowledge base ${id}: Dataset not found. (404 not_found)`,
       "  code not-found, exit 3, status 404, server code not_found",
       "requests: 1",
       `  GET /v1/datasets/${id}: 404 in 0 ms`,
@@ -221,7 +221,7 @@ test("a state folder that cannot be written changes nothing", async () => {
   const { exit, err } = await it.run(["kb", "show", id]);
   expect(exit).toBe(3);
   expect(err).toBe(
-    `error: could not show a knowledge base (${id}): Dataset not found. (404 not_found)\n`,
+    `error: failed to get knowledge base ${id}: Dataset not found. (404 not_found)\n`,
   );
 });
 

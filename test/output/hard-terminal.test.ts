@@ -16,7 +16,7 @@ await server.cli(["kb", "create", "Kept", "--indexing-technique", "economy"]);
 server.sandbox.setFaults([parseFault("GET /datasets/*/tags delay=900ms")]);
 
 describe("a question before something is deleted", () => {
-  const question = /^Delete kb "Kept"\? \[y\/N\]/m;
+  const question = /^Delete knowledge base Kept\? This cannot be undone\. \[y\/N\]/m;
   const isThere = async () => (await server.cli(["kb", "show", "Kept"])).exit === 0;
 
   test.concurrent.each([
@@ -40,7 +40,9 @@ describe("a question before something is deleted", () => {
     const name = `Goes ${typed.trim()}`;
     await server.cli(["kb", "create", name, "--indexing-technique", "economy"]);
     const run = onPty("kb", ["delete", name], env);
-    await run.shows(new RegExp(`Delete kb "${name}"\\? \\[y/N\\]`));
+    await run.shows(
+      new RegExp(`Delete knowledge base ${name}\\? This cannot be undone\\. \\[y/N\\]`),
+    );
     run.type(typed);
     expect(await run.exit).toBe(0);
     expect((await server.cli(["kb", "show", name])).exit).toBe(3);
@@ -49,7 +51,7 @@ describe("a question before something is deleted", () => {
   test("with --no-input nobody is asked", async () => {
     const run = onPty("kb", ["delete", "Kept", "--no-input"], env);
     expect(await run.exit).toBe(2);
-    expect((await run.lines()).at(-1)).toBe("hint: add --yes");
+    expect((await run.lines()).at(-1)).toBe("hint: pass --yes to skip the prompt");
   });
 });
 
@@ -106,7 +108,7 @@ describe("progress", () => {
     const run = onPty("kb", slow, env);
     await run.shows(/⠋|⠙|⠹|⠸/);
     expect(await run.exit).toBe(0);
-    expect(await run.lines()).toEqual(["nothing found"]);
+    expect(await run.lines()).toEqual(["no results"]);
   });
 
   test.concurrent.each([

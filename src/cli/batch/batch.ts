@@ -22,6 +22,7 @@ import type { ParsedLine, TypedLine } from "../parse/parser.ts";
 import { readRowFile } from "../../lib/rows-file.ts";
 import { checkedRows } from "./row-input.ts";
 import type { CheckedRow } from "./row-input.ts";
+import { confirmationText, progressText } from "../execute/command-texts.ts";
 import { DryRunShown, openSession } from "../execute/session.ts";
 import type { Session } from "../execute/session.ts";
 import { withTimeLimit } from "../execute/deadline.ts";
@@ -68,7 +69,7 @@ export async function execute(
   const limit = withTimeLimit(plainHost, options.timeout);
   const { name, bytes, host: reading } = await fileOf(globals.each, limit.host);
   const shown = progressStyle(globals, plainHost, !options.quiet);
-  const { host, tell, stop } = progress(reading, command.summary, shown);
+  const { host, tell, stop } = progress(reading, progressText(command, {}), shown);
   const session = openSession(command, options, host, tell, trail);
   let release = () => {};
   try {
@@ -183,14 +184,14 @@ async function show(
 
 /** Asks before a delete, and says when a run goes on that was begun before. */
 async function announce(
-  { effect, words }: Command,
+  command: Command,
   rows: readonly ReadyRow[],
   path: string,
   { context }: Session,
 ): Promise<void> {
   const open = rows.filter(({ left }) => left?.kind !== "done").length;
-  if (effect === "destroys" && open > 0) {
-    await context.confirm(`${words.join(" ")} for ${countOutcome(open)}?`);
+  if (command.effect === "destroys" && open > 0) {
+    await context.confirm(confirmationText(command, {}, countOutcome(open)));
   }
   if (open === rows.length) return;
   await context.notice(

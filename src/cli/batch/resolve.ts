@@ -8,7 +8,7 @@ import type { Globals } from "../parse/shared-flags.ts";
 import { resolvedInput } from "../parse/input.ts";
 import type { Journal } from "./journal.ts";
 import type { Lookup } from "../execute/lookup.ts";
-import { isAlreadyDeleted } from "../execute/execute.ts";
+import { isAlreadyDeleted } from "../execute/row-values.ts";
 import type { FileRow } from "../../lib/rows-file.ts";
 import type { CheckedRow } from "./row-input.ts";
 import type { Session } from "../execute/session.ts";

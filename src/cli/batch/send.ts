@@ -4,14 +4,14 @@ import { isFatal } from "../../commands/several.ts";
 import { ApiError, CliError, reasonOf, signalKinds } from "../../errors.ts";
 import { retryOf } from "../../operations/operation.ts";
 import type { AnyOperation } from "../../operations/operation.ts";
-import { carriedOut } from "../execute/reindexing.ts";
+import { callAndWait } from "../execute/reindexing.ts";
 import type { Command } from "../parse/command.ts";
 import type { Globals } from "../parse/shared-flags.ts";
 import type { Journal, JournalState } from "./journal.ts";
 import { createsNoun } from "../parse/create-nouns.ts";
 import { indexingVerdict } from "../execute/indexing-error.ts";
 import { lookupOf } from "../execute/lookup.ts";
-import { isAlreadyExists, isAlreadyDeleted } from "../execute/execute.ts";
+import { isAlreadyExists, isAlreadyDeleted } from "../execute/row-values.ts";
 import type { FileRow } from "../../lib/rows-file.ts";
 import { idOf } from "../execute/session.ts";
 import type { Session } from "../execute/session.ts";
@@ -228,7 +228,7 @@ async function attempt(run: BatchRun, { row, input, left }: Sendable): Promise<A
   });
   const thing = thingIn(command, input);
   try {
-    const answer = await carriedOut(run.row, input, run.extra, session);
+    const answer = await callAndWait(run.row, input, run.extra, session);
     const given: unknown[] = Array.isArray(answer) ? answer : [answer];
     const [made] = given;
     const verdict = indexingVerdict(run.row, given);

@@ -4,11 +4,11 @@ import { updateKnowledgeBase } from "../../operations/knowledge.ts";
 import type { AnyOperation } from "../../operations/operation.ts";
 import type { Session } from "./session.ts";
 
-/** Settings that decide what a knowledge base is indexed with. */
+/** Settings that make the server reindex a knowledge base. */
 const indexSettings = ["indexing_technique", "embedding_model", "embedding_model_provider"];
 
-/** Sends the request of a row with what belongs to it: a base that is indexed again is waited for. */
-export async function carriedOut(
+/** Sends the request of a row; waits where it makes the server reindex a knowledge base. */
+export async function callAndWait(
   row: AnyOperation,
   input: Values,
   extra: Values | undefined,

@@ -19,7 +19,8 @@ import { isObject, valueAt } from "../../lib/json.ts";
 import { retryOf } from "../../operations/operation.ts";
 import type { AnyOperation, Returns } from "../../operations/operation.ts";
 import type { Command } from "../parse/command.ts";
-import { actionOf, flagOf, isList } from "../parse/command.ts";
+import { flagOf, isList } from "../parse/command.ts";
+import { prefixError } from "./command-texts.ts";
 import { curlText, dryRunText } from "./dry-run.ts";
 import { allOf } from "../parse/input.ts";
 import { timeZoneFor } from "../parse/options.ts";
@@ -434,11 +435,15 @@ async function confirm(
 ): Promise<void> {
   if (options.globals.yes) return;
   if (!options.input) {
-    throw new CliError("usage", `${question} Nobody can be asked here`, {
-      code: "confirmation-needed",
-      sideEffect: "none",
-      hint: "add --yes",
-    });
+    throw new CliError(
+      "usage",
+      `confirmation required: cannot prompt without a terminal: ${question}`,
+      {
+        code: "confirmation-needed",
+        sideEffect: "none",
+        hint: "pass --yes to skip the prompt",
+      },
+    );
   }
   const typed = await host.prompt(`${question} [y/N] `, { signal }).catch((error: unknown) => {
     throw signal.aborted ? abortError(signal, false) : error;
@@ -474,13 +479,9 @@ function reread(error: unknown, row: AnyOperation, input: Values): unknown {
  * look at an answer that makes no sense.
  */
 function explained(error: unknown, row: AnyOperation, path: string): unknown {
-  if (
-    error instanceof CliError &&
-    error.kind !== "interrupted" &&
-    !error.message.startsWith("could not")
-  ) {
+  if (error instanceof CliError && error.kind !== "interrupted") {
     const { kind, info, message } = error;
-    error.message = `could not ${actionOf(row)}: ${message}`;
+    prefixError(error, row);
     if (info.code === "invalid-response" && row.route.startsWith("GET ")) {
       const program = row.key === "dataset" ? "kb" : "wf";
       withInfo(error, { hint: `${program} api GET '${path}' shows what the server sends` });

@@ -17,6 +17,10 @@ export interface Command {
   readonly positionals: readonly Positional[];
   readonly summary: string;
   readonly about?: string | undefined;
+  /** What it does, as a phrase: `rename tag {tag} to {name}`. */
+  readonly action: string;
+  /** Its success message, where it is not the action in the past tense. */
+  readonly done?: string | undefined;
   readonly key?: "dataset" | "app" | undefined;
   readonly params: Params;
   readonly returns: Returns<never>;
@@ -49,8 +53,10 @@ export function commandOf(spec: AnyOperation | Task): Command {
     get positionals() {
       return tokens.filter((token) => !isWord(token)).map((token) => positional(token, params));
     },
-    summary: spec.summary,
-    about: task?.about,
+    summary: spec.summary ?? "",
+    about: spec.about,
+    action: spec.action ?? wraps?.action ?? "",
+    done: row?.done ?? wraps?.done,
     key: spec.key,
     params,
     returns: spec.returns,
@@ -112,10 +118,6 @@ export const flagged = ({ params, positionals }: Command): [name: string, param:
     ([name, param]) =>
       param.from !== "user" && !positionals.some((positional) => positional.name === name),
   );
-
-/** What a row or command does, for the middle of a sentence: its summary without what follows a comma. */
-export const actionOf = ({ summary }: { readonly summary: string }): string =>
-  `${summary.charAt(0).toLowerCase()}${summary.slice(1)}`.replace(/[,;].*/, "");
 
 /** Does it read a list, so that `--limit` and `--all` make sense? */
 export const isList = (returns: Returns<never>): boolean =>

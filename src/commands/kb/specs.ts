@@ -61,6 +61,7 @@ import type { Task } from "../command-spec.ts";
 
 const docWait = task({
   command: "kb doc wait <kb> [doc...]",
+  action: "wait for documents {doc} in knowledge base {kb}",
   summary: "Wait until documents are indexed",
   about:
     "Waits for the documents named, for those of --batch, or for every document of the knowledge\nbase. --timeout sets the deadline; without one it ends when nothing has moved for 30 minutes. A\ndocument that ends in error ends the command with 9.",
@@ -90,7 +91,7 @@ const searchFlags = {
 
 const kbSearch = task({
   command: "kb search <kb> <query>",
-  summary: "Search a knowledge base for the chunks that answer a query",
+  summary: "Search a knowledge base for matching chunks",
   about:
     "Searches with the settings of the knowledge base; a flag changes that one setting. On economy\nindexing only keyword search works, so that is what is asked there.",
   key: "dataset",
@@ -112,7 +113,7 @@ const kbSearch = task({
 
 const modelList = task({
   command: "kb model list [type]",
-  summary: "List the active models by provider, of one type or of all",
+  summary: "List the active models by provider",
   key: "dataset",
   params: {
     model_type: local.choice(modelTypes, "What the models do (default: all types)", {
@@ -130,7 +131,7 @@ const modelList = task({
 
 const docReplace = task({
   command: "kb doc replace <kb> <doc> <file>",
-  summary: "Replace the file of an available document and index it again",
+  summary: "Replace the file of a document and reindex it",
   about: "A server before 1.14.0 lacks the route and gets the older one by itself.",
   key: "dataset",
   params: { ...replaceDocument.params, file: namedFileParam },
@@ -147,7 +148,7 @@ const docReplace = task({
 
 const docDownload = task({
   command: "kb doc download <kb> <doc...>",
-  summary: "Download documents, byte for byte",
+  summary: "Download the original files of documents",
   about:
     "Writes files below --dir, under the documents' own names, or the ZIP of the server to --zip.",
   key: "dataset",
@@ -230,7 +231,7 @@ const publishedRun = withNamePath(
 
 const pipelineRun = task({
   command: "kb pipeline run <kb>",
-  summary: "Run the pipeline of a knowledge base, once",
+  summary: "Run the pipeline of a knowledge base once",
   about:
     "A published pipeline answers with the documents that it makes, and they are waited for: the exit\ncode is what became of them. A draft makes none; its events are followed.",
   key: "dataset",
@@ -259,7 +260,7 @@ const pipelineRun = task({
 
 const pipelineNode = task({
   command: "kb pipeline run-node <kb> <node>",
-  summary: runDatasourceNode.summary,
+  summary: "Run one data source of a pipeline and show its events",
   key: "dataset",
   params: runDatasourceNode.params,
   returns: events,
@@ -278,7 +279,7 @@ const switched = record<{ built_in_field_enabled: boolean }>("built_in_field_ena
 
 const builtInEnable = task({
   command: "kb metadata built-in enable <kb>",
-  summary: "Switch the built-in metadata fields on",
+  summary: "Enable the built-in metadata fields",
   about: "The server answers success whatever happened, so the switch is read afterwards.",
   key: "dataset",
   params: { dataset_id },
@@ -295,7 +296,7 @@ const builtInEnable = task({
 
 const builtInDisable = task({
   command: "kb metadata built-in disable <kb>",
-  summary: "Switch the built-in metadata fields off",
+  summary: "Disable the built-in metadata fields",
   about: "The server answers success whatever happened, so the switch is read afterwards.",
   key: "dataset",
   params: { dataset_id },
@@ -312,7 +313,7 @@ const builtInDisable = task({
 
 const tagUnbind = task({
   command: "kb tag unbind <kb> <tag...>",
-  summary: "Take tags off a knowledge base",
+  summary: "Unbind tags from a knowledge base",
   key: "dataset",
   params: {
     target_id: body.ref("kb", "Knowledge base, name or id", { required }),
@@ -334,7 +335,8 @@ const tagUnbind = task({
 
 const kbSync = task({
   command: "kb sync <kb> <dir>",
-  summary: "Make a knowledge base hold what a directory holds",
+  action: "sync {dir} to knowledge base {kb}",
+  summary: "Sync a directory to a knowledge base",
   about:
     "Creates documents for new files, updates changed ones in place, leaves unchanged ones alone. Which\nfile a document is and what it holds stands in its own metadata (kb_path, kb_hash, kb_source, kb_file),\nso any machine continues where another one stopped. A document of the same name that no sync made is\na conflict, unless it holds the same. What was changed on the server is updated.\nAn uploaded file has U+2215 for each / of its path in the name of its document, as the server takes\nno / there; kb_path holds the path. Texts are md, markdown, mdx and txt; other kinds are\nuploaded. --dry-run shows the plan. --prune leaves alone what is there and left out or cannot be read.\nShards take a share of the files each; only shard 1 may --prune, after the others.",
   key: "dataset",
@@ -434,7 +436,8 @@ const reads = [
 
 const kbExport = task({
   command: "kb export <kb> <dir>",
-  summary: "Write a knowledge base into a folder, documents byte for byte",
+  action: "export knowledge base {kb}",
+  summary: "Export a knowledge base to a directory",
   about:
     "The folder holds the documents and a manifest with settings, metadata, tags and sums. What did\nnot change since the last export into it is not fetched again; what changed is written beside its\nearlier file, which goes last, so an export that is ended early leaves the last one whole. Prints the\nfiles that changed.",
   key: "dataset",
@@ -454,7 +457,8 @@ const kbExport = task({
 
 const kbImport = task({
   command: "kb import <dir>",
-  summary: "Make a knowledge base from an export",
+  action: "import {dir}",
+  summary: "Create a knowledge base from an export",
   about:
     "Checks every file of the folder before anything is sent. Repeated after it was ended early, it\ngoes on: what is there with the same content stays as it is, unless it is in error. What only some\nmembers may see becomes visible to its owner alone.",
   key: "dataset",
@@ -475,7 +479,8 @@ const kbImport = task({
 
 const kbCopy = task({
   command: "kb copy <kb>",
-  summary: "Copy a knowledge base, into another workspace too",
+  action: "copy knowledge base {kb}",
+  summary: "Copy a knowledge base, also to another workspace",
   about: "An export into a folder of our own, then an import with the settings of --to-profile.",
   key: "dataset",
   params: {
@@ -498,7 +503,8 @@ const kbCopy = task({
 
 const kbVerify = task({
   command: "kb verify <a> <b>",
-  summary: "Compare two knowledge bases, or exports of them, to the byte",
+  action: "compare {a} with {b}",
+  summary: "Compare two knowledge bases or exports byte by byte",
   about:
     "Each side is a knowledge base or the folder of an export. Lists what differs: documents, content,\nstatus, metadata values, fields, tags, settings; ends with 14 when anything does.",
   key: "dataset",
@@ -523,6 +529,7 @@ const planRows = withNamePath("name", list("", "action", "what", "name", "from",
 
 const kbPull = task({
   command: "kb pull <kb>",
+  action: "pull knowledge base {kb}",
   summary: "Print a knowledge base as a file for plan and apply",
   key: "dataset",
   params: { dataset_id },
@@ -535,7 +542,8 @@ const kbPull = task({
 
 const kbPlan = task({
   command: "kb plan <file>",
-  summary: "Show what apply would change, without changing anything",
+  action: "plan {file}",
+  summary: "Preview the changes that apply would make",
   key: "dataset",
   params: { file: kbFile, exit_code: local.flag("End with 14 when anything would change") },
   returns: planRows,
@@ -555,7 +563,8 @@ const kbPlan = task({
 
 const kbApply = task({
   command: "kb apply <file>",
-  summary: "Make a knowledge base what a file says",
+  action: "apply {file}",
+  summary: "Create or update a knowledge base from a file",
   about:
     "Creates it when there is none of that name. What the file leaves out stays as it is; applied\nagain it does nothing. Metadata fields are never deleted, documents only with prune;\nof more than max_delete (20% when absent) it asks first.",
   key: "dataset",
@@ -588,7 +597,8 @@ const kbApply = task({
 
 const kbEval = task({
   command: "kb eval <kb> <questions>",
-  summary: "Measure what searches find for questions whose answers are known",
+  action: "evaluate knowledge base {kb}",
+  summary: "Evaluate retrieval against a set of labelled questions",
   about:
     "Questions are JSON Lines or CSV: question, documents (names, ids or paths that are to be found; a\nlist, in CSV parted by ;), text (to stand in a chunk that is found), filter (the conditions on\nmetadata of the search) and id; all but the question and one of documents and text may be left out.\n\nA rank counts documents: the first chunk of a document gives its place. A text stands for the\nfirst document that holds it; one that is not found, for a document that is missing. recall@k is\nthe share of what was expected that is among the first k, precision@k the share of k that was\nexpected, hit_rate@k the share of questions with any of it, ndcg@k its gain by binary relevance and\nlog2 of the rank, mrr the mean of 1/rank of the first that was expected.\n\nConditions of --fail-if are on these, on latency_p50 and latency_p95 and on failed; with --baseline\non a difference as well: 'recall@5.change<-0.02'. One that holds ends the command with 14, after the\nfigures. Without --k, k is 1, 3, 5 and 10 as far as the searches reach.",
   key: "dataset",
@@ -639,7 +649,8 @@ const kbEval = task({
 
 const kbLint = task({
   command: "kb lint <dir>",
-  summary: "Show what would go wrong with the files of a folder as documents",
+  action: "check files in {dir}",
+  summary: "Check the files of a directory before upload",
   about:
     "Nothing is sent. An error means that a file is refused, cut or not told from another one, a\nwarning that it comes through but not as it should: only errors end the command with 14. What begins\nwith a dot is left out, and so is what .gitignore and .kbignore name.",
   params: {

@@ -19,7 +19,8 @@ const profileSheet = record(
 
 const profileAdd = task({
   command: "profile add <name>",
-  summary: "Store a base URL and a key under a name",
+  action: "save profile {name}",
+  summary: "Store a base URL and a key as a profile",
   about:
     "The key comes from a file (- is standard input), from a command that prints it, or from a hidden\nprompt; never from the line itself. It rests in the keyring of the operating system when one\nanswers, otherwise in the profile file. With --app the key is that application's. What is not given\nstays as it is. A key that opens only some knowledge bases lists none: --kb names those it opens.",
   params: {
@@ -49,7 +50,8 @@ const profileAdd = task({
 
 const profileList = task({
   command: "profile list",
-  summary: "List the stored profiles, keys masked",
+  action: "list profiles",
+  summary: "List the stored profiles (keys masked)",
   params: {},
   returns: withNamePath(
     "name",
@@ -63,7 +65,8 @@ const profileList = task({
 
 const profileShow = task({
   command: "profile show [name]",
-  summary: "Show a stored profile, keys masked",
+  action: "get profile {name}",
+  summary: "Show a stored profile (keys masked)",
   params: { name: local.text("Name of the profile, the default one when absent") },
   returns: withNamePath("name", profileSheet),
   sends: [],
@@ -75,7 +78,8 @@ const profileShow = task({
 
 const profileUse = task({
   command: "profile use <name>",
-  summary: "Make a profile the default one",
+  action: "set default profile to {name}",
+  summary: "Set the default profile",
   params: { name: local.text("Name of the profile", { required }) },
   returns: noContent,
   sends: [],
@@ -87,7 +91,8 @@ const profileUse = task({
 
 const profileRemove = task({
   command: "profile remove <name>",
-  summary: "Forget a profile and its keys",
+  action: "remove profile {name}",
+  summary: "Remove a profile and its keys",
   params: { name: local.text("Name of the profile", { required }) },
   returns: noContent,
   sends: [],
@@ -99,7 +104,8 @@ const profileRemove = task({
 
 const configExplain = task({
   command: "config explain",
-  summary: "Show every setting, keys masked, and where it came from",
+  action: "read configuration",
+  summary: "Show every setting and its source (keys masked)",
   params: {},
   returns: withNamePath("setting", list("", "setting", "value", "source")),
   sends: [],
@@ -110,7 +116,8 @@ const configExplain = task({
 
 const api = task({
   command: "api <method> <path>",
-  summary: "Send a request to any route below the base URL",
+  action: "send request",
+  summary: "Send a request to any path below the base URL",
   about:
     "Fields become the query of a GET and the JSON body of the rest. kb sends the knowledge key, wf\nthe application key.",
   params: {
@@ -141,7 +148,8 @@ const api = task({
 
 const doctor = task({
   command: "doctor",
-  summary: "Look at everything between this machine and an answer",
+  action: "run diagnostics",
+  summary: "Diagnose configuration and connectivity",
   about:
     "Reads only. Each finding that is not ok names the next step.\n--capabilities asks for things that nobody has, to learn which routes there are; kb asks with the\nknowledge key, wf with the application key. What only a write would tell is judged by the version.\n--last-error sends nothing. The last 20 failures that came after a request, or from a bug of ours, are\nkept in the state folder: the command line, the error, the last requests with status and times, and the\none that failed as a curl command. Credentials are masked, long words cut, and of bodies only the\nfields and lengths are kept. KB_KEEP_ERRORS=0 keeps none.",
   params: {
@@ -173,7 +181,8 @@ const doctor = task({
 
 const sandbox = task({
   command: "sandbox [command...]",
-  summary: "Start a local server to try things on",
+  action: "start sandbox",
+  summary: "Start a local sandbox server",
   about:
     "Listens on this machine only. With a command after -- it runs that against a sandbox of its own\nand ends with its exit code; without one it stays in the foreground, and the built-in profile\n`sandbox` reaches it. Faults are 'METHOD PATTERN ACTION[=value] [times=N] [skip=N]' with the actions\nstatus, html, delay, cut-after, cut-bytes, reset, silence, drip, length (a wrong Content-Length),\nversion, plain-metadata, stays-running (on the route of a stop: the record of that run says running for ever) and\nlose (on the events of a run: so many are lost between the snapshot and the first live one). The key\ndataset-bound-ID,ID opens only the knowledge bases with these ids.",
   params: {
@@ -213,7 +222,8 @@ const shellLines = [
 const completion = shellLines.map(([shell, ...lines]) =>
   task({
     command: `completion ${shell}`,
-    summary: `Print the script that completes commands, flags and names in ${shell}`,
+    action: "print completion script",
+    summary: `Print the completion script for ${shell}`,
     about:
       "The first example is for this shell, the second for every new one. kb and wf have a script each.",
     params: {},

@@ -114,7 +114,7 @@ const runParams = {
 
 const workflowRun = task({
   command: "wf run",
-  summary: "Run the workflow of an application and follow it to its end",
+  summary: "Run the workflow and follow it to the end",
   about:
     "Streams the events of the run; when the line is cut it goes on by following the run, and never\nstarts a second one. With -o json it prints the run's detail at the end. The exit code is what\nbecame of the run.",
   key: "app",
@@ -167,7 +167,7 @@ const started = {
 
 const workflowEvents = task({
   command: "wf events <run...>",
-  summary: "Show the events of runs as they come",
+  summary: "Show the events of runs as they arrive",
   about:
     "Begins with what has happened so far. Without --follow it reads the stream to its end once, with\n--follow it reconnects until the run has ended and shows every event once. What a cut line lost is\nannounced (_gap) and filled from the run's outputs at the end (_gap_filled). The exit code is what\nbecame of the run either way; of several runs, the gravest.",
   key: "app",
@@ -205,7 +205,8 @@ const place = local.text("Recording (-: standard input), or id of a run that goe
 
 const workflowReplay = task({
   command: "wf replay <file>",
-  summary: "Show a recording as the run was shown",
+  action: "replay {file}",
+  summary: "Replay a recorded run",
   about:
     "Takes what --record wrote, or the output of wf events -o jsonl. On a terminal it takes the time\nthat the run took, in a pipe none. The exit code is that of the run; 13 where the recording ends\nbefore it.",
   params: {
@@ -229,7 +230,8 @@ const workflowReplay = task({
 
 const workflowTimeline = task({
   command: "wf timeline <run>",
-  summary: "Show when each node of a run began and ended",
+  action: "build timeline of {run}",
+  summary: "Show when each node of a run started and finished",
   about:
     "Takes a recording, or a run that goes on, which is followed until it ends or waits for a person:\nthe server tells of nodes only as long as a run goes on. Of more than five rounds of a loop each\nnode has one row.",
   key: "app",
@@ -252,7 +254,8 @@ const workflowTimeline = task({
 
 const workflowDiff = task({
   command: "wf diff <a> <b>",
-  summary: "Compare two runs: status, path taken, time, tokens, outputs",
+  action: "compare {a} with {b}",
+  summary: "Compare two runs: status, path, time, tokens, outputs",
   about:
     "Of a run that is over and was not recorded the server tells no nodes: status, time, tokens and\noutputs are compared. With --exit-code a difference in status, path, outputs or text ends with 14,\nas does a path or outputs that cannot be compared; one in time only where --timing says how much\nmore is too much.",
   key: "app",
@@ -291,7 +294,8 @@ const workflowShow = task({
 
 const workflowWait = task({
   command: "wf wait <run>",
-  summary: "Wait until a run has ended and show it",
+  action: "wait for run {run}",
+  summary: "Wait until a run has ended, then show it",
   about:
     "Reads the run's record, again and again, without its events. The exit code is what became of the\nrun; --timeout sets a deadline. Without one it gives up (13) when the record has said running for an\nhour: on some servers that of a stopped run says so for ever.",
   key: "app",
@@ -309,7 +313,7 @@ const workflowWait = task({
 
 const formSubmit = task({
   command: "wf form submit <token>",
-  summary: "Answer the form of a paused run, once, so that the run goes on",
+  summary: "Submit the form of a paused run so that it continues",
   about:
     "On a terminal it shows the form and asks for what the line leaves out. Inputs are checked against\nthe form; a file is uploaded first.",
   key: "app",
@@ -381,7 +385,8 @@ const workflowLogs = task({
 
 const workflowLogsExport = task({
   command: "wf logs export <target>",
-  summary: "Write every run of the workflow to a file, each once",
+  action: "export runs to {target}",
+  summary: "Export the runs of the workflow to a file, each once",
   about:
     "A target that ends in .jsonl or .csv is a file, any other a folder that gets one file per export,\nnamed by the time up to which the log was read (-o csv for CSV there). The file appears when it is\nwhole, newest run first; killed or interrupted, the same command goes on where it stood. With --state\nthe next export goes on where this one ended: a file grows at its end, a folder gets a further one,\nand runs that have not ended are written once, when they have.",
   key: "app",
@@ -419,7 +424,8 @@ const oneLog = withNamePath("workflow_run.id", record(...listWorkflowLogs.return
 
 const workflowStats = task({
   command: "wf stats",
-  summary: "Figures about the runs of the workflow: how they ended, how long they took",
+  action: "compute statistics",
+  summary: "Show statistics about the runs of the workflow",
   about:
     "Reads the log of the last 24 hours, or since --since; with --from a file of it, whole. Shares are of\nthe runs that have ended, times and tokens are theirs. A percentile is the smallest value that at\nleast so many percent of the runs do not exceed (nearest rank). Of a run that waited for a person the\ntime is that from its start to its finish. The time before, of the same length, is read to compare.\n\nA condition of --fail-if that holds ends the command with 14, after the figures. So does one on a\nfigure that no run tells anything about: a check that measured nothing must not look green.",
   key: "app",
@@ -488,7 +494,7 @@ const chatSend = task({
 
 const chatStop = task({
   command: "wf chat stop <task>",
-  summary: "Ask the server to stop an answer; it says success either way",
+  summary: "Stop a chat response; reports success in any case",
   about: "Takes the task id of the events, or the id of a run that was started or followed here.",
   key: "app",
   params: stopMessage.params,
@@ -524,7 +530,7 @@ const wait = local.flag("Wait until the job is done, a minute for it to begin");
 
 const replyEnable = task({
   command: "wf annotation reply enable",
-  summary: enableAnnotationReply.summary,
+  summary: "Start the job that enables annotation replies",
   key: "app",
   params: { ...enableAnnotationReply.params, wait },
   returns: getAnnotationReplyStatus.returns,
@@ -541,7 +547,7 @@ const replyEnable = task({
 
 const replyDisable = task({
   command: "wf annotation reply disable",
-  summary: disableAnnotationReply.summary,
+  summary: "Start the job that disables annotation replies",
   about: "Where annotations do not answer already, the job never begins.",
   key: "app",
   params: { ...disableAnnotationReply.params, wait },
@@ -559,7 +565,7 @@ const replyDisable = task({
 
 const replyStatus = task({
   command: "wf annotation reply status <action> <job>",
-  summary: getAnnotationReplyStatus.summary,
+  summary: "Show the status of an annotation reply job",
   about: "A job that failed ends the command with 9.",
   key: "app",
   params: getAnnotationReplyStatus.params,

@@ -157,7 +157,7 @@ describe("a knowledge base made from a file", () => {
     const refused = await kb("apply", path);
     expect(refused.exit).toBe(2);
     expect(refused.err).toContain("Delete 1 of 3 documents");
-    expect(refused.err).toContain("hint: add --yes");
+    expect(refused.err).toContain("hint: pass --yes");
     expect((await kb("apply", await file(...pruning, "  max_delete: 1"))).exit).toBe(0);
     expect(JSON.parse(await left())).toEqual(["b.md", "c.md"]);
 

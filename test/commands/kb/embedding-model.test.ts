@@ -163,7 +163,7 @@ describe("another embedding model in a file", () => {
     indexedWith = base.embedding_model = "stub-embed";
     const broken = await withFile("apply", "embedding_model: stub-embed-64");
     expect(broken.exit).toBe(9);
-    expect(broken.err).toContain("searches fail: could not search");
+    expect(broken.err).toContain("searches fail: failed to search");
   });
 
   test.each([

@@ -206,7 +206,7 @@ describe("writes", () => {
     const line = ["DELETE", `/datasets/${id}`];
     const alone = await kb(line);
     expect(alone.exit).toBe(2);
-    expect(alone.err).toContain("add --yes");
+    expect(alone.err).toContain("pass --yes");
     const no = await kb(line, { tty: true, answers: ["n"] });
     expect(no.exit).toBe(2);
     expect(server.seen).toEqual([]);

@@ -74,7 +74,7 @@ describe("what would meet every further row ends it, and every row has a result"
       "not started",
       "not started",
     ]);
-    expect(rows[2]?.error).toContain("could not");
+    expect(rows[2]?.error).toContain("failed to run workflow");
     expect(rows[3]?.error).toBeNull();
     expect(starts()).toHaveLength(3);
     expect(await textOf(rest)).toBe("query\nc\nd\ne\nf\n");

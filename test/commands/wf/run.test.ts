@@ -160,7 +160,7 @@ describe("what is printed", () => {
     const flags = ["--expect", "run succeeded", "--junit", junit, "-o", "json"];
     const ran = await wf("echo", ["run", "--input", "query=x", ...flags]);
     expect(ran.exit, ran.err).toBe(4);
-    expect(await readFile(junit, "utf8")).toContain("not checked: could not");
+    expect(await readFile(junit, "utf8")).toContain("not checked: failed to");
     expect(ran.err).toContain("the expectations were not checked");
   });
 

@@ -1,0 +1,95 @@
+import { CliError } from "../../errors.ts";
+import type { AnyOperation } from "../../operations/operation.ts";
+import type { Command } from "../parse/command.ts";
+
+// The three texts of a command come from one phrase, its `action`:
+//
+//   rename tag {tag} to {name}  →  Renaming tag draft to published
+//                                  Renamed tag draft to published
+//                                  failed to rename tag draft to published: …
+
+/** What was typed, by parameter name. */
+type Typed = Readonly<Record<string, unknown>>;
+
+/** Longest name that a text repeats (characters). */
+const MAX_NAME = 80;
+
+/** What the command is doing, for a spinner. */
+export const progressText = (command: Command, typed: Typed): string =>
+  capitalized(conjugated(actionWith(command, typed), presentParticiple));
+
+/** What the command has done, for a person at a terminal. */
+export const successText = (command: Command, typed: Typed): string =>
+  command.done === undefined
+    ? capitalized(conjugated(actionWith(command, typed), pastTense))
+    : (withNames(command.done, command, typed) ?? withoutNames(command.done));
+
+/** The question before a command deletes something. */
+export const confirmationText = (command: Command, typed: Typed, size = ""): string =>
+  `${capitalized(actionWith(command, typed))}${size && ` (${size})`}? This cannot be undone.`;
+
+/** Puts what failed before the message: `failed to list tags: connection refused: …`. */
+export function prefixError(error: CliError, { action }: AnyOperation): void {
+  error.message = `${failedTo(withoutNames(action))}${error.message}`;
+}
+
+/** Adds the names that were typed to the prefix, where the command's own request failed. */
+export function nameError(error: unknown, command: Command, typed: Typed): void {
+  const own = command.row ?? command.task?.wraps;
+  if (!(error instanceof CliError) || own === undefined) return;
+  const prefix = failedTo(withoutNames(own.action));
+  if (!error.message.startsWith(prefix)) return;
+  const action = withNames(own.action, command, typed);
+  if (action) error.message = `${failedTo(action)}${error.message.slice(prefix.length)}`;
+}
+
+const failedTo = (action: string) => `failed to ${action}: `;
+
+const actionWith = (command: Command, typed: Typed): string =>
+  withNames(command.action, command, typed) ?? withoutNames(command.action);
+
+/** The phrase with what was typed for its positionals; undefined where one was not. */
+function withNames(phrase: string, command: Command, typed: Typed): string | undefined {
+  let complete = true;
+  const text = phrase.replace(/(\w+ )?\{(\w+)\}/g, (_, noun = "", word: string) => {
+    const positional = command.positionals.find((each) => each.word === word);
+    const value = positional && typed[positional.name];
+    if (Array.isArray(value) || (value === undefined && positional?.variadic)) {
+      const names = value ?? [];
+      return `${noun.replace(/s? $/, names.length === 1 ? " " : "s ")}${shortened(names.join(", "))}`;
+    }
+    complete &&= typeof value === "string" && value !== "";
+    return `${noun}${shortened(String(value))}`;
+  });
+  return complete ? text.replace(/ {2}/g, " ").trim() : undefined;
+}
+
+/** `list chunks of document {kb}/{doc}` → `list chunks`, `rename tag {tag} to {name}` → `rename tag`. */
+const withoutNames = (phrase: string): string =>
+  phrase.replace(/( (of|in|to|from|for|with) [^{]*)? ?\{.*$/, "");
+
+const shortened = (name: string) => (name.length > MAX_NAME ? `${name.slice(0, MAX_NAME)}…` : name);
+
+const capitalized = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
+
+function conjugated(action: string, inflect: (verb: string) => string): string {
+  const [verb = "", ...rest] = action.split(" ");
+  return [inflect(verb), ...rest].join(" ");
+}
+
+const irregular: Readonly<Record<string, string>> = {
+  bind: "bound",
+  build: "built",
+  get: "got",
+  read: "read",
+  run: "ran",
+  send: "sent",
+  set: "set",
+  unbind: "unbound",
+};
+const doubled = /^(get|plan|run|set|stop|submit)$/;
+
+const stem = (verb: string) => (doubled.test(verb) ? verb + verb.at(-1) : verb.replace(/e$/, ""));
+const presentParticiple = (verb: string) => `${stem(verb)}ing`;
+const pastTense = (verb: string) =>
+  irregular[verb] ?? `${stem(verb).replace(/([^aeiou])y$/, "$1i")}ed`;

@@ -1,0 +1,175 @@
+import type { PageCounter } from "../../api/pages.ts";
+import type { Values } from "../../api/request.ts";
+import { ApiError, CliError } from "../../errors.ts";
+import { isObject } from "../../lib/json.ts";
+import type { AnyOperation } from "../../operations/operation.ts";
+import { isList } from "../parse/command.ts";
+import type { Command } from "../parse/command.ts";
+import { createsNoun } from "../parse/create-nouns.ts";
+import { resolvedInput } from "../parse/input.ts";
+import type { Options } from "../parse/options.ts";
+import type { Globals } from "../parse/shared-flags.ts";
+import { confirmationText } from "./command-texts.ts";
+import { indexingVerdict } from "./indexing-error.ts";
+import { lookupOf } from "./lookup.ts";
+import type { Lookup } from "./lookup.ts";
+import { callAndWait } from "./reindexing.ts";
+import { DryRunShown } from "./session.ts";
+import type { Session } from "./session.ts";
+
+/** A command of one row, with what its request is made of. */
+interface RowCommand {
+  readonly command: Command;
+  /** Checked values; names are not resolved yet. */
+  readonly input: Values;
+  /** Further fields of the body, from --body and --body-set. */
+  readonly extra: Values | undefined;
+  readonly session: Session;
+  readonly options: Options;
+  readonly counter: PageCounter;
+}
+
+/** Yields the result of a row: rows of a list, one object, or bytes; once per item of the last positional. */
+export async function* rowValues(run: RowCommand): AsyncGenerator<unknown> {
+  const { command, input, session, options } = run;
+  const { row } = command;
+  if (!row) return;
+  if (itemsOf(command, input).length > 1) return yield* itemValues(run, row);
+  const ids = await resolvedIds(run);
+  if (!ids) return;
+  await confirmDelete(run);
+  const values: unknown[] = [];
+  if (isList(row.returns)) {
+    for await (const each of session.rows(row, ids, session.context.options.rows, run.counter)) {
+      if (row.indexes) values.push(each);
+      yield each;
+    }
+    throwVerdict(row, values);
+    return;
+  }
+  try {
+    if (row.returns.kind === "events") return yield* await session.open(row, ids);
+    const response = await callAndWait(row, ids, run.extra, session);
+    // The response of a file row is its unread bytes.
+    if (row.returns.kind === "file") yield* response as AsyncIterable<Uint8Array>;
+    else if (row.returns.kind !== "nothing") yield response;
+    values.push(response);
+  } catch (error) {
+    if (isAlreadyDeleted(error, options.globals)) await session.context.notice("already deleted");
+    else if (options.globals.ifNotExists && isAlreadyExists(error)) {
+      yield await existingObject(command, ids, error, session);
+    } else throw error;
+  }
+  throwVerdict(row, values);
+}
+
+/** The values with names resolved; undefined where --if-exists allows that there is nothing to delete. */
+async function resolvedIds({ command, input, session, options }: RowCommand) {
+  const [only] = itemsOf(command, input);
+  const last = command.positionals.at(-1);
+  const single = only === undefined || !last ? input : { ...input, [last.name]: only };
+  try {
+    return await resolvedInput(command, single, lookupOf(session));
+  } catch (error) {
+    if (!isAlreadyDeleted(error, options.globals)) throw error;
+    await session.context.notice("not found; nothing to delete");
+    return undefined;
+  }
+}
+
+async function confirmDelete({ command, input, session: { context } }: RowCommand): Promise<void> {
+  if (command.effect !== "destroys" || context.options.dryRun) return;
+  await context.confirm(confirmationText(command, input));
+}
+
+function throwVerdict(row: AnyOperation, values: readonly unknown[]): void {
+  const verdict = indexingVerdict(row, values);
+  if (verdict) throw verdict;
+}
+
+/** The values of a positional that takes several but is sent one at a time. */
+export function itemsOf(command: Command, input: Values): readonly unknown[] {
+  const last = command.positionals.at(-1);
+  const values = last?.variadic && !command.params[last.name]?.many ? input[last.name] : undefined;
+  return command.row && Array.isArray(values) ? values : [];
+}
+
+/** Sends one request per item; yields the outcome of each. */
+async function* itemValues(run: RowCommand, row: AnyOperation): AsyncGenerator<unknown> {
+  const { command, input, session, options } = run;
+  const last = command.positionals.at(-1);
+  if (!last) return;
+  const { forEachItem } = await import("../../commands/several.ts");
+  const lookup = lookupOf(session);
+  const shared = await resolvedInput(command, { ...input, [last.name]: undefined }, lookup);
+  const items: ({ readonly name: string } & ({ ids: Values } | { error: CliError }))[] = [];
+  for (const name of itemsOf(command, input)) {
+    // A name that is not found fails only its own item.
+    const ids = resolvedInput(command, { ...shared, [last.name]: name }, lookup);
+    items.push({ name: String(name), ...(await ids.then((ids) => ({ ids }), nameProblem)) });
+  }
+  if (items.some((item) => "ids" in item)) await confirmDelete(run);
+  let shown: DryRunShown | undefined;
+  const act = async (item: (typeof items)[number]) => {
+    try {
+      if ("error" in item) throw item.error;
+      await session.call(row, item.ids, { extra: run.extra });
+      return String(item.ids[last.name]);
+    } catch (error) {
+      if (error instanceof DryRunShown) shown = error;
+      else if (!isAlreadyDeleted(error, options.globals)) throw error;
+      return undefined;
+    }
+  };
+  yield* forEachItem(
+    last.word,
+    items.map((item) => ({ name: item.name, act: () => act(item) })),
+  );
+  if (shown) throw shown;
+}
+
+/** The error of resolving a name; any other error ends the command. */
+function nameProblem(error: unknown): { readonly error: CliError } {
+  const kinds = ["usage", "not-found", "refused"];
+  if (error instanceof CliError && kinds.includes(error.kind)) return { error };
+  throw error;
+}
+
+/** Does --if-exists turn this error into success? */
+export const isAlreadyDeleted = (error: unknown, globals: Globals): boolean =>
+  globals.ifExists === true && error instanceof CliError && error.kind === "not-found";
+
+/** Did the server reject the request because the name is taken? */
+export const isAlreadyExists = (error: unknown): boolean =>
+  error instanceof ApiError &&
+  (error.response.serverCode === "dataset_name_duplicate" || /already exists/.test(error.message));
+
+/** The existing object whose name a create with --if-not-exists asks for. */
+async function existingObject(
+  command: Command,
+  ids: Values,
+  error: unknown,
+  session: Session,
+): Promise<unknown> {
+  const noun = createsNoun[command.row?.id ?? ""];
+  if (noun === undefined) throw error;
+  const { resolveName } = await import("./resolve-names.ts");
+  const lookup: Lookup = lookupOf(session);
+  const { object } = await resolveName(noun, `name:${String(ids["name"])}`, ids, lookup);
+  const different = isObject(object)
+    ? Object.keys(ids).filter(
+        (name) =>
+          command.params[name]?.in === "body" &&
+          object[name] !== undefined &&
+          object[name] !== ids[name],
+      )
+    : [];
+  if (different.length > 0) {
+    throw new CliError("refused", `already exists, with a different ${different.join(", ")}`, {
+      sideEffect: "none",
+      hint: "choose another name, or update the existing one",
+    });
+  }
+  await session.context.notice("already exists");
+  return object;
+}
