@@ -75,7 +75,7 @@ export const withInfo = <E extends CliError>(error: E, more: ErrorInfo): E =>
   Object.assign(error, { info: { ...error.info, ...more } });
 
 /** What the server said when it refused. */
-export interface ServerRejection {
+export interface ServerResponse {
   readonly status: number;
   /** The server's own code, where the body has one. */
   readonly serverCode?: string | undefined;
@@ -90,9 +90,9 @@ export interface ServerRejection {
 
 /** A refusal by the server (or by something between), with what it said. */
 export class ApiError extends CliError {
-  readonly response: ServerRejection;
+  readonly response: ServerResponse;
 
-  constructor(kind: FailureKind, message: string, refusal: ServerRejection, info: ErrorInfo = {}) {
+  constructor(kind: FailureKind, message: string, refusal: ServerResponse, info: ErrorInfo = {}) {
     super(kind, message, info);
     this.response = refusal;
   }

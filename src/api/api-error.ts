@@ -1,28 +1,32 @@
 import { ApiError } from "../errors.ts";
-import type { ErrorInfo, FailureKind, ServerRejection } from "../errors.ts";
+import type { ErrorInfo, FailureKind, ServerResponse } from "../errors.ts";
 import type { AnyOperation } from "../operations/operation.ts";
 import { plainMessage, parseErrorBody } from "./error-body.ts";
 import type { ErrorResponse, ErrorBody } from "./error-body.ts";
 
-/** The request, as far as it helps to explain the error. `row` is absent for `api`. */
+/** The request that failed. `row` is absent for `api`. */
 export interface RequestContext {
   readonly method: string;
   readonly path: string;
   readonly row?: AnyOperation | undefined;
   readonly writes: boolean;
-  /** Name of the file that was sent, if any. */
+  /** Name of the uploaded file, if any. */
   readonly file?: string | undefined;
 }
 
-/** Server texts echo what was sent: longer ones are cut (characters). */
-const longestText = 500;
+/** Server texts echo the request, so longer ones are truncated (characters). */
+const MAX_TEXT = 500;
 
-/** The hint wherever a write may have been done. */
+/** The message for a web page in place of a response of the API, and its hint. */
+export const NOT_API = "not an API endpoint: the server returned HTML";
+export const CHECK_BASE_URL = "check that the base URL ends in /v1, as in https://example.com/v1";
+
+/** The hint wherever a write may have been applied. */
 export const checkBeforeRetrying = "the change may have been applied; check before retrying";
 
 /**
- * ms that the server asks to wait, undefined where it says nothing that makes sense. A date counts
- * from the date of the answer: the clocks of two machines differ.
+ * The server's Retry-After in ms, undefined if there is none or it is invalid. A date is relative to
+ * the date of the response, because the clocks of two machines differ.
  */
 export function retryAfterOf(headers: ErrorResponse["headers"]): number | undefined {
   const text = headers["retry-after"] ?? "";
@@ -37,46 +41,47 @@ const responseModel = /validation errors? for (?:list\[)?(?:\w*Response\w*|DataS
 const tooManyRequests = /^Too many requests\. Please try again later\./;
 
 /**
- * Is it the refusal that means "not started": too many at once (server §4), or a 503 of the server
- * itself, which could not check something first? One of a proxy may come after the work.
+ * Whether an error means that the server did not start: too many requests at a time (server §4), or
+ * a 503 of the server itself. A 503 of a proxy may follow the work.
  */
-export const isNotStarted = (status: number, said: ErrorBody): boolean =>
-  (status === 429 && said.code !== "rate_limit_error") ||
-  (status === 503 && said.code !== undefined) ||
-  (status === 400 && tooManyRequests.test(said.message));
+export const isNotStarted = (status: number, body: ErrorBody): boolean =>
+  (status === 429 && body.code !== "rate_limit_error") ||
+  (status === 503 && body.code !== undefined) ||
+  (status === 400 && tooManyRequests.test(body.message));
 
-/** The error for a refused request: kind, plain words, and what to do next. */
-export function apiErrorOf(answer: ErrorResponse, asked: RequestContext): ApiError {
-  const said = parseErrorBody(answer);
-  const refusal: ServerRejection = {
-    status: answer.status,
-    serverCode: said.code,
-    method: asked.method,
-    path: asked.path,
-    version: answer.headers["x-version"],
-    requestId: answer.headers["x-request-id"],
-    date: answer.headers["date"],
+/** The error for an error response: kind, message and hint. */
+export function apiErrorOf(response: ErrorResponse, context: RequestContext): ApiError {
+  const body = parseErrorBody(response);
+  const details: ServerResponse = {
+    status: response.status,
+    serverCode: body.code,
+    method: context.method,
+    path: context.path,
+    version: response.headers["x-version"],
+    requestId: response.headers["x-request-id"],
+    date: response.headers["date"],
   };
-  const { kind, text, ...info } = explain(answer, said, asked);
-  const words = cut(text ?? plainMessage(said));
-  const label = cut([answer.status, said.code].filter((part) => part !== undefined).join(" "));
+  const { kind, text, ...info } = explain(response, body, context);
+  const words = truncate(text ?? plainMessage(body));
+  const label = truncate(
+    [response.status, body.code].filter((part) => part !== undefined).join(" "),
+  );
   return new ApiError(
     kind,
-    words === "" ? `the server answered ${label}` : `${words} (${label})`,
-    refusal,
-    {
-      code: kind,
-      sideEffect:
-        asked.writes && answer.status < 500 ? "none" : asked.writes ? "unknown" : undefined,
-      ...detailsOf(said),
-      ...info,
-    },
+    words === "" ? `the server returned ${label}` : `${words} (${label})`,
+    details,
+    { code: kind, sideEffect: sideEffectOf(response.status, context), ...detailsOf(body), ...info },
   );
 }
 
-const cut = (text: string) => (text.length > longestText ? `${text.slice(0, longestText)}…` : text);
+const truncate = (text: string) => (text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text);
 
-/** For programs: the fields, and a body that is not the server's own as it came. */
+function sideEffectOf(status: number, { writes }: RequestContext): ErrorInfo["sideEffect"] {
+  if (!writes) return undefined;
+  return status < 500 ? "none" : "unknown";
+}
+
+/** For programs: invalid fields, and a body that does not have the server's own shape. */
 function detailsOf({ fields, foreign }: ErrorBody): Pick<ErrorInfo, "details"> {
   const details = {
     ...(fields.length > 0 && { fields }),
@@ -85,14 +90,14 @@ function detailsOf({ fields, foreign }: ErrorBody): Pick<ErrorInfo, "details"> {
   return Object.keys(details).length > 0 ? { details } : {};
 }
 
-interface Explained extends ErrorInfo {
+interface Explanation extends ErrorInfo {
   readonly kind: FailureKind;
-  /** Replaces the server's words where it has none, or poor ones. */
+  /** Replaces the server's message where it is missing or unclear. */
   readonly text?: string;
 }
 
-/** Codes that mean a key fits another kind of application (server §15.1, §16). */
-const wrongApp = new Set([
+/** Codes for a key of another type of application (server §15.1, §16). */
+const wrongAppCodes = new Set([
   "not_workflow_app",
   "not_chat_app",
   "not_completion_app",
@@ -100,134 +105,137 @@ const wrongApp = new Set([
   "agent_not_published",
 ]);
 
-/** Codes that mean a quota is used up. */
-const quota = new Set(["rate_limit_error", "workflow_version_execution_not_allowed"]);
-/** Newer servers have further ones; their names are not known yet (server §4). */
+/** Codes for an exceeded quota. */
+const quotaCodes = new Set(["rate_limit_error", "workflow_version_execution_not_allowed"]);
+/** Newer servers have further codes (server §4). */
 const isQuota = ({ code = "" }: ErrorBody) =>
-  quota.has(code) || /(^|_)(quota|credits?|billing|subscription)(_|$)/.test(code);
+  quotaCodes.has(code) || /(^|_)(quota|credits?|billing|subscription)(_|$)/.test(code);
 
-function explain(answer: ErrorResponse, said: ErrorBody, asked: RequestContext): Explained {
-  const { status, headers } = answer;
+function explain(response: ErrorResponse, body: ErrorBody, context: RequestContext): Explanation {
+  const { status, headers } = response;
   const version = headers["x-version"];
   if (status >= 300 && status < 400) {
     return {
       kind: "unsupported",
       text: `the server redirects to ${headers["location"] ?? "another address"}; redirects are never followed`,
-      hint: "check the base URL: it ends in /v1 and has the host of the API itself",
+      hint: "check the host of the base URL, and that it ends in /v1",
     };
   }
-  if (status === 503 && isNotStarted(status, said)) {
+  if (status === 503 && isNotStarted(status, body)) {
     return {
       kind: "failure",
       retryable: true,
-      sideEffect: asked.writes ? "none" : undefined,
-      text: serverWords(said),
+      sideEffect: context.writes ? "none" : undefined,
+      text: serverWords(body),
       hint: `wait${seconds(retryAfterOf(headers))} and retry`,
     };
   }
-  if (isNotStarted(status, said)) {
+  if (isNotStarted(status, body)) {
     return {
       kind: "limited",
       retryable: true,
-      sideEffect: asked.writes ? "none" : undefined,
-      hint: `wait${seconds(retryAfterOf(headers))} and repeat, or lower --concurrency`,
+      sideEffect: context.writes ? "none" : undefined,
+      hint: `wait${seconds(retryAfterOf(headers))} and retry, or lower --concurrency`,
     };
   }
-  if (status === 429 || status === 402 || isQuota(said)) {
-    return { kind: "limited", hint: "a quota is used up; repeating does not help" };
+  if (status === 429 || status === 402 || isQuota(body)) {
+    return { kind: "limited", hint: "quota exceeded; retrying will not help" };
   }
   if (status === 401) {
     return {
       kind: "auth",
-      hint: `check the key: this command takes ${keyName(asked)}; \`doctor\` tells what a key is`,
+      hint: `check the key: this command needs ${keyName(context)}; \`doctor\` shows what a key is for`,
     };
   }
-  if (status === 403) return forbidden(said, asked);
-  if (status === 404 && said.json) return { kind: "not-found" };
-  if (status === 404 || (status === 405 && said.json)) return missingRoute(answer, asked);
+  if (status === 403) return forbidden(body, context);
+  if (status === 404 && body.json) return { kind: "not-found" };
+  if (status === 404 || (status === 405 && body.json)) return missingRoute(response, context);
   if (status === 414) {
-    return { kind: "refused", text: "the request line is too long for the server (about 8 kB)" };
+    return { kind: "refused", text: "the URL is too long for the server (about 8 kB)" };
   }
-  if (status === 413 && !said.json) {
-    return { kind: "refused", text: "the body is larger than the proxy before the server takes" };
+  if (status === 413 && !body.json) {
+    return { kind: "refused", text: "request body too large for the proxy" };
   }
   if (status === 501) return { kind: "unsupported" };
-  if (status >= 500) {
-    const proxy = version === undefined;
+  if (status >= 500) return serverError(version, body, context);
+  if (responseModel.test(body.message)) {
     return {
       kind: "failure",
-      retryable: true,
-      text:
-        said.message === "" && proxy
-          ? "a proxy before the server answered with an error page"
-          : serverWords(said),
-      hint: asked.writes
-        ? checkBeforeRetrying
-        : "repeat later; if it stays, ask the operator of the server",
+      text: `the server failed to build its response: ${plainMessage(body)}`,
+      sideEffect: context.writes ? "unknown" : undefined,
+      hint: context.writes ? checkBeforeRetrying : unprintable(context),
     };
   }
-  if (responseModel.test(said.message)) {
-    return {
-      kind: "failure",
-      text: `the server could not print its own answer: ${plainMessage(said)}`,
-      sideEffect: asked.writes ? "unknown" : undefined,
-      hint: asked.writes ? checkBeforeRetrying : unprintable(asked),
-    };
-  }
-  if (said.code !== undefined && wrongApp.has(said.code)) {
+  if (body.code !== undefined && wrongAppCodes.has(body.code)) {
     return {
       kind: "unsupported",
-      hint: "`wf app info` shows what kind of application this key opens",
+      hint: "`wf app info` shows the type of the application of this key",
     };
   }
-  return { kind: status === 404 ? "not-found" : "refused", ...rejected(status, said, asked) };
+  return { kind: status === 404 ? "not-found" : "refused", ...rejected(status, body, context) };
 }
 
-/** An error of the server itself in words; "Internal Server Error" says it already. */
-function serverWords(said: ErrorBody): string {
-  const words = plainMessage(said);
+function serverError(
+  version: string | undefined,
+  body: ErrorBody,
+  { writes }: RequestContext,
+): Explanation {
+  const byProxy = version === undefined && body.message === "";
+  return {
+    kind: "failure",
+    retryable: true,
+    text: byProxy ? "the proxy returned an error page" : serverWords(body),
+    hint: writes
+      ? checkBeforeRetrying
+      : "retry later; if it fails again, contact the operator of the server",
+  };
+}
+
+/** The message of a server error, prefixed unless it already contains "server error". */
+function serverWords(body: ErrorBody): string {
+  const words = plainMessage(body);
   if (words === "") return "the server failed";
   return /server error/i.test(words) ? words : `server error: ${words}`;
 }
 
 const unprintable = ({ path }: RequestContext) =>
   path.endsWith("/datasets")
-    ? "one knowledge base, perhaps an external one, breaks the list on this server version; by their ids the others work"
-    : "one stored object does not fit the server's own rules; ask its operator";
+    ? "one knowledge base, perhaps an external one, breaks the list on this server version; the others work by ID"
+    : "one stored object violates the server's own rules; contact its operator";
 
-/** A request that the server rejected: the file that was sent, a model that failed, or no reason. */
-function rejected(status: number, said: ErrorBody, asked: RequestContext): Partial<Explained> {
-  const words = plainMessage(said);
-  if (asked.file !== undefined && said.json && said.code !== "request_entity_too_large") {
+/** A rejected request: the uploaded file, a failed model, or no reason given. */
+function rejected(status: number, body: ErrorBody, context: RequestContext): Partial<Explanation> {
+  const words = plainMessage(body);
+  if (context.file !== undefined && body.json && body.code !== "request_entity_too_large") {
     const why = words || fileReasons[status] || unknownFileReason;
     if (words === "" || status in fileReasons) {
-      return { text: `${JSON.stringify(asked.file)} was rejected: ${why}` };
+      return { text: `${JSON.stringify(context.file)} was rejected: ${why}` };
     }
   }
-  if (words === "" && said.json) return { text: "the server gives no reason" };
-  // The server says "by another user" to the one who submitted it, too (server §14).
-  if (said.code === "human_input_form_submitted") {
+  if (words === "" && body.json) return { text: "the server gave no reason" };
+  // The server also says "by another user" to the user who submitted it (server §14).
+  if (body.code === "human_input_form_submitted") {
     return {
       text: "the form is already submitted",
-      hint: "`wf logs` shows what became of its run",
+      hint: "`wf logs` shows the status of its run",
     };
   }
-  if (missingIndex.test(said.message)) {
+  if (missingIndex.test(body.message)) {
     return {
       text: "the knowledge base has no indexed documents for this search method",
-      hint: "`kb doc list` shows its documents; without a model, search with keyword_search",
+      hint: "`kb doc list` shows its documents; without an embedding model, use keyword_search",
     };
   }
-  return modelFailed(said) ? { hint: modelHint } : {};
+  return modelFailed(body) ? { hint: modelHint } : {};
 }
 
 const fileReasons: Readonly<Record<number, string>> = {
-  413: "it is too large",
-  415: "the server does not take files of this type",
+  413: "file too large",
+  415: "file type not supported by the server",
 };
-const unknownFileReason = "it is too large, or of a type that the server does not take";
+const unknownFileReason = "file too large, or type not supported by the server";
 
-/** The table of vectors of a knowledge base, which is made with its first document (server §8). */
+/** The vector table of a knowledge base is created with its first document (server §8). */
 const missingIndex = /^relation "embedding_vector_index_\w+" does not exist/i;
 
 /** Codes of errors that come from a model or its provider. */
@@ -238,7 +246,7 @@ const modelCodes = new Set([
   "dataset_not_initialized",
 ]);
 
-/** Most errors of models have the code of any wrong value; only their text tells (server §17). */
+/** Most model errors have the code of any invalid value; only their text differs (server §17). */
 const modelTexts =
   /rate limit|PluginInvokeError|plugin daemon|PluginDaemon|credentials (is|are)? ?not|model credentials|api key|context length|overloaded|connection refused|internal server error-|^model |default model|^run failed:/i;
 
@@ -247,78 +255,76 @@ const modelFailed = ({ code = "", message, fields }: ErrorBody): boolean =>
   (code === "invalid_param" && fields.length === 0 && modelTexts.test(message));
 
 const modelHint =
-  "this is probably the model or its provider, not the request: check the model's settings in the workspace, or retry later";
+  "the model or its provider probably failed: check the model's settings in the workspace, or retry later";
 
 const seconds = (ms: number | undefined) => (ms === undefined ? "" : ` ${Math.ceil(ms / 1000)} s`);
 
-const keyName = (asked: RequestContext) =>
-  asked.row === undefined
-    ? "the key of its kind"
-    : asked.row.key === "dataset"
-      ? "a knowledge key (dataset-…)"
-      : "an application key (app-…)";
+function keyName({ row }: RequestContext): string {
+  if (row === undefined) return "a key of the matching type";
+  return row.key === "dataset" ? "a knowledge key (dataset-…)" : "an application key (app-…)";
+}
 
-/** One status for four reasons; only the text tells (server §4). */
-function forbidden(said: ErrorBody, { row, path }: RequestContext): Explained {
-  if (/request rate limit/.test(said.message)) {
+/** A 403 has four causes; only the text tells them apart (server §4). */
+function forbidden(body: ErrorBody, { row, path }: RequestContext): Explanation {
+  if (/request rate limit/.test(body.message)) {
     return {
       kind: "limited",
       retryable: true,
-      hint: "wait at least 60 seconds; refused requests count too",
+      hint: "wait at least 60 seconds; rejected requests count too",
     };
   }
-  if (/has reached the limit|To unlock this feature/.test(said.message)) {
-    return { kind: "limited", hint: "the plan of the workspace is used up" };
+  if (/has reached the limit|To unlock this feature/.test(body.message)) {
+    return { kind: "limited", hint: "the plan of the workspace is exhausted" };
   }
-  if (said.code === "archived_document_immutable") {
+  if (body.code === "archived_document_immutable") {
     const [, kb, doc] = /\/datasets\/([^/]+)\/documents\/([^/]+)/.exec(path) ?? [];
-    const line = kb === undefined ? "kb doc unarchive" : `kb doc unarchive ${kb} ${doc}`;
-    return { kind: "refused", hint: `unarchive it first: ${line}` };
+    const command = kb === undefined ? "kb doc unarchive" : `kb doc unarchive ${kb} ${doc}`;
+    return { kind: "refused", hint: `unarchive it first: ${command}` };
   }
-  return { kind: "auth", hint: row?.key === "dataset" ? baseHint(row) : appHint };
+  return { kind: "auth", hint: row?.key === "dataset" ? knowledgeBaseHint(row) : appHint };
 }
 
 const appHint =
-  "access is switched off or not allowed for this key; see the application's or knowledge base's API settings";
+  "API access is disabled or not allowed for this key; check the API settings of the application or knowledge base";
 
-/** A knowledge key may open only some knowledge bases, and no route of all of them (server §2). */
-const baseHint = ({ route }: AnyOperation) =>
+/** A knowledge key may be limited to some knowledge bases (server §2). */
+const knowledgeBaseHint = ({ route }: AnyOperation) =>
   route.includes("{dataset_id}")
-    ? "the key may open other knowledge bases only, or API access of this one is switched off"
-    : someBases;
+    ? "the key may be limited to other knowledge bases, or API access of this one is disabled"
+    : limitedKeyHint;
 
-/** What to do with a key that opens no list. */
-export const someBases =
-  "the key may open only some knowledge bases: set KB_DATASET_IDS to their ids, or kb profile add <name> --kb <name>=<id>";
+/** The hint for a key that cannot list knowledge bases. */
+export const limitedKeyHint =
+  "the key may be limited to some knowledge bases: set KB_DATASET_IDS to their IDs, or run kb profile add <name> --kb <name>=<id>";
 
-/** A route this server does not have: an older server, or not the service at all (server §19). */
-function missingRoute({ headers }: ErrorResponse, asked: RequestContext): Explained {
+/** A route that the server does not have: an older server, or not the API at all (server §19). */
+function missingRoute({ headers }: ErrorResponse, context: RequestContext): Explanation {
   const version = headers["x-version"];
   if (version === undefined) {
     return {
       kind: "unsupported",
-      text: "this is not the API: the answer is a web page",
-      hint: "check the base URL: it ends in /v1, as in https://example.com/v1",
+      text: NOT_API,
+      hint: CHECK_BASE_URL,
     };
   }
-  const since = asked.row?.since;
+  const since = context.row?.since;
   if (since !== undefined && isOlderThan(version, since)) {
     return {
       kind: "unsupported",
-      text: `the server is ${version}; this needs ${since} or newer`,
-      hint: "update the server",
+      text: `the server is version ${version}; this command needs ${since} or later`,
+      hint: "upgrade the server",
     };
   }
   return {
     kind: "unsupported",
-    text: `the server (${version}) does not know ${asked.method} ${asked.path}`,
-    hint: /^\/(.*\/)?v1\//.test(asked.path)
-      ? "check the path, and that ids in it are UUIDs"
-      : "check the base URL: the API of a server is below /v1, as in https://example.com/v1",
+    text: `the server (version ${version}) does not support ${context.method} ${context.path}`,
+    hint: /^\/(.*\/)?v1\//.test(context.path)
+      ? "check the path, and that its IDs are UUIDs"
+      : "check the base URL: most servers expose the API under /v1, as in https://example.com/v1",
   };
 }
 
-/** Is version `a` lower than `b`? Compares numbers, ignores suffixes. */
+/** Whether version `a` is lower than `b`. Compares numbers, ignores suffixes. */
 export function isOlderThan(a: string, b: string): boolean {
   const [left, right] = [a, b].map((text) =>
     text.split(/[.-]/).map((part) => Number.parseInt(part, 10) || 0),

@@ -2,32 +2,32 @@ import type { Dispatcher, FormData } from "undici";
 import { CliError } from "../errors.ts";
 import type { AnyOperation, Retry } from "../operations/operation.ts";
 import { abortError } from "./abort.ts";
-import { networkError, unreachable } from "./network-error.ts";
+import { networkError, truncated, unreachable } from "./network-error.ts";
 import type { HttpRequest, TypedFile } from "./request.ts";
 import { parseErrorBody } from "./error-body.ts";
 import type { ErrorResponse } from "./error-body.ts";
 import { retryAfterOf, checkBeforeRetrying, isNotStarted, apiErrorOf } from "./api-error.ts";
 import { decompress } from "./decompress.ts";
 
-/** One try as it goes out. */
+/** One attempt as it is sent. */
 export interface OutgoingRequest {
   readonly request: HttpRequest;
-  /** Every header we set, the key among them. */
+  /** Every header that we set, including the key. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | FormData | null;
 }
 
-/** What a try brings: headers in lower case, the body still to be read. */
+/** The response to one attempt; header names in lower case, the body unread. */
 export interface IncomingResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly body: AsyncIterable<Uint8Array>;
 }
 
-/** What the client needs of the world; the engine takes it from the Host. */
+/** What the client needs from its environment; the engine takes it from the Host. */
 export interface Transport {
   dispatcher(): Promise<Dispatcher>;
-  /** Stands around every try and sees what goes out and comes in. Gives what `send` gives. */
+  /** Wraps every attempt to observe it. Returns the response of `send`. */
   onExchange?(
     outgoing: OutgoingRequest,
     send: () => Promise<IncomingResponse>,
@@ -41,15 +41,15 @@ export interface Transport {
   trace(level: 1 | 2 | 3, text: string): Promise<void>;
 }
 
-/** How one request is to be sent. */
+/** How to send one request. */
 export interface SendOptions {
   readonly key: string | undefined;
   /** Absent for `api`. */
   readonly row?: AnyOperation | undefined;
   readonly retry: Retry;
-  /** Repeats after the first try. */
+  /** Attempts after the first one. */
   readonly retries: number;
-  /** ms without a byte after which the server counts as dead. */
+  /** ms without a byte from the server. */
   readonly idleTimeout: number;
   /** Aborted by an interrupt or a deadline; its reason says which. */
   readonly signal: AbortSignal;
@@ -57,198 +57,243 @@ export interface SendOptions {
   readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
-/** What came back; the body is a stream that is read once. */
+/** A successful response; the body is a stream that can be read once. */
 export interface HttpResponse extends IncomingResponse {
-  /** The thing was already so: a repeat found that the first try had been done. */
+  /** A retry found that an earlier attempt had already made the change. */
   readonly alreadyApplied: boolean;
 }
 
-/** Largest answer that is kept in memory, in bytes; files and event streams are not. */
-const largestAnswer = 64 * 1024 * 1024;
-/** Bytes of an event stream that are taken before they are read; a followed run may say much more. */
-const mostUnread = 8 * 1024 * 1024;
-/** As much of an error page as is worth reading, in bytes. */
-const largestRefusal = 1024 * 1024;
-const firstWait = 500;
-const longestWait = 30_000;
-/** ms; a server that asks for more is not waited for. */
-const longestAsked = 300_000;
+/** Maximum size of a response that is kept in memory, in bytes; files and event streams are not. */
+const MAX_RESPONSE = 64 * 1024 * 1024;
+/** Bytes of an event stream that are received before they are read; a run may send many more. */
+const MAX_UNREAD_EVENTS = 8 * 1024 * 1024;
+/** Maximum size of an error page that is read, in bytes. */
+const MAX_ERROR_BODY = 1024 * 1024;
+const FIRST_DELAY_MS = 500;
+const MAX_DELAY_MS = 30_000;
+/** A server that requests a longer delay is not retried. */
+const MAX_RETRY_AFTER_MS = 300_000;
+
+/** Why an attempt is retried, and the delay that the server requested. */
+interface RetryReason {
+  readonly reason: string;
+  readonly retryAfter?: number | undefined;
+}
 
 /**
- * Sends a request, repeats it where its row allows (server §20), and gives what `read` makes of
- * the answer. A body that breaks off inside `read` counts as a failed try; what `read` hands out
- * unread is never asked for again. Throws ApiError for a refusal, CliError `network`, `deadline`
- * or an interrupt otherwise.
+ * Sends a request, retries it where its row allows (server §20), and returns the result of `read`.
+ * If the body is truncated while `read` consumes it, the attempt counts as failed and may be
+ * retried; a stream that `read` hands out unread is never retried. Throws ApiError for an error
+ * response, otherwise CliError `network`, `deadline` or an interrupt.
  */
 export async function sendRequest<T>(
   request: HttpRequest,
-  sending: SendOptions,
-  world: Transport,
-  read: (answer: HttpResponse) => Promise<T>,
+  options: SendOptions,
+  transport: Transport,
+  read: (response: HttpResponse) => Promise<T>,
 ): Promise<T> {
-  const { method } = request;
-  const path = request.url.replace(/^https?:\/\/[^/]+/, "").replace(/\?.*$/s, "");
-  const writes = sending.retry !== "safe";
-  let mayHaveRun = false;
+  const attempts = new Attempts(request, options, transport);
   for (let attempt = 0; ; attempt++) {
-    if (sending.signal.aborted) throw abortError(sending.signal, writes && mayHaveRun);
-    // An aborted request rejects with the signal's reason, which is no Error.
-    const answer = await once(request, sending, world).catch((error: unknown) =>
-      error instanceof Error ? error : new Error(String(error)),
-    );
-    if (!(answer instanceof Error)) {
-      await deprecated(answer.headers);
-      if (answer.status < 300) {
-        try {
-          return await read({ ...answer, alreadyApplied: false });
-        } catch (error) {
-          const broke = error instanceof CliError && error.kind === "network";
-          if (!broke || sending.retry === "never" || attempt >= sending.retries) {
-            throw writes ? perhapsDone(error) : error;
-          }
-          mayHaveRun = true;
-          await pause(attempt, error.message);
-          continue;
-        }
-      }
-      const body = await readText(answer.body, largestRefusal).catch(() => "");
-      if (mayHaveRun && answer.status === sending.row?.alreadyDoneStatus) {
-        return read({ ...answer, body: nothing(), alreadyApplied: true });
-      }
-      const refused = withoutKeys({ ...answer, text: body }, world);
-      const file = fileNameIn(request);
-      const error = apiErrorOf(refused, { method, path, row: sending.row, writes, file });
-      const unstarted = isNotStarted(answer.status, parseErrorBody(refused));
-      const unclear = !unstarted && [502, 503, 504].includes(answer.status);
-      const repeatable = unstarted || (sending.retry !== "never" && unclear);
-      const asked = retryAfterOf(answer.headers);
-      if (!repeatable || attempt >= sending.retries || (asked ?? 0) > longestAsked) throw error;
-      mayHaveRun ||= unclear;
-      await pause(attempt, `${answer.status}`, asked);
-      continue;
-    }
-    if (sending.signal.aborted) throw abortError(sending.signal, writes);
-    const failure = answer instanceof CliError ? undefined : networkError(answer);
-    if (failure === undefined) throw answer;
-    const repeatable = failure.unsent || sending.retry !== "never";
-    if (!repeatable || failure.final || attempt >= sending.retries) {
-      throw unreachable(failure, request, writes, answer);
-    }
-    mayHaveRun ||= !failure.unsent;
-    await pause(attempt, failure.words);
+    const outcome = await attempts.next(read, attempt >= options.retries);
+    if ("value" in outcome) return outcome.value;
+    await attempts.pause(attempt, outcome);
+  }
+}
+
+/** The attempts of one request. */
+class Attempts {
+  private readonly request: HttpRequest;
+  private readonly options: SendOptions;
+  private readonly transport: Transport;
+  private readonly writes: boolean;
+  /** A failed attempt may have made the change. */
+  private mayHaveRun = false;
+
+  constructor(request: HttpRequest, options: SendOptions, transport: Transport) {
+    this.request = request;
+    this.options = options;
+    this.transport = transport;
+    this.writes = options.retry !== "safe";
   }
 
-  /** What is to go away is said with -v (RFC 9745, RFC 8594). */
-  async function deprecated({ deprecation, sunset }: IncomingResponse["headers"]): Promise<void> {
+  /** Sends the request once. Throws if it failed and `last`, or if it must not be retried. */
+  async next<T>(
+    read: (response: HttpResponse) => Promise<T>,
+    last: boolean,
+  ): Promise<{ readonly value: T } | RetryReason> {
+    const { signal } = this.options;
+    if (signal.aborted) throw abortError(signal, this.writes && this.mayHaveRun);
+    // An aborted request rejects with the signal's reason, which is not an Error.
+    const response = await sendOnce(this.request, this.options, this.transport).catch(
+      (error: unknown) => (error instanceof Error ? error : new Error(String(error))),
+    );
+    if (response instanceof Error) return this.onNetworkError(response, last);
+    await this.traceDeprecation(response.headers);
+    if (response.status >= 300) {
+      const text = await readText(response.body, MAX_ERROR_BODY).catch(() => "");
+      if (this.mayHaveRun && response.status === this.options.row?.alreadyDoneStatus) {
+        return { value: await read({ ...response, body: emptyBody(), alreadyApplied: true }) };
+      }
+      return this.onErrorResponse({ ...response, text }, last);
+    }
+    try {
+      return { value: await read({ ...response, alreadyApplied: false }) };
+    } catch (error) {
+      const truncated = error instanceof CliError && error.kind === "network";
+      if (!truncated || last || this.options.retry === "never") {
+        throw this.writes ? withUnknownSideEffect(error) : error;
+      }
+      this.mayHaveRun = true;
+      return { reason: error.message };
+    }
+  }
+
+  private onNetworkError(error: Error, last: boolean): RetryReason {
+    const { signal, retry } = this.options;
+    if (signal.aborted) throw abortError(signal, this.writes);
+    const failure = error instanceof CliError ? undefined : networkError(error);
+    if (failure === undefined) throw error;
+    const retryable = !failure.final && (failure.unsent || retry !== "never");
+    if (!retryable || last) throw unreachable(failure, this.request, this.writes, error);
+    this.mayHaveRun ||= !failure.unsent;
+    return { reason: failure.words };
+  }
+
+  private onErrorResponse(received: ErrorResponse, last: boolean): RetryReason {
+    const { request, writes } = this;
+    const { row, retry } = this.options;
+    const response = withoutKeys(received, this.transport);
+    const { status } = response;
+    const notStarted = isNotStarted(status, parseErrorBody(response));
+    const unclear = !notStarted && [502, 503, 504].includes(status);
+    const retryable = notStarted || (retry !== "never" && unclear);
+    const retryAfter = retryAfterOf(received.headers);
+    if (!retryable || last || (retryAfter ?? 0) > MAX_RETRY_AFTER_MS) {
+      const { method } = request;
+      const file = fileNameIn(request);
+      throw apiErrorOf(response, { method, path: pathOf(request), row, writes, file });
+    }
+    this.mayHaveRun ||= unclear;
+    return { reason: `${status}`, retryAfter };
+  }
+
+  /** Traces responses marked as deprecated (RFC 9745, RFC 8594). */
+  private async traceDeprecation(headers: IncomingResponse["headers"]): Promise<void> {
+    const { deprecation, sunset } = headers;
     if (deprecation === undefined && sunset === undefined) return;
     const until = sunset === undefined ? "" : `; it works until ${sunset}`;
-    await world.trace(1, `the server marks ${method} ${path} as deprecated${until}`);
+    const { method } = this.request;
+    const path = pathOf(this.request);
+    await this.transport.trace(1, `the server marks ${method} ${path} as deprecated${until}`);
   }
 
-  /** Waits as long as the server asked, or longer from try to try. */
-  async function pause(attempt: number, why: string, asked?: number): Promise<void> {
-    const wait = asked ?? Math.min(longestWait, firstWait * 2 ** attempt) * world.random();
-    await world.trace(
-      1,
-      `${why}: repeat ${attempt + 1} of ${sending.retries} in ${(wait / 1000).toFixed(1)} s`,
-    );
-    await world.sleep(wait, sending.signal).catch(() => {
-      throw abortError(sending.signal, writes);
+  /** Waits as long as the server requested, otherwise with exponential backoff and full jitter. */
+  async pause(attempt: number, { reason, retryAfter }: RetryReason): Promise<void> {
+    const { retries, signal } = this.options;
+    const { trace, sleep, random } = this.transport;
+    const delay = retryAfter ?? Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** attempt) * random();
+    const seconds = (delay / 1000).toFixed(1);
+    await trace(1, `${reason}: retry ${attempt + 1} of ${retries} in ${seconds} s`);
+    await sleep(delay, signal).catch(() => {
+      throw abortError(signal, this.writes);
     });
   }
 }
 
-/** The error for a write that was answered, but with what makes no sense. */
-function perhapsDone(error: unknown): unknown {
+const pathOf = ({ url }: HttpRequest): string =>
+  url.replace(/^https?:\/\/[^/]+/, "").replace(/\?.*$/s, "");
+
+/** The error for a write with a successful status and an invalid body. */
+function withUnknownSideEffect(error: unknown): unknown {
   if (!(error instanceof CliError) || error.info.sideEffect !== undefined) return error;
   const { kind, message, info } = error;
   return new CliError(kind, message, { ...info, sideEffect: "unknown", hint: checkBeforeRetrying });
 }
 
-/** A server that echoes what it got must not print the key for us, nor put it into files. */
-const withoutKeys = <A extends ErrorResponse>(answer: A, { redact: masked }: Transport): A => ({
-  ...answer,
-  text: masked(answer.text),
+/** A server may echo the key: it must not reach the terminal or files. */
+const withoutKeys = (response: ErrorResponse, { redact }: Transport): ErrorResponse => ({
+  ...response,
+  text: redact(response.text),
   headers: Object.fromEntries(
-    Object.entries(answer.headers).map(([name, value]) => [name, value && masked(value)]),
+    Object.entries(response.headers).map(([name, value]) => [name, value && redact(value)]),
   ),
 });
 
-/** One try. Rejects with undici's or the system's error when no answer came. */
-async function once(request: HttpRequest, sending: SendOptions, world: Transport) {
-  const dispatcher = await world.dispatcher();
+/** Sends one attempt. Rejects with the error of undici or the system if there is no response. */
+async function sendOnce(request: HttpRequest, options: SendOptions, transport: Transport) {
+  const dispatcher = await transport.dispatcher();
   const headers: Record<string, string> = {
     accept: "*/*",
     ...request.headers,
-    ...sending.headers,
-    ...(sending.key !== undefined && { authorization: `Bearer ${sending.key}` }),
+    ...options.headers,
+    ...(options.key !== undefined && { authorization: `Bearer ${options.key}` }),
   };
-  const body = await bodyOf(request, world);
+  const body = await bodyOf(request, transport);
   const { origin, pathname, search } = new URL(request.url);
-  const exchange = async (): Promise<IncomingResponse> => {
-    const answer = await dispatcher.request({
+  const send = async (): Promise<IncomingResponse> => {
+    const response = await dispatcher.request({
       origin,
       path: pathname + search,
-      method: request.method as Dispatcher.HttpMethod, // undici takes any method, its type lists the common
+      method: request.method as Dispatcher.HttpMethod, // undici takes any method, its type only some
       headers,
       body,
-      signal: sending.signal,
-      headersTimeout: sending.idleTimeout,
-      onInfo: informed(sending.idleTimeout),
-      bodyTimeout: sending.idleTimeout,
-      // undici 7 stops reading a body that is not read as fast, and loses it, or dies of a failed
-      // assertion, when the server closes meanwhile.
-      highWaterMark: sending.row?.returns.kind === "events" ? mostUnread : largestAnswer,
+      signal: options.signal,
+      headersTimeout: options.idleTimeout,
+      onInfo: limitInfoResponses(options.idleTimeout),
+      bodyTimeout: options.idleTimeout,
+      // undici 7 stops receiving a body that is read slowly, and loses it or dies of a failed
+      // assertion if the server closes the connection in that time.
+      highWaterMark: options.row?.returns.kind === "events" ? MAX_UNREAD_EVENTS : MAX_RESPONSE,
     });
     const flat: Record<string, string | undefined> = {};
-    for (const [name, value] of Object.entries(answer.headers)) {
+    for (const [name, value] of Object.entries(response.headers)) {
       flat[name] = Array.isArray(value) ? value.join(", ") : value;
     }
-    const coding = flat["content-encoding"] ?? "identity";
-    const bytes = coding === "identity" ? answer.body : decompress(answer.body, coding);
-    const status = answer.statusCode;
-    return { status, headers: flat, body: status === 204 ? bodiless(answer.body) : bytes };
+    const encoding = flat["content-encoding"] ?? "identity";
+    const bytes = encoding === "identity" ? response.body : decompress(response.body, encoding);
+    const status = response.statusCode;
+    return { status, headers: flat, body: status === 204 ? discarded(response.body) : bytes };
   };
-  const answer = await (world.onExchange?.({ request, headers, body }, exchange) ?? exchange());
-  const writes = sending.retry !== "safe";
-  return { ...answer, body: guarded(answer.body, request, sending.signal, writes) };
+  const response = await (transport.onExchange?.({ request, headers, body }, send) ?? send());
+  const writes = options.retry !== "safe";
+  return { ...response, body: withNetworkErrors(response.body, request, options.signal, writes) };
 }
 
 /**
- * Hears 1xx responses. Each starts the time for headers anew, so a server that sends them for longer
- * than it may be silent is as good as silent: the request fails as undici's time for headers does.
+ * Listener for 1xx responses, which throws once they have been coming for longer than the idle
+ * timeout: each one restarts undici's own timeout for headers.
  */
-function informed(idle: number): () => void {
-  let patience: AbortSignal | undefined;
+function limitInfoResponses(idleTimeout: number): () => void {
+  let expired: AbortSignal | undefined;
   return () => {
-    patience ??= AbortSignal.timeout(idle);
-    if (!patience.aborted) return;
+    expired ??= AbortSignal.timeout(idleTimeout);
+    if (!expired.aborted) return;
     throw Object.assign(new Error("1xx responses without end"), {
       code: "UND_ERR_HEADERS_TIMEOUT",
     });
   };
 }
 
-/** The name of the first file that a request sends. */
+/** The name of the first file in a request. */
 function fileNameIn({ body }: HttpRequest): string | undefined {
   if (body?.kind !== "form") return undefined;
   return body.parts.flatMap((part) => ("file" in part ? [part.file.name] : []))[0];
 }
 
-async function bodyOf(request: HttpRequest, world: Transport) {
+async function bodyOf(request: HttpRequest, transport: Transport) {
   if (request.body === undefined) return null;
   if (request.body.kind === "json") return request.body.text;
   const { FormData } = await import("undici");
   const form = new FormData();
   for (const part of request.body.parts) {
-    if ("file" in part) form.append(part.name, await world.blob(part.file), part.file.name);
+    if ("file" in part) form.append(part.name, await transport.blob(part.file), part.file.name);
     else form.append(part.name, part.text);
   }
   return form;
 }
 
-/** A body that dies while it is read throws far from `request()`: its errors become ours here. */
-async function* guarded(
+/** Translates errors that are thrown while the body is read. */
+async function* withNetworkErrors(
   body: AsyncIterable<Uint8Array>,
   request: HttpRequest,
   signal: AbortSignal,
@@ -260,36 +305,33 @@ async function* guarded(
     if (signal.aborted) throw abortError(signal, writes);
     if (!(error instanceof Error) || error instanceof CliError) throw error;
     const failure = networkError(error);
-    throw failure === undefined ? error : unreachable(failure, request, writes, error, true);
+    throw failure === undefined ? error : truncated(failure, request, writes, error);
   }
 }
 
-async function* nothing(): AsyncGenerator<Uint8Array> {}
+async function* emptyBody(): AsyncGenerator<Uint8Array> {}
 
-/** A 204 has no body, whatever its Content-Length says: the status is the whole response. */
-async function* bodiless(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+/** Discards the body of a 204, which has none, whatever its Content-Length is. */
+async function* discarded(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   try {
-    yield* body; // to its end, so that the connection can be used again
+    yield* body; // to its end, so that the connection can be reused
   } catch {
-    // The head came whole, and there is nothing else that could be missing.
+    // The head is complete, so nothing else can be missing.
   }
 }
 
-/** The whole body as text. Throws `failure` when it is larger than `most` bytes. */
+/** The whole body as text. Throws `failure` if it is larger than `maxBytes`. */
 export async function readText(
   body: AsyncIterable<Uint8Array>,
-  most = largestAnswer,
+  maxBytes = MAX_RESPONSE,
 ): Promise<string> {
   const decoder = new TextDecoder();
   const pieces: string[] = [];
   let size = 0;
   for await (const chunk of body) {
     size += chunk.length;
-    if (size > most) {
-      throw new CliError(
-        "failure",
-        `the answer is larger than ${most / 1024 / 1024} MiB; it was not read further`,
-      );
+    if (size > maxBytes) {
+      throw new CliError("failure", `response is larger than ${maxBytes / 1024 / 1024} MiB`);
     }
     pieces.push(decoder.decode(chunk, { stream: true }));
   }

@@ -3,33 +3,32 @@ import type { Duplex, Readable } from "node:stream";
 import { CliError } from "../errors.ts";
 
 /**
- * The bytes of a body as they were before something on the way packed them: nobody asked for that,
- * but HTTP allows it. Throws `failure` for what cannot be unpacked; a body that ends too soon fails
- * as one that was cut (`Z_BUF_ERROR`).
+ * Decompresses a body. We never request compression, but HTTP allows proxies to apply it. Throws
+ * `failure` for an unknown or damaged encoding, and `Z_BUF_ERROR` for a truncated body.
  */
-export async function* decompress(body: Readable, coding: string): AsyncGenerator<Uint8Array> {
+export async function* decompress(body: Readable, encoding: string): AsyncGenerator<Uint8Array> {
   const zlib = await import("node:zlib");
-  const unpackers: Readonly<Record<string, () => Duplex & { bytesWritten: number }>> = {
+  const decoders: Readonly<Record<string, () => Duplex & { bytesWritten: number }>> = {
     gzip: zlib.createGunzip,
     "x-gzip": zlib.createGunzip,
     deflate: zlib.createInflate,
     br: zlib.createBrotliDecompress,
   };
-  const unpacker = unpackers[coding.toLowerCase()]?.();
-  if (unpacker === undefined) {
-    body.on("error", () => {}).destroy(); // it says that it was destroyed
-    throw cannot(`the answer is packed as ${coding}, which was not asked for`);
+  const decoder = decoders[encoding.toLowerCase()]?.();
+  if (decoder === undefined) {
+    body.on("error", () => {}).destroy(); // which emits an error
+    throw failed(`unsupported content encoding: ${encoding}`);
   }
   try {
-    yield* pipeline(body, unpacker, () => {}); // its errors come out of the loop
+    yield* pipeline(body, decoder, () => {}); // its errors are thrown by the loop
   } catch (error) {
     const code = error instanceof Error && "code" in error ? String(error.code) : "";
-    // An answer to HEAD, or a 204, is packed in name only.
-    if (code === "Z_BUF_ERROR" && unpacker.bytesWritten === 0) return;
+    // The response to HEAD, or a 204, is compressed in name only.
+    if (code === "Z_BUF_ERROR" && decoder.bytesWritten === 0) return;
     if (!/^(Z_(?!BUF)|ERR__)/.test(code)) throw error;
-    throw cannot(`the answer is packed as ${coding}, but broken`, error);
+    throw failed(`failed to decompress the response (${encoding})`, error);
   }
 }
 
-const cannot = (message: string, cause?: unknown) =>
-  new CliError("failure", message, { cause, hint: "a proxy on the way may change the answers" });
+const failed = (message: string, cause?: unknown) =>
+  new CliError("failure", message, { cause, hint: "a proxy may alter the responses" });

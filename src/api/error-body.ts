@@ -7,27 +7,27 @@ export interface ErrorResponse {
   readonly text: string;
 }
 
-/** A field that the error names, with the reason. */
+/** An invalid field, with the reason. */
 export interface FieldError {
   readonly field: string;
   readonly reason: string;
 }
 
-/** What an error body says, whatever its shape (server §3). */
+/** The content of an error body, whatever its shape (server §3). */
 export interface ErrorBody {
   readonly code?: string;
   readonly message: string;
   readonly fields: readonly FieldError[];
-  /** The body was JSON, so the application itself answered. */
+  /** The body was JSON, so the application itself sent it. */
   readonly json: boolean;
-  /** The body itself where its shape is not the server's own. */
+  /** The body itself if its shape is not the server's own. */
   readonly foreign?: unknown;
 }
 
-/** Largest foreign body that is passed on, in characters. */
-const largestForeign = 4000;
+/** Maximum size of a foreign body that is passed on, in characters. */
+const MAX_FOREIGN = 4000;
 
-/** Reads every known shape of an error body; never throws. */
+/** Parses every known shape of an error body; never throws. */
 export function parseErrorBody({ headers, text }: ErrorResponse): ErrorBody {
   const body = parsedJson(text);
   if (typeof body === "string") return { message: body, fields: [], json: true };
@@ -70,7 +70,7 @@ function foreign(body: Readonly<Record<string, unknown>>): ErrorBody {
     message: typeof message === "string" ? message : "",
     fields: [...listed(body["errors"]), ...(typeof detail === "string" ? [] : listed(detail))],
     json: true,
-    ...(JSON.stringify(body).length <= largestForeign && { foreign: body }),
+    ...(JSON.stringify(body).length <= MAX_FOREIGN && { foreign: body }),
   };
 }
 
@@ -97,13 +97,13 @@ const wordsOf = (reason: unknown): string => {
     : JSON.stringify(reason);
 };
 
-/** The framework appends route suggestions to some 404 texts (server §3). */
+/** The framework appends route suggestions to some 404 messages (server §3). */
 const withoutSuggestion = (message: string) =>
   message.replace(/\.? ?You have requested this URI \[[\s\S]*$/, "");
 
 /**
- * Field and reason of each error in a validation text: a field stands in column 0, its reason in
- * the indented line below, followed by a link (server §3).
+ * Fields and reasons of a validation message: the field starts in column 0, its reason is on the
+ * indented line below, followed by a link (server §3).
  */
 function fieldsOf(message: string): readonly FieldError[] {
   const lines = message.split("\n");
@@ -126,21 +126,21 @@ function fieldsOf(message: string): readonly FieldError[] {
   return fields;
 }
 
-/** What people read of it: the fields with their reasons, or the text. */
-export function plainMessage(said: ErrorBody): string {
-  if (said.fields.length === 0) return databaseWords(said.message.trim());
-  return said.fields
+/** The message for people: the fields with their reasons, or the text. */
+export function plainMessage(body: ErrorBody): string {
+  if (body.fields.length === 0) return withoutSql(body.message.trim());
+  return body.fields
     .map(({ field, reason }) => (field === "" ? reason : `${field}: ${reason}`))
     .join("; ");
 }
 
-/** A text of the server's database: what it says stands before the statement (server §3). */
+/** The message of a database error precedes the SQL statement (server §3). */
 const statement = /\n\[SQL: |\nLINE \d+: /;
 const databases = /psycopg|sqlalchemy|pymysql|asyncpg|sqlite3|MySQLdb/;
 
-function databaseWords(message: string): string {
+function withoutSql(message: string): string {
   const [, kind = ""] = /^\(([\w.]+)\)/.exec(message) ?? [];
   if (!databases.test(kind) && !statement.test(message)) return message;
   const [first = ""] = message.replace(/^\([\w.]+\) ?/, "").split("\n");
-  return `its database says: ${first}`;
+  return `database error: ${first}`;
 }

@@ -1,7 +1,7 @@
 import { define } from "../lib/json.ts";
 
-/** Digits of an integer that a double may not hold, or an exponent of that size. */
-const suspicious = /\d{16}|\de\+?\d{3}/i;
+/** An integer with more digits than a double holds, or an exponent of that size. */
+const largeNumber = /\d{16}|\de\+?\d{3}/i;
 
 const isInexact = (value: unknown): value is number =>
   typeof value === "number" && !Number.isSafeInteger(value) && !(value % 1);
@@ -9,20 +9,20 @@ const isInexact = (value: unknown): value is number =>
 const finite = (value: number): number =>
   Math.min(Number.MAX_VALUE, Math.max(-Number.MAX_VALUE, value));
 
-/** JSON of the server as a value. */
-export interface Parsed {
+/** A parsed JSON text. */
+export interface ParsedNumbers {
   readonly value: unknown;
-  /** Field of an integer that may have lost digits. */
+  /** The field of an integer that may have lost digits. */
   readonly inexact: string | undefined;
 }
 
-/** Reads JSON. What is beyond all numbers is the largest one: JSON cannot say Infinity. */
-export function parsedNumbers(text: string): Parsed {
+/** Parses JSON. Numbers that overflow become the largest one, because JSON has no Infinity. */
+export function parseNumbers(text: string): ParsedNumbers {
   const value: unknown = JSON.parse(text);
-  if (!suspicious.test(text)) return { value, inexact: undefined };
+  if (!largeNumber.test(text)) return { value, inexact: undefined };
   const root = { value };
   let inexact: string | undefined;
-  // A list of open places, not calls: answers may be nested deeper than those can be.
+  // An explicit stack, because responses may be nested deeper than the call stack allows.
   const open: [holder: object, name: string][] = [[root, ""]];
   for (let next = open.pop(); next; next = open.pop()) {
     const [holder, name] = next;
@@ -37,15 +37,15 @@ export function parsedNumbers(text: string): Parsed {
   return { value: root.value, inexact };
 }
 
-/** Hears of the field of a number that may have lost digits, where there is one. */
-export type TellInexact = (field: string | undefined) => Promise<void>;
+/** Called with the field of a number that may have lost digits, or undefined. */
+export type OnInexact = (field: string | undefined) => Promise<void>;
 
-/** Says that numbers may have lost digits, the first time that it is told a field. */
-export function inexactNotice(notice: (text: string) => Promise<void>): TellInexact {
-  let said = false;
+/** Prints a notice for the first field whose number may have lost digits. */
+export function inexactNotice(notice: (text: string) => Promise<void>): OnInexact {
+  let noticed = false;
   return async (field) => {
-    if (field === undefined || said) return;
-    said = true;
-    await notice(`some numbers are too large to be exact here: ${field}`);
+    if (field === undefined || noticed) return;
+    noticed = true;
+    await notice(`some numbers are too large to be exact: ${field}`);
   };
 }

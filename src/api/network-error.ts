@@ -2,19 +2,19 @@ import { CliError } from "../errors.ts";
 import { checkBeforeRetrying } from "./api-error.ts";
 import type { HttpRequest } from "./request.ts";
 
-/** What an error of the network means. */
+/** What a network error means. */
 export interface NetworkErrorDetails {
-  /** In plain words. */
+  /** The cause in plain words. */
   readonly words: string;
-  /** The request had not been read: any row may be repeated. */
+  /** The server did not read the request, so any row may be retried. */
   readonly unsent: boolean;
-  /** Repeating cannot help. */
+  /** Retrying cannot help. */
   readonly final: boolean;
   readonly hint?: string | undefined;
 }
 
-/** What an error of sockets and of undici tells beside its message. */
-type Told = Error & {
+/** Fields of the errors of sockets and of undici. */
+type SystemError = Error & {
   readonly code?: unknown;
   readonly address?: unknown;
   readonly port?: unknown;
@@ -24,159 +24,174 @@ type Told = Error & {
 
 interface Kind extends Partial<Omit<NetworkErrorDetails, "words">> {
   readonly codes: RegExp;
-  readonly words: string | ((error: Told, code: string) => string);
+  readonly words: string | ((error: SystemError, code: string) => string);
 }
 
 const unknownName: Omit<Kind, "codes"> = {
-  words: ({ hostname }) => `the host name ${String(hostname)} is not known (DNS)`,
+  words: ({ hostname }) => `host not found: ${String(hostname)} (DNS)`,
   unsent: true,
   hint: "check the base URL and the network",
 };
 
-/** The first whose codes fit counts. Addresses and names are told: they may be those of a proxy. */
+/** The first match counts. Addresses and names are included: they may be those of a proxy. */
 const kinds: readonly Kind[] = [
   {
     codes: /^ECONNREFUSED$/,
-    words: ({ address, port }) =>
-      `nothing listens at ${String(address)}:${String(port)} (connection refused)`,
+    words: ({ address, port }) => `connection refused: ${String(address)}:${String(port)}`,
     unsent: true,
-    hint: "is the server running, and the base URL right?",
+    hint: "check that the server is running and the base URL is correct",
   },
   { codes: /^ENOTFOUND$/, ...unknownName, final: true },
   { codes: /^EAI_\w+$/, ...unknownName },
   {
     codes: /^(UND_ERR_CONNECT_TIMEOUT|ETIMEDOUT)$/,
-    words: "no connection in time",
+    words: "connection timed out",
     unsent: true,
-    hint: "raise --connect-timeout, or check network and proxy",
+    hint: "increase --connect-timeout, or check the network and the proxy",
   },
   {
     codes: /^(EHOSTUNREACH|ENETUNREACH)$/,
-    words: "the host cannot be reached",
+    words: "host unreachable",
     unsent: true,
-    hint: "check network and proxy",
+    hint: "check the network and the proxy",
   },
   {
     codes: /ALTNAME|HOSTNAME_MISMATCH/,
-    words: "the server's certificate is made out to another host",
+    words: "the server's certificate is for another host",
     unsent: true,
     final: true,
     hint: "check the host of the base URL; --ca-file does not help here",
   },
   {
     codes: /CERT_(HAS_EXPIRED|NOT_YET_VALID)/,
-    words: (_, code) => `the server's certificate is out of date (${code})`,
+    words: (_, code) => `the server's certificate is expired or not yet valid (${code})`,
     unsent: true,
     final: true,
-    hint: "its operator has to renew it; --ca-file does not help here",
+    hint: "its operator must renew it; --ca-file does not help here",
   },
   {
     codes: /^(?!ERR_SSL_).*(CERT|SELF_SIGNED|UNABLE_TO_|ERR_TLS|DEPTH_ZERO)/,
     words: (_, code) => `the server's certificate is not trusted (${code})`,
     unsent: true,
     final: true,
-    hint: "give your certificate authority with --ca-file or NODE_EXTRA_CA_CERTS",
+    hint: "pass your certificate authority with --ca-file or NODE_EXTRA_CA_CERTS",
   },
   {
     codes: /^(EPROTO|ERR_SSL_\w*(VERSION|PROTOCOL|PACKET_LENGTH|HANDSHAKE|HTTP_REQUEST)\w*)$/,
-    words: (_, code) => `no TLS could be agreed on (${code})`,
+    words: (_, code) => `TLS handshake failed (${code})`,
     unsent: true,
     final: true,
-    hint: "does the server speak plain http there? then the base URL begins with http://",
+    hint: "if the server uses plain HTTP, the base URL must start with http://",
   },
   {
     codes: /^UND_ERR_(HEADERS|BODY)_TIMEOUT$/,
-    words: "the server went silent",
-    hint: "raise --idle-timeout; a stock server serves ten connections and lets others wait",
+    words: "no data received within the idle timeout",
+    hint: "increase --idle-timeout; a default server handles ten connections at a time",
   },
   {
     codes: /^UND_ERR_HEADERS_OVERFLOW$/,
-    words: "the headers of the answer are too large",
+    words: "the response headers are too large",
     final: true,
-    hint: "something on the way may add them; the base URL may be wrong",
+    hint: "a proxy may add them; check the base URL",
   },
   {
     codes: /^HPE/,
-    words: ({ message }) => `what came is not HTTP: ${message}`,
-    hint: "check whether the base URL begins with http:// or https://, and its port",
+    words: ({ message }) => `invalid HTTP response: ${message}`,
+    hint: "check the port of the base URL, and whether it starts with http:// or https://",
   },
-  // Which of these comes first is chance; they mean the same.
-  { codes: /^(ECONNRESET|EPIPE|UND_ERR_SOCKET)$/, words: "the connection broke" },
-  { codes: /^Z_BUF_ERROR$/, words: "it ends before its packing does" },
+  // Which of these is reported depends on timing; they mean the same.
+  { codes: /^(ECONNRESET|EPIPE|UND_ERR_SOCKET)$/, words: "connection reset" },
+  { codes: /^Z_BUF_ERROR$/, words: "incomplete compressed data" },
   {
     codes: /^(E[A-Z0-9]+|UND_ERR_\w+|ERR_SSL_\w+)$/,
-    words: (_, code) => `the connection broke (${code})`,
+    words: (_, code) => `connection reset (${code})`,
   },
 ];
 
-/** What an error of sockets, of undici or of its parser means; undefined for anything else that is thrown. */
+/** What an error of sockets, undici or its parser means; undefined for any other error. */
 export function networkError(thrown: Error): NetworkErrorDetails | undefined {
   if (codeOf(thrown) === "ERR_TUNNEL" && thrown.cause instanceof Error) {
     const failure = networkError(thrown.cause);
-    return (
-      failure && { ...failure, words: `no way through the proxy: ${failure.words}`, ...tunnel }
-    );
+    return failure && { ...failure, words: `proxy connection failed: ${failure.words}`, ...tunnel };
   }
   const error = innermost(thrown);
   const code = codeOf(error);
-  const refused = code === "UND_ERR_ABORTED" && /Proxy response \((\d+)\)/.exec(error.message);
-  if (refused) return refusedByProxy(Number(refused[1]));
-  // What fails before a connection stands can also end one that stood.
-  const stood = error.syscall === "read" || error.syscall === "write";
-  const kind = kinds.find(({ codes, unsent }) => codes.test(code) && !(unsent && stood));
+  const rejected = code === "UND_ERR_ABORTED" && /Proxy response \((\d+)\)/.exec(error.message);
+  if (rejected) return rejectedByProxy(Number(rejected[1]));
+  // Errors that prevent a connection can also end an established one.
+  const established = error.syscall === "read" || error.syscall === "write";
+  const kind = kinds.find(({ codes, unsent }) => codes.test(code) && !(unsent && established));
   if (kind === undefined) return undefined;
   const { words, unsent = false, final = false, hint } = kind;
   return { words: typeof words === "string" ? words : words(error, code), unsent, final, hint };
 }
 
-/** No tunnel was opened, so nothing went through it. */
+/** No tunnel was opened, so nothing was sent through it. */
 const tunnel = {
   unsent: true,
-  hint: "check HTTPS_PROXY and HTTP_PROXY; hosts in NO_PROXY are reached without them",
+  hint: "check HTTPS_PROXY and HTTP_PROXY; NO_PROXY lists hosts to connect to directly",
 };
 
-const refusedByProxy = (status: number): NetworkErrorDetails => ({
+const rejectedByProxy = (status: number): NetworkErrorDetails => ({
   ...tunnel,
-  words: `the proxy refuses to connect (${status})`,
+  words: `the proxy rejected the connection (${status})`,
   final: ![502, 503, 504].includes(status),
   ...(status === 407 && {
-    hint: "give it a name and a password: HTTPS_PROXY=http://name:password@proxy.example:3128",
+    hint: "pass a name and a password: HTTPS_PROXY=http://name:password@proxy.example:3128",
   }),
 });
 
-/** The parser's errors have a name, but no code. */
-const codeOf = (error: Told): string =>
-  typeof error.code === "string" ? error.code : error.name === "HTTPParserError" ? "HPE" : "";
+/** Errors of undici's parser have a name but no code. */
+function codeOf(error: SystemError): string {
+  if (typeof error.code === "string") return error.code;
+  return error.name === "HTTPParserError" ? "HPE" : "";
+}
 
-/** The error that tells the cause: the first on the way down that has a code. */
-function innermost(error: Error): Told {
-  let at: unknown = error;
-  while (at instanceof Error) {
-    if (at instanceof AggregateError && at.errors.length > 0) at = at.errors[0];
-    else if (codeOf(at) !== "" && codeOf(at) !== "UND_ERR_PRX_TLS") return at;
-    else at = at.cause;
+/** The first error in the chain of causes that has a code. */
+function innermost(error: Error): SystemError {
+  let current: unknown = error;
+  while (current instanceof Error) {
+    if (current instanceof AggregateError && current.errors.length > 0) current = current.errors[0];
+    else if (codeOf(current) !== "" && codeOf(current) !== "UND_ERR_PRX_TLS") return current;
+    else current = current.cause;
   }
   return error;
 }
 
-/** The error for a request that got no answer, or (`cut`) half of one. */
+/** The error for a request without a response. */
 export function unreachable(
   failure: NetworkErrorDetails,
   request: HttpRequest,
   writes: boolean,
   cause: Error,
-  cut = false,
 ): CliError {
-  const { origin } = new URL(request.url);
-  const unknown = writes && (cut || !failure.unsent);
-  return new CliError(
-    "network",
-    `${cut ? "the answer broke off" : "no answer"} from ${origin}: ${failure.words}`,
-    {
-      cause,
-      retryable: !failure.final && !unknown,
-      sideEffect: unknown ? "unknown" : "none",
-      hint: unknown ? checkBeforeRetrying : failure.hint,
-    },
-  );
+  const unknown = writes && !failure.unsent;
+  return failed("no response", { failure, request, unknown, cause });
+}
+
+/** The error for a response whose body ended early. */
+export const truncated = (
+  failure: NetworkErrorDetails,
+  request: HttpRequest,
+  writes: boolean,
+  cause: Error,
+): CliError => failed("response truncated", { failure, request, unknown: writes, cause });
+
+function failed(
+  what: string,
+  details: {
+    readonly failure: NetworkErrorDetails;
+    readonly request: HttpRequest;
+    /** The change may have been applied. */
+    readonly unknown: boolean;
+    readonly cause: Error;
+  },
+): CliError {
+  const { failure, request, unknown, cause } = details;
+  return new CliError("network", `${what} from ${new URL(request.url).origin}: ${failure.words}`, {
+    cause,
+    retryable: !failure.final && !unknown,
+    sideEffect: unknown ? "unknown" : "none",
+    hint: unknown ? checkBeforeRetrying : failure.hint,
+  });
 }

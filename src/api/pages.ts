@@ -1,35 +1,35 @@
 import { CliError } from "../errors.ts";
 import type { AnyOperation, Returns } from "../operations/operation.ts";
 import { isObject, valueAt } from "../lib/json.ts";
-import { invalid } from "./response-fields.ts";
+import { invalidResponse } from "./response-fields.ts";
 
-/** One list answer: its rows and, where the server tells, how many there are in all. */
+/** One page of a list: its rows and, if the server reports it, the total. */
 export interface Page {
   readonly rows: readonly unknown[];
   readonly total: number | undefined;
   readonly more: boolean | undefined;
-  /** When the server answered, by its own clock, as it stands in the header. */
+  /** The Date header: when the server responded, by its own clock. */
   readonly date?: string | undefined;
 }
 
-/** Which rows of a list are wanted. */
+/** Which rows of a list to read. */
 export interface RowLimit {
-  /** Rows in all; Infinity for every one. */
+  /** Maximum number of rows; Infinity for all. */
   readonly limit: number;
-  /** Only this page, from 1. */
+  /** Read only this page, from 1. */
   readonly page?: number | undefined;
-  /** Field by which a list that goes on after a row is sorted: Unix seconds; `created_at` when absent. */
+  /** Field in Unix seconds that a list with a cursor is sorted by (default `created_at`). */
   readonly sortedBy?: string | undefined;
 }
 
-/** How far a list was read. */
+/** Progress of reading a list. */
 export interface PageCounter {
   shown: number;
-  /** The smallest count of the server while the list was read: rows that are there all the time. */
+  /** The smallest total that the server reported while the list was read. */
   total: number | undefined;
-  /** Did the list end before the limit? */
+  /** The list ended before the limit. */
   complete: boolean;
-  /** May rows be missing that nobody can ask for? */
+  /** Rows may be missing that cannot be requested. */
   maybeIncomplete: boolean;
 }
 
@@ -40,11 +40,11 @@ export const newCounter = (): PageCounter => ({
   maybeIncomplete: false,
 });
 
-/** The rows inside an answer. Throws `failure` when they are not where the row says. */
+/** The rows in a response. Throws `failure` if they are not where the row declares them. */
 export function readPage(returns: Returns<never>, answer: unknown): Page {
   const rows = "rows" in returns ? valueAt(answer, returns.rows) : undefined;
   if (!Array.isArray(rows)) {
-    throw new CliError("failure", "the answer holds no list where one was expected");
+    throw new CliError("failure", "invalid response: expected a list");
   }
   const total = isObject(answer) && isCount(answer["total"]) ? answer["total"] : undefined;
   const more =
@@ -55,40 +55,40 @@ export function readPage(returns: Returns<never>, answer: unknown): Page {
 const isCount = (value: unknown): value is number =>
   Number.isSafeInteger(value) && Number(value) >= 0;
 
-/** Does the server count more rows than were found? */
+/** Whether the server counts more rows than it returned. */
 export const lacksRows = ({ shown, total = 0 }: PageCounter): boolean => shown < total;
 
-/** Refuses to act on a list that is known to be incomplete. Throws `failure`. */
-export function needWhole(progress: PageCounter): void {
-  const { shown, total, complete, maybeIncomplete: unsure } = progress;
-  if (complete && !unsure && !lacksRows(progress)) return;
+/** Throws `failure` if the list is known to be incomplete, so that no action is based on it. */
+export function requireComplete(progress: PageCounter): void {
+  const { shown, total, complete, maybeIncomplete } = progress;
+  if (complete && !maybeIncomplete && !lacksRows(progress)) return;
   const of = lacksRows(progress) ? ` of ${total}` : "";
-  throw new CliError("failure", `failed to read the whole list: found ${shown}${of} rows`, {
+  throw new CliError("failure", `failed to read the whole list: received ${shown}${of} rows`, {
     code: "incomplete-list",
     details: { shown, total },
-    hint: "the list may have changed while it was read: run the same command again",
+    hint: "the list may have changed while it was read; retry",
   });
 }
 
 /**
- * Every wanted row, page after page, each once. `ask` sends one request with the paging parameters
- * given. `progress` is kept up to date while rows are given out. A list that ends with fewer rows than
- * the server counts is read once more: rows move while others are added or removed.
+ * Reads the rows of a list page by page, without duplicates. `fetch` requests one page; `progress` is
+ * updated before each row. A list that ends with fewer rows than the server counts is read a second
+ * time, because rows move while others are added or removed.
  */
 export async function* readRows(
   returns: Returns<never>,
-  wanted: RowLimit,
-  ask: (paging: Paging) => Promise<Page>,
+  request: RowLimit,
+  fetch: (paging: Paging) => Promise<Page>,
   progress: PageCounter,
 ): AsyncGenerator<unknown> {
   if (returns.kind === "list") {
-    const { rows, total } = await ask({});
+    const { rows, total } = await fetch({});
     progress.total = total ?? rows.length;
-    for (const row of rows.slice(0, wanted.limit)) {
+    for (const row of rows.slice(0, request.limit)) {
       progress.shown++;
       yield row;
     }
-    progress.complete = rows.length <= wanted.limit;
+    progress.complete = rows.length <= request.limit;
     return;
   }
   if (returns.kind !== "page" && returns.kind !== "cursor") return;
@@ -97,53 +97,53 @@ export async function* readRows(
     const id = idIn(row);
     return id === undefined || known.add(id);
   };
-  yield* rowsOnce(returns, wanted, ask, progress, isNew);
-  const again = progress.complete && lacksRows(progress) && wanted.page === undefined;
-  // Rows without an id would come twice.
-  if (again && known.size === progress.shown) {
+  yield* readOnce(returns, request, fetch, progress, isNew);
+  const retry = progress.complete && lacksRows(progress) && request.page === undefined;
+  // Rows without an ID would be duplicated.
+  if (retry && known.size === progress.shown) {
     progress.total = undefined;
-    yield* rowsOnce(returns, wanted, ask, progress, isNew);
+    yield* readOnce(returns, request, fetch, progress, isNew);
   }
 }
 
-/** One reading of a list from its first page to its end. */
-async function* rowsOnce(
+/** Reads a list from its first page to its end. */
+async function* readOnce(
   returns: Paged,
-  wanted: RowLimit,
-  ask: (paging: Paging) => Promise<Page>,
+  request: RowLimit,
+  fetch: (paging: Paging) => Promise<Page>,
   progress: PageCounter,
   isNew: (row: unknown) => boolean,
 ): AsyncGenerator<unknown> {
-  const size = Math.min(wanted.limit, returns.cap);
+  const size = Math.min(request.limit, returns.cap);
   const next =
     returns.kind === "page"
-      ? byNumber(size, wanted.page ?? 1)
-      : afterRow(size, returns.after, wanted.sortedBy ?? "created_at");
-  /** Pages in a row without a new row: a server that repeats itself is not asked for ever. */
-  let inVain = 0;
-  const mostInVain = knownPages + Math.ceil(progress.shown / size);
-  let before = "";
+      ? byNumber(size, request.page ?? 1)
+      : afterRow(size, returns.after, request.sortedBy ?? "created_at");
+  // Consecutive pages without a new row; limited because a server may repeat its pages forever.
+  let emptyPages = 0;
+  const maxEmptyPages = MAX_KNOWN_PAGES + Math.ceil(progress.shown / size);
+  let previous = "";
   for (let paging = next(undefined, progress); paging !== undefined;) {
-    const page = await ask(paging);
+    const page = await fetch(paging);
     const { shown } = progress;
     progress.total = smaller(page.total, progress.total);
-    const text = nameless(page.rows);
-    const repeats = text !== "" && text === before;
-    before = text;
-    for (const row of repeats ? [] : page.rows) {
-      if (progress.shown >= wanted.limit) return;
+    const text = textWithoutIds(page.rows);
+    const repeated = text !== "" && text === previous;
+    previous = text;
+    for (const row of repeated ? [] : page.rows) {
+      if (progress.shown >= request.limit) return;
       if (!isNew(row)) continue;
       progress.shown++;
       yield row;
     }
     paging = next(page, progress);
-    const denied = page.rows.length === 0 && page.more === true;
-    progress.complete = paging === undefined && !denied;
-    if (wanted.page !== undefined || progress.shown >= wanted.limit) return;
-    inVain = progress.shown === shown ? inVain + 1 : 0;
-    if (inVain === mostInVain) return;
+    const cutOff = page.rows.length === 0 && page.more === true;
+    progress.complete = paging === undefined && !cutOff;
+    if (request.page !== undefined || progress.shown >= request.limit) return;
+    emptyPages = progress.shown === shown ? emptyPages + 1 : 0;
+    if (emptyPages === maxEmptyPages) return;
     if (paging && returns.kind === "cursor" && paging[returns.after] === undefined)
-      throw invalid(`the list goes on after a row without an id`);
+      throw invalidResponse("the list continues after a row without an ID");
   }
 }
 
@@ -152,27 +152,27 @@ type Paged = Extract<Returns<never>, { readonly kind: "page" | "cursor" }>;
 const smaller = (a: number | undefined, b: number | undefined): number | undefined =>
   a === undefined || b === undefined ? (a ?? b) : Math.min(a, b);
 
-/** A page of rows without ids as text, by which it is known when it comes again; else empty. */
-const nameless = (rows: readonly unknown[]): string =>
+/** A page of rows without IDs as text, to detect that it is repeated; otherwise empty. */
+const textWithoutIds = (rows: readonly unknown[]): string =>
   rows.length > 0 && rows.every((row) => idIn(row) === undefined) ? JSON.stringify(rows) : "";
 
-/** Query parameters that ask for a page. */
+/** Query parameters for a page. */
 type Paging = Readonly<Record<string, string>>;
 
-/** What to ask for after a page, the first one after none; undefined where the list ends. */
-type Next = (page: Page | undefined, progress: PageCounter) => Paging | undefined;
+/** The parameters for the page after this one, or for the first; undefined at the end of the list. */
+type NextPage = (page: Page | undefined, progress: PageCounter) => Paging | undefined;
 
 /**
- * Numbered pages end on an empty page, or with as many rows as the server counts, unless a full
- * page says that there is more: either may be wrong (server §5).
+ * Numbered pages. They end with an empty page, or when all rows that the server counts were received
+ * and the page is not full or `has_more` is false: either may be wrong (server §5).
  */
-function byNumber(size: number, first: number): Next {
+function byNumber(size: number, first: number): NextPage {
   let number = first;
   return (page, { shown }) => {
     if (page) {
       const { rows, total, more } = page;
       const full = rows.length >= size;
-      // The server may give smaller pages than it was asked for.
+      // The server may return smaller pages than requested.
       const open = total === undefined ? full || more === true : shown < total;
       if (rows.length === 0 || !(open || (full && more !== false))) return undefined;
       number++;
@@ -182,18 +182,18 @@ function byNumber(size: number, first: number): Next {
 }
 
 /**
- * Pages after a row. The server compares whole seconds, so it would leave out what is left of the
- * second of the last row (server §5): the next page begins after a row of an earlier one, and brings
- * some rows again. A second that fills a page cannot be passed so.
+ * Pages after a row (cursor). The server compares whole seconds, so it would skip the rest of the
+ * last row's second (server §5): the next page starts after a row of an earlier second and repeats
+ * some rows. This fails for a second that fills a whole page.
  */
-function afterRow(size: number, after: string, field: string): Next {
+function afterRow(size: number, after: string, field: string): NextPage {
   const limit = String(size);
   let filled: number | undefined;
   return (page, progress) => {
     if (!page) return { limit };
     const { rows, more } = page;
     const times = rows.map((row) => secondIn(row, field));
-    // Its next page goes on inside that second where the server compares more than seconds.
+    // Servers that compare more than seconds continue inside that second.
     if (filled !== undefined && !times.includes(filled)) progress.maybeIncomplete = true;
     filled = undefined;
     // Pages towards older rows may show the oldest first.
@@ -210,21 +210,21 @@ function afterRow(size: number, after: string, field: string): Next {
   };
 }
 
-/** Field by which a list is sorted: what was asked for, else what the server does by itself. */
-export function sortedBy(row: AnyOperation | undefined, asked: unknown): string | undefined {
-  const said = asked ?? row?.params["sort_by"]?.serverDefault;
-  return typeof said === "string" ? said.replace(/^-/, "") : undefined;
+/** The field that a list is sorted by: the requested one or the server's default. */
+export function sortField(row: AnyOperation | undefined, requested: unknown): string | undefined {
+  const field = requested ?? row?.params["sort_by"]?.serverDefault;
+  return typeof field === "string" ? field.replace(/^-/, "") : undefined;
 }
 
-/** The whole second of a row's time; undefined where it has none. */
+/** The whole second of a row's time; undefined if it has none. */
 function secondIn(row: unknown, field: string): number | undefined {
   const value = valueAt(row, field);
   return typeof value === "number" ? Math.floor(value) : undefined;
 }
 
-/** Rows that were added meanwhile can fill a page with known ones; three such pages mean a loop. */
-const knownPages = 3;
+/** Rows added during the read can fill a page with known ones; three such pages mean a loop. */
+const MAX_KNOWN_PAGES = 3;
 
-/** By what a row is known when it comes again. */
+/** The ID of a row, if it has one. */
 export const idIn = (row: unknown): string | undefined =>
   isObject(row) && typeof row["id"] === "string" ? row["id"] : undefined;

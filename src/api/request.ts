@@ -9,10 +9,10 @@ type Part =
   | { readonly name: string; readonly text: string }
   | { readonly name: string; readonly file: TypedFile };
 
-/** A file whose media type is settled. */
+/** A file with its media type. */
 export type TypedFile = FileInput & { readonly type: string };
 
-/** A request as it will be sent, except for the key, which only the client adds. */
+/** A request as it is sent, without the key, which only the client adds. */
 export interface HttpRequest {
   readonly method: string;
   readonly url: string;
@@ -22,13 +22,13 @@ export interface HttpRequest {
     | { readonly kind: "form"; readonly parts: readonly Part[] };
 }
 
-/** Values by wire name, checked and with names turned into ids. */
+/** Validated values by wire name, with names resolved to IDs. */
 export type Values = Readonly<Record<string, unknown>>;
 
 /**
- * The request of a row. Pure. `paging` are the query parameters that the engine adds to lists;
- * `extra` is merged into the JSON body (`--body`, `--body-set`). Throws usage for a path value
- * that would lead to another route.
+ * Builds the request of a row. `paging` are the query parameters that the engine adds to lists;
+ * `extra` is merged into the JSON body (`--body`, `--body-set`). Throws `usage` for a path value that
+ * would change the route.
  */
 export function requestFor(
   row: AnyOperation,
@@ -78,19 +78,19 @@ export function requestFor(
   };
 }
 
-/** A path value as it stands in the URL. The URL parser would resolve `.` and `..` to another route. */
+/** An encoded path value. The URL parser would resolve `.` and `..` to another route. */
 function pathSegment(name: string, value: unknown): string {
   const text = String(value ?? "");
   if (text === "" || text === "." || text === "..") {
-    throw new CliError("usage", `${name} cannot be "${text}"`, {
-      hint: "give the id or the name of the thing",
+    throw new CliError("usage", `invalid ${name}: "${text}"`, {
+      hint: "pass an ID or a name",
       sideEffect: "none",
     });
   }
   try {
     return encodeURIComponent(text);
   } catch {
-    // Half a surrogate pair, which servers can send in an id.
+    // A lone surrogate, which servers can send in an ID.
     throw new CliError(
       "failure",
       `invalid ${name} ${JSON.stringify(text)}: it is not valid Unicode`,
@@ -98,7 +98,7 @@ function pathSegment(name: string, value: unknown): string {
   }
 }
 
-/** A required object is sent as `{}` when nothing was given (server §13). */
+/** A required object without a value is sent as `{}` (server §13). */
 const needsObject = (param: Param) => param.required === true && param.shape?.kind === "object";
 
 function partsOf(row: AnyOperation, input: Values, extra: Values | undefined): Part[] {
@@ -118,24 +118,27 @@ function partsOf(row: AnyOperation, input: Values, extra: Values | undefined): P
 
 function typedFile(value: unknown, param: Param, input: Values): TypedFile {
   const file = value as FileInput; // by construction (cli/values.ts)
-  const said = input["content_type"] ?? file.type;
-  if (said === undefined) return { ...file, type: mediaTypeOf(file.name, param.mediaTypes) };
-  if (!/^[\w.+-]+\/[\w.+-]+(;[\x20-\x7e]*)?$/.test(String(said))) {
-    throw new CliError("usage", `invalid media type ${JSON.stringify(said)}`, {
+  const type = input["content_type"] ?? file.type;
+  if (type === undefined) return { ...file, type: mediaTypeOf(file.name, param.mediaTypes) };
+  if (!/^[\w.+-]+\/[\w.+-]+(;[\x20-\x7e]*)?$/.test(String(type))) {
+    throw new CliError("usage", `invalid media type ${JSON.stringify(type)}`, {
       sideEffect: "none",
-      hint: "a media type looks like image/png",
+      hint: "example of a media type: image/png",
     });
   }
-  return { ...file, type: String(said).toLowerCase() };
+  return { ...file, type: String(type).toLowerCase() };
 }
 
-/** The second over the first, objects merged field by field. */
-function merge(under: Record<string, unknown>, over: Values | undefined): Record<string, unknown> {
-  if (over === undefined) return under;
-  const merged = { ...under };
-  for (const [key, value] of Object.entries(over)) {
-    const below = merged[key];
-    define(merged, key, isObject(below) && isObject(value) ? merge(below, value) : value);
+/** The values with those of `changes` over them; objects are merged field by field. */
+function merge(
+  values: Record<string, unknown>,
+  changes: Values | undefined,
+): Record<string, unknown> {
+  if (changes === undefined) return values;
+  const merged = { ...values };
+  for (const [key, value] of Object.entries(changes)) {
+    const old = merged[key];
+    define(merged, key, isObject(old) && isObject(value) ? merge(old, value) : value);
   }
   return merged;
 }

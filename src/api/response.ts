@@ -1,39 +1,40 @@
 import { CliError } from "../errors.ts";
 import { valueAt } from "../lib/json.ts";
 import type { RequiredFields, Returns } from "../operations/operation.ts";
-import { parsedNumbers } from "./exact-numbers.ts";
-import type { Parsed, TellInexact } from "./exact-numbers.ts";
-import { invalid, problemIn } from "./response-fields.ts";
+import { parseNumbers } from "./exact-numbers.ts";
+import type { ParsedNumbers, OnInexact } from "./exact-numbers.ts";
+import { invalidResponse, problemIn } from "./response-fields.ts";
+import { CHECK_BASE_URL, NOT_API } from "./api-error.ts";
 import { readText } from "./client.ts";
 import type { HttpResponse } from "./client.ts";
 
-/** What an answer holds, read as its row says: JSON, nothing, or the bytes still to be read. */
-export type ReadBody = (answer: HttpResponse) => Promise<unknown>;
+/** RequiredFields a response as its row declares: JSON, nothing, or the unread bytes. */
+export type ReadBody = (response: HttpResponse) => Promise<unknown>;
 
 /**
- * How to read the answer of a row: streams and files are handed out unread. `acts`: somebody acts on
- * it, so it must hold what the row says; for people it is shown as it is. `inexact` hears of numbers that may
- * have lost digits.
+ * The reader for the responses of a row: streams and files are handed out unread. With `strict` the
+ * response must have the fields that the row declares, because code depends on them; otherwise it is
+ * shown as it is. `onInexact` is called with fields whose numbers may have lost digits.
  */
 export function bodyReader(
   returns: Returns<never>,
-  acts = false,
-  inexact: TellInexact = () => Promise.resolve(),
+  strict = false,
+  onInexact: OnInexact = () => Promise.resolve(),
 ): ReadBody {
   if (returns.kind === "events") {
-    return returns.orAnswer ? (answer) => streamOrAnswer(answer, inexact) : eventStream;
+    return returns.orAnswer ? (response) => streamOrJson(response, onInexact) : eventStream;
   }
-  if (returns.kind === "file") return (answer) => bytesOf(answer, returns.media ?? "");
-  if (returns.kind === "nothing") return drained;
-  return async (answer) => {
-    const value = await json(answer, inexact);
-    const problem = answer.alreadyApplied ? undefined : problemOf(returns, acts, value);
+  if (returns.kind === "file") return (response) => fileBytes(response, returns.media ?? "");
+  if (returns.kind === "nothing") return readNothing;
+  return async (response) => {
+    const value = await json(response, onInexact);
+    const problem = response.alreadyApplied ? undefined : problemOf(returns, strict, value);
     if (problem === undefined) return value;
-    throw invalid(problem);
+    throw invalidResponse(problem);
   };
 }
 
-/** Whoever acts on a thing knows it by its id. Answers without columns say nothing that is known. */
+/** The fields that code depends on if the row declares none: the ID. */
 const idAt = ({
   columns,
   namePath: name = "id",
@@ -42,76 +43,76 @@ const idAt = ({
     ? {}
     : name.split(".").reduceRight<RequiredFields>((inner, step) => ({ [step]: inner }), "id");
 
-/** What keeps an answer from being what its row says, in words. */
-function problemOf(returns: Returns<never>, acts: boolean, value: unknown): string | undefined {
+/** Why a response does not have the fields that its row declares. */
+function problemOf(returns: Returns<never>, strict: boolean, value: unknown): string | undefined {
   if (!("columns" in returns)) return undefined;
-  const reads = acts ? (returns.fields ?? idAt(returns)) : {};
-  if (!("rows" in returns)) return problemIn(reads, value, "");
+  const fields = strict ? (returns.fields ?? idAt(returns)) : {};
+  if (!("rows" in returns)) return problemIn(fields, value, "");
   const texts = returns.fields === "text" || returns.fields === "id";
-  const rows: RequiredFields = [texts ? returns.fields : reads];
+  const rows: RequiredFields = [texts ? returns.fields : fields];
   return problemIn(rows, valueAt(value, returns.rows), returns.rows);
 }
 
 const typeOf = ({ headers }: HttpResponse) => headers["content-type"] ?? "";
 
-async function json(answer: HttpResponse, tell: TellInexact): Promise<unknown> {
-  const text = await readText(answer.body);
-  if (answer.alreadyApplied) return {};
+async function json(response: HttpResponse, onInexact: OnInexact): Promise<unknown> {
+  const text = await readText(response.body);
+  if (response.alreadyApplied) return {};
   if (text === "") {
-    throw new CliError("failure", `the answer is empty (${answer.status}), and should be JSON`);
+    throw new CliError(
+      "failure",
+      `invalid response: expected JSON, received an empty body (${response.status})`,
+    );
   }
-  if (typeOf(answer).includes("html") || text.trimStart().startsWith("<")) throw webPage();
-  let parsed: Parsed;
+  if (typeOf(response).includes("html") || text.trimStart().startsWith("<")) throw htmlError();
+  let parsed: ParsedNumbers;
   try {
-    parsed = parsedNumbers(text);
+    parsed = parseNumbers(text);
   } catch (cause) {
-    throw new CliError("failure", "the answer is not whole JSON", {
+    throw new CliError("failure", "invalid response: incomplete JSON", {
       cause,
-      hint: "repeat the command; if it stays, a proxy may change the answers",
+      hint: "retry; if it fails again, a proxy may alter the responses",
     });
   }
-  await tell(parsed.inexact);
+  await onInexact(parsed.inexact);
   return parsed.value;
 }
 
-/** 204, or 200 with the body `204` on servers before 1.13.0 (server §19). */
-async function drained(answer: HttpResponse): Promise<undefined> {
-  const text = await readText(answer.body);
-  if (typeOf(answer).includes("html") && text.trimStart().startsWith("<")) throw webPage();
+/** RequiredFields a 204, which is a 200 with the body `204` on servers before 1.13.0 (server §19). */
+async function readNothing(response: HttpResponse): Promise<undefined> {
+  const text = await readText(response.body);
+  if (typeOf(response).includes("html") && text.trimStart().startsWith("<")) throw htmlError();
 }
 
-async function eventStream(answer: HttpResponse): Promise<unknown> {
-  if (typeOf(answer).includes("text/event-stream")) return answer.body;
-  const text = await readText(answer.body);
-  if (text.trimStart().startsWith("<")) throw webPage();
-  throw new CliError("failure", "the server answered without an event stream", {
-    hint: `its answer starts with: ${text.slice(0, 200)}`,
+async function eventStream(response: HttpResponse): Promise<unknown> {
+  if (typeOf(response).includes("text/event-stream")) return response.body;
+  const text = await readText(response.body);
+  if (text.trimStart().startsWith("<")) throw htmlError();
+  throw new CliError("failure", "invalid response: expected an event stream", {
+    hint: `the response starts with: ${text.slice(0, 200)}`,
   });
 }
 
-/** A JSON answer as a stream of one event. */
-async function streamOrAnswer(answer: HttpResponse, inexact: TellInexact): Promise<unknown> {
-  if (!typeOf(answer).includes("application/json")) return eventStream(answer);
-  const value = JSON.stringify(await json(answer, inexact));
+/** A JSON response as a stream of one event. */
+async function streamOrJson(response: HttpResponse, onInexact: OnInexact): Promise<unknown> {
+  if (!typeOf(response).includes("application/json")) return eventStream(response);
+  const value = JSON.stringify(await json(response, onInexact));
   return (async function* () {
     yield new TextEncoder().encode(`data: ${value}\n\n`);
   })();
 }
 
-/** Bytes to be read. An answer of another media type is none: the server has nothing to give. */
-async function bytesOf(answer: HttpResponse, media: string): Promise<unknown> {
-  if (typeOf(answer).startsWith(media)) return answer.body;
-  const text = await readText(answer.body);
-  if (text.trimStart().startsWith("<")) throw webPage();
+/** The unread bytes. Throws `remote-failed` for another media type: the server has no such file. */
+async function fileBytes(response: HttpResponse, media: string): Promise<unknown> {
+  if (typeOf(response).startsWith(media)) return response.body;
+  const text = await readText(response.body);
+  if (text.trimStart().startsWith("<")) throw htmlError();
   throw new CliError(
     "remote-failed",
-    `expected ${media}*, received ${typeOf(answer) || "no media type"}: ${text.slice(0, 200).trim()}`,
-    { sideEffect: "none", hint: "a message that does not exist, or has no answer, gives nothing" },
+    `expected ${media}*, received ${typeOf(response) || "no media type"}: ${text.slice(0, 200).trim()}`,
+    { sideEffect: "none", hint: "check that the message exists and has an answer" },
   );
 }
 
-const webPage = () =>
-  new CliError("unsupported", "this is not the API: the answer is a web page", {
-    sideEffect: "none",
-    hint: "check the base URL: it ends in /v1, as in https://example.com/v1",
-  });
+const htmlError = () =>
+  new CliError("unsupported", NOT_API, { sideEffect: "none", hint: CHECK_BASE_URL });

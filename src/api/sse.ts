@@ -1,44 +1,44 @@
 import { createParser } from "eventsource-parser";
 import type { EventSourceMessage } from "eventsource-parser";
 import { CliError } from "../errors.ts";
-import { parsedNumbers } from "./exact-numbers.ts";
+import { parseNumbers } from "./exact-numbers.ts";
 
-/** One event of a stream: its kind, the server's own text, and that text parsed. */
+/** One event of a stream: its kind, the server's text, and that text parsed. */
 export interface ServerEvent {
   /** `node_started`, `workflow_finished`, …; our own kinds start with an underscore. */
   readonly event: string;
   /** The JSON text as the server sent it, without `data: `. */
   readonly raw: string;
   readonly data: Readonly<Record<string, unknown>>;
-  /** When it came, ms since the epoch, where that is not now: in a recording. */
+  /** When it was received, in ms since the epoch; only in recordings. */
   readonly at?: number | undefined;
-  /** Short name of its run, where several are followed together. */
+  /** Short name of its run, if several are followed together. */
   readonly run?: string | undefined;
 }
 
-/** Largest event that is kept while its end is awaited, in characters: beyond, the stream is no event stream. */
-const largestEvent = 64 * 1024 * 1024;
+/** Maximum size of an event, in characters; a larger one is not an event stream. */
+const MAX_EVENT = 64 * 1024 * 1024;
 
 /**
- * Events travel in the batches in which they became whole, never an empty one: handing them on one
- * by one would cost more than reading them.
+ * Events in the batches in which they were received, never an empty one: passing them on one by one
+ * costs more than parsing them.
  */
 export type EventBatches<T = void> = AsyncGenerator<readonly ServerEvent[], T>;
 
 /**
- * Events in a stream of bytes, as they become whole. Pings carry no data and never become events
- * (server §15.2). Throws `failure` for data that is not a JSON object, after what came before it.
+ * Parses an event stream. Pings have no data and are not events (server §15.2). Throws `failure` for
+ * data that is not a JSON object, after the events before it.
  */
 export async function* readEvents(bytes: AsyncIterable<Uint8Array>): EventBatches {
   const arrived: EventSourceMessage[] = [];
   const parser = createParser({ onEvent: (message) => arrived.push(message) });
-  parser.feed(""); // or it would look for a mark that the decoder has taken off
+  parser.feed(""); // skips its check for a byte order mark, which the decoder removes
   let pending = 0;
   for await (const text of textIn(bytes)) {
     parser.feed(text);
     pending = arrived.length > 0 ? 0 : pending + text.length;
-    if (pending > largestEvent) {
-      throw new CliError("failure", "the stream holds an event of more than 64 MiB");
+    if (pending > MAX_EVENT) {
+      throw new CliError("failure", "invalid event stream: event larger than 64 MiB");
     }
     if (arrived.length === 0) continue;
     const batch: ServerEvent[] = [];
@@ -52,7 +52,7 @@ export async function* readEvents(bytes: AsyncIterable<Uint8Array>): EventBatche
   }
 }
 
-/** The text of bytes, no piece with half a line end at its end: the parser would overlook it. */
+/** Decodes bytes to text. No piece ends inside a CRLF, which the parser would miss. */
 async function* textIn(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let half = "";
@@ -64,26 +64,26 @@ async function* textIn(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string>
   if (half !== "") yield half + "\n";
 }
 
-/** The same events one by one, for streams that are short. */
-export async function* oneByOne(events: EventBatches): AsyncGenerator<ServerEvent> {
+/** The events one by one, for short streams. */
+export async function* eachEvent(events: EventBatches): AsyncGenerator<ServerEvent> {
   for await (const batch of events) yield* batch;
 }
 
 function read(message: EventSourceMessage): ServerEvent {
   try {
-    const data = parsedNumbers(message.data).value;
+    const data = parseNumbers(message.data).value;
     if (typeof data === "object" && data !== null && !Array.isArray(data)) {
       const fields = data as Record<string, unknown>; // checked in the line above
       const event = typeof fields["event"] === "string" ? fields["event"] : "message";
-      // Data of several lines is one JSON text with blanks in it; a line of ours is one event.
+      // Data of several lines is one JSON text; we write one event per line.
       const raw = message.data.includes("\n") ? message.data.replaceAll("\n", " ") : message.data;
       return { event, raw, data: fields };
     }
   } catch {
-    // falls through to the same refusal
+    // falls through to the same error
   }
-  throw new CliError("failure", "the stream holds an event that is not JSON", {
+  throw new CliError("failure", "invalid event stream: event is not JSON", {
     details: { start: message.data.slice(0, 200) },
-    hint: `it starts with: ${message.data.slice(0, 200)}`,
+    hint: `the event starts with: ${message.data.slice(0, 200)}`,
   });
 }

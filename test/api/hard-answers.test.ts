@@ -48,19 +48,19 @@ const many = (count: number, length: number) =>
 
 // Lost on the way: whatever may be repeated is, and whatever may not says that it may be done.
 test.each<[string, (socket: Socket) => void, string]>([
-  ["a close without an answer", say(), "the connection broke"],
-  ["a reset before the answer", reset, "the connection broke"],
-  ["a reset inside the headers", thenReset(head().slice(0, 30)), "the connection broke"],
-  ["a reset after the headers", thenReset(head({ "content-length": 64 })), "broke"],
-  ["a reset in the body", thenReset(head({ "content-length": 64 }) + half), "broke"],
-  ["too long a Content-Length", say(head({ "content-length": 99 }), emptyPage), "broke"],
-  ["chunks without an end", say(head(chunked), `40\r\n${emptyPage}\r\n`), "broke"],
-  ["half a chunk", say(head(chunked), `40\r\n${half}`), "broke"],
-  ["a chunk of a size that is none", say(head(chunked), `zz\r\n${half}`), "not HTTP"],
-  ["no HTTP at all", say("SSH-2.0-OpenSSH_9.6\r\n\r\n"), "not HTTP"],
-  ["two Content-Lengths", say(head({ "content-length": 2, "Content-Length": 3 }), "{}"), "broke"],
-  ["an uncalled-for 100", say("HTTP/1.1 100 Continue\r\n\r\n"), "the connection broke"],
-  ["half of a gzip", packed(gzipped.subarray(0, 20), "gzip"), "the answer broke off"],
+  ["a close without an answer", say(), "connection reset"],
+  ["a reset before the answer", reset, "connection reset"],
+  ["a reset inside the headers", thenReset(head().slice(0, 30)), "connection reset"],
+  ["a reset after the headers", thenReset(head({ "content-length": 64 })), "connection reset"],
+  ["a reset in the body", thenReset(head({ "content-length": 64 }) + half), "connection reset"],
+  ["too long a Content-Length", say(head({ "content-length": 99 }), emptyPage), "connection reset"],
+  ["chunks without an end", say(head(chunked), `40\r\n${emptyPage}\r\n`), "connection reset"],
+  ["half a chunk", say(head(chunked), `40\r\n${half}`), "connection reset"],
+  ["a chunk of a size that is none", say(head(chunked), `zz\r\n${half}`), "invalid HTTP response"],
+  ["no HTTP at all", say("SSH-2.0-OpenSSH_9.6\r\n\r\n"), "invalid HTTP response"],
+  ["two Content-Lengths", say(head({ "content-length": 2, "Content-Length": 3 }), "{}"), "connection reset"],
+  ["an uncalled-for 100", say("HTTP/1.1 100 Continue\r\n\r\n"), "connection reset"],
+  ["half of a gzip", packed(gzipped.subarray(0, 20), "gzip"), "response truncated"],
 ])("%s: reads and repeatable writes are repeated, a create is not", async (_, bad, words) => {
   for (const [line, good] of [
     [read, emptyPage],
@@ -80,20 +80,20 @@ test.each<[string, (socket: Socket) => void, string]>([
 
 // Whole, but not what was asked for: nobody repeats that.
 test.each<[string, (socket: Socket) => void, number, string]>([
-  ["half a JSON", say(http(200, half)), 1, "not whole JSON"],
-  ["too short a Content-Length", say(head({ "content-length": 30 }), emptyPage), 1, "whole JSON"],
+  ["half a JSON", say(http(200, half)), 1, "incomplete JSON"],
+  ["too short a Content-Length", say(head({ "content-length": 30 }), emptyPage), 1, "incomplete JSON"],
   [
     "half a character",
     say(head({ "content-length": 8 }), '{"a":"', euro.subarray(0, 2)),
     1,
-    "whole",
+    "incomplete JSON",
   ],
-  ["a 204 with nothing", say("HTTP/1.1 204 No Content\r\n\r\n"), 1, "the answer is empty"],
-  ["a 200 with nothing", say(http(200, "")), 1, "the answer is empty"],
-  ["a gzip that is none", packed(Buffer.from(emptyPage), "gzip"), 1, "gzip, but broken"],
-  ["an unknown packing", packed(gzipped, "zstd"), 1, "packed as zstd"],
-  ["headers without an end", say(head(many(1, 40_000))), 11, "headers of the answer are too large"],
-  ["too many headers", say(head(many(3000, 8)), "{}"), 11, "headers of the answer are too large"],
+  ["a 204 with nothing", say("HTTP/1.1 204 No Content\r\n\r\n"), 1, "received an empty body"],
+  ["a 200 with nothing", say(http(200, "")), 1, "received an empty body"],
+  ["a gzip that is none", packed(Buffer.from(emptyPage), "gzip"), 1, "failed to decompress the response (gzip)"],
+  ["an unknown packing", packed(gzipped, "zstd"), 1, "unsupported content encoding: zstd"],
+  ["headers without an end", say(head(many(1, 40_000))), 11, "response headers are too large"],
+  ["too many headers", say(head(many(3000, 8)), "{}"), 11, "response headers are too large"],
 ])("%s: nothing is repeated, a write may be done", async (_, bad, exit, words) => {
   for (const line of [read, rename, create]) {
     const ran = await against([bad], line);
@@ -235,6 +235,6 @@ test("an upload that is refused before it is whole is told as the refusal that i
   const env = { ...keys, KB_BASE_URL: server.baseUrl };
   const ran = await cli(["kb", "doc", "upload", id, path], { env });
   expect(ran, ran.err).toMatchObject({ exit: 5, out: "" });
-  expect(ran.err).toContain("larger than the proxy before the server takes");
+  expect(ran.err).toContain("request body too large for the proxy");
   expect(seen.filter((each) => each !== "GET")).toEqual(["POST"]);
 });

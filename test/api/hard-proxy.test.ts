@@ -78,22 +78,28 @@ test("a password goes to the proxy alone, and is never shown", async () => {
 });
 
 const said: readonly [string, (socket: Socket) => void, number, string, string][] = [
-  ["wants a password", say(http(407, "")), 1, "refuses to connect (407)", "a name and a password"],
-  ["forbids the host", say(http(403, "<html>")), 1, "refuses to connect (403)", "NO_PROXY"],
+  ["wants a password", say(http(407, "")), 1, "rejected the connection (407)", "a name and a password"],
+  ["forbids the host", say(http(403, "<html>")), 1, "rejected the connection (403)", "NO_PROXY"],
   [
     "does not reach the server",
     say(http(502, "<html>")),
     2,
-    "refuses to connect (502)",
+    "rejected the connection (502)",
     "NO_PROXY",
   ],
-  ["hangs up", reset, 2, "no way through the proxy: the connection broke", "NO_PROXY"],
-  ["says nothing", () => {}, 2, "no way through the proxy: the server went silent", "NO_PROXY"],
+  ["hangs up", reset, 2, "proxy connection failed: connection reset", "NO_PROXY"],
+  [
+    "says nothing",
+    () => {},
+    2,
+    "proxy connection failed: no data received within the idle timeout",
+    "NO_PROXY",
+  ],
   [
     "is no proxy",
     say("SSH-2.0\r\n\r\n"),
     2,
-    "no way through the proxy: what came is not",
+    "proxy connection failed: invalid HTTP response",
     "NO_PROXY",
   ],
 ];
@@ -118,7 +124,7 @@ test("a proxy where nothing listens is told from a server where nothing listens"
   const env = { KB_BASE_URL: "https://kb.example/v1", HTTPS_PROXY: "http://127.0.0.1:9" };
   const ran = await built([...create, "--retries", "0"], env);
   expect(ran.exit).toBe(11);
-  expect(ran.err).toContain("no way through the proxy: nothing listens at 127.0.0.1:9");
+  expect(ran.err).toContain("proxy connection failed: connection refused: 127.0.0.1:9");
   expect(ran.err).not.toContain("unknown whether");
 });
 

@@ -86,6 +86,6 @@ test("the file that a server rejects is named", async () => {
   );
   expect(ran.exit).toBe(5);
   expect(ran.err).toContain(
-    '"setup.exe" was rejected: the server does not take files of this type',
+    '"setup.exe" was rejected: file type not supported by the server',
   );
 });

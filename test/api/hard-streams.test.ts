@@ -51,7 +51,7 @@ describe.each(ways)("%s", (name, line, before) => {
     const ran = await against([...before, say(head, started, bad)], line);
     expect(ran.exit).toBe(1);
     expect(kinds(ran.out)).toEqual(["workflow_started"]);
-    expect(ran.err).toContain("an event that is not JSON");
+    expect(ran.err).toContain("event is not JSON");
     expect(ran.err).toContain(`the run goes on; wf events ${run} --follow`);
     expect(ran.requests).toHaveLength(before.length + 1);
   });
@@ -66,7 +66,7 @@ describe.each(ways)("%s", (name, line, before) => {
     const { answer, counted } = endless(`${head}${started}data: `);
     const ran = await against([...before, answer], line);
     expect(ran.exit).toBe(1);
-    expect(ran.err).toContain("an event of more than 64 MiB");
+    expect(ran.err).toContain("event larger than 64 MiB");
     expect(ran.err).toContain("the run goes on");
     expect(counted.bytes).toBeLessThan(200 * 2 ** 20);
   });

@@ -120,7 +120,7 @@ describe("a list", () => {
     const ran = await cli(["wf", "conversation", "list", "--all", "-o", "jsonl"], { env });
     expect([ran.exit, ran.err]).toEqual([
       1,
-      expect.stringContaining("invalid response: the list goes on after a row without an id"),
+      expect.stringContaining("invalid response: the list continues after a row without an ID"),
     ]);
     expect(seen.length).toBe(1);
   });
@@ -174,7 +174,7 @@ describe("a list of documents that shows fewer than it counts", () => {
     const ran = await server.cli(words(line), emptied(/\/documents\?/));
     expect([ran.exit, ran.err]).toEqual([
       1,
-      expect.stringMatching(/failed to read the whole list: found 0 of \d rows/),
+      expect.stringMatching(/failed to read the whole list: received 0 of \d rows/),
     ]);
     expect(server.seen.filter(({ method }) => method !== "GET")).toEqual([]);
   });
@@ -188,12 +188,12 @@ describe("a list of documents that shows fewer than it counts", () => {
     "kb show Base",
   ])("of knowledge bases shows no name to be free: %s", async (line) => {
     const ran = await server.cli(words(line), emptied(/datasets\?/));
-    expect([ran.exit, ran.err]).toEqual([1, expect.stringContaining("found 0 of 1 rows")]);
+    expect([ran.exit, ran.err]).toEqual([1, expect.stringContaining("received 0 of 1 rows")]);
   });
 
   test("an export whose chunks are withheld is none", async () => {
     const ran = await server.cli(words("kb export Base ./chunks --chunks"), emptied(/segments/));
-    expect([ran.exit, ran.err]).toEqual([1, expect.stringContaining("found 0 of 1 rows")]);
+    expect([ran.exit, ran.err]).toEqual([1, expect.stringContaining("received 0 of 1 rows")]);
   });
 });
 

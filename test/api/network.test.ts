@@ -97,7 +97,7 @@ test("a web page where JSON belongs means a wrong base URL", async () => {
     list,
   );
   expect(ran.exit).toBe(6);
-  expect(ran.err).toContain("not the API");
+  expect(ran.err).toContain("not an API endpoint");
 });
 
 test("with -o json the error is one JSON line on standard error", async () => {

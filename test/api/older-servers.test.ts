@@ -65,7 +65,7 @@ test.each(Object.entries(newer))(
     const ran = await run(
       line.replace("{kb}", kb).replace("{doc}", doc).replace("{file}", join(folder, "a.md")),
     );
-    expect(ran.err).toContain(`the server is 1.12.1; this needs ${since} or newer (404)`);
+    expect(ran.err).toContain(`the server is version 1.12.1; this command needs ${since} or later (404)`);
     expect(ran.exit).toBe(6);
     expect(ran.out).toBe("");
   },
@@ -73,7 +73,7 @@ test.each(Object.entries(newer))(
 
 test("the next step is an update", async () => {
   expect((await run("wf form show token")).err).toBe(
-    "error: failed to get form: the server is 1.12.1; this needs 1.14.0 or newer (404)\nhint: update the server\n",
+    "error: failed to get form: the server is version 1.12.1; this command needs 1.14.0 or later (404)\nhint: upgrade the server\n",
   );
 });
 
@@ -194,7 +194,7 @@ describe("a tag that was made although the answer is a refusal", () => {
     const ran = await cli(["kb", "tag", "create", "draft"], world);
     expect(ran.exit).toBe(1);
     expect(ran.err).toContain(
-      "the server could not print its own answer: binding_count: Input should be a valid string",
+      "the server failed to build its response: binding_count: Input should be a valid string",
     );
     expect(ran.err).toContain("hint: the change may have been applied; check before retrying");
     expect(requests).toHaveLength(1);
@@ -209,7 +209,7 @@ describe("a tag that was made although the answer is a refusal", () => {
     const world = { env: { KB_BASE_URL: baseUrl, KB_KEY: "dataset-sandbox" } };
     const ran = await cli(["kb", "tag", "list"], world);
     expect(ran.exit).toBe(1);
-    expect(ran.err).toContain("ask its operator");
+    expect(ran.err).toContain("contact its operator");
     expect(ran.err).not.toContain("unknown whether");
   });
 });
@@ -221,8 +221,8 @@ describe("a page that is no answer of the API", () => {
     const { baseUrl } = await rawServer([(socket) => socket.end(http(404, page))]);
     const ran = await run("wf form show token", { KB_BASE_URL: baseUrl });
     expect(ran.exit).toBe(6);
-    expect(ran.err).toContain("this is not the API: the answer is a web page");
-    expect(ran.err).toContain("hint: check the base URL");
+    expect(ran.err).toContain("not an API endpoint: the server returned HTML");
+    expect(ran.err).toContain("hint: check that the base URL ends in");
   });
 
   test("is an unknown route where the server is new enough", async () => {
@@ -231,7 +231,7 @@ describe("a page that is no answer of the API", () => {
     ]);
     const ran = await run(`kb doc link ${id} ${id}`, { KB_BASE_URL: baseUrl });
     expect(ran.exit).toBe(6);
-    expect(ran.err).toContain("the server (1.14.2) does not know GET");
+    expect(ran.err).toContain("the server (version 1.14.2) does not support GET");
   });
 
   test("says nothing of versions where the object is missing", async () => {

@@ -74,7 +74,7 @@ describe.each(answered.map((exchange) => [exchange.name, exchange] as const))(
       // Tasks act on it where its row says what they read.
       const acts = "reads" in row.returns || retryOf(row) !== "safe";
       const read = bodyReader(row.returns, acts)(answer);
-      if (nothingDone.has(_name)) return expect(read).rejects.toThrow("id is null, not an id");
+      if (nothingDone.has(_name)) return expect(read).rejects.toThrow("id is null, not an ID");
       // A message that is not there has no sound, and the server says so with 200 (server §18).
       if (kind === "file" && text.trim() === "null") {
         return expect(read).rejects.toMatchObject({ kind: "remote-failed" });

@@ -118,7 +118,7 @@ test.each([
   [
     "an empty message",
     '{"code":"invalid_param","message":"","status":400}',
-    "the server gives no reason (400 invalid_param)",
+    "the server gave no reason (400 invalid_param)",
   ],
   [
     "a message that is no text",
@@ -161,7 +161,7 @@ test.each([
   [
     "fields without words",
     '{"errors":[null,7,{}],"detail":null}',
-    "the server gives no reason (422)",
+    "the server gave no reason (422)",
   ],
 ])("%s is read", (_, text, message) => {
   const status = Number(/\((\d+)/.exec(message)?.[1]);
@@ -183,9 +183,9 @@ test.each([
     "400",
     "invalid_param",
     "",
-    '"a.exe" was rejected: it is too large, or of a type that the server does not take (400 invalid_param)',
+    '"a.exe" was rejected: file too large, or type not supported by the server (400 invalid_param)',
   ],
-  ["413", "file_too_large", "", '"a.exe" was rejected: it is too large (413 file_too_large)'],
+  ["413", "file_too_large", "", '"a.exe" was rejected: file too large (413 file_too_large)'],
   [
     "413",
     "audio_too_large",
@@ -202,7 +202,7 @@ test.each([
     "415",
     "unsupported_audio_type",
     "",
-    '"a.exe" was rejected: the server does not take files of this type (415 unsupported_audio_type)',
+    '"a.exe" was rejected: file type not supported by the server (415 unsupported_audio_type)',
   ],
   [
     "413",
@@ -242,9 +242,7 @@ test("texts of a database are cut to what they mean", () => {
   const message = `(${kind}) ${words}\n\n[SQL: ${sql}]\n(Background on this error at: https://x)`;
   const text = JSON.stringify({ code: "internal_server_error", message, status: 500 });
   const broken = apiErrorOf({ status: 500, headers: { "x-version": "1.14.2" }, text }, asked);
-  expect(broken.message).toBe(
-    `server error: its database says: ${words} (500 internal_server_error)`,
-  );
+  expect(broken.message).toBe(`server error: database error: ${words} (500 internal_server_error)`);
   expect(broken.exit).toBe(1);
 });
 
@@ -383,12 +381,12 @@ test("a web page without X-Version is a wrong base URL, with an old one an old s
   const asked = { method: "GET", path: "/v1/workflow/x/events", row, writes: false };
   const page = { status: 404, text: "<!doctype html><title>404</title>" };
   const wrong = apiErrorOf({ ...page, headers: { "content-type": "text/html" } }, asked);
-  expect(wrong.message).toContain("not the API");
+  expect(wrong.message).toContain("not an API endpoint");
   const old = apiErrorOf(
     { ...page, headers: { "content-type": "text/html", "x-version": "1.13.2" } },
     asked,
   );
-  expect(old.message).toBe("the server is 1.13.2; this needs 1.14.0 or newer (404)");
+  expect(old.message).toBe("the server is version 1.13.2; this command needs 1.14.0 or later (404)");
 });
 
 test.each([

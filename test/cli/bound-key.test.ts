@@ -22,7 +22,7 @@ const run = (line: string, env: Readonly<Record<string, string>> = {}) =>
   server.cli(line.split(" "), { env: { KB_PROFILE: "", KB_KEY, ...env } });
 
 const hint =
-  "hint: the key may open only some knowledge bases: set KB_DATASET_IDS to their ids, or kb profile add <name> --kb <name>=<id>\n";
+  "hint: the key may be limited to some knowledge bases: set KB_DATASET_IDS to their IDs, or run kb profile add <name> --kb <name>=<id>\n";
 
 test("ids work as ever", async () => {
   const ran = await run(`kb doc list ${handbook} -o name`);
@@ -43,7 +43,7 @@ test.each(["kb list", "kb show Handbook", "kb tag list", "kb create Fresh"])(
 test("a knowledge base that the key does not open is told as that", async () => {
   const ran = await run(`kb show ${closed}`);
   expect(ran.exit).toBe(4);
-  expect(ran.err).toContain("hint: the key may open other knowledge bases only");
+  expect(ran.err).toContain("hint: the key may be limited to other knowledge bases");
 });
 
 test("named in KB_DATASET_IDS, those that open are listed, one request each, and have names", async () => {

@@ -94,7 +94,7 @@ describe("names", () => {
 describe("wrong input sends nothing", () => {
   test.each<[string[], string]>([
     [["kb", "delete", "..", "--yes"], "there is no knowledge base"],
-    [["kb", "doc", "status", "0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e", ".."], 'batch cannot be ".."'],
+    [["kb", "doc", "status", "0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e", ".."], 'invalid batch: ".."'],
     [["kb", "create", ""], "<name> has 0 characters; 1 to 40 are allowed"],
     [["kb", "create", "x".repeat(41)], "has 41 characters; 1 to 40 are allowed"],
     [["kb", "create", "x".repeat(10_000_000)], "has 10000000 characters"],

@@ -141,7 +141,7 @@ const ended = (status: string) => status !== "running" && status !== "paused";
 const runFields = ({ id, status, created_at }: Log) => ({
   id: runOf(id),
   status,
-  error: status === "failed" ? "no answer from the model" : null,
+  error: status === "failed" ? "no response from the model" : null,
   elapsed_time: ended(status) ? Number(id.slice(-2)) : 0,
   total_tokens: 10,
   total_steps: 3,

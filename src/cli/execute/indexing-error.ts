@@ -16,7 +16,7 @@ export function indexingVerdict(
   const failed = things.filter((thing) => isObject(thing) && thing["status"] === "error");
   if (failed.length === 0) return undefined;
   const reason = valueAt(failed[0], "error");
-  const why = typeof reason === "string" && reason !== "" ? reason : "the server gives no reason";
+  const why = typeof reason === "string" && reason !== "" ? reason : "the server gave no reason";
   const count =
     things.length === 1 ? "the chunk was" : `${failed.length} of ${things.length} chunks were`;
   const some = !indexes.dropped || failed.length < things.length;

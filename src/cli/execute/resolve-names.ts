@@ -1,4 +1,4 @@
-import { invalid } from "../../api/response-fields.ts";
+import { invalidResponse } from "../../api/response-fields.ts";
 import { isProvider, modelsNamed } from "../../lib/model-names.ts";
 import type { Model } from "../../lib/model-names.ts";
 import { ApiError, CliError } from "../../errors.ts";
@@ -164,7 +164,7 @@ export async function resolveName(
   }
   const { id } = only;
   if (typeof id !== "string" || id === "") {
-    throw invalid(`the ${title} ${JSON.stringify(name)} has no id`);
+    throw invalidResponse(`the ${title} ${JSON.stringify(name)} has no id`);
   }
   await lookup.trace(1, `${title} ${JSON.stringify(name)} is ${id}`);
   return { id, object: only };
@@ -185,7 +185,8 @@ async function thingsNamed(
     nameless ||= !isObject(thing) || typeof thing["name"] !== "string";
   }
   // One whose name nobody can read may have this one, too.
-  if (found.length === 0 && nameless) throw invalid(`a row of the list of ${title}s has no name`);
+  if (found.length === 0 && nameless)
+    throw invalidResponse(`a row of the list of ${title}s has no name`);
   return found;
 }
 

@@ -4,7 +4,7 @@ import { abortError } from "../../api/abort.ts";
 import { inexactNotice } from "../../api/exact-numbers.ts";
 import { limitConcurrency } from "../../api/concurrency-limit.ts";
 import type { ConcurrencyLimiter } from "../../api/concurrency-limit.ts";
-import { needWhole, newCounter, readPage, readRows, sortedBy } from "../../api/pages.ts";
+import { requireComplete, newCounter, readPage, readRows, sortField } from "../../api/pages.ts";
 import type { Page, PageCounter, RowLimit } from "../../api/pages.ts";
 import { formulasIn } from "./formula-notice.ts";
 import { requestFor } from "../../api/request.ts";
@@ -287,7 +287,7 @@ export function openSession(
     const all = () =>
       readRows(
         returns,
-        { ...wanted, sortedBy: sortedBy(row, input["sort_by"]) },
+        { ...wanted, sortedBy: sortField(row, input["sort_by"]) },
         (paging) => page(row, input, paging, asked),
         progress,
       );
@@ -302,7 +302,7 @@ export function openSession(
       Object.assign(progress, { shown: shown.length, total: opened.length, complete });
       yield* shown;
     }
-    if (watched === undefined && wanted.limit === Infinity) needWhole(progress);
+    if (watched === undefined && wanted.limit === Infinity) requireComplete(progress);
   };
 
   const windows = async function* (row: AnyOperation, input: Values, asked: WindowOptions = {}) {

@@ -1,4 +1,4 @@
-import { oneByOne } from "../../api/sse.ts";
+import { eachEvent } from "../../api/sse.ts";
 import { CliError, withInfo } from "../../errors.ts";
 import { isObject, valueAt } from "../../lib/json.ts";
 import { asText } from "../../operations/operation.ts";
@@ -29,7 +29,7 @@ export async function* run(input: PipelineInput, context: Context): AsyncGenerat
     yield* answered(await context.call(runPipelineBlocking, body), input, context);
     return;
   }
-  for await (const event of oneByOne(await context.open(runPipeline, body))) {
+  for await (const event of eachEvent(await context.open(runPipeline, body))) {
     if (event.data["event"] === undefined) {
       yield* answered(event.data, input, context, live ? [event] : undefined);
       return;

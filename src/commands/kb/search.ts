@@ -1,4 +1,4 @@
-import { needed } from "../../api/response-fields.ts";
+import { requireField } from "../../api/response-fields.ts";
 import { isObject, withoutNulls } from "../../lib/json.ts";
 import { getKnowledgeBase, searchKnowledgeBase } from "../../operations/knowledge.ts";
 import type { SearchRecord } from "../../operations/knowledge.ts";
@@ -51,5 +51,5 @@ async function storedSettings(
   context: Context,
 ): Promise<Record<string, unknown>> {
   const { retrieval_model_dict } = await context.call(getKnowledgeBase, { dataset_id });
-  return { ...needed(retrieval_model_dict, "retrieval_model_dict") };
+  return { ...requireField(retrieval_model_dict, "retrieval_model_dict") };
 }

@@ -1,9 +1,9 @@
 import { readText } from "../../api/client.ts";
 import type { HttpResponse } from "../../api/client.ts";
-import { readEvents, oneByOne } from "../../api/sse.ts";
-import { inexactNotice, parsedNumbers } from "../../api/exact-numbers.ts";
-import type { Parsed, TellInexact } from "../../api/exact-numbers.ts";
-import { newCounter, readPage, readRows, sortedBy } from "../../api/pages.ts";
+import { readEvents, eachEvent } from "../../api/sse.ts";
+import { inexactNotice, parseNumbers } from "../../api/exact-numbers.ts";
+import type { ParsedNumbers, OnInexact } from "../../api/exact-numbers.ts";
+import { newCounter, readPage, readRows, sortField } from "../../api/pages.ts";
 import type { HttpRequest } from "../../api/request.ts";
 import { CliError } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
@@ -244,7 +244,7 @@ async function* shown(
   // As the server sent it, unless a format or a filter asks for values.
   const asSent = asked.format === undefined;
   if (type.includes("event-stream")) {
-    for await (const { raw, data } of oneByOne(readEvents(answer.body))) yield asSent ? raw : data;
+    for await (const { raw, data } of eachEvent(readEvents(answer.body))) yield asSent ? raw : data;
     return;
   }
   if (!/^text\/|json|xml|html/.test(type) && (isTTY || !asSent)) {
@@ -263,10 +263,10 @@ async function* shown(
   if (text !== "") yield await jsonOr(text, inexactNotice(notice));
 }
 
-async function jsonOr(text: string, tell: TellInexact): Promise<unknown> {
-  let parsed: Parsed;
+async function jsonOr(text: string, tell: OnInexact): Promise<unknown> {
+  let parsed: ParsedNumbers;
   try {
-    parsed = parsedNumbers(text);
+    parsed = parseNumbers(text);
   } catch {
     return text;
   }
@@ -303,7 +303,7 @@ async function* everyPage(
   const progress = newCounter();
   const rows = readRows(
     sized,
-    { limit: Infinity, sortedBy: sortedBy(row, query.get("sort_by") ?? undefined) },
+    { limit: Infinity, sortedBy: sortField(row, query.get("sort_by") ?? undefined) },
     async (paging) => readPage(returns, answers.shift() ?? (await read(paging))),
     progress,
   );

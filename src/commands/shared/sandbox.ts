@@ -114,7 +114,7 @@ async function runCommand(
       KB_PROFILE: sandboxProfile,
     },
   });
-  const forward = () => child.kill(signal.reason as NodeJS.Signals); // the host names the signal there
+  const forward = () => child.kill(signal.reason as NodeJS.Signals); // host not found:s the signal there
   signal.addEventListener("abort", forward, { once: true });
   const exit = await child.exit.catch((error: unknown) => {
     throw new CliError("usage", `${program} cannot be started`, {

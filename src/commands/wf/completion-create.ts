@@ -1,5 +1,5 @@
 import { isObject } from "../../lib/json.ts";
-import { needed } from "../../api/response-fields.ts";
+import { requireField } from "../../api/response-fields.ts";
 import { getAppParameters } from "../../operations/apps.ts";
 import { createCompletion, createCompletionBlocking } from "../../operations/completions.ts";
 import { answerEvents, blockingFailure } from "./answer-events.ts";
@@ -44,6 +44,6 @@ async function inputsOf(
   const inputs = isObject(given) ? given : {};
   if (query === undefined || "query" in inputs) return inputs;
   const { user_input_form: form } = await context.call(getAppParameters, {});
-  const fields = needed(form, "user_input_form").flatMap((field) => Object.values(field));
+  const fields = requireField(form, "user_input_form").flatMap((field) => Object.values(field));
   return fields.some(({ variable }) => variable === "query") ? { ...inputs, query } : inputs;
 }

@@ -381,7 +381,7 @@ test("a file larger than any server takes is told, and the others go on", async 
   const ran = await sync();
   expect(ran.exit).toBe(10);
   expect(actions(ran.out)).toEqual(["create a.md", "failed large.pdf"]);
-  expect(ran.err).toContain("the body is larger than the proxy before the server takes (413)");
+  expect(ran.err).toContain("request body too large for the proxy (413)");
   expect(await contents()).toEqual({ "a.md": "small" });
 });
 

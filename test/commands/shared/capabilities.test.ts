@@ -180,14 +180,14 @@ test("without a key of that kind nothing is asked", async () => {
 test("a server that cannot be reached is asked once", async () => {
   const found = await known("kb", { KB_BASE_URL: "http://127.0.0.1:1/v1", KB_RETRIES: "0" });
   expect(new Set(Object.values(supported(found)))).toEqual(new Set(["unknown"]));
-  expect(found["tags"]?.[1]).toContain("nothing listens at 127.0.0.1:1");
+  expect(found["tags"]?.[1]).toContain("connection refused: 127.0.0.1:1");
 });
 
 test("what is no API is no server of any version", async () => {
   const page = await refusing(404, "<!doctype html><title>404</title>");
   const found = await known("kb", { KB_BASE_URL: page.baseUrl });
   expect(new Set(Object.values(supported(found)))).toEqual(new Set(["unknown"]));
-  expect(found["tags"]?.[1]).toContain("this is not the API");
+  expect(found["tags"]?.[1]).toContain("not an API endpoint");
 });
 
 test("tags that are not found are not there: servers before 1.11.3 answer so", async () => {

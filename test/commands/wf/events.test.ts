@@ -492,5 +492,5 @@ test("an old server that lacks the route is named with the version it needs", as
   withFaults("* * version=1.13.0");
   const ran = await server.cli(["wf", "events", "0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e"]);
   expect(ran.exit).toBe(6);
-  expect(ran.err).toContain("the server is 1.13.0; this needs 1.14.0 or newer");
+  expect(ran.err).toContain("the server is version 1.13.0; this command needs 1.14.0 or later");
 });

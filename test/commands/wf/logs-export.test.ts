@@ -72,7 +72,7 @@ describe("a file", () => {
       [
         "run,status,started,elapsed,tokens,steps,by,error,exceptions,finished,version,triggered_from,created_from,log,inputs,outputs",
         '00000000-0000-4001-8000-000000000001,succeeded,2026-11-21T10:00:01Z,1,10,3,ann,,0,2026-11-21T10:00:02Z,2026-11-21 00:02:02.696187,app-run,service-api,00000000-0000-4000-8000-000000000001,"{""query"":""question 1"",""sys.app_id"":""00000000-0000-4000-8000-000000000001""}","{""answer"":""42""}"',
-        '00000000-0000-4001-8000-000000000000,failed,2026-11-21T10:00:00Z,0,10,3,ann,no answer from the model,0,2026-11-21T10:00:01Z,2026-11-21 00:02:02.696187,app-run,service-api,00000000-0000-4000-8000-000000000000,"{""query"":""question 0"",""sys.app_id"":""00000000-0000-4000-8000-000000000001""}","{""answer"":""42""}"',
+        '00000000-0000-4001-8000-000000000000,failed,2026-11-21T10:00:00Z,0,10,3,ann,no response from the model,0,2026-11-21T10:00:01Z,2026-11-21 00:02:02.696187,app-run,service-api,00000000-0000-4000-8000-000000000000,"{""query"":""question 0"",""sys.app_id"":""00000000-0000-4000-8000-000000000001""}","{""answer"":""42""}"',
         "",
       ].join("\r\n"),
     );

@@ -1,4 +1,4 @@
-import { needed } from "../../../api/response-fields.ts";
+import { requireField } from "../../../api/response-fields.ts";
 import { CliError } from "../../../errors.ts";
 import { downloadDocumentsZip, getDocument } from "../../../operations/documents.ts";
 import type { Files } from "../../../host/host.ts";
@@ -82,7 +82,7 @@ async function* unpacked(
     const names: string[] = [];
     for (const id of ids) {
       const { name } = await context.call(getDocument, { dataset_id, document_id: id });
-      names.push(needed(name, "name"));
+      names.push(requireField(name, "name"));
     }
     let index = 0;
     for await (const bytes of unzip(await fetchZip(dataset_id, ids, context))) {

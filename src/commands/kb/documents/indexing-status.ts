@@ -1,4 +1,4 @@
-import { needed } from "../../../api/response-fields.ts";
+import { requireField } from "../../../api/response-fields.ts";
 import { CliError } from "../../../errors.ts";
 import type { Context } from "../../command-spec.ts";
 
@@ -33,8 +33,8 @@ const nothingInIt = "it was completed without a single chunk, so no search finds
  */
 export function standingOf(document: ShownDocument): DocumentProgress {
   const { id } = document;
-  const name = needed(document.name, "name");
-  const indexing_status = needed(document.indexing_status, "indexing_status");
+  const name = requireField(document.name, "name");
+  const indexing_status = requireField(document.indexing_status, "indexing_status");
   const amount = document.segment_count ?? document.word_count;
   const file =
     document.data_source_detail_dict?.upload_file ?? document.data_source_info?.upload_file;

@@ -1,4 +1,4 @@
-import { needed } from "../../../api/response-fields.ts";
+import { requireField } from "../../../api/response-fields.ts";
 import { CliError, diskProblem } from "../../../errors.ts";
 import type { Host } from "../../../host/host.ts";
 import { isObject, valueAt } from "../../../lib/json.ts";
@@ -77,7 +77,7 @@ export async function* run(input: EvalInput, context: Context): AsyncGenerator<R
   const kb = await context.call(getKnowledgeBase, { dataset_id });
   const stored = isObject(input.retrieval_model)
     ? input.retrieval_model
-    : needed(kb.retrieval_model_dict, "retrieval_model_dict");
+    : requireField(kb.retrieval_model_dict, "retrieval_model_dict");
   const settings = await withReranker(changedSettings({ ...stored }, input), axes, input, context);
   const variants = variantsOf(settings, axes, {
     embedding_provider_name: kb.embedding_model_provider,

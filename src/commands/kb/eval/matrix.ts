@@ -1,4 +1,4 @@
-import { invalid } from "../../../api/response-fields.ts";
+import { invalidResponse } from "../../../api/response-fields.ts";
 import { CliError } from "../../../errors.ts";
 import { isObject } from "../../../lib/json.ts";
 import { asText } from "../../../operations/operation.ts";
@@ -164,7 +164,7 @@ export function variantsOf(
 /** How many chunks a search gives. Throws `failure` where the stored settings hold no such number. */
 function topKIn({ top_k }: SearchVariant): number {
   if (Number.isSafeInteger(top_k) && Number(top_k) > 0) return Number(top_k);
-  throw invalid(
+  throw invalidResponse(
     `retrieval_model_dict.top_k is ${asText(top_k) || "not set"}, not a whole number from 1`,
   );
 }

@@ -1,6 +1,6 @@
 import type { ConcurrencyLimiter } from "../../../api/concurrency-limit.ts";
 import { mapConcurrent } from "../../../api/concurrent-map.ts";
-import { needed } from "../../../api/response-fields.ts";
+import { requireField } from "../../../api/response-fields.ts";
 import { ApiError, CliError } from "../../../errors.ts";
 import { searchKnowledgeBase } from "../../../operations/knowledge.ts";
 import type { SearchRecord } from "../../../operations/knowledge.ts";
@@ -139,7 +139,7 @@ function judged(
   const places = new Map<string, { name: string; score: number; chunks: string[] }>();
   for (const record of records) {
     const { document, document_id } = record.segment;
-    const id = needed(document?.id ?? document_id, "segment.document_id");
+    const id = requireField(document?.id ?? document_id, "segment.document_id");
     const place = places.get(id) ?? { name: document?.name ?? id, score: record.score, chunks: [] };
     if (texts.length > 0) place.chunks.push(textOf(record));
     places.set(id, place);

@@ -1,6 +1,6 @@
 import { define } from "../../../lib/json.ts";
 import { mapConcurrent } from "../../../api/concurrent-map.ts";
-import { needed } from "../../../api/response-fields.ts";
+import { requireField } from "../../../api/response-fields.ts";
 import { getDocument, listDocuments } from "../../../operations/documents.ts";
 import type { Document } from "../../../operations/documents.ts";
 import { getKnowledgeBase } from "../../../operations/knowledge.ts";
@@ -104,36 +104,36 @@ export async function stateOf(
 
 /** Names of the tags of a knowledge base, sorted. */
 export const tagsOf = ({ tags }: KnowledgeBase): string[] =>
-  needed(tags, "tags")
+  requireField(tags, "tags")
     .map(({ name }) => name)
     .sort();
 
 export const settingsOf = (kb: KnowledgeBase): KbSettings => ({
   name: kb.name,
   description: kb.description ?? "",
-  permission: needed(kb.permission, "permission"),
+  permission: requireField(kb.permission, "permission"),
   indexing_technique: kb.indexing_technique ?? null,
   doc_form: kb.doc_form ?? null,
   embedding_model: kb.embedding_model
     ? `${kb.embedding_model_provider ?? ""}/${kb.embedding_model}`
     : null,
-  retrieval_model: needed(kb.retrieval_model_dict, "retrieval_model_dict"),
+  retrieval_model: requireField(kb.retrieval_model_dict, "retrieval_model_dict"),
   summary_index_setting: kb.summary_index_setting?.enable ? kb.summary_index_setting : null,
 });
 
 const createdAt = ({ created_at = 0 }: Document): number => created_at;
 
 function documentState(document: Document, types: FieldTypes): DocumentState {
-  needed(document.data_source_info, "data_source_info"); // without it nobody knows of a file
+  requireField(document.data_source_info, "data_source_info"); // without it nobody knows of a file
   const extension = valueAt(document, "data_source_detail_dict.upload_file.extension");
   return {
     id: document.id,
     name: document.name,
     stored: storedFile(document),
     from_text: extension === "txt" && !isFileName(document.name),
-    enabled: needed(document.enabled, "enabled"),
-    archived: needed(document.archived, "archived"),
-    indexing_status: needed(document.indexing_status, "indexing_status"),
+    enabled: requireField(document.enabled, "enabled"),
+    archived: requireField(document.archived, "archived"),
+    indexing_status: requireField(document.indexing_status, "indexing_status"),
     metadata: storedValues(document.doc_metadata, types),
     rule: document.dataset_process_rule_id ?? null,
   };

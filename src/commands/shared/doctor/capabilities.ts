@@ -114,7 +114,7 @@ export async function* capabilities(context: Context): AsyncGenerator<Capability
       version ??= answer.headers["x-version"];
       const body = parsedJson(await readText(answer.body));
       if (!isObject(body) && !Array.isArray(body)) {
-        given = "the answer is no JSON: this is not the API";
+        given = "the answer is no JSON: not an API endpoint";
         return { supported: "unknown", how: given };
       }
       if (row === getAppInfo && isObject(body) && typeof body["mode"] === "string") {

@@ -1,5 +1,5 @@
 import { readText } from "../../../api/client.ts";
-import { isOlderThan, someBases } from "../../../api/api-error.ts";
+import { isOlderThan, limitedKeyHint } from "../../../api/api-error.ts";
 import { masked, sandboxProfile, settingsFor, targetOf } from "../../../config/settings.ts";
 import type { Settings, TargetFlags } from "../../../config/settings.ts";
 import { profilePath, readProfiles } from "../../../config/profiles.ts";
@@ -19,7 +19,7 @@ interface Finding {
   readonly next: string | null;
 }
 
-const noApi = "the answer is no JSON: this is not the API";
+const noApi = "the answer is no JSON: not an API endpoint";
 const checkAddress = "check the base URL: it ends in /v1";
 
 /** Clock differences beyond this are worth a word, in seconds. */
@@ -262,7 +262,7 @@ async function boundKey(
   return problem(
     label,
     `${error.message}: the server knows the key, which opens only some knowledge bases, or none`,
-    someBases,
+    limitedKeyHint,
     error.kind,
   );
 }

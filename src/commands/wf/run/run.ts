@@ -1,4 +1,4 @@
-import { oneByOne } from "../../../api/sse.ts";
+import { eachEvent } from "../../../api/sse.ts";
 import type { EventBatches } from "../../../api/sse.ts";
 import { CliError } from "../../../errors.ts";
 import { isObject } from "../../../lib/json.ts";
@@ -256,7 +256,7 @@ async function started(
   events: EventBatches,
   context: Context,
 ): Promise<{ workflow_run_id: string; task_id: string }> {
-  for await (const { event, data } of oneByOne(events)) {
+  for await (const { event, data } of eachEvent(events)) {
     if (event === "error") break;
     const { workflow_run_id, task_id } = data;
     if (typeof workflow_run_id === "string" && typeof task_id === "string") {
