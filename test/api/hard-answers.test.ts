@@ -58,7 +58,11 @@ test.each<[string, (socket: Socket) => void, string]>([
   ["half a chunk", say(head(chunked), `40\r\n${half}`), "connection reset"],
   ["a chunk of a size that is none", say(head(chunked), `zz\r\n${half}`), "invalid HTTP response"],
   ["no HTTP at all", say("SSH-2.0-OpenSSH_9.6\r\n\r\n"), "invalid HTTP response"],
-  ["two Content-Lengths", say(head({ "content-length": 2, "Content-Length": 3 }), "{}"), "connection reset"],
+  [
+    "two Content-Lengths",
+    say(head({ "content-length": 2, "Content-Length": 3 }), "{}"),
+    "connection reset",
+  ],
   ["an uncalled-for 100", say("HTTP/1.1 100 Continue\r\n\r\n"), "connection reset"],
   ["half of a gzip", packed(gzipped.subarray(0, 20), "gzip"), "response truncated"],
 ])("%s: reads and repeatable writes are repeated, a create is not", async (_, bad, words) => {
@@ -81,7 +85,12 @@ test.each<[string, (socket: Socket) => void, string]>([
 // Whole, but not what was asked for: nobody repeats that.
 test.each<[string, (socket: Socket) => void, number, string]>([
   ["half a JSON", say(http(200, half)), 1, "incomplete JSON"],
-  ["too short a Content-Length", say(head({ "content-length": 30 }), emptyPage), 1, "incomplete JSON"],
+  [
+    "too short a Content-Length",
+    say(head({ "content-length": 30 }), emptyPage),
+    1,
+    "incomplete JSON",
+  ],
   [
     "half a character",
     say(head({ "content-length": 8 }), '{"a":"', euro.subarray(0, 2)),
@@ -90,7 +99,12 @@ test.each<[string, (socket: Socket) => void, number, string]>([
   ],
   ["a 204 with nothing", say("HTTP/1.1 204 No Content\r\n\r\n"), 1, "received an empty body"],
   ["a 200 with nothing", say(http(200, "")), 1, "received an empty body"],
-  ["a gzip that is none", packed(Buffer.from(emptyPage), "gzip"), 1, "failed to decompress the response (gzip)"],
+  [
+    "a gzip that is none",
+    packed(Buffer.from(emptyPage), "gzip"),
+    1,
+    "failed to decompress the response (gzip)",
+  ],
   ["an unknown packing", packed(gzipped, "zstd"), 1, "unsupported content encoding: zstd"],
   ["headers without an end", say(head(many(1, 40_000))), 11, "response headers are too large"],
   ["too many headers", say(head(many(3000, 8)), "{}"), 11, "response headers are too large"],

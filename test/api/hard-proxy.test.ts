@@ -78,7 +78,13 @@ test("a password goes to the proxy alone, and is never shown", async () => {
 });
 
 const said: readonly [string, (socket: Socket) => void, number, string, string][] = [
-  ["wants a password", say(http(407, "")), 1, "rejected the connection (407)", "a name and a password"],
+  [
+    "wants a password",
+    say(http(407, "")),
+    1,
+    "rejected the connection (407)",
+    "a name and a password",
+  ],
   ["forbids the host", say(http(403, "<html>")), 1, "rejected the connection (403)", "NO_PROXY"],
   [
     "does not reach the server",

@@ -85,7 +85,5 @@ test("the file that a server rejects is named", async () => {
     ["kb", "pipeline", "upload", join(folder, "setup.exe")],
   );
   expect(ran.exit).toBe(5);
-  expect(ran.err).toContain(
-    '"setup.exe" was rejected: file type not supported by the server',
-  );
+  expect(ran.err).toContain('"setup.exe" was rejected: file type not supported by the server');
 });

@@ -65,7 +65,9 @@ test.each(Object.entries(newer))(
     const ran = await run(
       line.replace("{kb}", kb).replace("{doc}", doc).replace("{file}", join(folder, "a.md")),
     );
-    expect(ran.err).toContain(`the server is version 1.12.1; this command needs ${since} or later (404)`);
+    expect(ran.err).toContain(
+      `the server is version 1.12.1; this command needs ${since} or later (404)`,
+    );
     expect(ran.exit).toBe(6);
     expect(ran.out).toBe("");
   },

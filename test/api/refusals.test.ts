@@ -386,7 +386,9 @@ test("a web page without X-Version is a wrong base URL, with an old one an old s
     { ...page, headers: { "content-type": "text/html", "x-version": "1.13.2" } },
     asked,
   );
-  expect(old.message).toBe("the server is version 1.13.2; this command needs 1.14.0 or later (404)");
+  expect(old.message).toBe(
+    "the server is version 1.13.2; this command needs 1.14.0 or later (404)",
+  );
 });
 
 test.each([
