@@ -179,15 +179,15 @@ test("every operation is played", async () => {
 describe("a fault", () => {
   test.each([
     ["GET", "expected METHOD PATTERN ACTION[=VALUE] [times=N] [skip=N]"],
-    ["GET datasets reset", "the pattern 'datasets' must start with / or *"],
-    ["GET / explode", "unknown action 'explode', one of "],
-    ["GET / status=200", "status=200: needs a status from 400 to 599"],
-    ["GET / delay=3", "delay=3: needs a duration like 3s or 250ms"],
-    ["GET / cut-after", "cut-after: needs a whole number"],
-    ["GET / drip=0", "drip=0: needs at least 1"],
-    ["GET / reset=1", "reset=1: takes no value"],
-    ["GET / version=new", "version needs a value like 1.13.0"],
-    ["GET / reset times=x", "times=x: needs a whole number"],
+    ["GET datasets reset", "pattern 'datasets' must start with / or *"],
+    ["GET / explode", "unknown action 'explode' (one of: status, "],
+    ["GET / status=200", "status=200: expected a status from 400 to 599"],
+    ["GET / delay=3", "delay=3: expected a duration such as 3s or 250ms"],
+    ["GET / cut-after", "cut-after: expected a whole number"],
+    ["GET / drip=0", "drip=0: must be at least 1"],
+    ["GET / reset=1", "reset=1: does not take a value"],
+    ["GET / version=new", "version: expected a value such as 1.13.0"],
+    ["GET / reset times=x", "times=x: expected a whole number"],
     ["GET / reset often", "unknown option 'often'"],
   ])("'%s' is not understood", (text, message) => {
     expect(() => parseFault(text)).toThrow(message);
@@ -371,7 +371,7 @@ describe("a folder", () => {
   test("of a living sandbox is refused with its pid, and free after the end", async () => {
     const first = await open("owned", process.pid, () => true);
     await expect(open("owned", process.pid + 1, () => true)).rejects.toThrow(
-      `is in use by the sandbox with pid ${process.pid} on `,
+      `is in use by another sandbox (pid ${process.pid} on `,
     );
     await expect(open("owned", process.pid, () => true)).rejects.toThrow("is in use");
     await first.stop();

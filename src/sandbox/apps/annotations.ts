@@ -1,18 +1,11 @@
-import {
-  createAnnotation,
-  enableAnnotationReply,
-  listAnnotations,
-  deleteAnnotation,
-  getAnnotationReplyStatus,
-  updateAnnotation,
-} from "../../operations/annotations.ts";
-import { setFeedback, listFeedback } from "../../operations/chats.ts";
-import { type Call, type Handler, on, HttpError } from "../http/handler.ts";
-import { numberParam } from "../http/page-params.ts";
+import * as operations from "../../operations/annotations.ts";
+import { listFeedback, setFeedback } from "../../operations/chats.ts";
 import { invalidParam, notFound } from "../http/errors.ts";
-import { appId, newId, toSeconds } from "../storage/ids.ts";
-import { type RunStore } from "../storage/runs-store.ts";
-import { requireApp, requireUser } from "./runs.ts";
+import { bindHandlers, type Call, type Handlers, HttpError } from "../http/handler.ts";
+import { numberParam } from "../http/page-params.ts";
+import { appId, toSeconds } from "../storage/ids.ts";
+import type { RunStore } from "../storage/runs-store.ts";
+import { type AppContext, requireApp, requireUser } from "./context.ts";
 
 interface Annotation {
   readonly id: string;
@@ -34,133 +27,109 @@ interface Feedback {
   readonly updated_at: number;
 }
 
-/** What people note about answers: annotations, and feedback on messages. */
-export function annotationHandlers(records: RunStore): readonly Handler[] {
-  const { store, now, random } = records;
+const rows = { ...operations, setFeedback, listFeedback };
 
-  function known(call: Call, id: string): Annotation {
-    const row = store.get<Annotation>(
-      "SELECT * FROM annotations WHERE app = ? AND id = ?",
-      requireApp(call).name,
-      id,
-    );
-    if (!row) throw notFound("Annotation not found");
-    return row;
-  }
-
-  return [
-    on(listAnnotations, (_input, call) => {
-      const page = numberParam(call.query, "AnnotationListQuery", "page", 1, [1, Infinity]);
-      const limit = numberParam(call.query, "AnnotationListQuery", "limit", 20, [1, Infinity]);
-      const keyword = call.query.get("keyword")?.toLowerCase() ?? "";
-      const rows = store
-        .all<Annotation>(
-          "SELECT * FROM annotations WHERE app = ? ORDER BY created_at DESC, rowid DESC",
-          requireApp(call).name,
-        )
-        .filter(({ question, answer }) => `${question}\n${answer}`.toLowerCase().includes(keyword));
-      const data = rows.slice((page - 1) * limit, page * limit).map(annotationOf);
-      // A full last page promises more (server §5).
-      return { json: { data, has_more: data.length === limit, limit, total: rows.length, page } };
-    }),
-
-    on(createAnnotation, (input, call) => {
-      const row = {
-        id: newId(random),
-        app: requireApp(call).name,
-        question: input.question,
-        answer: input.answer,
-        created_at: now(),
-      };
-      store.run(
-        "INSERT INTO annotations VALUES (?, ?, ?, ?, ?)",
-        row.id,
-        row.app,
-        row.question,
-        row.answer,
-        row.created_at,
-      );
-      return { status: 201, json: annotationOf(row) };
-    }),
-
-    on(updateAnnotation, (input, call) => {
-      const row = known(call, input.annotation_id);
-      const { question, answer } = input;
-      store.run(
-        "UPDATE annotations SET question = ?, answer = ? WHERE id = ?",
-        question,
-        answer,
-        row.id,
-      );
-      return { json: annotationOf({ ...row, question, answer }) };
-    }),
-
-    on(deleteAnnotation, (input, call) => {
-      store.run("DELETE FROM annotations WHERE id = ?", known(call, input.annotation_id).id);
-      return { status: 204 };
-    }),
-
-    // Serves the route for both words: enable and disable.
-    on(enableAnnotationReply, (_input, call) => {
-      const job = newId(random);
-      store.run("INSERT INTO annotation_jobs VALUES (?, ?)", job, requireApp(call).name);
-      return { json: { job_id: job, job_status: "waiting" } };
-    }),
-
-    on(getAnnotationReplyStatus, ({ job_id }, call) => {
-      const { name } = requireApp(call);
-      if (!store.get("SELECT id FROM annotation_jobs WHERE app = ? AND id = ?", name, job_id)) {
-        throw invalidParam("The job does not exist.");
-      }
-      const text = "Annotation replies need an embedding model; the sandbox has none.";
-      throw new HttpError(501, "not_implemented", text);
-    }),
-
-    on(setFeedback, (input, call) => {
-      const endUser = records.endUser(requireApp(call).name, requireUser(input));
-      const message = records.message(endUser.app, input.message_id);
-      if (!message) throw notFound("Message Not Exists.");
-      if (!input.rating) {
-        store.run(
-          "DELETE FROM feedbacks WHERE message_id = ? AND end_user_id = ?",
-          message.id,
-          endUser.id,
-        );
-        return { json: { result: "success" } };
-      }
-      const at = now();
-      store.run(
-        `INSERT INTO feedbacks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-         ON CONFLICT (message_id, end_user_id) DO UPDATE SET
-         rating = excluded.rating, content = excluded.content, updated_at = excluded.updated_at`,
-        newId(random),
-        endUser.app,
-        message.conversation_id,
-        message.id,
-        endUser.id,
-        input.rating,
-        input.content ?? null,
-        at,
-        at,
-      );
-      return { json: { result: "success" } };
-    }),
-
-    on(listFeedback, (_input, call) => {
-      const page = numberParam(call.query, "FeedbackListQuery", "page", 1, [1, Infinity]);
-      const limit = numberParam(call.query, "FeedbackListQuery", "limit", 20, [1, 101]);
-      const rows = store.all<Feedback>(
-        "SELECT * FROM feedbacks WHERE app = ? ORDER BY created_at DESC, rowid DESC LIMIT ? OFFSET ?",
+/** Annotations, and feedback on messages. */
+const handlers: Handlers<typeof rows, AppContext> = {
+  listAnnotations({ records }, _input, call) {
+    const page = numberParam(call.query, "AnnotationListQuery", "page", 1, [1, Infinity]);
+    const limit = numberParam(call.query, "AnnotationListQuery", "limit", 20, [1, Infinity]);
+    const keyword = call.query.get("keyword")?.toLowerCase() ?? "";
+    const matches = records.store
+      .all<Annotation>(
+        "SELECT * FROM annotations WHERE app = ? ORDER BY created_at DESC, rowid DESC",
         requireApp(call).name,
-        limit,
-        (page - 1) * limit,
-      );
-      return { json: { data: rows.map(feedbackOf) } };
-    }),
-  ];
+      )
+      .filter(({ question, answer }) => `${question}\n${answer}`.toLowerCase().includes(keyword));
+    const data = matches.slice((page - 1) * limit, page * limit).map(annotationResponse);
+    // has_more is true after a full last page (server §5).
+    return { json: { data, has_more: data.length === limit, limit, total: matches.length, page } };
+  },
+
+  createAnnotation({ records }, { question, answer }, call) {
+    const app = requireApp(call).name;
+    const row = { id: records.newId(), app, question, answer, created_at: records.now() };
+    records.store.insert("annotations", row);
+    return { status: 201, json: annotationResponse(row) };
+  },
+
+  updateAnnotation({ records }, { annotation_id, question, answer }, call) {
+    const row = getAnnotation(records, call, annotation_id);
+    records.store.update("annotations", row.id, { question, answer });
+    return { json: annotationResponse({ ...row, question, answer }) };
+  },
+
+  deleteAnnotation({ records }, { annotation_id }, call) {
+    const { id } = getAnnotation(records, call, annotation_id);
+    records.store.run("DELETE FROM annotations WHERE id = ?", id);
+    return { status: 204 };
+  },
+
+  // Handles both actions of the route: enable and disable.
+  enableAnnotationReply({ records }, _input, call) {
+    const id = records.newId();
+    records.store.insert("annotation_jobs", { id, app: requireApp(call).name });
+    return { json: { job_id: id, job_status: "waiting" } };
+  },
+
+  getAnnotationReplyStatus({ records }, { job_id }, call) {
+    const { name } = requireApp(call);
+    if (records.store.count("annotation_jobs WHERE app = ? AND id = ?", name, job_id) === 0) {
+      throw invalidParam("The job does not exist.");
+    }
+    const text = "Annotation replies need an embedding model; the sandbox has none.";
+    throw new HttpError(501, "not_implemented", text);
+  },
+
+  setFeedback({ records, records: { store } }, input, call) {
+    const endUser = records.endUser(requireApp(call).name, requireUser(input));
+    const message = records.message(endUser.app, input.message_id);
+    if (!message) throw notFound("Message Not Exists.");
+    if (!input.rating) {
+      const sql = "DELETE FROM feedbacks WHERE message_id = ? AND end_user_id = ?";
+      store.run(sql, message.id, endUser.id);
+      return { json: { result: "success" } };
+    }
+    const now = records.now();
+    const row: Feedback = {
+      id: records.newId(),
+      app: endUser.app,
+      conversation_id: message.conversation_id,
+      message_id: message.id,
+      end_user_id: endUser.id,
+      rating: input.rating,
+      content: input.content ?? null,
+      created_at: now,
+      updated_at: now,
+    };
+    const update = ["rating", "content", "updated_at"].map((name) => `${name} = excluded.${name}`);
+    store.insert("feedbacks", row, `(message_id, end_user_id) DO UPDATE SET ${update.join(", ")}`);
+    return { json: { result: "success" } };
+  },
+
+  listFeedback({ records }, _input, call) {
+    const page = numberParam(call.query, "FeedbackListQuery", "page", 1, [1, Infinity]);
+    const limit = numberParam(call.query, "FeedbackListQuery", "limit", 20, [1, 101]);
+    const found = records.store.all<Feedback>(
+      "SELECT * FROM feedbacks WHERE app = ? ORDER BY created_at DESC, rowid DESC LIMIT ? OFFSET ?",
+      requireApp(call).name,
+      limit,
+      (page - 1) * limit,
+    );
+    return { json: { data: found.map(feedbackResponse) } };
+  },
+};
+
+export const annotationHandlers = bindHandlers(rows, handlers);
+
+function getAnnotation({ store }: RunStore, call: Call, id: string): Annotation {
+  const sql = "SELECT * FROM annotations WHERE app = ? AND id = ?";
+  const row = store.get<Annotation>(sql, requireApp(call).name, id);
+  if (!row) throw notFound("Annotation not found");
+  return row;
 }
 
-const annotationOf = (row: Annotation) => ({
+const annotationResponse = (row: Annotation) => ({
   id: row.id,
   question: row.question,
   answer: row.answer,
@@ -168,10 +137,10 @@ const annotationOf = (row: Annotation) => ({
   created_at: toSeconds(row.created_at),
 });
 
-/** ms → `2026-11-21T00:10:38`: no zone, UTC meant (server §1). */
+/** Formats ms as `2026-11-21T00:10:38`: UTC without a zone (server §1). */
 export const zonelessTime = (ms: number): string => new Date(ms).toISOString().slice(0, 19);
 
-const feedbackOf = (row: Feedback) => ({
+const feedbackResponse = (row: Feedback) => ({
   id: row.id,
   app_id: appId(row.app),
   conversation_id: row.conversation_id,

@@ -1,13 +1,13 @@
 /**
- * The applications of the sandbox, as data: what each asks for and which nodes it runs, in order.
- * `engine.ts` runs them; shapes and texts are those of the recorded server.
+ * The applications of the sandbox as data: their inputs and their nodes, in order. `engine.ts` runs
+ * them; shapes and texts are those of the recorded server.
  */
 import { atLeast } from "../http/router.ts";
 
-/** Where a value comes from: the id of a node (or `sys`, `conversation`) and the name of its output. */
+/** The source of a value: the ID of a node (or `sys`, `conversation`) and the name of an output. */
 export type Selector = readonly [node: string, name: string];
 
-/** One field of the form that a run is started with. */
+/** A field of the input form. */
 export interface AppInputField {
   readonly control:
     | "text-input"
@@ -20,14 +20,14 @@ export interface AppInputField {
   readonly variable: string;
   readonly label: string;
   readonly required?: true;
-  /** Largest number of characters, or of files. */
+  /** Maximum number of characters, or of files. */
   readonly max?: number;
   readonly options?: readonly string[];
-  /** How a file may come; uploaded or by address. */
+  /** Accepted transfer methods of a file: upload or URL. */
   readonly methods?: readonly string[];
 }
 
-/** A field that a person fills in while the run waits. */
+/** A field of a human input form. */
 export interface AppFormInput {
   readonly output_variable_name: string;
   readonly type: "paragraph";
@@ -38,7 +38,7 @@ export interface AppFormInput {
   } | null;
 }
 
-/** A button of that form. */
+/** A button of a human input form. */
 export interface AppFormAction {
   readonly id: string;
   readonly title: string;
@@ -50,47 +50,47 @@ interface Node {
   readonly title: string;
 }
 
-/** Gives the inputs of the run. */
+/** Outputs the inputs of the run. */
 export type StartNode = Node & { readonly type: "start" };
-/** Gives the outputs of the run, each from some node before. */
+/** Collects the outputs of the run from earlier nodes. */
 export type EndNode = Node & {
   readonly type: "end";
   readonly outputs: Readonly<Record<string, Selector>>;
 };
-/** Says something in a chatflow. */
+/** Sends text in a chatflow. */
 export type AnswerNode = Node & {
   readonly type: "answer";
-  /** Fixed text and variables, in the order they are said. */
+  /** Fixed text and variables, in order. */
   readonly parts: readonly (string | Selector)[];
 };
-/** Plays a program: always gives the same. */
+/** Imitates a program: always returns the same outputs. */
 export type CodeNode = Node & {
   readonly type: "code";
   readonly outputs: Readonly<Record<string, unknown>>;
 };
-/** Plays a request to another server; nothing is sent. */
+/** Imitates a request to another server; nothing is sent. */
 export type RequestNode = Node & {
   readonly type: "http-request";
   readonly request: string;
   readonly body: string;
-  /** How long the request takes: fixed, or an input of the run with a default. In seconds. */
-  readonly takes?: { readonly input: Selector; readonly otherwise: number };
-  /** The request fails with this text. */
+  /** Duration of the request in seconds: an input of the run, or the default. */
+  readonly takes?: { readonly input: Selector; readonly default: number };
+  /** Error text of a request that fails. */
   readonly error?: string;
   readonly retries?: { readonly times: number; readonly pause: number };
-  /** Body that stands in for a failed request, so that the run goes on. */
+  /** Body to use if the request fails, so that the run continues. */
   readonly fallback?: string;
 };
-/** Pauses the run until a person has filled in a form. */
+/** Pauses the run until a form is submitted. */
 export type HumanInputNode = Node & {
   readonly type: "human-input";
   readonly content: string;
   readonly inputs: readonly AppFormInput[];
   readonly actions: readonly AppFormAction[];
-  /** Seconds until the form closes. */
+  /** Seconds until the form expires. */
   readonly expires: number;
 };
-/** Counts a variable up, one inner node a round, until it reaches `until` or the rounds are used up. */
+/** Increments a variable, one inner node per round, until `until` or for `count` rounds. */
 export type LoopNode = Node & {
   readonly type: "loop";
   readonly variable: string;
@@ -98,25 +98,24 @@ export type LoopNode = Node & {
   readonly until: number;
   readonly count: number;
   readonly inner: Node & { readonly type: "assigner" };
-  /** Seconds of a round. */
+  /** Seconds per round. */
   readonly takes: number;
 };
-/** Runs one inner node for every number of a list and joins what comes out. */
+/** Runs one inner node for each number of a list and joins the outputs. */
 export type IterationNode = Node & {
   readonly type: "iteration";
   readonly over: Selector;
   readonly inner: Node & { readonly type: "code" };
-  /** Seconds of a round. */
+  /** Seconds per round. */
   readonly takes: number;
 };
 
-/** Asks several people side by side; each branch goes on to its own end. */
+/** Waits for several forms in parallel; each branch has its own end node. */
 export type ReviewsNode = Node & {
   readonly type: "reviews";
   readonly branches: readonly { readonly review: HumanInputNode; readonly end: EndNode }[];
 };
 
-/** Everything a run can come to. */
 export type NodeDefinition =
   | ReviewsNode
   | StartNode
@@ -128,14 +127,14 @@ export type NodeDefinition =
   | LoopNode
   | IterationNode;
 
-/** A value that a conversation keeps from message to message. */
+/** A conversation variable with its initial value. */
 export interface VariableDefinition {
   readonly name: string;
   readonly value: string;
   readonly description: string;
 }
 
-/** An application: how it is called, what it asks for and what it does. */
+/** An application of the sandbox. */
 export interface AppDefinition {
   readonly name: string;
   readonly description: string;
@@ -159,7 +158,7 @@ const end = (outputs: EndNode["outputs"]): EndNode => ({
   outputs,
 });
 
-const refused: Pick<RequestNode, "type" | "request" | "body" | "error"> = {
+const failingRequest: Pick<RequestNode, "type" | "request" | "body" | "error"> = {
   type: "http-request",
   request: "GET /none HTTP/1.1\r\nHost: 127.0.0.1:9\r\n\r\n",
   body: "",
@@ -167,7 +166,7 @@ const refused: Pick<RequestNode, "type" | "request" | "body" | "error"> = {
 };
 const twoRetries = { times: 2, pause: 0.3 };
 
-const review = (
+const reviewNode = (
   fields: Pick<HumanInputNode, "content" | "inputs" | "actions">,
 ): HumanInputNode => ({
   type: "human-input",
@@ -182,19 +181,19 @@ const approve: AppFormAction = { id: "approve", title: "Approve", button_style: 
 export const applications: readonly AppDefinition[] = [
   {
     name: "echo",
-    description: "Answers the query as it came.",
+    description: "Returns the query.",
     mode: "workflow",
     inputs: [query],
     nodes: [start, end({ query: ["s", "query"] })],
   },
   {
     name: "review",
-    description: "Waits for a person who approves or rejects the query.",
+    description: "Pauses until a form approves or rejects the query.",
     mode: "workflow",
     inputs: [query],
     nodes: [
       start,
-      review({
+      reviewNode({
         content: "Please review: {{#s.query#}}\n\n{{#$output.comment#}}",
         inputs: [
           {
@@ -210,7 +209,7 @@ export const applications: readonly AppDefinition[] = [
   },
   {
     name: "two-reviews",
-    description: "Pauses until two people have reviewed, side by side.",
+    description: "Pauses until two forms in parallel branches are submitted.",
     mode: "workflow",
     inputs: [query],
     nodes: [
@@ -221,7 +220,7 @@ export const applications: readonly AppDefinition[] = [
         title: "Reviews",
         branches: ["First", "Second"].map((word, index) => ({
           review: {
-            ...review({
+            ...reviewNode({
               content: `${word} {{#s.query#}}\n\n{{#$output.comment#}}`,
               inputs: [{ output_variable_name: "comment", type: "paragraph", default: null }],
               actions: [approve, { id: "reject", title: "Reject", button_style: "default" }],
@@ -235,7 +234,7 @@ export const applications: readonly AppDefinition[] = [
   },
   {
     name: "slow",
-    description: "Takes 6 seconds, or as many as the input says.",
+    description: "Takes 6 seconds, or the number of seconds in the input.",
     mode: "workflow",
     inputs: [query, { control: "number", variable: "seconds", label: "Seconds" }],
     nodes: [
@@ -246,17 +245,17 @@ export const applications: readonly AppDefinition[] = [
         title: "Wait",
         request: "GET /slow HTTP/1.1\r\nHost: 127.0.0.1:9009\r\n\r\n",
         body: "slow body",
-        takes: { input: ["s", "seconds"], otherwise: 6 },
+        takes: { input: ["s", "seconds"], default: 6 },
       },
       end({ result: ["f", "body"] }),
     ],
   },
   {
     name: "broken",
-    description: "Fails: its second node cannot reach another server.",
+    description: "Fails: its second node cannot connect to another server.",
     mode: "workflow",
     inputs: [query],
-    nodes: [start, { ...refused, id: "f", title: "Fetch" }, end({ result: ["f", "body"] })],
+    nodes: [start, { ...failingRequest, id: "f", title: "Fetch" }, end({ result: ["f", "body"] })],
   },
   {
     name: "retry",
@@ -265,29 +264,29 @@ export const applications: readonly AppDefinition[] = [
     inputs: [query],
     nodes: [
       start,
-      { ...refused, id: "f", title: "Unsteady", retries: twoRetries },
+      { ...failingRequest, id: "f", title: "Unsteady", retries: twoRetries },
       end({ result: ["f", "body"] }),
     ],
   },
   {
     name: "tolerant",
-    description: "A node fails and a default value stands in: partly successful.",
+    description: "A node fails and its default value is used: partial success.",
     mode: "workflow",
     inputs: [query],
     nodes: [
       start,
-      { ...refused, id: "f", title: "Fetch", fallback: "fallback" },
+      { ...failingRequest, id: "f", title: "Fetch", fallback: "fallback" },
       end({ result: ["f", "body"] }),
     ],
   },
   {
     name: "flaky",
-    description: "Tries a node three times, then takes a default value: partly successful.",
+    description: "Tries a node three times, then uses its default value: partial success.",
     mode: "workflow",
     inputs: [query],
     nodes: [
       start,
-      { ...refused, id: "f", title: "Unsteady", retries: twoRetries, fallback: "fallback" },
+      { ...failingRequest, id: "f", title: "Unsteady", retries: twoRetries, fallback: "fallback" },
       end({ result: ["f", "body"] }),
     ],
   },
@@ -314,7 +313,7 @@ export const applications: readonly AppDefinition[] = [
   },
   {
     name: "batch",
-    description: "Makes a pair of every number of a list.",
+    description: "Makes a pair from each number of a list.",
     mode: "workflow",
     inputs: [query],
     nodes: [
@@ -353,7 +352,7 @@ export const applications: readonly AppDefinition[] = [
   },
   {
     name: "chat",
-    description: "Answers with what was said.",
+    description: "Replies with a fixed text that quotes the message.",
     mode: "advanced-chat",
     inputs: [],
     nodes: [
@@ -368,7 +367,7 @@ export const applications: readonly AppDefinition[] = [
   },
   {
     name: "convo",
-    description: "Keeps a variable for each conversation.",
+    description: "Keeps a variable per conversation.",
     mode: "advanced-chat",
     inputs: [],
     variables: [{ name: "mood", value: "calm", description: "how the user feels" }],
@@ -384,13 +383,13 @@ export const applications: readonly AppDefinition[] = [
   },
   {
     name: "chat-review",
-    description: "Answers, waits for a person, answers again.",
+    description: "Replies, waits for human input, replies again.",
     mode: "advanced-chat",
     inputs: [],
     nodes: [
       start,
       { type: "answer", id: "a", title: "First", parts: ["Before the review. "] },
-      review({
+      reviewNode({
         content: "Please review: {{#sys.query#}}\n\n{{#$output.comment#}}",
         inputs: [{ output_variable_name: "comment", type: "paragraph", default: null }],
         actions: [approve, { id: "reject", title: "Reject", button_style: "ghost" }],
@@ -405,7 +404,7 @@ export const applications: readonly AppDefinition[] = [
   },
 ];
 
-/** The application of that name, or undefined. */
+/** Returns the application with that name. */
 export const findApp = (name: string | undefined): AppDefinition | undefined =>
   applications.find((app) => app.name === name);
 
@@ -417,7 +416,7 @@ const limits = {
   workflow_file_upload_limit: 10,
 };
 
-/** What `GET /info` answers. */
+/** Response of `GET /info`. */
 export const infoResponse = (app: AppDefinition) => ({
   name: app.name,
   description: app.description,
@@ -426,7 +425,7 @@ export const infoResponse = (app: AppDefinition) => ({
   author_name: "sandbox",
 });
 
-/** What `GET /parameters` answers: the input form and what is switched on (server §16). */
+/** Response of `GET /parameters`: the input form and the enabled features (server §16). */
 export const parametersResponse = (app: AppDefinition) => ({
   opening_statement: "",
   suggested_questions: [],
@@ -436,7 +435,7 @@ export const parametersResponse = (app: AppDefinition) => ({
   retriever_resource: { enabled: true },
   annotation_reply: { enabled: false },
   more_like_this: { enabled: false },
-  user_input_form: app.inputs.map((field) => ({ [field.control]: controlOf(field) })),
+  user_input_form: app.inputs.map((field) => ({ [field.control]: inputControl(field) })),
   sensitive_word_avoidance: { enabled: false },
   file_upload: {
     allowed_file_extensions: [".JPG", ".JPEG", ".PNG", ".GIF", ".WEBP", ".SVG"],
@@ -450,7 +449,7 @@ export const parametersResponse = (app: AppDefinition) => ({
   system_parameters: limits,
 });
 
-function controlOf(field: AppInputField) {
+function inputControl(field: AppInputField) {
   const common = {
     label: field.label,
     options: field.options ?? [],
@@ -476,7 +475,7 @@ function controlOf(field: AppInputField) {
   }
 }
 
-/** What `GET /site` answers. */
+/** Response of `GET /site`. */
 export const siteResponse = (app: AppDefinition, version: string) => ({
   title: app.name,
   chat_color_theme: null,

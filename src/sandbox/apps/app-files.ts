@@ -1,9 +1,10 @@
-import { previewFile, uploadFile } from "../../operations/files.ts";
-import { findApp } from "./app-definitions.ts";
-import { type Handler, on, HttpError } from "../http/handler.ts";
+import * as operations from "../../operations/files.ts";
+import { noFileUploaded, tooManyFiles } from "../http/errors.ts";
+import { bindHandlers, type Handlers, HttpError } from "../http/handler.ts";
+import { fixedId, tenantId, toSeconds } from "../storage/ids.ts";
+import type { RunStore, StoredEndUser } from "../storage/runs-store.ts";
+import { type AppContext, requireApp } from "./context.ts";
 import type { FileLookup } from "./input-form.ts";
-import { fixedId, newId, toSeconds, tenantId } from "../storage/ids.ts";
-import { type RunStore } from "../storage/runs-store.ts";
 
 interface StoredFile {
   readonly id: string;
@@ -15,35 +16,108 @@ interface StoredFile {
   readonly created_at: number;
 }
 
-const columns = "id, app, end_user_id, name, type, length(bytes) AS size, created_at";
-/** Largest upload in bytes, as /parameters tells it (server §9). */
-const largest = 15 * 1024 * 1024;
+const COLUMNS = "id, app, end_user_id, name, type, length(bytes) AS size, created_at";
+/** Maximum upload size in bytes; /parameters reports it (server §9). */
+const MAX_UPLOAD = 15 * 1024 * 1024;
+
+/** Upload and preview of files for runs and messages. */
+const handlers: Handlers<typeof operations, AppContext> = {
+  uploadFile({ records }, input, call) {
+    const app = requireApp(call);
+    const uploaded = call.files.get("file");
+    if (!uploaded?.name) throw noFileUploaded();
+    if (call.files.size > 1) throw tooManyFiles();
+    const { name, type, bytes } = uploaded;
+    if (bytes.byteLength > MAX_UPLOAD) throw new HttpError(413, "file_too_large", "");
+    const user = records.endUser(app.name, input.user ?? "DEFAULT-USER");
+    const file = {
+      id: records.newId(),
+      app: app.name,
+      end_user_id: user.id,
+      name,
+      type: type.split(";")[0] || "application/octet-stream",
+      created_at: records.now(),
+    };
+    records.store.insert("app_files", { ...file, bytes });
+    const size = bytes.byteLength;
+    return {
+      status: 201,
+      json: {
+        id: file.id,
+        reference: null,
+        name,
+        size,
+        extension: extensionOf(name),
+        mime_type: file.type,
+        created_by: user.id,
+        created_at: toSeconds(file.created_at),
+        preview_url: null,
+        source_url: previewUrl({ ...file, size }, call.origin),
+        original_url: null,
+        user_id: null,
+        tenant_id: tenantId,
+        conversation_id: null,
+        file_key: null,
+      },
+    };
+  },
+
+  previewFile({ records: { store } }, { file_id, as_attachment }, call) {
+    const app = call.app ?? "";
+    const file = store.get<StoredFile & { readonly bytes: Uint8Array }>(
+      `SELECT ${COLUMNS}, bytes FROM app_files WHERE app = ? AND id = ?`,
+      app,
+      file_id,
+    );
+    const isUsed =
+      store.count("messages WHERE app = ? AND files LIKE ?", app, `%"${file_id}"%`) > 0;
+    if (!file || !isUsed) {
+      throw new HttpError(404, "file_not_found", "File not found in message context");
+    }
+    const charset = file.type.startsWith("text/") ? "; charset=utf-8" : "";
+    return {
+      bytes: file.bytes,
+      headers: {
+        "Content-Type": as_attachment ? "application/octet-stream" : `${file.type}${charset}`,
+        "Content-Length": String(file.size),
+        "Cache-Control": "public, max-age=3600",
+        ...(as_attachment && {
+          "Content-Disposition": `attachment; filename*=UTF-8''${encodeURIComponent(file.name)}`,
+        }),
+      },
+    };
+  },
+};
+
+export const fileHandlers = bindHandlers(operations, handlers);
 
 const extensionOf = (name: string) =>
   name.includes(".") ? name.slice(name.lastIndexOf(".") + 1) : "";
 
-/** Looks like the signed address of the server; nobody checks the signature. */
-const addressOf = (file: StoredFile, origin: string) => {
-  const sign = (what: string) => fixedId(what, file.id).replaceAll("-", "");
+const fileType = ({ type }: StoredFile) => (type.startsWith("image/") ? "image" : "document");
+
+/** A URL that looks signed like the server's; the sandbox does not check the signature. */
+const previewUrl = (file: StoredFile, origin: string) => {
+  const sign = (word: string) => fixedId(word, file.id).replaceAll("-", "");
   const query = `timestamp=${toSeconds(file.created_at)}&nonce=${sign("nonce")}&sign=${sign("sign")}`;
   return `${origin}/files/${file.id}/file-preview?${query}`;
 };
 
-/** Files of one end user; a file of somebody else is as good as none (server §13). */
+/** Finds the files of one end user; files of other users are not found (server §13). */
 export const fileLookup =
-  (records: RunStore, app: string, endUserId: string): FileLookup =>
+  ({ store }: RunStore, endUser: StoredEndUser): FileLookup =>
   (id) => {
-    const file = records.store.get<StoredFile>(
-      `SELECT ${columns} FROM app_files WHERE app = ? AND end_user_id = ? AND id = ?`,
-      app,
-      endUserId,
+    const file = store.get<StoredFile>(
+      `SELECT ${COLUMNS} FROM app_files WHERE app = ? AND end_user_id = ? AND id = ?`,
+      endUser.app,
+      endUser.id,
       id,
     );
     if (!file) return undefined;
     return {
       id: file.id,
       tenant_id: tenantId,
-      type: file.type.startsWith("image/") ? "image" : "document",
+      type: fileType(file),
       transfer_method: "local_file",
       remote_url: null,
       related_id: file.id,
@@ -54,116 +128,24 @@ export const fileLookup =
     };
   };
 
-/** A file as the message history shows it. `messageId` makes the id of the pair. */
+/** A file in the message history; its ID is derived from the message and the upload. */
 export function messageFileResponse(
-  records: RunStore,
+  { store }: RunStore,
   messageId: string,
   fileId: string,
   origin: string,
 ): object | undefined {
-  const file = records.store.get<StoredFile>(
-    `SELECT ${columns} FROM app_files WHERE id = ?`,
-    fileId,
-  );
-  return (
-    file && {
-      id: fixedId(messageId, fileId),
-      filename: file.name,
-      type: file.type.startsWith("image/") ? "image" : "document",
-      url: addressOf(file, origin),
-      mime_type: file.type,
-      size: file.size,
-      transfer_method: "local_file",
-      belongs_to: "user",
-      upload_file_id: file.id,
-    }
-  );
-}
-
-/** Upload of files for runs and messages, and their preview. */
-export function fileHandlers(records: RunStore): readonly Handler[] {
-  return [
-    on(uploadFile, (input, call) => {
-      const app = findApp(call.app);
-      if (!app) throw new HttpError(403, "forbidden", "The app no longer exists.");
-      const file = call.files.get("file");
-      if (!file || file.name === "") {
-        throw new HttpError(400, "no_file_uploaded", "Please upload your file.");
-      }
-      if (call.files.size > 1) {
-        throw new HttpError(400, "too_many_files", "Only one file is allowed.");
-      }
-      if (file.bytes.byteLength > largest) throw new HttpError(413, "file_too_large", "");
-      const user = records.endUser(app.name, input.user ?? "DEFAULT-USER");
-      const stored: StoredFile = {
-        id: newId(records.random),
-        app: app.name,
-        end_user_id: user.id,
-        name: file.name,
-        type: file.type.split(";")[0] || "application/octet-stream",
-        size: file.bytes.byteLength,
-        created_at: records.now(),
-      };
-      records.store.run(
-        "INSERT INTO app_files VALUES (?, ?, ?, ?, ?, ?, ?)",
-        stored.id,
-        stored.app,
-        stored.end_user_id,
-        stored.name,
-        stored.type,
-        file.bytes,
-        stored.created_at,
-      );
-      return {
-        status: 201,
-        json: {
-          id: stored.id,
-          reference: null,
-          name: stored.name,
-          size: stored.size,
-          extension: extensionOf(stored.name),
-          mime_type: stored.type,
-          created_by: user.id,
-          created_at: toSeconds(stored.created_at),
-          preview_url: null,
-          source_url: addressOf(stored, call.origin),
-          original_url: null,
-          user_id: null,
-          tenant_id: tenantId,
-          conversation_id: null,
-          file_key: null,
-        },
-      };
-    }),
-
-    on(previewFile, (input, call) => {
-      const app = call.app ?? "";
-      const file = records.store.get<StoredFile & { readonly bytes: Uint8Array }>(
-        `SELECT ${columns}, bytes FROM app_files WHERE app = ? AND id = ?`,
-        app,
-        input.file_id,
-      );
-      const used = records.store.get(
-        "SELECT id FROM messages WHERE app = ? AND files LIKE ?",
-        app,
-        `%"${input.file_id}"%`,
-      );
-      if (!file || !used) {
-        throw new HttpError(404, "file_not_found", "File not found in message context");
-      }
-      const attached = input.as_attachment === true;
-      const text = file.type.startsWith("text/") ? "; charset=utf-8" : "";
-      return {
-        bytes: file.bytes,
-        headers: {
-          "Content-Type": attached ? "application/octet-stream" : `${file.type}${text}`,
-          "Content-Length": String(file.size),
-          "Cache-Control": "public, max-age=3600",
-          ...(attached && {
-            "Content-Disposition": `attachment; filename*=UTF-8''${encodeURIComponent(file.name)}`,
-          }),
-        },
-      };
-    }),
-  ];
+  const file = store.get<StoredFile>(`SELECT ${COLUMNS} FROM app_files WHERE id = ?`, fileId);
+  if (!file) return undefined;
+  return {
+    id: fixedId(messageId, fileId),
+    filename: file.name,
+    type: fileType(file),
+    url: previewUrl(file, origin),
+    mime_type: file.type,
+    size: file.size,
+    transfer_method: "local_file",
+    belongs_to: "user",
+    upload_file_id: file.id,
+  };
 }

@@ -1,63 +1,64 @@
+import * as operations from "../../operations/apps.ts";
 import {
-  getEndUser,
-  getAppInfo,
-  getAppMeta,
-  getAppParameters,
-  getSite,
-} from "../../operations/apps.ts";
+  bindHandlers,
+  type Clock,
+  type Handler,
+  type Handlers,
+  HttpError,
+} from "../http/handler.ts";
+import { Channels } from "../http/sse.ts";
+import { appId, tenantId } from "../storage/ids.ts";
+import { RunStore, type StoredEndUser } from "../storage/runs-store.ts";
+import type { Store } from "../storage/sqlite.ts";
 import { annotationHandlers, zonelessTime } from "./annotations.ts";
 import { findApp, infoResponse, parametersResponse, siteResponse } from "./app-definitions.ts";
 import { fileHandlers } from "./app-files.ts";
 import { chatHandlers } from "./chats.ts";
+import { type AppContext, requireApp } from "./context.ts";
 import { conversationHandlers } from "./conversations.ts";
-import { openEngine } from "./engine.ts";
+import { Engine } from "./engine.ts";
 import { formHandlers } from "./forms.ts";
-import { type Clock, type Handler, on, HttpError } from "../http/handler.ts";
-import { logHandlers } from "./logs.ts";
-import { appId, tenantId } from "../storage/ids.ts";
-import { type StoredEndUser, openRecords, type RunStore } from "../storage/runs-store.ts";
-import { requireApp, type AppContext, runHandlers } from "./runs.ts";
-import type { Store } from "../storage/sqlite.ts";
-import { createChannels } from "../http/sse.ts";
+import { runHandlers } from "./runs.ts";
 
 export { appSchema } from "../storage/runs-store.ts";
 
-/** The application side of the sandbox: what answers, whose key is whose, and its end. */
+/** The application side of the sandbox. */
 export interface Apps {
   readonly handlers: readonly Handler[];
-  /** Name of the application that the key opens; undefined for an unknown key. */
-  appOf(key: string): string | undefined;
-  /** Ends all background work; unfinished runs go on when the sandbox opens again. */
+  /** Returns the name of the application that a key belongs to. */
+  findAppByKey(key: string): string | undefined;
+  /** Ends all background work; unfinished runs resume when the sandbox starts again. */
   stop(): void;
 }
 
-/** Opens the applications on a store that has `appSchema`, and goes on with unfinished runs. */
+/** Opens the applications on a store that has `appSchema`, and resumes unfinished runs. */
 export function openApps(deps: {
   readonly store: Store;
   readonly clock: Clock;
   readonly random: () => number;
   readonly version: string;
-  readonly bug: (error: unknown, where: string) => void;
+  readonly onError: (error: unknown, where: string) => void;
 }): Apps {
-  const { clock, version, bug } = deps;
-  const records = openRecords(deps.store, () => clock.now().getTime(), deps.random);
-  const channels = createChannels();
-  const engine = openEngine({ records, channels, clock, version, bug });
+  const { store, clock, random, version, onError } = deps;
+  const records = new RunStore(store, () => clock.now().getTime(), random);
+  const channels = new Channels();
+  const engine = new Engine({ records, channels, clock, version, onError });
   const closing = new AbortController();
-  const room: AppContext = { records, engine, channels, clock, closing: closing.signal };
-  engine.reopen();
+  const context: AppContext = { records, engine, channels, clock, closing: closing.signal };
+  engine.resumeUnfinished();
+  const sections = [
+    infoHandlers,
+    runHandlers,
+    formHandlers,
+    chatHandlers,
+    conversationHandlers,
+    annotationHandlers,
+    fileHandlers,
+  ];
   return {
-    handlers: [
-      ...informationHandlers(records),
-      ...runHandlers(room),
-      ...logHandlers(records),
-      ...formHandlers(records, engine),
-      ...chatHandlers(room),
-      ...conversationHandlers(records),
-      ...annotationHandlers(records),
-      ...fileHandlers(records),
-    ],
-    appOf: (key) => (key.startsWith("app-") ? findApp(key.slice("app-".length))?.name : undefined),
+    handlers: sections.flatMap((handlers) => handlers(context)),
+    findAppByKey: (key) =>
+      key.startsWith("app-") ? findApp(key.slice("app-".length))?.name : undefined,
     stop() {
       closing.abort();
       engine.close();
@@ -65,31 +66,38 @@ export function openApps(deps: {
   };
 }
 
-const informationHandlers = (records: RunStore): readonly Handler[] => [
-  on(getAppInfo, (_input, call) => ({ json: infoResponse(requireApp(call)) })),
-  on(getAppMeta, () => ({ json: { tool_icons: {} } })),
-  on(getAppParameters, (_input, call) => ({ json: parametersResponse(requireApp(call)) })),
-  on(getSite, (_input, call) => ({ json: siteResponse(requireApp(call), call.version) })),
-  on(getEndUser, (input, call) => {
-    const found = records.store.get<StoredEndUser>(
+/** Information about the application and its end users. */
+const handlers: Handlers<typeof operations, AppContext> = {
+  getAppInfo: (_context, _input, call) => ({ json: infoResponse(requireApp(call)) }),
+
+  getAppMeta: () => ({ json: { tool_icons: {} } }),
+
+  getAppParameters: (_context, _input, call) => ({ json: parametersResponse(requireApp(call)) }),
+
+  getSite: (_context, _input, call) => ({ json: siteResponse(requireApp(call), call.version) }),
+
+  getEndUser({ records }, { end_user_id }, call) {
+    const user = records.store.get<StoredEndUser>(
       "SELECT * FROM end_users WHERE app = ? AND id = ?",
       requireApp(call).name,
-      input.end_user_id,
+      end_user_id,
     );
-    if (!found) throw new HttpError(404, "end_user_not_found", "End user not found.");
+    if (!user) throw new HttpError(404, "end_user_not_found", "End user not found.");
     return {
       json: {
-        id: found.id,
+        id: user.id,
         tenant_id: tenantId,
-        app_id: appId(found.app),
+        app_id: appId(user.app),
         type: "service-api",
-        external_user_id: found.session_id,
+        external_user_id: user.session_id,
         name: null,
         is_anonymous: false,
-        session_id: found.session_id,
-        created_at: zonelessTime(found.created_at),
-        updated_at: zonelessTime(found.created_at),
+        session_id: user.session_id,
+        created_at: zonelessTime(user.created_at),
+        updated_at: zonelessTime(user.created_at),
       },
     };
-  }),
-];
+  },
+};
+
+const infoHandlers = bindHandlers(operations, handlers);

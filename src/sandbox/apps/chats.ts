@@ -1,28 +1,83 @@
-import { speakText, transcribeAudio } from "../../operations/audio.ts";
-import { sendMessage, stopMessage, listSuggestedQuestions } from "../../operations/chats.ts";
-import { createCompletion, stopCompletion } from "../../operations/completions.ts";
+import * as audio from "../../operations/audio.ts";
+import * as chats from "../../operations/chats.ts";
+import * as completions from "../../operations/completions.ts";
+import { invalidParam, notFound } from "../http/errors.ts";
+import { bindHandlers, type Handlers, HttpError } from "../http/handler.ts";
+import { toSeconds } from "../storage/ids.ts";
+import type { RunStore, StoredRun } from "../storage/runs-store.ts";
 import { fileLookup } from "./app-files.ts";
 import type { AppDefinition } from "./app-definitions.ts";
+import { type AppContext, isStreaming, requireApp, requireUser, stopMode } from "./context.ts";
 import { openConversation } from "./conversations.ts";
-import { type Handler, on, HttpError } from "../http/handler.ts";
-import { validateInputs, resolveFile } from "./input-form.ts";
+import { resolveFile, validateInputs } from "./input-form.ts";
 import { rejectedStart } from "./rejected-start.ts";
-import { invalidParam, notFound } from "../http/errors.ts";
 import { messageMetadata, type RunEvent, systemInputs } from "./run-events.ts";
-import { newId, toSeconds } from "../storage/ids.ts";
-import { type RunStore, type StoredRun, type Variables } from "../storage/runs-store.ts";
-import {
-  requireApp,
-  type AppContext,
-  newProgress,
-  startStream,
-  stopMode,
-  requireUser,
-  isStreaming,
-} from "./runs.ts";
+import { startStream } from "./runs.ts";
 
-/** What a person said, and where. */
-interface Said {
+/** Sending and stopping of chat messages. */
+const messageHandlers: Handlers<typeof chats, AppContext> = {
+  async sendMessage(context, input, call) {
+    const { records, engine } = context;
+    const user = requireUser(input);
+    const app = requireApp(call, "advanced-chat");
+    let run: StoredRun;
+    try {
+      run = records.store.transaction(() => addMessage(records, app, { ...input, user }));
+    } catch (error) {
+      return rejectedStart(error, { app: app.name, inputs: input.inputs ?? {} }, call, context);
+    }
+    if (isStreaming(call)) return startStream(context, run, call);
+    const lastEvent = await engine.run(run, "initial", call.version);
+    return { json: blockingResponse(run, lastEvent, call.version), utf8: true };
+  },
+
+  stopMessage({ engine }, input, call) {
+    const user = requireUser(input);
+    const { name } = requireApp(call, "advanced-chat");
+    const isOwn = (run: StoredRun) => run.app === name && run.session_id === user;
+    engine.stop(input.task_id, stopMode(call), isOwn);
+    return { json: { result: "success" } };
+  },
+
+  listSuggestedQuestions({ records }, input, call) {
+    requireUser(input);
+    const app = requireApp(call, "advanced-chat");
+    if (!records.message(app.name, input.message_id)) throw notFound("Message Not Exists.");
+    throw new HttpError(400, "bad_request", "Suggested Questions Is Disabled.");
+  },
+};
+
+// No application of the sandbox completes text, or has speech.
+const completionHandlers: Handlers<typeof completions, AppContext> = {
+  createCompletion(_context, input) {
+    requireUser(input);
+    throw appUnavailable();
+  },
+  stopCompletion(_context, input) {
+    requireUser(input);
+    throw appUnavailable();
+  },
+};
+
+const audioHandlers: Handlers<typeof audio, AppContext> = {
+  transcribeAudio() {
+    throw invalidParam("Speech to text is not enabled");
+  },
+  speakText() {
+    throw invalidParam("TTS is not enabled");
+  },
+};
+
+export const chatHandlers = (context: AppContext) => [
+  ...bindHandlers(chats, messageHandlers)(context),
+  ...bindHandlers(completions, completionHandlers)(context),
+  ...bindHandlers(audio, audioHandlers)(context),
+];
+
+const appUnavailable = () =>
+  new HttpError(400, "app_unavailable", "App unavailable, please check your app configurations.");
+
+interface NewMessage {
   readonly user: string;
   readonly query: string;
   readonly inputs?: unknown;
@@ -30,178 +85,74 @@ interface Said {
   readonly files?: unknown;
 }
 
-/** Chat messages, and the routes that need a model: those only refuse, as recorded. */
-export function chatHandlers(room: AppContext): readonly Handler[] {
-  const { records, engine } = room;
-  return [
-    on(sendMessage, async (input, call) => {
-      const user = requireUser(input);
-      const app = requireApp(call, "advanced-chat");
-      let run: StoredRun;
-      try {
-        run = records.store.transaction(() => newMessage(records, app, { ...input, user }));
-      } catch (failure) {
-        if (!isStreaming(call)) throw failure;
-        const told = { app: app.name, inputs: input.inputs ?? {} };
-        return rejectedStart(failure, told, call, { ...room, random: records.random });
-      }
-      if (isStreaming(call)) return startStream(room, run, call);
-      return {
-        json: blockingAnswer(run, await engine.go(run, "initial", call.version), call.version),
-        utf8: true,
-      };
-    }),
-
-    on(stopMessage, (input, call) => {
-      const user = requireUser(input);
-      const app = requireApp(call, "advanced-chat");
-      engine.stop(
-        input.task_id,
-        stopMode(call),
-        (live) => live.app === app.name && live.user === user,
-      );
-      return { json: { result: "success" } };
-    }),
-
-    on(listSuggestedQuestions, (input, call) => {
-      requireUser(input);
-      const app = requireApp(call, "advanced-chat");
-      if (!records.message(app.name, input.message_id)) {
-        throw notFound("Message Not Exists.");
-      }
-      throw new HttpError(400, "bad_request", "Suggested Questions Is Disabled.");
-    }),
-
-    // No application of the sandbox completes text, hears or speaks.
-    on(createCompletion, (input) => {
-      requireUser(input);
-      throw unavailable();
-    }),
-    on(stopCompletion, (input) => {
-      requireUser(input);
-      throw unavailable();
-    }),
-    on(transcribeAudio, () => {
-      throw invalidParam("Speech to text is not enabled");
-    }),
-    on(speakText, () => {
-      throw invalidParam("TTS is not enabled");
-    }),
-  ];
-}
-
-const unavailable = () =>
-  new HttpError(400, "app_unavailable", "App unavailable, please check your app configurations.");
-
-/** Stores the message and the run that will answer it. */
-function newMessage(records: RunStore, app: AppDefinition, said: Said): StoredRun {
-  const { store, now, random } = records;
-  const endUser = records.endUser(app.name, said.user);
-  const fileOf = fileLookup(records, app.name, endUser.id);
-  const inputs = validateInputs(app, said.inputs, fileOf);
-  const files = (Array.isArray(said.files) ? said.files : []).map((file) =>
-    resolveFile(file, fileOf),
-  );
-  const conversation = openConversation(records, app, endUser, said);
-  const before = store.get<{ readonly count: number }>(
-    "SELECT count(*) AS count FROM messages WHERE conversation_id = ?",
-    conversation.id,
-  );
-  const position = (before?.count ?? 0) + 1;
-  const id = newId(random);
-  const messageId = newId(random);
-  const createdAt = now();
-  const system = systemInputs(app.name, said.user, id, {
-    query: said.query,
-    dialogue: position,
-    files,
-  });
-  const variables: Variables = {
-    s: inputs,
-    sys: { query: said.query, user_id: said.user },
-    conversation: conversation.variables,
-  };
-  const run: StoredRun = {
+/** Stores a message and the run that replies to it. */
+function addMessage(records: RunStore, app: AppDefinition, message: NewMessage): StoredRun {
+  const { store } = records;
+  const { user, query } = message;
+  const endUser = records.endUser(app.name, user);
+  const findFile = fileLookup(records, endUser);
+  const inputs = validateInputs(app, message.inputs, findFile);
+  const sentFiles = Array.isArray(message.files) ? message.files : [];
+  const files = sentFiles.map((file) => resolveFile(file, findFile));
+  const conversation = openConversation(records, app, endUser, message);
+  const position = store.count("messages WHERE conversation_id = ?", conversation.id) + 1;
+  const id = records.newId();
+  const chat = { query, dialogue: position, files };
+  const run = records.addRun({
     id,
     app: app.name,
-    endUserId: endUser.id,
-    user: said.user,
-    taskId: newId(random),
-    logId: null,
-    conversationId: conversation.id,
-    messageId,
-    status: "running",
-    inputs: { ...inputs, ...system },
-    outputs: {},
-    error: null,
-    createdAt,
-    finishedAt: null,
-    elapsed: 0,
-    totalSteps: 0,
-    exceptions: 0,
-    progress: newProgress(variables),
-  };
-  store.run(
-    "INSERT INTO messages VALUES (?, ?, ?, ?, ?, ?, ?, '', 'normal', ?, ?)",
-    messageId,
+    endUser,
+    conversation_id: conversation.id,
+    message_id: records.newId(),
+    inputs: { ...inputs, ...systemInputs(app.name, user, id, chat) },
+    variables: { s: inputs, sys: { query, user_id: user }, conversation: conversation.variables },
+  });
+  store.insert("messages", {
+    id: run.message_id,
     position,
-    app.name,
-    conversation.id,
-    id,
-    JSON.stringify(inputs),
-    said.query,
-    JSON.stringify(files),
-    createdAt,
-  );
-  store.run("UPDATE conversations SET updated_at = ? WHERE id = ?", createdAt, conversation.id);
-  records.addRun(run);
+    app: app.name,
+    conversation_id: conversation.id,
+    run_id: id,
+    inputs: JSON.stringify(inputs),
+    query,
+    answer: "",
+    status: "normal",
+    files: JSON.stringify(files),
+    created_at: run.created_at,
+  });
+  store.update("conversations", conversation.id, { updated_at: run.created_at });
   return run;
 }
 
-/** What a blocking message answers; a pause is told twice over, as recorded (server §18). */
-function blockingAnswer(run: StoredRun, ending: RunEvent, version: string): object {
-  const told = ending.data ?? {};
-  const where = { conversation_id: run.conversationId, mode: "advanced-chat" };
-  const answer = run.progress.said;
-  const created_at = toSeconds(run.createdAt);
-  const metadata = messageMetadata(run.elapsed, version);
-  if (told["status"] !== "paused") {
-    return {
-      event: "message",
-      task_id: run.taskId,
-      id: run.messageId,
-      message_id: run.messageId,
-      ...where,
-      answer,
-      metadata,
-      created_at,
-    };
-  }
-  const noUsage = { ...metadata, usage: null };
+/** Response of a blocking message; a pause is reported twice, as recorded (server §18). */
+function blockingResponse(run: StoredRun, { data = {} }: RunEvent, version: string): object {
+  const isPaused = data["status"] === "paused";
+  const metadata = messageMetadata(run.elapsed_time, version);
+  const ids = { id: run.message_id, message_id: run.message_id };
+  const place = { conversation_id: run.conversation_id, mode: "advanced-chat" };
+  const message = {
+    answer: run.progress.said,
+    metadata: isPaused ? { ...metadata, usage: null } : metadata,
+    created_at: toSeconds(run.created_at),
+  };
+  const response = { task_id: run.task_id, ...ids, ...place, ...message };
+  if (!isPaused) return { event: "message", ...response };
   return {
     event: "workflow_paused",
-    task_id: run.taskId,
-    id: run.messageId,
-    message_id: run.messageId,
-    ...where,
-    answer,
-    metadata: noUsage,
-    created_at,
+    ...response,
     workflow_run_id: run.id,
     data: {
-      id: run.messageId,
-      ...where,
-      message_id: run.messageId,
+      id: run.message_id,
+      ...place,
+      message_id: run.message_id,
       workflow_run_id: run.id,
-      answer,
-      metadata: noUsage,
-      created_at,
-      paused_nodes: told["paused_nodes"],
-      reasons: told["reasons"],
+      ...message,
+      paused_nodes: data["paused_nodes"],
+      reasons: data["reasons"],
       status: "paused",
-      elapsed_time: told["elapsed_time"],
+      elapsed_time: data["elapsed_time"],
       total_tokens: 0,
-      total_steps: run.totalSteps,
+      total_steps: run.total_steps,
     },
   };
 }

@@ -1,21 +1,14 @@
-import {
-  listConversations,
-  listMessages,
-  deleteConversation,
-  renameConversation,
-  setConversationVariable,
-  listConversationVariables,
-} from "../../operations/chats.ts";
+import * as operations from "../../operations/chats.ts";
+import { internalServerError, notFound, notFoundAt } from "../http/errors.ts";
+import { bindHandlers, type Call, type Handlers, HttpError } from "../http/handler.ts";
+import { numberParam } from "../http/page-params.ts";
+import { validationError } from "../http/validation.ts";
+import { toSeconds } from "../storage/ids.ts";
+import type { RunStore, StoredEndUser, StoredMessage } from "../storage/runs-store.ts";
 import type { AppDefinition } from "./app-definitions.ts";
 import { messageFileResponse } from "./app-files.ts";
-import { type Call, type Handler, on, HttpError } from "../http/handler.ts";
-import { numberParam } from "../http/page-params.ts";
-import { notFound, notFoundAt, internalServerError } from "../http/errors.ts";
-import { filledFields, formEventFields, humanInputNode, renderForm } from "./run-events.ts";
-import { newId, toSeconds } from "../storage/ids.ts";
-import { type StoredEndUser, type StoredMessage, type RunStore } from "../storage/runs-store.ts";
-import { requireApp } from "./runs.ts";
-import { validationError } from "../http/validation.ts";
+import { type AppContext, requireApp } from "./context.ts";
+import { filledFields, formEventFields, openForms, renderForm } from "./run-events.ts";
 
 interface Conversation {
   readonly id: string;
@@ -37,9 +30,109 @@ interface Variable {
   readonly updated_at: number;
 }
 
-const noConversation = "Conversation Not Exists.";
+/** Conversations, their messages and variables. */
+const handlers: Handlers<typeof operations, AppContext> = {
+  listConversations({ records }, input, call) {
+    const endUser = chatUser(records, call, input);
+    const limit = numberParam(call.query, "ConversationListQuery", "limit", 20, [1, 100]);
+    const order = input.sort_by ?? "-updated_at";
+    const column = order.endsWith("created_at") ? "created_at" : "updated_at";
+    const all = records.store.all<Conversation>(
+      `SELECT * FROM conversations WHERE app = ? AND end_user_id = ?
+       ORDER BY ${column} ${order.startsWith("-") ? "DESC" : "ASC"}, rowid DESC`,
+      endUser.app,
+      endUser.id,
+    );
+    const rowsAfter = column === "created_at" ? rowsInOtherSeconds : rowsAfterId;
+    const rows = rowsAfter<Conversation>(all, call.query.get("last_id"), () =>
+      notFoundAt("Last Conversation Not Exists.", "/v1/conversations", [
+        "/v1/conversations",
+        "/v1/conversations/<uuid:c_id>/variables/<uuid:variable_id>",
+        "/api/conversations",
+      ]),
+    );
+    return { json: firstPage(rows.map(conversationResponse), limit) };
+  },
 
-const find = (records: RunStore, endUser: StoredEndUser, id: string | undefined) =>
+  renameConversation({ records }, input, call) {
+    const { id } = requireConversation(records, call, input);
+    if (input.auto_generate) {
+      throw new HttpError(501, "not_implemented", "The sandbox has no model to generate names.");
+    }
+    if (!input.name) throw nameMissing(call.body);
+    const changes = { name: input.name, updated_at: records.now() };
+    records.store.update("conversations", id, changes);
+    return { json: conversationResponse(requireConversation(records, call, input)) };
+  },
+
+  deleteConversation({ records: { store }, records }, input, call) {
+    const { id } = requireConversation(records, call, input);
+    store.transaction(() => {
+      store.run("DELETE FROM conversation_variables WHERE conversation_id = ?", id);
+      store.run("DELETE FROM messages WHERE conversation_id = ?", id);
+      store.run("DELETE FROM conversations WHERE id = ?", id);
+    });
+    return { status: 204 };
+  },
+
+  listMessages({ records }, input, call) {
+    const endUser = chatUser(records, call, input);
+    const limit = numberParam(call.query, "MessageListQuery", "limit", 20, [1, 100]);
+    const conversation = findConversation(records, endUser, input.conversation_id);
+    const missing = (text: string) =>
+      notFoundAt(text, "/v1/messages", ["/v1/messages", "/v1/chat-messages", "/api/messages"]);
+    if (!conversation) throw missing("Conversation Not Exists.");
+    const newestFirst = records.store.all<StoredMessage>(
+      "SELECT * FROM messages WHERE conversation_id = ? ORDER BY position DESC",
+      conversation.id,
+    );
+    const older = rowsInOtherSeconds<StoredMessage>(newestFirst, call.query.get("first_id"), () =>
+      missing("First Message Not Exists."),
+    );
+    const page = firstPage(older, limit);
+    const data = page.data
+      .toReversed()
+      .map((row) => messageResponse(records, endUser, row, call.origin));
+    return { json: { ...page, data } };
+  },
+
+  listConversationVariables({ records }, input, call) {
+    const conversation = requireConversation(records, call, input);
+    const limit = numberParam(call.query, "ConversationVariablesQuery", "limit", 20, [1, 100]);
+    // The server's filter by name fails (server §18).
+    if (call.query.has("variable_name")) throw internalServerError();
+    const all = listVariables(records, conversation.id);
+    const rows = rowsAfterId<Variable>(all, call.query.get("last_id"), variableNotFound);
+    return { json: firstPage(rows.map(variableResponse), limit) };
+  },
+
+  setConversationVariable({ records }, input, call) {
+    const conversation = requireConversation(records, call, input);
+    const variables = listVariables(records, conversation.id);
+    const variable = variables.find(({ id }) => id === input.variable_id);
+    if (!variable) throw variableNotFound();
+    const { value } = input;
+    if (typeof value !== "string") {
+      const text = `Type mismatch: variable '${variable.name}' expects string, but got ${typeName(value)} type`;
+      throw new HttpError(400, "bad_request", text);
+    }
+    const changes = { value, updated_at: records.now() };
+    records.store.update("conversation_variables", variable.id, changes);
+    return { json: variableResponse({ ...variable, ...changes }) };
+  },
+};
+
+export const conversationHandlers = bindHandlers(operations, handlers);
+
+/** Returns the end user of a chat route; without one, the server uses a user without data (server §2). */
+const chatUser = (
+  records: RunStore,
+  call: Call,
+  input: { readonly user?: string | undefined },
+): StoredEndUser =>
+  records.endUser(requireApp(call, "advanced-chat").name, input.user ?? "DEFAULT-USER");
+
+const findConversation = (records: RunStore, endUser: StoredEndUser, id: string | undefined) =>
   records.store.get<Conversation>(
     "SELECT * FROM conversations WHERE app = ? AND end_user_id = ? AND id = ?",
     endUser.app,
@@ -47,208 +140,88 @@ const find = (records: RunStore, endUser: StoredEndUser, id: string | undefined)
     id ?? "",
   );
 
+function requireConversation(
+  records: RunStore,
+  call: Call,
+  input: { readonly user?: string | undefined; readonly conversation_id: string },
+): Conversation {
+  const endUser = chatUser(records, call, input);
+  const conversation = findConversation(records, endUser, input.conversation_id);
+  if (!conversation) throw notFound("Conversation Not Exists.");
+  return conversation;
+}
+
+const variableNotFound = () => notFound("Conversation Variable Not Exists.");
+
 /**
- * The conversation a message goes into, with its variables by name. An unknown id silently begins
- * a new one (server §18).
+ * Returns the conversation of a message, with its variables by name. An unknown ID silently creates
+ * a conversation (server §18).
  */
 export function openConversation(
   records: RunStore,
   app: AppDefinition,
   endUser: StoredEndUser,
-  said: { readonly conversation_id?: string | undefined; readonly query: string },
+  message: { readonly conversation_id?: string | undefined; readonly query: string },
 ): { readonly id: string; readonly variables: Record<string, string> } {
-  const id =
-    find(records, endUser, said.conversation_id)?.id ?? begun(records, app, endUser, said.query);
-  const named = variablesOf(records, id).map(({ name, value }) => [name, value] as const);
-  return { id, variables: Object.fromEntries(named) };
+  const known = findConversation(records, endUser, message.conversation_id);
+  const id = known?.id ?? createConversation(records, app, endUser, message.query);
+  const variables = listVariables(records, id).map(({ name, value }) => [name, value] as const);
+  return { id, variables: Object.fromEntries(variables) };
 }
 
-function begun(
+function createConversation(
   records: RunStore,
   app: AppDefinition,
   endUser: StoredEndUser,
   name: string,
 ): string {
-  const { store, now, random } = records;
-  const id = newId(random);
-  const at = now();
-  store.run(
-    "INSERT INTO conversations VALUES (?, ?, ?, ?, '{}', ?, ?)",
-    id,
-    app.name,
-    endUser.id,
-    name,
-    at,
-    at,
-  );
-  for (const { name: variable, value, description } of app.variables ?? []) {
-    store.run(
-      "INSERT INTO conversation_variables VALUES (?, ?, ?, ?, ?, ?, ?)",
-      newId(random),
-      id,
-      variable,
-      value,
-      description,
-      at,
-      at,
-    );
+  const id = records.newId();
+  const now = records.now();
+  const times = { created_at: now, updated_at: now };
+  const conversation = { id, app: app.name, end_user_id: endUser.id, name, inputs: "{}", ...times };
+  records.store.insert("conversations", conversation);
+  for (const variable of app.variables ?? []) {
+    const row = { id: records.newId(), conversation_id: id, ...variable, ...times };
+    records.store.insert("conversation_variables", row);
   }
   return id;
 }
 
-const variablesOf = (records: RunStore, conversationId: string): Variable[] =>
+const listVariables = (records: RunStore, conversationId: string): Variable[] =>
   records.store.all<Variable>(
     "SELECT * FROM conversation_variables WHERE conversation_id = ? ORDER BY created_at, id",
     conversationId,
   );
 
-/** Conversations, their messages and variables. */
-export function conversationHandlers(records: RunStore): readonly Handler[] {
-  const { store } = records;
-
-  // Without a user the server takes one that has nothing (server §2).
-  const person = (call: Call, input: { readonly user?: string | undefined }): StoredEndUser =>
-    records.endUser(requireApp(call, "advanced-chat").name, input.user ?? "DEFAULT-USER");
-
-  function owned(call: Call, input: { readonly user?: string | undefined }, id: string) {
-    const conversation = find(records, person(call, input), id);
-    if (!conversation) throw notFound(noConversation);
-    return conversation;
-  }
-
-  return [
-    on(listConversations, (input, call) => {
-      const endUser = person(call, input);
-      const limit = numberParam(call.query, "ConversationListQuery", "limit", 20, [1, 100]);
-      const order = input.sort_by ?? "-updated_at";
-      const column = order.endsWith("created_at") ? "created_at" : "updated_at";
-      const all = store.all<Conversation>(
-        `SELECT * FROM conversations WHERE app = ? AND end_user_id = ?
-         ORDER BY ${column} ${order.startsWith("-") ? "DESC" : "ASC"}, rowid DESC`,
-        endUser.app,
-        endUser.id,
-      );
-      const from = column === "created_at" ? laterSeconds : after;
-      const rows = from<Conversation>(all, call.query.get("last_id"), () =>
-        notFoundAt("Last Conversation Not Exists.", "/v1/conversations", [
-          "/v1/conversations",
-          "/v1/conversations/<uuid:c_id>/variables/<uuid:variable_id>",
-          "/api/conversations",
-        ]),
-      );
-      return { json: cut(rows.map(conversationOf), limit) };
-    }),
-
-    on(renameConversation, (input, call) => {
-      const conversation = owned(call, input, input.conversation_id);
-      if (input.auto_generate) {
-        throw new HttpError(501, "not_implemented", "Making a name needs a model; there is none.");
-      }
-      if (!input.name) throw nameMissing(call.body);
-      store.run(
-        "UPDATE conversations SET name = ?, updated_at = ? WHERE id = ?",
-        input.name,
-        records.now(),
-        conversation.id,
-      );
-      return { json: conversationOf(owned(call, input, conversation.id)) };
-    }),
-
-    on(deleteConversation, (input, call) => {
-      const { id } = owned(call, input, input.conversation_id);
-      store.transaction(() => {
-        store.run("DELETE FROM conversation_variables WHERE conversation_id = ?", id);
-        store.run("DELETE FROM messages WHERE conversation_id = ?", id);
-        store.run("DELETE FROM conversations WHERE id = ?", id);
-      });
-      return { status: 204 };
-    }),
-
-    on(listMessages, (input, call) => {
-      const endUser = person(call, input);
-      const limit = numberParam(call.query, "MessageListQuery", "limit", 20, [1, 100]);
-      const conversation = find(records, endUser, input.conversation_id);
-      const missing = (text: string) =>
-        notFoundAt(text, "/v1/messages", ["/v1/messages", "/v1/chat-messages", "/api/messages"]);
-      if (!conversation) throw missing(noConversation);
-      const newestFirst = store.all<StoredMessage>(
-        "SELECT * FROM messages WHERE conversation_id = ? ORDER BY position DESC",
-        conversation.id,
-      );
-      const older = laterSeconds<StoredMessage>(newestFirst, call.query.get("first_id"), () =>
-        missing("First Message Not Exists."),
-      );
-      const page = cut(older, limit);
-      const rows = page.data
-        .toReversed()
-        .map((row) => messageOf(records, endUser, row, call.origin));
-      return { json: { ...page, data: rows } };
-    }),
-
-    on(listConversationVariables, (input, call) => {
-      const conversation = owned(call, input, input.conversation_id);
-      const limit = numberParam(call.query, "ConversationVariablesQuery", "limit", 20, [1, 100]);
-      // The server's own filter by name fails (server §18).
-      if (call.query.has("variable_name")) throw internalServerError();
-      const all = variablesOf(records, conversation.id);
-      const rows = after<Variable>(all, call.query.get("last_id"), () =>
-        notFound("Conversation Variable Not Exists."),
-      );
-      return { json: cut(rows.map(variableOf), limit) };
-    }),
-
-    on(setConversationVariable, (input, call) => {
-      const conversation = owned(call, input, input.conversation_id);
-      const known = variablesOf(records, conversation.id).find(
-        ({ id }) => id === input.variable_id,
-      );
-      if (!known) throw notFound("Conversation Variable Not Exists.");
-      const { value } = input;
-      if (typeof value !== "string") {
-        const text = `Type mismatch: variable '${known.name}' expects string, but got ${kindOf(value)} type`;
-        throw new HttpError(400, "bad_request", text);
-      }
-      const updated = { ...known, value, updated_at: records.now() };
-      store.run(
-        "UPDATE conversation_variables SET value = ?, updated_at = ? WHERE id = ?",
-        value,
-        updated.updated_at,
-        known.id,
-      );
-      return { json: variableOf(updated) };
-    }),
-  ];
-}
-
-/** The rows behind that id; all of them without one. */
-function after<T extends { readonly id: string }>(
+/** Returns the rows after an ID, or all without one. */
+function rowsAfterId<T extends { readonly id: string }>(
   rows: readonly T[],
   id: string | null,
-  unknown: () => HttpError,
+  missing: () => HttpError,
 ): readonly T[] {
   if (!id) return rows;
-  const at = rows.findIndex((row) => row.id === id);
-  if (at < 0) throw unknown();
-  return rows.slice(at + 1);
+  const index = rows.findIndex((row) => row.id === id);
+  if (index < 0) throw missing();
+  return rows.slice(index + 1);
 }
 
 /**
- * The rows behind that id, but for those of its own second: the server's cursor is the time of that
- * row, whole seconds, so that they are skipped (server §5).
+ * Returns the rows after an ID, without those of its second: the server's cursor is the time of the
+ * row in whole seconds, so it skips them (server §5).
  */
-function laterSeconds<T extends { readonly id: string; readonly created_at: number }>(
+function rowsInOtherSeconds<T extends { readonly id: string; readonly created_at: number }>(
   rows: readonly T[],
   id: string | null,
-  unknown: () => HttpError,
+  missing: () => HttpError,
 ): readonly T[] {
-  const rest = after(rows, id, unknown);
+  const rest = rowsAfterId(rows, id, missing);
   const cursor = id ? rows.find((row) => row.id === id) : undefined;
   return rest.filter(
     (row) => !cursor || toSeconds(row.created_at) !== toSeconds(cursor.created_at),
   );
 }
 
-const cut = <T>(rows: readonly T[], limit: number) => ({
+const firstPage = <T>(rows: readonly T[], limit: number) => ({
   limit,
   has_more: rows.length > limit,
   data: rows.slice(0, limit),
@@ -262,15 +235,15 @@ const nameMissing = (body: unknown): HttpError =>
     value: body,
   });
 
-/** The server's word for a kind of value. */
-function kindOf(value: unknown): string {
+/** The server's name for the type of a value. */
+function typeName(value: unknown): string {
   if (Array.isArray(value)) return "array[any]";
   if (value === null) return "none";
   if (typeof value === "number") return Number.isInteger(value) ? "integer" : "float";
   return typeof value;
 }
 
-const conversationOf = (row: Conversation) => ({
+const conversationResponse = (row: Conversation) => ({
   id: row.id,
   name: row.name,
   inputs: JSON.parse(row.inputs) as unknown,
@@ -280,7 +253,7 @@ const conversationOf = (row: Conversation) => ({
   updated_at: toSeconds(row.updated_at),
 });
 
-const variableOf = (row: Variable) => ({
+const variableResponse = (row: Variable) => ({
   id: row.id,
   name: row.name,
   value_type: "string",
@@ -290,7 +263,12 @@ const variableOf = (row: Variable) => ({
   updated_at: toSeconds(row.updated_at),
 });
 
-function messageOf(records: RunStore, endUser: StoredEndUser, row: StoredMessage, origin: string) {
+function messageResponse(
+  records: RunStore,
+  endUser: StoredEndUser,
+  row: StoredMessage,
+  origin: string,
+) {
   const feedback = records.store.get<{ readonly rating: string }>(
     "SELECT rating FROM feedbacks WHERE message_id = ? AND end_user_id = ?",
     row.id,
@@ -315,24 +293,21 @@ function messageOf(records: RunStore, endUser: StoredEndUser, row: StoredMessage
     ),
     status: row.status,
     error: null,
-    extra_contents: formsIn(records, row),
+    extra_contents: messageForms(records, row),
   };
 }
 
-/** The forms of a message's run: open ones with their token, submitted ones with the answer. */
-const formsIn = (records: RunStore, row: StoredMessage) =>
-  records.formsOf(row.run_id).flatMap((form) => {
-    const node = humanInputNode(form.app, form.nodeId);
-    if (!node) return [];
+/** The forms of a message's run: open ones with their token, submitted ones with their inputs. */
+const messageForms = (records: RunStore, { run_id, app }: StoredMessage) =>
+  openForms(app, records.formsOf(run_id)).map((open) => {
+    const { form, node } = open;
     const submitted = form.status === "submitted";
-    const definition = formEventFields({ form, node, content: form.content });
-    return [
-      {
-        workflow_run_id: row.run_id,
-        submitted,
-        form_definition: submitted ? { ...definition, form_token: null } : definition,
-        form_submission_data: submitted ? filledFields(form, node, renderForm(form)) : null,
-        type: "human_input",
-      },
-    ];
+    const definition = formEventFields(open);
+    return {
+      workflow_run_id: run_id,
+      submitted,
+      form_definition: submitted ? { ...definition, form_token: null } : definition,
+      form_submission_data: submitted ? filledFields(form, node, renderForm(form)) : null,
+      type: "human_input",
+    };
   });

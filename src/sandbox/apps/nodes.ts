@@ -1,6 +1,5 @@
-/** What each kind of node does when a run comes to it. */
+/** Executes the nodes of a run, one function for each kind. */
 import type {
-  AppDefinition,
   EndNode,
   HumanInputNode,
   IterationNode,
@@ -14,66 +13,64 @@ import type { Clock } from "../http/handler.ts";
 import {
   containerEvent,
   filledFields,
-  renderTemplate,
   nodeFinished,
   type NodeResult,
   nodeRetry,
   nodeStarted,
-  renderForm,
-  type RunEvent,
   outputText,
+  renderForm,
+  renderTemplate,
+  type RunEvent,
 } from "./run-events.ts";
-import { newId, toSeconds } from "../storage/ids.ts";
+import { toSeconds } from "../storage/ids.ts";
 import { atLeast } from "../http/router.ts";
-import {
-  type Execution,
-  type Form,
-  type RunStore,
-  type StoredRun,
-  type Variables,
-} from "../storage/runs-store.ts";
+import type { Execution, Form, RunStore, StoredRun, Variables } from "../storage/runs-store.ts";
 
-/** What a node has at hand while it works. */
+/** One segment of a run while it executes. */
 export interface RunContext {
   readonly run: StoredRun;
-  /** The server version that is played. */
+  /** Server version to imitate. */
   readonly version: string;
   readonly records: RunStore;
   readonly clock: Clock;
+  /** When the segment began, ms since 1970. */
+  readonly startedAt: number;
   /** Aborted when the run is stopped or the sandbox closes. */
   readonly signal: AbortSignal;
   readonly publish: (event: RunEvent) => void;
+  /** Expires the form when its time is over. */
+  readonly watchForm: (form: Form) => void;
 }
 
-/** The node waits for the people who answer these forms. */
+/** The node is waiting for these forms to be submitted. */
 export interface Waiting {
   readonly status: "paused";
   readonly forms: readonly Form[];
 }
 
 type Container = LoopNode | IterationNode;
+type Place = { readonly iteration?: string; readonly loop?: string };
 
-/** The value of a selector; null where nothing is known. */
+/** The value of a selector, or null. */
 export const variableAt = (variables: Variables, [node, name]: Selector): unknown =>
   variables[node]?.[name] ?? null;
 
-/** What an end node gives. */
 export const endOutputs = (node: EndNode, variables: Variables): Record<string, unknown> =>
   Object.fromEntries(
     Object.entries(node.outputs).map(([name, selector]) => [name, variableAt(variables, selector)]),
   );
 
-/** A node that begins; loops and iterations name themselves as the place of their inner nodes. */
+/** Creates the execution of a node; `place` names the loop or iteration around it. */
 export const newExecution = (
-  bench: Pick<RunContext, "records">,
+  records: RunStore,
   node: Exclude<NodeDefinition, ReviewsNode> | Container["inner"],
-  place: { readonly iteration?: string; readonly loop?: string } = {},
+  place: Place = {},
 ): Execution => ({
-  id: newId(bench.records.random),
+  id: records.newId(),
   nodeId: node.id,
   type: node.type,
   title: node.title,
-  startedAt: bench.records.now(),
+  startedAt: records.now(),
   finishedAt: null,
   elapsed: 0,
   status: "running",
@@ -81,85 +78,84 @@ export const newExecution = (
   loop: place.loop ?? null,
 });
 
-const elapsed = ({ records }: RunContext, since: number) => (records.now() - since) / 1000;
+const secondsSince = ({ records }: RunContext, ms: number) => (records.now() - ms) / 1000;
 
-/** Notes the end of a node. */
-export function completeNode(bench: RunContext, execution: Execution, status: string): void {
-  execution.finishedAt = bench.records.now();
-  execution.elapsed = elapsed(bench, execution.startedAt);
+/** Records the end of an execution. */
+export function completeNode(context: RunContext, execution: Execution, status: string): void {
+  execution.finishedAt = context.records.now();
+  execution.elapsed = secondsSince(context, execution.startedAt);
   execution.status = status;
 }
 
-const wait = ({ clock, signal }: RunContext, secondsLong: number): Promise<void> =>
-  secondsLong > 0 ? clock.sleep(secondsLong * 1000, signal) : Promise.resolve();
+const wait = ({ clock, signal }: RunContext, seconds: number): Promise<void> =>
+  seconds > 0 ? clock.sleep(seconds * 1000, signal) : Promise.resolve();
 
-/** Does what the node does; rejects when the run is stopped meanwhile. */
+/** Executes a node; rejects if the run is stopped in the meantime. */
 export async function executeNode(
-  bench: RunContext,
-  app: AppDefinition,
+  context: RunContext,
   node: Exclude<NodeDefinition, Container | ReviewsNode>,
   execution: Execution,
 ): Promise<NodeResult | Waiting> {
-  const { variables } = bench.run.progress;
+  const { variables } = context.run.progress;
   switch (node.type) {
     case "start": {
-      const sent = variables[node.id] ?? {};
-      return { status: "succeeded", inputs: sent, outputs: sent };
+      const inputs = variables[node.id] ?? {};
+      return { status: "succeeded", inputs, outputs: inputs };
     }
     case "code":
       return { status: "succeeded", inputs: {}, outputs: { ...node.outputs } };
     case "answer": {
-      const text = node.parts
-        .map((part) => (typeof part === "string" ? part : outputText(variableAt(variables, part))))
-        .join("");
-      return { status: "succeeded", inputs: {}, outputs: { answer: text, files: [] } };
+      const texts = node.parts.map((part) =>
+        typeof part === "string" ? part : outputText(variableAt(variables, part)),
+      );
+      return { status: "succeeded", inputs: {}, outputs: { answer: texts.join(""), files: [] } };
     }
     case "end": {
       const outputs = endOutputs(node, variables);
       return { status: "succeeded", inputs: outputs, outputs };
     }
     case "http-request":
-      return request(bench, node, execution);
+      return executeRequest(context, node, execution);
     case "human-input":
-      return answered(bench, app, node);
+      return executeHumanInput(context, node);
   }
 }
 
-async function request(
-  bench: RunContext,
+async function executeRequest(
+  context: RunContext,
   node: RequestNode,
   execution: Execution,
 ): Promise<NodeResult> {
-  const { progress } = bench.run;
+  const { progress } = context.run;
+  const { error, takes, retries, body, fallback } = node;
   const common = { inputs: {}, process: { request: node.request } };
-  if (node.error === undefined) {
-    const asked = node.takes && variableAt(progress.variables, node.takes.input);
-    await wait(bench, typeof asked === "number" ? asked : (node.takes?.otherwise ?? 0));
+  if (error === undefined) {
+    const seconds = takes && variableAt(progress.variables, takes.input);
+    await wait(context, typeof seconds === "number" ? seconds : (takes?.default ?? 0));
     const headers = {
       server: "sandbox",
-      date: bench.clock.now().toUTCString(),
-      "content-length": String(node.body.length),
+      date: context.clock.now().toUTCString(),
+      "content-length": String(body.length),
     };
-    const outputs = { status_code: 200, body: node.body, headers, files: [] };
+    const outputs = { status_code: 200, body, headers, files: [] };
     return { ...common, status: "succeeded", outputs };
   }
-  const { error } = node;
-  for (let retry = 1; retry <= (node.retries?.times ?? 0); retry++) {
-    await wait(bench, node.retries?.pause ?? 0);
+  for (let retry = 1; retry <= (retries?.times ?? 0); retry++) {
+    await wait(context, retries?.pause ?? 0);
     progress.steps++;
     progress.exceptions++;
-    const tried = { ...execution };
-    completeNode(bench, tried, "retry");
-    bench.publish(nodeRetry(tried, { ...common, status: "retry", outputs: {}, error }, retry));
+    const attempt = { ...execution };
+    completeNode(context, attempt, "retry");
+    context.publish(nodeRetry(attempt, { ...common, status: "retry", outputs: {}, error }, retry));
   }
-  if (node.fallback === undefined) return { ...common, status: "failed", outputs: {}, error };
+  if (fallback === undefined) return { ...common, status: "failed", outputs: {}, error };
   return {
     ...common,
     status: "exception",
     error: "Unknown error", // recorded: the text moves into the outputs
     metadata: { error_strategy: "default-value" },
     outputs: {
-      body: node.fallback,
+      body: fallback,
       status_code: 0,
       headers: {},
       error_message: error,
@@ -168,33 +164,23 @@ async function request(
   };
 }
 
-function answered(
-  bench: RunContext,
-  app: AppDefinition,
-  node: HumanInputNode,
-): NodeResult | Waiting {
-  const { run, version, records, publish } = bench;
-  const form = records.formsOf(run.id).find(({ nodeId }) => nodeId === node.id);
+function executeHumanInput(context: RunContext, node: HumanInputNode): NodeResult | Waiting {
+  const { run, version, records, publish } = context;
+  const form = records.formsOf(run.id).find(({ node_id }) => node_id === node.id);
   if (!form || form.status === "waiting") {
-    return { status: "paused", forms: [form ?? opened(bench, app, node)] };
+    return { status: "paused", forms: [form ?? openForm(context, node)] };
   }
-  // Since 1.15 nothing tells what became of the form (server §15.5).
-  const told = !atLeast(version, "1.15.0");
+  // Since 1.15 no event reports the end of the form (server §15.5).
+  const hasEvents = !atLeast(version, "1.15.0");
   if (form.status === "expired") {
-    if (told)
-      publish({
-        event: "human_input_form_timeout",
-        data: {
-          node_id: node.id,
-          node_title: node.title,
-          expiration_time: toSeconds(form.expiresAt),
-        },
-      });
+    const expiration_time = toSeconds(form.expires_at);
+    const data = { node_id: node.id, node_title: node.title, expiration_time };
+    if (hasEvents) publish({ event: "human_input_form_timeout", data });
     return { status: "succeeded", inputs: {}, outputs: {} };
   }
   const rendered = renderForm(form);
   const filled = filledFields(form, node, rendered);
-  if (told) publish({ event: "human_input_form_filled", data: filled });
+  if (hasEvents) publish({ event: "human_input_form_filled", data: filled });
   const inputs = Object.entries(form.inputs ?? {}).map(([name, value]) => [
     name,
     { value_type: "string", value },
@@ -211,15 +197,15 @@ function answered(
   };
 }
 
-function opened({ run, records }: RunContext, app: AppDefinition, node: HumanInputNode): Form {
+function openForm({ run, records }: RunContext, node: HumanInputNode): Form {
   const form: Form = {
-    token: token(records.random),
-    id: newId(records.random),
-    app: app.name,
-    runId: run.id,
-    nodeId: node.id,
+    token: records.newId().replaceAll("-", "").slice(0, 22), // as long as the server's tokens
+    id: records.newId(),
+    app: run.app,
+    run_id: run.id,
+    node_id: node.id,
     content: renderTemplate(node.content, run.progress.variables),
-    expiresAt: records.now() + node.expires * 1000,
+    expires_at: records.now() + node.expires * 1000,
     status: "waiting",
     action: null,
     inputs: null,
@@ -228,98 +214,65 @@ function opened({ run, records }: RunContext, app: AppDefinition, node: HumanInp
   return form;
 }
 
-/** 22 letters and digits, as the server's tokens have. */
-const token = (random: () => number) => newId(random).replaceAll("-", "").slice(0, 22);
-
-const noCost = { total_tokens: 0, total_price: "0.0", currency: "USD" };
-
 /**
- * Runs a loop or iteration and gives its outputs. It has no node events of its own in live streams,
- * and total_steps leaves its inner nodes out (server §15.5).
+ * Runs a loop or iteration and returns its outputs. Live streams have no node events for it, and
+ * total_steps does not count its inner nodes (server §15.5).
  */
 export const runContainer = (
-  bench: RunContext,
+  context: RunContext,
   node: Container,
 ): Promise<Record<string, unknown>> =>
-  node.type === "loop" ? loop(bench, node) : iterate(bench, node);
+  node.type === "loop" ? runLoop(context, node) : runIteration(context, node);
 
-async function loop(bench: RunContext, node: LoopNode): Promise<Record<string, unknown>> {
-  const began = bench.records.now();
+async function runLoop(context: RunContext, node: LoopNode): Promise<Record<string, unknown>> {
+  const { records, publish } = context;
+  const startedAt = records.now();
   const inputs = { loop_count: node.count, [node.variable]: node.from };
-  bench.publish(
-    containerEvent("loop_started", node, {
-      created_at: toSeconds(began),
-      extras: {},
-      metadata: { loop_length: node.count },
-      inputs,
-      inputs_truncated: false,
-    }),
-  );
+  publish(containerStarted(node, startedAt, inputs, { loop_length: node.count }));
   let value = node.from;
   let round = 0;
   const durations: Record<string, number> = {};
   const values: Record<string, object> = {};
   for (; round < node.count && value < node.until; round++) {
-    const roundBegan = bench.records.now();
-    if (round > 0) {
-      bench.publish(
-        containerEvent("loop_next", node, {
-          index: round,
-          created_at: toSeconds(roundBegan),
-          pre_loop_output: {},
-          extras: {},
-        }),
-      );
-    }
+    const roundStart = records.now();
+    const created_at = toSeconds(roundStart);
+    const next = { index: round, created_at, pre_loop_output: {}, extras: {} };
+    if (round > 0) publish(containerEvent("loop_next", node, next));
     value++;
-    await inner(bench, node, { loop: node.id }, assigned(node, value, round));
-    durations[round] = elapsed(bench, roundBegan);
+    await executeInner(context, node, { loop: node.id }, assignerResult(node, value, round));
+    durations[round] = secondsSince(context, roundStart);
     values[round] = { [node.variable]: value };
   }
   const outputs = { [node.variable]: value, loop_round: round };
-  bench.publish(
-    completed(bench, "loop_completed", node, began, {
-      inputs,
-      outputs,
-      steps: node.count,
-      metadata: {
-        loop_duration_map: durations,
-        loop_variable_map: values,
-        completed_reason: round < node.count ? "loop_break" : "loop_completed",
-      },
-    }),
-  );
+  const metadata = {
+    loop_duration_map: durations,
+    loop_variable_map: values,
+    completed_reason: round < node.count ? "loop_break" : "loop_completed",
+  };
+  const result = { inputs, outputs, steps: node.count, metadata };
+  publish(containerCompleted(context, node, startedAt, result));
   return outputs;
 }
 
-async function iterate(bench: RunContext, node: IterationNode): Promise<Record<string, unknown>> {
-  const began = bench.records.now();
-  const list = variableAt(bench.run.progress.variables, node.over);
+async function runIteration(
+  context: RunContext,
+  node: IterationNode,
+): Promise<Record<string, unknown>> {
+  const { run, records, publish } = context;
+  const startedAt = records.now();
+  const list = variableAt(run.progress.variables, node.over);
   const items = Array.isArray(list) ? list.map(Number) : [];
   const inputs = { iterator_selector: items };
-  bench.publish(
-    containerEvent("iteration_started", node, {
-      created_at: toSeconds(began),
-      extras: {},
-      metadata: { iteration_length: items.length },
-      inputs,
-      inputs_truncated: false,
-    }),
-  );
-  const joined: number[] = [];
+  publish(containerStarted(node, startedAt, inputs, { iteration_length: items.length }));
+  const output: number[] = [];
   const durations: Record<string, number> = {};
   for (const [index, item] of items.entries()) {
-    const roundBegan = bench.records.now();
-    bench.publish(
-      containerEvent("iteration_next", node, {
-        index,
-        created_at: toSeconds(roundBegan),
-        extras: {},
-      }),
-    );
+    const roundStart = records.now();
+    const next = { index, created_at: toSeconds(roundStart), extras: {} };
+    publish(containerEvent("iteration_next", node, next));
     const pair = [item, item * 2];
-    await inner(
-      bench,
+    await executeInner(
+      context,
       node,
       { iteration: node.id },
       {
@@ -329,65 +282,72 @@ async function iterate(bench: RunContext, node: IterationNode): Promise<Record<s
         metadata: { iteration_id: node.id, iteration_index: index },
       },
     );
-    joined.push(...pair);
-    durations[index] = elapsed(bench, roundBegan);
+    output.push(...pair);
+    durations[index] = secondsSince(context, roundStart);
   }
-  const outputs = { output: joined };
-  bench.publish(
-    completed(bench, "iteration_completed", node, began, {
-      inputs,
-      outputs,
-      steps: items.length,
-      metadata: { iteration_duration_map: durations },
-    }),
-  );
-  return outputs;
+  const metadata = { iteration_duration_map: durations };
+  const result = { inputs, outputs: { output }, steps: items.length, metadata };
+  publish(containerCompleted(context, node, startedAt, result));
+  return { output };
 }
 
-async function inner(
-  bench: RunContext,
+async function executeInner(
+  context: RunContext,
   { inner: node, takes }: Container,
-  place: { readonly iteration?: string; readonly loop?: string },
+  place: Place,
   result: NodeResult,
 ): Promise<void> {
-  const execution = newExecution(bench, node, place);
-  bench.run.progress.executions.push(execution);
-  bench.publish(nodeStarted(execution));
-  await wait(bench, takes);
-  completeNode(bench, execution, result.status);
-  bench.publish(nodeFinished(execution, result));
+  const execution = newExecution(context.records, node, place);
+  context.run.progress.executions.push(execution);
+  context.publish(nodeStarted(execution));
+  await wait(context, takes);
+  completeNode(context, execution, result.status);
+  context.publish(nodeFinished(execution, result));
 }
 
-const completed = (
-  bench: RunContext,
-  event: string,
+const containerStarted = (node: Container, startedAt: number, inputs: object, metadata: object) =>
+  containerEvent(`${node.type}_started`, node, {
+    created_at: toSeconds(startedAt),
+    extras: {},
+    metadata,
+    inputs,
+    inputs_truncated: false,
+  });
+
+const containerCompleted = (
+  context: RunContext,
   node: Container,
-  began: number,
-  told: {
+  startedAt: number,
+  result: {
     readonly inputs: object;
     readonly outputs: object;
     readonly steps: number;
     readonly metadata: object;
   },
 ): RunEvent =>
-  containerEvent(event, node, {
-    outputs: told.outputs,
+  containerEvent(`${node.type}_completed`, node, {
+    outputs: result.outputs,
     outputs_truncated: false,
-    created_at: toSeconds(began),
+    created_at: toSeconds(startedAt),
     extras: {},
-    inputs: told.inputs,
+    inputs: result.inputs,
     inputs_truncated: false,
     status: "succeeded",
     error: null,
-    elapsed_time: elapsed(bench, began),
+    elapsed_time: secondsSince(context, startedAt),
     total_tokens: 0,
-    execution_metadata: { ...noCost, ...told.metadata },
-    finished_at: toSeconds(bench.records.now()),
-    steps: told.steps,
+    execution_metadata: {
+      total_tokens: 0,
+      total_price: "0.0",
+      currency: "USD",
+      ...result.metadata,
+    },
+    finished_at: toSeconds(context.records.now()),
+    steps: result.steps,
   });
 
-/** An assigner tells its own definition as its inputs. */
-const assigned = (node: LoopNode, value: number, round: number): NodeResult => ({
+/** The inputs of an assigner are its own definition. */
+const assignerResult = (node: LoopNode, value: number, round: number): NodeResult => ({
   status: "succeeded",
   inputs: {
     type: node.inner.type,

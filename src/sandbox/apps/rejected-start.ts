@@ -1,47 +1,42 @@
-import { type Call, type Clock, HttpError, type Reply } from "../http/handler.ts";
-import { newId, toSeconds, workflowId } from "../storage/ids.ts";
+import { type Call, HttpError, type Reply } from "../http/handler.ts";
 import { atLeast } from "../http/router.ts";
-import { PING } from "./run-events.ts";
-import { type Channels, endEvents, eventStream } from "../http/sse.ts";
+import { endEvents, eventStream } from "../http/sse.ts";
+import { toSeconds, workflowId } from "../storage/ids.ts";
+import { type AppContext, isStreaming } from "./context.ts";
+import { dataLine, PING } from "./run-events.ts";
 
-/** What a stream needs to tell that nothing was started. */
-interface Place {
-  readonly channels: Channels;
-  readonly clock: Clock;
-  readonly random: () => number;
-  readonly closing: AbortSignal;
+interface Start {
+  readonly app: string;
+  readonly inputs: unknown;
 }
 
 /**
- * A streaming start whose inputs are refused: the server has answered 200 already, as its worker
- * looks at them. Since 1.15 the stream tells of a run that is stored nowhere; in 1.14 it tells the
- * error, and then pings (server §13). Other failures, and those of older servers, are thrown again.
+ * The reply to a streaming start with invalid inputs: the server's worker checks them after the
+ * status 200 was sent. Since 1.15 the stream shows a run that is stored nowhere; in 1.14 it shows
+ * the error, and then pings (server §13). Rethrows any other error.
  */
 export function rejectedStart(
-  failure: unknown,
-  told: { readonly app: string; readonly inputs: unknown },
+  error: unknown,
+  start: Start,
   call: Call,
-  { channels, clock, random, closing }: Place,
+  { records, channels, clock, closing }: AppContext,
 ): Reply {
-  const refused = failure instanceof HttpError && failure.code === "invalid_param";
-  if (!refused || !atLeast(call.version, "1.14.0")) throw failure;
-  const id = newId(random);
+  const isRejection = error instanceof HttpError && error.code === "invalid_param";
+  if (!isRejection || !isStreaming(call) || !atLeast(call.version, "1.14.0")) throw error;
+  const id = records.newId();
   if (atLeast(call.version, "1.15.0")) {
-    return { stream: ghost(id, told, failure.message, toSeconds(clock.now().getTime())) };
+    return { stream: failedRun(id, start, error.message, toSeconds(records.now())) };
   }
-  const event = { event: "error", message: failure.message, status: 500 };
-  const first = [lineOf(event)];
+  const first = [dataLine({ event: "error", message: error.message, status: 500 })];
   const subscription = channels.subscribe(id, call.version);
   const signal = AbortSignal.any([call.signal, closing]);
   return { stream: eventStream(subscription, { first, endsOn: endEvents.never }, clock, signal) };
 }
 
-const lineOf = (event: object) => `data: ${JSON.stringify(event)}\n\n`;
-
-/** A run that begins and fails in the same moment, and that nobody can ask for later. */
-async function* ghost(
+/** The events of a run that starts and fails at once and cannot be queried later. */
+async function* failedRun(
   id: string,
-  { app, inputs }: { readonly app: string; readonly inputs: unknown },
+  { app, inputs }: Start,
   error: string,
   at: number,
 ): AsyncGenerator<string> {
@@ -49,7 +44,7 @@ async function* ghost(
   const run = { id, workflow_id: workflowId(app) };
   yield PING;
   const started = { ...run, inputs, created_at: at, reason: "initial" };
-  yield lineOf({ event: "workflow_started", ...common, data: started });
+  yield dataLine({ event: "workflow_started", ...common, data: started });
   const finished = {
     ...run,
     status: "failed",
@@ -64,5 +59,5 @@ async function* ghost(
     exceptions_count: 1,
     files: [],
   };
-  yield lineOf({ event: "workflow_finished", ...common, data: finished });
+  yield dataLine({ event: "workflow_finished", ...common, data: finished });
 }

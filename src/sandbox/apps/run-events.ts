@@ -15,58 +15,61 @@ import {
   type Variables,
 } from "../storage/runs-store.ts";
 
-/** An event before it has its envelope: `data` for runs, further fields for messages. */
+/** An event without its envelope: `data` for runs, other fields for messages. */
 export interface RunEvent {
   readonly event: string;
   readonly data?: Readonly<Record<string, unknown>>;
   readonly fields?: Readonly<Record<string, unknown>>;
 }
 
+/** Why a segment of a run begins. */
+export type SegmentReason = "initial" | "resumption";
+
 /** The keep-alive of a stream: an event without data. */
 export const PING = "event: ping\n\n";
 
-const line = (event: object) => `data: ${JSON.stringify(event)}\n\n`;
+export const dataLine = (event: object) => `data: ${JSON.stringify(event)}\n\n`;
 
-/** An event as live streams write it; the time in a chatflow's envelope is its message's. */
+/** Formats an event of a live stream. The time in a chatflow's envelope is that of its message. */
 export function liveLine(run: StoredRun, { event, data, fields }: RunEvent): string {
-  const chat = run.messageId !== null && {
-    conversation_id: run.conversationId,
-    message_id: run.messageId,
-    created_at: toSeconds(run.createdAt),
-    task_id: run.taskId,
+  const chat = run.message_id !== null && {
+    conversation_id: run.conversation_id,
+    message_id: run.message_id,
+    created_at: toSeconds(run.created_at),
+    task_id: run.task_id,
   };
-  if (fields) return line({ event, ...chat, ...fields });
-  if (chat) return line({ event, ...chat, workflow_run_id: run.id, data });
-  return line({ event, workflow_run_id: run.id, task_id: run.taskId, data });
+  if (fields) return dataLine({ event, ...chat, ...fields });
+  if (chat) return dataLine({ event, ...chat, workflow_run_id: run.id, data });
+  return dataLine({ event, workflow_run_id: run.id, task_id: run.task_id, data });
 }
 
-/** An event as snapshots write it: other order of fields, and a task id that may be the run's. */
+/** Formats an event of a snapshot: fields in another order, and a task ID that may be the run's. */
 export function replayedLine(run: StoredRun, { event, data, fields }: RunEvent): string {
-  return line({
+  return dataLine({
     event,
-    // Recorded: the real task id is known to a paused run only (server §13).
-    task_id: run.status === "paused" ? run.taskId : run.id,
+    // Recorded: only a paused run has its real task ID (server §13).
+    task_id: run.status === "paused" ? run.task_id : run.id,
     ...(data ? { workflow_run_id: run.id, data } : fields),
-    ...(run.messageId !== null && {
-      conversation_id: run.conversationId,
-      message_id: run.messageId,
-      created_at: toSeconds(run.createdAt),
+    ...(run.message_id !== null && {
+      conversation_id: run.conversation_id,
+      message_id: run.message_id,
+      created_at: toSeconds(run.created_at),
     }),
   });
 }
 
-/** What the server answers about a finished run: one event, spaced and ASCII only (server §15.2). */
+/** The stream of a finished run: one event, spaced and ASCII only (server §15.2). */
 export const finishedLine = (run: StoredRun): string =>
   `data: ${asciiOnly(
     spacedJson({
       event: "workflow_finished",
       task_id: run.id,
       workflow_run_id: run.id,
-      data: workflowFinished(run, run.createdAt).data,
+      data: workflowFinished(run, run.created_at).data,
     }),
   )}\n\n`;
 
-/** JSON with a blank after each comma and colon, as the server writes texts that it stores. */
+/** JSON with a space after each comma and colon, as the server stores it. */
 export function spacedJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(spacedJson).join(", ")}]`;
   if (value === null || typeof value !== "object") return JSON.stringify(value ?? null);
@@ -76,24 +79,24 @@ export function spacedJson(value: unknown): string {
   return `{${fields.join(", ")}}`;
 }
 
-/** The run's inputs as the stored record has them: workflows add the time of the start. */
+/** The inputs in the record of a run: workflows add the start time. */
 export function storedInputs(run: StoredRun): Record<string, unknown> {
-  if (run.messageId !== null) return run.inputs;
+  if (run.message_id !== null) return run.inputs;
   const fields = Object.entries(run.inputs).flatMap(([name, value]) =>
     name === "sys.workflow_id"
       ? [
-          ["sys.timestamp", toSeconds(run.createdAt)],
+          ["sys.timestamp", toSeconds(run.created_at)],
           [name, value],
         ]
       : [[name, value]],
   );
-  return Object.fromEntries(fields) as Record<string, unknown>; // names were strings before
+  return Object.fromEntries(fields) as Record<string, unknown>; // the names are strings
 }
 
-/** `since`: when the segment began, in ms. */
+/** `since` is the start of the segment, in ms. */
 export const workflowStarted = (
   run: StoredRun,
-  reason: "initial" | "resumption",
+  reason: SegmentReason,
   since: number,
   inputs: Record<string, unknown> = run.inputs,
 ): RunEvent => ({
@@ -107,7 +110,10 @@ export const workflowStarted = (
   },
 });
 
-/** `since` is when the segment began: only the live event of a resumed run differs (server §15.5). */
+/**
+ * `since` is the start of the segment; only in the live event of a resumed run does it differ from
+ * the start of the run (server §15.5).
+ */
 export const workflowFinished = (
   run: StoredRun,
   since: number,
@@ -120,18 +126,18 @@ export const workflowFinished = (
     status,
     outputs: run.outputs,
     error,
-    elapsed_time: run.elapsed,
+    elapsed_time: run.elapsed_time,
     total_tokens: 0,
-    total_steps: run.totalSteps,
-    created_by: { id: run.endUserId, user: run.user },
+    total_steps: run.total_steps,
+    created_by: { id: run.end_user_id, user: run.session_id },
     created_at: toSeconds(since),
-    finished_at: toSeconds(run.finishedAt ?? since),
-    exceptions_count: run.exceptions,
+    finished_at: toSeconds(run.finished_at ?? since),
+    exceptions_count: run.exceptions_count,
     files: [],
   },
 });
 
-/** What a node has to tell when it is done. */
+/** Result of a node. */
 export interface NodeResult {
   readonly status: "succeeded" | "failed" | "exception" | "retry";
   readonly inputs: object;
@@ -141,11 +147,10 @@ export interface NodeResult {
   readonly metadata?: object;
 }
 
-/** A node begins. */
 export const nodeStarted = (execution: Execution): RunEvent => ({
   event: "node_started",
   data: {
-    ...identity(execution, 1),
+    ...nodeFields(execution, 1),
     inputs: null,
     inputs_truncated: false,
     created_at: toSeconds(execution.startedAt),
@@ -157,7 +162,7 @@ export const nodeStarted = (execution: Execution): RunEvent => ({
 });
 
 const resultData = (execution: Execution, result: NodeResult) => ({
-  ...identity(execution, 1),
+  ...nodeFields(execution, 1),
   inputs: result.inputs,
   inputs_truncated: false,
   process_data: result.process ?? {},
@@ -175,20 +180,19 @@ const resultData = (execution: Execution, result: NodeResult) => ({
   loop_id: execution.loop,
 });
 
-/** A node is done, well or not. */
 export const nodeFinished = (execution: Execution, result: NodeResult): RunEvent => ({
   event: "node_finished",
   data: resultData(execution, result),
 });
 
-/** A node failed and is tried again; `retry` counts from 1. */
+/** A node failed and is retried; `retry` counts from 1. */
 export const nodeRetry = (execution: Execution, result: NodeResult, retry: number): RunEvent => ({
   event: "node_retry",
   data: { ...resultData(execution, result), retry_index: retry },
 });
 
-// Live streams always say index 1, snapshots count (server §15.5).
-const identity = (execution: Execution, index: number) => ({
+// The index is always 1 in live streams; snapshots count (server §15.5).
+const nodeFields = (execution: Execution, index: number) => ({
   id: execution.id,
   node_id: execution.nodeId,
   node_type: execution.type,
@@ -197,7 +201,7 @@ const identity = (execution: Execution, index: number) => ({
   predecessor_node_id: null,
 });
 
-/** Events of a loop or iteration; `data.id` is the node's id, not that of an execution. */
+/** Event of a loop or iteration; `data.id` is the ID of the node, not of an execution. */
 export const containerEvent = (
   event: string,
   node: { readonly id: string; readonly type: string; readonly title: string },
@@ -207,23 +211,23 @@ export const containerEvent = (
   data: { id: node.id, node_id: node.id, node_type: node.type, title: node.title, ...data },
 });
 
-/** A piece of the run's output, and which variable it comes from. */
+/** Part of a run's output, with the variable it comes from. */
 export const textChunk = (text: string, selector: readonly string[]): RunEvent => ({
   event: "text_chunk",
   data: { text, from_variable_selector: selector },
 });
 
-/** A piece of a chatflow's answer. */
+/** Part of a chatflow's reply. */
 export const messageEvent = (
   run: StoredRun,
   answer: string,
   selector: readonly string[],
 ): RunEvent => ({
   event: "message",
-  fields: { id: run.messageId, answer, from_variable_selector: selector },
+  fields: { id: run.message_id, answer, from_variable_selector: selector },
 });
 
-/** What a message cost: nothing, there is no model. `elapsed` in seconds. */
+/** Usage of a message: zero, because no model is involved. `elapsed` in seconds. */
 export const messageMetadata = (elapsed: number, version: string) => ({
   annotation_reply: null,
   retriever_resources: [],
@@ -246,10 +250,10 @@ export const messageMetadata = (elapsed: number, version: string) => ({
   ...(atLeast(version, "1.15.0") && { reasoning: {} }),
 });
 
-/** The answer of a chatflow is complete; `elapsed` in seconds. */
+/** The reply of a chatflow is complete; `elapsed` in seconds. */
 export const messageEnd = (run: StoredRun, elapsed: number, version: string): RunEvent => ({
   event: "message_end",
-  fields: { id: run.messageId, metadata: messageMetadata(elapsed, version), files: [] },
+  fields: { id: run.message_id, metadata: messageMetadata(elapsed, version), files: [] },
 });
 
 interface FormParts {
@@ -265,21 +269,21 @@ interface FormParts {
   readonly expiration_time: number;
 }
 
-/** A form that a run waits for, as far as events tell it. */
+/** A form that a run is waiting for, as events report it. */
 export interface OpenForm {
   readonly form: Form;
   readonly node: HumanInputNode;
-  /** Snapshots leave the variables open before 1.15 (server §15.6). */
+  /** Snapshots do not fill the variables before 1.15 (server §15.6). */
   readonly content: string;
 }
 
-/** Where a form may be answered is told since 1.15, in events and blocking answers. */
-const channels = (version: string): Pick<FormParts, "approval_channels"> =>
+/** Events and blocking responses list the approval channels of a form since 1.15. */
+const approvalChannels = (version: string): Pick<FormParts, "approval_channels"> =>
   atLeast(version, "1.15.0") ? { approval_channels: ["console"] } : {};
 
 const formParts = (
   { form, node, content }: OpenForm,
-  told: ReturnType<typeof channels>,
+  channels: ReturnType<typeof approvalChannels>,
 ): FormParts => ({
   form_id: form.id,
   form_content: content,
@@ -289,13 +293,16 @@ const formParts = (
   node_title: node.title,
   resolved_default_values: {},
   form_token: form.token,
-  ...told,
-  expiration_time: toSeconds(form.expiresAt),
+  ...channels,
+  expiration_time: toSeconds(form.expires_at),
 });
 
-/** The form as the event carries it; the history tells no channels. */
-export const formEventFields = (open: OpenForm, told: ReturnType<typeof channels> = {}) => {
-  const parts = formParts(open, told);
+/** The form in an event; the message history has no channels. */
+export const formEventFields = (
+  open: OpenForm,
+  channels: ReturnType<typeof approvalChannels> = {},
+) => {
+  const parts = formParts(open, channels);
   return {
     form_id: parts.form_id,
     node_id: parts.node_id,
@@ -305,43 +312,42 @@ export const formEventFields = (open: OpenForm, told: ReturnType<typeof channels
     actions: parts.actions,
     display_in_ui: true,
     form_token: parts.form_token,
-    ...told,
+    ...channels,
     resolved_default_values: parts.resolved_default_values,
     expiration_time: parts.expiration_time,
   };
 };
 
-/** A person has to fill in a form. */
 export const formRequired = (open: OpenForm, version: string): RunEvent => ({
   event: "human_input_required",
-  data: formEventFields(open, channels(version)),
+  data: formEventFields(open, approvalChannels(version)),
 });
 
-/** The run waits; `since` in ms, `elapsed` in seconds. */
+/** `since` in ms, `elapsed` in seconds. */
 export const workflowPaused = (
   run: StoredRun,
   forms: readonly OpenForm[],
   version: string,
-  told: { readonly since: number; readonly elapsed: number; readonly outputs: object },
+  pause: { readonly since: number; readonly elapsed: number; readonly outputs: object },
 ): RunEvent => ({
   event: "workflow_paused",
   data: {
     workflow_run_id: run.id,
     paused_nodes: forms.map(({ node }) => node.id),
-    outputs: told.outputs,
+    outputs: pause.outputs,
     reasons: forms.map((open) => ({
       TYPE: "human_input_required",
-      ...formParts(open, channels(version)),
+      ...formParts(open, approvalChannels(version)),
     })),
     status: "paused",
-    created_at: toSeconds(told.since),
-    elapsed_time: told.elapsed,
+    created_at: toSeconds(pause.since),
+    elapsed_time: pause.elapsed,
     total_tokens: 0,
-    total_steps: run.totalSteps,
+    total_steps: run.total_steps,
   },
 });
 
-/** What a person answered, as the event and the message history tell it. */
+/** A submitted form, as the event and the message history report it. */
 export const filledFields = (form: Form, node: HumanInputNode, rendered: string) => ({
   node_id: node.id,
   node_title: node.title,
@@ -351,19 +357,19 @@ export const filledFields = (form: Form, node: HumanInputNode, rendered: string)
   submitted_data: form.inputs,
 });
 
-/** The form's text with the answers in their places. */
+/** The form's text with the inputs filled in. */
 export const renderForm = (form: Form): string =>
   form.content.replace(/\{\{#\$output\.([^#]+)#\}\}/g, (_, name: string) =>
     outputText(form.inputs?.[name]),
   );
 
-/** Fills `{{#node.name#}}`; places of inputs (`$output`) stay open. */
+/** Fills `{{#node.name#}}`; placeholders of inputs (`$output`) stay. */
 export const renderTemplate = (template: string, variables: Variables): string =>
   template.replace(/\{\{#([^.#$]+)\.([^#]+)#\}\}/g, (_, node: string, name: string) =>
     outputText(variables[node]?.[name]),
   );
 
-/** A value as text: lists become lines with a dash. */
+/** A value as text; each item of a list becomes a line with a dash. */
 export function outputText(value: unknown): string {
   if (value === null || value === undefined) return "";
   if (typeof value === "string") return value;
@@ -371,7 +377,7 @@ export function outputText(value: unknown): string {
   return JSON.stringify(value);
 }
 
-/** The waiting node of a definition, by id. */
+/** Finds a human input node of an application. */
 export function humanInputNode(app: string, nodeId: string): HumanInputNode | undefined {
   const nodes = findApp(app)?.nodes.flatMap((node) =>
     node.type === "reviews" ? node.branches.map(({ review }) => review) : [node],
@@ -380,9 +386,16 @@ export function humanInputNode(app: string, nodeId: string): HumanInputNode | un
   return node?.type === "human-input" ? node : undefined;
 }
 
+/** Pairs forms with their nodes; `filled` fills the variables of the text. */
+export const openForms = (app: string, forms: readonly Form[], filled = true): OpenForm[] =>
+  forms.flatMap((form) => {
+    const node = humanInputNode(app, form.node_id);
+    return node ? [{ form, node, content: filled ? form.content : node.content }] : [];
+  });
+
 /**
- * Everything that a late reader gets of a run that has not ended (server §15.3, §15.6): inputs,
- * outputs and errors of nodes are left out, loops and iterations stand among the nodes.
+ * The snapshot of an unfinished run for a reader that connects late (server §15.3, §15.6). Nodes
+ * have no inputs, outputs and errors; loops and iterations are listed as nodes.
  */
 export function snapshotEvents(
   run: StoredRun,
@@ -390,27 +403,23 @@ export function snapshotEvents(
   savedAnswer: string | null,
   version: string,
 ): RunEvent[] {
-  const events = [workflowStarted(run, "initial", run.createdAt, storedInputs(run))];
+  const events = [workflowStarted(run, "initial", run.created_at, storedInputs(run))];
   if (savedAnswer !== null) {
     events.push({ event: "message_replace", fields: { answer: savedAnswer, reason: "" } });
   }
   for (const [at, execution] of run.progress.executions.entries()) {
     events.push(...replayedNode(execution, at + 1));
   }
-  const filled = atLeast(version, "1.15.0");
-  const forms = waiting.flatMap((form) => {
-    const node = humanInputNode(run.app, form.nodeId);
-    return node ? [{ form, node, content: filled ? form.content : node.content }] : [];
-  });
+  const forms = openForms(run.app, waiting, atLeast(version, "1.15.0"));
   if (run.status === "paused" && forms.length > 0) {
     events.push(
       ...forms.map((open) => formRequired(open, version)),
       workflowPaused(run, forms, version, {
-        since: run.createdAt,
+        since: run.created_at,
         elapsed: 0,
         outputs:
           savedAnswer === null
-            ? outputsSoFar(run)
+            ? branchOutputs(run)
             : { answer: savedAnswer, files: { value_type: "array[file]", value: [] } },
       }),
     );
@@ -418,8 +427,8 @@ export function snapshotEvents(
   return events;
 }
 
-/** What the branches gave that have come to their end. */
-function outputsSoFar({ app, progress: { variables } }: StoredRun): Record<string, unknown> {
+/** Outputs of the branches that have finished. */
+function branchOutputs({ app, progress: { variables } }: StoredRun): Record<string, unknown> {
   const nodes = findApp(app)?.nodes ?? [];
   const ends = nodes.flatMap((node) => (node.type === "reviews" ? node.branches : []));
   return Object.fromEntries(
@@ -432,20 +441,20 @@ function outputsSoFar({ app, progress: { variables } }: StoredRun): Record<strin
 }
 
 function replayedNode(execution: Execution, index: number): RunEvent[] {
-  const common = identity(execution, index);
-  const place = { iteration_id: execution.iteration, loop_id: execution.loop };
-  const begun = {
+  const common = nodeFields(execution, index);
+  const container = { iteration_id: execution.iteration, loop_id: execution.loop };
+  const started = {
     event: "node_started",
     data: {
       ...common,
       inputs: null,
       created_at: toSeconds(execution.startedAt),
       extras: {},
-      ...place,
+      ...container,
     },
   };
-  if (execution.status === "running") return [begun];
-  const done = {
+  if (execution.status === "running") return [started];
+  const finished = {
     event: "node_finished",
     data: {
       ...common,
@@ -459,13 +468,13 @@ function replayedNode(execution: Execution, index: number): RunEvent[] {
       created_at: toSeconds(execution.startedAt),
       finished_at: toSeconds(execution.finishedAt ?? execution.startedAt),
       files: [],
-      ...place,
+      ...container,
     },
   };
-  return [begun, done];
+  return [started, finished];
 }
 
-/** The fields every run gets beside what was sent; a chatflow also has the query and its count. */
+/** The `sys.` inputs of a run; a chatflow also has the query and its dialogue count. */
 export function systemInputs(
   app: string,
   user: string,

@@ -1,17 +1,16 @@
-import {
-  streamRunEvents,
-  runWorkflow,
-  runWorkflowById,
-  getWorkflowRun,
-  stopWorkflowRun,
-} from "../../operations/workflows.ts";
+import * as operations from "../../operations/workflows.ts";
+import { internalServerError, notFound } from "../http/errors.ts";
+import { bindHandlers, type Call, type Handlers, HttpError, type Reply } from "../http/handler.ts";
+import { atLeast } from "../http/router.ts";
+import { endEvents, eventStream } from "../http/sse.ts";
+import { isUuidText, toSeconds, toSecondsOrNull, workflowId } from "../storage/ids.ts";
+import type { StoredRun } from "../storage/runs-store.ts";
 import { fileLookup } from "./app-files.ts";
-import { findApp, type AppDefinition } from "./app-definitions.ts";
-import type { Engine, StopMode } from "./engine.ts";
-import { type Call, type Clock, type Handler, on, HttpError, type Reply } from "../http/handler.ts";
+import type { AppDefinition } from "./app-definitions.ts";
+import { type AppContext, isStreaming, requireApp, requireUser, stopMode } from "./context.ts";
 import { validateInputs } from "./input-form.ts";
+import { listLogs } from "./logs.ts";
 import { rejectedStart } from "./rejected-start.ts";
-import { invalidParam, notFound, internalServerError } from "../http/errors.ts";
 import {
   finishedLine,
   replayedLine,
@@ -21,252 +20,176 @@ import {
   storedInputs,
   systemInputs,
 } from "./run-events.ts";
-import { atLeast } from "../http/router.ts";
-import { isUuidText, newId, toSeconds, workflowId } from "../storage/ids.ts";
-import { type StoredProgress, type RunStore, type StoredRun } from "../storage/runs-store.ts";
-import { type Channels, endEvents, eventStream } from "../http/sse.ts";
-import { isObject } from "../../lib/json.ts";
 
-/** What the handlers of applications share. */
-export interface AppContext {
-  readonly records: RunStore;
-  readonly engine: Engine;
-  readonly channels: Channels;
-  readonly clock: Clock;
-  /** Aborted when the sandbox closes. */
-  readonly closing: AbortSignal;
-}
+/** Start of a run, its detail, events and stop, and the logs. */
+const handlers: Handlers<typeof operations, AppContext> = {
+  runWorkflow(context, input, call) {
+    const user = requireUser(input);
+    return startRun(context, requireApp(call, "workflow"), { ...input, user }, call);
+  },
 
-/** The application whose key was sent; throws Refused where it is of the other mode. */
-export function requireApp(call: Call, mode?: AppDefinition["mode"]): AppDefinition {
-  const app = findApp(call.app);
-  if (!app) throw new HttpError(403, "forbidden", "The app no longer exists.");
-  if (mode !== undefined && app.mode !== mode) {
-    const code = mode === "workflow" ? "not_workflow_app" : "not_chat_app";
-    const text = "Please check if your app mode matches the right API route.";
-    throw new HttpError(400, code, text);
-  }
-  return app;
-}
+  runWorkflowById(context, input, call) {
+    const user = requireUser(input);
+    const app = requireApp(call, "workflow");
+    const { workflow_id } = input;
+    if (!isUuidText(workflow_id)) {
+      // The server's text ends with a space.
+      throw new HttpError(400, "bad_request", `Invalid workflow_id format: '${workflow_id}'. `);
+    }
+    if (workflow_id !== workflowId(app.name)) {
+      throw notFound(`Workflow not found with id: ${workflow_id}`);
+    }
+    return startRun(context, app, { ...input, user }, call);
+  },
 
-/** The end user that a route insists on (server §2). */
-export function requireUser(input: { readonly user?: string | undefined }): string {
-  if (input.user) return input.user;
-  throw invalidParam("Arg user must be provided.");
-}
+  getWorkflowRun({ records }, { workflow_run_id }, call) {
+    if (!isUuidText(workflow_run_id)) throw internalServerError();
+    const run = records.run(requireApp(call).name, workflow_run_id);
+    if (!run) throw notFound("Workflow run not found.");
+    return { json: runDetail(run) };
+  },
 
-/** Did the request ask for events? Without a word the answer blocks (server §13). */
-export const isStreaming = (call: Call): boolean =>
-  isObject(call.body) && call.body["response_mode"] === "streaming";
+  stopWorkflowRun({ records, engine }, input, call) {
+    const user = requireUser(input);
+    const app = requireApp(call, "workflow");
+    records.endUser(app.name, user);
+    engine.stop(input.task_id, stopMode(call), (run) => run.app === app.name);
+    return { json: { result: "success" } };
+  },
 
-/** Will the record of the run tell of the stop? A fault may keep it from that. */
-export const stopMode = (call: Call): StopMode =>
-  call.plan["stays-running"] ? "stays running" : "recorded";
+  streamRunEvents(context, input, call) {
+    const { records, engine } = context;
+    const app = requireApp(call);
+    const user = records.endUser(app.name, requireUser(input));
+    const id = input.workflow_run_id;
+    if (!isUuidText(id)) throw internalServerError();
+    const run = engine.activeRun(id) ?? records.run(app.name, id);
+    if (!run || run.app !== app.name || run.end_user_id !== user.id) {
+      throw notFound("Workflow run not found");
+    }
+    return { stream: attach(context, run, call) };
+  },
 
-/** A run that has done nothing yet. */
-export const newProgress = (variables: StoredProgress["variables"]): StoredProgress => ({
-  position: 0,
-  variables,
-  executions: [],
-  steps: 0,
-  exceptions: 0,
-  said: "",
-});
+  listWorkflowLogs: listLogs,
+};
 
-const isAbrupt = (version: string) => !atLeast(version, "1.13.0") || atLeast(version, "1.15.0");
+export const runHandlers = bindHandlers(operations, handlers);
 
-/** Runs what was stored, and answers with its events: until it ends or pauses. */
-export function startStream(room: AppContext, run: StoredRun, call: Call): Reply {
-  const subscription = room.channels.subscribe(run.id, call.version);
-  const both = AbortSignal.any([call.signal, room.closing]);
+/** Starts a stored run and streams its events until it ends or pauses. */
+export function startStream(context: AppContext, run: StoredRun, call: Call): Reply {
+  const subscription = context.channels.subscribe(run.id, call.version);
+  const signal = AbortSignal.any([call.signal, context.closing]);
   const rules = {
     endsOn: endEvents.pause,
-    kept: () => room.engine.live(run.id) !== undefined,
-    abrupt: isAbrupt(call.version),
+    isActive: () => context.engine.activeRun(run.id) !== undefined,
+    closesAtOnce: closesAtOnce(call.version),
   };
-  const lines = eventStream(subscription, rules, room.clock, both);
-  void room.engine.go(run, "initial", call.version);
-  return { stream: lines };
+  const stream = eventStream(subscription, rules, context.clock, signal);
+  void context.engine.run(run, "initial", call.version);
+  return { stream };
 }
 
-/** Start of a run, its detail, its events and its stop. */
-export function runHandlers(room: AppContext): readonly Handler[] {
-  const { records, engine } = room;
+const closesAtOnce = (version: string) => !atLeast(version, "1.13.0") || atLeast(version, "1.15.0");
 
-  async function execute(
-    app: AppDefinition,
-    input: { readonly inputs?: unknown; readonly user?: string | undefined },
-    call: Call,
-  ): Promise<Reply> {
-    const user = records.endUser(app.name, requireUser(input));
-    const inputs = validateInputs(app, input.inputs, fileLookup(records, app.name, user.id));
-    const id = newId(records.random);
-    const started: StoredRun = {
+async function startRun(
+  context: AppContext,
+  app: AppDefinition,
+  input: { readonly inputs?: unknown; readonly user: string },
+  call: Call,
+): Promise<Reply> {
+  const { records, engine } = context;
+  let run: StoredRun;
+  try {
+    const endUser = records.endUser(app.name, input.user);
+    const inputs = validateInputs(app, input.inputs, fileLookup(records, endUser));
+    const id = records.newId();
+    run = records.addRun({
       id,
       app: app.name,
-      endUserId: user.id,
-      user: user.session_id,
-      taskId: newId(records.random),
-      logId: newId(records.random),
-      conversationId: null,
-      messageId: null,
-      status: "running",
-      inputs: { ...inputs, ...systemInputs(app.name, user.session_id, id) },
-      outputs: {},
-      error: null,
-      createdAt: records.now(),
-      finishedAt: null,
-      elapsed: 0,
-      totalSteps: 0,
-      exceptions: 0,
-      progress: newProgress({ s: inputs }),
-    };
-    records.addRun(started);
-    if (isStreaming(call)) return startStream(room, started, call);
-    return {
-      json: blockingAnswer(started, await engine.go(started, "initial", call.version)),
-      utf8: true,
-    };
+      endUser,
+      log_id: records.newId(),
+      inputs: { ...inputs, ...systemInputs(app.name, endUser.session_id, id) },
+      variables: { s: inputs },
+    });
+  } catch (error) {
+    return rejectedStart(error, { app: app.name, inputs: input.inputs }, call, context);
   }
-
-  async function start(
-    app: AppDefinition,
-    input: { readonly inputs?: unknown; readonly user: string },
-    call: Call,
-  ): Promise<Reply> {
-    try {
-      return await execute(app, input, call);
-    } catch (failure) {
-      if (!isStreaming(call)) throw failure;
-      const told = { app: app.name, inputs: input.inputs };
-      return rejectedStart(failure, told, call, { ...room, random: records.random });
-    }
-  }
-
-  return [
-    on(runWorkflow, (input, call) => {
-      const user = requireUser(input);
-      return start(requireApp(call, "workflow"), { ...input, user }, call);
-    }),
-
-    on(runWorkflowById, (input, call) => {
-      const user = requireUser(input);
-      const app = requireApp(call, "workflow");
-      const { workflow_id } = input;
-      if (!isUuidText(workflow_id)) {
-        // The blank at the end is the server's.
-        throw new HttpError(400, "bad_request", `Invalid workflow_id format: '${workflow_id}'. `);
-      }
-      if (workflow_id !== workflowId(app.name)) {
-        throw notFound(`Workflow not found with id: ${workflow_id}`);
-      }
-      return start(app, { ...input, user }, call);
-    }),
-
-    on(getWorkflowRun, ({ workflow_run_id }, call) => {
-      if (!isUuidText(workflow_run_id)) throw internalServerError();
-      const found = records.run(requireApp(call).name, workflow_run_id);
-      if (!found) throw notFound("Workflow run not found.");
-      return { json: detail(found) };
-    }),
-
-    on(stopWorkflowRun, (input, call) => {
-      const user = requireUser(input);
-      const app = requireApp(call, "workflow");
-      records.endUser(app.name, user);
-      engine.stop(input.task_id, stopMode(call), (live) => live.app === app.name);
-      return { json: { result: "success" } };
-    }),
-
-    on(streamRunEvents, (input, call) => {
-      const app = requireApp(call);
-      const user = records.endUser(app.name, requireUser(input));
-      if (!isUuidText(input.workflow_run_id)) throw internalServerError();
-      const found =
-        engine.live(input.workflow_run_id) ?? records.run(app.name, input.workflow_run_id);
-      if (!found || found.app !== app.name || found.endUserId !== user.id) {
-        throw notFound("Workflow run not found");
-      }
-      return { stream: attached(room, found, call) };
-    }),
-  ];
+  if (isStreaming(call)) return startStream(context, run, call);
+  return {
+    json: blockingResponse(run, await engine.run(run, "initial", call.version)),
+    utf8: true,
+  };
 }
 
-/** The events of a run for somebody who comes later (server §15.3). */
-function attached(room: AppContext, found: StoredRun, call: Call): AsyncIterable<string> {
+/** Streams the events of a run to a client that connects later (server §15.3). */
+function attach(context: AppContext, run: StoredRun, call: Call): AsyncIterable<string> {
   const flag = (name: string) => call.query.get(name)?.toLowerCase() === "true";
-  const replay = flag("include_state_snapshot");
-  const onwards = flag("continue_on_pause");
-  if (found.finishedAt !== null) return once(finishedLine(found));
+  const continueOnPause = flag("continue_on_pause");
+  if (run.finished_at !== null) return streamOf(finishedLine(run));
 
-  const both = AbortSignal.any([call.signal, room.closing]);
-  const subscription = room.channels.subscribe(found.id, call.version, call.plan.lose);
-  const abrupt = isAbrupt(call.version);
-  const live = () => room.engine.live(found.id) !== undefined;
-  if (!replay) {
-    const endsOn = onwards ? endEvents.never : endEvents.pause;
-    return eventStream(subscription, { endsOn, kept: live, abrupt }, room.clock, both);
+  const { records, channels, engine, clock } = context;
+  const signal = AbortSignal.any([call.signal, context.closing]);
+  const subscription = channels.subscribe(run.id, call.version, call.plan.lose);
+  const common = { closesAtOnce: closesAtOnce(call.version) };
+  if (!flag("include_state_snapshot")) {
+    const endsOn = continueOnPause ? endEvents.never : endEvents.pause;
+    const isActive = () => engine.activeRun(run.id) !== undefined;
+    return eventStream(subscription, { ...common, endsOn, isActive }, clock, signal);
   }
-  const { records } = room;
   const answer =
-    found.messageId === null ? null : (records.message(found.app, found.messageId)?.answer ?? "");
-  // What the run waits for, also where a form was answered that it never learns of (server §14).
+    run.message_id === null ? null : (records.message(run.app, run.message_id)?.answer ?? "");
+  // Includes forms that were submitted but never reached the run (server §14).
   const waiting = records
-    .formsOf(found.id)
-    .filter(({ nodeId }) => !(nodeId in found.progress.variables));
-  const first = snapshotEvents(found, waiting, answer, call.version).map((event) =>
-    replayedLine(found, event),
-  );
-  return eventStream(
-    subscription,
-    {
-      first,
-      endsOn: onwards ? endEvents.finish : endEvents.pause,
-      ended: found.status === "paused" && !onwards,
-      abrupt,
-    },
-    room.clock,
-    both,
-  );
+    .formsOf(run.id)
+    .filter(({ node_id }) => !(node_id in run.progress.variables));
+  const events = snapshotEvents(run, waiting, answer, call.version);
+  const rules = {
+    ...common,
+    first: events.map((event) => replayedLine(run, event)),
+    endsOn: continueOnPause ? endEvents.finish : endEvents.pause,
+    ended: run.status === "paused" && !continueOnPause,
+  };
+  return eventStream(subscription, rules, clock, signal);
 }
 
-async function* once(line: string): AsyncGenerator<string> {
+async function* streamOf(line: string): AsyncGenerator<string> {
   yield line;
 }
 
-/** What a blocking run answers: HTTP 200 also where it failed or waits (server §13). */
-function blockingAnswer(ran: StoredRun, ending: RunEvent): object {
-  const told = ending.data ?? {};
-  const waits = told["status"] === "paused";
+/** Response of a blocking run: HTTP 200 even if it failed or paused (server §13). */
+function blockingResponse(run: StoredRun, { data = {} }: RunEvent): object {
   return {
-    task_id: ran.taskId,
-    workflow_run_id: ran.id,
+    task_id: run.task_id,
+    workflow_run_id: run.id,
     data: {
-      id: ran.id,
-      workflow_id: workflowId(ran.app),
-      status: ran.status,
-      outputs: ran.outputs,
-      error: ran.error,
-      elapsed_time: told["elapsed_time"],
+      id: run.id,
+      workflow_id: workflowId(run.app),
+      status: run.status,
+      outputs: run.outputs,
+      error: run.error,
+      elapsed_time: data["elapsed_time"],
       total_tokens: 0,
-      total_steps: ran.totalSteps,
-      created_at: toSeconds(ran.createdAt),
-      finished_at: ran.finishedAt === null ? null : toSeconds(ran.finishedAt),
-      ...(waits && { paused_nodes: told["paused_nodes"], reasons: told["reasons"] }),
+      total_steps: run.total_steps,
+      created_at: toSeconds(run.created_at),
+      finished_at: toSecondsOrNull(run.finished_at),
+      ...(data["status"] === "paused" && {
+        paused_nodes: data["paused_nodes"],
+        reasons: data["reasons"],
+      }),
     },
   };
 }
 
-const detail = (found: StoredRun) => ({
-  id: found.id,
-  workflow_id: workflowId(found.app),
-  status: found.status,
-  inputs: spacedJson(storedInputs(found)),
-  outputs: found.outputs,
-  error: found.error,
-  total_steps: found.totalSteps,
+const runDetail = (run: StoredRun) => ({
+  id: run.id,
+  workflow_id: workflowId(run.app),
+  status: run.status,
+  inputs: spacedJson(storedInputs(run)),
+  outputs: run.outputs,
+  error: run.error,
+  total_steps: run.total_steps,
   total_tokens: 0,
-  created_at: toSeconds(found.createdAt),
-  finished_at: found.finishedAt === null ? null : toSeconds(found.finishedAt),
-  elapsed_time: found.elapsed,
+  created_at: toSeconds(run.created_at),
+  finished_at: toSecondsOrNull(run.finished_at),
+  elapsed_time: run.elapsed_time,
 });

@@ -1,48 +1,48 @@
-/** What a fault does to a request or its answer; the value is a status, ms, a count or a rate. */
+/** The actions of a fault, each with the parser of its value: a status, ms, a count or a rate. */
 const actions = {
-  /** A JSON error of the server itself; the request is not handled. */
+  /** Returns a JSON error of the server; the request is not handled. */
   status: status,
-  /** An HTML error of a proxy before the server, without X-Version. */
+  /** Returns an HTML error of a proxy, without X-Version. */
   html: status,
   /** Waits before the request is handled. */
   delay: milliseconds,
-  /** Handles the request, closes the connection after so many events that carry data. */
+  /** Drops the connection after this number of events with data. */
   "cut-after": count,
-  /** Handles the request, closes the connection after so many bytes of the answer's body. */
+  /** Drops the connection after this number of bytes of the response body. */
   "cut-bytes": count,
   /** Resets the connection; the request is not handled. */
   reset: nothing,
-  /** Never answers; with a value, says nothing more after so many events that carry data. */
+  /** Sends no response; with a value, sends nothing after this number of events with data. */
   silence: (text: string | undefined) => (text === undefined ? undefined : count(text)),
-  /** Sends so many bytes of the body a second. */
+  /** Sends the body at this rate, in bytes per second. */
   drip: rate,
-  /** Documents show their values as text, and null where they have none, as some builds do. */
+  /** Returns the metadata of documents as text, or null without any, as some builds do. */
   "plain-metadata": nothing,
-  /** Says this Content-Length, whatever the body has: also on a 204, which has none. */
+  /** Sends this Content-Length whatever the size of the body, even with a 204. */
   length: count,
-  /** The record of the run that is stopped says `running` for ever; only its stream tells (server §13). */
+  /** Leaves the record of a stopped run at `running`; only its stream shows the stop (server §13). */
   "stays-running": nothing,
-  /** So many events happen after the snapshot was read and before anybody listens (server §15.3). */
+  /** Loses this number of events between the snapshot and the live stream (server §15.3). */
   lose: count,
 } as const satisfies Record<string, (text: string | undefined) => number | undefined>;
 
 type Action = keyof typeof actions;
 
-/** One thing that goes wrong on purpose, on requests that match. */
+/** An injected fault, for the requests that match. */
 export interface Fault {
-  /** Method and path; `*` stands for any characters. */
+  /** Method and path pattern; `*` matches any characters. */
   readonly method: string;
   readonly pattern: string;
   readonly action: Action | "version";
   readonly value: number | undefined;
-  /** The server version that is played, for `version=`. */
+  /** Server version to imitate, for `version=`. */
   readonly version: string | undefined;
-  /** How many matching requests it meets, and how many of them it lets pass before. */
+  /** Number of matching requests that it affects, and that it skips first. */
   readonly times: number;
   readonly skip: number;
 }
 
-/** What goes wrong with one request: several faults may meet it. */
+/** The faults of one request. */
 export interface FaultPlan {
   readonly status: number | undefined;
   readonly html: number | undefined;
@@ -50,7 +50,7 @@ export interface FaultPlan {
   readonly "cut-after": number | undefined;
   readonly "cut-bytes": number | undefined;
   readonly reset: boolean;
-  /** Events until silence; 0 when not even the head is answered. */
+  /** Events until silence; 0 sends not even the headers. */
   readonly silence: number | undefined;
   readonly drip: number | undefined;
   readonly "plain-metadata": boolean;
@@ -60,61 +60,63 @@ export interface FaultPlan {
   readonly version: string | undefined;
 }
 
-const grammar = "METHOD PATTERN ACTION[=VALUE] [times=N] [skip=N]";
+const GRAMMAR = "METHOD PATTERN ACTION[=VALUE] [times=N] [skip=N]";
 
-/**
- * Reads `POST /datasets status=503 times=2`. Throws an Error with a plain message that says what
- * is wrong.
- */
+/** Parses e.g. `POST /datasets status=503 times=2`; throws an Error with the reason. */
 export function parseFault(text: string): Fault {
-  const wrong = (reason: string) => new Error(reason);
   const [method, pattern, action, ...options] = text.trim().split(/\s+/);
-  if (!method || !pattern || !action) throw wrong(`expected ${grammar}`);
-  if (!/^(\*|[A-Za-z]+)$/.test(method)) throw wrong(`'${method}' is not a method`);
-  if (!/^[/*]/.test(pattern)) throw wrong(`the pattern '${pattern}' must start with / or *`);
+  if (!method || !pattern || !action) throw new Error(`expected ${GRAMMAR}`);
+  if (!/^(\*|[A-Za-z]+)$/.test(method)) throw new Error(`'${method}' is not a valid HTTP method`);
+  if (!/^[/*]/.test(pattern)) throw new Error(`pattern '${pattern}' must start with / or *`);
 
   const limits = { times: Infinity, skip: 0 };
   for (const option of options) {
-    const [name, value] = assignment(option);
-    if (name !== "times" && name !== "skip") throw wrong(`unknown option '${option}'`);
-    limits[name] = explained(() => count(value), option);
+    const [name, value] = splitAssignment(option);
+    if (name !== "times" && name !== "skip") throw new Error(`unknown option '${option}'`);
+    limits[name] = parseValue(count, value, option);
   }
-  const [name, value] = assignment(action);
+  const [name, value] = splitAssignment(action);
   const matching = { method: method.toUpperCase(), pattern, ...limits };
   if (name === "version") {
-    if (!/^\d+\.\d+\.\d+$/.test(value ?? "")) throw wrong("version needs a value like 1.13.0");
+    if (!/^\d+\.\d+\.\d+$/.test(value ?? ""))
+      throw new Error("version: expected a value such as 1.13.0");
     return { ...matching, action: name, value: undefined, version: value };
   }
   if (!isAction(name)) {
-    throw wrong(
-      `unknown action '${name}', one of ${[...Object.keys(actions), "version"].join(", ")}`,
+    throw new Error(
+      `unknown action '${name}' (one of: ${[...Object.keys(actions), "version"].join(", ")})`,
     );
   }
-  const read = explained(() => actions[name](value), action);
-  return { ...matching, action: name, value: read, version: undefined };
+  const parsed = parseValue<number | undefined>(actions[name], value, action);
+  return { ...matching, action: name, value: parsed, version: undefined };
+}
 
-  function explained<T>(value: () => T, part: string): T {
-    try {
-      return value();
-    } catch (error) {
-      throw wrong(`${part}: ${error instanceof Error ? error.message : String(error)}`);
-    }
+/** Parses the value of an option; errors start with the option. */
+function parseValue<T>(
+  parse: (text: string | undefined) => T,
+  text: string | undefined,
+  option: string,
+): T {
+  try {
+    return parse(text);
+  } catch (error) {
+    throw new Error(`${option}: ${error instanceof Error ? error.message : String(error)}`);
   }
 }
 
-/** Counts requests against a list of faults: each gets the plan of what goes wrong with it. */
+/** Returns a function that counts requests and returns the faults of each one. */
 export function createFaultPlanner(
   faults: readonly Fault[],
 ): (method: string, path: string) => FaultPlan {
-  const met = new Map<Fault, number>();
+  const matched = new Map<Fault, number>();
   return (method, path) => {
-    const meeting = faults.filter((fault) => {
-      if (!matches(fault, method, path)) return false;
-      const before = met.get(fault) ?? 0;
-      met.set(fault, before + 1);
+    const active = faults.filter((fault) => {
+      if (!matchesRequest(fault, method, path)) return false;
+      const before = matched.get(fault) ?? 0;
+      matched.set(fault, before + 1);
       return before >= fault.skip && before < fault.skip + fault.times;
     });
-    const first = (action: Fault["action"]) => meeting.find((fault) => fault.action === action);
+    const first = (action: Fault["action"]) => active.find((fault) => fault.action === action);
     const silence = first("silence");
     return {
       status: first("status")?.value,
@@ -134,56 +136,56 @@ export function createFaultPlanner(
   };
 }
 
-function matches(fault: Fault, method: string, path: string): boolean {
+function matchesRequest(fault: Fault, method: string, path: string): boolean {
   if (fault.method !== "*" && fault.method !== method) return false;
   const parts = fault.pattern.split("*");
-  return fits(parts, path) || fits(parts, path.replace(/^\/v1/, ""));
+  return matchesParts(parts, path) || matchesParts(parts, path.replace(/^\/v1/, ""));
 }
 
-/** Do the parts stand in the text, in their order and from end to end? */
-function fits([first = "", ...rest]: readonly string[], text: string): boolean {
+/** Reports whether a text consists of the parts, in order, with any characters between them. */
+function matchesParts([first = "", ...rest]: readonly string[], text: string): boolean {
   const last = rest.pop();
   if (last === undefined) return text === first;
   if (!text.startsWith(first) || !text.endsWith(last)) return false;
-  let at = first.length;
+  let end = first.length;
   for (const part of rest) {
-    const found = text.indexOf(part, at);
-    if (found === -1) return false;
-    at = found + part.length;
+    const start = text.indexOf(part, end);
+    if (start === -1) return false;
+    end = start + part.length;
   }
-  return at <= text.length - last.length;
+  return end <= text.length - last.length;
 }
 
 const isAction = (name: string): name is Action => Object.hasOwn(actions, name);
 
-function assignment(text: string): [name: string, value: string | undefined] {
+function splitAssignment(text: string): [name: string, value: string | undefined] {
   const at = text.indexOf("=");
   return at === -1 ? [text, undefined] : [text.slice(0, at), text.slice(at + 1)];
 }
 
 function count(text: string | undefined): number {
-  if (!/^\d+$/.test(text ?? "")) throw new Error("needs a whole number");
+  if (!/^\d+$/.test(text ?? "")) throw new Error("expected a whole number");
   return Number(text);
 }
 
 function rate(text: string | undefined): number {
   const bytes = count(text);
-  if (bytes === 0) throw new Error("needs at least 1");
+  if (bytes === 0) throw new Error("must be at least 1");
   return bytes;
 }
 
 function status(text: string | undefined): number {
   const code = count(text);
-  if (code < 400 || code > 599) throw new Error("needs a status from 400 to 599");
+  if (code < 400 || code > 599) throw new Error("expected a status from 400 to 599");
   return code;
 }
 
 function milliseconds(text: string | undefined): number {
-  const found = /^(\d+(?:\.\d+)?)(ms|s)$/.exec(text ?? "");
-  if (!found) throw new Error("needs a duration like 3s or 250ms");
-  return Number(found[1]) * (found[2] === "s" ? 1000 : 1);
+  const match = /^(\d+(?:\.\d+)?)(ms|s)$/.exec(text ?? "");
+  if (!match) throw new Error("expected a duration such as 3s or 250ms");
+  return Number(match[1]) * (match[2] === "s" ? 1000 : 1);
 }
 
 function nothing(text: string | undefined): undefined {
-  if (text !== undefined) throw new Error("takes no value");
+  if (text !== undefined) throw new Error("does not take a value");
 }

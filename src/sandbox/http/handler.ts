@@ -1,38 +1,38 @@
 import type { AnyOperation, InputOf } from "../../operations/operation.ts";
 import type { FaultPlan } from "./faults.ts";
 
-/** The world as the sandbox sees it: time that tests may set, and chance. */
+/** Time as the sandbox uses it; tests control it. */
 export interface Clock {
   now(): Date;
   /** Rejects when the signal is aborted. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
-/** What a handler knows beside its input. */
+/** What a handler gets besides its input. */
 export interface Call {
   /** Name of the application whose key was sent; undefined on knowledge routes. */
   readonly app: string | undefined;
-  /** Server version that is played: `1.14.2`. */
+  /** Server version to imitate, e.g. `1.14.2`. */
   readonly version: string;
-  /** Documents show their values as text, and null where they have none (server §9.5). */
+  /** Documents show metadata values as text, or null without any (server §9.5). */
   readonly plainMetadata: boolean;
-  /** What is to go wrong with this request; most of it is seen to before and after the handler. */
+  /** Faults of this request; most are applied before and after the handler. */
   readonly plan: FaultPlan;
-  /** Origin the client used: `http://127.0.0.1:8080`. */
+  /** Origin that the client used, e.g. `http://127.0.0.1:8080`. */
   readonly origin: string;
-  /** What stood in the places of the route: rows that share a route differ in it. */
+  /** Values of the path's placeholders; rows that share a route differ in them. */
   readonly path: Readonly<Record<string, string>>;
-  /** The query as sent: `page`, `limit` and cursors are here. */
+  /** Query as sent, with `page`, `limit` and cursors. */
   readonly query: URLSearchParams;
   /** File parts of a multipart form, by field name. */
   readonly files: ReadonlyMap<string, ReceivedFile>;
-  /** The JSON body as sent, fields the row does not know included. */
+  /** JSON body as sent, with fields that the row does not define. */
   readonly body: unknown;
-  /** Aborted when the client has gone away. */
+  /** Aborted when the client disconnects. */
   readonly signal: AbortSignal;
 }
 
-/** Ends a handler with an error answer: `{code, message, status}`, or `body` as it stands. */
+/** An error response: `{code, message, status}`, or `body` if given. */
 export class HttpError extends Error {
   readonly status: number;
   readonly code: string;
@@ -46,32 +46,46 @@ export class HttpError extends Error {
   }
 }
 
-/** What a handler gives back. */
+/** Result of a handler. */
 export type Reply =
   /** JSON, ASCII-escaped with a final newline as the server writes it; `utf8` for runs and chats. */
   | { readonly status?: number; readonly json: unknown; readonly utf8?: true }
   /** 204 without a body. */
   | { readonly status: 204 }
-  /** Event stream: each string is written as one chunk. */
+  /** Event stream; each string is written as one chunk. */
   | { readonly stream: AsyncIterable<string> }
   | {
       readonly bytes: Uint8Array;
       readonly headers: Readonly<Record<string, string>>;
     };
 
-/** One route of the sandbox: a row of the table and what answers it. */
+/** A row of the operations table with the function that handles its requests. */
 export interface Handler {
   readonly row: AnyOperation;
   readonly handle: (input: never, call: Call) => Reply | Promise<Reply>;
 }
 
-/** Binds a handler to a row; its input is typed by the row. */
-export const on = <O extends AnyOperation>(
-  row: O,
-  answer: (input: InputOf<O>, call: Call) => Reply | Promise<Reply>,
-): Handler => ({ row, handle: answer });
+/** Handlers of a module of operations, by the name of the operation. */
+export type Handlers<Rows, Context> = {
+  readonly [Name in keyof Rows as Rows[Name] extends AnyOperation ? Name : never]?: (
+    context: Context,
+    input: Rows[Name] extends AnyOperation ? InputOf<Rows[Name]> : never,
+    call: Call,
+  ) => Reply | Promise<Reply>;
+};
 
-/** A file part as it arrived. */
+/** Pairs handlers with their operations, and passes each one the context. */
+export const bindHandlers =
+  <Rows extends object, Context>(rows: Rows, handlers: Handlers<Rows, Context>) =>
+  (context: Context): readonly Handler[] =>
+    Object.entries(handlers as Record<string, (...args: unknown[]) => Reply>).map(
+      ([name, handle]) => ({
+        row: (rows as Readonly<Record<string, AnyOperation>>)[name] as AnyOperation, // same keys
+        handle: (input: never, call: Call) => handle(context, input, call),
+      }),
+    );
+
+/** A file part of a multipart form. */
 export interface ReceivedFile {
   readonly name: string;
   readonly type: string;

@@ -1,4 +1,4 @@
-/** How the server's language would print a value; long ones lose their middle, as in its errors. */
+/** Formats a value like Python's repr(); long ones lose their middle, as in pydantic's errors. */
 export function pythonRepr(value: unknown): string {
   const text = repr(value);
   const characters = [...text];
@@ -10,27 +10,27 @@ function repr(value: unknown): string {
   if (value === null || value === undefined) return "None";
   if (value === true) return "True";
   if (value === false) return "False";
-  if (typeof value === "string") return quoted(value);
+  if (typeof value === "string") return quote(value);
   if (Array.isArray(value)) return `[${value.map(repr).join(", ")}]`;
   if (typeof value === "object") {
-    const fields = Object.entries(value).map(([name, field]) => `${quoted(name)}: ${repr(field)}`);
+    const fields = Object.entries(value).map(([name, field]) => `${quote(name)}: ${repr(field)}`);
     return `{${fields.join(", ")}}`;
   }
-  return String(value as number); // JSON knows no other kind
+  return String(value as number); // JSON has no other type
 }
 
-function quoted(text: string): string {
-  const quote = text.includes("'") && !text.includes('"') ? '"' : "'";
+function quote(text: string): string {
+  const mark = text.includes("'") && !text.includes('"') ? '"' : "'";
   const escaped = text
     .replaceAll("\\", "\\\\")
     .replaceAll("\n", "\\n")
     .replaceAll("\r", "\\r")
     .replaceAll("\t", "\\t")
     .replaceAll("\0", "\\x00");
-  return `${quote}${quote === "'" ? escaped.replaceAll("'", "\\'") : escaped}${quote}`;
+  return `${mark}${mark === "'" ? escaped.replaceAll("'", "\\'") : escaped}${mark}`;
 }
 
-/** The server's name for the kind of a value: `str`, `dict` and so on. */
+/** The Python type of a value: `str`, `dict` and so on. */
 export function pythonType(value: unknown): string {
   if (value === null || value === undefined) return "NoneType";
   if (Array.isArray(value)) return "list";

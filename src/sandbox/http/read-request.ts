@@ -1,18 +1,18 @@
 import type { IncomingMessage } from "node:http";
 
-/** One part of a multipart form as it arrived. */
+/** A part of a multipart form, as received. */
 export interface ReceivedPart {
   readonly name: string;
-  /** Absent for a text part. */
+  /** Undefined for a text part. */
   readonly filename?: string;
   readonly type: string;
   readonly bytes: Uint8Array;
 }
 
-/** A request as it arrived. */
+/** A request, as received. */
 export interface ReceivedRequest {
   readonly method: string;
-  /** With the query, still encoded. */
+  /** Encoded, with the query. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
@@ -20,25 +20,24 @@ export interface ReceivedRequest {
   readonly parts: readonly ReceivedPart[];
 }
 
-/** Bytes of a body that a stock proxy lets through (server §4). */
-const largestBody = 100 * 1024 * 1024;
+/** Maximum body that the default proxy accepts, in bytes (server §4). */
+const MAX_BODY = 100 * 1024 * 1024;
 
-/** The body is more than the proxy takes. */
 export class BodyTooLarge extends Error {}
 
 /**
- * Reads a whole request. Rejects when the client goes away in the middle, and with TooLarge when all
- * of a body that is too large has been read and dropped.
+ * Reads a request with its body. Rejects if the client disconnects, and with BodyTooLarge after it
+ * has read and discarded a body that is too large.
  */
 export async function readRequest(request: IncomingMessage): Promise<ReceivedRequest> {
   const pieces: Buffer[] = [];
   let size = 0;
   for await (const piece of request as AsyncIterable<Buffer>) {
     size += piece.length;
-    if (size <= largestBody) pieces.push(piece);
+    if (size <= MAX_BODY) pieces.push(piece);
     else pieces.length = 0;
   }
-  if (size > largestBody) throw new BodyTooLarge();
+  if (size > MAX_BODY) throw new BodyTooLarge();
   const headers = Object.fromEntries(
     Object.entries(request.headers).map(([name, value]) => [name, String(value)]),
   );
@@ -48,12 +47,12 @@ export async function readRequest(request: IncomingMessage): Promise<ReceivedReq
     path: request.url ?? "/",
     headers,
     body,
-    parts: await partsOf(headers["content-type"] ?? "", body),
+    parts: await parseParts(headers["content-type"] ?? "", body),
   };
 }
 
-/** Parts of a form; a body that cannot be read as one has none, as on the server. */
-async function partsOf(type: string, body: Uint8Array<ArrayBuffer>): Promise<ReceivedPart[]> {
+/** Parses a multipart form; an invalid one has no parts, as on the server. */
+async function parseParts(type: string, body: Uint8Array<ArrayBuffer>): Promise<ReceivedPart[]> {
   if (!type.toLowerCase().startsWith("multipart/form-data")) return [];
   const form = await new Response(body, { headers: { "content-type": type } })
     .formData()

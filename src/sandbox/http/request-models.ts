@@ -1,15 +1,38 @@
-import type { Rule } from "./validation.ts";
+import type { Shape } from "../../operations/operation.ts";
 
-/** How the server names what it checks, and where it checks other than the table says. */
+/** The rule for a value: a shape of the operations table, with lengths of text and lists. */
+export type Rule =
+  | Exclude<Shape, { readonly kind: "text" | "list" | "object" }>
+  | {
+      readonly kind: "text";
+      readonly required?: true;
+      readonly choices?: readonly string[];
+      readonly length?: readonly [number, number];
+    }
+  | {
+      readonly kind: "list";
+      readonly required?: true;
+      readonly of: Rule;
+      readonly length?: readonly [number, number];
+      /** May be undefined, but not null. */
+      readonly filled?: true;
+    }
+  | {
+      readonly kind: "object";
+      readonly required?: true;
+      readonly fields?: Readonly<Record<string, Rule>>;
+    };
+
+/** The server's name for a request body, and where its checks differ from the operations table. */
 export interface RequestModel {
   readonly body: string;
-  /** Absent where the server does not check the choices of a query. */
+  /** Name of the query model; undefined if the server does not check the choices of the query. */
   readonly query?: string;
-  /** Rules in place of those of the row. */
+  /** Rules that override those of the row. */
   readonly fields?: Readonly<Record<string, Rule>>;
-  /** The refusal is `{error}` alone. */
+  /** The error response is `{error}` only. */
   readonly bare?: true;
-  /** The end user is looked for before anything else (server §2). */
+  /** The end user is checked first (server §2). */
   readonly user?: true;
 }
 
@@ -17,7 +40,7 @@ const text = { kind: "text" } as const;
 const texts = { kind: "list", of: text } as const;
 const required = true;
 
-/** Only the mode is checked at once; wrong rules are told in other words (server §6). */
+/** The model checks only the mode; invalid rules have other error texts (server §6). */
 const process_rule = {
   kind: "object",
   fields: {
@@ -26,16 +49,16 @@ const process_rule = {
   },
 } as const satisfies Rule;
 
-/** By id of the operation; the names stand in the texts of refusals (server §3). */
+/** By operation ID; error texts contain the names (server §3). */
 const models: Readonly<Record<string, RequestModel>> = {
   createDataset: { body: "DatasetCreatePayload" },
   updateDataset: { body: "DatasetUpdatePayload" },
-  // An empty query is told in other words.
+  // An empty query has another error text.
   retrieveSegments: {
     body: "HitTestingPayload",
     fields: { query: { kind: "text", required, length: [0, 250] } },
   },
-  // A name that is too long is cut, not refused.
+  // A name that is too long is truncated, not rejected.
   createDocumentFromText: {
     body: "DocumentTextCreatePayload",
     fields: { process_rule, name: { kind: "text", required } },
@@ -89,7 +112,7 @@ const models: Readonly<Record<string, RequestModel>> = {
   },
   createChildChunk: { body: "ChildChunkCreatePayload" },
   updateChildChunk: { body: "ChildChunkUpdatePayload" },
-  // Names that are too long are told in other words (server §11).
+  // Names that are too long have another error text (server §11).
   createMetadataField: { body: "MetadataArgs", fields: { name: { kind: "text", required } } },
   updateMetadataField: {
     body: "MetadataUpdatePayload",
@@ -124,7 +147,7 @@ const models: Readonly<Record<string, RequestModel>> = {
   initialAnnotationReplySettings: { body: "AnnotationReplyActionPayload" },
 };
 
-/** The model of an operation; where nobody has seen its name, one in the manner of the others. */
+/** Returns the model of an operation; unknown names are formed like the recorded ones. */
 export const requestModel = (operationId: string): RequestModel =>
   models[operationId] ?? {
     body: `${operationId.charAt(0).toUpperCase()}${operationId.slice(1)}Payload`,

@@ -1,4 +1,4 @@
-/** An answer ready to be sent: a body in one piece, or a stream of pieces. */
+/** A response to send: a complete body, or a stream of chunks. */
 export interface SandboxResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -7,7 +7,7 @@ export interface SandboxResponse {
 
 const utf8 = new TextEncoder();
 
-const whole = (
+const complete = (
   status: number,
   headers: Record<string, string>,
   body: Uint8Array,
@@ -17,13 +17,13 @@ const whole = (
   body,
 });
 
-/** JSON as the server writes it: ASCII only, a blank after commas and colons, a newline. */
+/** JSON as the server writes it: ASCII only, a space after commas and colons, a final newline. */
 export const jsonResponse = (
   status: number,
   value: unknown,
   headers: Readonly<Record<string, string>> = {},
 ): SandboxResponse =>
-  whole(
+  complete(
     status,
     { "Content-Type": "application/json", ...headers },
     utf8.encode(`${asciiOnly(spaced(value))}\n`),
@@ -31,16 +31,17 @@ export const jsonResponse = (
 
 /** JSON of runs and chats: UTF-8 without the newline. */
 export const utf8JsonResponse = (status: number, value: unknown): SandboxResponse =>
-  whole(
+  complete(
     status,
     { "Content-Type": "application/json; charset=utf-8" },
     utf8.encode(JSON.stringify(value)),
   );
 
-/** JSON text with `\\u` escapes for all that is not ASCII. */
-export const asciiOnly = (json: string): string => json.replace(/[\u007f-\uffff]/g, escaped);
+/** Escapes all non-ASCII characters of a JSON text as `\\u`. */
+export const asciiOnly = (json: string): string =>
+  json.replace(/[\u007f-\uffff]/g, escapeCharacter);
 
-const escaped = (char: string) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`;
+const escapeCharacter = (char: string) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`;
 
 function spaced(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(spaced).join(", ")}]`;
@@ -53,9 +54,9 @@ function spaced(value: unknown): string {
 }
 
 const html = (status: number, text: string, headers: Record<string, string> = {}) =>
-  whole(status, { "Content-Type": "text/html; charset=utf-8", ...headers }, utf8.encode(text));
+  complete(status, { "Content-Type": "text/html; charset=utf-8", ...headers }, utf8.encode(text));
 
-/** What the server says to a path that it does not know; JSON 404s are about missing objects. */
+/** Response to an unknown path; JSON 404s are for missing objects. */
 export const routeNotFound = (): SandboxResponse =>
   html(
     404,
@@ -73,7 +74,7 @@ export const redirectResponse = (url: string): SandboxResponse =>
     { Location: url },
   );
 
-/** The page of a proxy that cannot reach the server. */
+/** Error page of a proxy in front of the server. */
 export const proxyErrorPage = (status: number, reason: string): SandboxResponse =>
   html(
     status,

@@ -1,8 +1,8 @@
 import { methodAndPath, type AnyOperation } from "../../operations/operation.ts";
 import { isUuidText } from "../storage/ids.ts";
 
-/** Placeholders that the server takes as free text; all others must be UUIDs (server §2). */
-const freeText = new Set([
+/** Placeholders that accept any text; all others must be UUIDs (server §2). */
+const FREE_TEXT = new Set([
   "workflow_run_id",
   "workflow_id",
   "task_id",
@@ -13,17 +13,17 @@ const freeText = new Set([
   "model_type",
 ]);
 
-/** A row that answers a request, and what stood in the place of its placeholders. */
+/** The row of a request, and the values of its placeholders. */
 export interface Match {
   readonly row: AnyOperation;
   readonly path: Readonly<Record<string, string>>;
 }
 
-/** What a request means: a row, or why there is none. */
-type Routed = Match | "no such route" | "other method";
+/** The row of a request, or why none matches. */
+type RouteResult = Match | "no such route" | "other method";
 
-/** Finds the row of a request; `path` is still encoded and has no `/v1` and no query. */
-export type Router = (method: string, path: string, version: string) => Routed;
+/** Finds the row of a request; `path` is encoded, without `/v1` and query. */
+export type Router = (method: string, path: string, version: string) => RouteResult;
 
 interface Route {
   readonly row: AnyOperation;
@@ -31,15 +31,15 @@ interface Route {
   readonly segments: readonly string[];
 }
 
-/** Is the version at least the other one? `1.14.2` and the like, compared number by number. */
-export function atLeast(version: string, wanted: string): boolean {
+/** Compares versions such as `1.14.2` number by number. */
+export function atLeast(version: string, minimum: string): boolean {
   const numbers = (text: string) => text.split(".").map(Number);
-  const [ours, theirs] = [numbers(version), numbers(wanted)];
-  const at = theirs.findIndex((number, index) => (ours[index] ?? 0) !== number);
-  return at === -1 || (ours[at] ?? 0) > (theirs[at] ?? 0);
+  const [actual, required] = [numbers(version), numbers(minimum)];
+  const index = required.findIndex((number, each) => (actual[each] ?? 0) !== number);
+  return index === -1 || (actual[index] ?? 0) > (required[index] ?? 0);
 }
 
-/** Rows that share a route are one: the first of them stands for all. */
+/** Of rows that share a route, the router returns the first. */
 export function createRouter(rows: readonly AnyOperation[]): Router {
   const byRoute = new Map<string, Route>();
   for (const row of rows) {
@@ -48,45 +48,45 @@ export function createRouter(rows: readonly AnyOperation[]): Router {
       byRoute.set(row.route, { row, method, segments: path.split("/").slice(1) });
     }
   }
-  // Fixed words win over placeholders, as in the server's own table of routes.
-  const routes = [...byRoute.values()].sort((a, b) => placeholders(a) - placeholders(b));
+  // Literal segments take precedence over placeholders, as on the server.
+  const routes = [...byRoute.values()].sort((a, b) => countPlaceholders(a) - countPlaceholders(b));
 
   return (method, path, version) => {
     const segments = path.split("/").slice(1);
-    const found = routes.flatMap((route) => {
+    const matches = routes.flatMap((route) => {
       if (route.row.since && !atLeast(version, route.row.since)) return [];
-      const values = matched(route.segments, segments);
+      const values = matchSegments(route.segments, segments);
       return values ? [{ route, values }] : [];
     });
-    if (found.length === 0) return "no such route";
-    const hit = found.find(({ route }) => route.method === method);
-    return hit ? { row: hit.route.row, path: hit.values } : "other method";
+    if (matches.length === 0) return "no such route";
+    const match = matches.find(({ route }) => route.method === method);
+    return match ? { row: match.route.row, path: match.values } : "other method";
   };
 }
 
-const placeholders = ({ segments }: Route) =>
+const countPlaceholders = ({ segments }: Route) =>
   segments.filter((segment) => segment.startsWith("{")).length;
 
-function matched(
+function matchSegments(
   pattern: readonly string[],
   segments: readonly string[],
 ): Record<string, string> | undefined {
   if (pattern.length !== segments.length) return undefined;
   const values: Record<string, string> = {};
   for (const [index, expected] of pattern.entries()) {
-    const segment = decoded(segments[index] ?? "");
+    const segment = decodeSegment(segments[index] ?? "");
     if (!expected.startsWith("{")) {
       if (segment !== expected) return undefined;
       continue;
     }
     const name = expected.slice(1, -1);
-    if (segment === "" || !(freeText.has(name) || isUuidText(segment))) return undefined;
+    if (segment === "" || !(FREE_TEXT.has(name) || isUuidText(segment))) return undefined;
     values[name] = segment;
   }
   return values;
 }
 
-function decoded(segment: string): string {
+function decodeSegment(segment: string): string {
   try {
     return decodeURIComponent(segment);
   } catch {

@@ -6,68 +6,68 @@ import type { Clock } from "./handler.ts";
 const utf8 = new TextEncoder();
 
 /**
- * Sends an answer, with what the plan wants to go wrong on the way. Resolves when it is sent, cut,
- * or the client has gone.
+ * Sends a response with the faults of the plan. Resolves when it is sent or cut short, or the client
+ * has disconnected.
  */
 export async function sendResponse(
-  answer: SandboxResponse,
+  { status, headers, body }: SandboxResponse,
   response: ServerResponse,
   plan: FaultPlan,
   clock: Clock,
-  gone: AbortSignal,
+  signal: AbortSignal,
 ): Promise<void> {
-  response.writeHead(answer.status, answer.headers);
+  response.writeHead(status, headers);
   response.flushHeaders();
-  const cut = () => response.destroy();
+  const drop = () => response.destroy();
   const left = { bytes: plan["cut-bytes"] ?? Infinity, events: plan["cut-after"] ?? Infinity };
-  let spoken = plan.silence ?? Infinity;
-  if (left.bytes === 0 || left.events === 0) return void cut();
+  let eventsUntilSilence = plan.silence ?? Infinity;
+  if (left.bytes === 0 || left.events === 0) return void drop();
 
-  for await (const piece of piecesOf(answer.body)) {
-    const events = typeof piece === "string" ? (piece.match(/^data:/gm)?.length ?? 0) : 0;
-    const bytes = typeof piece === "string" ? utf8.encode(piece) : piece;
-    for (const [part, pause] of paced(bytes.subarray(0, left.bytes), plan.drip)) {
-      if (gone.aborted) return;
-      await written(response, part, gone);
-      if (pause > 0) await clock.sleep(pause, gone).catch(() => {});
+  for await (const chunk of chunksOf(body)) {
+    const events = typeof chunk === "string" ? (chunk.match(/^data:/gm)?.length ?? 0) : 0;
+    const bytes = typeof chunk === "string" ? utf8.encode(chunk) : chunk;
+    for (const [part, pause] of throttle(bytes.subarray(0, left.bytes), plan.drip)) {
+      if (signal.aborted) return;
+      await write(response, part, signal);
+      if (pause > 0) await clock.sleep(pause, signal).catch(() => {});
     }
     left.bytes -= bytes.byteLength;
     left.events -= events;
-    spoken -= events;
-    if (left.bytes <= 0 || left.events <= 0) return void cut();
-    // Silent from here on: the client has to give up.
-    if (spoken <= 0) return;
-    if (gone.aborted) return;
+    eventsUntilSilence -= events;
+    if (left.bytes <= 0 || left.events <= 0) return void drop();
+    // Stay silent until the client gives up.
+    if (eventsUntilSilence <= 0) return;
+    if (signal.aborted) return;
   }
   response.end();
 }
 
-async function* piecesOf(body: SandboxResponse["body"]): AsyncGenerator<string | Uint8Array> {
+async function* chunksOf(body: SandboxResponse["body"]): AsyncGenerator<string | Uint8Array> {
   if (body instanceof Uint8Array) yield body;
   else yield* body;
 }
 
-/** The bytes in parts, each with the ms to wait after it; all at once without a rate. */
-function* paced(
+/** Splits bytes into parts, each with the ms to wait after it; one part without a rate. */
+function* throttle(
   bytes: Uint8Array,
   rate: number | undefined,
 ): Generator<[part: Uint8Array, pause: number]> {
   if (rate === undefined) return void (yield [bytes, 0]);
-  // Ten parts a second, or a byte at a time where that is slower.
+  // Ten parts per second, or single bytes at lower rates.
   const size = Math.max(1, Math.round(rate / 10));
-  for (let at = 0; at < bytes.byteLength; at += size) {
-    yield [bytes.subarray(at, at + size), (size / rate) * 1000];
+  for (let start = 0; start < bytes.byteLength; start += size) {
+    yield [bytes.subarray(start, start + size), (size / rate) * 1000];
   }
 }
 
-/** Resolves when the bytes have left for the client, or it has gone. */
-const written = (response: ServerResponse, bytes: Uint8Array, gone: AbortSignal) =>
+/** Resolves when the bytes are sent or the client has disconnected. */
+const write = (response: ServerResponse, bytes: Uint8Array, signal: AbortSignal) =>
   new Promise<void>((resolve) => {
-    if (bytes.byteLength === 0 || gone.aborted) return resolve();
+    if (bytes.byteLength === 0 || signal.aborted) return resolve();
     const done = () => {
-      gone.removeEventListener("abort", done);
+      signal.removeEventListener("abort", done);
       resolve();
     };
-    gone.addEventListener("abort", done);
+    signal.addEventListener("abort", done);
     response.write(bytes, done);
   });

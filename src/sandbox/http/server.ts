@@ -1,321 +1,300 @@
 import { createServer, type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
 import { join } from "node:path";
 import { operations } from "../../operations/index.ts";
-import type { AnyOperation } from "../../operations/operation.ts";
+import { type Apps, appSchema, openApps } from "../apps/apps.ts";
+import { type Knowledge, knowledgeSchema, openKnowledge } from "../knowledge/knowledge.ts";
+import { lockDirectory } from "../storage/directory-lock.ts";
+import { openStore, type Store, UnstorableValue } from "../storage/sqlite.ts";
+import { authorize, isLocalClient, normalizeTarget } from "./auth.ts";
+import { internalServerError, sandboxFailure } from "./errors.ts";
+import { createFaultPlanner, type Fault, type FaultPlan } from "./faults.ts";
+import { type Call, type Clock, type Handler, HttpError, type Reply } from "./handler.ts";
+import { BodyTooLarge, readRequest, type ReceivedRequest } from "./read-request.ts";
+import { parseRequest } from "./request-body.ts";
 import {
-  type SandboxResponse,
   jsonResponse,
   proxyErrorPage,
   redirectResponse,
   routeNotFound,
+  type SandboxResponse,
   utf8JsonResponse,
 } from "./response.ts";
-import { authorize, isLocalClient, normalizeTarget } from "./auth.ts";
-import { type Apps, appSchema, openApps } from "../apps/apps.ts";
+import { atLeast, createRouter } from "./router.ts";
 import { sendResponse } from "./send.ts";
-import { type Fault, createFaultPlanner, type FaultPlan } from "./faults.ts";
-import { lockDirectory } from "../storage/directory-lock.ts";
-import { type Call, type Clock, type Handler, HttpError, type Reply } from "./handler.ts";
-import { parseRequest } from "./request-body.ts";
-import { type Knowledge, knowledgeSchema, openKnowledge } from "../knowledge/knowledge.ts";
-import { BodyTooLarge, readRequest, type ReceivedRequest } from "./read-request.ts";
-import { sandboxFailure, internalServerError } from "./errors.ts";
-import { atLeast, createRouter, type Router } from "./router.ts";
-import { openStore, UnstorableValue } from "../storage/sqlite.ts";
 import { ConnectionDropped } from "./sse.ts";
 
 export type { ReceivedRequest } from "./read-request.ts";
 
 export interface SandboxOptions {
   readonly clock: Clock;
-  /** Chance from 0 to 1, for ids and for orders that the server leaves open. */
+  /** Random number from 0 to 1, for IDs and for orders that the server leaves open. */
   readonly random?: () => number;
-  /** Where data are kept; null keeps them in memory. */
+  /** Directory of the data; null keeps them in memory. */
   readonly directory: string | null;
-  /** 0 or absent: any free one. */
+  /** Port (default: any free port). */
   readonly port?: number;
-  /** The version that is played; 1.14.2 when absent. A fault may say otherwise for some requests. */
+  /** Server version to imitate (default 1.14.2); a fault may override it for some requests. */
   readonly server?: string;
   readonly faults?: readonly Fault[];
-  /** Gets every request as it arrived. */
-  readonly onRequest?: (line: ReceivedRequest) => void;
-  /** Gets what the sandbox itself did wrong, and on which request or in which run. */
+  /** Called with every request as received. */
+  readonly onRequest?: (request: ReceivedRequest) => void;
+  /** Called with each internal error of the sandbox, and the request or run it occurred in. */
   readonly onError?: (error: unknown, where: string) => void;
-  /** ms until a document is indexed; 300 when absent. */
+  /** ms until a document is indexed (default 300). */
   readonly indexingDelay?: number;
-  /** This process: with it the folder is taken, so that no second sandbox writes there. */
+  /** PID of this process; locks the directory against other sandboxes. */
   readonly ownPid?: number;
   readonly isAlive?: (pid: number) => boolean;
 }
 
 export interface Sandbox {
-  /** `http://127.0.0.1:8080`; the API's base address is `/v1` below it. */
+  /** Origin, e.g. `http://127.0.0.1:8080`; the base URL of the API is `/v1` below it. */
   readonly origin: string;
   readonly port: number;
   stop(): Promise<void>;
-  /** Puts other faults in the place of all present ones. */
+  /** Replaces all faults. */
   setFaults(faults: readonly Fault[]): void;
 }
 
-/** The version that is played where nothing says otherwise. */
-const currentVersion = "1.14.2";
+const DEFAULT_VERSION = "1.14.2";
 
-/** Longest request line that the server reads, in bytes (server §3). */
-const longestLine = 8190;
-
-/** What one sandbox consists of. */
-interface House {
-  readonly origin: string;
-  readonly server: string;
-  readonly clock: Clock;
-  readonly router: Router;
-  readonly handlers: ReadonlyMap<string, Handler>;
-  /** Rows by route: several may share one. */
-  readonly rows: ReadonlyMap<string, readonly AnyOperation[]>;
-  readonly knowledge: Knowledge;
-  readonly apps: Apps;
-}
+/** Maximum request line that the server reads, in bytes (server §3). */
+const MAX_REQUEST_LINE = 8190;
 
 /**
- * A server on 127.0.0.1 that answers as the recorded one does. Rejects when the port is taken, or
- * when the folder belongs to another sandbox that is alive.
+ * Starts a server on 127.0.0.1 that responds like the recorded one. Rejects if the port is in use, or
+ * the directory belongs to another running sandbox.
  */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
-  const { clock, random = Math.random, directory: folder, indexingDelay = 300 } = options;
-  const { server: version = currentVersion, onError: bug = () => {} } = options;
-  const release = ownFolder(options);
-  const file = folder === null ? null : join(folder, "sandbox.db");
+  const { directory, ownPid, isAlive = () => true, clock } = options;
+  const unlock =
+    directory === null || ownPid === undefined
+      ? () => {}
+      : lockDirectory(directory, { pid: ownPid, isAlive, clock });
+  const file = directory === null ? null : join(directory, "sandbox.db");
   const store = await openStore(file, [knowledgeSchema, appSchema]);
-  const knowledge = openKnowledge({ store, clock, random, indexingDelay });
-  const apps = openApps({ store, clock, random, version, bug });
-  const rows = rowsByRoute();
-  const handlers = new Map(
-    [...knowledge.handlers, ...apps.handlers].map((handler) => [handler.row.route, handler]),
-  );
-
-  let faults = createFaultPlanner(options.faults ?? []);
-  // The head may be longer than Node reads by itself: a line that is too long gets an answer.
-  const server = createServer({ maxHeaderSize: 64 * 1024, keepAliveTimeout: 5000 });
-  const close = () => {
-    apps.stop();
-    knowledge.stop();
-    store.close();
-    release();
-  };
-  try {
-    await listening(server, options.port ?? 0);
-  } catch (error) {
-    close();
-    throw error;
-  }
-  const address = server.address();
-  const port = typeof address === "object" && address !== null ? address.port : 0;
-  const origin = `http://127.0.0.1:${port}`;
-  const house: House = {
-    origin,
-    server: version,
-    clock,
-    router: createRouter(operations),
-    handlers,
-    rows,
-    knowledge,
-    apps,
-  };
-
-  server.on("request", (request: IncomingMessage, response: ServerResponse) => {
-    const gone = new AbortController();
-    response.on("close", () => gone.abort());
-    const plan = (seen: ReceivedRequest) => faults(seen.method, pathOf(seen));
-    const { onRequest: log } = options;
-    exchange(house, request, response, { plan, log, bug, gone: gone.signal }).catch(() =>
-      // Nobody is left to be told: the client went away, or a stream broke.
-      response.destroy(),
-    );
-  });
-
-  return {
-    origin,
-    port,
-    setFaults(next) {
-      faults = createFaultPlanner(next);
-    },
-    async stop() {
-      const closed = new Promise((resolve) => server.close(resolve));
-      server.closeAllConnections();
-      await closed;
-      close();
-    },
-  };
+  const server = new SandboxServer(options, store, unlock);
+  await server.listen(options.port ?? 0);
+  return server;
 }
 
-function rowsByRoute(): Map<string, AnyOperation[]> {
-  const rows = new Map<string, AnyOperation[]>();
-  for (const row of operations) rows.set(row.route, [...(rows.get(row.route) ?? []), row]);
-  return rows;
-}
-
-function ownFolder({
-  directory: folder,
-  ownPid,
-  isAlive = () => true,
-  clock,
-}: SandboxOptions): () => void {
-  if (folder === null || ownPid === undefined) return () => {};
-  return lockDirectory(folder, { pid: ownPid, isAlive, clock });
-}
-
-const listening = (server: ReturnType<typeof createServer>, port: number) =>
-  new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(port, "127.0.0.1", resolve);
-  });
-
-/** One request and its answer, faults included. */
-async function exchange(
-  house: House,
-  request: IncomingMessage,
-  response: ServerResponse,
-  around: {
-    readonly plan: (seen: ReceivedRequest) => FaultPlan;
-    readonly log: ((line: ReceivedRequest) => void) | undefined;
-    readonly bug: (error: unknown, where: string) => void;
-    readonly gone: AbortSignal;
-  },
-): Promise<void> {
-  const { gone } = around;
-  const line = `${request.method} ${request.url} HTTP/1.1`;
-  normalizeTarget(request);
-  if (line.length > longestLine) {
-    // From the worker, not the application: no body and no version.
-    response.writeHead(414, { "Content-Length": "0", Connection: "close" }).end();
-    return;
-  }
-  // Before all else: a web page shall not even use up a fault.
-  if (!isLocalClient(request.headers, request.socket.localPort)) {
-    const message = "The sandbox serves programs of this machine, no web pages.";
-    const head = { "Content-Type": "application/json", Connection: "close" };
-    response.writeHead(403, head).end(JSON.stringify({ code: "forbidden", message, status: 403 }));
-    return;
-  }
-  const seen = await readRequest(request).catch((error: unknown) => {
-    if (error instanceof BodyTooLarge) return undefined;
-    throw error;
-  });
-  if (!seen) {
-    const { status, headers, body } = proxyErrorPage(413, "Request Entity Too Large");
-    return void response.writeHead(status, headers).end(body);
-  }
-  around.log?.(seen);
-  const plan = around.plan(seen);
-  if (plan.reset) return void request.socket.resetAndDestroy();
-  if (plan.silence === 0) return;
-  if (plan.delay !== undefined) await house.clock.sleep(plan.delay, gone);
-
-  const version = plan.version ?? house.server;
-  const bug = (error: unknown) => {
-    if (!gone.aborted) around.bug(error, `${seen.method} ${seen.path}`);
-  };
-  const answer = await answered(house, seen, { plan, version, gone, bug });
-  const own = plan.html === undefined ? { "X-Version": version, "X-Env": "DEVELOPMENT" } : {};
-  const length = plan.length === undefined ? {} : { "Content-Length": String(plan.length) };
-  const headers = { ...answer.headers, ...own, ...length };
-  await sendResponse({ ...answer, headers }, response, plan, house.clock, gone).catch((error) => {
-    if (!(error instanceof ConnectionDropped)) bug(error);
-    throw error;
-  });
-}
-
-/** What is known of a request beside its bytes. */
-interface Around {
+/** A request on its way to a response. */
+interface Exchange {
+  readonly request: ReceivedRequest;
   readonly plan: FaultPlan;
   readonly version: string;
-  readonly gone: AbortSignal;
-  readonly bug: (error: unknown) => void;
+  /** Aborted when the client disconnects. */
+  readonly signal: AbortSignal;
+  readonly onError: (error: unknown) => void;
 }
 
-async function answered(
-  house: House,
-  seen: ReceivedRequest,
-  around: Around,
-): Promise<SandboxResponse> {
-  const { plan } = around;
-  if (plan.html !== undefined) return proxyErrorPage(plan.html, STATUS_CODES[plan.html] ?? "Error");
-  try {
-    if (plan.status !== undefined) throw plannedError(plan.status);
-    return await routed(house, seen, around);
-  } catch (error) {
-    const refused = refusalOf(error, around.bug);
-    const challenge = { "WWW-Authenticate": 'Bearer realm="api"' };
-    return jsonResponse(refused.status, refused.body, refused.status === 401 ? challenge : {});
+class SandboxServer implements Sandbox {
+  origin = "";
+  port = 0;
+  readonly #options: SandboxOptions;
+  readonly #store: Store;
+  readonly #unlock: () => void;
+  // Node's default limit rejects long request lines before the sandbox can respond to them.
+  readonly #server = createServer({ maxHeaderSize: 64 * 1024, keepAliveTimeout: 5000 });
+  readonly #knowledge: Knowledge;
+  readonly #apps: Apps;
+  readonly #handlers: ReadonlyMap<string, Handler>;
+  readonly #router = createRouter(operations);
+  #planFaults: (method: string, path: string) => FaultPlan;
+
+  constructor(options: SandboxOptions, store: Store, unlock: () => void) {
+    const { clock, random = Math.random, indexingDelay = 300, onError = () => {} } = options;
+    const version = options.server ?? DEFAULT_VERSION;
+    this.#options = options;
+    this.#store = store;
+    this.#unlock = unlock;
+    this.#knowledge = openKnowledge({ store, clock, random, indexingDelay });
+    this.#apps = openApps({ store, clock, random, version, onError });
+    const handlers = [...this.#knowledge.handlers, ...this.#apps.handlers];
+    this.#handlers = new Map(handlers.map((handler) => [handler.row.route, handler]));
+    this.#planFaults = createFaultPlanner(options.faults ?? []);
+    this.#server.on("request", (request: IncomingMessage, response: ServerResponse) => {
+      const client = new AbortController();
+      response.on("close", () => client.abort());
+      // The client disconnected, or a stream failed: there is no one to send an error to.
+      this.#serve(request, response, client.signal).catch(() => response.destroy());
+    });
+  }
+
+  async listen(port: number): Promise<void> {
+    try {
+      await new Promise<void>((resolve, reject) => {
+        this.#server.once("error", reject);
+        this.#server.listen(port, "127.0.0.1", resolve);
+      });
+    } catch (error) {
+      this.#close();
+      throw error;
+    }
+    const address = this.#server.address();
+    this.port = typeof address === "object" && address !== null ? address.port : 0;
+    this.origin = `http://127.0.0.1:${this.port}`;
+  }
+
+  async stop(): Promise<void> {
+    const closed = new Promise((resolve) => this.#server.close(resolve));
+    this.#server.closeAllConnections();
+    await closed;
+    this.#close();
+  }
+
+  setFaults(faults: readonly Fault[]): void {
+    this.#planFaults = createFaultPlanner(faults);
+  }
+
+  #close(): void {
+    this.#apps.stop();
+    this.#store.close();
+    this.#unlock();
+  }
+
+  /** Serves one request, with its faults. */
+  async #serve(
+    request: IncomingMessage,
+    response: ServerResponse,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const received = await receive(request, response);
+    if (!received) return;
+    const { clock, onRequest, onError, server = DEFAULT_VERSION } = this.#options;
+    onRequest?.(received);
+    const plan = this.#planFaults(received.method, pathOf(received));
+    if (plan.reset) return void request.socket.resetAndDestroy();
+    if (plan.silence === 0) return;
+    if (plan.delay !== undefined) await clock.sleep(plan.delay, signal);
+
+    const version = plan.version ?? server;
+    const exchange: Exchange = {
+      request: received,
+      plan,
+      version,
+      signal,
+      onError: (error) => {
+        if (!signal.aborted) onError?.(error, `${received.method} ${received.path}`);
+      },
+    };
+    const reply = await this.#respond(exchange);
+    const own = plan.html === undefined ? { "X-Version": version, "X-Env": "DEVELOPMENT" } : {};
+    const length = plan.length === undefined ? {} : { "Content-Length": String(plan.length) };
+    const headers = { ...reply.headers, ...own, ...length };
+    await sendResponse({ ...reply, headers }, response, plan, clock, signal).catch((error) => {
+      if (!(error instanceof ConnectionDropped)) exchange.onError(error);
+      throw error;
+    });
+  }
+
+  async #respond(exchange: Exchange): Promise<SandboxResponse> {
+    const { plan } = exchange;
+    if (plan.html !== undefined) return proxyErrorPage(plan.html, reasonPhrase(plan.html));
+    try {
+      if (plan.status !== undefined) throw plannedError(plan.status);
+      return await this.#route(exchange);
+    } catch (error) {
+      const { status, body } = toHttpError(error, exchange.onError);
+      const challenge = { "WWW-Authenticate": 'Bearer realm="api"' };
+      return jsonResponse(status, body, status === 401 ? challenge : {});
+    }
+  }
+
+  async #route(exchange: Exchange): Promise<SandboxResponse> {
+    const { request, plan, version, signal } = exchange;
+    const path = pathOf(request);
+    if (path === "/v1") return redirectResponse(`${this.origin}/v1/`);
+    const download = /^\/files\/([^/]+)\/file-preview$/.exec(path);
+    if (download) {
+      const file = this.#knowledge.fileAt(download[1] ?? "");
+      return file ? { status: 200, headers: file.headers, body: file.bytes } : routeNotFound();
+    }
+    if (!path.startsWith("/v1/")) return routeNotFound();
+
+    const method = request.method === "HEAD" ? "GET" : request.method;
+    const match = this.#router(method, path.slice("/v1".length), version);
+    if (match === "no such route") return routeNotFound();
+    if (match === "other method") {
+      const text = "The method is not allowed for the requested URL.";
+      throw new HttpError(405, "method_not_allowed", text);
+    }
+    const { row, path: values } = match;
+    const app = authorize(this.#apps.findAppByKey, match, request.headers["authorization"]);
+    const handler = this.#handlers.get(row.route);
+    if (!handler) {
+      const text = `The sandbox does not support ${row.route}.`;
+      throw new HttpError(501, "not_implemented", text);
+    }
+    if (values["dataset_id"] !== undefined) this.#knowledge.checkDataset(values["dataset_id"]);
+
+    const query = new URLSearchParams(request.path.slice(path.length + 1));
+    const rows = operations.filter(({ route }) => route === row.route);
+    const { input, body, files } = parseRequest(rows, values, query, request);
+    const call: Call = {
+      app,
+      version,
+      plainMetadata: plan["plain-metadata"] || !atLeast(version, "1.13.0"),
+      plan,
+      origin: this.origin,
+      path: values,
+      query,
+      files,
+      body,
+      signal,
+    };
+    // The input was built from the handler's row.
+    return toResponse(await handler.handle(input as never, call), method, version);
   }
 }
 
-/** What a failure answers: the server's own words, or that the sandbox is wrong. */
-function refusalOf(error: unknown, bug: (error: unknown) => void): HttpError {
+/** Reads a request; returns undefined if it was rejected before it reached the application. */
+async function receive(
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<ReceivedRequest | undefined> {
+  const line = `${request.method} ${request.url} HTTP/1.1`;
+  normalizeTarget(request);
+  if (line.length > MAX_REQUEST_LINE) {
+    // Sent by the worker, not by the application: no body and no version.
+    response.writeHead(414, { "Content-Length": "0", Connection: "close" }).end();
+    return undefined;
+  }
+  // Checked first, so that a web page cannot even use up a fault.
+  if (!isLocalClient(request.headers, request.socket.localPort)) {
+    const message = "The sandbox serves local programs only, not web pages.";
+    const headers = { "Content-Type": "application/json", Connection: "close" };
+    const body = { code: "forbidden", message, status: 403 };
+    response.writeHead(403, headers).end(JSON.stringify(body));
+    return undefined;
+  }
+  try {
+    return await readRequest(request);
+  } catch (error) {
+    if (!(error instanceof BodyTooLarge)) throw error;
+    const { status, headers, body } = proxyErrorPage(413, "Request Entity Too Large");
+    response.writeHead(status, headers).end(body);
+    return undefined;
+  }
+}
+
+function toHttpError(error: unknown, onError: (error: unknown) => void): HttpError {
   if (error instanceof HttpError) return error;
   if (error instanceof UnstorableValue) return internalServerError();
-  bug(error);
+  onError(error);
   return sandboxFailure(error);
 }
 
+const reasonPhrase = (status: number) => STATUS_CODES[status] ?? "Error";
+
 const plannedError = (status: number) => {
-  const reason = STATUS_CODES[status] ?? "Error";
+  const reason = reasonPhrase(status);
   return new HttpError(status, reason.toLowerCase().replace(/\W+/g, "_"), reason);
 };
 
 const pathOf = ({ path }: ReceivedRequest) => path.split("?", 1)[0] ?? "/";
 
-async function routed(
-  house: House,
-  seen: ReceivedRequest,
-  around: Around,
-): Promise<SandboxResponse> {
-  const { plan, version, gone } = around;
-  const path = pathOf(seen);
-  if (path === "/v1") return redirectResponse(`${house.origin}/v1/`);
-  const download = /^\/files\/([^/]+)\/file-preview$/.exec(path);
-  if (download) {
-    const file = house.knowledge.fileAt(download[1] ?? "");
-    return file ? { status: 200, headers: file.headers, body: file.bytes } : routeNotFound();
-  }
-  if (!path.startsWith("/v1/")) return routeNotFound();
-
-  const method = seen.method === "HEAD" ? "GET" : seen.method;
-  const match = house.router(method, path.slice("/v1".length), version);
-  if (match === "no such route") return routeNotFound();
-  if (match === "other method") {
-    const text = "The method is not allowed for the requested URL.";
-    throw new HttpError(405, "method_not_allowed", text);
-  }
-  const app = authorize(house.apps.appOf, match, seen.headers["authorization"]);
-  const handler = house.handlers.get(match.row.route);
-  if (!handler) {
-    const text = `The sandbox does not play ${match.row.route}.`;
-    throw new HttpError(501, "not_implemented", text);
-  }
-  const { dataset_id } = match.path;
-  if (dataset_id !== undefined) house.knowledge.checkDataset(dataset_id);
-
-  const query = new URLSearchParams(seen.path.slice(path.length + 1));
-  const rows = house.rows.get(match.row.route) ?? [match.row];
-  const { input, body, files } = parseRequest(rows, match.path, query, seen);
-  const call: Call = {
-    app,
-    version,
-    plainMetadata: plan["plain-metadata"] || !atLeast(version, "1.13.0"),
-    plan,
-    origin: house.origin,
-    path: match.path,
-    query,
-    files,
-    body,
-    signal: gone,
-  };
-  // The input was made after the handler's own row.
-  return answerOf(await handler.handle(input as never, call), method, version);
-}
-
-function answerOf(reply: Reply, method: string, version: string): SandboxResponse {
+function toResponse(reply: Reply, method: string, version: string): SandboxResponse {
   if ("stream" in reply) {
     const caching = method === "GET" ? { "Cache-Control": "no-cache" } : {};
     const headers = { "Content-Type": "text/event-stream; charset=utf-8", ...caching };

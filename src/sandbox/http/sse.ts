@@ -1,107 +1,113 @@
-import type { Clock } from "./handler.ts";
-import { atLeast } from "./router.ts";
 import { liveLine, PING, type RunEvent } from "../apps/run-events.ts";
 import type { StoredRun } from "../storage/runs-store.ts";
+import type { Clock } from "./handler.ts";
+import { atLeast } from "./router.ts";
 
-/** Silence until a ping, and of the whole stream until it is closed, in ms (server §20). */
-const pingAfter = 10_000;
-const idleLimit = 300_000;
-/** The server keeps a stream open so long after the event that ends it, in ms (server §15.3). */
-const tail = 1000;
+/** ms of silence until a ping, and until the stream is closed (server §20). */
+const PING_INTERVAL = 10_000;
+const IDLE_LIMIT = 300_000;
+/** ms that the server keeps a stream open after its last event (server §15.3). */
+const CLOSE_DELAY = 1000;
 
-interface Arrived {
+/**
+ * Event that a reader publishes on the channel of its run when it ends, since 1.15. All other
+ * readers receive it and cannot parse it (server §15.3).
+ */
+const CLOSED_EVENT = "__closed__";
+
+interface QueuedEvent {
   readonly name: string;
   readonly line: string;
 }
 
-/** One reader of a run: events queue here until they are taken. */
-export interface Subscription {
-  take(): Arrived | undefined;
-  /** Resolves when something is there to take. */
-  arrival(): Promise<void>;
-  /** The stream is over, its client has gone and the server does not know it yet, or it is deaf. */
-  close(how: "over" | "gone" | "deaf"): void;
+/** The readers of runs. An event reaches only those that read when it happens (server §15.3). */
+export class Channels {
+  readonly #readers = new Map<string, Set<Subscription>>();
+  /** Runs with readers that disconnected; the server notices at the next event. */
+  readonly #disconnected = new Set<string>();
+
+  /** Adds a reader; it misses the first `lost` events. */
+  subscribe(runId: string, version: string, lost = 0): Subscription {
+    const readers = this.#readers.get(runId) ?? new Set();
+    const subscription = new Subscription(lost, (how) => {
+      if (!readers.delete(subscription)) return;
+      if (readers.size === 0) this.#readers.delete(runId);
+      if (how === "broken" || !atLeast(version, "1.15.0")) return;
+      if (how === "ended") this.#publishClosed(runId);
+      else this.#disconnected.add(runId);
+    });
+    this.#readers.set(runId, readers.add(subscription));
+    return subscription;
+  }
+
+  publish(run: StoredRun, event: RunEvent): void {
+    const line = liveLine(run, event);
+    for (const reader of this.#readers.get(run.id) ?? []) reader.put({ name: event.event, line });
+    // Recorded: an event of the same moment still arrives.
+    if (this.#disconnected.delete(run.id)) queueMicrotask(() => this.#publishClosed(run.id));
+  }
+
+  #publishClosed(runId: string): void {
+    for (const reader of this.#readers.get(runId) ?? [])
+      reader.put({ name: CLOSED_EVENT, line: "" });
+  }
 }
 
-/**
- * What a reader that ends tells on the channel of its run since 1.15, where all others hear it and
- * cannot read it (server §15.3).
- */
-const closedWord = "__closed__";
+/** One reader of a run; queues events until they are taken. */
+class Subscription {
+  /**
+   * Ends the subscription: the stream ended, the client disconnected without the server noticing,
+   * or the server's reader broke.
+   */
+  readonly close: (how: "ended" | "disconnected" | "broken") => void;
+  readonly #queue: QueuedEvent[] = [];
+  #lost: number;
+  #wake = () => {};
 
-/** Who reads which run. An event reaches only those who read when it happens (server §15.3). */
-export interface Channels {
-  /** `lost`: so many events pass before the reader is really there. */
-  subscribe(runId: string, version: string, lost?: number): Subscription;
-  publish(run: StoredRun, event: RunEvent): void;
+  constructor(lost: number, close: Subscription["close"]) {
+    this.#lost = lost;
+    this.close = close;
+  }
+
+  put(event: QueuedEvent): void {
+    if (this.#lost-- > 0) return;
+    this.#queue.push(event);
+    this.#wake();
+  }
+
+  take(): QueuedEvent | undefined {
+    return this.#queue.shift();
+  }
+
+  /** Resolves when an event is queued. */
+  arrival(): Promise<void> {
+    if (this.#queue.length > 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
+  }
 }
 
-/** Channels without readers. */
-export function createChannels(): Channels {
-  const readers = new Map<string, Set<(arrived: Arrived) => void>>();
-  /** Readers that have gone, until the next event shows it to the server. */
-  const gone = new Map<string, number>();
-  const closed = (runId: string) => {
-    for (const put of readers.get(runId) ?? []) put({ name: closedWord, line: "" });
-  };
-  return {
-    subscribe(runId, version, lost = 0) {
-      const queue: Arrived[] = [];
-      let wake = () => {};
-      let missed = 0;
-      const put = (arrived: Arrived) => {
-        if (missed++ < lost) return;
-        queue.push(arrived);
-        wake();
-      };
-      const all = readers.get(runId) ?? new Set();
-      readers.set(runId, all.add(put));
-      return {
-        take: () => queue.shift(),
-        arrival: () =>
-          queue.length > 0
-            ? Promise.resolve()
-            : new Promise((resolve) => {
-                wake = resolve;
-              }),
-        close(how) {
-          if (!all.delete(put)) return;
-          if (all.size === 0) readers.delete(runId);
-          if (how === "deaf" || !atLeast(version, "1.15.0")) return;
-          if (how === "over") closed(runId);
-          else gone.set(runId, (gone.get(runId) ?? 0) + 1);
-        },
-      };
-    },
-    publish(run, event) {
-      const line = liveLine(run, event);
-      for (const put of readers.get(run.id) ?? []) put({ name: event.event, line });
-      // Recorded: an event of the same moment still arrives.
-      if (gone.delete(run.id)) queueMicrotask(() => closed(run.id));
-    },
-  };
-}
-
-/** Ends a stream in the middle, without the mark that ends an answer. */
+/** Thrown to drop the connection in the middle of a response. */
 export class ConnectionDropped extends Error {}
 
-/** How a stream begins and what ends it. */
+/** How a stream begins and ends. */
 export interface StreamRules {
-  /** Lines that come before the live ones: a snapshot. */
+  /** Lines to send before the live ones: a snapshot. */
   readonly first?: readonly string[];
-  /** Names of events that end the stream; without any only silence does. */
+  /** Names of events that end the stream; if empty, only silence ends it. */
   readonly endsOn: ReadonlySet<string>;
-  /** The last line of `first` already ends it. */
+  /** The last line of `first` ends the stream. */
   readonly ended?: boolean;
-  /** Closes with the ending event itself, as servers before 1.13.0 and since 1.15 do (server §15.3). */
-  readonly abrupt?: boolean;
-  /** Does a worker keep the stream alive although nothing is published? */
-  readonly kept?: () => boolean;
+  /** Closes with the last event, as servers before 1.13.0 and since 1.15 do (server §15.3). */
+  readonly closesAtOnce?: boolean;
+  /** Reports whether a worker keeps the stream open without any event. */
+  readonly isActive?: () => boolean;
 }
 
 /**
- * The lines of an event stream: a ping at once, what is to be replayed, live events, pings in
- * silence. Ends a second after the closing event, after 300 s without any, or when `signal` aborts.
+ * Streams a run: a ping, the first lines, live events, pings during silence. Ends a second after the
+ * last event, after 300 s without any event, or when `signal` is aborted.
  */
 export function eventStream(
   subscription: Subscription,
@@ -109,12 +115,12 @@ export function eventStream(
   clock: Clock,
   signal: AbortSignal,
 ): AsyncGenerator<string> {
-  // A reader that goes away before its first line never runs the generator's own end.
-  signal.addEventListener("abort", () => subscription.close("gone"), { once: true });
-  return linesOf(subscription, rules, clock, signal);
+  // A generator that was never started does not run its `finally` block.
+  signal.addEventListener("abort", () => subscription.close("disconnected"), { once: true });
+  return streamLines(subscription, rules, clock, signal);
 }
 
-async function* linesOf(
+async function* streamLines(
   subscription: Subscription,
   rules: StreamRules,
   clock: Clock,
@@ -125,57 +131,55 @@ async function* linesOf(
     yield* rules.first ?? [];
     let ended = rules.ended ?? false;
     let silence = 0;
-    let deaf = false;
-    while (!ended && silence < idleLimit && !signal.aborted) {
-      const arrival = deaf ? never : subscription.arrival();
-      if (await within(pingAfter, arrival, clock, signal)) {
+    let broken = false;
+    while (!ended && silence < IDLE_LIMIT && !signal.aborted) {
+      const arrival = broken ? new Promise<void>(() => {}) : subscription.arrival();
+      if (await resolvesWithin(PING_INTERVAL, arrival, clock, signal)) {
         silence = 0;
-        for (let got = subscription.take(); got && !deaf; got = subscription.take()) {
-          if (got.name === closedWord) {
-            subscription.close("deaf");
+        for (let event = subscription.take(); event && !broken; event = subscription.take()) {
+          if (event.name === CLOSED_EVENT) {
+            subscription.close("broken");
             if (!rules.first) throw new ConnectionDropped();
-            deaf = true;
+            broken = true;
             break;
           }
-          yield got.line;
-          if (rules.endsOn.has(got.name)) {
+          yield event.line;
+          if (rules.endsOn.has(event.name)) {
             ended = true;
             break;
           }
         }
       } else if (!signal.aborted) {
-        silence = rules.kept?.() ? 0 : silence + pingAfter;
+        silence = rules.isActive?.() ? 0 : silence + PING_INTERVAL;
         yield PING;
       }
     }
-    if (ended && !rules.abrupt) await clock.sleep(tail, signal).catch(() => {});
+    if (ended && !rules.closesAtOnce) await clock.sleep(CLOSE_DELAY, signal).catch(() => {});
   } finally {
-    subscription.close(signal.aborted ? "gone" : "over");
+    subscription.close(signal.aborted ? "disconnected" : "ended");
   }
 }
 
-const never = new Promise<void>(() => {});
-
-/** Did it happen within so many ms? Also false when the signal aborts first. */
-async function within(
+/** Reports whether the promise resolves within `ms`; false if the signal is aborted first. */
+async function resolvesWithin(
   ms: number,
-  happened: Promise<void>,
+  promise: Promise<void>,
   clock: Clock,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const awake = new AbortController();
-  const late = clock.sleep(ms, AbortSignal.any([awake.signal, signal])).then(
+  const done = new AbortController();
+  const timeout = clock.sleep(ms, AbortSignal.any([done.signal, signal])).then(
     () => false,
     () => false,
   );
   try {
-    return await Promise.race([happened.then(() => true), late]);
+    return await Promise.race([promise.then(() => true), timeout]);
   } finally {
-    awake.abort();
+    done.abort();
   }
 }
 
-/** Which events end a stream: not at all, at the end of the run, or also where it pauses. */
+/** Events that end a stream: none, the end of the run, or the end and each pause. */
 export const endEvents = {
   never: new Set<string>(),
   finish: new Set(["workflow_finished"]),

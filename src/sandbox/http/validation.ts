@@ -1,93 +1,70 @@
 import { isObject } from "../../lib/json.ts";
 import { countCharacters } from "../knowledge/characters.ts";
-import type { AnyOperation, Param, Shape } from "../../operations/operation.ts";
+import type { AnyOperation, Param } from "../../operations/operation.ts";
 import { HttpError } from "./handler.ts";
-import { requestModel } from "./request-models.ts";
+import { requestModel, type Rule } from "./request-models.ts";
 import { pythonRepr, pythonType } from "./python-repr.ts";
 
-/** What a value must look like; like the shapes of the table, with lengths of texts. */
-export type Rule =
-  | Exclude<Shape, { readonly kind: "text" | "list" | "object" }>
-  | {
-      readonly kind: "text";
-      readonly required?: true;
-      readonly choices?: readonly string[];
-      readonly length?: readonly [number, number];
-    }
-  | {
-      readonly kind: "list";
-      readonly required?: true;
-      readonly of: Rule;
-      readonly length?: readonly [number, number];
-      /** May be absent, not null. */
-      readonly filled?: true;
-    }
-  | {
-      readonly kind: "object";
-      readonly required?: true;
-      readonly fields?: Readonly<Record<string, Rule>>;
-    };
-
-/** One refused field: where it is, why, and the value that was sent. */
+/** An invalid field. */
 export interface ValidationProblem {
-  /** Dotted; empty for the whole body. */
+  /** Dotted path; empty for the body itself. */
   readonly field: string;
   readonly reason: string;
-  /** The server's word for the kind of mistake. */
+  /** Error type of pydantic. */
   readonly type: string;
   readonly value: unknown;
 }
 
-/** Text of the server's refusal of a body or query that does not fit a model (server §3). */
-function validationText(model: string, findings: readonly ValidationProblem[]): string {
-  const errors = findings.length === 1 ? "error" : "errors";
-  const lines = findings.flatMap(({ field, reason, type, value }) => [
+/** Formats the error text of a body or query that does not fit its model (server §3). */
+function validationText(model: string, problems: readonly ValidationProblem[]): string {
+  const errors = problems.length === 1 ? "error" : "errors";
+  const lines = problems.flatMap(({ field, reason, type, value }) => [
     ...(field === "" ? [] : [field]),
     `  ${reason} [type=${type}, input_value=${pythonRepr(value)}, input_type=${pythonType(value)}]`,
     `    For further information visit https://errors.pydantic.dev/2.12/v/${type}`,
   ]);
-  return [`${findings.length} validation ${errors} for ${model}`, ...lines].join("\n");
+  return [`${problems.length} validation ${errors} for ${model}`, ...lines].join("\n");
 }
 
 export const validationError = (
   model: string,
-  ...findings: readonly ValidationProblem[]
-): HttpError => new HttpError(400, "invalid_param", validationText(model, findings));
+  ...problems: readonly ValidationProblem[]
+): HttpError => new HttpError(400, "invalid_param", validationText(model, problems));
 
-/** Checks what a body or the JSON part of a form holds; throws Refused with the server's text. */
+/** Validates a body or the JSON part of a form; throws HttpError with the server's text. */
 export function checkBody(rows: readonly AnyOperation[], body: unknown): void {
   const [row] = rows;
   if (!row) return;
   const model = requestModel(row.id);
-  const findings = isObject(body)
-    ? findingsIn({ ...bodyRules(rows), ...model.fields }, body, "")
-    : [wholeBody(model.body, body)];
-  if (findings.length === 0) return;
-  const refused = validationError(model.body, ...findings);
-  // This one route has its own way of telling (server §3).
-  throw model.bare ? new HttpError(400, "", "", { error: refused.message }) : refused;
+  const problems = isObject(body)
+    ? validateFields({ ...bodyRules(rows), ...model.fields }, body, "")
+    : [notADictionary(model.body, body)];
+  if (problems.length === 0) return;
+  const error = validationError(model.body, ...problems);
+  // One route has its own error format (server §3).
+  throw model.bare ? new HttpError(400, "", "", { error: error.message }) : error;
 }
 
-/** Checks the choices of a query; numbers are the handlers' own affair. */
+/** Validates the choices of a query; handlers parse the numbers. */
 export function checkQuery(row: AnyOperation, query: URLSearchParams): void {
   const model = requestModel(row.id).query;
   if (model === undefined) return;
-  const findings = Object.entries(row.params).flatMap(([name, param]) => {
+  const problems = Object.entries(row.params).flatMap(([name, param]) => {
     const value = query.get(name);
     if (param.in !== "query" || value === null) return [];
-    return findingsOf(ruleOf(param), value, name);
+    return validateValue(paramRule(param), value, name);
   });
-  if (findings.length > 0) throw validationError(model, ...findings);
+  if (problems.length > 0) throw validationError(model, ...problems);
 }
 
-/** Rules of the fields that rows of one route take; what they set as constants are choices. */
+/** Rules of the body fields of rows that share a route; their constants are the choices. */
 function bodyRules(rows: readonly AnyOperation[]): Record<string, Rule> {
   const rules: Record<string, Rule> = {};
   for (const { params, fixed = {}, route } of rows) {
     for (const [name, param] of Object.entries(params)) {
-      const sentInJson = param.in === "body" || param.in === "data";
-      // A dotted name is a part of the object that another rule describes.
-      if (sentInJson && !name.includes(".")) rules[name] = ruleOf(param);
+      const isJsonField = param.in === "body" || param.in === "data";
+      // A dotted name is part of an object with a rule of its own.
+      if (isJsonField && !name.includes(".")) rules[name] = paramRule(param);
     }
     for (const name of Object.keys(fixed).filter((each) => !route.includes(`{${each}}`))) {
       const choices = rows.flatMap((each) => each.fixed?.[name] ?? []).sort();
@@ -97,7 +74,7 @@ function bodyRules(rows: readonly AnyOperation[]): Record<string, Rule> {
   return rules;
 }
 
-function ruleOf(param: Param): Rule {
+function paramRule(param: Param): Rule {
   const required = param.required && { required: param.required };
   const length = param.length && { length: param.length };
   if (param.many) return { kind: "list", of: { kind: "text" }, ...required, ...length };
@@ -121,32 +98,32 @@ function ruleOf(param: Param): Rule {
   }
 }
 
-const wholeBody = (model: string, value: unknown): ValidationProblem => ({
+const notADictionary = (model: string, value: unknown): ValidationProblem => ({
   field: "",
   reason: `Input should be a valid dictionary or instance of ${model}`,
   type: "model_type",
   value,
 });
 
-function findingsIn(
+function validateFields(
   rules: Readonly<Record<string, Rule>>,
   value: Readonly<Record<string, unknown>>,
   path: string,
 ): ValidationProblem[] {
   return Object.entries(rules).flatMap(([name, rule]) => {
     const field = path === "" ? name : `${path}.${name}`;
-    const given = value[name];
-    if (given !== undefined) return findingsOf(rule, given, field);
+    const fieldValue = value[name];
+    if (fieldValue !== undefined) return validateValue(rule, fieldValue, field);
     if (!rule.required) return [];
     return [{ field, reason: "Field required", type: "missing", value }];
   });
 }
 
-function findingsOf(rule: Rule, value: unknown, field: string): ValidationProblem[] {
-  const found = (reason: string, type: string): ValidationProblem[] => [
+function validateValue(rule: Rule, value: unknown, field: string): ValidationProblem[] {
+  const problem = (reason: string, type: string): ValidationProblem[] => [
     { field, reason, type, value },
   ];
-  // Optional fields of the server's models all take null; those with a default of their own do not.
+  // Optional fields of the server's models accept null, unless they have a default value.
   if (value === null && !rule.required && !("filled" in rule)) return [];
   switch (rule.kind) {
     case "any":
@@ -154,67 +131,72 @@ function findingsOf(rule: Rule, value: unknown, field: string): ValidationProble
     case "text": {
       if (rule.choices) {
         if (rule.choices.some((choice) => choice === value)) return [];
-        return found(`Input should be ${listed(rule.choices)}`, "literal_error");
+        return problem(`Input should be ${joinChoices(rule.choices)}`, "literal_error");
       }
-      if (typeof value !== "string") return found("Input should be a valid string", "string_type");
-      const [least, most] = rule.length ?? [0, Infinity];
+      if (typeof value !== "string")
+        return problem("Input should be a valid string", "string_type");
+      const [min, max] = rule.length ?? [0, Infinity];
       const length = countCharacters(value);
-      if (length < least) {
-        return found(
-          `String should have at least ${counted(least, "character")}`,
+      if (length < min) {
+        return problem(
+          `String should have at least ${pluralize(min, "character")}`,
           "string_too_short",
         );
       }
-      if (length > most) {
-        return found(`String should have at most ${counted(most, "character")}`, "string_too_long");
+      if (length > max) {
+        return problem(
+          `String should have at most ${pluralize(max, "character")}`,
+          "string_too_long",
+        );
       }
       return [];
     }
     case "flag":
       if (isFlag(value)) return [];
       return typeof value === "string"
-        ? found("Input should be a valid boolean, unable to interpret input", "bool_parsing")
-        : found("Input should be a valid boolean", "bool_type");
+        ? problem("Input should be a valid boolean, unable to interpret input", "bool_parsing")
+        : problem("Input should be a valid boolean", "bool_type");
     case "number":
     case "integer":
-      return numberFindings(rule.kind, value, found);
+      return validateNumber(rule.kind, value, problem);
     case "list": {
-      if (!Array.isArray(value)) return found("Input should be a valid list", "list_type");
-      const [least, most] = rule.length ?? [0, Infinity];
+      if (!Array.isArray(value)) return problem("Input should be a valid list", "list_type");
+      const [min, max] = rule.length ?? [0, Infinity];
       const ends = `after validation, not ${value.length}`;
-      if (value.length < least) {
-        return found(`List should have at least ${counted(least, "item")} ${ends}`, "too_short");
+      if (value.length < min) {
+        return problem(`List should have at least ${pluralize(min, "item")} ${ends}`, "too_short");
       }
-      if (value.length > most) {
-        return found(`List should have at most ${counted(most, "item")} ${ends}`, "too_long");
+      if (value.length > max) {
+        return problem(`List should have at most ${pluralize(max, "item")} ${ends}`, "too_long");
       }
-      // Only fields may be null, items of lists never.
+      // Fields may be null, items of lists may not.
       const of: Rule = { ...rule.of, required: true };
-      return value.flatMap((item, index) => findingsOf(of, item, `${field}.${index}`));
+      return value.flatMap((item, index) => validateValue(of, item, `${field}.${index}`));
     }
     case "object":
-      if (!isObject(value)) return found("Input should be a valid dictionary", "dict_type");
-      return findingsIn(rule.fields ?? {}, value, field);
+      if (!isObject(value)) return problem("Input should be a valid dictionary", "dict_type");
+      return validateFields(rule.fields ?? {}, value, field);
   }
 }
 
-/** Texts that hold a number pass for one; the bounds that some shapes tell nobody checks here. */
-function numberFindings(
+/** Accepts text with a number; does not check the bounds of a shape. */
+function validateNumber(
   kind: "integer" | "number",
   value: unknown,
-  found: (reason: string, type: string) => ValidationProblem[],
+  problem: (reason: string, type: string) => ValidationProblem[],
 ): ValidationProblem[] {
   const word = kind === "integer" ? "integer" : "number";
   const short = kind === "integer" ? "int" : "float";
   const number = typeof value === "string" && value.trim() !== "" ? Number(value) : value;
   if (typeof value === "string" && !Number.isFinite(number)) {
-    const tail = `unable to parse string as ${word === "integer" ? "an integer" : "a number"}`;
-    return found(`Input should be a valid ${word}, ${tail}`, `${short}_parsing`);
+    const detail = `unable to parse string as ${word === "integer" ? "an integer" : "a number"}`;
+    return problem(`Input should be a valid ${word}, ${detail}`, `${short}_parsing`);
   }
-  if (typeof number !== "number") return found(`Input should be a valid ${word}`, `${short}_type`);
+  if (typeof number !== "number")
+    return problem(`Input should be a valid ${word}`, `${short}_type`);
   if (kind === "integer" && !Number.isInteger(number)) {
-    const tail = "got a number with a fractional part";
-    return found(`Input should be a valid integer, ${tail}`, "int_from_float");
+    const detail = "got a number with a fractional part";
+    return problem(`Input should be a valid integer, ${detail}`, "int_from_float");
   }
   return [];
 }
@@ -225,10 +207,10 @@ const isFlag = (value: unknown) =>
   value === 1 ||
   (typeof value === "string" && /^(true|false|t|f|yes|no|y|n|on|off|1|0)$/i.test(value));
 
-const counted = (count: number, noun: string) => `${count} ${noun}${count === 1 ? "" : "s"}`;
+const pluralize = (count: number, noun: string) => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
-/** `'a', 'b' or 'c'`. */
-function listed(choices: readonly string[]): string {
+/** Formats choices as `'a', 'b' or 'c'`. */
+function joinChoices(choices: readonly string[]): string {
   const quoted = choices.map((choice) => `'${choice}'`);
   const last = quoted.pop() ?? "";
   return quoted.length === 0 ? last : `${quoted.join(", ")} or ${last}`;

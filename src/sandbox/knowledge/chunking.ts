@@ -1,88 +1,89 @@
 import type { ProcessRule, Segmentation } from "./process-rules.ts";
 
-/** A chunk as it comes out of a text; `children` only in hierarchical documents. */
+/** A chunk of a text; only hierarchical documents have `children`. */
 export interface TextChunk {
   readonly content: string;
   readonly children: readonly string[];
 }
 
-/** Where a piece that is too long may be cut, the best place first. */
-const breaks = ["\n\n", "\n", "。", ". ", " "] as const;
+/** Separators to split a long text at, best first. */
+const SEPARATORS = ["\n\n", "\n", "。", ". ", " "] as const;
 
-/** Signs that the server takes off the start of a chunk (server §9); `-` and `[` stay. */
-const leadingSigns = /^[\s!-,./:-@^-`~\u2000-\u206f\u3000-\u300f]+/;
+/** Characters that the server removes from the start of a chunk (server §9); `-` and `[` stay. */
+const LEADING_SIGNS = /^[\s!-,./:-@^-`~\u2000-\u206f\u3000-\u300f]+/;
 
-/**
- * Roughly how many tokens a model would count: one for four characters, one for each character of
- * a script without blanks.
- */
-function tokensIn(text: string): number {
+/** Estimates tokens: one per four characters, or per character of a script without spaces. */
+function countTokens(text: string): number {
   const wide = text.match(/[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]/g)?.length ?? 0;
   return Math.ceil(wide + (text.length - wide) / 4);
 }
 
-/** Cuts a text by its process rule; throws an Error with the server's words where that is bad. */
+/** Splits a text by its process rule; throws an Error with the server's text for an invalid rule. */
 export function splitIntoChunks(text: string, rule: ProcessRule): TextChunk[] {
   const { segmentation, parent_mode, subchunk_segmentation } = rule.rules;
-  const whole = cleaned(text.replace(/\r\n?/g, "\n"), rule);
+  const clean = cleanText(text.replace(/\r\n?/g, "\n"), rule);
   if (rule.mode === "automatic") {
-    return tidied(joined(pieces(whole, segmentation), segmentation)).map(childless);
+    return tidy(joinPieces(splitPieces(clean, segmentation), segmentation)).map(withoutChildren);
   }
   if (parent_mode !== "full-doc") checkLength(segmentation);
-  if (rule.mode === "custom") return tidied(separated(whole, segmentation)).map(childless);
+  if (rule.mode === "custom")
+    return tidy(splitAtSeparator(clean, segmentation)).map(withoutChildren);
 
-  const parents = parent_mode === "full-doc" ? [whole] : separated(whole, segmentation);
-  return tidied(parents).map((content) => ({
+  const parents = parent_mode === "full-doc" ? [clean] : splitAtSeparator(clean, segmentation);
+  return tidy(parents).map((content) => ({
     content,
-    children: tidied(separated(content, subchunk_segmentation ?? segmentation)),
+    children: tidy(splitAtSeparator(content, subchunk_segmentation ?? segmentation)),
   }));
 }
 
-const childless = (content: string): TextChunk => ({ content, children: [] });
+const withoutChildren = (content: string): TextChunk => ({ content, children: [] });
 
 function checkLength({ max_tokens }: Segmentation): void {
   if (max_tokens >= 50 && max_tokens <= 4000) return;
   throw new Error("Custom segment length should be between 50 and 4000.");
 }
 
-function cleaned(text: string, { rules }: ProcessRule): string {
-  const wanted = (id: string) =>
+function cleanText(text: string, { rules }: ProcessRule): string {
+  const isEnabled = (id: string) =>
     rules.pre_processing_rules.some((each) => each.id === id && each.enabled);
   let result = text;
-  if (wanted("remove_extra_spaces")) {
+  if (isEnabled("remove_extra_spaces")) {
     result = result.replace(/\n{3,}/g, "\n\n").replace(/[\t\f\r \u00a0\u3000]{2,}/g, " ");
   }
-  if (wanted("remove_urls_emails")) {
+  if (isEnabled("remove_urls_emails")) {
     result = result.replace(/https?:\/\/\S+|(?<![\w.+-])[\w.+-]+@[\w-]+\.[\w.-]+/g, "");
   }
   return result;
 }
 
-/** Cut at every separator; only what is still too long is cut again. */
-const separated = (text: string, { separator, ...limits }: Segmentation) =>
+/** Splits at each separator, and again what is still too long. */
+const splitAtSeparator = (text: string, { separator, ...limits }: Segmentation) =>
   text
     .split(separator.replaceAll("\\n", "\n"))
-    .flatMap((part) => joined(pieces(part, limits), limits));
+    .flatMap((part) => joinPieces(splitPieces(part, limits), limits));
 
-/** Pieces of at most `max_tokens` that make up the text again when they are put together. */
-function pieces(
+/** Splits a text into pieces of at most `max_tokens`; joined, they are the text again. */
+function splitPieces(
   text: string,
   limits: Pick<Segmentation, "max_tokens">,
-  places: readonly string[] = breaks,
+  separators: readonly string[] = SEPARATORS,
 ): string[] {
-  const [place, ...others] = places;
-  if (tokensIn(text) <= limits.max_tokens) return [text];
-  if (place === undefined) {
+  const [separator, ...others] = separators;
+  if (countTokens(text) <= limits.max_tokens) return [text];
+  if (separator === undefined) {
     return text.match(new RegExp(`[^]{1,${Math.max(1, limits.max_tokens)}}`, "gu")) ?? [];
   }
-  const parts = text.split(place);
+  const parts = text.split(separator);
   return parts.flatMap((part, index) =>
-    pieces(index < parts.length - 1 ? part + place : part, limits, others),
+    splitPieces(index < parts.length - 1 ? part + separator : part, limits, others),
   );
 }
 
-/** Pieces put together as far as they fit; each chunk repeats the last tokens of the one before. */
-function joined(
+/**
+ * Joins pieces to chunks of at most `max_tokens`; each chunk repeats the last `chunk_overlap` tokens.
+ * With 3 and 1, of pieces of one token: `a b c d e` → `abc`, `cde`.
+ */
+function joinPieces(
   parts: readonly string[],
   { max_tokens, chunk_overlap }: Pick<Segmentation, "max_tokens" | "chunk_overlap">,
 ): string[] {
@@ -90,11 +91,11 @@ function joined(
   let current: string[] = [];
   let size = 0;
   for (const part of parts) {
-    const tokens = tokensIn(part);
+    const tokens = countTokens(part);
     if (size + tokens > max_tokens && current.length > 0) {
       chunks.push(current.join(""));
       while (current.length > 0 && (size > chunk_overlap || size + tokens > max_tokens)) {
-        size -= tokensIn(current.shift() ?? "");
+        size -= countTokens(current.shift() ?? "");
       }
     }
     current.push(part);
@@ -103,5 +104,5 @@ function joined(
   return [...chunks, current.join("")];
 }
 
-const tidied = (chunks: readonly string[]) =>
-  chunks.map((chunk) => chunk.trim().replace(leadingSigns, "").trim()).filter(Boolean);
+const tidy = (chunks: readonly string[]) =>
+  chunks.map((chunk) => chunk.trim().replace(LEADING_SIGNS, "").trim()).filter(Boolean);

@@ -1,11 +1,5 @@
-import {
-  createKnowledgeBase,
-  listKnowledgeBases,
-  deleteKnowledgeBase,
-  getKnowledgeBase,
-  updateKnowledgeBase,
-} from "../../operations/knowledge.ts";
-import { type Call, type Handler, on, HttpError } from "../http/handler.ts";
+import * as operations from "../../operations/knowledge.ts";
+import { bindHandlers, type Call, type Handlers, HttpError } from "../http/handler.ts";
 import {
   account,
   getDataset,
@@ -24,125 +18,112 @@ import { searchSettingsResponse, getSearchSettings } from "./search-settings.ts"
 import { listDatasetTags } from "./tags.ts";
 import { isObject } from "../../lib/json.ts";
 
-/** Knowledge bases: list, creation, settings and removal. */
-export function datasetHandlers(room: KnowledgeContext): readonly Handler[] {
-  const { store } = room;
-  return [
-    on(listKnowledgeBases, ({ keyword, tag_ids = [] }, call) => {
-      const page = parsePage(call, "DatasetListQuery");
-      checkFlag(call, "include_all", "DatasetListQuery");
-      const newer = atLeast(call.version, "1.15.0");
-      // The server hands the texts to its database, which takes UUIDs only.
-      if (newer && !tag_ids.every(isUuidText)) throw internalServerError();
-      const distinct = [...new Set(tag_ids)];
-      // Any of the tags fits before 1.15, all have to since (server §5).
-      const least = newer ? distinct.length : Math.min(1, distinct.length);
-      const where = `(?1 IS NULL OR instr(lower(name), lower(?1)) > 0) AND ?3 <=
-        (SELECT count(*) FROM tag_bindings
-         WHERE dataset_id = datasets.id AND tag_id IN (SELECT value FROM json_each(?2)))`;
-      const values = [keyword ?? null, JSON.stringify(distinct), least] as const;
-      const rows = store.all<DatasetRow>(
-        `SELECT * FROM datasets WHERE ${where} ORDER BY created_at / 1000 DESC, id
-         LIMIT ?4 OFFSET ?5`,
-        ...values,
-        page.rows,
-        page.offset,
-      );
-      const counted = store.get<{ readonly total: number }>(
-        `SELECT count(*) AS total FROM datasets WHERE ${where}`,
-        ...values,
-      );
-      const data = rows.map((row) => datasetAnswer(room, row, true, call));
-      return { json: { data, ...pageFields(page, rows.length, counted?.total ?? 0) } };
-    }),
+/** Knowledge bases: list, creation, settings and deletion. */
+const handlers: Handlers<typeof operations, KnowledgeContext> = {
+  listKnowledgeBases(context, { keyword, tag_ids = [] }, call) {
+    const page = parsePage(call, "DatasetListQuery");
+    checkFlag(call, "include_all", "DatasetListQuery");
+    const needsAllTags = atLeast(call.version, "1.15.0"); // before, any of them (server §5)
+    // The server passes the texts to its database, which accepts only UUIDs.
+    if (needsAllTags && !tag_ids.every(isUuidText)) throw internalServerError();
+    const tags = [...new Set(tag_ids)];
+    const minTags = needsAllTags ? tags.length : Math.min(1, tags.length);
+    const from = `datasets WHERE (?1 IS NULL OR instr(lower(name), lower(?1)) > 0) AND ?3 <=
+      (SELECT count(*) FROM tag_bindings
+       WHERE dataset_id = datasets.id AND tag_id IN (SELECT value FROM json_each(?2)))`;
+    const values = [keyword ?? null, JSON.stringify(tags), minTags];
+    const order = "created_at / 1000 DESC, id";
+    const { rows, total } = context.store.page<DatasetRow>(from, order, values, page);
+    const data = rows.map((row) => datasetResponse(context, row, true, call));
+    return { json: { data, ...pageFields(page, rows.length, total) } };
+  },
 
-    on(createKnowledgeBase, (input, call) => {
-      checkText(input.name);
-      if (store.get("SELECT id FROM datasets WHERE name = ?", input.name)) {
-        const text = "The dataset name already exists. Please modify your dataset name.";
-        throw new HttpError(409, "dataset_name_duplicate", text);
-      }
-      checkTechnique(input.indexing_technique);
-      if (input.provider === "external") checkExternal(input);
-      const id = room.newId();
-      const now = room.now();
-      store.run(
-        `INSERT INTO datasets (id, name, description, provider, permission, members,
-           indexing_technique, retrieval_model, summary_index_setting, built_in, created_at,
-           updated_at) VALUES (?, ?, ?, ?, ?, '[]', ?, ?, ?, 0, ?, ?)`,
-        id,
-        input.name,
-        input.description ?? "",
-        input.provider ?? "vendor",
-        input.permission ?? "only_me",
-        input.indexing_technique ?? null,
-        jsonOrNull(input.retrieval_model),
-        jsonOrNull(input.summary_index_setting),
-        now,
-        now,
-      );
-      return { json: datasetAnswer(room, getDataset(room, id), null, call) };
-    }),
+  createKnowledgeBase(context, input, call) {
+    checkNul(input.name);
+    if (context.store.count("datasets WHERE name = ?", input.name) > 0) {
+      const text = "The dataset name already exists. Please modify your dataset name.";
+      throw new HttpError(409, "dataset_name_duplicate", text);
+    }
+    checkTechnique(input.indexing_technique);
+    if (input.provider === "external") checkExternal(input);
+    const id = context.newId();
+    const now = context.now();
+    context.store.insert("datasets", {
+      id,
+      name: input.name,
+      description: input.description ?? "",
+      provider: input.provider ?? "vendor",
+      permission: input.permission ?? "only_me",
+      members: "[]",
+      indexing_technique: input.indexing_technique ?? null,
+      retrieval_model: jsonOrNull(input.retrieval_model),
+      summary_index_setting: jsonOrNull(input.summary_index_setting),
+      built_in: 0,
+      created_at: now,
+      updated_at: now,
+    });
+    return { json: datasetResponse(context, getDataset(context, id), null, call) };
+  },
 
-    on(getKnowledgeBase, ({ dataset_id }, call) => {
-      const dataset = getDataset(room, dataset_id);
-      const { members, permission } = dataset;
-      return {
-        json: {
-          ...datasetAnswer(room, dataset, true, call),
-          // Only here the server says how it will really search (server §6).
-          retrieval_model_dict: searchSettingsResponse({
-            ...getSearchSettings(dataset),
-            ...(dataset.indexing_technique !== "high_quality" && {
-              search_method: "keyword_search",
-            }),
+  getKnowledgeBase(context, { dataset_id }, call) {
+    const dataset = getDataset(context, dataset_id);
+    const { members, permission } = dataset;
+    return {
+      json: {
+        ...datasetResponse(context, dataset, true, call),
+        // Only this route returns the effective search method (server §6).
+        retrieval_model_dict: searchSettingsResponse({
+          ...getSearchSettings(dataset),
+          ...(dataset.indexing_technique !== "high_quality" && {
+            search_method: "keyword_search",
           }),
-          ...(permission === "partial_members" && { partial_member_list: JSON.parse(members) }),
-        },
-      };
-    }),
+        }),
+        ...(permission === "partial_members" && { partial_member_list: JSON.parse(members) }),
+      },
+    };
+  },
 
-    on(updateKnowledgeBase, (input, call) => {
-      const dataset = getDataset(room, input.dataset_id);
-      const sent = isObject(call.body) ? call.body : {};
-      if (input.name !== undefined && input.name !== null) checkName(room, dataset, input.name);
-      checkTechnique(input.indexing_technique);
-      if (dataset.provider === "external") checkExternalChange(input);
-      const permission = input.permission ?? dataset.permission;
-      const members =
-        permission === "partial_members"
-          ? (memberIds(input.partial_member_list) ?? JSON.parse(dataset.members))
-          : [];
-      store.run(
-        `UPDATE datasets SET name = ifnull(?, name), description = ?, permission = ?, members = ?,
-           indexing_technique = ifnull(?, indexing_technique),
-           retrieval_model = ifnull(?, retrieval_model), updated_at = ? WHERE id = ?`,
-        input.name ?? null,
-        // Null clears the description; other nulls change nothing (server §8).
-        "description" in sent ? (input.description ?? null) : dataset.description,
-        permission,
-        JSON.stringify(members),
-        input.indexing_technique ?? null,
-        jsonOrNull(input.retrieval_model),
-        room.now(),
-        dataset.id,
-      );
-      const answer = datasetAnswer(room, getDataset(room, dataset.id), null, call);
-      return { json: { ...answer, partial_member_list: members } };
-    }),
+  updateKnowledgeBase(context, input, call) {
+    const dataset = getDataset(context, input.dataset_id);
+    const body = isObject(call.body) ? call.body : {};
+    if (input.name !== undefined && input.name !== null) checkName(context, dataset, input.name);
+    checkTechnique(input.indexing_technique);
+    if (dataset.provider === "external") checkExternalChange(input);
+    const permission = input.permission ?? dataset.permission;
+    const members =
+      permission === "partial_members"
+        ? (memberIds(input.partial_member_list) ?? JSON.parse(dataset.members))
+        : [];
+    context.store.update("datasets", dataset.id, {
+      name: input.name ?? dataset.name,
+      // Null clears the description; other nulls change nothing (server §8).
+      description: "description" in body ? (input.description ?? null) : dataset.description,
+      permission,
+      members: JSON.stringify(members),
+      indexing_technique: input.indexing_technique ?? dataset.indexing_technique,
+      retrieval_model: jsonOrNull(input.retrieval_model) ?? dataset.retrieval_model,
+      updated_at: context.now(),
+    });
+    const response = datasetResponse(context, getDataset(context, dataset.id), null, call);
+    return { json: { ...response, partial_member_list: members } };
+  },
 
-    on(deleteKnowledgeBase, ({ dataset_id }) => {
-      const { id } = getDataset(room, dataset_id);
-      const documents = store.all<DocumentRow>("SELECT * FROM documents WHERE dataset_id = ?", id);
-      for (const document of documents) deleteDocumentRow(room, document);
-      for (const table of ["process_rules", "metadata_fields", "tag_bindings"]) {
-        store.run(`DELETE FROM ${table} WHERE dataset_id = ?`, id);
-      }
-      store.run("DELETE FROM datasets WHERE id = ?", id);
-      return { status: 204 };
-    }),
-  ];
-}
+  deleteKnowledgeBase(context, { dataset_id }) {
+    const { id } = getDataset(context, dataset_id);
+    const documents = context.store.all<DocumentRow>(
+      "SELECT * FROM documents WHERE dataset_id = ?",
+      id,
+    );
+    for (const document of documents) deleteDocumentRow(context, document);
+    for (const table of ["process_rules", "metadata_fields", "tag_bindings"]) {
+      context.store.run(`DELETE FROM ${table} WHERE dataset_id = ?`, id);
+    }
+    context.store.run("DELETE FROM datasets WHERE id = ?", id);
+    return { status: 204 };
+  },
+};
+
+export const datasetHandlers = bindHandlers(operations, handlers);
 
 interface Counts {
   readonly documents: number;
@@ -150,14 +131,14 @@ interface Counts {
   readonly words: number | null;
 }
 
-/** A knowledge base as answers show it; `embedding_available` depends on the route. */
-function datasetAnswer(
-  room: KnowledgeContext,
+/** A knowledge base in a response; `embedding_available` depends on the route. */
+function datasetResponse(
+  context: KnowledgeContext,
   row: DatasetRow,
   embedding_available: true | null,
   { version }: Call,
 ): object {
-  const counts = room.store.get<Counts>(
+  const counts = context.store.get<Counts>(
     `SELECT count(*) AS documents, sum(word_count) AS words,
        sum(indexing_status = 'completed' AND enabled AND NOT archived) AS available
      FROM documents WHERE dataset_id = ?`,
@@ -194,7 +175,7 @@ function datasetAnswer(
       summary_prompt: null,
       ...(row.summary_index_setting === null ? {} : JSON.parse(row.summary_index_setting)),
     },
-    tags: listDatasetTags(room, row.id).map((tag) => ({ ...tag, type: "knowledge" })),
+    tags: listDatasetTags(context, row.id).map((tag) => ({ ...tag, type: "knowledge" })),
     doc_form: row.doc_form,
     external_knowledge_info: {
       external_knowledge_id: null,
@@ -207,7 +188,7 @@ function datasetAnswer(
       score_threshold: settings.score_threshold ?? 0,
       score_threshold_enabled: row.retrieval_model && settings.score_threshold_enabled,
     },
-    doc_metadata: [...listFields(room, row.id), ...(row.built_in === 1 ? builtIn : [])],
+    doc_metadata: [...listFields(context, row.id), ...(row.built_in === 1 ? builtIn : [])],
     built_in_field_enabled: row.built_in === 1,
     pipeline_id: null,
     runtime_mode: "general",
@@ -224,19 +205,19 @@ function datasetAnswer(
 const jsonOrNull = (value: unknown) =>
   value === undefined || value === null ? null : JSON.stringify(value);
 
-function checkText(text: string): void {
+function checkNul(text: string): void {
   if (!text.includes("\0")) return;
   throw invalidParam("A string literal cannot contain NUL (0x00) characters.");
 }
 
 function checkName({ store }: KnowledgeContext, dataset: DatasetRow, name: string): void {
-  checkText(name);
-  if (store.get("SELECT id FROM datasets WHERE name = ? AND id <> ?", name, dataset.id)) {
+  checkNul(name);
+  if (store.count("datasets WHERE name = ? AND id <> ?", name, dataset.id) > 0) {
     throw invalidParam("Dataset name already exists");
   }
 }
 
-/** The sandbox has no models, like the server it plays. */
+/** The sandbox has no models, like the recorded server. */
 function checkTechnique(technique: string | null | undefined): void {
   if (technique === "high_quality") {
     throw invalidParam("Default model not found for text-embedding");
@@ -248,7 +229,7 @@ interface External {
   readonly external_knowledge_id?: string | undefined;
 }
 
-/** There are no external knowledge APIs; without any id the server makes an unusable base. */
+/** No external knowledge API exists; without an ID the server creates an unusable knowledge base. */
 function checkExternal({ external_knowledge_api_id, external_knowledge_id }: External): void {
   if (!external_knowledge_api_id) return;
   if (!external_knowledge_id) throw invalidParam("external_knowledge_id is required");

@@ -1,4 +1,4 @@
-import { displayStatusOf } from "./document-responses.ts";
+import { getDisplayStatus } from "./document-responses.ts";
 import type { FileContent } from "./knowledge-files.ts";
 import {
   type DatasetRow,
@@ -9,10 +9,10 @@ import {
   latestRule,
   deleteSegments,
 } from "../storage/knowledge-store.ts";
-import { automaticRule, parseProcessRule } from "./process-rules.ts";
+import { automaticRule, parseProcessRule, type ProcessRule } from "./process-rules.ts";
 import { invalidParam, notFound } from "../http/errors.ts";
 
-/** What both ways of creation and change may say about the processing. */
+/** Processing options of a create or update, by text or file. */
 export interface ProcessingOptions {
   readonly indexing_technique?: string | undefined;
   readonly doc_form?: string | undefined;
@@ -24,30 +24,30 @@ export interface ProcessingOptions {
 }
 
 /**
- * Makes a document of what `stored` gives, or replaces the enabled one of the same name, and gives its
- * id. `otherwise` is the rule where neither the request nor the knowledge base has one.
+ * Creates a document from stored content, or replaces the enabled one with the same name; returns its
+ * ID. `defaultRule` applies if neither the request nor the knowledge base has a rule.
  */
 export function createDocument(
-  room: KnowledgeContext,
+  context: KnowledgeContext,
   dataset: DatasetRow,
-  stored: () => FileContent,
+  storeContent: () => FileContent,
   processing: ProcessingOptions,
-  otherwise: typeof automaticRule | undefined,
+  defaultRule: ProcessRule | undefined,
 ): string {
-  const { store } = room;
-  const doc_form = checkedForm(dataset, processing);
-  settleDataset(room, dataset, processing, doc_form);
-  const rule_id = ruleFor(room, dataset, processing.process_rule, otherwise);
-  const content = stored();
+  const { store } = context;
+  const doc_form = documentForm(dataset, processing);
+  completeDataset(context, dataset, processing, doc_form);
+  const rule_id = storeRule(context, dataset, processing.process_rule, defaultRule);
+  const content = storeContent();
   const { original_document_id: original } = processing;
   if (original) {
-    getDocumentRow(room, { dataset_id: dataset.id, document_id: original }, () =>
+    getDocumentRow(context, { dataset_id: dataset.id, document_id: original }, () =>
       notFound("Document not found"),
     );
-    requeue(room, original, { content, rule_id, doc_form, created_from: "web" });
+    requeue(context, original, { content, rule_id, doc_form, created_from: "web" });
     return original;
   }
-  const batch = newBatch(room);
+  const batch = newBatch(context);
   const name = [...content.name].slice(0, 200).join("");
   const same =
     processing.duplicate === false
@@ -58,11 +58,11 @@ export function createDocument(
           name,
         );
   if (same) {
-    requeue(room, same.id, { content, rule_id, doc_form, created_from: "api", batch });
+    requeue(context, same.id, { content, rule_id, doc_form, created_from: "api", batch });
     return same.id;
   }
-  const id = room.newId();
-  const now = room.now();
+  const id = context.newId();
+  const now = context.now();
   store.run(
     `INSERT INTO documents (id, dataset_id, position, batch, name, file_id, rule_id, doc_form,
        doc_language, created_from, created_at, updated_at, indexing_status, queued_at,
@@ -84,9 +84,9 @@ export function createDocument(
   return id;
 }
 
-/** Changes a document that is available; gives what its answer needs. */
+/** Updates an available document; returns its knowledge base and ID. */
 export function updateDocument(
-  room: KnowledgeContext,
+  context: KnowledgeContext,
   input: ProcessingOptions & {
     readonly dataset_id: string;
     readonly document_id: string;
@@ -94,17 +94,17 @@ export function updateDocument(
   },
   content: (() => FileContent) | undefined,
 ): [dataset: DatasetRow, id: string] {
-  const dataset = getDataset(room, input.dataset_id);
+  const dataset = getDataset(context, input.dataset_id);
   if (!content && !input.process_rule) {
     throw invalidParam("Data source or Process rule is required");
   }
-  const doc_form = checkedForm(dataset, input);
-  const document = getDocumentRow(room, input, () => notFound("Document not found"));
-  if (displayStatusOf(room, document) !== "available") {
+  const doc_form = documentForm(dataset, input);
+  const document = getDocumentRow(context, input, () => notFound("Document not found"));
+  if (getDisplayStatus(context, document) !== "available") {
     throw invalidParam("Document is not available");
   }
-  const rule_id = ruleFor(room, dataset, input.process_rule, automaticRule);
-  requeue(room, document.id, {
+  const rule_id = storeRule(context, dataset, input.process_rule, automaticRule);
+  requeue(context, document.id, {
     content: content?.(),
     name: input.name,
     rule_id,
@@ -114,16 +114,16 @@ export function updateDocument(
   return [dataset, document.id];
 }
 
-/** The form of a knowledge base's documents is one for all (server §9). */
-function checkedForm(dataset: DatasetRow, { doc_form = "text_model" }: ProcessingOptions): string {
+/** Returns the form of the document; all documents of a knowledge base have the same (server §9). */
+function documentForm(dataset: DatasetRow, { doc_form = "text_model" }: ProcessingOptions): string {
   if (dataset.doc_form !== null && dataset.doc_form !== doc_form) {
     throw invalidParam("doc_form is different from the dataset doc_form.");
   }
   return doc_form;
 }
 
-/** The first document decides what its knowledge base had left open. */
-function settleDataset(
+/** The first document determines the open settings of its knowledge base. */
+function completeDataset(
   { store }: KnowledgeContext,
   dataset: DatasetRow,
   { indexing_technique, retrieval_model }: ProcessingOptions,
@@ -140,33 +140,28 @@ function settleDataset(
       dataset.id,
     );
   }
-  store.run("UPDATE datasets SET doc_form = ? WHERE id = ?", doc_form, dataset.id);
+  store.update("datasets", dataset.id, { doc_form });
 }
 
-/** Stores the rule that was sent, or takes the knowledge base's newest; gives its id. */
-function ruleFor(
-  room: KnowledgeContext,
+/** Stores the rule of the request, or takes the newest of the knowledge base; returns its ID. */
+function storeRule(
+  context: KnowledgeContext,
   dataset: DatasetRow,
   sent: unknown,
-  otherwise: typeof automaticRule | undefined,
+  defaultRule: ProcessRule | undefined,
 ): string {
-  const latest = latestRule(room, dataset.id);
+  const latest = latestRule(context, dataset.id);
   if (!sent && latest) return latest.id;
-  const rule = sent ? parseProcessRule(sent) : otherwise;
+  const rule = sent ? parseProcessRule(sent) : defaultRule;
   if (!rule) throw invalidParam("process_rule is required.");
-  const id = room.newId();
-  room.store.run(
-    "INSERT INTO process_rules (id, dataset_id, rule) VALUES (?, ?, ?)",
-    id,
-    dataset.id,
-    JSON.stringify(rule),
-  );
+  const id = context.newId();
+  context.store.insert("process_rules", { id, dataset_id: dataset.id, rule: JSON.stringify(rule) });
   return id;
 }
 
-/** Sends a document through the indexing again; its counts stay until that is done. */
+/** Queues a document for indexing again; its counts stay until that is done. */
 function requeue(
-  room: KnowledgeContext,
+  context: KnowledgeContext,
   id: string,
   change: {
     readonly content: FileContent | undefined;
@@ -174,13 +169,13 @@ function requeue(
     readonly rule_id: string;
     readonly doc_form: string;
     readonly created_from: string;
-    /** Only a create has a new one (server §9). */
+    /** Only set by a create (server §9). */
     readonly batch?: string;
   },
 ): void {
-  const { store } = room;
-  const now = room.now();
-  deleteSegments(room, "document_id", id);
+  const { store } = context;
+  const now = context.now();
+  deleteSegments(context, "document_id", id);
   if (change.content) {
     store.run("DELETE FROM files WHERE id = (SELECT file_id FROM documents WHERE id = ?)", id);
   }
@@ -200,8 +195,8 @@ function requeue(
   );
 }
 
-/** Fourteen digits of time and six of chance. */
-function newBatch(room: KnowledgeContext): string {
-  const time = new Date(room.now()).toISOString().replace(/\D/g, "").slice(0, 14);
-  return time + String(100_000 + Math.floor(room.random() * 900_000));
+/** Fourteen digits of time and six random ones. */
+function newBatch(context: KnowledgeContext): string {
+  const time = new Date(context.now()).toISOString().replace(/\D/g, "").slice(0, 14);
+  return time + String(100_000 + Math.floor(context.random() * 900_000));
 }

@@ -1,17 +1,18 @@
-import type { HttpError, ReceivedFile } from "../http/handler.ts";
+import { tooManyFiles } from "../http/errors.ts";
+import type { Call, HttpError, ReceivedFile } from "../http/handler.ts";
 import type { FileRow, KnowledgeContext } from "../storage/knowledge-store.ts";
 import { fixedId, toSeconds } from "../storage/ids.ts";
 import { countCharacters } from "./characters.ts";
 
-/** What a document is made of: a stored file and the name that it gives the document. */
+/** A stored file, and the name that it gives its document. */
 export interface FileContent {
   readonly name: string;
   readonly file_id: string;
 }
 
-/** Largest upload in bytes, and what the server reads (server §9). */
-const largest = 15 * 1024 * 1024;
-const extensions = new Set(
+/** Maximum upload size in bytes, and the supported kinds (server §9). */
+const MAX_UPLOAD = 15 * 1024 * 1024;
+const EXTENSIONS = new Set(
   "txt markdown md mdx pdf html htm xlsx xls docx csv vtt properties".split(" "),
 );
 
@@ -21,24 +22,21 @@ interface NewFile extends Omit<FileRow, "id" | "created_at"> {
 
 function addFile({ store, newId, now }: KnowledgeContext, file: NewFile): string {
   const id = newId();
-  store.run(
-    "INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-    id,
-    file.name,
-    file.size,
-    file.extension,
-    file.mime_type,
-    file.is_text,
-    file.bytes,
-    now(),
-  );
+  store.insert("files", { id, ...file, created_at: now() });
   return id;
 }
 
-/** Stores the text of a document; whatever its name, it is a `txt`. */
-export const addText = (room: KnowledgeContext, name: string, text: string): FileContent => ({
+/** Returns the only file of a form; a part without a file name does not count. */
+export function onlyFile(files: Call["files"]): ReceivedFile | undefined {
+  if (files.size > 1) throw tooManyFiles();
+  const file = files.get("file");
+  return file?.name ? file : undefined;
+}
+
+/** Stores the text of a document, always as `txt`. */
+export const addText = (context: KnowledgeContext, name: string, text: string): FileContent => ({
   name,
-  file_id: addFile(room, {
+  file_id: addFile(context, {
     name,
     size: countCharacters(text),
     extension: "txt",
@@ -48,19 +46,19 @@ export const addText = (room: KnowledgeContext, name: string, text: string): Fil
   }),
 });
 
-/** Stores an uploaded file; throws what `refused` gives for one that is too large or of another kind. */
+/** Stores an upload. For one of unsupported kind or size, throws the error that `rejected` returns. */
 export function addUpload(
-  room: KnowledgeContext,
+  context: KnowledgeContext,
   file: ReceivedFile,
-  refused: (reason: "size" | "kind") => HttpError | undefined,
+  rejected: (reason: "size" | "kind") => HttpError | undefined,
 ): FileContent {
   const extension = file.name.includes(".") ? (file.name.split(".").pop() ?? "").toLowerCase() : "";
   const reasons = [
-    ...(extensions.has(extension) ? [] : ["kind" as const]),
-    ...(file.bytes.byteLength > largest ? ["size" as const] : []),
+    ...(EXTENSIONS.has(extension) ? [] : ["kind" as const]),
+    ...(file.bytes.byteLength > MAX_UPLOAD ? ["size" as const] : []),
   ];
-  const [refusal] = reasons.flatMap((reason) => refused(reason) ?? []);
-  if (refusal) throw refusal;
+  const [error] = reasons.flatMap((reason) => rejected(reason) ?? []);
+  if (error) throw error;
   const stored = {
     name: file.name,
     size: file.bytes.byteLength,
@@ -69,28 +67,28 @@ export function addUpload(
     is_text: 0,
     bytes: file.bytes,
   };
-  return { name: file.name, file_id: addFile(room, stored) };
+  return { name: file.name, file_id: addFile(context, stored) };
 }
 
 export const getFile = ({ store }: KnowledgeContext, id: string) =>
   store.get<FileRow & { readonly bytes: Uint8Array }>("SELECT * FROM files WHERE id = ?", id);
 
-/** An address that looks signed; nobody checks the signature. */
-export function downloadUrl(room: KnowledgeContext, fileId: string, origin: string): string {
-  const sign = (what: string) => fixedId(what, fileId).replaceAll("-", "");
-  const signed = `timestamp=${toSeconds(room.now())}&nonce=${sign("nonce")}&sign=${sign("sign")}`;
+/** A URL that looks signed; the sandbox does not check the signature. */
+export function downloadUrl(context: KnowledgeContext, fileId: string, origin: string): string {
+  const sign = (word: string) => fixedId(word, fileId).replaceAll("-", "");
+  const signed = `timestamp=${toSeconds(context.now())}&nonce=${sign("nonce")}&sign=${sign("sign")}`;
   return `${origin}/files/${fileId}/file-preview?${signed}&as_attachment=true`;
 }
 
 /**
- * What the address of a file gives: of texts only as many bytes as they have characters, so that
- * others than ASCII lose their end (server §9.7).
+ * The download of a file. A text is truncated to as many bytes as it has characters, so non-ASCII
+ * texts lose their end (server §9.7).
  */
 export function fileResponse(
-  room: KnowledgeContext,
+  context: KnowledgeContext,
   id: string,
 ): { readonly bytes: Uint8Array; readonly headers: Readonly<Record<string, string>> } | undefined {
-  const file = getFile(room, id);
+  const file = getFile(context, id);
   if (!file) return undefined;
   const bytes = file.is_text === 1 ? file.bytes.subarray(0, file.size) : file.bytes;
   return {

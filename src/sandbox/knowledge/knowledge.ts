@@ -6,7 +6,7 @@ import { advanceIndexing } from "./indexing.ts";
 import { fileResponse } from "./knowledge-files.ts";
 import { getDataset, type KnowledgeContext, createContext } from "../storage/knowledge-store.ts";
 import { metadataHandlers } from "./metadata.ts";
-import { pipelineHandlers } from "./pipelines.ts";
+import { modelHandlers, pipelineHandlers } from "./pipelines.ts";
 import { searchHandlers } from "./search.ts";
 import type { Store } from "../storage/sqlite.ts";
 import { tagHandlers } from "./tags.ts";
@@ -16,12 +16,10 @@ export { knowledgeSchema } from "../storage/knowledge-store.ts";
 /** The knowledge side of the sandbox. */
 export interface Knowledge {
   readonly handlers: readonly Handler[];
-  /** Throws Refused 404 where nobody has the knowledge base: the server looks before all else. */
+  /** Throws 404 if the knowledge base does not exist; the server checks that first. */
   checkDataset(id: string): void;
-  /** What the address of a download gives; undefined for an unknown file. */
+  /** Returns the download of a file. */
   fileAt(id: string): ReturnType<typeof fileResponse>;
-  /** Nothing runs in the background: indexing catches up with the clock at each request. */
-  stop(): void;
 }
 
 /** Opens the knowledge side on a store that has `knowledgeSchema`; the delay is in ms. */
@@ -31,7 +29,7 @@ export function openKnowledge(deps: {
   readonly random: () => number;
   readonly indexingDelay: number;
 }): Knowledge {
-  const room = createContext(deps);
+  const context = createContext(deps);
   const handlers = [
     datasetHandlers,
     searchHandlers,
@@ -40,29 +38,29 @@ export function openKnowledge(deps: {
     metadataHandlers,
     tagHandlers,
     pipelineHandlers,
-  ].flatMap((open) => open(room));
+    modelHandlers,
+  ].flatMap((open) => open(context));
   return {
-    handlers: handlers.map((handler) => atOnce(room, handler)),
-    checkDataset: (id) => void getDataset(room, id),
-    fileAt: (id) => fileResponse(room, id),
-    stop() {},
+    handlers: handlers.map((handler) => inTransaction(context, handler)),
+    checkDataset: (id) => void getDataset(context, id),
+    fileAt: (id) => fileResponse(context, id),
   };
 }
 
-/** The handler in one transaction. What a refusal has changed before stays, as on the server. */
-const atOnce = (room: KnowledgeContext, { row, handle: answer }: Handler): Handler => ({
+/** Runs a handler in a transaction. As on the server, changes made before an error response stay. */
+const inTransaction = (context: KnowledgeContext, { row, handle }: Handler): Handler => ({
   row,
   handle(input: never, call: Call) {
-    const outcome = room.store.transaction(() => {
-      advanceIndexing(room);
+    const result = context.store.transaction(() => {
+      advanceIndexing(context);
       try {
-        return answer(input, call);
+        return handle(input, call);
       } catch (error) {
         if (error instanceof HttpError) return error;
         throw error;
       }
     });
-    if (outcome instanceof HttpError) throw outcome;
-    return outcome;
+    if (result instanceof HttpError) throw result;
+    return result;
   },
 });

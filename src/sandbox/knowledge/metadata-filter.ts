@@ -1,58 +1,58 @@
 import type { MetadataValue } from "./metadata-values.ts";
 import { isObject } from "../../lib/json.ts";
 
-/** Does a document with these values, by name, belong to the result? */
+/** Reports whether a document with these values, by name, matches. */
 export type MetadataFilter = (
   values: Readonly<Record<string, MetadataValue | undefined>>,
 ) => boolean;
 
-type Test = (value: MetadataValue, wanted: unknown) => boolean;
+type Test = (value: MetadataValue, expected: unknown) => boolean;
 
-const text: (test: (value: string, wanted: string) => boolean) => Test =
-  (test) => (value, wanted) =>
-    value !== null && test(String(value), String(wanted));
-const number: (test: (value: number, wanted: number) => boolean) => Test =
-  (test) => (value, wanted) =>
-    value !== null && value !== "" && test(Number(value), Number(wanted));
-const listed = (wanted: unknown): string[] =>
-  Array.isArray(wanted)
-    ? wanted.map(String)
-    : String(wanted)
+const text: (test: (value: string, expected: string) => boolean) => Test =
+  (test) => (value, expected) =>
+    value !== null && test(String(value), String(expected));
+const number: (test: (value: number, expected: number) => boolean) => Test =
+  (test) => (value, expected) =>
+    value !== null && value !== "" && test(Number(value), Number(expected));
+const toList = (expected: unknown): string[] =>
+  Array.isArray(expected)
+    ? expected.map(String)
+    : String(expected)
         .split(",")
         .map((each) => each.trim());
 
-/** What each comparison means; a document without the field fails all but the negative ones. */
+/** The comparison operators; a document without the field matches only the negative ones. */
 const tests: Readonly<Record<string, Test>> = {
-  contains: text((value, wanted) => value.includes(wanted)),
-  "not contains": (value, wanted) => value === null || !String(value).includes(String(wanted)),
-  "start with": text((value, wanted) => value.startsWith(wanted)),
-  "end with": text((value, wanted) => value.endsWith(wanted)),
-  is: text((value, wanted) => value === wanted),
-  "is not": (value, wanted) => value === null || String(value) !== String(wanted),
+  contains: text((value, expected) => value.includes(expected)),
+  "not contains": (value, expected) => value === null || !String(value).includes(String(expected)),
+  "start with": text((value, expected) => value.startsWith(expected)),
+  "end with": text((value, expected) => value.endsWith(expected)),
+  is: text((value, expected) => value === expected),
+  "is not": (value, expected) => value === null || String(value) !== String(expected),
   empty: (value) => value === null || value === "",
   "not empty": (value) => value !== null && value !== "",
-  in: (value, wanted) => value !== null && listed(wanted).includes(String(value)),
-  "not in": (value, wanted) => value === null || !listed(wanted).includes(String(value)),
-  "=": number((value, wanted) => value === wanted),
-  "≠": number((value, wanted) => value !== wanted),
-  ">": number((value, wanted) => value > wanted),
-  "<": number((value, wanted) => value < wanted),
-  "≥": number((value, wanted) => value >= wanted),
-  "≤": number((value, wanted) => value <= wanted),
-  before: number((value, wanted) => value < wanted),
-  after: number((value, wanted) => value > wanted),
+  in: (value, expected) => value !== null && toList(expected).includes(String(value)),
+  "not in": (value, expected) => value === null || !toList(expected).includes(String(value)),
+  "=": number((value, expected) => value === expected),
+  "≠": number((value, expected) => value !== expected),
+  ">": number((value, expected) => value > expected),
+  "<": number((value, expected) => value < expected),
+  "≥": number((value, expected) => value >= expected),
+  "≤": number((value, expected) => value <= expected),
+  before: number((value, expected) => value < expected),
+  after: number((value, expected) => value > expected),
 };
 
-/** Reads `metadata_filtering_conditions`; undefined where everything belongs (server §6). */
+/** Parses `metadata_filtering_conditions`; undefined if every document matches (server §6). */
 export function parseMetadataFilter(sent: unknown): MetadataFilter | undefined {
   if (!isObject(sent) || !Array.isArray(sent["conditions"])) return undefined;
   const conditions = sent["conditions"].filter(isObject);
   if (conditions.length === 0) return undefined;
   return (values) => {
-    const meets = ({ name, comparison_operator, value }: Readonly<Record<string, unknown>>) => {
+    const matches = ({ name, comparison_operator, value }: Readonly<Record<string, unknown>>) => {
       const test = tests[String(comparison_operator)];
       return test !== undefined && test(values[String(name)] ?? null, value ?? "");
     };
-    return sent["logical_operator"] === "or" ? conditions.some(meets) : conditions.every(meets);
+    return sent["logical_operator"] === "or" ? conditions.some(matches) : conditions.every(matches);
   };
 }

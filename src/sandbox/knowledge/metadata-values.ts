@@ -9,7 +9,7 @@ import { toSeconds } from "../storage/ids.ts";
 
 export type MetadataValue = string | number | null;
 
-/** One row of a document's `doc_metadata`. */
+/** A row of a document's `doc_metadata`. */
 export interface DocumentField {
   readonly id: string;
   readonly name: string;
@@ -17,7 +17,7 @@ export interface DocumentField {
   readonly value: MetadataValue;
 }
 
-/** The fields that the server fills by itself. */
+/** The fields that the server fills in. */
 export const builtInFields = [
   { name: "document_name", type: "string" },
   { name: "uploader", type: "string" },
@@ -26,11 +26,11 @@ export const builtInFields = [
   { name: "source", type: "string" },
 ] as const;
 
-/** The values that were set for a document, by the names they were sent with (server §11). */
+/** The values of a document, by the name that the request used (server §11). */
 export const storedValues = ({ metadata }: Pick<DocumentRow, "metadata">) =>
-  JSON.parse(metadata) as Readonly<Record<string, MetadataValue>>; // written by us
+  JSON.parse(metadata) as Readonly<Record<string, MetadataValue>>; // this file's own format
 
-/** Custom fields of a knowledge base in the order they were made. */
+/** Custom fields of a knowledge base, oldest first. */
 export const listFields = ({ store }: KnowledgeContext, datasetId: string) =>
   store.all<FieldRow>(
     "SELECT id, name, type FROM metadata_fields WHERE dataset_id = ? ORDER BY key",
@@ -38,8 +38,8 @@ export const listFields = ({ store }: KnowledgeContext, datasetId: string) =>
   );
 
 /**
- * All values of a document. The built-in ones follow as soon as there is any other, even where
- * they are switched off (server §6).
+ * All values of a document. The built-in ones are added if there is any other value, even if they
+ * are disabled (server §6).
  */
 export function documentMetadata(
   { store }: KnowledgeContext,
@@ -73,5 +73,5 @@ const builtInValues = (document: DocumentRow) => ({
   source: "file_upload",
 });
 
-/** Seconds as the server writes them into a text: always with a fraction. */
+/** Formats seconds as the server does in text: always with a fraction. */
 const floatText = (number: number) => (Number.isInteger(number) ? `${number}.0` : String(number));

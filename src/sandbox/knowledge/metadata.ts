@@ -1,14 +1,6 @@
 import { countCharacters } from "./characters.ts";
-import {
-  listBuiltInFields,
-  createMetadataField,
-  enableBuiltInFields,
-  listMetadataFields,
-  deleteMetadataField,
-  renameMetadataField,
-  setDocumentMetadata,
-} from "../../operations/metadata.ts";
-import { type Handler, on, type Reply } from "../http/handler.ts";
+import * as operations from "../../operations/metadata.ts";
+import { bindHandlers, type Handlers, type Reply } from "../http/handler.ts";
 import {
   getDataset,
   type DocumentRow,
@@ -25,87 +17,78 @@ import { validationError } from "../http/validation.ts";
 const success: Reply = { json: { result: "success" } };
 
 /** Metadata fields and the values of documents. */
-export function metadataHandlers(room: KnowledgeContext): readonly Handler[] {
-  const { store } = room;
-  return [
-    on(listMetadataFields, ({ dataset_id }) => {
-      const dataset = getDataset(room, dataset_id);
-      const doc_metadata = store.all(
-        `SELECT id, name, type,
-           (SELECT count(*) FROM metadata_bindings WHERE field_id = id) AS count
-         FROM metadata_fields WHERE dataset_id = ? ORDER BY key`,
-        dataset_id,
-      );
-      return { json: { doc_metadata, built_in_field_enabled: dataset.built_in === 1 } };
-    }),
+const handlers: Handlers<typeof operations, KnowledgeContext> = {
+  listMetadataFields(context, { dataset_id }) {
+    const dataset = getDataset(context, dataset_id);
+    const doc_metadata = context.store.all(
+      `SELECT id, name, type,
+         (SELECT count(*) FROM metadata_bindings WHERE field_id = id) AS count
+       FROM metadata_fields WHERE dataset_id = ? ORDER BY key`,
+      dataset_id,
+    );
+    return { json: { doc_metadata, built_in_field_enabled: dataset.built_in === 1 } };
+  },
 
-    on(createMetadataField, ({ dataset_id, type, name }) => {
-      checkName(room, dataset_id, name);
-      const id = room.newId();
-      store.run(
-        "INSERT INTO metadata_fields (id, dataset_id, name, type) VALUES (?, ?, ?, ?)",
-        id,
-        dataset_id,
-        name,
-        type,
-      );
-      return { status: 201, json: { id, type, name } };
-    }),
+  createMetadataField(context, { dataset_id, type, name }) {
+    checkName(context, dataset_id, name);
+    const id = context.newId();
+    context.store.insert("metadata_fields", { id, dataset_id, name, type });
+    return { status: 201, json: { id, type, name } };
+  },
 
-    on(renameMetadataField, ({ dataset_id, metadata_id, name }, call) => {
-      checkName(room, dataset_id, name);
-      const field = listFields(room, dataset_id).find(({ id }) => id === metadata_id);
-      if (!field) {
-        // The server fails over its own answer, older ones do not even notice (server §11).
-        if (!atLeast(call.version, "1.13.0")) {
-          return { json: { id: null, type: null, name: null } };
-        }
-        throw validationError("DatasetMetadataResponse", {
-          field: "",
-          reason: "Input should be a valid dictionary or object to extract fields from",
-          type: "model_attributes_type",
-          value: null,
-        });
+  renameMetadataField(context, { dataset_id, metadata_id, name }, call) {
+    checkName(context, dataset_id, name);
+    const field = listFields(context, dataset_id).find(({ id }) => id === metadata_id);
+    if (!field) {
+      // The server fails to validate its own response; older ones do not notice (server §11).
+      if (!atLeast(call.version, "1.13.0")) {
+        return { json: { id: null, type: null, name: null } };
       }
-      store.run("UPDATE metadata_fields SET name = ? WHERE id = ?", name, field.id);
-      changeValues(room, field, (value, others) => ({ ...others, [name]: value }));
-      return { json: { id: field.id, type: field.type, name } };
-    }),
+      throw validationError("DatasetMetadataResponse", {
+        field: "",
+        reason: "Input should be a valid dictionary or object to extract fields from",
+        type: "model_attributes_type",
+        value: null,
+      });
+    }
+    context.store.update("metadata_fields", field.id, { name });
+    changeValues(context, field, (value, others) => ({ ...others, [name]: value }));
+    return { json: { id: field.id, type: field.type, name } };
+  },
 
-    on(deleteMetadataField, ({ dataset_id, metadata_id }) => {
-      const field = listFields(room, dataset_id).find(({ id }) => id === metadata_id);
-      if (field) {
-        changeValues(room, field, (_value, others) => others);
-        store.run("DELETE FROM metadata_bindings WHERE field_id = ?", field.id);
-        store.run("DELETE FROM metadata_fields WHERE id = ?", field.id);
-      }
-      return { status: 204 };
-    }),
+  deleteMetadataField(context, { dataset_id, metadata_id }) {
+    const field = listFields(context, dataset_id).find(({ id }) => id === metadata_id);
+    if (field) {
+      changeValues(context, field, (_value, others) => others);
+      context.store.run("DELETE FROM metadata_bindings WHERE field_id = ?", field.id);
+      context.store.run("DELETE FROM metadata_fields WHERE id = ?", field.id);
+    }
+    return { status: 204 };
+  },
 
-    on(listBuiltInFields, () => ({ json: { fields: builtInFields } })),
+  listBuiltInFields: () => ({ json: { fields: builtInFields } }),
 
-    on(enableBuiltInFields, ({ dataset_id }, call) => {
-      // Any other word succeeds as well and changes nothing (server §11).
-      const wanted = { enable: 1, disable: 0 }[call.path["action"] ?? ""];
-      if (wanted !== undefined) {
-        store.run("UPDATE datasets SET built_in = ? WHERE id = ?", wanted, dataset_id);
-      }
-      return success;
-    }),
+  enableBuiltInFields(context, { dataset_id }, call) {
+    // Other actions succeed, too, and change nothing (server §11).
+    const built_in = { enable: 1, disable: 0 }[call.path["action"] ?? ""];
+    if (built_in !== undefined) context.store.update("datasets", dataset_id, { built_in });
+    return success;
+  },
 
-    on(setDocumentMetadata, ({ dataset_id, operation_data }) => {
-      for (const operation of operationsIn(operation_data)) {
-        const document = findDocument(room, dataset_id, operation.document_id);
-        // What was set for the documents before this one stays.
-        if (!document) throw invalidParam("Document not found.");
-        setValues(room, document, operation);
-      }
-      return success;
-    }),
-  ];
-}
+  setDocumentMetadata(context, { dataset_id, operation_data }) {
+    for (const operation of operationsIn(operation_data)) {
+      const document = findDocument(context, dataset_id, operation.document_id);
+      // The values of earlier documents stay.
+      if (!document) throw invalidParam("Document not found.");
+      setValues(context, document, operation);
+    }
+    return success;
+  },
+};
 
-/** One document's part of a request that sets values. */
+export const metadataHandlers = bindHandlers(operations, handlers);
+
+/** The values to set for one document. */
 interface SetOperation {
   readonly document_id: string;
   readonly metadata_list: readonly {
@@ -116,7 +99,7 @@ interface SetOperation {
   readonly partial_update?: boolean;
 }
 
-// The body was checked against the row before it came here.
+// The body was validated against the row.
 const operationsIn = (sent: unknown) => sent as readonly SetOperation[];
 
 function setValues(
@@ -124,9 +107,10 @@ function setValues(
   document: DocumentRow,
   { metadata_list, partial_update = false }: SetOperation,
 ): void {
-  const given = Object.fromEntries(metadata_list.map(({ name, value }) => [name, storable(value)]));
-  const values = partial_update ? { ...storedValues(document), ...given } : given;
-  store.run("UPDATE documents SET metadata = ? WHERE id = ?", JSON.stringify(values), document.id);
+  const entries = metadata_list.map(({ name, value }) => [name, toStoredValue(value)] as const);
+  const known = partial_update ? storedValues(document) : {};
+  const metadata = JSON.stringify({ ...known, ...Object.fromEntries(entries) });
+  store.update("documents", document.id, { metadata });
   if (!partial_update) {
     store.run("DELETE FROM metadata_bindings WHERE document_id = ?", document.id);
   }
@@ -135,8 +119,8 @@ function setValues(
   }
 }
 
-/** Booleans are taken and kept as numbers (server §11). */
-function storable(value: unknown): MetadataValue {
+/** Booleans are stored as numbers (server §11). */
+function toStoredValue(value: unknown): MetadataValue {
   if (typeof value === "boolean") return Number(value);
   if (typeof value === "string" || typeof value === "number") return value;
   return isObject(value) || Array.isArray(value) ? JSON.stringify(value) : null;
@@ -144,7 +128,7 @@ function storable(value: unknown): MetadataValue {
 
 type Values = Readonly<Record<string, MetadataValue>>;
 
-/** Changes the stored values of every document that has one for the field. */
+/** Changes the stored values of each document that has a value for the field. */
 function changeValues(
   { store }: KnowledgeContext,
   field: FieldRow,
@@ -158,16 +142,15 @@ function changeValues(
   for (const document of bound) {
     const { [field.name]: value, ...others } = storedValues(document);
     if (value === undefined) continue;
-    const values = JSON.stringify(change(value, others));
-    store.run("UPDATE documents SET metadata = ? WHERE id = ?", values, document.id);
+    store.update("documents", document.id, { metadata: JSON.stringify(change(value, others)) });
   }
 }
 
-/** Throws Refused where a field may not have the name, its own present one included. */
-function checkName(room: KnowledgeContext, datasetId: string, name: string): void {
+/** Throws HttpError if a field name is invalid or in use, even by the same field. */
+function checkName(context: KnowledgeContext, datasetId: string, name: string): void {
   if (countCharacters(name) > 255)
     throw invalidParam("Metadata name cannot exceed 255 characters.");
-  if (listFields(room, datasetId).some((field) => field.name === name)) {
+  if (listFields(context, datasetId).some((field) => field.name === name)) {
     throw invalidParam("Metadata name already exists.");
   }
   if (builtInFields.some((field) => field.name === name)) {

@@ -1,46 +1,45 @@
-import { listModels } from "../../operations/models.ts";
-import {
-  listDatasourcePlugins,
-  runPipeline,
-  runDatasourceNode,
-  uploadPipelineFile,
-} from "../../operations/pipeline.ts";
-import { type Handler, on, HttpError } from "../http/handler.ts";
-import { addUpload, getFile } from "./knowledge-files.ts";
-import { account, type KnowledgeContext } from "../storage/knowledge-store.ts";
+import * as models from "../../operations/models.ts";
+import * as pipelines from "../../operations/pipeline.ts";
+import { invalidParam, noFileUploaded } from "../http/errors.ts";
+import { bindHandlers, type Handlers } from "../http/handler.ts";
 import { checkFlag } from "../http/page-params.ts";
-import { invalidParam } from "../http/errors.ts";
+import { account, type KnowledgeContext } from "../storage/knowledge-store.ts";
+import { addUpload, getFile, onlyFile } from "./knowledge-files.ts";
 
-const modelTypes = ["text-embedding", "rerank", "llm", "tts", "speech2text", "moderation"];
+const MODEL_TYPES = ["text-embedding", "rerank", "llm", "tts", "speech2text", "moderation"];
 
-/** No models are configured and no knowledge base has a pipeline: what a server then answers. */
-export const pipelineHandlers = (room: KnowledgeContext): readonly Handler[] => [
-  on(listModels, (_input, call) => {
+/** Models: none are configured. */
+const modelList: Handlers<typeof models, KnowledgeContext> = {
+  listModels(_context, _input, call) {
     const type = call.path["model_type"] ?? "";
-    if (!modelTypes.includes(type)) throw invalidParam(`'${type}' is not a valid ModelType`);
+    if (!MODEL_TYPES.includes(type)) throw invalidParam(`'${type}' is not a valid ModelType`);
     return { json: { data: [] } };
-  }),
+  },
+};
 
-  on(listDatasourcePlugins, (_input, call) => {
+/** Pipelines: no knowledge base has one. */
+const handlers: Handlers<typeof pipelines, KnowledgeContext> = {
+  listDatasourcePlugins(_context, _input, call) {
     checkFlag(call, "is_published", "DatasourcePluginsQuery");
-    throw withoutPipeline();
-  }),
-  on(runDatasourceNode, () => {
-    throw withoutPipeline();
-  }),
-  on(runPipeline, () => {
-    throw withoutPipeline();
-  }),
+    throw pipelineNotFound();
+  },
 
-  on(uploadPipelineFile, (_input, { files }) => {
-    if (files.size > 1) throw new HttpError(400, "too_many_files", "Only one file is allowed.");
-    const file = files.get("file");
-    if (!file?.name) throw new HttpError(400, "no_file_uploaded", "Please upload your file.");
-    // Any kind is taken; the size is refused without a word (server §3).
-    const { file_id } = addUpload(room, file, (reason) =>
+  runDatasourceNode() {
+    throw pipelineNotFound();
+  },
+
+  runPipeline() {
+    throw pipelineNotFound();
+  },
+
+  uploadPipelineFile(context, _input, call) {
+    const file = onlyFile(call.files);
+    if (!file) throw noFileUploaded();
+    // Any kind is accepted; the error of a file that is too large has no text (server §3).
+    const { file_id } = addUpload(context, file, (reason) =>
       reason === "size" ? invalidParam("") : undefined,
     );
-    const stored = getFile(room, file_id);
+    const stored = getFile(context, file_id);
     return {
       status: 201,
       json: {
@@ -51,10 +50,13 @@ export const pipelineHandlers = (room: KnowledgeContext): readonly Handler[] => 
         mime_type: stored?.mime_type,
         created_by: account.id,
         // ISO without a zone, in microseconds (server §1).
-        created_at: new Date(room.now()).toISOString().replace("Z", "000"),
+        created_at: new Date(context.now()).toISOString().replace("Z", "000"),
       },
     };
-  }),
-];
+  },
+};
 
-const withoutPipeline = () => invalidParam("Pipeline not found");
+export const modelHandlers = bindHandlers(models, modelList);
+export const pipelineHandlers = bindHandlers(pipelines, handlers);
+
+const pipelineNotFound = () => invalidParam("Pipeline not found");

@@ -1,14 +1,14 @@
-import { HttpError } from "../http/handler.ts";
+import { invalidParam } from "../http/errors.ts";
 import { isObject } from "../../lib/json.ts";
 
-/** How long a chunk may be, and where it ends. */
+/** Length and separator of chunks. */
 export interface Segmentation {
   readonly separator: string;
   readonly max_tokens: number;
   readonly chunk_overlap: number;
 }
 
-/** How a text is cut; rules are always there, automatic ones too. */
+/** How a text is split into chunks; automatic rules are spelled out. */
 export interface ProcessRule {
   readonly mode: "automatic" | "custom" | "hierarchical";
   readonly rules: {
@@ -32,35 +32,36 @@ export const automaticRule: ProcessRule = {
   },
 };
 
-/** Reads a rule as it was sent; throws Refused in the server's words (server §6). */
-export function parseProcessRule(sent: unknown): ProcessRule {
-  if (!isObject(sent)) throw missing("Process rule is required");
-  const { mode, rules } = sent;
+/** Parses the rule of a request; throws HttpError with the server's texts (server §6). */
+export function parseProcessRule(rule: unknown): ProcessRule {
+  if (!isObject(rule)) throw invalidParam("Process rule is required");
+  const { mode, rules } = rule;
   if (mode === "automatic") return automaticRule;
-  if (mode !== "custom" && mode !== "hierarchical") throw missing("Process rule mode is invalid");
-  if (!isObject(rules)) throw missing("Process rule rules is required");
+  if (mode !== "custom" && mode !== "hierarchical")
+    throw invalidParam("Process rule mode is invalid");
+  if (!isObject(rules)) throw invalidParam("Process rule rules is required");
   if (!Array.isArray(rules["pre_processing_rules"])) {
-    throw missing("Process rule pre_processing_rules is required");
+    throw invalidParam("Process rule pre_processing_rules is required");
   }
-  const parent_mode =
-    mode === "custom" ? null : rules["parent_mode"] === "full-doc" ? "full-doc" : "paragraph";
+  const hierarchicalMode = rules["parent_mode"] === "full-doc" ? "full-doc" : "paragraph";
+  const parent_mode = mode === "custom" ? null : hierarchicalMode;
   const subchunks = rules["subchunk_segmentation"];
   return {
     mode,
     rules: {
-      pre_processing_rules: rules["pre_processing_rules"].filter(isObject).map((rule) => ({
-        id: String(rule["id"]),
-        enabled: rule["enabled"] === true,
+      pre_processing_rules: rules["pre_processing_rules"].filter(isObject).map((each) => ({
+        id: String(each["id"]),
+        enabled: each["enabled"] === true,
       })),
-      segmentation: segmentationFrom(rules["segmentation"], parent_mode === "full-doc"),
+      segmentation: parseSegmentation(rules["segmentation"], parent_mode === "full-doc"),
       parent_mode,
       subchunk_segmentation:
-        mode === "hierarchical" && isObject(subchunks) ? segmentationFrom(subchunks, false) : null,
+        mode === "hierarchical" && isObject(subchunks) ? parseSegmentation(subchunks, false) : null,
     },
   };
 }
 
-/** The rule as answers show it: automatic ones name the separator otherwise (server §6). */
+/** The rule in a response; automatic ones have another name for the separator (server §6). */
 export function ruleResponse({ mode, rules }: ProcessRule): object {
   if (mode !== "automatic") return { mode, rules };
   const { pre_processing_rules, segmentation } = rules;
@@ -71,14 +72,14 @@ export function ruleResponse({ mode, rules }: ProcessRule): object {
   };
 }
 
-function segmentationFrom(sent: unknown, lengthFree: boolean): Segmentation {
-  if (!isObject(sent)) throw missing("Process rule segmentation is required");
+function parseSegmentation(sent: unknown, allowsZero: boolean): Segmentation {
+  if (!isObject(sent)) throw invalidParam("Process rule segmentation is required");
   const { separator = "\n", max_tokens, chunk_overlap = 0 } = sent;
   if (typeof separator !== "string" || separator === "") {
-    throw missing("Process rule segmentation separator is required");
+    throw invalidParam("Process rule segmentation separator is required");
   }
-  if (typeof max_tokens !== "number" || (max_tokens === 0 && !lengthFree)) {
-    throw missing("Process rule segmentation max_tokens is required");
+  if (typeof max_tokens !== "number" || (max_tokens === 0 && !allowsZero)) {
+    throw invalidParam("Process rule segmentation max_tokens is required");
   }
   return {
     separator,
@@ -86,5 +87,3 @@ function segmentationFrom(sent: unknown, lengthFree: boolean): Segmentation {
     chunk_overlap: typeof chunk_overlap === "number" ? chunk_overlap : 0,
   };
 }
-
-const missing = (text: string) => new HttpError(400, "invalid_param", text);

@@ -1,7 +1,7 @@
 import type { DatasetRow } from "../storage/knowledge-store.ts";
 import { isObject } from "../../lib/json.ts";
 
-/** Search settings as requests send them and knowledge bases keep them. */
+/** Search settings of a request or a knowledge base. */
 export interface StoredSearchSettings {
   readonly search_method: string;
   readonly reranking_enable: boolean;
@@ -21,25 +21,27 @@ export interface StoredSearchSettings {
   readonly metadata_filtering_conditions?: unknown;
 }
 
-/** What the server takes where nothing was set (server §6). */
-const usual: StoredSearchSettings = {
+/** The server's defaults (server §6). */
+const DEFAULT_SETTINGS: StoredSearchSettings = {
   search_method: "semantic_search",
   reranking_enable: false,
   top_k: 2,
   score_threshold_enabled: false,
 };
 
-/** The settings of one search: those sent, else those of the knowledge base. */
+/** Returns the settings of a search: those of the request, else of the knowledge base. */
 export function getSearchSettings(
   { retrieval_model }: DatasetRow,
   sent?: unknown,
 ): StoredSearchSettings {
-  // Both were checked when they came in.
+  // Both were validated with their requests.
   if (isObject(sent)) return sent as unknown as StoredSearchSettings;
-  return retrieval_model === null ? usual : (JSON.parse(retrieval_model) as StoredSearchSettings);
+  return retrieval_model === null
+    ? DEFAULT_SETTINGS
+    : (JSON.parse(retrieval_model) as StoredSearchSettings);
 }
 
-/** `retrieval_model_dict` of an answer; objects in it are never left out. */
+/** `retrieval_model_dict` of a response; its objects are always present. */
 export function searchSettingsResponse(settings: StoredSearchSettings): object {
   const { reranking_model, weights } = settings;
   return {

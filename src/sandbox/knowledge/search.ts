@@ -1,5 +1,5 @@
-import { searchKnowledgeBase } from "../../operations/knowledge.ts";
-import { type Handler, on } from "../http/handler.ts";
+import * as operations from "../../operations/knowledge.ts";
+import { bindHandlers, type Handlers } from "../http/handler.ts";
 import {
   getDataset,
   type DatasetRow,
@@ -15,15 +15,15 @@ import { getSearchSettings } from "./search-settings.ts";
 import { matchAny, tokenize } from "./words.ts";
 
 interface Hit extends SegmentRow {
-  /** From bm25: negative, the best lowest. */
+  /** bm25: negative, best match lowest. */
   readonly rank: number;
   readonly words: string;
 }
 
-/** The search of a knowledge base: full text, whatever the method is called. */
-export const searchHandlers = (room: KnowledgeContext): readonly Handler[] => [
-  on(searchKnowledgeBase, (input) => {
-    const dataset = getDataset(room, input.dataset_id);
+/** Search in a knowledge base: always full text, whatever the search method. */
+const handlers: Handlers<typeof operations, KnowledgeContext> = {
+  searchKnowledgeBase(context, input) {
+    const dataset = getDataset(context, input.dataset_id);
     const { query, attachment_ids = [] } = input;
     if (query === "" && attachment_ids.length === 0) {
       throw invalidParam("Query or attachment_ids is required");
@@ -31,22 +31,22 @@ export const searchHandlers = (room: KnowledgeContext): readonly Handler[] => [
     const settings = getSearchSettings(dataset, input.retrieval_model);
     const filter = parseMetadataFilter(settings.metadata_filtering_conditions);
     const words = tokenize(query);
-    const hits = ranked(room, dataset, words);
-    const scores = scoresOf(hits, words);
-    const keywordSearch = settings.search_method === "keyword_search";
-    const least =
-      settings.score_threshold_enabled && !keywordSearch ? (settings.score_threshold ?? 0) : 0;
+    const hits = findSegments(context, dataset, words);
+    const scores = scoreHits(hits, words);
+    const isKeywordSearch = settings.search_method === "keyword_search";
+    const minScore =
+      settings.score_threshold_enabled && !isKeywordSearch ? (settings.score_threshold ?? 0) : 0;
 
     const records: object[] = [];
     for (const [index, hit] of hits.entries()) {
       if (records.length >= settings.top_k) break;
       const score = scores[index] ?? 0;
-      const document = room.store.get<DocumentRow>(
+      const document = context.store.get<DocumentRow>(
         "SELECT * FROM documents WHERE id = ?",
         hit.document_id,
       );
-      if (!document || score < least) continue;
-      const metadata = documentMetadata(room, dataset, document);
+      if (!document || score < minScore) continue;
+      const metadata = documentMetadata(context, dataset, document);
       const values = Object.fromEntries(metadata.map(({ name, value }) => [name, value]));
       if (filter && !filter(values)) continue;
       records.push({
@@ -58,19 +58,25 @@ export const searchHandlers = (room: KnowledgeContext): readonly Handler[] => [
           doc_metadata: metadata.length === 0 ? null : metadata,
         }),
         child_chunks: [],
-        // The server gives no scores in keyword search (server §6.1).
-        score: keywordSearch ? 0 : score,
+        // The server does not score keyword searches (server §6.1).
+        score: isKeywordSearch ? 0 : score,
         tsne_position: null,
         files: [],
         summary: null,
       });
     }
     return { json: { query: { content: query }, records } };
-  }),
-];
+  },
+};
 
-/** Chunks that hold any of the words, the best first. Words are weighed over all that is stored. */
-function ranked({ store }: KnowledgeContext, dataset: DatasetRow, words: readonly string[]): Hit[] {
+export const searchHandlers = bindHandlers(operations, handlers);
+
+/** Finds chunks with any of the words, best first; words are weighted by all stored chunks. */
+function findSegments(
+  { store }: KnowledgeContext,
+  dataset: DatasetRow,
+  words: readonly string[],
+): Hit[] {
   const query = matchAny(words);
   if (query === undefined) return [];
   return store.all<Hit>(
@@ -87,12 +93,12 @@ function ranked({ store }: KnowledgeContext, dataset: DatasetRow, words: readonl
   );
 }
 
-/** From 0 to 1: the best has the part of the query's words that it holds, the others in proportion. */
-function scoresOf(hits: readonly Hit[], words: readonly string[]): number[] {
+/** Scores from 0 to 1: for the best hit the share of the words it contains, for others in proportion. */
+function scoreHits(hits: readonly Hit[], words: readonly string[]): number[] {
   const [best] = hits;
   if (!best) return [];
-  const held = new Set(best.words.split(" "));
-  const wanted = [...new Set(words)];
-  const top = wanted.filter((word) => held.has(word)).length / wanted.length;
+  const bestWords = new Set(best.words.split(" "));
+  const unique = [...new Set(words)];
+  const top = unique.filter((word) => bestWords.has(word)).length / unique.length;
   return hits.map(({ rank }) => (top * rank) / best.rank);
 }

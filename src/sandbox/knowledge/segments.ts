@@ -6,10 +6,10 @@ import {
   type KnowledgeContext,
   type SegmentRow,
 } from "../storage/knowledge-store.ts";
-import { toSeconds } from "../storage/ids.ts";
+import { toSeconds, toSecondsOrNull } from "../storage/ids.ts";
 import { extractKeywords, tokenize } from "./words.ts";
 
-/** A chunk to store; `keywords` null takes them from the content. */
+/** A chunk to store; if `keywords` is null, they are extracted from the content. */
 export interface NewSegment {
   readonly dataset_id: string;
   readonly document_id: string;
@@ -19,91 +19,85 @@ export interface NewSegment {
   readonly keywords: readonly string[] | null;
 }
 
-/** Stores a chunk that searches find at once, and gives its id. */
-export function addSegment(room: KnowledgeContext, segment: NewSegment, at: number): string {
-  const { store } = room;
-  const id = room.newId();
+/** Stores and indexes a chunk; returns its ID. */
+export function addSegment(context: KnowledgeContext, segment: NewSegment, at: number): string {
+  const id = context.newId();
   const keywords = segment.keywords ?? extractKeywords(segment.content);
-  store.run(
-    `INSERT INTO segments (id, dataset_id, document_id, position, content, answer, word_count,
-       keywords, index_node_id, status, enabled, created_at, updated_at, indexing_at, completed_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'completed', 1, ?, ?, ?, ?)`,
+  context.store.insert("segments", {
+    ...segment,
     id,
-    segment.dataset_id,
-    segment.document_id,
-    segment.position,
-    segment.content,
-    segment.answer,
-    countCharacters(segment.content + (segment.answer ?? "")),
-    JSON.stringify(keywords),
-    room.newId(),
-    at,
-    at,
-    at,
-    at,
-  );
-  indexWords(room, id);
+    word_count: countCharacters(segment.content + (segment.answer ?? "")),
+    keywords: JSON.stringify(keywords),
+    index_node_id: context.newId(),
+    status: "completed",
+    enabled: 1,
+    created_at: at,
+    updated_at: at,
+    indexing_at: at,
+    completed_at: at,
+  });
+  indexWords(context, id);
   return id;
 }
 
-/** Puts the words of a stored chunk into the index, in place of those that are there. */
+/** Replaces the words of a stored chunk in the index. */
 export function indexWords({ store }: KnowledgeContext, id: string): void {
   const row = store.get<SegmentRow>("SELECT * FROM segments WHERE id = ?", id);
   if (!row) return;
-  const keywords = keywordsOf(row) ?? [];
+  const keywords = parseKeywords(row) ?? [];
   const words = tokenize([row.content, row.answer ?? "", ...keywords].join("\n")).join(" ");
   store.run("DELETE FROM segment_words WHERE rowid = ?", row.key);
   store.run("INSERT INTO segment_words (rowid, words) VALUES (?, ?)", row.key, words);
 }
 
-const keywordsOf = (row: SegmentRow): readonly string[] | null =>
-  row.keywords === null ? null : (JSON.parse(row.keywords) as string[]); // written by us
+const parseKeywords = (row: SegmentRow): readonly string[] | null =>
+  row.keywords === null ? null : (JSON.parse(row.keywords) as string[]); // this file's own format
 
-/** Fields of a chunk that every answer has, and in their order. */
+/** The fields of a chunk that all responses have, in order. */
 const segmentFields = (row: SegmentRow) => ({
   id: row.id,
   position: row.position,
   document_id: row.document_id,
   content: row.content,
-  sign_content: row.content as string | null, // searches answer null
+  sign_content: row.content as string | null, // null in searches
   answer: row.answer,
   word_count: row.word_count,
   tokens: 0,
-  keywords: keywordsOf(row),
+  keywords: parseKeywords(row),
   index_node_id: row.index_node_id,
   index_node_hash: createHash("sha256").update(row.content).digest("hex"),
   hit_count: 0,
   enabled: row.enabled === 1,
-  disabled_at: row.disabled_at === null ? null : toSeconds(row.disabled_at),
+  disabled_at: toSecondsOrNull(row.disabled_at),
   disabled_by: row.disabled_at === null ? null : account.id,
   status: row.status,
   created_by: account.id,
   created_at: toSeconds(row.created_at),
 });
 
-const ends = (row: SegmentRow) => ({
+const indexingFields = (row: SegmentRow) => ({
   indexing_at: toSeconds(row.indexing_at),
-  completed_at: row.completed_at === null ? null : toSeconds(row.completed_at),
+  completed_at: toSecondsOrNull(row.completed_at),
   error: null,
   stopped_at: null,
 });
 
-/** A chunk as the chunk routes answer it. */
+/** A chunk in the responses of chunk routes. */
 export const segmentResponse = (row: SegmentRow, children: readonly ChildChunkRow[]): object => ({
   ...segmentFields(row),
   updated_at: toSeconds(row.updated_at),
   updated_by: row.updated_by,
-  ...ends(row),
+  ...indexingFields(row),
   child_chunks: children.map(childChunkResponse),
   attachments: [],
   summary: row.summary,
 });
 
-/** A chunk as a search finds it, with the document it belongs to. */
+/** A chunk in a search result, with its document. */
 export const searchResultSegment = (row: SegmentRow, document: object): object => ({
   ...segmentFields(row),
   sign_content: null,
-  ...ends(row),
+  ...indexingFields(row),
   document,
 });
 

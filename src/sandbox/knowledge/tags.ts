@@ -1,134 +1,75 @@
-import {
-  bindTags,
-  listBoundTags,
-  createTag,
-  listTags,
-  deleteTag,
-  renameTag,
-  unbindTags,
-} from "../../operations/tags.ts";
-import { type Call, type Handler, on } from "../http/handler.ts";
-import type { KnowledgeContext, TagRow } from "../storage/knowledge-store.ts";
-import { invalidParam, notFoundAt, internalServerError } from "../http/errors.ts";
+import * as operations from "../../operations/tags.ts";
+import { internalServerError, invalidParam, notFoundAt } from "../http/errors.ts";
+import { bindHandlers, type Call, type Handlers } from "../http/handler.ts";
 import { atLeast } from "../http/router.ts";
-import { isUuidText } from "../storage/ids.ts";
 import { validationError } from "../http/validation.ts";
+import { isUuidText } from "../storage/ids.ts";
+import type { KnowledgeContext, TagRow } from "../storage/knowledge-store.ts";
 
-const tagsPath = "/v1/datasets/tags";
+const TAGS_PATH = "/v1/datasets/tags";
 
-/** Tags and what they are bound to. */
-export function tagHandlers(room: KnowledgeContext): readonly Handler[] {
-  const { store } = room;
+/** Tags and their bindings. */
+const handlers: Handlers<typeof operations, KnowledgeContext> = {
+  listTags(context, _input, call) {
+    const tags = context.store.all<TagRow>("SELECT id, name FROM tags ORDER BY key DESC");
+    const fields = tags.map((_, index) => `${index}.binding_count`);
+    if (tags.length > 0) checkResponse(call, "list[DataSetTag]", fields);
+    return { json: tags.map((tag) => tagResponse(context, tag)) };
+  },
 
-  /** A tag as answers show it. */
-  const answered = (tag: TagRow) => ({
-    id: tag.id,
-    name: tag.name,
-    type: "knowledge",
-    binding_count: String(
-      store.get<{ readonly count: number }>(
-        "SELECT count(*) AS count FROM tag_bindings WHERE tag_id = ?",
-        tag.id,
-      )?.count,
-    ),
-  });
+  createTag(context, { name }, call) {
+    checkName(context, name);
+    const tag = { id: context.newId(), name };
+    context.store.insert("tags", tag);
+    checkResponse(call, "DataSetTag", ["binding_count"]);
+    return { json: tagResponse(context, tag) };
+  },
 
-  const tagOf = (id: string): TagRow => {
-    // The server hands the text to its database, which takes UUIDs only.
-    if (!isUuidText(id)) throw internalServerError();
-    const found = store.get<TagRow>("SELECT id, name FROM tags WHERE id = ?", id);
-    if (!found) {
-      throw notFoundAt("Tag not found.", tagsPath, [
-        tagsPath,
-        "/v1/datasets/<uuid:dataset_id>/tags",
-        "/v1/datasets/<uuid:dataset_id>/documents/<uuid:document_id>/segments/<uuid:segment_id>/child_chunks/<uuid:child_chunk_id>",
-      ]);
+  renameTag(context, { tag_id, name }, call) {
+    const tag = getTag(context, tag_id);
+    const isUnchanged = tag.name === name && atLeast(call.version, "1.14.2");
+    if (!isUnchanged) checkName(context, name);
+    context.store.update("tags", tag.id, { name });
+    return { json: tagResponse(context, { ...tag, name }) };
+  },
+
+  deleteTag(context, { tag_id }) {
+    const { id } = getTag(context, tag_id);
+    context.store.run("DELETE FROM tag_bindings WHERE tag_id = ?", id);
+    context.store.run("DELETE FROM tags WHERE id = ?", id);
+    return { status: 204 };
+  },
+
+  bindTags(context, { tag_ids, target_id }) {
+    if (tag_ids.length === 0) throw tagsMissing("TagBindingPayload", tag_ids);
+    checkTarget(context, target_id, ["binding", "unbinding"]);
+    const sql = "INSERT OR IGNORE INTO tag_bindings SELECT id, ? FROM tags WHERE id = ?";
+    for (const id of tag_ids) context.store.run(sql, target_id, id);
+    return { status: 204 };
+  },
+
+  unbindTags(context, { tag_ids = [], tag_id, target_id }, call) {
+    const missing = { field: "tag_id", reason: "Field required", type: "missing" };
+    if (tag_id === undefined && !atLeast(call.version, "1.14.1")) {
+      throw validationError("TagUnbindingPayload", { ...missing, value: call.body });
     }
-    return found;
-  };
+    const ids = tag_id === undefined ? tag_ids : [...tag_ids, tag_id];
+    if (ids.length === 0) throw tagsMissing("TagUnbindingPayload", tag_ids);
+    checkTarget(context, target_id, ["unbinding", "binding"]);
+    const sql = "DELETE FROM tag_bindings WHERE tag_id = ? AND dataset_id = ?";
+    for (const id of ids) context.store.run(sql, id, target_id);
+    return { status: 204 };
+  },
 
-  const checkName = (name: string) => {
-    if (store.get("SELECT id FROM tags WHERE name = ?", name)) {
-      throw invalidParam("Tag name already exists");
-    }
-  };
+  listBoundTags(context, { dataset_id }) {
+    const data = listDatasetTags(context, dataset_id);
+    return { json: { data, total: data.length } };
+  },
+};
 
-  const checkTarget = (id: string, [path, other]: readonly [string, string]) => {
-    if (store.get("SELECT id FROM datasets WHERE id = ?", id)) return;
-    const routes = [path, other].map((word) => `${tagsPath}/${word}`);
-    throw notFoundAt("Dataset not found.", `${tagsPath}/${path}`, [...routes, tagsPath]);
-  };
+export const tagHandlers = bindHandlers(operations, handlers);
 
-  return [
-    on(listTags, (_input, call) => {
-      const rows = store.all<TagRow>("SELECT id, name FROM tags ORDER BY key DESC");
-      if (rows.length > 0)
-        checkAnswer(
-          call,
-          "list[DataSetTag]",
-          rows.map((_, at) => `${at}.`),
-        );
-      return { json: rows.map(answered) };
-    }),
-
-    on(createTag, ({ name }, call) => {
-      checkName(name);
-      const tag = { id: room.newId(), name };
-      store.run("INSERT INTO tags (id, name) VALUES (?, ?)", tag.id, name);
-      checkAnswer(call, "DataSetTag", [""]);
-      return { json: answered(tag) };
-    }),
-
-    on(renameTag, ({ tag_id, name }, call) => {
-      const tag = tagOf(tag_id);
-      const itsOwn = tag.name === name && atLeast(call.version, "1.14.2");
-      if (!itsOwn) checkName(name);
-      store.run("UPDATE tags SET name = ? WHERE id = ?", name, tag.id);
-      return { json: answered({ ...tag, name }) };
-    }),
-
-    on(deleteTag, ({ tag_id }) => {
-      const { id } = tagOf(tag_id);
-      store.run("DELETE FROM tag_bindings WHERE tag_id = ?", id);
-      store.run("DELETE FROM tags WHERE id = ?", id);
-      return { status: 204 };
-    }),
-
-    on(bindTags, ({ tag_ids, target_id }) => {
-      if (tag_ids.length === 0) throw withoutTags("TagBindingPayload", tag_ids);
-      checkTarget(target_id, ["binding", "unbinding"]);
-      for (const id of tag_ids) {
-        store.run(
-          "INSERT OR IGNORE INTO tag_bindings SELECT id, ? FROM tags WHERE id = ?",
-          target_id,
-          id,
-        );
-      }
-      return { status: 204 };
-    }),
-
-    on(unbindTags, ({ tag_ids = [], tag_id, target_id }, call) => {
-      const missing = { field: "tag_id", reason: "Field required", type: "missing" };
-      if (tag_id === undefined && !atLeast(call.version, "1.14.1")) {
-        throw validationError("TagUnbindingPayload", { ...missing, value: call.body });
-      }
-      const chosen = tag_id === undefined ? tag_ids : [...tag_ids, tag_id];
-      if (chosen.length === 0) throw withoutTags("TagUnbindingPayload", tag_ids);
-      checkTarget(target_id, ["unbinding", "binding"]);
-      for (const id of chosen) {
-        store.run("DELETE FROM tag_bindings WHERE tag_id = ? AND dataset_id = ?", id, target_id);
-      }
-      return { status: 204 };
-    }),
-
-    on(listBoundTags, ({ dataset_id }) => {
-      const data = listDatasetTags(room, dataset_id);
-      return { json: { data, total: data.length } };
-    }),
-  ];
-}
-
-/** Tags of a knowledge base, newest first. */
+/** Returns the tags of a knowledge base, newest first. */
 export const listDatasetTags = ({ store }: KnowledgeContext, datasetId: string) =>
   store.all<TagRow>(
     `SELECT id, name FROM tags JOIN tag_bindings ON tag_id = id WHERE dataset_id = ?
@@ -136,7 +77,40 @@ export const listDatasetTags = ({ store }: KnowledgeContext, datasetId: string) 
     datasetId,
   );
 
-const withoutTags = (model: string, value: unknown) =>
+const tagResponse = ({ store }: KnowledgeContext, tag: TagRow) => ({
+  id: tag.id,
+  name: tag.name,
+  type: "knowledge",
+  binding_count: String(store.count("tag_bindings WHERE tag_id = ?", tag.id)),
+});
+
+function getTag({ store }: KnowledgeContext, id: string): TagRow {
+  // The server passes the text to its database, which accepts only UUIDs.
+  if (!isUuidText(id)) throw internalServerError();
+  const tag = store.get<TagRow>("SELECT id, name FROM tags WHERE id = ?", id);
+  if (tag) return tag;
+  throw notFoundAt("Tag not found.", TAGS_PATH, [
+    TAGS_PATH,
+    "/v1/datasets/<uuid:dataset_id>/tags",
+    "/v1/datasets/<uuid:dataset_id>/documents/<uuid:document_id>/segments/<uuid:segment_id>/child_chunks/<uuid:child_chunk_id>",
+  ]);
+}
+
+function checkName({ store }: KnowledgeContext, name: string): void {
+  if (store.count("tags WHERE name = ?", name) > 0) throw invalidParam("Tag name already exists");
+}
+
+function checkTarget(
+  { store }: KnowledgeContext,
+  id: string,
+  [path, other]: readonly [string, string],
+): void {
+  if (store.count("datasets WHERE id = ?", id) > 0) return;
+  const routes = [path, other].map((word) => `${TAGS_PATH}/${word}`);
+  throw notFoundAt("Dataset not found.", `${TAGS_PATH}/${path}`, [...routes, TAGS_PATH]);
+}
+
+const tagsMissing = (model: string, value: unknown) =>
   validationError(model, {
     field: "tag_ids",
     reason: "Value error, Tag IDs is required.",
@@ -144,12 +118,9 @@ const withoutTags = (model: string, value: unknown) =>
     value,
   });
 
-/** Old servers trip over the count in their own answer, when the tag is long made (server §10). */
-function checkAnswer(call: Call, model: string, places: readonly string[]): void {
+/** Old servers fail to validate the count in their own response, after the write (server §10). */
+function checkResponse(call: Call, model: string, fields: readonly string[]): void {
   if (atLeast(call.version, "1.13.0")) return;
-  const finding = { reason: "Input should be a valid string", type: "string_type", value: 0 };
-  throw validationError(
-    model,
-    ...places.map((place) => ({ ...finding, field: `${place}binding_count` })),
-  );
+  const problem = { reason: "Input should be a valid string", type: "string_type", value: 0 };
+  throw validationError(model, ...fields.map((field) => ({ ...problem, field })));
 }

@@ -1,44 +1,44 @@
-const segmenter = new Intl.Segmenter(undefined, { granularity: "word" });
+const SEGMENTER = new Intl.Segmenter(undefined, { granularity: "word" });
 
-/** Scripts that write without blanks; only they need the segmenter, which takes twenty times as long. */
-const withoutBlanks =
+/** Scripts without spaces; only they need the segmenter, which is twenty times slower. */
+const UNSPACED_SCRIPT =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
-const spelled = /[\p{L}\p{M}\p{N}_]+(?:['’.][\p{L}\p{M}\p{N}_]+)*/gu;
+const WORD = /[\p{L}\p{M}\p{N}_]+(?:['’.][\p{L}\p{M}\p{N}_]+)*/gu;
 
-/** The words of a text as they are written, in order. */
-function written(text: string): string[] {
-  if (!withoutBlanks.test(text)) return text.match(spelled) ?? [];
+/** Splits a text into words. */
+function splitWords(text: string): string[] {
+  if (!UNSPACED_SCRIPT.test(text)) return text.match(WORD) ?? [];
   const words: string[] = [];
-  for (const { segment, isWordLike } of segmenter.segment(text)) {
+  for (const { segment, isWordLike } of SEGMENTER.segment(text)) {
     if (isWordLike) words.push(segment);
   }
   return words;
 }
 
 /**
- * The words of a text in lower case, in order. Languages that write without blanks are cut as
- * well: SQLite's own tokenizers find no word of two characters in them.
+ * Splits a text into lower-case words, also in scripts without spaces: SQLite's tokenizers do not
+ * find words of two characters there.
  */
 export const tokenize = (text: string): string[] =>
-  written(text.normalize("NFKC")).map((word) => word.toLowerCase());
+  splitWords(text.normalize("NFKC")).map((word) => word.toLowerCase());
 
-/** Query for an index over words joined by blanks: any of the words; undefined without words. */
+/** Returns an FTS5 query for any of the words, or undefined without words. */
 export function matchAny(words: readonly string[]): string | undefined {
   if (words.length === 0) return undefined;
   return [...new Set(words)].map((word) => `"${word}"`).join(" OR ");
 }
 
-const stopWords = new Set(
+const STOP_WORDS = new Set(
   "a an and are as at be by for from has in is it of on or that the this to was were will with".split(
     " ",
   ),
 );
 
-/** Up to ten words that a text is about, the frequent ones first, written as in the text. */
+/** Returns the ten most frequent words of a text without stop words. */
 export function extractKeywords(text: string): string[] {
   const counts = new Map<string, number>();
-  for (const word of written(text)) {
-    if (stopWords.has(word.toLowerCase())) continue;
+  for (const word of splitWords(text)) {
+    if (STOP_WORDS.has(word.toLowerCase())) continue;
     counts.set(word, (counts.get(word) ?? 0) + 1);
   }
   return [...counts]

@@ -1,15 +1,15 @@
 import { crc32 } from "node:zlib";
 
-/** A file to pack; the name has no folders. */
+/** A file to archive; the name has no directories. */
 export interface ZipEntry {
   readonly name: string;
   readonly bytes: Uint8Array;
 }
 
-/** Bit 11: names are UTF-8. */
-const utf8Names = 0x0800;
+/** Flag bit 11: names are UTF-8. */
+const UTF8_NAMES = 0x0800;
 
-/** A ZIP archive of files as they are, without compression, in the order given. */
+/** Creates a ZIP archive without compression. */
 export function createZip(entries: readonly ZipEntry[], modified: Date): Uint8Array {
   const files: Buffer[] = [];
   const directory: Buffer[] = [];
@@ -20,20 +20,20 @@ export function createZip(entries: readonly ZipEntry[], modified: Date): Uint8Ar
     const header = Buffer.concat([unsigned(4, 0x04034b50), common, path]);
     files.push(header, Buffer.from(bytes));
     directory.push(
-      // Around the common fields: version made by; comment, disk, attributes, where the file is.
+      // besides the common fields: creator version; comment, disk, attributes, offset
       Buffer.concat([unsigned(4, 0x02014b50), unsigned(2, 20), common, unsigned(2, 0)]),
       Buffer.concat([unsigned(2, 0), unsigned(2, 0), unsigned(4, 0), unsigned(4, offset), path]),
     );
     offset += header.byteLength + bytes.byteLength;
   }
-  const list = Buffer.concat(directory);
+  const entryList = Buffer.concat(directory);
   const count = unsigned(2, entries.length);
-  const sizes = [unsigned(4, list.byteLength), unsigned(4, offset), unsigned(2, 0)];
+  const sizes = [unsigned(4, entryList.byteLength), unsigned(4, offset), unsigned(2, 0)];
   const end = Buffer.concat([unsigned(4, 0x06054b50), unsigned(4, 0), count, count, ...sizes]);
-  return Buffer.concat([...files, list, end]);
+  return Buffer.concat([...files, entryList, end]);
 }
 
-/** What the header of a file and its line in the directory share, from the version needed on. */
+/** The fields that a local header and its directory entry share, from the required version on. */
 function commonFields(path: Buffer, bytes: Uint8Array, modified: Date): Buffer {
   const time = (modified.getUTCHours() << 11) | (modified.getUTCMinutes() << 5);
   const date =
@@ -43,7 +43,7 @@ function commonFields(path: Buffer, bytes: Uint8Array, modified: Date): Buffer {
   const size = unsigned(4, bytes.byteLength);
   return Buffer.concat([
     unsigned(2, 20),
-    unsigned(2, utf8Names),
+    unsigned(2, UTF8_NAMES),
     unsigned(2, 0),
     unsigned(2, time | (modified.getUTCSeconds() >> 1)),
     unsigned(2, date),
@@ -55,14 +55,14 @@ function commonFields(path: Buffer, bytes: Uint8Array, modified: Date): Buffer {
   ]);
 }
 
-/** A number in so many bytes, the lowest first. */
+/** Encodes a number in little-endian bytes. */
 function unsigned(length: number, value: number): Buffer {
   const bytes = Buffer.alloc(length);
   bytes.writeUIntLE(value, 0, length);
   return bytes;
 }
 
-/** Names as the server packs them: the last part only, and told apart by a number (server §9.7). */
+/** Names in the server's archives: the last path part, made unique by a number (server §9.7). */
 export function uniqueNames(names: readonly string[]): string[] {
   const taken = new Set<string>();
   return names.map((each) => {

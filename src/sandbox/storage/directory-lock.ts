@@ -3,22 +3,22 @@ import { join } from "node:path";
 import { LockHeld, type LockOwner, takeLock } from "../../host/lock.ts";
 
 /**
- * Takes a folder for one process and gives the function that lets it go. Clears what a dead owner
- * has left behind; throws an Error that names the owner when it is alive.
+ * Locks a directory for one process and returns the function that unlocks it. Removes the lock of a
+ * dead owner; throws an Error that names the owner if it is alive.
  */
-export function lockDirectory(folder: string, owner: LockOwner): () => void {
-  mkdirSync(folder, { recursive: true });
+export function lockDirectory(directory: string, owner: LockOwner): () => void {
+  mkdirSync(directory, { recursive: true });
   let release: () => void;
   try {
-    release = takeLock(join(folder, "sandbox.pid"), owner);
+    release = takeLock(join(directory, "sandbox.pid"), owner);
   } catch (error) {
     if (!(error instanceof LockHeld)) throw error;
     throw new Error(
-      `the folder ${folder} is in use by the sandbox with ${error.holder}: ` +
-        "stop that one, or give this one another folder",
+      `directory ${directory} is in use by another sandbox (${error.holder}): ` +
+        "stop it, or choose another directory",
     );
   }
-  // Whoever died with the database open has left its lock, a folder that never goes by itself.
-  rmSync(join(folder, "sandbox.db.lock"), { recursive: true, force: true });
+  // A process that dies with the database open leaves SQLite's lock, a directory, behind.
+  rmSync(join(directory, "sandbox.db.lock"), { recursive: true, force: true });
   return release;
 }

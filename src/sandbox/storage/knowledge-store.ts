@@ -4,7 +4,7 @@ import { notFound } from "../http/errors.ts";
 import { fixedId, newId } from "./ids.ts";
 import type { Store } from "./sqlite.ts";
 
-/** Tables of the knowledge side. Times are ms since 1970, JSON is text, flags are 0 and 1. */
+/** Tables of the knowledge bases. Times are ms since 1970, JSON is text, flags are 0 and 1. */
 export const knowledgeSchema = `
 CREATE TABLE IF NOT EXISTS datasets (
   key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, name TEXT NOT NULL, description TEXT,
@@ -67,7 +67,7 @@ CREATE TABLE IF NOT EXISTS tag_bindings (
   tag_id TEXT NOT NULL, dataset_id TEXT NOT NULL, PRIMARY KEY (tag_id, dataset_id)
 );`;
 
-/** The account that a knowledge key stands for (server §2). */
+/** The account of a knowledge key (server §2). */
 export const account = { id: fixedId("account"), name: "admin" } as const;
 
 export interface DatasetRow {
@@ -169,14 +169,14 @@ export interface TagRow {
   readonly name: string;
 }
 
-/** What the handlers of the knowledge side share. */
+/** What the handlers of knowledge bases share. */
 export interface KnowledgeContext {
   readonly store: Store;
   /** ms since 1970. */
   readonly now: () => number;
   readonly newId: () => string;
   readonly random: () => number;
-  /** ms from the arrival of a text until it is indexed. */
+  /** ms from an upload until it is indexed. */
   readonly indexingDelay: number;
 }
 
@@ -193,59 +193,59 @@ export const createContext = (deps: {
   indexingDelay: deps.indexingDelay,
 });
 
-/** The knowledge base; throws Refused 404. */
+/** Returns the knowledge base; throws 404. */
 export function getDataset({ store }: KnowledgeContext, id: string): DatasetRow {
-  const found = store.get<DatasetRow>("SELECT * FROM datasets WHERE id = ?", id);
-  if (!found) throw notFound("Dataset not found.");
-  return found;
+  const dataset = store.get<DatasetRow>("SELECT * FROM datasets WHERE id = ?", id);
+  if (!dataset) throw notFound("Dataset not found.");
+  return dataset;
 }
 
 export const findDocument = ({ store }: KnowledgeContext, datasetId: string, id: string) =>
   store.get<DocumentRow>("SELECT * FROM documents WHERE dataset_id = ? AND id = ?", datasetId, id);
 
-/** The document of a knowledge base; throws what `missing` gives. */
+/** Returns the document of a knowledge base; throws `missing()`. */
 export function getDocumentRow(
-  room: KnowledgeContext,
+  context: KnowledgeContext,
   { dataset_id, document_id }: { readonly dataset_id: string; readonly document_id: string },
   missing: () => HttpError = () => notFound("Document not found."),
 ): DocumentRow {
-  const found = findDocument(room, dataset_id, document_id);
-  if (!found) throw missing();
-  return found;
+  const document = findDocument(context, dataset_id, document_id);
+  if (!document) throw missing();
+  return document;
 }
 
-/** The newest process rule of a knowledge base; undefined before its first document. */
+/** Returns the newest process rule of a knowledge base; it has none before its first document. */
 export const latestRule = ({ store }: KnowledgeContext, datasetId: string) =>
   store.get<{ readonly id: string; readonly rule: string }>(
     "SELECT id, rule FROM process_rules WHERE dataset_id = ? ORDER BY key DESC",
     datasetId,
   );
 
-/** The process rule that a document was cut by. */
+/** Returns the process rule of a document. */
 export function getProcessRule({ store }: KnowledgeContext, id: string): ProcessRule {
-  const found = store.get<{ readonly rule: string }>(
+  const row = store.get<{ readonly rule: string }>(
     "SELECT rule FROM process_rules WHERE id = ?",
     id,
   );
-  return found ? (JSON.parse(found.rule) as ProcessRule) : automaticRule; // written by us
+  return row ? (JSON.parse(row.rule) as ProcessRule) : automaticRule; // as stored
 }
 
-/** Takes the words of segments out of the index, and the segments with their child chunks. */
+/** Deletes segments with their child chunks and their words in the index. */
 export function deleteSegments(
   { store }: KnowledgeContext,
   column: "dataset_id" | "document_id" | "id",
   value: string,
 ): void {
-  const chosen = (wanted: "key" | "id") => `SELECT ${wanted} FROM segments WHERE ${column} = ?`;
-  store.run(`DELETE FROM segment_words WHERE rowid IN (${chosen("key")})`, value);
-  store.run(`DELETE FROM child_chunks WHERE segment_id IN (${chosen("id")})`, value);
+  const select = (name: "key" | "id") => `SELECT ${name} FROM segments WHERE ${column} = ?`;
+  store.run(`DELETE FROM segment_words WHERE rowid IN (${select("key")})`, value);
+  store.run(`DELETE FROM child_chunks WHERE segment_id IN (${select("id")})`, value);
   store.run(`DELETE FROM segments WHERE ${column} = ?`, value);
 }
 
-/** Removes a document and everything that hangs on it. */
-export function deleteDocumentRow(room: KnowledgeContext, document: DocumentRow): void {
-  deleteSegments(room, "document_id", document.id);
-  room.store.run("DELETE FROM metadata_bindings WHERE document_id = ?", document.id);
-  room.store.run("DELETE FROM files WHERE id = ?", document.file_id);
-  room.store.run("DELETE FROM documents WHERE id = ?", document.id);
+/** Deletes a document with its segments, bindings and file. */
+export function deleteDocumentRow(context: KnowledgeContext, document: DocumentRow): void {
+  deleteSegments(context, "document_id", document.id);
+  context.store.run("DELETE FROM metadata_bindings WHERE document_id = ?", document.id);
+  context.store.run("DELETE FROM files WHERE id = ?", document.file_id);
+  context.store.run("DELETE FROM documents WHERE id = ?", document.id);
 }

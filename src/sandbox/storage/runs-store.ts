@@ -2,7 +2,7 @@ import { asciiOnly } from "../http/response.ts";
 import { newId } from "./ids.ts";
 import type { Store } from "./sqlite.ts";
 
-/** Tables of the application side. Times are ms since 1970, JSON is text. */
+/** Tables of the applications. Times are ms since 1970, JSON is text. */
 export const appSchema = `
 CREATE TABLE IF NOT EXISTS end_users (
   id TEXT PRIMARY KEY, app TEXT NOT NULL, session_id TEXT NOT NULL, created_at INTEGER NOT NULL,
@@ -52,10 +52,10 @@ CREATE TABLE IF NOT EXISTS app_files (
   type TEXT NOT NULL, bytes BLOB NOT NULL, created_at INTEGER NOT NULL
 );`;
 
-/** Outputs by node id; `sys` and `conversation` are there too. */
+/** Outputs by node ID, and the variables of `sys` and `conversation`. */
 export type Variables = Record<string, Record<string, unknown>>;
 
-/** One execution of a node, as snapshots show it. Times in ms, `elapsed` in seconds. */
+/** One execution of a node, as snapshots report it. Times in ms, `elapsed` in seconds. */
 export interface Execution {
   readonly id: string;
   readonly nodeId: string;
@@ -69,7 +69,7 @@ export interface Execution {
   readonly loop: string | null;
 }
 
-/** How far a run has come: enough to go on after a pause, or after the sandbox was killed. */
+/** The progress of a run: enough to continue after a pause or a restart of the sandbox. */
 export interface StoredProgress {
   /** Index of the node that runs or waits. */
   position: number;
@@ -77,13 +77,13 @@ export interface StoredProgress {
   readonly executions: Execution[];
   steps: number;
   exceptions: number;
-  /** Text that this segment of a chatflow has said. */
+  /** Text of this segment of a chatflow so far. */
   said: string;
-  /** Stopped without its record knowing: nothing goes on with it. */
+  /** Stopped, but the record still reads `running`; the run is never resumed. */
   lost?: true;
 }
 
-/** States of a run as the server names them (server §7). */
+/** The states of a run (server §7). */
 export type StoredRunStatus =
   | "running"
   | "paused"
@@ -92,47 +92,47 @@ export type StoredRunStatus =
   | "failed"
   | "stopped";
 
-/** A run as it is stored; the engine changes it while it runs. */
+/** A stored run; the engine updates it while it runs. */
 export interface StoredRun {
   readonly id: string;
   readonly app: string;
-  readonly endUserId: string;
-  readonly user: string;
-  readonly taskId: string;
+  readonly end_user_id: string;
+  readonly session_id: string;
+  readonly task_id: string;
   /** null for chatflows, which write no log (server §12). */
-  readonly logId: string | null;
-  readonly conversationId: string | null;
-  readonly messageId: string | null;
+  readonly log_id: string | null;
+  readonly conversation_id: string | null;
+  readonly message_id: string | null;
   status: StoredRunStatus;
-  /** What was sent, and the `sys.` fields. */
+  /** The inputs of the request and the `sys.` fields. */
   readonly inputs: Record<string, unknown>;
   outputs: Record<string, unknown>;
   error: string | null;
-  readonly createdAt: number;
-  finishedAt: number | null;
+  readonly created_at: number;
+  finished_at: number | null;
   /** Seconds of the last segment. */
-  elapsed: number;
-  totalSteps: number;
-  exceptions: number;
+  elapsed_time: number;
+  total_steps: number;
+  exceptions_count: number;
   readonly progress: StoredProgress;
 }
 
-/** A form that a run waits for. */
+/** A form that a run is waiting for. */
 export interface Form {
   readonly token: string;
   readonly id: string;
   readonly app: string;
-  readonly runId: string;
-  readonly nodeId: string;
-  /** Text with the variables filled in, places of inputs left open. */
+  readonly run_id: string;
+  readonly node_id: string;
+  /** Text with the variables filled in and the placeholders of inputs left open. */
   readonly content: string;
-  readonly expiresAt: number;
+  readonly expires_at: number;
   readonly status: "waiting" | "submitted" | "expired";
   readonly action: string | null;
   readonly inputs: Record<string, unknown> | null;
 }
 
-/** Somebody who used an application with its key. */
+/** A user of an application. */
 export interface StoredEndUser {
   readonly id: string;
   readonly app: string;
@@ -140,7 +140,7 @@ export interface StoredEndUser {
   readonly created_at: number;
 }
 
-/** A question in a chat and what was answered; JSON fields are text. */
+/** A chat message with its reply; JSON fields are text. */
 export interface StoredMessage {
   readonly id: string;
   readonly position: number;
@@ -155,209 +155,145 @@ export interface StoredMessage {
   readonly created_at: number;
 }
 
-interface RunRow {
-  readonly id: string;
-  readonly app: string;
-  readonly end_user_id: string;
-  readonly session_id: string;
-  readonly task_id: string;
-  readonly log_id: string | null;
-  readonly conversation_id: string | null;
-  readonly message_id: string | null;
-  readonly status: StoredRunStatus;
-  readonly inputs: string;
-  readonly outputs: string;
-  readonly error: string | null;
-  readonly created_at: number;
-  readonly finished_at: number | null;
-  readonly elapsed_time: number;
-  readonly total_steps: number;
-  readonly exceptions_count: number;
-  readonly progress: string;
-}
+/** What a new run needs; chatflows also set the conversation and message. */
+export type NewRun = Pick<StoredRun, "id" | "app" | "inputs"> &
+  Partial<Pick<StoredRun, "log_id" | "conversation_id" | "message_id">> & {
+    readonly endUser: StoredEndUser;
+    readonly variables: Variables;
+  };
 
-type FormRow = Omit<Form, "runId" | "nodeId" | "expiresAt" | "inputs"> & {
-  readonly run_id: string;
-  readonly node_id: string;
-  readonly expires_at: number;
-  readonly inputs: string | null;
-};
+type RunRow = Omit<StoredRun, "inputs" | "outputs" | "progress"> &
+  Readonly<Record<"inputs" | "outputs" | "progress", string>>;
 
-/** JSON as the server stores it: what is not ASCII is escaped, also for a search in it (server §12). */
+type FormRow = Omit<Form, "inputs"> & { readonly inputs: string | null };
+
+/** JSON in the server's spelling: non-ASCII is escaped, which a search in it also sees (server §12). */
 const storedJson = (value: unknown): string => asciiOnly(JSON.stringify(value));
 
-/** Reads and writes of runs, their forms, end users and messages. */
-export type RunStore = ReturnType<typeof openRecords>;
+/** Runs with their forms, end users and messages, on a store that has `appSchema`. */
+export class RunStore {
+  readonly store: Store;
+  /** ms since 1970. */
+  readonly now: () => number;
+  readonly random: () => number;
 
-/** Opens the records on a store that has `appSchema`; `now` gives ms since 1970. */
-export function openRecords(store: Store, now: () => number, random: () => number) {
-  return {
-    store,
-    now,
-    random,
+  constructor(store: Store, now: () => number, random: () => number) {
+    this.store = store;
+    this.now = now;
+    this.random = random;
+  }
 
-    /** The end user of that name, made on first sight (server §2). */
-    endUser(app: string, session: string): StoredEndUser {
-      const known = store.get<StoredEndUser>(
-        "SELECT * FROM end_users WHERE app = ? AND session_id = ?",
-        app,
-        session,
-      );
-      if (known) return known;
-      const user = { id: newId(random), app, session_id: session, created_at: now() };
-      store.run(
-        "INSERT INTO end_users VALUES (?, ?, ?, ?)",
-        user.id,
-        user.app,
-        user.session_id,
-        user.created_at,
-      );
-      return user;
-    },
+  readonly newId = (): string => newId(this.random);
 
-    addRun(run: StoredRun): void {
-      store.run(
-        `INSERT INTO runs VALUES (${"?, ".repeat(17)}?)`,
-        run.id,
-        run.app,
-        run.endUserId,
-        run.user,
-        run.taskId,
-        run.logId,
-        run.conversationId,
-        run.messageId,
-        run.status,
-        storedJson(run.inputs),
-        storedJson(run.outputs),
-        run.error,
-        run.createdAt,
-        run.finishedAt,
-        run.elapsed,
-        run.totalSteps,
-        run.exceptions,
-        JSON.stringify(run.progress),
-      );
-    },
+  /** Returns the end user with that name, created on first use (server §2). */
+  endUser(app: string, session: string): StoredEndUser {
+    const sql = "SELECT * FROM end_users WHERE app = ? AND session_id = ?";
+    const known = this.store.get<StoredEndUser>(sql, app, session);
+    if (known) return known;
+    const user = { id: this.newId(), app, session_id: session, created_at: this.now() };
+    this.store.insert("end_users", user);
+    return user;
+  }
 
-    saveRun(run: StoredRun): void {
-      store.run(
-        `UPDATE runs SET status = ?, outputs = ?, error = ?, finished_at = ?, elapsed_time = ?,
-         total_steps = ?, exceptions_count = ?, progress = ? WHERE id = ?`,
-        run.status,
-        storedJson(run.outputs),
-        run.error,
-        run.finishedAt,
-        run.elapsed,
-        run.totalSteps,
-        run.exceptions,
-        JSON.stringify(run.progress),
-        run.id,
-      );
-    },
+  /** Stores a run that has not started yet. */
+  addRun({ endUser, variables, ...run }: NewRun): StoredRun {
+    const added: StoredRun = {
+      log_id: null,
+      conversation_id: null,
+      message_id: null,
+      ...run,
+      end_user_id: endUser.id,
+      session_id: endUser.session_id,
+      task_id: this.newId(),
+      status: "running",
+      outputs: {},
+      error: null,
+      created_at: this.now(),
+      finished_at: null,
+      elapsed_time: 0,
+      total_steps: 0,
+      exceptions_count: 0,
+      progress: { position: 0, variables, executions: [], steps: 0, exceptions: 0, said: "" },
+    };
+    this.store.insert("runs", runRow(added));
+    return added;
+  }
 
-    /** A run of that application, or undefined. */
-    run(app: string, id: string): StoredRun | undefined {
-      const row = store.get<RunRow>("SELECT * FROM runs WHERE app = ? AND id = ?", app, id);
-      return row && runFrom(row);
-    },
+  saveRun(run: StoredRun): void {
+    const { id, ...row } = runRow(run);
+    this.store.update("runs", id, row);
+  }
 
-    runsWith(status: StoredRunStatus): StoredRun[] {
-      return store.all<RunRow>("SELECT * FROM runs WHERE status = ?", status).map(runFrom);
-    },
+  /** Returns a run of that application. */
+  run(app: string, id: string): StoredRun | undefined {
+    const row = this.store.get<RunRow>("SELECT * FROM runs WHERE app = ? AND id = ?", app, id);
+    return row && parseRun(row);
+  }
 
-    addForm(form: Form): void {
-      store.run(
-        "INSERT INTO forms VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        form.token,
-        form.id,
-        form.app,
-        form.runId,
-        form.nodeId,
-        form.content,
-        form.expiresAt,
-        form.status,
-        null,
-        null,
-      );
-    },
+  runsWith(status: StoredRunStatus): StoredRun[] {
+    return this.store.all<RunRow>("SELECT * FROM runs WHERE status = ?", status).map(parseRun);
+  }
 
-    form(app: string, token: string): Form | undefined {
-      const row = store.get<FormRow>("SELECT * FROM forms WHERE app = ? AND token = ?", app, token);
-      return row && formFrom(row);
-    },
+  addForm(form: Form): void {
+    this.store.insert("forms", { ...form, inputs: form.inputs && JSON.stringify(form.inputs) });
+  }
 
-    formsOf(runId: string): Form[] {
-      return store
-        .all<FormRow>("SELECT * FROM forms WHERE run_id = ? ORDER BY expires_at", runId)
-        .map(formFrom);
-    },
+  form(app: string, token: string): Form | undefined {
+    const sql = "SELECT * FROM forms WHERE app = ? AND token = ?";
+    const row = this.store.get<FormRow>(sql, app, token);
+    return row && parseForm(row);
+  }
 
-    waitingForms(): Form[] {
-      return store.all<FormRow>("SELECT * FROM forms WHERE status = 'waiting'").map(formFrom);
-    },
+  formsOf(runId: string): Form[] {
+    const sql = "SELECT * FROM forms WHERE run_id = ? ORDER BY expires_at";
+    return this.store.all<FormRow>(sql, runId).map(parseForm);
+  }
 
-    closeForm(
-      token: string,
-      status: "submitted" | "expired",
-      action: string | null,
-      inputs: Record<string, unknown> | null,
-    ): void {
-      store.run(
-        "UPDATE forms SET status = ?, action = ?, inputs = ? WHERE token = ?",
-        status,
-        action,
-        inputs && JSON.stringify(inputs),
-        token,
-      );
-    },
+  waitingForms(): Form[] {
+    return this.store.all<FormRow>("SELECT * FROM forms WHERE status = 'waiting'").map(parseForm);
+  }
 
-    message(app: string, id: string): StoredMessage | undefined {
-      return store.get<StoredMessage>("SELECT * FROM messages WHERE app = ? AND id = ?", app, id);
-    },
+  submitForm(token: string, action: string, inputs: Record<string, unknown>): void {
+    const sql = "UPDATE forms SET status = 'submitted', action = ?, inputs = ? WHERE token = ?";
+    this.store.run(sql, action, JSON.stringify(inputs), token);
+  }
 
-    /** Adds what a segment said. A resumed chatflow says its first text again (server §18). */
-    addAnswer(messageId: string, text: string, status: StoredMessage["status"]): void {
-      store.run(
-        "UPDATE messages SET answer = answer || ?, status = ? WHERE id = ?",
-        text,
-        status,
-        messageId,
-      );
-    },
-  };
+  expireForm(token: string): void {
+    this.store.run("UPDATE forms SET status = 'expired' WHERE token = ?", token);
+  }
+
+  message(app: string, id: string): StoredMessage | undefined {
+    const sql = "SELECT * FROM messages WHERE app = ? AND id = ?";
+    return this.store.get<StoredMessage>(sql, app, id);
+  }
+
+  /** Saves a run at the end of a segment, and appends the segment's text to its message. */
+  saveSegment(run: StoredRun, messageStatus: StoredMessage["status"]): void {
+    this.store.transaction(() => {
+      this.saveRun(run);
+      // A resumed chatflow repeats its first text (server §18).
+      const sql = "UPDATE messages SET answer = answer || ?, status = ? WHERE id = ?";
+      this.store.run(sql, run.progress.said, messageStatus, run.message_id);
+    });
+  }
 }
 
-// Text columns hold what this file wrote: their shape is known.
-const runFrom = (row: RunRow): StoredRun => ({
-  id: row.id,
-  app: row.app,
-  endUserId: row.end_user_id,
-  user: row.session_id,
-  taskId: row.task_id,
-  logId: row.log_id,
-  conversationId: row.conversation_id,
-  messageId: row.message_id,
-  status: row.status,
+const runRow = (run: StoredRun): RunRow => ({
+  ...run,
+  inputs: storedJson(run.inputs),
+  outputs: storedJson(run.outputs),
+  progress: JSON.stringify(run.progress),
+});
+
+// These columns hold JSON that this class wrote.
+const parseRun = (row: RunRow): StoredRun => ({
+  ...row,
   inputs: JSON.parse(row.inputs) as StoredRun["inputs"],
   outputs: JSON.parse(row.outputs) as StoredRun["outputs"],
-  error: row.error,
-  createdAt: row.created_at,
-  finishedAt: row.finished_at,
-  elapsed: row.elapsed_time,
-  totalSteps: row.total_steps,
-  exceptions: row.exceptions_count,
   progress: JSON.parse(row.progress) as StoredProgress,
 });
 
-const formFrom = (row: FormRow): Form => ({
-  token: row.token,
-  id: row.id,
-  app: row.app,
-  runId: row.run_id,
-  nodeId: row.node_id,
-  content: row.content,
-  expiresAt: row.expires_at,
-  status: row.status,
-  action: row.action,
+const parseForm = (row: FormRow): Form => ({
+  ...row,
   inputs: row.inputs === null ? null : (JSON.parse(row.inputs) as Form["inputs"]),
 });

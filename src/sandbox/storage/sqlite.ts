@@ -1,91 +1,140 @@
-import type { Statement } from "node-sqlite3-wasm";
+import type { Database, Statement } from "node-sqlite3-wasm";
 
-/** What a column holds and a `?` takes. */
+/** The value of a column or of a `?`. */
 export type SqlValue = string | number | bigint | Uint8Array | null;
 
-/** An SQLite database. Outside a transaction every write is on disk when the call returns. */
-export interface Store {
-  all<T>(sql: string, ...values: readonly SqlValue[]): T[];
-  get<T>(sql: string, ...values: readonly SqlValue[]): T | undefined;
-  run(sql: string, ...values: readonly SqlValue[]): void;
-  /** All of `work` or, when it throws, nothing of it. A transaction inside one is part of it. */
-  transaction<T>(work: () => T): T;
-  close(): void;
-}
-
-/** A value that PostgreSQL cannot hold, so that the server fails where it meets it (server §3). */
+/** A value that PostgreSQL cannot store, so the server fails on it (server §3). */
 export class UnstorableValue extends Error {}
 
-/** Throws Unstorable for NUL and half a surrogate pair in a text, and for integers beyond 64 bits. */
-function checked(values: readonly SqlValue[]): SqlValue[] {
+/** Throws UnstorableValue for text with NUL or a lone surrogate, and for integers beyond 64 bits. */
+function checkValues(values: readonly SqlValue[]): SqlValue[] {
   return values.map((value) => {
-    const text = typeof value === "string" && /[\0\p{Surrogate}]/u.test(value);
-    if (text || (typeof value === "number" && Math.abs(value) >= 2 ** 63)) {
+    const badText = typeof value === "string" && /[\0\p{Surrogate}]/u.test(value);
+    if (badText || (typeof value === "number" && Math.abs(value) >= 2 ** 63)) {
       throw new UnstorableValue(`PostgreSQL cannot hold ${JSON.stringify(value).slice(0, 80)}`);
     }
     return value;
   });
 }
 
-/** file null = in memory. `schemas` are CREATE TABLE IF NOT EXISTS … scripts of the rooms. */
-export async function openStore(file: string | null, schemas: readonly string[]): Promise<Store> {
-  // 1.3 MB of WebAssembly: only who starts a sandbox pays for it.
-  const { default: sqlite } = await import("node-sqlite3-wasm");
-  const database = file === null ? new sqlite.Database() : new sqlite.Database(file);
-  // A killed process loses nothing that the system was given; only a power cut might.
-  database.exec("PRAGMA synchronous = NORMAL; PRAGMA cache_size = -32000;");
-  for (const schema of schemas) database.exec(schema);
+/** An SQLite database. Outside a transaction, a write is on disk when the call returns. */
+export class Store {
+  readonly #database: Database;
+  readonly #statements = new Map<string, Statement>();
 
-  const prepared = new Map<string, Statement>();
-  function statement(sql: string): Statement {
-    const known = prepared.get(sql);
-    if (known) return known;
-    const made = database.prepare(sql);
-    prepared.set(sql, made);
-    return made;
+  constructor(database: Database) {
+    this.#database = database;
   }
 
-  /** Runs a prepared statement; one that failed is not used again, as it would fail once more. */
-  function using<T>(sql: string, values: readonly SqlValue[], how: "all" | "get" | "run"): T {
-    const bound = checked(values);
+  all<T>(sql: string, ...values: readonly SqlValue[]): T[] {
+    return this.#execute<T[]>(sql, values, "all");
+  }
+
+  get<T>(sql: string, ...values: readonly SqlValue[]): T | undefined {
+    return this.#execute<T | null | undefined>(sql, values, "get") ?? undefined;
+  }
+
+  run(sql: string, ...values: readonly SqlValue[]): void {
+    this.#execute(sql, values, "run");
+  }
+
+  /** Returns one page of the rows, and the number of all rows. */
+  page<T>(
+    from: string,
+    order: string,
+    values: readonly SqlValue[],
+    { rows: limit, offset }: { readonly rows: number; readonly offset: number },
+  ): { readonly rows: T[]; readonly total: number } {
+    const [first, second] = [values.length + 1, values.length + 2];
+    const sql = `SELECT * FROM ${from} ORDER BY ${order} LIMIT ?${first} OFFSET ?${second}`;
+    return { rows: this.all<T>(sql, ...values, limit, offset), total: this.count(from, ...values) };
+  }
+
+  /** Number of rows, e.g. `count("tags WHERE name = ?", name)`. */
+  count(from: string, ...values: readonly SqlValue[]): number {
+    const row = this.get<{ readonly count: number }>(
+      `SELECT count(*) AS count FROM ${from}`,
+      ...values,
+    );
+    return row?.count ?? 0;
+  }
+
+  /** Adds a row with fields named like the columns; `onConflict` is the text after ON CONFLICT. */
+  insert(table: string, row: object, onConflict?: string): void {
+    const columns = Object.keys(row);
+    const places = columns.map(() => "?").join(", ");
+    const values = Object.values(row) as SqlValue[]; // callers pass column values only
+    const conflict = onConflict === undefined ? "" : ` ON CONFLICT ${onConflict}`;
+    this.run(
+      `INSERT INTO ${table} (${columns.join(", ")}) VALUES (${places})${conflict}`,
+      ...values,
+    );
+  }
+
+  /** Sets columns of the row with this ID. */
+  update(table: string, id: string, changes: Readonly<Record<string, SqlValue>>): void {
+    const columns = Object.keys(changes).map((column) => `${column} = ?`);
+    const sql = `UPDATE ${table} SET ${columns.join(", ")} WHERE id = ?`;
+    this.run(sql, ...Object.values(changes), id);
+  }
+
+  /** Commits all of `work`, or nothing if it throws. A nested transaction joins the outer one. */
+  transaction<T>(work: () => T): T {
+    const database = this.#database;
+    if (database.inTransaction) return work();
+    database.exec("BEGIN");
     try {
-      return statement(sql)[how](bound) as T; // the caller knows the columns it asks for
+      const result = work();
+      database.exec("COMMIT");
+      return result;
     } catch (error) {
-      forget(sql);
+      if (database.inTransaction) database.exec("ROLLBACK");
       throw error;
     }
   }
 
-  function forget(sql: string): void {
-    const failed = prepared.get(sql);
-    prepared.delete(sql);
+  close(): void {
+    for (const statement of this.#statements.values()) statement.finalize();
+    this.#database.close();
+  }
+
+  #execute<T>(sql: string, values: readonly SqlValue[], how: "all" | "get" | "run"): T {
+    const checked = checkValues(values);
     try {
-      failed?.finalize();
-    } catch {
-      // it tells its failure a second time
+      return this.#prepare(sql)[how](checked) as T; // the caller knows the columns it selects
+    } catch (error) {
+      this.#discard(sql);
+      throw error;
     }
   }
 
-  return {
-    all: <T>(sql: string, ...values: readonly SqlValue[]) => using<T[]>(sql, values, "all"),
-    get: <T>(sql: string, ...values: readonly SqlValue[]) =>
-      using<T | null | undefined>(sql, values, "get") ?? undefined,
-    run: (sql, ...values) => void using(sql, values, "run"),
-    transaction(work) {
-      if (database.inTransaction) return work();
-      database.exec("BEGIN");
-      try {
-        const result = work();
-        database.exec("COMMIT");
-        return result;
-      } catch (error) {
-        if (database.inTransaction) database.exec("ROLLBACK");
-        throw error;
-      }
-    },
-    close() {
-      for (const each of prepared.values()) each.finalize();
-      database.close();
-    },
-  };
+  #prepare(sql: string): Statement {
+    const known = this.#statements.get(sql);
+    if (known) return known;
+    const statement = this.#database.prepare(sql);
+    this.#statements.set(sql, statement);
+    return statement;
+  }
+
+  /** Drops a statement that failed: it would fail again. */
+  #discard(sql: string): void {
+    const failed = this.#statements.get(sql);
+    this.#statements.delete(sql);
+    try {
+      failed?.finalize();
+    } catch {
+      // finalize() reports the failure of the statement again
+    }
+  }
+}
+
+/** Opens a database file, or one in memory if `file` is null, and runs the CREATE TABLE scripts. */
+export async function openStore(file: string | null, schemas: readonly string[]): Promise<Store> {
+  // 1.3 MB of WebAssembly, loaded only when a sandbox starts
+  const { default: sqlite } = await import("node-sqlite3-wasm");
+  const database = file === null ? new sqlite.Database() : new sqlite.Database(file);
+  // A killed process loses nothing that was handed to the system; only a power cut might.
+  database.exec("PRAGMA synchronous = NORMAL; PRAGMA cache_size = -32000;");
+  for (const schema of schemas) database.exec(schema);
+  return new Store(database);
 }
