@@ -1,4 +1,4 @@
-// Generates docs/reference.md and the man pages from the commands of both programs.
+// Writes docs/reference.md and the manual pages from the commands of both programs.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -7,20 +7,24 @@ import { prepare, root } from "./prepare.mjs";
 
 prepare();
 
-// Inside node_modules, so that the built module resolves the packages it imports.
+// Inside node_modules, so that the build resolves the packages it imports.
 const cache = join(root, "node_modules", ".cache");
 mkdirSync(cache, { recursive: true });
 const folder = mkdtempSync(join(cache, "kb-wf-reference-"));
 try {
   await build({
-    input: { reference: join(root, "src", "cli", "help", "markdown.ts") },
+    input: {
+      markdown: join(root, "scripts", "reference", "markdown.ts"),
+      man: join(root, "scripts", "reference", "man.ts"),
+    },
     platform: "node",
     external: (id) => !id.startsWith(".") && !isAbsolute(id),
     logLevel: "silent",
     output: { dir: folder, format: "esm" },
   });
-  const built = pathToFileURL(join(folder, "reference.js")).href;
-  const { manPage, referencePage } = await import(built);
+  const built = (name) => import(pathToFileURL(join(folder, `${name}.js`)).href);
+  const { referencePage } = await built("markdown");
+  const { manPage } = await built("man");
   const docs = join(root, "docs");
   mkdirSync(join(docs, "man"), { recursive: true });
   writeFileSync(join(docs, "reference.md"), await referencePage());

@@ -9,102 +9,108 @@ import { takesEach } from "./parse/shared-flags.ts";
 import type { Globals } from "./parse/shared-flags.ts";
 import { parseLine } from "./parse/parser.ts";
 import { emptyRequestLog } from "./trace/request-log.ts";
+import type { RequestLog } from "./trace/request-log.ts";
+
+/** What an error report needs beside the error. */
+interface Reported {
+  /** Empty until the command line is parsed. */
+  globals: Globals;
+  readonly requests: RequestLog;
+}
 
 /**
- * The whole program: a command line (`["kb", "create", "Handbook"]`) and the world in, the exit
- * code out. Never throws, never exits. What only some lines need is loaded when they need it.
+ * Runs a command line (`["kb", "create", "Handbook"]`) and returns the exit code. Never throws, never
+ * exits the process. Parts that only some commands need are loaded on demand.
  */
-export async function run(argv: readonly string[], outside: RawHost): Promise<number> {
-  let globals: Globals = {};
-  const trail = emptyRequestLog();
-  const host = discreet(outside);
+export async function run(argv: readonly string[], rawHost: RawHost): Promise<number> {
+  const host = withRedaction(rawHost);
+  const reported: Reported = { globals: {}, requests: emptyRequestLog() };
   try {
-    const commands = await commandsOf(argv[0] === "wf" ? "wf" : "kb");
-    if (argv[1] === "help") {
-      const { helpTopic } = await import("./help/topic.ts");
-      await host.stdout.write(helpTopic(argv, commands));
-      return 0;
-    }
-    if (argv[1] === "__complete") {
-      const { completions } = await import("./complete/complete.ts");
-      const words = argv.slice(argv[2] === "--" ? 3 : 2);
-      await host.stdout.write(await completions(argv[0] ?? "kb", words, commands, host));
-      return 0;
-    }
-    const each = namesRows(argv) ? await import("./batch/batch.ts") : undefined;
-    const parsed = parseLine(argv, each?.overRows(commands) ?? commands);
-    if (parsed.kind === "version") {
-      await host.stdout.write(`${argv[0]} ${version} (node ${host.platform})\n`);
-      return 0;
-    }
-    if (parsed.kind === "help") {
-      await host.stdout.write(parsed.text);
-      return 0;
-    }
-    globals = parsed.globals;
-    // A task may read rows by itself.
-    const rows = each && takesEach(parsed.command) ? each : undefined;
-    const { execute } = rows ?? (await import("./execute/execute.ts"));
-    await execute(parsed, { ...host, prompt: askingSafely(host) }, trail);
+    await runLine(argv, host, reported);
     return 0;
   } catch (error) {
-    const failure = toCliError(error, Object.values(outside.directories));
+    const failure = toCliError(error, Object.values(rawHost.directories));
+    const { globals, requests } = reported;
     const { printError } = await import("./errors/print-error.ts");
-    await printError(failure, argv, globals, trail, host);
-    // A line that was wrong needs no report: its error says all.
-    if (trail.count > 0 || failure.info.code === "bug") {
+    await printError(failure, argv, globals, requests, host);
+    // The error of a wrong command line needs no report.
+    if (requests.count > 0 || failure.info.code === "bug") {
       const { logError } = await import("./errors/log-error.ts");
-      await logError(failure, argv, trail, host);
+      await logError(failure, argv, requests, host);
     }
     return failure.exit;
   }
 }
 
-/** Questions hold names that a server gave: none of them acts on the terminal. */
-const askingSafely =
+async function runLine(argv: readonly string[], host: Host, reported: Reported): Promise<void> {
+  const program = argv[0] === "wf" ? "wf" : "kb";
+  const commands = await commandsOf(program);
+  if (argv[1] === "help") {
+    const { showHelpTopic } = await import("./help/topic.ts");
+    return showHelpTopic(argv, commands, host);
+  }
+  if (argv[1] === "__complete") {
+    const { completions } = await import("./complete/complete.ts");
+    const words = argv.slice(argv[2] === "--" ? 3 : 2);
+    return host.stdout.write(await completions(program, words, commands, host));
+  }
+  const batch = hasEachFlag(argv) ? await import("./batch/batch.ts") : undefined;
+  const parsed = parseLine(argv, batch?.overRows(commands) ?? commands);
+  if (parsed.kind === "version") {
+    return host.stdout.write(`${program} ${version} (node ${host.platform})\n`);
+  }
+  if (parsed.kind === "help") {
+    const { showHelp } = await import("./help/topic.ts");
+    return showHelp(program, parsed, commands, host);
+  }
+  reported.globals = parsed.globals;
+  // Some tasks have a flag --each of their own.
+  const { execute } =
+    batch && takesEach(parsed.command) ? batch : await import("./execute/execute.ts");
+  await execute(parsed, { ...host, prompt: sanitizedPrompt(host) }, reported.requests);
+}
+
+/** Is there a flag --each? Words after `--` are arguments. */
+function hasEachFlag(argv: readonly string[]): boolean {
+  const first = argv.find((word) => word === "--" || /^--each(=|$)/.test(word));
+  return first !== undefined && first !== "--";
+}
+
+/** Prompts contain names from the server: control characters in them are made visible. */
+const sanitizedPrompt =
   (host: Host): Host["prompt"] =>
   async (question, options) => {
     const { visible } = await import("../output/table/display-width.ts");
     return host.prompt(visible(question), options);
   };
 
-/** Is the command to be run once per row of a file? Words after `--` are no flags. */
-function namesRows(argv: readonly string[]): boolean {
-  const first = argv.find((word) => word === "--" || /^--each(=|$)/.test(word));
-  return first !== undefined && first !== "--";
-}
-
-/**
- * The host with streams that stop no work: standard error shows no key, whoever writes there (nothing
- * asked for does), and what it does not take is lost; standard input fails in words.
- */
-function discreet(outside: RawHost): Host {
-  const { stderr, stdin } = outside;
-  const secrets = newSecrets(outside.env);
-  const masking = withWrite(stderr, (text) =>
-    stderr.write(typeof text === "string" ? secrets.masked(text) : text).catch(() => {}),
-  );
+/** Wraps the host: redacts keys from stderr, ignores stderr write errors, explains stdin errors. */
+function withRedaction(rawHost: RawHost): Host {
+  const { stderr, stdin } = rawHost;
+  const secrets = newSecrets(rawHost.env);
   return {
-    ...outside,
+    ...rawHost,
     secrets,
-    stderr: masking,
+    stderr: withWrite(stderr, (text) =>
+      stderr.write(typeof text === "string" ? secrets.masked(text) : text).catch(() => {}),
+    ),
     spawn: (command, args, { env, ...rest } = {}) =>
-      outside.spawn(command, args, { ...rest, env: { ...withoutKeys(outside.env), ...env } }),
+      rawHost.spawn(command, args, { ...rest, env: { ...withoutKeys(rawHost.env), ...env } }),
     stdin: {
       get isTTY() {
         return stdin.isTTY;
       },
-      bytes: () => readable(stdin.bytes()),
+      bytes: () => explainedReads(stdin.bytes()),
     },
   };
 }
 
-async function* readable(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+async function* explainedReads(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   try {
     yield* bytes;
   } catch (cause) {
     const problem = diskProblem(cause);
     if (!problem) throw cause;
-    throw new CliError(problem.kind, `standard input cannot be read: ${problem.reason}`, { cause });
+    throw new CliError(problem.kind, `failed to read stdin: ${problem.reason}`, { cause });
   }
 }

@@ -13,7 +13,7 @@ import {
 import { userInBody } from "./shared.ts";
 import { runWorkflow } from "./workflows.ts";
 
-/** A completion in one piece; like a chat answer, without a conversation. */
+/** A complete response; like a chat response, without a conversation. */
 export type Completion = Omit<
   ChatResponse,
   "event" | "conversation_id" | "workflow_run_id" | "data"
@@ -25,7 +25,7 @@ const completion = {
   route: "POST /completion-messages",
   params: {
     inputs: runWorkflow.params.inputs,
-    query: body.text("Text to complete, where the application's inputs do not hold it"),
+    query: body.text("Text to complete, unless the inputs contain it"),
     files: runWorkflow.params.files,
     user: userInBody,
   },
@@ -61,17 +61,17 @@ export const createCompletionBlocking = operation({
 
 export const stopCompletion = operation({
   id: "stopGenerate",
-  command: "wf completion stop <task>",
+  command: "wf text stop <task>",
   action: "stop task {task}",
   done: "Sent a stop request for task {task}",
-  summary: "Stop a completion; reports success in any case",
+  summary: "Stop generating text; reports success in any case",
   key: "app",
   route: "POST /completion-messages/{task_id}/stop",
   params: {
-    task_id: path.text("Task id, from the events of the completion", { placeholder: "task" }),
+    task_id: path.text("Task ID, from the events of `wf text create`", { placeholder: "task" }),
     user: userInBody,
   },
   returns: success,
   retry: "idempotent",
-  examples: ["wf completion stop $TASK", "wf completion stop $TASK --user ann"],
+  examples: ["wf text stop $TASK", "wf text stop $TASK --user ann"],
 });

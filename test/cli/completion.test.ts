@@ -44,7 +44,7 @@ test("an alias leads to its command", async () => {
 
 test("flags are the command's own and the shared ones it takes, those given left out", async () => {
   expect(await answers(["tag", "create", "x", "--if"])).toEqual([
-    "--if-not-exists\tTake the one that is there already instead of failing",
+    "--if-not-exists\tSucceed if it already exists",
   ]);
   expect(await values(["tag", "create", "--dry-run", "x", "--d"])).toEqual([]);
   expect(await values(["tag", "list", "-vq", "--verb"])).toEqual(["--verbose"]);

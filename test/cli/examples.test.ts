@@ -16,7 +16,7 @@ afterAll(() => process.chdir(start));
 /** Lines that do not end with 0: pattern, exit code, reason. */
 const otherEnds: readonly (readonly [RegExp, number, string])[] = [
   [/^kb pipeline (run|plugins)/, 5, "Handbook has no pipeline"],
-  [/^wf completion (create|stop)/, 6, "echo is no completion application"],
+  [/^wf text (create|stop)/, 6, "echo is no completion application"],
   [/^wf audio /, 5, "echo has no model for speech"],
   [/^wf .* rename .* --auto-generate/, 6, "the sandbox has no model that makes names"],
   [/^wf .* message suggested/, 5, "the sandbox has no model that suggests"],

@@ -1,4 +1,6 @@
 import { expect, test } from "vitest";
+import { commandGroups } from "../../src/cli/help/groups.ts";
+import { topicNames } from "../../src/cli/help/topic-names.ts";
 import { operations } from "../../src/operations/index.ts";
 import { cli } from "../lib/support.ts";
 
@@ -29,7 +31,7 @@ const trees = { kb: await tree("kb"), wf: await tree("wf") };
 const commandOf = (program: "kb" | "wf", words: string) =>
   trees[program].commands.find(({ command }) => command === words);
 
-test("help --json says its version and its program", () => {
+test("help --json has its version and its program", () => {
   expect(trees.kb).toMatchObject({ version: 1, program: "kb" });
   expect(trees.wf).toMatchObject({ version: 1, program: "wf" });
 });
@@ -69,7 +71,7 @@ test("a row: positionals have no flag, limits are numbers", () => {
   });
 });
 
-test("a task: every operation it may send, the one it stands for first", () => {
+test("a task: every operation it may send, its own first", () => {
   expect(commandOf("wf", "wf stop")).toMatchObject({
     effect: "writes",
     key: "app",
@@ -91,7 +93,7 @@ test("a task: every operation it may send, the one it stands for first", () => {
   });
 });
 
-test("flags: choices, bounds, repeats, defaults, twins", () => {
+test("flags: choices, bounds, lists, defaults, negations", () => {
   expect(commandOf("kb", "kb list")?.parameters).toEqual(
     expect.arrayContaining([
       {
@@ -121,7 +123,7 @@ test("flags: choices, bounds, repeats, defaults, twins", () => {
   );
 });
 
-test("what an end user is filled into is no parameter, but a shared flag", () => {
+test("the end user is a shared flag, not a parameter", () => {
   const run = commandOf("wf", "wf run");
   expect(run?.parameters.map(({ name }) => name)).not.toContain("user");
   expect(run?.sharedFlags).toContain("--user");
@@ -144,7 +146,7 @@ test.each(["kb", "wf"] as const)("%s: shared flags and exit codes are all descri
   }
 });
 
-/** Do the words stand in the line in that order, other words between them or not? */
+/** Does the line contain the words in that order, with other words between them or not? */
 const holdsInOrder = (line: string, words: readonly string[]): boolean => {
   const tokens = line.split(/[\s()<]+/);
   let at = -1;
@@ -166,7 +168,7 @@ test.each(["kb", "wf"] as const)(
   },
 );
 
-test("help, --help and -h print the same page, and so does help of a command", async () => {
+test("help, --help and -h of a program print the same page; help of a command is its --help", async () => {
   const [help, long, short] = await Promise.all([
     cli(["kb", "help"]),
     cli(["kb", "--help"]),
@@ -179,8 +181,143 @@ test("help, --help and -h print the same page, and so does help of a command", a
   );
 });
 
-test("an unknown topic is refused with the nearest one", async () => {
+test("an unknown topic suggests the nearest one", async () => {
   const ran = await cli(["kb", "help", "exit-code"]);
   expect(ran.exit).toBe(2);
   expect(ran.err).toContain("exit-codes");
+});
+
+test("-h omits requests and exit codes; the rest is the page of --help", async () => {
+  const [long, short] = await Promise.all([
+    cli(["kb", "create", "--help"]),
+    cli(["kb", "create", "-h"]),
+  ]);
+  expect(long.out.startsWith(short.out.trimEnd())).toBe(true);
+  const block = long.out.slice(short.out.length).trim();
+  expect(block).toMatch(/^Effect +writes\nSends +POST \/datasets \(createDataset\)\nExit 10 /);
+  expect(short.out).toContain("Common flags: kb help flags · Exit codes: kb help exit-codes\n");
+});
+
+test("a page has its parts in order", async () => {
+  const { out } = await cli(["kb", "doc", "add", "--help"]);
+  const parts = ["\nUsage: kb doc add <kb>", "\nExamples:\n", "\nArguments:\n", "\nFlags:\n"];
+  const ends = [
+    "\nAlso takes: --body, ",
+    "\nCommon flags: kb help flags",
+    "\nEffect ",
+    "\nExit 10 ",
+  ];
+  const places = [...parts, ...ends].map((part) => out.indexOf(part));
+  expect(places).not.toContain(-1);
+  expect(places).toEqual(places.toSorted((a, b) => a - b));
+  expect(out).toContain("  --text-file <path>");
+});
+
+test("a flag with a --no- form is one row", async () => {
+  const { out } = await cli(["kb", "list", "--help"]);
+  expect(out).toContain("--[no-]include-all");
+});
+
+/** Every page of help of a program. */
+const pagesOf = (program: "kb" | "wf"): string[][] => {
+  const paths = trees[program].commands.map(({ command }) => command.split(" ").slice(1));
+  const groups = paths.flatMap((words) => words.map((_, index) => words.slice(0, index)));
+  const all = [...paths, ...groups, ...topicNames.map((name) => [name])];
+  return [...new Set(all.map((words) => words.join(" ")))].map((text) =>
+    text === "" ? [] : text.split(" "),
+  );
+};
+
+test.each(["kb", "wf"] as const)(
+  "%s: no line of help is wider than the terminal",
+  async (program) => {
+    for (const columns of [80, 60]) {
+      const wide: string[] = [];
+      for (const words of pagesOf(program)) {
+        const { out, exit } = await cli([program, "help", ...words], { tty: true, columns });
+        expect(exit).toBe(0);
+        for (const line of out.split("\n")) if (line.length > columns) wide.push(line);
+      }
+      if (columns === 80) expect(wide).toEqual([]);
+      // Examples with long words and tables of topics do not fold.
+      else expect(wide.length).toBeLessThan(40);
+    }
+  },
+);
+
+test("without a terminal, help is 80 columns wide", async () => {
+  const piped = await cli(["kb", "doc", "add", "--help"]);
+  const wide = await cli(["kb", "doc", "add", "--help"], { tty: true, columns: 200 });
+  expect(wide.out).toBe(piped.out);
+});
+
+test.each([
+  ["kb create", 40],
+  ["wf run", 60],
+])("%s --help has at most %d lines", async (command, lines) => {
+  const { out } = await cli([...command.split(" "), "--help"]);
+  expect(out.trimEnd().split("\n").length).toBeLessThanOrEqual(lines);
+});
+
+test.each(["kb", "wf"] as const)("%s: every command is in exactly one group", async (program) => {
+  const words = trees[program].commands.map(({ command }) => command.split(" ")[1] ?? "");
+  const grouped = (commandGroups[program] ?? []).flatMap(([, group]) => group);
+  expect(grouped.toSorted()).toEqual([...new Set(words)].toSorted());
+  const { out } = await cli([program, "help"]);
+  for (const [title] of commandGroups[program] ?? []) expect(out).toContain(`\n${title}:\n`);
+  for (const word of grouped) expect(out).toMatch(new RegExp(`^  ${word} +\\w`, "m"));
+});
+
+test("help lists the topics, and each has a page", async () => {
+  const { out } = await cli(["wf", "help"]);
+  const listed = /help <topic> +([^]*?)\n +wf help --json/.exec(out)?.[1] ?? "";
+  expect(listed.split(/,\s+/)).toEqual([...topicNames]);
+  for (const name of topicNames) expect((await cli(["wf", "help", name])).exit).toBe(0);
+});
+
+test("help flags describes every shared flag", async () => {
+  const { out } = await cli(["kb", "help", "flags"]);
+  for (const { flag } of trees.kb.sharedFlags) expect(out).toMatch(new RegExp(`${flag}\\b`));
+});
+
+test("help COMMAND --json is the command of the tree", async () => {
+  const ran = await cli(["kb", "help", "doc", "add", "--json"]);
+  expect(JSON.parse(ran.out)).toEqual(commandOf("kb", "kb doc add"));
+});
+
+test("help GROUP --json is the tree of its commands", async () => {
+  const { commands } = JSON.parse((await cli(["kb", "help", "tag", "--json"])).out) as Tree;
+  expect(commands).toEqual(
+    trees.kb.commands.filter(({ command }) => command.startsWith("kb tag ")),
+  );
+});
+
+test("help --json --compact has names and summaries", async () => {
+  const { out } = await cli(["kb", "help", "--json", "--compact"]);
+  const compact = JSON.parse(out) as { commands: { command: string; summary: string }[] };
+  expect(compact).toMatchObject({ version: 1, program: "kb" });
+  expect(compact.commands.map(({ command }) => command)).toEqual(
+    trees.kb.commands.map(({ command }) => command),
+  );
+  expect(compact.commands).toContainEqual({ command: "kb tag rename", summary: "Rename a tag" });
+  expect(out.length).toBeLessThan(12_000);
+});
+
+test("help rejects an unknown flag", async () => {
+  const ran = await cli(["kb", "help", "--jsno"]);
+  expect(ran.exit).toBe(2);
+  expect(ran.err).toContain("unknown flag: --jsno");
+});
+
+test("former names of commands work and are not listed", async () => {
+  const page = await cli(["wf", "help", "text", "stop"]);
+  expect(await cli(["wf", "completion", "stop", "--help"])).toEqual(page);
+  expect(await cli(["wf", "help", "completion", "stop"])).toEqual(page);
+  expect(commandOf("wf", "wf completion stop")).toBeUndefined();
+  expect((await cli(["wf", "help", "completion"])).out).not.toMatch(/^ {2}(create|stop) /m);
+  expect((await cli(["wf", "__complete", "--", "completion", ""])).out).not.toContain("stop");
+  const typo = await cli(["wf", "completion", "stpo"]);
+  expect(typo).toMatchObject({ exit: 2 });
+  expect(typo.err).toContain('unknown command "stpo" for wf completion');
+  expect(typo.err).not.toContain("`wf completion stop`");
 });

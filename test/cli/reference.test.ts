@@ -2,7 +2,8 @@ import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { manPage, referencePage } from "../../src/cli/help/markdown.ts";
+import { manPage } from "../../scripts/reference/man.ts";
+import { referencePage } from "../../scripts/reference/markdown.ts";
 import { root } from "../lib/paths.ts";
 
 const docs = join(root, "docs");

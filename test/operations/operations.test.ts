@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { flagOf, flagged } from "../../src/cli/parse/command.ts";
+import { flagOf, flagParams } from "../../src/cli/parse/command.ts";
 import type { Command } from "../../src/cli/parse/command.ts";
 import { commandsOf } from "../../src/cli/parse/command-list.ts";
 import { operations } from "../../src/operations/index.ts";
@@ -137,14 +137,18 @@ const json = (body: unknown, status = 200): Answer => ({
 describe.each(fixtures)("$operation", ({ operation: id, cases: lines }) => {
   const rows = operations.filter((row) => row.id === id);
 
-  test("has a row and a command whose help shows its method and path", async () => {
+  test("has a row and a command whose help shows it, with method and path as JSON", async () => {
     const [first] = lines;
     expect(rows.length).toBeGreaterThan(0);
-    const command = commandOf(first?.line ?? []);
-    const help = await cli([...(command?.words ?? []), "--help"]);
+    const [program = "", ...words] = commandOf(first?.line ?? [])?.words ?? [];
+    const help = await cli([program, ...words, "--help"]);
     expect(help.exit).toBe(0);
-    const [, method = "", path = ""] =
-      new RegExp(`sends (\\w+) (\\S+) \\(${id}\\)`).exec(help.out) ?? [];
+    expect(help.out).toMatch(new RegExp(`\\b${id}\\b`));
+    const json = await cli([program, "help", ...words, "--json"]);
+    const { operations: sent } = JSON.parse(json.out) as {
+      operations: { id: string; method: string; path: string }[];
+    };
+    const { method, path = "" } = sent.find((operation) => operation.id === id) ?? {};
     expect(method).toBe(first?.request.method);
     const pattern = new RegExp(`^/v1${path.replace(/\{\w+\}/g, "[^/]+")}$`);
     expect(first?.request.path).toMatch(pattern);
@@ -481,7 +485,7 @@ const wrongLines = commands
 test.each(wrongLines)(
   "$title is refused and nothing is sent",
   async ({ command, name, label, value }) => {
-    const flags = flagged(command).flatMap(([each, param]) => {
+    const flags = flagParams(command).flatMap(([each, param]) => {
       if (each !== name && !param.required) return [];
       const flag = `--${flagOf(each, param)}`;
       return param.kind === "flag" ? [flag] : [`${flag}=${each === name ? value : right(param)}`];

@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from "node:util";
 import { expect, test } from "vitest";
 import { commandOf } from "../../src/cli/parse/command.ts";
-import { globalsOf } from "../../src/cli/parse/shared-flags.ts";
+import { sharedFlagsOf } from "../../src/cli/parse/shared-flags.ts";
 import { helpFor } from "../../src/cli/help/help.ts";
 import { styleFor } from "../../src/cli/parse/options.ts";
 import { task } from "../../src/commands/command-spec.ts";
@@ -315,10 +315,10 @@ test("svg is offered and taken only where there is a picture", () => {
     '--output "name" is not one of grid, tsv, csv, md, json, jsonl, yaml, svg',
   );
   const command = commandOf(drawn);
-  expect(helpFor("wf", ["timeline"], [command])).toContain(
-    "-o, --output <format>  Format of the output: grid, tsv, csv, md, json, jsonl, yaml or svg\n",
+  expect(helpFor("wf", ["timeline"], [command], { width: 80 })).toContain(
+    "Formats  grid, tsv, csv, md, json, jsonl, yaml, svg\n",
   );
-  const flags = globalsOf(command).map((flag) => flag.flags);
+  const flags = sharedFlagsOf(command).map((flag) => flag.flags);
   expect(flags).not.toContain("--columns <paths>");
   expect(flags).toContain("--jq <filter>");
 });

@@ -5,7 +5,7 @@ import { flagOf } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
 import { changeMissing, checkedInput, labelOf } from "../parse/input.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
-import type { TypedLine } from "../parse/parser.ts";
+import type { TypedLine } from "../parse/typed-values.ts";
 import { checkValue, invalidValue } from "../parse/values.ts";
 import type { Sources } from "../parse/values.ts";
 import { refuseDuplicates, unreadable } from "../../lib/rows-file.ts";

@@ -1,5 +1,6 @@
 import type { Transport } from "../../api/client.ts";
 import type { HttpRequest } from "../../api/request.ts";
+import { shellQuote } from "../../lib/shell-quote.ts";
 
 /**
  * The request as it would be sent, the key masked. A multipart body is shown part by part: its
@@ -34,18 +35,18 @@ export function curlText(request: HttpRequest, kind: "dataset" | "app"): string 
   const variable = kind === "dataset" ? "KB_KEY" : "KB_APP_KEY";
   const words = ["curl", "--fail-with-body"];
   if (request.method !== "GET") words.push("-X", request.method);
-  words.push(quoted(request.url), "-H", `"Authorization: Bearer $${variable}"`);
+  words.push(shellQuote(request.url), "-H", `"Authorization: Bearer $${variable}"`);
   for (const [name, value] of Object.entries(request.headers)) {
-    words.push("-H", quoted(`${name}: ${value}`));
+    words.push("-H", shellQuote(`${name}: ${value}`));
   }
-  if (request.body?.kind === "json") words.push("--data-binary", quoted(request.body.text));
+  if (request.body?.kind === "json") words.push("--data-binary", shellQuote(request.body.text));
   if (request.body?.kind === "form") {
     for (const part of request.body.parts) {
-      if ("text" in part) words.push("--form-string", quoted(`${part.name}=${part.text}`));
+      if ("text" in part) words.push("--form-string", shellQuote(`${part.name}=${part.text}`));
       else
         words.push(
           "-F",
-          quoted(
+          shellQuote(
             `${part.name}=@"${escaped(part.file.path)}";filename="${escaped(part.file.name)}";type=${part.file.type}`,
           ),
         );
@@ -53,9 +54,5 @@ export function curlText(request: HttpRequest, kind: "dataset" | "app"): string 
   }
   return `${words.join(" ")}\n`;
 }
-
-/** A word for a POSIX shell. */
-const quoted = (text: string): string =>
-  /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 
 const escaped = (text: string) => text.replace(/["\\]/g, "\\$&");

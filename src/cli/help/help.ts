@@ -2,177 +2,228 @@ import { exitCodes, signalKinds } from "../../errors.ts";
 import type { FailureKind } from "../../errors.ts";
 import { methodAndPath } from "../../operations/operation.ts";
 import type { Param } from "../../operations/operation.ts";
-import { argumentOf, flagOf, flagged, isList, valueOf } from "../parse/command.ts";
+import { formats, formatsOf } from "../../output/formats-list.ts";
+import {
+  flagOf,
+  flagParams,
+  isList,
+  isNegatable,
+  isRequired,
+  usageOf,
+  valueOf,
+} from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
-import { globalsOf, helpOf, takesEach } from "../parse/shared-flags.ts";
+import { longFlag, sharedFlagsOf, takesEach } from "../parse/shared-flags.ts";
+import { commandGroups } from "./groups.ts";
+import { MAX_WIDTH, renderPage, wrap, wrapShell } from "./layout.ts";
+import type { Block, Row } from "./layout.ts";
 import { topicNames } from "./topic-names.ts";
 
-/** Help of a command, a group of commands or the whole program, by its words. Throws nothing. */
+/** How a help page is rendered. */
+export interface HelpStyle {
+  /** Columns of the terminal. */
+  readonly width: number;
+  /** Without exit codes and requests: what -h shows. */
+  readonly brief?: boolean;
+}
+
+/** Help of a command, a group of commands or the program, by its words. */
 export function helpFor(
   program: string,
   path: readonly string[],
   commands: readonly Command[],
+  { width, brief = false }: HelpStyle,
 ): string {
   const words = [program, ...path];
-  const exact = commands.find((command) => sameWords(command.words, words));
-  if (exact) return commandHelp(exact);
+  const exact = commands.find((command) => command.words.join(" ") === words.join(" "));
+  if (exact) return renderPage(commandPage(exact, Math.min(width, MAX_WIDTH), brief), width);
   const below = commands.filter((command) =>
-    sameWords(command.words.slice(0, words.length), words),
+    words.every((word, index) => command.words[index] === word),
   );
-  return groupHelp(words, below);
+  return renderPage(
+    path.length === 0 ? programPage(program, below) : groupPage(words, below),
+    width,
+  );
 }
 
-const sameWords = (a: readonly string[], b: readonly string[]) =>
-  a.length === b.length && a.every((word, index) => word === b[index]);
-
-/** `kb create <name> [flags]` */
-export function usageOf(command: Command): string {
-  return [...command.words, ...command.positionals.map(argumentOf), "[flags]"].join(" ");
-}
-
-function commandHelp(command: Command): string {
-  const parts = [
-    `${command.summary}${command.about ? `\n\n${command.about}` : ""}`,
-    section("Usage", [usageOf(command)]),
-    section("Examples", command.examples),
-    section(
-      "Arguments",
-      rowsOf(
-        command.positionals.map(({ word, name }) => {
-          const param = command.params[name];
-          return [`<${word}>`, param ? paramHelp(param) : ""];
-        }),
-      ),
-    ),
-    section("Flags", rowsOf(flagged(command).flatMap(([name, param]) => paramRows(name, param)))),
-    ...(["Request", "Output", "Connection", "Other"] as const).map((group) =>
-      section(
-        `${group} flags`,
-        rowsOf(
-          globalsOf(command)
-            .filter((flag) => flag.group === group)
-            .map((flag) => [indented(flag.flags), helpOf(flag, command)]),
-        ),
-      ),
-    ),
-    section(
-      "Exit codes",
-      rowsOf([
-        ["0", "done"],
-        ...exitsOf(command).map((kind): [string, string] => {
-          const [code, meaning] = exitCodes[kind];
-          return [String(code), meaning];
-        }),
-      ]),
-    ),
-    section("Effect", [effects[command.effect], ...sendsLines(command)]),
+function commandPage(command: Command, width: number, brief: boolean): Block[] {
+  const [program = ""] = command.words;
+  return [
+    command.summary,
+    ...(command.about?.split("\n\n") ?? []),
+    { lines: [`Usage: ${usageOf(command)}`] },
+    {
+      title: "Examples",
+      lines: command.examples.flatMap((example) => wrapShell(example, width - 2)),
+    },
+    { title: "Arguments", rows: argumentRows(command) },
+    { title: "Flags", rows: flagRows(command) },
+    {
+      lines: [
+        ...wrap(sharedFlagsText(command), width),
+        `Common flags: ${program} help flags · Exit codes: ${program} help exit-codes`,
+      ],
+    },
+    ...(brief ? [] : [{ rows: effectRows(command) }]),
   ];
-  return `${parts.filter((part) => part !== "").join("\n\n")}\n`;
 }
 
-const effects = {
-  reads: "reads, changes nothing",
-  writes: "writes",
-  destroys: "destroys: asks on a terminal, needs --yes elsewhere",
-} as const;
+/** Positionals with their meaning. */
+export const argumentRows = ({ positionals, params }: Command): Row[] =>
+  positionals.flatMap(({ word, name }): Row[] => {
+    const param = params[name];
+    return param ? [[`<${word}>`, argumentHelp(param)]] : [];
+  });
 
-function sendsLines(command: Command): string[] {
-  if (command.sends.length === 0)
-    return [command.requests ? "what it sends depends on the line" : "sends nothing to the server"];
-  return command.sends.map((row) => `sends ${methodAndPath(row).join(" ")} (${row.id})`);
+/** The command's own flags, lined up where one of them has a short form. */
+function flagRows(command: Command): Row[] {
+  const params = flagParams(command);
+  const indent = params.some(([, { short }]) => short !== undefined) ? "    " : "";
+  return params.flatMap(([name, param]): Row[] => {
+    const flag = flagOf(name, param);
+    const short = param.short === undefined ? indent : `-${param.short}, `;
+    const no = isNegatable(param) ? "[no-]" : "";
+    const row: Row = [`${short}--${no}${flag}${valueOf(param)}`, flagHelp(param)];
+    return param.orFile ? [row, [`${indent}--${flag}-file <path>`, FROM_FILE]] : [row];
+  });
 }
 
-/** What ends any command. */
-const signals = Object.values(signalKinds);
+/** Help of the `-file` form of a text flag. */
+export const FROM_FILE = "Read it from a file (- for stdin)";
 
-/** Exit codes other than 0 that a command can give. */
-export function exitsOf(command: Command): FailureKind[] {
-  const kinds: FailureKind[] = ["failure", "usage"];
-  if (!command.requests) return [...kinds, ...(command.task?.exits ?? []), ...signals];
-  kinds.push("not-found", "auth", "refused", "unsupported", "limited");
-  kinds.push(...(command.task?.exits ?? []));
-  if (command.row?.indexes) kinds.push("remote-failed");
-  if (isList(command.returns) || takesEach(command)) kinds.push("partial");
-  kinds.push("network", "deadline", ...signals);
-  const order = Object.keys(exitCodes);
-  return [...new Set(kinds)].sort((a, b) => order.indexOf(a) - order.indexOf(b));
-}
+/** Meaning of a flag with its limits: `Data type (required; one of: string, number, time)`. */
+export const flagHelp = (param: Param): string =>
+  withLimits(param.help, [...(isRequired(param) ? ["required"] : []), ...limitsOf(param)]);
 
-function paramRows(name: string, param: Param): [string, string][] {
-  const flag = flagOf(name, param);
-  const short = param.short === undefined ? "    " : `-${param.short}, `;
-  const needed =
-    param.required && param.shape?.kind !== "object" && !param.from ? ", required" : "";
-  const rows: [string, string][] = [
-    [`${short}--${flag}${valueOf(param)}`, `${paramHelp(param)}${needed}`],
+/** Meaning of an argument with its limits: `Name (1 to 40 characters)`. */
+export const argumentHelp = (param: Param): string => withLimits(param.help, limitsOf(param));
+
+const withLimits = (help: string, limits: readonly string[]): string =>
+  limits.length > 0 ? `${help} (${limits.join("; ")})` : help;
+
+function limitsOf({ choices, length, range, many, kind, serverDefault }: Param): string[] {
+  const limits = [
+    choices && `one of: ${choices.join(", ")}`,
+    length && `${length[0]} to ${length[1]} ${many ? "times" : "characters"}`,
+    range && `${range[0]} to ${range[1]}`,
+    many && "repeatable",
+    kind === "json" && "inline, @file or -",
+    kind === "time" && "2026-05-01, now, today, 2h or epoch seconds",
+    serverDefault !== undefined && `default ${serverDefault}`,
   ];
-  if (param.orFile)
-    rows.push([`    --${flag}-file <path>`, "The same from a file; - is standard input"]);
-  if (param.kind === "flag" && param.in !== "local") rows.push([`    --no-${flag}`, "Say no"]);
+  return limits.filter((limit) => typeof limit === "string");
+}
+
+/** Names of the request flags that the command shares with others, which not every command takes. */
+function sharedFlagsText(command: Command): string {
+  const own = flagParams(command).map(([name, param]) => `--${flagOf(name, param)}`);
+  const names = sharedFlagsOf(command)
+    .filter(({ group }) => group === "Request")
+    .map(longFlag)
+    .filter((flag) => !own.includes(flag));
+  return names.length === 0 ? "" : `Also takes: ${names.join(", ")}`;
+}
+
+function effectRows(command: Command): Row[] {
+  const rows: Row[] = [
+    ["Effect", effects[command.effect]],
+    ["Sends", requestsText(command)],
+  ];
+  const offered = formatsOf(command.returns);
+  if (offered.join(" ") !== formats.join(" ") && command.returns.kind !== "file") {
+    rows.push(["Formats", offered.join(", ")]);
+  }
+  for (const kind of exitsOf(command)) {
+    if (!usualExits.has(kind)) rows.push([`Exit ${exitCodes[kind][0]}`, exitCodes[kind][1]]);
+  }
   return rows;
 }
 
-/** What a parameter means, with its limits. */
-export function paramHelp(param: Param): string {
-  const limits = [
-    param.choices?.join(", "),
-    param.length &&
-      `${param.length[0]} to ${param.length[1]} ${param.many ? "times" : "characters"}`,
-    param.range && `${param.range[0]} to ${param.range[1]}`,
-    param.many && "repeats",
-    param.kind === "json" && "@file or - reads it",
-    param.kind === "time" && "ISO 8601, now, today, 2h or epoch seconds",
-    param.serverDefault !== undefined && `server default: ${param.serverDefault}`,
-  ].filter((part) => part !== undefined && part !== false && part !== "");
-  return limits.length > 0 ? `${param.help} (${limits.join("; ")})` : param.help;
+const effects = {
+  reads: "read-only",
+  writes: "writes",
+  destroys: "destructive: prompts on a terminal, needs --yes elsewhere",
+} as const;
+
+/** Operations are named by method and path, many of them by their id. */
+function requestsText(command: Command): string {
+  const operations = [...new Map(command.sends.map((row) => [row.id, row])).values()];
+  if (operations.length === 0) return command.requests ? "the request you specify" : "nothing";
+  return operations
+    .map((row) => (operations.length > 2 ? row.id : `${methodAndPath(row).join(" ")} (${row.id})`))
+    .join(", ");
 }
 
-const indented = (flags: string) => (flags.startsWith("--") ? `    ${flags}` : flags);
+const anyCommand = ["failure", "usage", ...Object.values(signalKinds)] as const;
+const anyRequest = [
+  "not-found",
+  "auth",
+  "refused",
+  "unsupported",
+  "limited",
+  "network",
+  "deadline",
+] as const;
+/** Exit codes that a command's help does not explain. */
+const usualExits: ReadonlySet<FailureKind> = new Set([...anyCommand, ...anyRequest]);
 
-function groupHelp(words: readonly string[], commands: readonly Command[]): string {
-  const names = new Map<string, string>();
-  for (const command of commands) {
-    const name = command.words[words.length] ?? "";
-    const leaf = command.words.length === words.length + 1;
-    const more = commands.filter((other) => other.words[words.length] === name);
-    names.set(
-      name,
-      leaf && more.length === 1 ? command.summary : `${verbs(more, words.length + 1)}`,
-    );
+/** Exit codes other than 0 that a command can give, in the order of the table. */
+export function exitsOf(command: Command): FailureKind[] {
+  const kinds = new Set<FailureKind>([...anyCommand, ...(command.task?.exits ?? [])]);
+  if (command.requests) {
+    for (const kind of anyRequest) kinds.add(kind);
+    if (command.row?.indexes) kinds.add("remote-failed");
+    if (isList(command.returns) || takesEach(command)) kinds.add("partial");
   }
-  const program = words[0] ?? "";
-  const parts = [
-    words.length === 1 ? (about[program] ?? "") : `Commands of ${words.join(" ")}`,
-    section("Usage", [`${words.join(" ")} <command> [flags]`]),
-    section("Commands", rowsOf([...names])),
-    words.length === 1
-      ? section("More", [
-          `${program} <command> --help   flags, examples and exit codes of a command`,
-          `${program} help <topic>       ${topicNames.join(", ")}`,
-          `${program} help --json        the whole tree for programs`,
-        ])
-      : "",
-  ];
-  return `${parts.filter((part) => part !== "").join("\n\n")}\n`;
+  return Object.keys(exitCodes).filter((kind) => kinds.has(kind as FailureKind)) as FailureKind[];
 }
 
-const about: Readonly<Record<string, string>> = {
-  kb: "Administer the knowledge bases of a Dify-compatible platform: documents, chunks, metadata,\ntags and retrieval.",
-  wf: "Run, follow and answer the workflows of a Dify-compatible platform, and read their logs.",
+const abouts: Readonly<Record<string, string>> = {
+  kb: "Manage the knowledge bases of a Dify-compatible platform: documents, chunks, metadata, tags and retrieval.",
+  wf: "Run and follow the workflows of a Dify-compatible platform, and read their logs.",
 };
 
-const verbs = (commands: readonly Command[], depth: number) =>
-  [...new Set(commands.map((command) => command.words[depth] ?? command.words.at(-1)))].join(", ");
-
-const section = (title: string, lines: readonly string[]) =>
-  lines.length === 0 ? "" : `${title}:\n${lines.map((line) => `  ${line}`).join("\n")}`;
-
-/** Two columns; a first column wider than 34 has its text on the next line. */
-function rowsOf(rows: readonly (readonly [string, string])[]): string[] {
-  const width = Math.min(34, Math.max(0, ...rows.map(([left]) => left.length)));
-  return rows.flatMap(([left, right]) =>
-    left.length > width
-      ? [left, `${" ".repeat(width)}  ${right}`]
-      : [`${left.padEnd(width)}  ${right}`.trimEnd()],
-  );
+function programPage(program: string, commands: readonly Command[]): Block[] {
+  const rows = new Map(childRows([program], commands));
+  return [
+    abouts[program] ?? "",
+    { lines: [`Usage: ${program} <command> [flags]`] },
+    ...(commandGroups[program] ?? []).map(([title, words]): Block => ({
+      title,
+      rows: words.map((word): Row => [word, rows.get(word) ?? ""]),
+    })),
+    {
+      title: "More help",
+      rows: [
+        [`${program} <command> --help`, "flags, examples and exit codes of a command"],
+        [`${program} help <topic>`, topicNames.join(", ")],
+        [`${program} help --json`, "all commands as JSON; --compact: names and summaries"],
+      ],
+    },
+  ];
 }
+
+const groupPage = (words: readonly string[], commands: readonly Command[]): Block[] => [
+  `Commands of ${words.join(" ")}`,
+  { lines: [`Usage: ${words.join(" ")} <command> [flags]`] },
+  { title: "Commands", rows: childRows(words, commands) },
+  `Flags and examples of a command: ${words.join(" ")} <command> --help`,
+];
+
+/** The next words with a summary, or with the words below them: `doc` → `list, add, upload`. */
+function childRows(path: readonly string[], commands: readonly Command[]): Row[] {
+  const children = new Map<string, Command[]>();
+  for (const command of commands) {
+    const word = command.words[path.length] ?? "";
+    children.set(word, [...(children.get(word) ?? []), command]);
+  }
+  return [...children].map(([word, entries]): Row => {
+    const [only] = entries;
+    const isLeaf = entries.length === 1 && only?.words.length === path.length + 1;
+    return [word, isLeaf ? only.summary : wordsBelow(entries, path.length + 1)];
+  });
+}
+
+/** A command that has others below it is listed by its own name: `logs` → `logs, export`. */
+const wordsBelow = (commands: readonly Command[], depth: number): string =>
+  [...new Set(commands.map(({ words }) => words[depth] ?? words.at(-1)))].join(", ");

@@ -1,34 +1,43 @@
 import { exitCodes } from "../../errors.ts";
 import { methodAndPath } from "../../operations/operation.ts";
 import type { AnyOperation, Param } from "../../operations/operation.ts";
-import { flagOf, flagged } from "../parse/command.ts";
+import { flagOf, flagParams, isNegatable, isRequired, usageOf } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
-import { globalFlags, globalsOf, helpOf } from "../parse/shared-flags.ts";
-import type { GlobalFlag } from "../parse/shared-flags.ts";
-import { exitsOf, usageOf } from "./help.ts";
+import {
+  flagValue,
+  longFlag,
+  sharedFlagHelp,
+  sharedFlags,
+  sharedFlagsOf,
+  shortFlag,
+} from "../parse/shared-flags.ts";
+import type { SharedFlag } from "../parse/shared-flags.ts";
+import { exitsOf } from "./help.ts";
 
-/** Raised when a field of `help --json` goes away or changes its meaning, not when one is added. */
+/** Raised when a field of `help --json` is removed or changes its meaning, not when one is added. */
 const version = 1;
 
 /**
- * Every command of a program as `help --json` prints it: parameters with their limits, operations
- * with method and path, exit codes. Shared flags are described once and named by each command.
+ * `help --json`: every command of a program with its parameters and their limits, operations and exit
+ * codes. Shared flags are described once and named by each command.
  */
-export function helpTree(program: string, commands: readonly Command[]) {
-  return {
-    version,
-    program,
-    commands: commands.map(commandTree),
-    sharedFlags: globalFlags.map(sharedFlagTree),
-    exitCodes: Object.entries(exitCodes).map(([name, [code, meaning]]) => ({
-      code,
-      name,
-      meaning,
-    })),
-  };
-}
+export const helpTree = (program: string, commands: readonly Command[]) => ({
+  version,
+  program,
+  commands: commands.map(commandTree),
+  sharedFlags: sharedFlags.map(sharedFlagTree),
+  exitCodes: Object.entries(exitCodes).map(([name, [code, meaning]]) => ({ code, name, meaning })),
+});
 
-function commandTree(command: Command) {
+/** `help --json --compact`: names and summaries. */
+export const compactTree = (program: string, commands: readonly Command[]) => ({
+  version,
+  program,
+  commands: commands.map(({ words, summary }) => ({ command: words.join(" "), summary })),
+});
+
+/** One command as `help --json` describes it. */
+export function commandTree(command: Command) {
   return {
     command: command.words.join(" "),
     usage: usageOf(command),
@@ -49,7 +58,7 @@ function commandTree(command: Command) {
         };
         return [parameterTree(positional.name, param, place)];
       }),
-      ...flagged(command).map(([name, param]) =>
+      ...flagParams(command).map(([name, param]) =>
         parameterTree(name, param, {
           flag: `--${flagOf(name, param)}`,
           positional: false,
@@ -58,13 +67,13 @@ function commandTree(command: Command) {
         }),
       ),
     ],
-    sharedFlags: globalsOf(command).map(longOf),
+    sharedFlags: sharedFlagsOf(command).map(longFlag),
     exitCodes: [0, ...exitsOf(command).map((kind) => exitCodes[kind][0])],
     examples: command.examples,
   };
 }
 
-/** Operations a command may send, the one it stands for first; two rows may be one operation. */
+/** Operations that a command may send, its own first; two rows can be the same operation. */
 const operationsOf = ({ sends }: Command): AnyOperation[] => [
   ...new Map(sends.map((row) => [row.id, row])).values(),
 ];
@@ -74,10 +83,6 @@ function operationTree(row: AnyOperation) {
   return { id: row.id, method, path };
 }
 
-/** What the line must give: a value that is filled from elsewhere is not, nor an object of flags. */
-export const isRequired = (param: Param): boolean =>
-  param.required === true && param.shape?.kind !== "object" && param.from === undefined;
-
 interface Place {
   readonly flag: string | null;
   readonly positional: boolean;
@@ -86,8 +91,8 @@ interface Place {
 }
 
 function parameterTree(name: string, param: Param, { flag, positional, required, many }: Place) {
-  const { short, orFile, choices, noun, range, length, serverDefault: server } = param;
-  const [least, most] = param.many ? ["minItems", "maxItems"] : ["minLength", "maxLength"];
+  const { short, orFile, choices, noun, range, length, serverDefault } = param;
+  const [min, max] = param.many ? ["minItems", "maxItems"] : ["minLength", "maxLength"];
   return {
     name,
     flag,
@@ -98,34 +103,22 @@ function parameterTree(name: string, param: Param, { flag, positional, required,
     help: param.help,
     ...(short !== undefined && { short: `-${short}` }),
     ...(orFile && flag !== null && { fileFlag: `${flag}-file` }),
-    ...(negatable(param) && flag !== null && { negation: flag.replace("--", "--no-") }),
+    ...(isNegatable(param) && flag !== null && { negation: flag.replace("--", "--no-") }),
     ...(noun !== undefined && { noun }),
     ...(choices !== undefined && { choices }),
     ...(range !== undefined && { min: range[0], max: range[1] }),
-    ...(length !== undefined && { [least]: length[0], [most]: length[1] }),
-    ...(server !== undefined && { serverDefault: server }),
+    ...(length !== undefined && { [min]: length[0], [max]: length[1] }),
+    ...(serverDefault !== undefined && { serverDefault }),
   };
 }
 
-/** Has the flag a `--no-` twin? Those that are sent have: false and absent differ for a server. */
-export const negatable = (param: Param): boolean => param.kind === "flag" && param.in !== "local";
-
-/** `-o, --output <format>` → `--output` */
-export const longOf = ({ flags }: GlobalFlag): string => /--[\w-]+/.exec(flags)?.[0] ?? flags;
-
-/** `-o, --output <format>` → `-o` */
-export const shortOf = ({ flags }: GlobalFlag): string | undefined => /^-\w/.exec(flags)?.[0];
-
-/** `-o, --output <format>` → `format`; undefined for a flag without a value. */
-export const valueOf = ({ flags }: GlobalFlag): string | undefined => /<(.+)>/.exec(flags)?.[1];
-
-function sharedFlagTree(flag: GlobalFlag) {
+function sharedFlagTree(flag: SharedFlag) {
   return {
-    flag: longOf(flag),
-    short: shortOf(flag) ?? null,
-    value: valueOf(flag) ?? null,
+    flag: longFlag(flag),
+    short: shortFlag(flag) ?? null,
+    value: flagValue(flag) ?? null,
     many: flag.repeats === true,
-    help: helpOf(flag),
+    help: sharedFlagHelp(flag),
     group: flag.group,
   };
 }

@@ -1,12 +1,17 @@
-/** What `help <topic>` knows, in the order in which it is listed; the texts load when one is read. */
+/** Topics of `help <topic>`, in the order of the list; their texts are loaded on demand. */
 export const topicNames = [
   "exit-codes",
   "environment",
   "output",
+  "formats",
+  "flags",
+  "conditions",
+  "expect",
   "follow",
   "recordings",
-  "expect",
   "scripting",
   "auth",
   "names",
 ] as const;
+
+export type TopicName = (typeof topicNames)[number];

@@ -1,36 +1,86 @@
 import { CliError } from "../../errors.ts";
-import type { Command } from "../parse/command.ts";
-import { helpFor } from "./help.ts";
-import { helpTree } from "./json.ts";
+import type { Host } from "../../host/host.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
+import type { Command } from "../parse/command.ts";
+import { formerWords } from "../parse/former-words.ts";
+import { helpFor } from "./help.ts";
+import { commandTree, compactTree, helpTree } from "./json.ts";
+import { showPage } from "./pager.ts";
 import { topicNames } from "./topic-names.ts";
-import { topics } from "./topics.ts";
+import { topicText } from "./topics.ts";
+
+/** Shows what -h or --help requests. */
+export const showHelp = (
+  program: string,
+  { path, brief }: { readonly path: readonly string[]; readonly brief: boolean },
+  commands: readonly Command[],
+  host: Host,
+): Promise<void> =>
+  showPage(helpFor(program, path, commands, { width: host.stdout.columns, brief }), host);
 
 /**
- * Text of `kb help`, `kb help tag rename`, `kb help exit-codes`, `kb help --json`. Throws usage for
+ * Shows `kb help`, `kb help tag rename`, `kb help exit-codes`, `kb help tag --json`. Throws usage for
  * an unknown word.
  */
-export function helpTopic(argv: readonly string[], commands: readonly Command[]): string {
-  const [program = "kb", , ...words] = argv;
+export async function showHelpTopic(
+  [program = "kb", , ...args]: readonly string[],
+  commands: readonly Command[],
+  host: Host,
+): Promise<void> {
+  const flags = args.filter((word) => word.startsWith("-"));
+  const unknown = flags.find((flag) => !["--json", "--compact", "--help", "-h"].includes(flag));
+  if (unknown !== undefined) {
+    throw new CliError("usage", `unknown flag: ${unknown}`, {
+      hint: `run \`${program} help --json\` or \`${program} help --json --compact\``,
+    });
+  }
+  const words = args.filter((word) => !word.startsWith("-"));
+  const style = { width: host.stdout.columns, brief: flags.includes("-h") };
+  const topic = topicNames.find((name) => words.length === 1 && name === words[0]);
+  if (topic) return showPage(topicText(topic, style.width), host);
+  const path = currentWords(program, words);
+  const below = commands.filter((command) => startsWith(command, [program, ...path]));
+  if (below.length === 0) throw unknownTopic(program, words, commands);
+  if (!flags.includes("--json")) return showPage(helpFor(program, path, commands, style), host);
+  const text = jsonText(program, path, below, flags.includes("--compact"));
+  await host.stdout.write(`${text}\n`);
+}
+
+const startsWith = ({ words }: Command, start: readonly string[]): boolean =>
+  start.every((word, index) => words[index] === word);
+
+/** The words of today for a former name of a command. */
+function currentWords(program: string, words: readonly string[]): readonly string[] {
+  const name = [program, ...words].join(" ");
+  const former = formerWords.find((one) => one.words.join(" ") === name);
+  return former ? former.current.split(" ").slice(1) : words;
+}
+
+/** One command, or those of a group or of the program. */
+function jsonText(
+  program: string,
+  path: readonly string[],
+  commands: readonly Command[],
+  compact: boolean,
+): string {
+  if (compact) return JSON.stringify(compactTree(program, commands));
+  const exact = commands.find(({ words }) => words.length === path.length + 1);
+  const tree = exact && path.length > 0 ? commandTree(exact) : helpTree(program, commands);
+  return JSON.stringify(tree, null, 2);
+}
+
+function unknownTopic(
+  program: string,
+  words: readonly string[],
+  commands: readonly Command[],
+): CliError {
   const [first = ""] = words;
-  if (words.length === 0 || first === "--help" || first === "-h")
-    return helpFor(program, [], commands);
-  if (words.length === 1 && first === "--json")
-    return `${JSON.stringify(helpTree(program, commands), null, 2)}\n`;
-  const topic = topicNames.find((name) => name === first);
-  if (words.length === 1 && topic) return `${topics[topic]}\n`;
-  const known = commands.some((command) =>
-    words.every((word, index) => command.words[index + 1] === word),
-  );
-  if (known) return helpFor(program, words, commands);
-  const near = didYouMean(first, [
-    ...topicNames,
-    ...new Set(commands.map((command) => command.words[1] ?? "")),
-  ]);
-  throw new CliError("usage", `there is no help on "${words.join(" ")}"`, {
+  const known = [...topicNames, ...new Set(commands.map((command) => command.words[1] ?? ""))];
+  const near = didYouMean(first, known);
+  return new CliError("usage", `no help for ${JSON.stringify(words.join(" "))}`, {
     hint:
-      near === undefined
-        ? `\`${program} help\` lists commands and topics`
-        : `did you mean ${near}?`,
+      near === undefined || near === first
+        ? `run \`${program} help\` to list commands and topics`
+        : `did you mean \`${program} help ${near}\`?`,
   });
 }

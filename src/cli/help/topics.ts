@@ -1,207 +1,334 @@
 import { exitCodes } from "../../errors.ts";
-import type { topicNames } from "./topic-names.ts";
+import { sharedFlagHelp, sharedFlags } from "../parse/shared-flags.ts";
+import type { SharedFlag } from "../parse/shared-flags.ts";
+import { renderPage } from "./layout.ts";
+import type { Block, Row } from "./layout.ts";
+import type { TopicName } from "./topic-names.ts";
 
-/** Texts of `help <topic>`. */
-export const topics: Readonly<Record<(typeof topicNames)[number], string>> = {
+/** The page of a topic; its first line is the title. */
+export const topicText = (name: TopicName, width: number): string =>
+  renderPage(topics[name], width);
+
+/** Groups of shared flags with the commands that take them. */
+export const flagGroups: readonly (readonly [group: SharedFlag["group"], title: string])[] = [
+  ["Request", "Requests and confirmation"],
+  ["Output", "Output"],
+  ["Connection", "Connection"],
+  ["Other", "Other"],
+];
+
+const flagRows = (group: SharedFlag["group"]): Row[] =>
+  sharedFlags
+    .filter((flag) => flag.group === group)
+    .map((flag) => [
+      flag.flags.startsWith("--") ? `    ${flag.flags}` : flag.flags,
+      sharedFlagHelp(flag),
+    ]);
+
+const topics: Readonly<Record<TopicName, readonly Block[]>> = {
   "exit-codes": [
     "Exit codes",
-    "",
-    ...Object.entries(exitCodes).map(
-      ([name, [code, meaning]]) => `  ${String(code).padStart(3)}  ${name.padEnd(14)} ${meaning}`,
-    ),
-  ].join("\n"),
-  environment: `Environment variables
-
-  KB_BASE_URL      address of the API, with /v1
-  KB_KEY           knowledge key (dataset-…)
-  KB_APP_KEY       application key (app-…)
-  KB_APP           application of the profile
-  KB_USER          end user that runs and messages are made for
-  KB_PROFILE       stored profile
-  KB_OUTPUT        output format, as -o
-  KB_NO_INPUT      never ask
-  KB_NO_KEYRING    never use the keyring: keys rest in the profile file
-  KB_TIMEOUT       as --timeout
-  KB_RETRIES       as --retries
-  KB_DATASET_IDS   knowledge bases that the key opens, where it does not open
-                   all: ids or name=id, with commas between
-  KB_ERROR_FORMAT  json: errors as one JSON line on standard error
-  KB_DEBUG         1, 2 or 3: as -v, -vv, -vvv
-  KB_KEEP_ERRORS   0: keep no failures for \`doctor --last-error\`
-  KB_ACCESSIBLE    no redrawing, no spinner, no box drawing
-  KB_CONFIG_DIR, KB_STATE_DIR, KB_DATA_DIR, KB_CACHE_DIR
-                   folders
-
-Each value comes from the first of: flag, -p on the line, KB_ variable, stored
-profile, DIFY_BASE_URL or DIFY_API_URL and DIFY_API_KEY, built-in. An empty
-variable counts as unset. \`config explain\` shows where each value comes from.
-
-  HTTPS_PROXY, HTTP_PROXY, NO_PROXY, NODE_EXTRA_CA_CERTS, NO_COLOR,
-  FORCE_COLOR, CLICOLOR_FORCE, TERM, TZ and CI work as elsewhere.
-
-  A proxy (http://name:password@host:port) is asked for a tunnel, to http as well.
-  HTTP_PROXY serves https too where HTTPS_PROXY is not set; names in small letters
-  come first. --ca-file adds to the authorities of NODE_EXTRA_CA_CERTS.`,
-  output: `Output
-
-  Standard output carries only what was asked for; notices, progress and errors
-  go to standard error. Lists are a grid on a terminal and tab-separated values
-  without a header in a pipe. Choose with -o:
-
-  grid   table with the chosen columns     json   one array, or one object
-  wide   table with all columns            jsonl  one JSON value a line
-  tsv    tab-separated, header row         yaml   YAML
-  csv    RFC 4180                          name   ids alone
-  md     table for a pull request
-
-  --columns a,b.c picks fields by path, --columns help lists them. --jq filters
-  with jq's language; strings come out raw. --sort and --reverse order
-  the rows of every format. --no-headers, --utc and --relative change tables
-  only; JSON keeps the server's values. Before a spreadsheet opens csv or tsv,
-  --safe-cells puts an apostrophe before cells that it would run as formulas.
-
-  Reports are several tables. On a terminal charts stand beside their numbers,
-  in ASCII with KB_ACCESSIBLE, TERM=dumb or a locale that is not UTF-8. tsv has
-  titles and notes as lines with #, csv none, with an empty line between tables;
-  json, yaml and --jq give the figures as data. Some are drawn with -o svg.`,
-  follow: `Following a run
-
-  wf events RUN            what has happened so far and happens now, until the
-                           stream ends
-  wf events RUN --follow   reconnects until the run has ended, shows every event
-                           once, and confirms the end with the run's detail
-  --through-pauses         goes on when the run waits for a person
-  -o jsonl                 the server's own events, one a line
-  wf logs --follow         runs as they come: each when it appears and again when
-                           its status has changed, oldest first
-
-  On a terminal a run is drawn: nodes at work with their time and round, the text
-  as it grows, and above them what is done. In a pipe, with KB_ACCESSIBLE, CI or
-  TERM=dumb, of several runs and with --only each event is a line.
-
-  Text that was sent while the line was cut is not repeated by the server: such
-  a gap is announced. Ctrl-C stops following, never the run.
-
-  0 succeeded   8 waits for a person   9 failed or stopped   11 network
-  12 --timeout passed   13 the stream ended without a confirmed end`,
-  recordings: `Recordings of runs
-
-  wf run --record FILE         writes the events of the run as they come, with
-  wf events RUN --record FILE  their times, to a new file
-  wf replay FILE               shows them again and ends as the run did
-  wf timeline FILE             when each node began and ended
-  wf diff A B                  two runs side by side
-
-  A recording is JSON Lines: {"recording":1,"program","started_at"}, then
-  {"at","event"} for each event, ms since the first and the server's own text,
-  and {"end":{"exit","why"}} when the command ended by itself. What
-  wf events -o jsonl prints is read as well; times are then to the second.
-
-  Credentials are always masked: keys, Authorization, cookies and the like in
-  headers and fields, signatures and passwords in addresses. --redact replaces
-  every text and number of inputs, outputs, answers, forms and errors by its
-  length or kind. Titles and ids of nodes, names of fields, states, times and
-  tokens stay, so that timeline, diff of the path and what --expect says of
-  them still work.`,
-  expect: `Expectations
-
-  --expect takes a sentence about the run, or a YAML file of them, and can be
-  repeated. Expectations that are not met end the command with 14.
-
-  run succeeded [within TIME]        succeeded, partial-succeeded, failed,
-                                     stopped or paused
-  run took BOUND TIME                run took less than 10s
-  run used [BOUND] N tokens          tokens or steps
-  node NODE succeeded [within TIME]  succeeded, failed or stopped
-  node NODE ran [[BOUND] N times]    at least once where nothing is said
-  node NODE did not run
-  node NODE was retried [[BOUND] N times]
-  node NODE was not retried
-  node NODE took BOUND TIME
-  node NODE used [BOUND] N tokens    all its runs together
-  node NODE before NODE              or "A" before "B": A had ended when B began
-  VALUE exists                       or: does not exist
-  VALUE is JSON                      or: is not; texts stand in quotes
-  VALUE contains "text"              or: does not contain
-  VALUE matches /pattern/i           or: does not match; flags i, m, s, u, v
-  VALUE >= 0.8                       or: >, <=, <
-  no errors                          errors, retries, gaps or pauses
-
-  VALUE   output PATH (output answer, output items.0.name); text, the text of
-          the answer; error, that of the run
-  NODE    "Title" or id, without quotes where it is one word; type llm
-  BOUND   at least, at most, exactly, less than, more than
-  TIME    30s, 1m30s, 250ms, as the server measured it
-
-  A node that ran several times meets a sentence when it does each time; it
-  comes before another by its first time. Patterns are looked for in the first
-  65536 characters, for a second. What cannot be info is not met: what happened
-  while the line was cut or stood in damaged lines of a recording, retries and
-  pauses before watching began, texts and numbers that were redacted.
-
-  A file holds sentences under checks, and short forms for common ones:
-
-    name: Support flow
-    checks: [run succeeded, no retries]
-    required: [Start, Review]
-    forbidden: [Escalate]
-    order: [[Start, Review, End]]
-    within: {run: 2m, nodes: {Review: 30s}}
-    tokens: {max: 5000, nodes: {Answer: 1000}}
-    outputs:
-      answer: {contains: refund, matches: /ticket \\d+/i}
-      score: {equals: 1, exists: true}
-
-  Expectations are the verdict on what they speak of: with 'run failed' a failed
-  run ends with 0. How the run ends counts as ever (8, 9) where no sentence
-  begins with run and an end. A run that waits for a person ends with 8, and
-  nothing is checked, unless one says: run paused. A cut line (13), --timeout
-  (12) and an interrupt (130) stay what they are.
-
-  --junit FILE writes the result as JUnit XML, whatever happens: what was not
-  checked counts as failed. In GitHub Actions what is not met is also shown as
-  an annotation, beside its line of the file.`,
-  scripting: `Scripting
-
-  The exit code is the truth: \`help exit-codes\`. With -o json, -o jsonl or
-  KB_ERROR_FORMAT=json the last line of standard error is one JSON object:
-  {"error":{"code","message","hint","exit",…}}.
-
-    id=$(kb create Handbook --indexing-technique economy -o name)
-    kb doc list "$id" --all -o jsonl
-    kb tag list --jq '.[].name'
-    wf run --input query=hello -o json || echo "ended with $?"
-
-  Nothing is asked without a terminal: deletes need --yes there. --dry-run shows
-  the request, --curl shows it as a curl command, --read-only refuses writes.
-
-  Redirects are not followed. A Retry-After is waited for up to 5 minutes. An
-  answer of more than 64 MiB is refused, files and event streams aside.`,
-  auth: `Keys
-
-  kb takes a knowledge key (dataset-…), wf an application key (app-…); the web
-  page of the platform issues both. Keys never stand on the command line:
-
-    kb profile add work --base-url https://example.com/v1 --key-file -   < key
-    kb profile add work --key-command 'pass show work/kb'
-    KB_KEY=… kb list
-
-  A profile holds one knowledge key and application keys by name:
-
-    wf profile add work --app support --key-file -
-    wf --app support logs
-
-  Keys rest in the keyring of the operating system when one answers within two
-  seconds, otherwise in the profile file, which only you can read; a notice says
-  where, and so does \`profile show\`. --insecure-storage and KB_NO_KEYRING choose
-  the file. A keyring that no longer answers ends with 4.
-
-  A stored key is sent only to its own profile's base URL. \`doctor\` tells for
-  every key what it is and where it works.`,
-  names: `Names and ids
-
-  Where a knowledge base, document, tag or metadata field is wanted, its name or
-  its id can be typed. A UUID is an id; everything else is a name that must match
-  exactly. name:… and id:… remove doubt. A name nobody has ends with 3, a name
-  that several have with 5 and a table of them. A name costs one request more.`,
+    {
+      rows: Object.entries(exitCodes).map(([name, [code, meaning]]): Row => [
+        `${String(code).padStart(3)}  ${name.padEnd(13)}`,
+        meaning,
+      ]),
+    },
+    "The --help page of a command lists the codes that are special to it.",
+  ],
+  environment: [
+    "Environment variables",
+    {
+      title: "Settings",
+      rows: [
+        ["KB_BASE_URL", "base URL of the API, ending in /v1"],
+        ["KB_KEY", "knowledge key (dataset-…)"],
+        ["KB_APP_KEY", "application key (app-…)"],
+        ["KB_APP", "application of the profile"],
+        ["KB_USER", "end user of runs and messages"],
+        ["KB_PROFILE", "profile to use"],
+        ["KB_OUTPUT", "output format, as -o"],
+        ["KB_NO_INPUT", "never prompt, as --no-input"],
+        ["KB_NO_KEYRING", "do not use the keyring; store keys in the profile file"],
+        ["KB_TIMEOUT", "as --timeout"],
+        ["KB_RETRIES", "as --retries"],
+        [
+          "KB_DATASET_IDS",
+          "knowledge bases of a key that is limited to some: IDs or name=ID, comma-separated",
+        ],
+        ["KB_ERROR_FORMAT", "json: print errors as one JSON line on stderr"],
+        ["KB_DEBUG", "1, 2 or 3: as -v, -vv, -vvv"],
+        ["KB_KEEP_ERRORS", "0: do not log failures for `doctor --last-error`"],
+        ["KB_ACCESSIBLE", "1: no redrawing, spinner, box drawing or pager"],
+        ["KB_CONFIG_DIR", "directory of the profiles"],
+        ["KB_STATE_DIR", "directory of logs and journals"],
+        ["KB_DATA_DIR", "directory of the sandbox"],
+        ["KB_CACHE_DIR", "directory of the cache"],
+      ],
+    },
+    "Each setting is read from the first of these: flag, -p on the command line, KB_ variable, profile, DIFY_ variable (DIFY_BASE_URL or DIFY_API_URL, DIFY_API_KEY), default. Empty variables count as unset. `config explain` shows every setting and its source.",
+    {
+      title: "Standard variables",
+      rows: [
+        ["HTTPS_PROXY, HTTP_PROXY", "proxy as http://name:password@host:port; also in lower case"],
+        ["NO_PROXY", "hosts that are reached without the proxy"],
+        ["NODE_EXTRA_CA_CERTS", "certificate authorities; --ca-file adds to them"],
+        ["NO_COLOR, FORCE_COLOR", "disable or force color; also CLICOLOR_FORCE"],
+        ["PAGER", "pager for long help pages (default less -FRX); empty or cat: none"],
+        ["TERM, TZ, CI", "terminal type, time zone, continuous integration"],
+      ],
+    },
+    "The proxy is used through a tunnel (CONNECT), for plain HTTP as well. HTTP_PROXY also applies to https URLs if HTTPS_PROXY is not set. Lower-case names take precedence.",
+  ],
+  output: [
+    "Output",
+    "stdout contains only the result. Notices, progress, prompts and errors go to stderr.",
+    "A list is printed as a table on a terminal and as tab-separated values without a header in a pipe. -o selects another format; see `help formats`.",
+    {
+      title: "Lists",
+      rows: [
+        ["--all, -L 50, --page 2", "all pages, a number of rows, one page (default: page 1)"],
+        ["--columns id,name", "select columns by path; list them with --columns help"],
+        ["--sort name --reverse", "order the rows shown, in every format"],
+        ["--no-headers", "omit the header row"],
+        ["--utc, --relative", "times in tables; JSON keeps the values of the server"],
+      ],
+    },
+    {
+      title: "JSON",
+      rows: [
+        ["--json", "same as -o json"],
+        ["--jq '.[].name'", "filter with the jq language; strings are printed raw"],
+      ],
+    },
+    "Reports consist of several tables. On a terminal they include charts, drawn in ASCII with KB_ACCESSIBLE, TERM=dumb or a locale without UTF-8.",
+  ],
+  formats: [
+    "Output formats (-o)",
+    {
+      rows: [
+        ["grid", "table with the main columns (default for lists on a terminal)"],
+        ["wide", "table with all columns"],
+        ["tsv", "tab-separated values with a header row; tabs and newlines as \\t, \\n"],
+        ["csv", "comma-separated values (RFC 4180)"],
+        ["md", "Markdown table"],
+        ["json", "one JSON array or object"],
+        ["jsonl", "one JSON value per line, written as rows arrive"],
+        ["yaml", "YAML"],
+        ["name", "IDs only, one per line"],
+        ["svg", "picture of a report, for commands that draw one"],
+      ],
+    },
+    "json, jsonl and yaml keep the fields and values of the server. In tsv, csv and md nested values are compact JSON.",
+    "--safe-cells prefixes cells of csv and tsv with an apostrophe if a spreadsheet would run them as formulas.",
+    "A report in tsv has its titles and notes as lines that start with #. csv separates its tables by an empty line. json, yaml and --jq return its figures as data.",
+    "The --help page of a command lists its formats if they differ from these.",
+  ],
+  flags: [
+    "Common flags",
+    "The --help page of a command lists the request flags that it takes. Common flags can also precede the command: `kb -p staging list`.",
+    ...flagGroups.map(([group, title]): Block => ({ title, rows: flagRows(group) })),
+    {
+      title: "Help",
+      rows: [
+        ["-h", "short help of a command"],
+        ["    --help", "help with exit codes and requests"],
+        ["-V, --version", "version of the program"],
+      ],
+    },
+  ],
+  conditions: [
+    "Conditions",
+    "A condition is a name, an operator and a value. Quote it, because the shell treats < and > as redirections.",
+    {
+      title: "Examples",
+      lines: [
+        "wf logs --where 'elapsed>20s' --where 'error~timeout'",
+        "wf stats --since 1d --fail-if 'p95>20s' --fail-if 'failed>2%'",
+        "kb eval Handbook questions.jsonl --fail-if 'recall@5<90%'",
+      ],
+    },
+    {
+      title: "Operators",
+      rows: [
+        ["> >= < <= = !=", "compare numbers, durations and shares"],
+        ["= !=", "compare text"],
+        ["~ !~", "text contains, does not contain (case-insensitive)"],
+      ],
+    },
+    {
+      title: "Values",
+      rows: [
+        ["20s, 1m30s, 250ms", "duration; a number without a unit is seconds"],
+        ["2%, 0.02", "share"],
+        ["'timeout'", "text, optionally in quotes"],
+      ],
+    },
+    {
+      title: "Names",
+      rows: [
+        [
+          "wf logs, wf stats --where",
+          "status, elapsed, tokens, steps, exceptions, error, by, version, triggered_from, created_from",
+        ],
+        [
+          "wf stats --fail-if",
+          "runs, running, paused, ended, succeeded, partial, failed, stopped, failed_runs, p50, p95, p99, max, tokens, tokens_p50, tokens_p95, steps",
+        ],
+        [
+          "kb eval --fail-if",
+          "the metrics of the report, such as recall@5 and mrr; with --baseline also their differences, such as mrr.change",
+        ],
+      ],
+    },
+    "A condition of --fail-if that holds ends the command with exit code 14. Several conditions of --where must all hold. Expectations for one run (--expect) have their own topic: `help expect`.",
+  ],
+  expect: [
+    "Expectations",
+    "--expect takes a sentence about the run or a YAML file of them (repeatable). The command exits with 14 if an expectation is not met.",
+    {
+      title: "Sentences",
+      lines: [
+        "run succeeded [within TIME]        also partial-succeeded, failed, stopped,",
+        "                                   paused",
+        "run took BOUND TIME                run took less than 10s",
+        "run used [BOUND] N tokens          tokens or steps",
+        "node NODE succeeded [within TIME]  also failed, stopped",
+        "node NODE ran [[BOUND] N times]    at least once without a bound",
+        "node NODE did not run",
+        "node NODE was retried [[BOUND] N times]",
+        "node NODE was not retried",
+        "node NODE took BOUND TIME",
+        "node NODE used [BOUND] N tokens    all executions of the node together",
+        'node NODE before NODE              also "A" before "B": A ended before B began',
+        "VALUE exists                       also: does not exist",
+        "VALUE is JSON                      also: is not; texts are quoted",
+        'VALUE contains "text"              also: does not contain',
+        "VALUE matches /pattern/i           also: does not match; flags i, m, s, u, v",
+        "VALUE >= 0.8                       also >, <=, <",
+        "no errors                          errors, retries, gaps or pauses",
+      ],
+    },
+    {
+      title: "Words",
+      rows: [
+        ["VALUE", "output PATH (output answer, output items.0.name), text, or error"],
+        ["NODE", '"Title" or ID, without quotes if it is one word; type llm'],
+        ["BOUND", "at least, at most, exactly, less than, more than"],
+        ["TIME", "30s, 1m30s, 250ms, as measured by the server"],
+      ],
+    },
+    "A node that ran several times must meet a sentence each time; its first execution counts for before. A pattern is matched against the first 65536 characters, for at most one second. Unknown facts do not meet an expectation: events in a gap of the stream or in damaged lines of a recording, retries and pauses before the command started, redacted texts and numbers.",
+    "A file lists sentences under checks, with short forms for common ones:",
+    {
+      lines: [
+        "    name: Support flow",
+        "    checks: [run succeeded, no retries]",
+        "    required: [Start, Review]",
+        "    forbidden: [Escalate]",
+        "    order: [[Start, Review, End]]",
+        "    within: {run: 2m, nodes: {Review: 30s}}",
+        "    tokens: {max: 5000, nodes: {Answer: 1000}}",
+        "    outputs:",
+        "      answer: {contains: refund, matches: /ticket \\d+/i}",
+        "      score: {equals: 1, exists: true}",
+      ],
+    },
+    "Expectations decide the exit code for what they mention: with `run failed`, a failed run exits with 0. Without a sentence about the end of the run, its status counts as usual (8, 9). A paused run exits with 8 and nothing is checked, unless a sentence is `run paused`. A lost stream (13), --timeout (12) and an interrupt (130) keep their codes.",
+    "--junit FILE writes the result as JUnit XML in every case; unchecked expectations count as failed. In GitHub Actions, unmet expectations also appear as annotations at their line of the file.",
+  ],
+  follow: [
+    "Following runs",
+    {
+      rows: [
+        ["wf events RUN", "print past and live events until the stream ends"],
+        [
+          "wf events RUN --follow",
+          "reconnect until the run has ended, print every event once, and confirm the end with the run's details",
+        ],
+        ["--through-pauses", "continue when the run is paused for human input"],
+        ["-o jsonl", "events as the server sends them, one per line"],
+        [
+          "wf logs --follow",
+          "print runs as they start and again when their status changes, oldest first",
+        ],
+      ],
+    },
+    "On a terminal, a run is drawn live: active nodes with their time and iteration, and the text as it grows. In a pipe, with KB_ACCESSIBLE, CI or TERM=dumb, for several runs and with --only, each event is one line.",
+    "The server does not resend text that was streamed while the connection was lost; the gap is announced. Ctrl-C stops following and never stops the run.",
+    {
+      title: "Exit codes",
+      rows: [
+        ["0", "the run succeeded"],
+        ["8", "paused, waiting for human input"],
+        ["9", "the run failed or was stopped"],
+        ["11", "network error"],
+        ["12", "--timeout expired"],
+        ["13", "lost the event stream before the run ended"],
+      ],
+    },
+  ],
+  recordings: [
+    "Recordings of runs",
+    {
+      rows: [
+        ["wf run --record FILE", "write the events of a run to a new file, with their times"],
+        ["wf events RUN --record FILE", "the same for a run that has already started"],
+        ["wf replay FILE", "show the run again and exit as it did"],
+        ["wf timeline FILE", "show when each node started and ended"],
+        ["wf diff A B", "compare two runs"],
+      ],
+    },
+    'A recording is JSON Lines: {"recording":1,"program","started_at"}, then {"at","event"} for each event (milliseconds since the first, the event as the server sent it), and {"end":{"exit","why"}} if the command ended normally. The output of `wf events -o jsonl` works as well; its times have a resolution of one second.',
+    "Credentials are always masked: keys, Authorization, cookies and similar headers and fields, signatures and passwords in URLs. --redact also replaces the texts and numbers of inputs, outputs, answers, forms and errors by their length or type. Titles and IDs of nodes, field names, statuses, times and tokens remain, so timeline, diff and the expectations about them still work.",
+  ],
+  scripting: [
+    "Scripting",
+    'Check the exit code; `help exit-codes` lists them. With -o json, -o jsonl or KB_ERROR_FORMAT=json, the last line of stderr is one JSON object: {"error":{"code","message","hint","exit",…}}.',
+    {
+      title: "Examples",
+      lines: [
+        "id=$(kb create Handbook --indexing-technique economy -o name)",
+        'kb doc list "$id" --all -o jsonl',
+        "kb tag list --jq '.[].name'",
+        'wf run --input query=hello -o json || echo "exit code $?"',
+        "kb doc delete Handbook old.md --yes",
+      ],
+    },
+    "Without a terminal nothing prompts, and deletes need --yes. --dry-run prints the request, --curl prints it as a curl command, and --read-only blocks writes.",
+    "Redirects are not followed. Retry-After is honored up to 5 minutes. Responses over 64 MiB are rejected, except files and event streams.",
+    "For programs, `help --json` describes all commands, `help <command> --json` one command, and `help --json --compact` lists names and summaries.",
+  ],
+  auth: [
+    "Keys",
+    "kb uses a knowledge key (dataset-…) and wf an application key (app-…); create them in the web console of the platform. Keys are never passed as arguments:",
+    {
+      lines: [
+        "  kb profile add work --base-url https://example.com/v1 --key-file -   < key",
+        "  kb profile add work --key-command 'pass show work/kb'",
+        "  KB_KEY=… kb list",
+      ],
+    },
+    "A profile has one knowledge key and application keys by name:",
+    {
+      lines: [
+        "  wf profile add work --app support --key-file -   < key",
+        "  wf --app support logs",
+      ],
+    },
+    "Keys are stored in the OS keyring if it responds within two seconds, otherwise in the profile file (mode 0600). A notice and `profile show` tell where. --insecure-storage and KB_NO_KEYRING select the file. A stored key whose keyring does not respond exits with 4.",
+    "A stored key is only sent to the base URL of its profile. `doctor` checks every key and shows where it works.",
+  ],
+  names: [
+    "Names and IDs",
+    "Knowledge bases, documents, tags and metadata fields can be given by name or by ID. A UUID is an ID; everything else is a name, which must match exactly. The prefixes name: and id: make it explicit:",
+    {
+      lines: [
+        "  kb show Handbook",
+        "  kb show id:0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e",
+        "  kb tag delete name:2024",
+      ],
+    },
+    "An unknown name exits with 3; an ambiguous one exits with 5 and lists the matches. A name costs an additional request, an ID does not.",
+  ],
 };

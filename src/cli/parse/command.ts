@@ -2,7 +2,7 @@ import { retryOf } from "../../operations/operation.ts";
 import type { AnyOperation, Param, Params, Returns } from "../../operations/operation.ts";
 import type { Task } from "../../commands/command-spec.ts";
 
-/** A positional argument: the word shown in usage and the parameter it fills. */
+/** A positional argument: the word in usage lines and the parameter that it fills. */
 interface Positional {
   readonly word: string;
   readonly name: string;
@@ -10,7 +10,7 @@ interface Positional {
   readonly optional: boolean;
 }
 
-/** What can be typed: a row or a task, seen the same way by parsing, help and completion. */
+/** A command of the program, from a row or a task; parsing, help and completion read this form. */
 export interface Command {
   /** Program and words: `["kb", "tag", "rename"]`. */
   readonly words: readonly string[];
@@ -25,20 +25,20 @@ export interface Command {
   readonly params: Params;
   readonly returns: Returns<never>;
   readonly effect: "reads" | "writes" | "destroys";
-  /** Does it send requests? */
+  /** Sends requests. */
   readonly requests: boolean;
-  /** May it ask before something is destroyed? */
+  /** May prompt before it destroys something. */
   readonly asks: boolean;
-  /** Does it read a list page by page, as far as --limit, --all and --page say? */
+  /** Reads a list page by page, as --limit, --all and --page request. */
   readonly pages: boolean;
-  /** Operations it may send; the first is the one it stands for. */
+  /** Operations it may send; the first is the one that the command represents. */
   readonly sends: readonly AnyOperation[];
   readonly examples: readonly string[];
   readonly row?: AnyOperation | undefined;
   readonly task?: Task | undefined;
 }
 
-/** Reads the `command` text of a row or task: `kb doc delete <kb> <doc...>`, `[x]` is optional. */
+/** Reads the `command` text of a row or task: `kb doc delete <kb> <doc...>`; `[x]` is optional. */
 export function commandOf(spec: AnyOperation | Task): Command {
   const task = "load" in spec ? spec : undefined;
   const row = "load" in spec ? undefined : spec;
@@ -46,10 +46,10 @@ export function commandOf(spec: AnyOperation | Task): Command {
   const isWord = (token: string) => !/^[<[]/.test(token);
   const wraps = task?.wraps;
   const params = spec.params;
-  const effect = task?.effect ?? effectOf(spec as AnyOperation); // no task, so it is the row
+  const effect = task?.effect ?? effectOf(spec as AnyOperation); // not a task, so a row
   return {
     words: tokens.filter(isWord),
-    // Worked out where it is asked for: a line uses one command of a hundred.
+    // Getters, because a start builds a hundred commands and uses one.
     get positionals() {
       return tokens.filter((token) => !isWord(token)).map((token) => positional(token, params));
     },
@@ -77,32 +77,38 @@ export function commandOf(spec: AnyOperation | Task): Command {
 
 function positional(token: string, params: Params): Positional {
   const word = token.replace(/[<>[\].]/g, "");
-  const found = Object.entries(params).find(
+  const match = Object.entries(params).find(
     ([name, param]) =>
       name === word || param.placeholder === word || (!param.placeholder && param.noun === word),
   );
-  if (!found) throw new Error(`no parameter for <${word}>`);
+  if (!match) throw new Error(`missing parameter for <${word}>`);
   return {
     word,
-    name: found[0],
+    name: match[0],
     variadic: token.includes("..."),
     optional: token.startsWith("["),
   };
 }
 
-const effectOf = (row: AnyOperation): Command["effect"] =>
-  row.destructive ? "destroys" : retryOf(row) === "safe" ? "reads" : "writes";
+function effectOf(row: AnyOperation): Command["effect"] {
+  if (row.destructive) return "destroys";
+  return retryOf(row) === "safe" ? "reads" : "writes";
+}
 
-/** A positional as usage lines write it: `<kb>`, `[doc...]`. */
+/** `kb create <name> [flags]` */
+export const usageOf = (command: Command): string =>
+  [...command.words, ...command.positionals.map(argumentOf), "[flags]"].join(" ");
+
+/** A positional in a usage line: `<kb>`, `[doc...]`. */
 export const argumentOf = ({ word, variadic, optional }: Positional): string => {
   const inner = variadic ? `${word}...` : word;
   return optional ? `[${inner}]` : `<${inner}>`;
 };
 
-/** What stands for the value of a flag in usage lines. */
+/** The word for the value of a flag in usage lines. */
 export const placeholder = (param: Param): string => param.placeholder ?? param.noun ?? param.kind;
 
-/** The value of a flag as help and parsing write it: ` <text>`, ` [text]` where it may be left out. */
+/** The value of a flag for help and parsing: ` <text>`, or ` [text]` where it is optional. */
 export const valueOf = (param: Param): string => {
   if (param.kind === "flag") return "";
   return param.bareValue === undefined ? ` <${placeholder(param)}>` : ` [${placeholder(param)}]`;
@@ -112,14 +118,21 @@ export const valueOf = (param: Param): string => {
 export const flagOf = (name: string, param: Param): string =>
   param.flag ?? name.replace(/_+|\./g, "-");
 
-/** Parameters given by flag: all that no positional fills and that are not filled by themselves. */
-export const flagged = ({ params, positionals }: Command): [name: string, param: Param][] =>
+/** Parameters set by a flag: neither positional nor filled from the end user. */
+export const flagParams = ({ params, positionals }: Command): [name: string, param: Param][] =>
   Object.entries(params).filter(
     ([name, param]) =>
       param.from !== "user" && !positionals.some((positional) => positional.name === name),
   );
 
-/** Does it read a list, so that `--limit` and `--all` make sense? */
+/** Must the command line set it? Objects made of flags and values filled from elsewhere need not. */
+export const isRequired = (param: Param): boolean =>
+  param.required === true && param.shape?.kind !== "object" && param.from === undefined;
+
+/** Has the flag a `--no-` form? Flags that are sent have: false and absent differ for a server. */
+export const isNegatable = (param: Param): boolean => param.kind === "flag" && param.in !== "local";
+
+/** Does it read a list, so that `--limit` and `--all` apply? */
 export const isList = (returns: Returns<never>): boolean =>
   returns.kind === "page" || returns.kind === "list" || returns.kind === "cursor";
 

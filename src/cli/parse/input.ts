@@ -8,7 +8,7 @@ import type { Command } from "./command.ts";
 import type { Globals } from "./shared-flags.ts";
 import type { Lookup } from "../execute/lookup.ts";
 import type { Resolved } from "../execute/resolve-names.ts";
-import type { TypedLine } from "./parser.ts";
+import type { TypedLine } from "./typed-values.ts";
 import { checkValue, invalidValue } from "./values.ts";
 import type { Sources } from "./values.ts";
 

@@ -4,137 +4,142 @@ import type { Command } from "./command.ts";
 import { formatsOf } from "../../output/formats-list.ts";
 
 /** A flag that many commands share. */
-export interface GlobalFlag {
+export interface SharedFlag {
   /** As commander reads it: `-o, --output <format>`. */
   readonly flags: string;
   readonly help: string;
-  /** What its value may be, of a command or of any; help names them. */
+  /** Allowed values for a command, or for any command; help lists them. */
   readonly choices?: (command: Command | undefined) => readonly string[];
   readonly group: "Request" | "Output" | "Connection" | "Other";
-  /** Commands that take it; every one when absent. */
+  /** Commands that take it (default all). */
   readonly only?: (command: Command) => boolean;
   readonly repeats?: true;
-  /** Field of Globals, where that of the flag would be taken by a command's own `--input`. */
+  /** Field of Globals, where a command's own flag would take the usual one (`--input`). */
   readonly as?: string;
 }
 
 const writes = ({ effect }: Command) => effect !== "reads";
 const sendsAny = ({ requests }: Command) => requests;
 const prints = ({ returns }: Command) => returns.kind !== "nothing" && returns.kind !== "file";
-/** Where nothing is printed, the format is that of errors: a script gives it to every command alike. */
+/** Commands that print nothing take a format, too: it is the format of their errors. */
 const formatted = ({ returns }: Command) => returns.kind !== "file";
 const pages = (command: Command) => command.pages;
-/** The server numbers the pages of no other list. */
+/** Only these lists have numbered pages on the server. */
 const numbered = (command: Command) => command.pages && command.returns.kind === "page";
 const lists = ({ returns, effect }: Command) => effect === "reads" && isList(returns);
 const bodied = ({ row }: Command) =>
   Object.values(row?.params ?? {}).some((param) => param.in === "body" || param.in === "data");
-/** Operations whose object can be found by the name it was to have. */
+/** Operations whose object can be found by its name afterwards. */
 const creates = ({ row }: Command) => row !== undefined && Object.hasOwn(createsNoun, row.id);
 
-/** May it run once per row of a file? One request each, with an answer that is not a stream. */
+/** Can it run once per row of a file? It sends one request and the response is not a stream. */
 export const takesEach = ({ row, effect, returns }: Command): boolean =>
   row !== undefined && effect !== "reads" && returns.kind !== "events" && returns.kind !== "file";
 
-/** Every shared flag, in the order of the help page. */
-export const globalFlags: readonly GlobalFlag[] = [
+/** Every shared flag, in the order of the help topic. */
+export const sharedFlags: readonly SharedFlag[] = [
   {
     flags: "-L, --limit <rows>",
-    help: "Show at most that many rows in all",
+    help: "Maximum number of rows to show",
     group: "Request",
     only: pages,
   },
-  { flags: "--all", help: "Read every page", group: "Request", only: pages },
-  { flags: "--page <number>", help: "Show one page, from 1", group: "Request", only: numbered },
+  { flags: "--all", help: "Read all pages", group: "Request", only: pages },
+  {
+    flags: "--page <number>",
+    help: "Show one page, counted from 1",
+    group: "Request",
+    only: numbered,
+  },
   {
     flags: "--body <json>",
-    help: "Further fields of the body: JSON, @file or -",
+    help: "More fields of the request body (JSON, @file or -)",
     group: "Request",
     only: bodied,
   },
   {
     flags: "--body-set <path=value>",
-    help: "One further field of the body; value is JSON or text",
+    help: "One more field of the request body; the value is JSON or text (repeatable)",
     group: "Request",
     only: bodied,
     repeats: true,
   },
   {
     flags: "--user <name>",
-    help: "End user the request is made for",
+    help: "End user of the request",
     group: "Request",
     only: takesUser,
   },
   {
     flags: "--each <file>",
-    help: "Once per row of a CSV or JSON Lines file, - for standard input; columns are the arguments",
+    help: "Run once per row of a CSV or JSON Lines file (- for stdin); columns are the arguments",
     group: "Request",
     only: takesEach,
   },
   {
     flags: "--concurrency <number>",
-    help: "With --each: requests at a time, 1 to 50 (default 3, or 1 where rows have an order)",
+    help: "With --each: parallel requests, 1 to 50 (default 3, or 1 if the order matters)",
     group: "Request",
     only: takesEach,
   },
   {
     flags: "--errors-to <file>",
-    help: "With --each: write the failed rows to a file of the same shape",
+    help: "With --each: write the failed rows to a file of the same format",
     group: "Request",
     only: takesEach,
   },
   {
     flags: "--stop-on-error",
-    help: "With --each: send no further row after one that failed",
+    help: "With --each: stop after the first failed row",
     group: "Request",
     only: takesEach,
   },
   {
     flags: "--if-not-exists",
-    help: "Take the one that is there already instead of failing",
+    help: "Succeed if it already exists",
     group: "Request",
     only: creates,
   },
   {
     flags: "--if-exists",
-    help: "Succeed when it is gone already",
+    help: "Succeed if it does not exist",
     group: "Request",
     only: ({ effect }) => effect === "destroys",
   },
   {
     flags: "-n, --dry-run",
-    help: "Show the request that would be sent and send nothing",
+    help: "Print the request without sending it",
     group: "Request",
     only: (command) => writes(command) && sendsAny(command),
   },
   {
     flags: "--curl",
-    help: "As --dry-run, but as a curl command",
+    help: "Print the request as a curl command without sending it",
     group: "Request",
-    // A plan is no request.
+    // A plan consists of several requests.
     only: (command) => writes(command) && sendsAny(command) && !command.task?.plans,
   },
   {
     flags: "-y, --yes",
-    help: "Answer questions with yes",
+    help: "Skip confirmation prompts",
     group: "Request",
     only: ({ asks }) => asks,
   },
   {
     flags: "--read-only",
-    help: "Refuse to change anything",
+    help: "Block all writes",
     group: "Request",
     only: (command) => writes(command) && sendsAny(command),
   },
   {
     flags: "--timeout <duration>",
-    help: "Give up after this time: 30s, 5m, 2h",
+    help: "Time limit for the command, such as 30s, 5m or 2h",
     group: "Request",
     only: sendsAny,
   },
   {
     flags: "-o, --output <format>",
-    help: "Format of the output",
+    help: "Output format",
     choices: (command) => formatsOf(command?.returns),
     group: "Output",
     only: formatted,
@@ -142,94 +147,109 @@ export const globalFlags: readonly GlobalFlag[] = [
   { flags: "--json", help: "Same as -o json", group: "Output", only: formatted },
   {
     flags: "--jq <filter>",
-    help: "Filter the JSON with a jq expression; strings come out raw",
+    help: "Filter the JSON with a jq expression; strings are printed raw",
     group: "Output",
     only: prints,
   },
   {
     flags: "--columns <paths>",
-    help: "Columns to show, by comma; help lists them",
+    help: "Columns to show, comma-separated; list them with --columns help",
     group: "Output",
     only: (command) => prints(command) && command.returns.kind !== "report",
   },
-  { flags: "--no-headers", help: "Leave out the header row", group: "Output", only: prints },
+  { flags: "--no-headers", help: "Omit the header row", group: "Output", only: prints },
   {
     flags: "--safe-cells",
-    help: "In csv and tsv: put an apostrophe before cells that a spreadsheet takes for formulas",
+    help: "In csv and tsv: prefix cells with an apostrophe that a spreadsheet would run as formulas",
     group: "Output",
     only: ({ returns }) => formatsOf(returns).includes("csv"),
   },
-  { flags: "--sort <column>", help: "Sort the rows shown", group: "Output", only: lists },
-  { flags: "--reverse", help: "Turn the order of the rows shown", group: "Output", only: lists },
+  { flags: "--sort <column>", help: "Sort the rows by a column", group: "Output", only: lists },
+  { flags: "--reverse", help: "Reverse the sort order", group: "Output", only: lists },
   { flags: "--utc", help: "Show times in UTC", group: "Output", only: prints },
-  { flags: "--relative", help: "Show times as distances: 3m ago", group: "Output", only: prints },
+  {
+    flags: "--relative",
+    help: "Show times relative to now, such as 3m ago",
+    group: "Output",
+    only: prints,
+  },
   {
     flags: "--output-file <path>",
-    help: "Write the answer to a file",
+    help: "Write the output to a file",
     group: "Output",
     only: ({ returns }) => returns.kind === "file" || returns.kind === "text",
   },
   {
     flags: "--color <when>",
-    help: "When to colour",
+    help: "When to use color",
     choices: () => ["always", "never", "auto"],
     group: "Output",
   },
-  { flags: "-q, --quiet", help: "No progress and no notices", group: "Output" },
+  { flags: "-q, --quiet", help: "Hide progress and notices", group: "Output" },
   {
     flags: "-v, --verbose",
-    help: "Show what is resolved, sent and repeated; -vv headers and bodies, -vvv causes and times",
+    help: "Show resolved names, requests and retries; -vv adds headers and bodies, -vvv causes and times",
     group: "Output",
     repeats: true,
   },
-  { flags: "-p, --profile <name>", help: "Stored profile to use", group: "Connection" },
+  { flags: "-p, --profile <name>", help: "Profile to use", group: "Connection" },
   {
     flags: "--app <name>",
     help: "Application of the profile",
     group: "Connection",
     only: ({ key }) => key !== "dataset",
   },
-  { flags: "--base-url <url>", help: "Address of the API, with /v1", group: "Connection" },
+  { flags: "--base-url <url>", help: "Base URL of the API, ending in /v1", group: "Connection" },
   {
     flags: "--retries <number>",
-    help: "Repeats after the first try, 3 when absent, 0 is off",
+    help: "Number of retries (default 3, 0 disables)",
     group: "Connection",
     only: sendsAny,
   },
   {
     flags: "--connect-timeout <duration>",
-    help: "Until a connection stands, 10s when absent",
+    help: "Connection timeout (default 10s)",
     group: "Connection",
     only: sendsAny,
   },
   {
     flags: "--idle-timeout <duration>",
-    help: "Without a byte from the server, 30s when absent",
+    help: "Idle timeout: the longest time without data from the server (default 30s)",
     group: "Connection",
     only: sendsAny,
   },
   {
     flags: "--ca-file <path>",
-    help: "Further certificate authority, PEM",
+    help: "Additional certificate authority (PEM)",
     group: "Connection",
     only: sendsAny,
   },
-  { flags: "--insecure-http", help: "Allow http beyond this machine", group: "Connection" },
-  { flags: "--no-input", help: "Never ask", group: "Other", as: "mayAsk" },
+  {
+    flags: "--insecure-http",
+    help: "Allow plain HTTP for non-local hosts",
+    group: "Connection",
+  },
+  { flags: "--no-input", help: "Never prompt", group: "Other", as: "mayAsk" },
 ];
 
-/** The shared flags a command takes. */
-export const globalsOf = (command: Command): readonly GlobalFlag[] =>
-  globalFlags.filter(({ only }) => only?.(command) ?? true);
+/** The shared flags that a command takes. */
+export const sharedFlagsOf = (command: Command): readonly SharedFlag[] =>
+  sharedFlags.filter(({ only }) => only?.(command) ?? true);
 
-/** What a shared flag does, and what its value may be: `When to colour: always, never or auto`. */
-export function helpOf({ help, choices }: GlobalFlag, command?: Command): string {
-  if (!choices) return help;
-  const words = choices(command);
-  return `${help}: ${words.slice(0, -1).join(", ")} or ${words.at(-1)}`;
-}
+/** Help of a shared flag with its choices: `When to use color (one of: always, never, auto)`. */
+export const sharedFlagHelp = ({ help, choices }: SharedFlag, command?: Command): string =>
+  choices ? `${help} (one of: ${choices(command).join(", ")})` : help;
 
-/** What was given for the shared flags, by long name in camel case. */
+/** `-o, --output <format>` → `--output` */
+export const longFlag = ({ flags }: SharedFlag): string => /--[\w-]+/.exec(flags)?.[0] ?? flags;
+
+/** `-o, --output <format>` → `-o` */
+export const shortFlag = ({ flags }: SharedFlag): string | undefined => /^-\w/.exec(flags)?.[0];
+
+/** `-o, --output <format>` → `format`; undefined for a flag without a value. */
+export const flagValue = ({ flags }: SharedFlag): string | undefined => /<(.+)>/.exec(flags)?.[1];
+
+/** Values of the shared flags, by long name in camel case. */
 export interface Globals {
   readonly limit?: string;
   readonly all?: boolean;

@@ -2,7 +2,7 @@ import { millisecondsIn } from "../../lib/duration.ts";
 import { CliError } from "../../errors.ts";
 import { isObject, own } from "../../lib/json.ts";
 import type { FileInput, Param, Shape } from "../../operations/operation.ts";
-import type { TypedLine } from "./parser.ts";
+import type { TypedLine } from "./typed-values.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
 
 /** What checking a value needs of the world. */

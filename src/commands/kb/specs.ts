@@ -205,19 +205,6 @@ const metadataSet = task({
   load: () => import("./metadata-set.ts"),
 });
 
-/** What the pipeline reads of a file that was uploaded for it. */
-const uploaded = {
-  reference: "$FILE",
-  related_id: "$FILE",
-  name: "guide.md",
-  size: 53,
-  type: "md",
-  extension: "md",
-  mime_type: "text/markdown",
-  url: "",
-  transfer_method: "local_file",
-};
-
 /** The answer of a published pipeline. */
 const publishedRun = withNamePath(
   "batch",
@@ -233,7 +220,7 @@ const pipelineRun = task({
   command: "kb pipeline run <kb>",
   summary: "Run the pipeline of a knowledge base once",
   about:
-    "A published pipeline answers with the documents that it makes, and they are waited for: the exit\ncode is what became of them. A draft makes none; its events are followed.",
+    'A published pipeline returns the documents that it creates; the command waits until they are\nindexed and exits with their outcome. A draft creates none; its events are followed.\n\nThe data source list of an uploaded file: [{"reference": "FILE_ID", "related_id": "FILE_ID",\n"name": "guide.md", "size": 53, "type": "md", "extension": "md", "mime_type": "text/markdown",\n"url": "", "transfer_method": "local_file"}]',
   key: "dataset",
   params: {
     ...runPipeline.params,
@@ -252,7 +239,7 @@ const pipelineRun = task({
   effect: "writes",
   exits: ["remote-failed", "deadline", "cut"],
   examples: [
-    `kb pipeline run Handbook --datasource-type local_file --datasource-info-list '${JSON.stringify([uploaded]).replaceAll("$FILE", `'"$FILE"'`)}' --start-node-id 1 --is-published`,
+    "kb pipeline run Handbook --datasource-type local_file --datasource-info-list @files.json --start-node-id 1 --is-published",
     "kb pipeline run Handbook --datasource-type local_file --datasource-info-list @files.json --start-node-id 1 --no-is-published --blocking",
   ],
   load: () => import("./pipeline-run.ts"),

@@ -8,7 +8,7 @@ import { collectedAnswer } from "./collected-answer.ts";
 import { openStream } from "./follow/index.ts";
 import type { Context } from "../command-spec.ts";
 
-/** Input of `wf completion create`. */
+/** Input of `wf text create`. */
 export interface CompletionInput {
   readonly inputs?: unknown;
   readonly query?: string | undefined;

@@ -47,8 +47,8 @@ import type { LogsInput } from "./logs/list.ts";
 import type { RunInput } from "./run/run.ts";
 
 const completionCreate = task({
-  command: "wf completion create",
-  summary: "Complete a text with a completion application",
+  command: "wf text create",
+  summary: "Generate text with a text generation application",
   about:
     "Streams the answer; with -o json it waits for the whole of it. --query goes into the inputs as well\nwhere the application's form has a field of that name. A model that fails ends with 9 in every\nformat.",
   key: "app",
@@ -64,8 +64,8 @@ const completionCreate = task({
   effect: "writes",
   exits: ["remote-failed", "cut"],
   examples: [
-    `wf completion create --inputs '{"topic":"leave"}'`,
-    "wf completion create --query 'Sum up the leave policy' --blocking --jq .answer",
+    `wf text create --inputs '{"topic":"leave"}'`,
+    "wf text create --query 'Sum up the leave policy' --blocking --jq .answer",
   ],
   load: () => import("./completion-create.ts"),
 });

@@ -1,0 +1,72 @@
+import { sharedTasks } from "../../src/commands/shared/specs.ts";
+import { exitCodes } from "../../src/errors.ts";
+import { exitsOf, flagHelp, FROM_FILE, helpFor } from "../../src/cli/help/help.ts";
+import { MAX_WIDTH } from "../../src/cli/help/layout.ts";
+import { topicNames } from "../../src/cli/help/topic-names.ts";
+import { topicText } from "../../src/cli/help/topics.ts";
+import { flagOf, flagParams, isNegatable, valueOf } from "../../src/cli/parse/command.ts";
+import type { Command } from "../../src/cli/parse/command.ts";
+import { longFlag, sharedFlagsOf } from "../../src/cli/parse/shared-flags.ts";
+import { methodAndPath } from "../../src/operations/operation.ts";
+
+/** A term and its meaning: an argument, a flag, an exit code. */
+export type Entry = readonly [term: string, meaning: string];
+
+/** Do both programs have the command? */
+export const isShared = ({ words }: Command): boolean => {
+  const own = words.slice(1).join(" ");
+  return sharedTasks.some(({ command }) => command.replace(/ [<[].*/, "") === own);
+};
+
+/** The purpose of a program: the first sentence of its help. */
+export const purposeOf = (program: string, commands: readonly Command[]): string =>
+  oneLine(helpFor(program, [], commands, { width: MAX_WIDTH }).split("\n\n")[0] ?? "");
+
+/** Commands by noun, those without a noun first. */
+export const byNoun = (commands: readonly Command[]): Command[] => {
+  const nounOf = ({ words }: Command) => words.slice(1, -1).join(" ");
+  return [...commands].sort((a, b) => compare(nounOf(a), nounOf(b)));
+};
+
+function compare(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
+}
+
+export const ownFlagsOf = (command: Command): Entry[] =>
+  flagParams(command).flatMap(([name, param]): Entry[] => {
+    const flag = flagOf(name, param);
+    const short = param.short === undefined ? "" : `-${param.short}, `;
+    return [
+      [`${short}--${flag}${valueOf(param)}`, flagHelp(param)],
+      ...(param.orFile ? [[`--${flag}-file <path>`, FROM_FILE] as const] : []),
+      ...(isNegatable(param) ? [[`--no-${flag}`, "Set to false"] as const] : []),
+    ];
+  });
+
+/** Long forms of the shared flags that a command takes, without those it redefines. */
+export function sharedFlagNames(command: Command): string[] {
+  const own = flagParams(command).map(([name, param]) => `--${flagOf(name, param)}`);
+  return sharedFlagsOf(command)
+    .map(longFlag)
+    .filter((flag) => !own.includes(flag));
+}
+
+/** Method and path of each operation of a command, with its id. */
+export const requestsOf = ({ sends }: Command): Entry[] => [
+  ...new Map(sends.map((row) => [methodAndPath(row).join(" "), row.id])),
+];
+
+export const exitCodesOf = (command: Command): string =>
+  [0, ...exitsOf(command).map((kind) => exitCodes[kind][0])].join(", ");
+
+export const exitEntries = (): Entry[] =>
+  Object.values(exitCodes).map(([exit, meaning]): Entry => [String(exit), meaning]);
+
+/** The topics that have no section of their own. */
+export const otherTopics = (): [name: string, text: string][] =>
+  topicNames
+    .filter((name) => name !== "exit-codes" && name !== "flags")
+    .map((name) => [name, topicText(name, MAX_WIDTH)]);
+
+export const oneLine = (text: string): string => text.replace(/\s+/g, " ").trim();

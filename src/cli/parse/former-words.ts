@@ -1,0 +1,9 @@
+/** Commands under the names of earlier versions: they work, and nothing lists them. */
+export const formerWords: readonly {
+  readonly words: readonly string[];
+  /** The name of today. */
+  readonly current: string;
+}[] = [
+  { words: ["wf", "completion", "create"], current: "wf text create" },
+  { words: ["wf", "completion", "stop"], current: "wf text stop" },
+];

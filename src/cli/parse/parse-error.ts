@@ -1,0 +1,117 @@
+import type { Command as Commander, CommanderError } from "commander";
+import { CliError } from "../../errors.ts";
+import { didYouMean } from "../../lib/did-you-mean.ts";
+import { shellQuote } from "../../lib/shell-quote.ts";
+import { usageOf } from "./command.ts";
+import type { Command } from "./command.ts";
+
+/** Where commander stopped. */
+interface Failure {
+  readonly program: string;
+  readonly node: Commander;
+  /** Undefined at a group of commands. */
+  readonly command: Command | undefined;
+  /** What commander's message quotes: a flag or an argument. */
+  readonly quoted: string;
+}
+
+interface Explanation {
+  readonly message: string;
+  readonly hint: string;
+}
+
+/** Commander's error codes in our words; none of its own sentences is printed. */
+const explanations: Readonly<Record<string, (failure: Failure) => Explanation>> = {
+  "commander.unknownOption": unknownFlag,
+  "commander.missingArgument": (failure) => ({
+    message: `missing argument: <${failure.quoted}>`,
+    hint: usageHint(failure),
+  }),
+  "commander.optionMissingArgument": missingValue,
+  "commander.excessArguments": excessArguments,
+};
+
+/** The usage error for a command line that commander rejects. */
+export function commandLineError(error: CommanderError, place: Omit<Failure, "quoted">): CliError {
+  const failure = { ...place, quoted: /'(.*)'/s.exec(error.message)?.[1] ?? "" };
+  const explain = explanations[error.code] ?? invalidLine;
+  const { message, hint } = explain(failure);
+  return new CliError("usage", message, { hint });
+}
+
+/** The usage error for a word that is not a command of a group: `["kb", "tag"]`. */
+export function unknownCommand(
+  word: string,
+  group: readonly string[],
+  known: readonly string[],
+): CliError {
+  const name = group.join(" ");
+  const near = didYouMean(word, known);
+  return new CliError("usage", `unknown command ${JSON.stringify(word)} for ${name}`, {
+    hint:
+      near === undefined
+        ? `run \`${name} --help\` to list the commands`
+        : `did you mean \`${name} ${near}\`?`,
+  });
+}
+
+const invalidLine = (failure: Failure): Explanation => ({
+  message: "invalid command line",
+  hint: usageHint(failure),
+});
+
+const usageHint = ({ command, program }: Failure): string =>
+  command ? `usage: ${usageOf(command)}` : `run \`${program} --help\` to list the commands`;
+
+function unknownFlag(failure: Failure): Explanation {
+  const { node, quoted } = failure;
+  const known = node.options.filter(({ hidden }) => !hidden).flatMap(({ long }) => long ?? []);
+  const near = quoted.startsWith("--") ? didYouMean(quoted, [...known, "--help"]) : undefined;
+  return {
+    message: `unknown flag: ${quoted}`,
+    hint:
+      near === undefined
+        ? `run \`${nameOf(node)} --help\` to list the flags`
+        : `did you mean ${near}?`,
+  };
+}
+
+/** Program and words: `kb doc list`. */
+const nameOf = (node: Commander): string =>
+  node.parent ? `${nameOf(node.parent)} ${node.name()}` : node.name();
+
+/** `-o, --output <format>` without a value. */
+function missingValue({ node, quoted }: Failure): Explanation {
+  const option = node.options.find(({ flags }) => flags === quoted);
+  const flag = option?.long ?? quoted;
+  const usage = quoted.replace(/^-\w, /, "");
+  const help = option?.description;
+  return { message: `${flag} needs a value`, hint: help ? `${usage}: ${help}` : `use ${usage}` };
+}
+
+/**
+ * The hint is a command that works: unquoted words of a last text argument are joined, otherwise the
+ * excess arguments are dropped.
+ *
+ *     kb search Handbook parental leave → kb search Handbook 'parental leave'
+ *     kb doc upload Handbook a.md b.md  → kb doc upload Handbook a.md
+ */
+function excessArguments(failure: Failure): Explanation {
+  const { node, command } = failure;
+  const expected = node.registeredArguments.length;
+  const message = `too many arguments: expected ${expected}, got ${node.args.length}`;
+  const last = command?.positionals.at(-1);
+  const kind = last && command?.params[last.name]?.kind;
+  if (!command || last === undefined) return { message, hint: usageHint(failure) };
+  const line = (args: readonly string[]) => [...command.words, ...args].map(shellQuote).join(" ");
+  const first = node.args.slice(0, expected - 1);
+  if (kind === "text" || kind === "ref") {
+    const joined = [...first, node.args.slice(expected - 1).join(" ")];
+    return {
+      message,
+      hint: `quote ${kind === "ref" ? "names" : "text"} with spaces: ${line(joined)}`,
+    };
+  }
+  const single = line(node.args.slice(0, expected));
+  return { message, hint: `pass one ${last.word} at a time: ${single}` };
+}

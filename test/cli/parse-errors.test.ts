@@ -1,0 +1,78 @@
+import { expect, test } from "vitest";
+import { cli } from "../lib/support.ts";
+
+/** A wrong command line, its error and its hint. */
+const wrong: readonly (readonly [words: readonly string[], error: string, hint: string])[] = [
+  // commander.unknownOption
+  [["kb", "list", "--colums", "id"], "unknown flag: --colums", "did you mean --columns?"],
+  [["kb", "--colums", "list"], "unknown flag: --colums", "did you mean --columns?"],
+  [
+    ["kb", "doc", "list", "HB", "-Z"],
+    "unknown flag: -Z",
+    "run `kb doc list --help` to list the flags",
+  ],
+  [["kb", "tag", "--zzzzzzz"], "unknown flag: --zzzzzzz", "run `kb tag --help` to list the flags"],
+  // commander.missingArgument
+  [["kb", "doc", "show", "HB"], "missing argument: <doc>", "usage: kb doc show <kb> <doc> [flags]"],
+  // commander.optionMissingArgument
+  [
+    ["kb", "create", "A", "--description"],
+    "--description needs a value",
+    "--description <text>: What",
+  ],
+  [["kb", "list", "-o"], "--output needs a value", "--output <format>: Output format"],
+  // commander.excessArguments
+  [
+    ["kb", "doc", "upload", "HB", "a.md", "b.md", "c.md"],
+    "too many arguments: expected 2, got 4",
+    "pass one file at a time: kb doc upload HB a.md",
+  ],
+  [
+    ["kb", "search", "HB", "what's", "new"],
+    "too many arguments: expected 2, got 3",
+    "quote text with spaces: kb search HB 'what'\\''s new'",
+  ],
+  [
+    ["kb", "show", "Team", "Handbook"],
+    "too many arguments: expected 1, got 2",
+    "quote names with spaces: kb show 'Team Handbook'",
+  ],
+  [["kb", "list", "HB"], "too many arguments: expected 0, got 1", "usage: kb list [flags]"],
+  // unknown commands
+  [["kb", "tga", "list"], 'unknown command "tga" for kb', "did you mean `kb tag`?"],
+  [["kb", "tag", "lst"], 'unknown command "lst" for kb tag', "did you mean `kb tag list`?"],
+  [["kb", "zzzzzzzz"], 'unknown command "zzzzzzzz" for kb', "run `kb --help` to list the commands"],
+  // invalid choices
+  [
+    ["kb", "create", "A", "--indexing-technique", "econmy"],
+    '--indexing-technique "econmy" is not one of high_quality, economy',
+    "did you mean economy?",
+  ],
+  [
+    ["kb", "list", "-o", "jsno"],
+    '--output "jsno" is not one of grid, wide, ',
+    "did you mean json?",
+  ],
+  // two values for one parameter
+  [
+    ["kb", "doc", "add", "HB", "a.md", "--text", "x", "--text-file", "a.md"],
+    "use either --text or --text-file, not both",
+    "",
+  ],
+];
+
+test.each(wrong)("%j", async (words, error, hint) => {
+  const ran = await cli(words, {
+    env: { KB_BASE_URL: "http://127.0.0.1:9/v1", KB_KEY: "dataset-x" },
+  });
+  expect(ran).toMatchObject({ exit: 2, out: "" });
+  const [first = "", second = ""] = ran.err.split("\n");
+  expect(first).toContain(`error: ${error}`);
+  expect(second).toContain(hint === "" ? "" : `hint: ${hint}`);
+});
+
+test("the hint for words that were not quoted works as printed", async () => {
+  const { err } = await cli(["kb", "search", "HB", "new", "rules"]);
+  const line = /^hint: .*?: (.*)$/m.exec(err)?.[1] ?? "";
+  expect(line).toBe("kb search HB 'new rules'");
+});
