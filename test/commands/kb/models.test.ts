@@ -430,7 +430,7 @@ describe("bad input sends nothing", () => {
     [
       "text given twice",
       async () => add("--text", "a", "--text-file", "-"),
-      "give either --text or --text-file, not both",
+      "use either --text or --text-file, not both",
     ],
     [
       "JSON from a file that is not there",

@@ -97,7 +97,7 @@ describe("wf logs", () => {
     const both = await cli("wf logs --after 2h --since 3h".split(" "), { env });
     expect([both.exit, both.err]).toEqual([
       2,
-      "error: --after is another name of --since: give one of them\n",
+      "error: use either --since or --after, not both\n",
     ]);
     expect(seen.map(({ pathname }) => pathname)).toEqual(["/v1/workflows/logs", "/v1/info"]);
     expect((await cli(["wf", "logs", "--help"])).out).not.toContain("--after");
