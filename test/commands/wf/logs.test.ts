@@ -95,10 +95,7 @@ describe("wf logs", () => {
     const { exit, err } = await cli("wf logs --after 2h --before now".split(" "), { env, now });
     expect([exit, err]).toEqual([0, "since 2026-11-21T10:00:00Z until 2026-11-21T12:00:00Z\n"]);
     const both = await cli("wf logs --after 2h --since 3h".split(" "), { env });
-    expect([both.exit, both.err]).toEqual([
-      2,
-      "error: use either --since or --after, not both\n",
-    ]);
+    expect([both.exit, both.err]).toEqual([2, "error: use either --since or --after, not both\n"]);
     expect(seen.map(({ pathname }) => pathname)).toEqual(["/v1/workflows/logs", "/v1/info"]);
     expect((await cli(["wf", "logs", "--help"])).out).not.toContain("--after");
   });
