@@ -505,7 +505,7 @@ describe("bad input sends nothing", () => {
 
 describe("odd input is taken", () => {
   test("a lone -- is an end of flags that were not given", async () => {
-    expect((await sandbox.cli(["kb", "--"])).out).toContain("Usage:\n  kb <command>");
+    expect((await sandbox.cli(["kb", "--"])).out).toContain("Usage: kb <command> [flags]");
     expect((await sandbox.cli(["kb", "list", "--keyword", "nobody", "-o", "json", "--"])).out).toBe(
       "[]\n",
     );
