@@ -33,7 +33,7 @@ const completion = {
 
 export const createCompletion = operation({
   ...completion,
-  action: "create completion",
+  action: "generate text",
   fixed: { response_mode: "streaming" },
   returns: events,
   idleTimeout: 45,
@@ -41,7 +41,7 @@ export const createCompletion = operation({
 
 export const createCompletionBlocking = operation({
   ...completion,
-  action: "create completion",
+  action: "generate text",
   fixed: { response_mode: "blocking" },
   returns: withFields(
     { answer: "text", message_id: "id" },

@@ -306,7 +306,7 @@ const table: readonly (readonly [
     "Created annotation",
     "failed to create annotation",
   ],
-  ["wf completion create", "Creating completion", "", "failed to create completion"],
+  ["wf text create", "Generating text", "", "failed to generate text"],
   ["wf file upload", "Uploading file FILE", "Uploaded file FILE", "failed to upload file FILE"],
   ["wf form show", "Getting form", "", "failed to get form"],
   ["wf user show", "Getting end user ID", "", "failed to get end user ID"],
@@ -353,7 +353,7 @@ const table: readonly (readonly [
     "failed to stop task TASK",
   ],
   [
-    "wf completion stop",
+    "wf text stop",
     "Stopping task TASK",
     "Sent a stop request for task TASK",
     "failed to stop task TASK",
