@@ -103,9 +103,7 @@ const heading = (text) => console.log(`\n── ${text}`);
 // Only a terminal shortens the text of a chunk to one line.
 const columns = terminal ? "" : " --columns score,document";
 
-console.log(
-  `A sandbox server is running at ${server.base_url}. Every command below is real and runs against it.`,
-);
+console.log(`A sandbox server is running at ${server.base_url}. All commands run against it.`);
 
 heading("Create a knowledge base and add documents");
 await show("kb create Handbook --indexing-technique economy");
