@@ -1,6 +1,6 @@
 import { CliError } from "../errors.ts";
 
-/** Is the host this machine itself? */
+/** Is this the local machine? */
 export const isLoopback = (hostname: string): boolean =>
   hostname === "localhost" ||
   hostname === "[::1]" ||
@@ -8,35 +8,40 @@ export const isLoopback = (hostname: string): boolean =>
   hostname.endsWith(".localhost");
 
 /**
- * The base URL as requests use it: without trailing slashes, with `/v1` where no path was given.
- * Throws usage for what is no URL, holds a password or query, or is plain http beyond this machine.
+ * Normalizes a base URL: removes trailing slashes, appends `/v1` if it has no path. Throws usage for
+ * anything else than http and https, for a password or query, and for http to another machine.
  */
 export function baseUrlOf(text: string, insecureHttp: boolean): string {
   let url: URL;
   try {
     url = new URL(text);
   } catch {
-    throw refusedUrl(text, "is no URL", "it looks like https://example.com/v1");
+    throw invalidUrl(text, "not a URL", "use a URL such as https://example.com/v1");
   }
   if (url.protocol !== "https:" && url.protocol !== "http:") {
-    throw refusedUrl(text, `has the scheme ${url.protocol}`, "it begins with https://");
+    throw invalidUrl(text, `unsupported scheme ${url.protocol}`, "use https://");
   }
   if (url.username !== "" || url.password !== "") {
-    throw refusedUrl(text, "holds a name or password", "give the key with `kb profile add`");
+    const hint = "remove it, and store the key with `kb profile add work`";
+    throw invalidUrl(text, "contains a user name or password", hint);
   }
   if (url.search !== "" || url.hash !== "") {
-    throw refusedUrl(text, "holds a query", "it ends in /v1");
+    throw invalidUrl(text, "contains a query or fragment", "use only the part up to /v1");
   }
   if (url.protocol === "http:" && !isLoopback(url.hostname) && !insecureHttp) {
-    throw refusedUrl(text, "would send the key unencrypted", "use https, or --insecure-http");
+    const problem = "plain HTTP would send the key unencrypted";
+    throw invalidUrl(text, problem, "use https://, or pass --insecure-http");
   }
   const path = url.pathname.replace(/(?<!\/)\/+$/, "");
   return `${url.origin}${path === "" ? "/v1" : path}`;
 }
 
-const refusedUrl = (text: string, problem: string, hint: string) =>
-  new CliError("usage", `the base URL "${shown(text)}" ${problem}`, { hint, sideEffect: "none" });
+const invalidUrl = (text: string, problem: string, hint: string) =>
+  new CliError("usage", `invalid base URL "${withoutSecrets(text)}": ${problem}`, {
+    hint,
+    sideEffect: "none",
+  });
 
-/** What may hold a password, a token or a key is not quoted. */
-const shown = (text: string): string =>
+/** `https://user:password@host` → `https://…`, as well for a query or fragment, which may hold a key. */
+const withoutSecrets = (text: string): string =>
   /[@?#]/.test(text) ? text.replace(/^([a-z+.-]*:\/\/)?.*$/is, "$1…") : text;

@@ -3,35 +3,34 @@ import { CliError } from "../errors.ts";
 import type { Host } from "../host/host.ts";
 import { isObject } from "../lib/json.ts";
 
-/** One key, in one of three places. */
+/** A key, in one of three places. */
 export interface StoredKey {
   readonly key?: string;
-  /** Command that prints it. */
+  /** Command that prints the key. */
   readonly key_command?: string;
-  /** It rests there (config/keyring.ts), not in the file. */
+  /** The key is in the keyring (config/stored-keys.ts), not in the file. */
   readonly key_in?: "keyring";
 }
 
-/** What is stored under a name. Field names are those of the file; the key is the knowledge key. */
+/** A profile. Field names are those of the file; the key is the knowledge key. */
 export interface Profile extends StoredKey {
   readonly base_url?: string;
-  /** Application keys by the name they were given. */
+  /** Application keys by name. */
   readonly apps?: Readonly<Record<string, StoredKey>>;
   readonly default_app?: string;
   readonly user?: string;
   readonly output?: string;
   readonly read_only?: boolean;
-  /** Ids of the knowledge bases that its key opens, by name, where it does not open all. */
+  /** IDs by name of the knowledge bases that the key opens, if it does not open all of them. */
   readonly knowledge_bases?: Readonly<Record<string, string>>;
 }
 
-/** The profile file. */
-export interface Stored {
+/** Content of the profile file. */
+export interface ProfileStore {
   readonly default?: string;
   readonly profiles: Readonly<Record<string, Profile>>;
 }
 
-/** Has it a key? */
 export const hasKey = ({ key, key_command, key_in }: StoredKey): boolean =>
   (key ?? key_command ?? key_in) !== undefined;
 
@@ -39,49 +38,48 @@ export const hasKey = ({ key, key_command, key_in }: StoredKey): boolean =>
 export const profilePath = (host: Host): string => `${host.directories.config}/profiles.json`;
 
 /**
- * Reads the profile file; no file gives no profiles. Throws usage naming file and line when it is
- * damaged, and never quotes it: it holds keys. The file is left untouched.
+ * Reads the profile file; a missing one has no profiles. If it is damaged, throws usage with file and
+ * line, but does not quote it, because it holds keys.
  */
-export async function readProfiles(host: Host): Promise<Stored> {
+export async function readProfiles(host: Host): Promise<ProfileStore> {
   const path = profilePath(host);
-  const found = await host.files.stat(path);
-  if (!found) return { profiles: {} };
-  if (found.isDirectory) throw damaged(path, "it is a folder");
+  const stat = await host.files.stat(path);
+  if (!stat) return { profiles: {} };
+  if (stat.isDirectory) throw damaged(path, "it is a directory");
   const text = new TextDecoder().decode(await host.files.read(path));
   try {
-    return checkedStore(JSON.parse(text), path);
+    return checkStore(JSON.parse(text), path);
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
-    throw damaged(path, `line ${lineOf(text, error)} is not JSON`);
+    throw damaged(path, `line ${lineOf(text, error)} is not valid JSON`);
   }
 }
 
-/** What becomes of the profile file. */
-export interface Changed<T> {
-  readonly stored: Stored;
+/** A change of the profile file. */
+export interface ProfileChange<T> {
+  readonly store: ProfileStore;
   readonly result: T;
-  /** What is to be done once that is on disk, before others may change it. */
+  /** Runs after the write, while the file is still locked. */
   readonly after?: () => Promise<void>;
 }
 
-/** ms after which who holds the profile file is taken to have stopped. */
-const patience = 30_000;
-/** ms between two looks at it. */
-const beat = 25;
+/** How long to wait for the lock of the profile file, and between two attempts. */
+const LOCK_TIMEOUT_MS = 30_000;
+const LOCK_INTERVAL_MS = 25;
 
 /**
- * Changes the profile file, read under its lock: what others wrote before is there, and nobody writes
- * meanwhile. Throws failure where somebody does not let go of it.
+ * Changes the profile file. It is locked from before it is read until `after` is done, so concurrent
+ * changes are kept. Throws failure if another process does not release the lock.
  */
 export async function changeProfiles<T>(
   host: Host,
-  change: (stored: Stored) => Promise<Changed<T>>,
+  change: (store: ProfileStore) => Promise<ProfileChange<T>>,
 ): Promise<T> {
   await host.files.makeDirectory(host.directories.config, 0o700);
-  const release = await lockOf(host);
+  const release = await lockProfiles(host);
   try {
-    const { stored, result, after } = await change(await readProfiles(host));
-    await writeProfiles(host, stored);
+    const { store, result, after } = await change(await readProfiles(host));
+    await writeProfiles(host, store);
     await after?.();
     return result;
   } finally {
@@ -89,31 +87,31 @@ export async function changeProfiles<T>(
   }
 }
 
-async function lockOf(host: Host): Promise<() => void> {
-  const until = host.elapsed() + patience;
+async function lockProfiles(host: Host): Promise<() => void> {
+  const deadline = host.elapsed() + LOCK_TIMEOUT_MS;
   for (;;) {
     const lock = await host.files.lock(`${profilePath(host)}.lock`, host.process);
     if ("release" in lock) return lock.release;
     if (host.signal.aborted) throw abortError(host.signal, false);
-    if (host.elapsed() >= until) {
-      throw new CliError("failure", `the profile file is being changed by ${lock.heldBy}`, {
+    if (host.elapsed() >= deadline) {
+      throw new CliError("failure", `the profile file is locked by ${lock.heldBy}`, {
         sideEffect: "none",
-        hint: "end that program, or wait for it",
+        hint: "wait for that process to finish, or end it",
       });
     }
-    await host.sleep(beat * (1 + host.random()), host.signal).catch(() => {}); // told above
+    await host.sleep(LOCK_INTERVAL_MS * (1 + host.random()), host.signal).catch(() => {}); // checked above
   }
 }
 
-/** Replaces the profile file, whole or not at all, readable by the owner alone. */
-async function writeProfiles(host: Host, stored: Stored): Promise<void> {
+/** Replaces the profile file atomically, readable by its owner only. */
+async function writeProfiles(host: Host, store: ProfileStore): Promise<void> {
   const { files } = host;
-  const named = profilePath(host);
-  const path = await files.realPath(named).catch(() => named); // a link stays one
-  await files.writeSettings(path, stored);
+  const path = profilePath(host);
+  // The file that a link points to is replaced, not the link.
+  await files.writeSettings(await files.realPath(path).catch(() => path), store);
 }
 
-/** Line of a JSON error, from the position in V8's message where it has one. */
+/** Line of a syntax error, from the position in V8's message if it has one. */
 function lineOf(text: string, error: unknown): number {
   const position = /position (\d+)/.exec(error instanceof Error ? error.message : "")?.[1];
   const before = position === undefined ? text : text.slice(0, Number(position));
@@ -123,50 +121,41 @@ function lineOf(text: string, error: unknown): number {
 const damaged = (path: string, problem: string) =>
   new CliError("usage", `the profile file ${path} is damaged: ${problem}`, {
     sideEffect: "none",
-    hint: "mend the file, or move it away and add the profiles again",
+    hint: "fix the file, or move it away and add the profiles again",
   });
 
-/** The fields checked by hand: a schema would cost 50 ms at each start. */
-function checkedStore(value: unknown, path: string): Stored {
-  if (!isObject(value)) throw damaged(path, "it is no object");
-  const profiles = value["profiles"] ?? {};
-  if (!isObject(profiles)) throw damaged(path, "profiles is no object");
-  for (const [name, profile] of Object.entries(profiles)) {
-    if (!isObject(profile)) throw damaged(path, `profiles.${name} is no object`);
-    for (const field of ["base_url", "key", "key_command", "default_app", "user", "output"]) {
-      if (profile[field] !== undefined && typeof profile[field] !== "string") {
-        throw damaged(path, `profiles.${name}.${field} is no text`);
-      }
-    }
-    checkKeyIn(profile, `profiles.${name}`, path);
-    const bases = profile["knowledge_bases"] ?? {};
-    if (!isObject(bases) || Object.values(bases).some((id) => typeof id !== "string")) {
-      throw damaged(path, `profiles.${name}.knowledge_bases are not ids by name`);
-    }
-    if (profile["read_only"] !== undefined && typeof profile["read_only"] !== "boolean") {
-      throw damaged(path, `profiles.${name}.read_only is neither true nor false`);
-    }
-    const apps = profile["apps"] ?? {};
-    if (!isObject(apps)) throw damaged(path, `profiles.${name}.apps is no object`);
-    for (const [app, entry] of Object.entries(apps)) {
-      if (!isObject(entry)) throw damaged(path, `profiles.${name}.apps.${app} is no object`);
-      for (const field of ["key", "key_command"]) {
-        if (entry[field] !== undefined && typeof entry[field] !== "string") {
-          throw damaged(path, `profiles.${name}.apps.${app}.${field} is no text`);
-        }
-      }
-      checkKeyIn(entry, `profiles.${name}.apps.${app}`, path);
-    }
+/** Checks all fields by hand, because a schema validator would take 50 ms at each start. */
+function checkStore(value: unknown, path: string): ProfileStore {
+  const fail = (field: string, expected: string): never => {
+    throw damaged(path, `${field} is not ${expected}`);
+  };
+  const objectAt = (at: unknown, field: string): Record<string, unknown> =>
+    isObject(at) ? at : fail(field, "an object");
+  const checkTexts = (object: Record<string, unknown>, fields: readonly string[], at: string) => {
+    for (const field of fields)
+      if (object[field] !== undefined && typeof object[field] !== "string")
+        fail(`${at}${field}`, "a string");
+  };
+  const checkKey = (entry: Record<string, unknown>, at: string) => {
+    checkTexts(entry, ["key", "key_command"], at);
+    if (entry["key_in"] !== undefined && entry["key_in"] !== "keyring")
+      fail(`${at}key_in`, '"keyring"');
+  };
+  const store = objectAt(value, "the content");
+  const profiles = objectAt(store["profiles"] ?? {}, "profiles");
+  for (const [name, each] of Object.entries(profiles)) {
+    const profile = objectAt(each, `profiles.${name}`);
+    const at = `profiles.${name}.`;
+    checkTexts(profile, ["base_url", "default_app", "user", "output"], at);
+    checkKey(profile, at);
+    const bases = objectAt(profile["knowledge_bases"] ?? {}, `${at}knowledge_bases`);
+    checkTexts(bases, Object.keys(bases), `${at}knowledge_bases.`);
+    if (profile["read_only"] !== undefined && typeof profile["read_only"] !== "boolean")
+      fail(`${at}read_only`, "a boolean");
+    const apps = objectAt(profile["apps"] ?? {}, `${at}apps`);
+    for (const [app, entry] of Object.entries(apps))
+      checkKey(objectAt(entry, `${at}apps.${app}`), `${at}apps.${app}.`);
   }
-  const standard = value["default"];
-  if (standard !== undefined && typeof standard !== "string") {
-    throw damaged(path, "default is no text");
-  }
-  return { ...value, profiles } as Stored; // every field was looked at above
-}
-
-function checkKeyIn(entry: Record<string, unknown>, where: string, path: string): void {
-  const place = entry["key_in"];
-  if (place === undefined || place === "keyring") return;
-  throw damaged(path, `${where}.key_in is not "keyring"`);
+  checkTexts(store, ["default"], "");
+  return { ...store, profiles } as ProfileStore; // all fields are checked above
 }

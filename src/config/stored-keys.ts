@@ -1,26 +1,74 @@
 import { resolve } from "node:path";
 import { abortError } from "../api/abort.ts";
-import { CliError } from "../errors.ts";
+import { CliError, reasonOf } from "../errors.ts";
 import type { Host, Keyring } from "../host/host.ts";
 import { isOn } from "../lib/env-flag.ts";
 import { profilePath } from "./profiles.ts";
+import type { StoredKey } from "./profiles.ts";
+import { unset } from "./setting.ts";
+import type { Setting } from "./setting.ts";
 
 /** Whose key it is. */
-export interface Owner {
+export interface KeyOwner {
   readonly profile: string;
   readonly baseUrl: string | undefined;
-  /** Application of the profile; the knowledge key is nobody's. */
+  /** Application of the profile; undefined for its knowledge key. */
   readonly app: string | undefined;
 }
 
-/** Does the keyring answer? Why not, otherwise. */
-type Tried<T> = { readonly value: T } | { readonly why: string };
+/**
+ * A stored key as a setting. With `read` it is also read from its command or the keyring; otherwise
+ * it has a source but no value.
+ */
+export async function keySetting(
+  entry: StoredKey | undefined,
+  owner: KeyOwner,
+  host: Host,
+  { source, read }: { readonly source: string; readonly read: boolean },
+): Promise<Setting> {
+  const learn = (key: string) => {
+    host.secrets.learn(key);
+    return key;
+  };
+  if (entry?.key_in !== undefined) {
+    const value = read ? learn(await readStoredKey(owner, host)) : undefined;
+    return { value, source: `${source}, in the keyring` };
+  }
+  if (entry?.key !== undefined) return { value: learn(entry.key), source };
+  if (entry?.key_command === undefined) return unset;
+  const value = read ? learn(await runKeyCommand(entry.key_command, source, host)) : undefined;
+  return { value, source: `${source}, from a command` };
+}
+
+/** Limit of the output of a key command. */
+const MAX_COMMAND_OUTPUT = 64 * 1024;
+
+/** Runs a key command and returns the key that it prints. The signal of the host ends it. */
+async function runKeyCommand(command: string, source: string, host: Host): Promise<string> {
+  const { signal } = host;
+  const child = host.spawn(command, [], { collect: MAX_COMMAND_OUTPUT, shell: true, signal });
+  const keyError = (problem: string, cause?: unknown) =>
+    new CliError("auth", `the key command of ${source} ${problem}`, {
+      sideEffect: "none",
+      cause,
+      hint: `run it to see why: ${command}`,
+    });
+  const result = await Promise.all([child.exit, child.output]).catch((cause: unknown) => {
+    if (signal.aborted) throw abortError(signal, false);
+    throw keyError(`failed: ${reasonOf(cause)}`, cause);
+  });
+  if (signal.aborted) throw abortError(signal, false);
+  const [exit, output] = result;
+  const key = output.trim();
+  if (exit === 0 && key !== "") return key;
+  throw keyError(`printed no key (exit code ${exit})`);
+}
 
 /**
- * The name under which a key rests. It holds the base URL and the profile file: a key is never found
- * for another server than its own, nor by a profile of the same name elsewhere.
+ * Name of a keyring entry. It contains the base URL and the path of the profile file: a key is never
+ * found for another server, nor by a profile of the same name in another file.
  */
-const nameOf = ({ profile, baseUrl, app }: Owner, host: Host): string =>
+const entryName = ({ profile, baseUrl, app }: KeyOwner, host: Host): string =>
   [
     profile,
     ...(app === undefined ? [] : [`application ${app}`]),
@@ -28,48 +76,60 @@ const nameOf = ({ profile, baseUrl, app }: Owner, host: Host): string =>
     resolve(host.cwd, profilePath(host)),
   ].join(", ");
 
-/** Asks the keyring. Never throws but for an interrupt. */
-async function tried<T>(host: Host, ask: (ring: Keyring) => Promise<T>): Promise<Tried<T>> {
-  if (isOn(host.env["KB_NO_KEYRING"])) return { why: "KB_NO_KEYRING is set" };
+/** The result of a keyring call, or why there is none. */
+type KeyringResult<T> = { readonly value: T } | { readonly problem: string };
+
+/** Calls the keyring. Throws only if interrupted. */
+async function callKeyring<T>(
+  host: Host,
+  call: (keyring: Keyring) => Promise<T>,
+): Promise<KeyringResult<T>> {
+  if (isOn(host.env["KB_NO_KEYRING"])) return { problem: "KB_NO_KEYRING is set" };
   try {
-    return { value: await ask(await host.keyring()) };
+    return { value: await call(await host.keyring()) };
   } catch (error) {
     if (host.signal.aborted) throw abortError(host.signal, false);
-    return { why: error instanceof Error ? error.message : String(error) };
+    return { problem: error instanceof Error ? error.message : String(error) };
   }
 }
 
-/** Puts a key into the keyring. Why it could not, otherwise nothing. */
-export async function storeKey(owner: Owner, key: string, host: Host): Promise<string | undefined> {
-  const kept = await tried(host, (ring) => ring.set(nameOf(owner, host), key));
-  return "why" in kept ? kept.why : undefined;
+/** Stores a key in the keyring. Returns why that failed, or undefined. */
+export async function storeKey(
+  owner: KeyOwner,
+  key: string,
+  host: Host,
+): Promise<string | undefined> {
+  const result = await callKeyring(host, (keyring) => keyring.set(entryName(owner, host), key));
+  return "problem" in result ? result.problem : undefined;
 }
 
-/** Takes a key out of the keyring. Why it could not, otherwise nothing. */
-export async function forgetKey(owner: Owner, host: Host): Promise<string | undefined> {
-  const gone = await tried(host, (ring) => ring.delete(nameOf(owner, host)));
-  return "why" in gone ? gone.why : undefined;
+/** Deletes a key from the keyring. Returns why that failed, or undefined. */
+export async function deleteKey(owner: KeyOwner, host: Host): Promise<string | undefined> {
+  const result = await callKeyring(host, (keyring) => keyring.delete(entryName(owner, host)));
+  return "problem" in result ? result.problem : undefined;
 }
 
-/** The key that rests in the keyring. Throws auth where none answers or it has lost the key. */
-export async function readStoredKey(owner: Owner, host: Host): Promise<string> {
-  const found = await tried(host, (ring) => ring.get(nameOf(owner, host)));
+/** Reads a key from the keyring. Throws auth if the keyring is unavailable or has lost the key. */
+async function readStoredKey(owner: KeyOwner, host: Host): Promise<string> {
+  const result = await callKeyring(host, (keyring) => keyring.get(entryName(owner, host)));
+  if ("value" in result && result.value !== undefined) return result.value;
   const { profile, app } = owner;
-  const key = `the key of the profile ${profile}${app === undefined ? "" : `, application ${app},`}`;
-  const again = `${app === undefined ? "kb" : "wf"} profile add ${profile}${app === undefined ? "" : ` --app ${app}`} --key-file -`;
-  if ("why" in found) {
-    throw new CliError("auth", `${key} rests in the keyring, and none answers: ${found.why}`, {
-      code: "keyring",
-      sideEffect: "none",
-      hint: `unlock the keyring, or store the key in the profile file: ${again} --insecure-storage`,
-    });
-  }
-  if (found.value === undefined) {
-    throw new CliError("auth", `${key} is no longer in the keyring`, {
-      code: "keyring",
-      sideEffect: "none",
-      hint: `store it again: ${again}`,
-    });
-  }
-  return found.value;
+  const key =
+    app === undefined
+      ? `the key of profile ${profile}`
+      : `the key of application ${app} in profile ${profile}`;
+  const add =
+    app === undefined ? `kb profile add ${profile}` : `wf profile add ${profile} --app ${app}`;
+  const problem =
+    "problem" in result
+      ? `the keyring is not available: ${result.problem}`
+      : "the keyring has no such entry";
+  throw new CliError("auth", `failed to read ${key}: ${problem}`, {
+    code: "keyring",
+    sideEffect: "none",
+    hint:
+      "problem" in result
+        ? `unlock the keyring, or store the key in the profile file: ${add} --key-file - --insecure-storage`
+        : `store it again: ${add} --key-file -`,
+  });
 }

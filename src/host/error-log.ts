@@ -2,10 +2,10 @@ import { join } from "node:path";
 import type { Host } from "./host.ts";
 import { isObject, parsedJson } from "../lib/json.ts";
 
-/** Failures that are kept. */
+/** Errors in the log. */
 export const MAX_LOGGED_ERRORS = 20;
 
-/** What is kept of a command line that failed. No bodies: only their fields and lengths. */
+/** A logged error, with the names and lengths of the fields of request bodies, never their content. */
 export interface LoggedError {
   /** ISO 8601. */
   readonly time: string;
@@ -15,60 +15,60 @@ export interface LoggedError {
   readonly platform: string;
   /** The command line, credentials masked and long words shortened. */
   readonly command: string;
-  /** As errors are told to programs. */
+  /** The error as JSON output shows it. */
   readonly error: Readonly<Record<string, unknown>>;
-  /** Requests that were sent in all; `requests` holds the last of them. */
+  /** Number of requests sent; `requests` holds the last of them. */
   readonly sent: number;
-  readonly requests: readonly KeptRequest[];
-  /** The request that failed as a curl command, the key as a variable; null where none was sent. */
+  readonly requests: readonly LoggedRequest[];
+  /** The failed request as a curl command, the key as a variable; null if none was sent. */
   readonly curl: string | null;
-  /** Of a bug of ours: the stacks. */
+  /** Stack traces of an internal error. */
   readonly stack?: readonly string[];
 }
 
-/** One try of a request. Times are ms; `status` is null where no answer came. */
-interface KeptRequest {
+/** One attempt of a request. Times are in ms; `status` is null without a response. */
+export interface LoggedRequest {
   readonly method: string;
   readonly path: string;
   readonly status: number | null;
   readonly failure: string | null;
   readonly ms: number | null;
-  /** Waited after it before it was repeated. */
+  /** Delay before the next attempt. */
   readonly waited_ms: number | null;
 }
 
-const folderOf = (host: Host) => join(host.directories.state, "failures");
+const directoryOf = (host: Host) => join(host.directories.state, "failures");
 
 /**
- * Keeps the text of a failure and forgets the oldest. Each is a file of its own, so that commands
- * that fail at the same time cannot harm each other. Throws the system's error.
+ * Logs an error and deletes the oldest. Each has a file of its own, so that commands that fail at the
+ * same time do not interfere. Throws the system error.
  */
 export async function writeErrorLog(time: Date, json: string, host: Host): Promise<void> {
-  const folder = folderOf(host);
-  await host.files.makeDirectory(folder, 0o700);
+  const directory = directoryOf(host);
+  await host.files.makeDirectory(directory, 0o700);
   const random = Math.floor(host.random() * 2 ** 32).toString(16);
   const name = `${time.toISOString().replaceAll(":", "-")}-${host.process.pid}-${random}.json`;
-  await host.files.writeAtomic(join(folder, name), `${json}\n`, 0o600);
-  const names = await namesIn(folder, host);
-  // Another process may forget the same ones.
+  await host.files.writeAtomic(join(directory, name), `${json}\n`, 0o600);
+  const names = await listLog(directory, host);
+  // Another process may delete the same ones.
   for (const old of names.slice(MAX_LOGGED_ERRORS))
-    await host.files.remove(join(folder, old)).catch(() => {});
+    await host.files.remove(join(directory, old)).catch(() => {});
 }
 
-/** Failures on this machine, the newest first; damaged ones are passed over. */
+/** The logged errors, newest first, without damaged files. */
 export async function readErrorLog(host: Host): Promise<LoggedError[]> {
-  const folder = folderOf(host);
-  const kept: LoggedError[] = [];
-  for (const name of await namesIn(folder, host).catch(() => [])) {
-    const bytes = await host.files.read(join(folder, name)).catch(() => new Uint8Array());
+  const directory = directoryOf(host);
+  const errors: LoggedError[] = [];
+  for (const name of await listLog(directory, host).catch(() => [])) {
+    const bytes = await host.files.read(join(directory, name)).catch(() => new Uint8Array());
     const value = parsedJson(new TextDecoder().decode(bytes));
     if (isObject(value) && isObject(value["error"]) && Array.isArray(value["requests"])) {
-      kept.push(value as unknown as LoggedError); // written by keepFailure
+      errors.push(value as unknown as LoggedError); // written by writeErrorLog
     }
   }
-  return kept;
+  return errors;
 }
 
-/** Files of failures, the newest first: their names begin with the time. */
-const namesIn = async (folder: string, { files }: Host): Promise<string[]> =>
-  (await files.list(folder)).filter((name) => name.endsWith(".json")).reverse();
+/** Names of the log files, newest first: they begin with the time. */
+const listLog = async (directory: string, { files }: Host): Promise<string[]> =>
+  (await files.list(directory)).filter((name) => name.endsWith(".json")).reverse();

@@ -29,7 +29,7 @@ export function systemKeyring(
         const answer = parsed(output);
         if (answer?.error !== undefined) reject(new Error(answer.error));
         else if (answer) resolve(answer);
-        else if (error?.killed) reject(new Error(`no answer within ${patience / 1000} s`));
+        else if (error?.killed) reject(new Error(`no response within ${patience / 1000} s`));
         else reject(new Error("it failed"));
       });
       child.stdin?.on("error", () => {}); // it may have ended already

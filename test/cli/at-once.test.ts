@@ -94,7 +94,7 @@ test("a base URL that a profile got while a key was typed keeps the key from its
     around: answering(() => add("one", { folder }), "dataset-other-0123"),
   });
   expect(slow).toMatchObject({ exit: 2 });
-  expect(slow.err).toContain(`the keys of one belong to ${url}`);
+  expect(slow.err).toContain(`the keys of profile one belong to ${url}`);
   expect((await stored(folder)).profiles["one"]?.key).toBe("dataset-one-0123");
 });
 

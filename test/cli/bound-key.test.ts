@@ -89,12 +89,12 @@ test("a profile remembers them; another profile, and the environment, say otherw
   expect(JSON.parse(doctor.out)).toContainEqual(
     expect.objectContaining({
       result: "ok",
-      found: "opens only some knowledge bases: 2 of the 2 named",
+      found: "opens only some knowledge bases: 2 of the 2 configured",
     }),
   );
   const wrong = await cli(["kb", "profile", "add", "work", "--kb", "Rules", "--no-input"]);
   expect(wrong).toMatchObject({ exit: 2 });
-  expect(wrong.err).toContain("invalid id");
+  expect(wrong.err).toContain("does not end in a knowledge base ID");
 });
 
 test("doctor explains such a key where none is named, and does not call it wrong", async () => {
@@ -103,7 +103,7 @@ test("doctor explains such a key where none is named, and does not call it wrong
     ({ check }) => check === "knowledge key",
   );
   expect(found).toMatchObject({ result: "problem", next: hint.slice(6, -1) });
-  expect(JSON.stringify(found)).toContain("the server knows the key");
+  expect(JSON.stringify(found)).toContain("the key is valid");
 });
 
 test("KB_DATASET_IDS that are none are refused before anything is sent", async () => {

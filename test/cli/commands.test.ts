@@ -418,7 +418,7 @@ describe("profiles", () => {
       env: { KB_BASE_URL: "", KB_KEY: "", KB_PROFILE: "" },
     });
     expect(ran.exit).toBe(2);
-    expect(ran.err).toContain(`${path} is damaged: line 3 is not JSON`);
+    expect(ran.err).toContain(`${path} is damaged: line 3 is not valid JSON`);
     expect(ran.err).not.toContain("secret");
     expect(await readFile(path, "utf8")).toBe(text);
   });
@@ -428,18 +428,23 @@ describe("profiles", () => {
       "kb list",
       { KB_KEY: "app-echo" },
       4,
-      "this command takes a knowledge key (dataset-…); KB_KEY holds an application key",
+      "this command needs a knowledge key (dataset-…), but KB_KEY holds an application key",
     ],
     [
       "wf logs",
       { KB_APP_KEY: "dataset-sandbox" },
       4,
-      "this command takes an application key (app-…)",
+      "this command needs an application key (app-…)",
     ],
     ["kb list", { KB_KEY: "dataset-wrong" }, 4, "Access token is invalid (401 unauthorized)"],
     ["kb list", { KB_BASE_URL: "http://example.com/v1" }, 2, "would send the key unencrypted"],
-    ["kb list", { KB_BASE_URL: "ftp://example.com" }, 2, "has the scheme ftp:"],
-    ["kb list", { KB_KEY: "dataset-a b" }, 2, "holds blanks, line ends or characters no key has"],
+    ["kb list", { KB_BASE_URL: "ftp://example.com" }, 2, "unsupported scheme ftp:"],
+    [
+      "kb list",
+      { KB_KEY: "dataset-a b" },
+      2,
+      "contains spaces, line breaks or characters no key has",
+    ],
   ])("%s with %j is refused before anything is sent", async (line, env, exit, message) => {
     const ran = await run(line, { env });
     expect(ran.exit).toBe(exit);

@@ -82,7 +82,7 @@ test("people read it in words", async () => {
       "  code not-found, exit 3, status 404, server code not_found",
       "requests: 1",
       `  GET /v1/datasets/${id}: 404 in 0 ms`,
-      "the request, its key in a variable:",
+      "the failed request, with its key in a variable:",
       `  curl --fail-with-body ${server.sandbox.origin}/v1/datasets/${id} -H "Authorization: Bearer $KB_KEY"`,
       "",
     ].join("\n"),
@@ -110,7 +110,7 @@ test("earlier ones are asked for by number", async () => {
   expect(await it.run(["kb", "doctor", "--last-error=4"])).toMatchObject({
     exit: 0,
     out: "",
-    err: "3 failures are kept, not 4\n",
+    err: "only 3 errors logged\n",
   });
   expect((await it.run(["kb", "doctor", "--last-error", "21"])).exit).toBe(2);
 });
@@ -120,7 +120,7 @@ test("no failure kept is said, and no error", async () => {
   expect(await it.run(["kb", "doctor", "--last-error"])).toEqual({
     exit: 0,
     out: "",
-    err: "no failure is kept\n",
+    err: "no errors logged\n",
   });
   const json = await it.run(["kb", "doctor", "--last-error", "-o", "json"]);
   expect(json).toEqual({ exit: 0, out: "null\n", err: "" });

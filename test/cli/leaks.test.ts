@@ -465,7 +465,7 @@ test.each([
     await cli(["kb", "profile", "add", "work", "--base-url", url, "-o", "json"]),
   ]) {
     expect(ran.exit).toBe(2);
-    expect(ran.err).toContain("the base URL");
+    expect(ran.err).toContain("invalid base URL");
     expect(leaks(ran.out + ran.err), ran.err).toEqual([]);
   }
   expect(await found()).toEqual([]);

@@ -62,7 +62,7 @@ test("a key command that writes without end is ended", async () => {
   expect(ran).toEqual({
     exit: 4,
     out: "",
-    err: "error: the key command of profile p failed: it writes more than 65536 bytes\nhint: run it by itself: yes\n",
+    err: "error: the key command of profile p failed: it writes more than 65536 bytes\nhint: run it to see why: yes\n",
   });
 });
 

@@ -119,8 +119,8 @@ describe("no home", () => {
   });
 
   test.concurrent.each([
-    ["kb -p mine list", /there is no profile "mine"/],
-    ["KB_PROFILE= KB_BASE_URL= kb list", /no base URL is known/],
+    ["kb -p mine list", /profile "mine" not found/],
+    ["KB_PROFILE= KB_BASE_URL= kb list", /no base URL is set/],
     [
       "echo app-k | kb profile add x --base-url http://127.0.0.1:1/v1 --key-file -",
       /^error: \/dev\/null\/.config\/kb: a part of the path is no folder\nhint: KB_CONFIG_DIR/m,

@@ -170,7 +170,7 @@ test.concurrent.each([add, use, remove])(
     const { path, config, run, text } = await configured(damaged);
     const ran = await run(line);
     expect(ran).toMatchObject({ exit: 2, out: "" });
-    expect(ran.err).toContain(`${path} is damaged: line 3 is not JSON`);
+    expect(ran.err).toContain(`${path} is damaged: line 3 is not valid JSON`);
     expect(ran.err).not.toContain("secret");
     expect(await text()).toBe(damaged);
     expect(await readdir(config)).toEqual(["profiles.json"]);

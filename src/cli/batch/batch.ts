@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { join } from "node:path";
 import type { Values } from "../../api/request.ts";
 import { openFailedRows } from "../../commands/failed-rows.ts";
-import { targetOf } from "../../config/settings.ts";
+import { targetOf } from "../../config/target.ts";
 import type { Settings } from "../../config/settings.ts";
 import { CliError, reasonOf } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";

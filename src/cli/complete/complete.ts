@@ -1,6 +1,6 @@
 import { own } from "../../lib/json.ts";
 import { readProfiles } from "../../config/profiles.ts";
-import { sandboxProfile } from "../../config/settings.ts";
+import { sandboxProfile } from "../../config/sandbox-profile.ts";
 import type { Host } from "../../host/host.ts";
 import type { Noun, Param } from "../../operations/operation.ts";
 import { formats } from "../../output/formats-list.ts";

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Values } from "../../api/request.ts";
-import { settingsFor, targetOf } from "../../config/settings.ts";
+import { settingsFor } from "../../config/settings.ts";
+import { targetOf } from "../../config/target.ts";
 import type { Host, Output } from "../../host/host.ts";
 import { isObject, own } from "../../lib/json.ts";
 import { listDocuments } from "../../operations/documents.ts";

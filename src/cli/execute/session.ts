@@ -10,8 +10,11 @@ import { formulasIn } from "./formula-notice.ts";
 import { requestFor } from "../../api/request.ts";
 import type { HttpRequest, TypedFile, Values } from "../../api/request.ts";
 import type { CallOptions, Context, Raw, WindowOptions } from "../../commands/command-spec.ts";
-import { masked, settingsFor, targetOf } from "../../config/settings.ts";
-import type { Setting, Settings, TargetFlags } from "../../config/settings.ts";
+import { maskKey } from "../../config/api-key.ts";
+import { settingsFor } from "../../config/settings.ts";
+import { targetOf } from "../../config/target.ts";
+import type { Setting } from "../../config/setting.ts";
+import type { Settings, TargetFlags } from "../../config/settings.ts";
 import { ApiError, CliError, withInfo } from "../../errors.ts";
 import { toCliError } from "../errors/error-text.ts";
 import type { Host } from "../../host/host.ts";
@@ -174,7 +177,7 @@ export function openSession(
     if (globals.dryRun || globals.curl) {
       const text = globals.curl
         ? curlText(request, kind)
-        : await dryRunText(request, masked(key), world);
+        : await dryRunText(request, maskKey(key), world);
       await host.stdout.write(text);
       return true;
     }

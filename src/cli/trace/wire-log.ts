@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { IncomingResponse, OutgoingRequest } from "../../api/client.ts";
 import { truncate, redactText, redactValue } from "../../redact/text.ts";
-import { masked } from "../../config/settings.ts";
+import { maskKey } from "../../config/api-key.ts";
 import type { Settings } from "../../config/settings.ts";
 import type { Host } from "../../host/host.ts";
 import { visible } from "../../output/table/display-width.ts";
@@ -60,7 +60,7 @@ export function openWireTrace(
     const from = [knowledgeKey, appKey].find(({ value }) => value === key)?.source;
     const proxies = verbosity < 2 ? [] : ["HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"];
     return [
-      `* base URL ${redactText(baseUrl.value ?? "")} (${baseUrl.source}), key ${masked(key)}${from === undefined ? "" : ` (${from})`}`,
+      `* base URL ${redactText(baseUrl.value ?? "")} (${baseUrl.source}), key ${maskKey(key)}${from === undefined ? "" : ` (${from})`}`,
       ...proxies.flatMap((name) => {
         const value = host.env[name] || host.env[name.toLowerCase()];
         return value ? [`* ${name} is ${redactText(value)}`] : [];
@@ -163,7 +163,7 @@ const headerLines = (
 ): string[] =>
   Object.entries(headers).map(([name, value = ""]) => {
     const own = name === "authorization" && key !== undefined;
-    const shown = own ? `Bearer ${masked(key)}` : String(redactValue(value, name));
+    const shown = own ? `Bearer ${maskKey(key)}` : String(redactValue(value, name));
     return `${mark} ${name}: ${redactText(shown)}`;
   });
 

@@ -1,46 +1,44 @@
-import { masked, settingsFor } from "../../config/settings.ts";
-import type { Setting } from "../../config/settings.ts";
+import { maskKey } from "../../config/api-key.ts";
 import { profilePath } from "../../config/profiles.ts";
+import type { Setting } from "../../config/setting.ts";
+import { settingsFor } from "../../config/settings.ts";
 import type { Context } from "../command-spec.ts";
 
 /** One setting and where it came from. */
-interface Explained {
+interface SettingRow {
   readonly setting: string;
   readonly value: string | null;
   readonly source: string;
 }
 
-/** Every setting, its value (keys masked) and its source. */
-export async function* run(_: unknown, context: Context): AsyncGenerator<Explained> {
-  const { host, options: asked } = context;
-  const settings = await settingsFor(asked.flags, host, {
-    // The same rule as for commands: a complete environment leaves the profile unread.
-    key: asked.program === "kb" ? "dataset" : "app",
+/** `config explain`: every setting, its value (keys masked) and its source. */
+export async function* run(_: unknown, { host, options }: Context): AsyncGenerator<SettingRow> {
+  const settings = await settingsFor(options.flags, host, {
+    // As for other commands, the profile is not read if the environment sets everything.
+    key: options.program === "kb" ? "dataset" : "app",
     run: false,
   });
-  const line = (setting: string, { value, source }: Setting<string | boolean>): Explained => ({
+  const row = (setting: string, { value, source }: Setting<string | boolean>): SettingRow => ({
     setting,
     value: value === undefined ? null : String(value),
     source,
   });
-  const secret = ({ value, source }: Setting): Setting => ({
-    value: value === undefined ? undefined : masked(value),
+  const masked = ({ value, source }: Setting): Setting => ({
+    value: value === undefined ? undefined : maskKey(value),
     source,
   });
-  yield line("profile", settings.profile);
-  yield line("base URL", settings.baseUrl);
-  yield line("knowledge key", secret(settings.knowledgeKey));
-  yield line("application", settings.app);
-  yield line("application key", secret(settings.appKey));
-  yield line("end user", settings.user);
-  yield line("output", settings.output);
-  yield line("read only", settings.readOnly);
-  yield line("profile file", { value: profilePath(host), source: "folder" });
+  yield row("profile", settings.profile);
+  yield row("base URL", settings.baseUrl);
+  yield row("knowledge key", masked(settings.knowledgeKey));
+  yield row("application", settings.app);
+  yield row("application key", masked(settings.appKey));
+  yield row("end user", settings.user);
+  yield row("output", settings.output);
+  yield row("read only", settings.readOnly);
+  yield row("profile file", { value: profilePath(host), source: "config directory" });
   for (const [name, path] of Object.entries(host.directories)) {
     const variable = `KB_${name.toUpperCase()}_DIR`;
-    yield line(`${name} folder`, {
-      value: path,
-      source: host.env[variable] ? variable : "built-in",
-    });
+    const source = host.env[variable] ? variable : "built-in";
+    yield row(`${name} directory`, { value: path, source });
   }
 }

@@ -1,20 +1,21 @@
+import { checkKey, kindOfKey, maskKey } from "../../config/api-key.ts";
+import type { KeyKind } from "../../config/api-key.ts";
 import { baseUrlOf } from "../../config/base-url.ts";
-import { forgetKey, storeKey } from "../../config/stored-keys.ts";
-import type { Owner } from "../../config/stored-keys.ts";
 import { changeProfiles, hasKey, profilePath, readProfiles } from "../../config/profiles.ts";
-import type { Changed, Profile, Stored, StoredKey } from "../../config/profiles.ts";
-import { baseOf, checkKey, masked, sandboxProfile } from "../../config/settings.ts";
+import type { Profile, ProfileChange, ProfileStore, StoredKey } from "../../config/profiles.ts";
+import { sandboxProfile } from "../../config/sandbox-profile.ts";
+import { parseKnowledgeBase } from "../../config/settings.ts";
+import { deleteKey, storeKey } from "../../config/stored-keys.ts";
+import type { KeyOwner } from "../../config/stored-keys.ts";
 import { CliError } from "../../errors.ts";
 import { own } from "../../lib/json.ts";
 import type { Context } from "../command-spec.ts";
 
 /** Input of `profile add`. */
-export interface AddInput {
+interface AddInput {
   readonly name: string;
   readonly key_file?: string | undefined;
   readonly key_command?: string | undefined;
-  readonly app_name?: string | undefined;
-  readonly user_name?: string | undefined;
   readonly format?: string | undefined;
   readonly mark_read_only?: boolean | undefined;
   readonly insecure_storage?: boolean | undefined;
@@ -22,8 +23,8 @@ export interface AddInput {
   readonly kb?: readonly string[] | undefined;
 }
 
-/** A profile as it may be shown: of keys, where they rest. */
-interface ShownProfile {
+/** A profile in output: of keys only where they are stored. */
+interface ProfileRow {
   readonly name: string;
   readonly default: boolean;
   readonly base_url: string | null;
@@ -33,17 +34,17 @@ interface ShownProfile {
   readonly user: string | null;
   readonly output: string | null;
   readonly read_only: boolean;
-  /** Ids by name, of a key that opens only these. */
+  /** IDs by name, if the key opens only these. */
   readonly knowledge_bases: Readonly<Record<string, string>>;
 }
 
-const shown = (name: string, profile: Profile, stored: Stored): ShownProfile => ({
+const profileRow = (name: string, profile: Profile, store: ProfileStore): ProfileRow => ({
   name,
-  default: stored.default === name,
+  default: store.default === name,
   base_url: profile.base_url ?? null,
-  key: keyShown(profile),
+  key: describeKey(profile),
   apps: Object.fromEntries(
-    Object.entries(profile.apps ?? {}).map(([app, entry]) => [app, keyShown(entry) ?? ""]),
+    Object.entries(profile.apps ?? {}).map(([app, entry]) => [app, describeKey(entry) ?? ""]),
   ),
   default_app: profile.default_app ?? null,
   user: profile.user ?? null,
@@ -52,276 +53,263 @@ const shown = (name: string, profile: Profile, stored: Stored): ShownProfile => 
   knowledge_bases: profile.knowledge_bases ?? {},
 });
 
-const keyShown = (entry: StoredKey): string | null =>
-  entry.key_in !== undefined
-    ? "in the keyring"
-    : entry.key !== undefined
-      ? `${masked(entry.key)} in the profile file`
-      : entry.key_command !== undefined
-        ? "from a command"
-        : null;
+function describeKey({ key, key_command, key_in }: StoredKey): string | null {
+  if (key_in !== undefined) return "in the keyring";
+  if (key !== undefined) return `${maskKey(key)} in the profile file`;
+  return key_command === undefined ? null : "from a command";
+}
 
-/** `profile add`: makes a profile or changes what is given of one that is there. */
-export const add = {
-  async *run(input: AddInput, context: Context): AsyncGenerator<ShownProfile> {
+/** `profile add`: creates a profile, or changes the given fields of an existing one. */
+export const addProfile = {
+  async *run(input: AddInput, context: Context): AsyncGenerator<ProfileRow> {
     const { host } = context;
     const { name } = input;
-    if (name === sandboxProfile) {
-      throw new CliError(
-        "usage",
-        `"${sandboxProfile}" is the built-in profile of the local sandbox`,
-        {
-          hint: "choose another name",
-        },
-      );
-    }
-    if (!/^[\p{L}\p{N}][\p{L}\p{N} ._@-]*$/u.test(name)) {
-      throw new CliError("usage", `${JSON.stringify(name)} is no name for a profile`, {
-        sideEffect: "none",
-        hint: "letters, digits, blanks and . _ @ -, a letter or digit first",
-      });
-    }
-    const bases = input.kb && Object.fromEntries(input.kb.map(baseOf));
-    const known = profileNamed(await readProfiles(host), name) ?? {};
-    const baseUrl = await addressFor(known, context);
-    const key = await keyFor(input, context);
-    // Meanwhile others may have changed the file: what is asked for is put into what it holds now.
-    yield await changeProfiles(host, (now) => added(now, { input, baseUrl, key, bases }, context));
+    checkName(name);
+    const bases = input.kb && Object.fromEntries(input.kb.map(parseKnowledgeBase));
+    const known = own((await readProfiles(host)).profiles, name) ?? {};
+    const baseUrl = await resolveBaseUrl(known, context);
+    const key = await readKey(input, context);
+    const addition = { input, baseUrl, key, bases };
+    // Read again under the lock: other processes may have changed the file since.
+    yield await changeProfiles(host, (store) => withProfile(store, addition, context));
   },
 };
 
-/** What `profile add` found out before it changes anything. */
-interface Adding {
+function checkName(name: string): void {
+  if (name === sandboxProfile) {
+    const message = `"${sandboxProfile}" is reserved for the built-in profile of the local sandbox`;
+    throw new CliError("usage", message, { hint: "choose another name" });
+  }
+  if (/^[\p{L}\p{N}][\p{L}\p{N} ._@-]*$/u.test(name)) return;
+  throw new CliError("usage", `invalid profile name ${JSON.stringify(name)}`, {
+    sideEffect: "none",
+    hint: "use letters, digits, spaces and . _ @ -; begin with a letter or digit",
+  });
+}
+
+/** What `profile add` has collected before it changes anything. */
+interface Addition {
   readonly input: AddInput;
   readonly baseUrl: string;
-  readonly key: GivenKey | undefined;
+  readonly key: NewKey | undefined;
   readonly bases: Readonly<Record<string, string>> | undefined;
 }
 
-/** The profiles with the one that is added; its key rests where it is to. */
-async function added(
-  stored: Stored,
-  { input, baseUrl, key, bases }: Adding,
+/** The store with the added profile, whose key is stored by then. */
+async function withProfile(
+  store: ProfileStore,
+  { input, baseUrl, key, bases }: Addition,
   context: Context,
-): Promise<Changed<ShownProfile>> {
-  const { options: asked } = context;
+): Promise<ProfileChange<ProfileRow>> {
+  const { flags } = context.options;
   const { name } = input;
-  const before = profileNamed(stored, name) ?? {};
-  // A stored key belongs to the server it was given for.
-  const keys = [before, ...Object.values(before.apps ?? {})].some(hasKey);
-  if (before.base_url !== undefined && before.base_url !== baseUrl && keys) {
-    throw new CliError("usage", `the keys of ${name} belong to ${before.base_url}`, {
-      sideEffect: "none",
-      hint: `remove it first: ${asked.program} profile remove ${name} --yes`,
-    });
-  }
-  const app = asked.flags.app ?? input.app_name ?? (key?.kind === "app" ? "default" : undefined);
-  const owner: Owner = { profile: name, baseUrl, app };
-  const rests = key && (await rested(key, owner, input, context));
+  const existing = own(store.profiles, name) ?? {};
+  checkServer(name, existing, baseUrl, context);
+  const app = flags.app ?? (key?.kind === "app" ? "default" : undefined);
+  const owner: KeyOwner = { profile: name, baseUrl, app };
+  const entry = key && (await storeNewKey(key, owner, input, context));
   const profile: Profile = {
-    ...(rests && app === undefined ? { ...withoutKey(before), ...rests } : before),
+    ...(entry && app === undefined ? { ...withoutKey(existing), ...entry } : existing),
     base_url: baseUrl,
-    ...(rests &&
+    ...(entry &&
       app !== undefined && {
-        apps: { ...before.apps, [app]: rests },
-        default_app: before.default_app ?? app,
+        apps: { ...existing.apps, [app]: entry },
+        default_app: existing.default_app ?? app,
       }),
-    ...(asked.flags.user !== undefined && { user: asked.flags.user }),
+    ...(flags.user !== undefined && { user: flags.user }),
     ...(input.format !== undefined && { output: input.format }),
     ...(input.mark_read_only && { read_only: true }),
-    ...(bases && { knowledge_bases: { ...before.knowledge_bases, ...bases } }),
+    ...(bases && { knowledge_bases: { ...existing.knowledge_bases, ...bases } }),
   };
-  const replaced = app === undefined ? before : own(before.apps, app);
-  const next: Stored = {
-    default: stored.default ?? name,
-    profiles: { ...stored.profiles, [name]: profile },
+  const replaced = app === undefined ? existing : own(existing.apps, app);
+  const next: ProfileStore = {
+    default: store.default ?? name,
+    profiles: { ...store.profiles, [name]: profile },
   };
   return {
-    stored: next,
-    result: shown(name, profile, next),
+    store: next,
+    result: profileRow(name, profile, next),
     async after() {
-      if (rests && rests.key_in === undefined && replaced?.key_in !== undefined)
-        await forgotten(owner, context);
+      const leftKeyring = entry && entry.key_in === undefined && replaced?.key_in !== undefined;
+      if (leftKeyring) await deleteFromKeyring(owner, context);
     },
   };
 }
 
-/** Where a key rests from now on: in the keyring when one answers, otherwise in the profile file. */
-async function rested(
-  { field, value }: GivenKey,
-  owner: Owner,
+/** The keys of a profile belong to its server, so its base URL cannot change. Throws usage. */
+function checkServer(name: string, existing: Profile, baseUrl: string, { options }: Context): void {
+  const hasKeys = [existing, ...Object.values(existing.apps ?? {})].some(hasKey);
+  if (existing.base_url === undefined || existing.base_url === baseUrl || !hasKeys) return;
+  throw new CliError("usage", `the keys of profile ${name} belong to ${existing.base_url}`, {
+    sideEffect: "none",
+    hint: `remove it first: ${options.program} profile remove ${name} --yes`,
+  });
+}
+
+/** Stores a key in the keyring if possible, otherwise in the profile file. */
+async function storeNewKey(
+  { field, value }: NewKey,
+  owner: KeyOwner,
   input: AddInput,
   { host, notice }: Context,
 ): Promise<StoredKey> {
   if (field === "key_command") return { key_command: value };
-  const why = input.insecure_storage ? undefined : await storeKey(owner, value, host);
-  if (!input.insecure_storage && why === undefined) {
+  const problem = input.insecure_storage ? undefined : await storeKey(owner, value, host);
+  if (!input.insecure_storage && problem === undefined) {
     await notice("the key is stored in the keyring");
     return { key_in: "keyring" };
   }
-  await notice(
-    `${why === undefined ? "" : `no keyring answers (${why}): `}the key is stored in ${profilePath(host)}, readable by you alone`,
-  );
+  const why = problem === undefined ? "" : `the keyring is not available (${problem}): `;
+  await notice(`${why}the key is stored in ${profilePath(host)}, readable only by you`);
   return { key: value };
 }
 
-/** Takes a key out of the keyring, or says that it may still be there. */
-async function forgotten(owner: Owner, { host, notice }: Context): Promise<void> {
-  const why = await forgetKey(owner, host);
-  if (why === undefined) return;
-  const its = owner.app === undefined ? "" : `, application ${owner.app}`;
+/** Deletes a key from the keyring, or explains how to do that. */
+async function deleteFromKeyring(owner: KeyOwner, { host, notice }: Context): Promise<void> {
+  const problem = await deleteKey(owner, host);
+  if (problem === undefined) return;
+  const entry = `${owner.profile}${owner.app === undefined ? "" : `, application ${owner.app}`}`;
   await notice(
-    `no keyring answers (${why}): remove the old key there by hand, kb-wf: ${owner.profile}${its}`,
+    `the keyring is not available (${problem}): delete the old key there yourself, kb-wf: ${entry}`,
   );
 }
 
-/** The profile without its knowledge key: another one, or another way to it, takes its place. */
+/** The profile without its knowledge key, which is replaced. */
 const withoutKey = (profile: Profile): Profile =>
   Object.fromEntries(
     Object.entries(profile).filter(([field]) => !/^key(_command|_in)?$/.test(field)),
   );
 
-const profileNamed = (stored: Stored, name: string): Profile | undefined =>
-  own(stored.profiles, name);
-
-async function addressFor(before: Profile, context: Context): Promise<string> {
-  const { options: asked, host } = context;
-  const insecure = asked.flags.insecureHttp ?? false;
-  const given = asked.flags.baseUrl ?? before.base_url ?? (host.env["KB_BASE_URL"] || undefined);
-  if (given !== undefined) {
-    const url = baseUrlOf(given, insecure);
-    if (url !== given.replace(/(?<!\/)\/+$/, "")) await context.notice(`base URL ${url}`);
+async function resolveBaseUrl(existing: Profile, context: Context): Promise<string> {
+  const { options, host, signal } = context;
+  const insecure = options.flags.insecureHttp ?? false;
+  const text = options.flags.baseUrl ?? existing.base_url ?? (host.env["KB_BASE_URL"] || undefined);
+  if (text !== undefined) {
+    const url = baseUrlOf(text, insecure);
+    if (url !== text.replace(/(?<!\/)\/+$/, "")) await context.notice(`base URL ${url}`);
     return url;
   }
-  if (asked.input)
-    return baseUrlOf(
-      (await host.prompt("Base URL (https://example.com/v1): ", { signal: context.signal })).trim(),
-      insecure,
-    );
-  throw new CliError("usage", "--base-url is required", {
-    sideEffect: "none",
-    hint: "--base-url https://example.com/v1",
-  });
+  if (!options.input) {
+    throw new CliError("usage", "--base-url is required", {
+      sideEffect: "none",
+      hint: "pass --base-url https://example.com/v1",
+    });
+  }
+  const typed = await host.prompt("Base URL (https://example.com/v1): ", { signal });
+  return baseUrlOf(typed.trim(), insecure);
 }
 
-interface GivenKey {
+/** A key to store: itself or the command that prints it. */
+interface NewKey {
   readonly field: "key" | "key_command";
   readonly value: string;
-  readonly kind: "dataset" | "app" | "unknown";
+  readonly kind: KeyKind | undefined;
 }
 
-/** The key from a file, standard input, a command, or a hidden prompt; never from the line itself. */
-async function keyFor(input: AddInput, context: Context): Promise<GivenKey | undefined> {
-  const { host, options: asked } = context;
-  if (input.key_file !== undefined && input.key_command !== undefined) {
-    throw new CliError("usage", "give either --key-file or --key-command, not both");
+/** Reads the key from a file, stdin, or a hidden prompt; never from the command line. */
+async function readKey(input: AddInput, context: Context): Promise<NewKey | undefined> {
+  const { host, options, signal } = context;
+  const { key_file: keyFile, key_command: keyCommand } = input;
+  if (keyFile !== undefined && keyCommand !== undefined) {
+    throw new CliError("usage", "--key-file and --key-command cannot be used together");
   }
-  if (input.key_command !== undefined) {
-    return { field: "key_command", value: input.key_command, kind: "unknown" };
-  }
-  let text: string;
-  if (input.key_file !== undefined) text = input.key_file;
-  else if (asked.input)
-    text = await host.prompt("Key (not shown, empty for none): ", {
-      hidden: true,
-      signal: context.signal,
-    });
-  else return undefined;
-  const value = text.trim();
+  if (keyCommand !== undefined) return { field: "key_command", value: keyCommand, kind: undefined };
+  if (keyFile === undefined && !options.input) return undefined;
+  const question = "Key (hidden, empty for none): ";
+  const value = (keyFile ?? (await host.prompt(question, { hidden: true, signal }))).trim();
   host.secrets.learn(value);
   if (value === "") {
-    if (input.key_file === undefined) return undefined;
-    throw new CliError("usage", "--key-file holds no key", { sideEffect: "none" });
+    if (keyFile === undefined) return undefined;
+    throw new CliError("usage", "--key-file is empty", { sideEffect: "none" });
   }
-  checkKey(value, input.key_file === undefined ? "what was typed" : "--key-file");
-  const kind = value.startsWith("app-")
-    ? "app"
-    : value.startsWith("dataset-")
-      ? "dataset"
-      : "unknown";
-  if (asked.flags.app !== undefined && kind === "dataset") {
-    throw new CliError(
-      "usage",
-      "this is a knowledge key (dataset-…), and --app stores an application key",
-      {
-        sideEffect: "none",
-        hint: "leave --app away",
-      },
-    );
+  checkKey(value, keyFile === undefined ? "the key" : "--key-file");
+  const kind = kindOfKey(value);
+  if (options.flags.app !== undefined && kind === "dataset") {
+    const message = "--app stores an application key, but this is a knowledge key (dataset-…)";
+    throw new CliError("usage", message, { sideEffect: "none", hint: "omit --app" });
   }
   return { field: "key", value, kind };
 }
 
 /** `profile list` */
-export const list = {
-  async *run(_: unknown, { host }: Context): AsyncGenerator<ShownProfile> {
-    const stored = await readProfiles(host);
-    for (const [name, profile] of Object.entries(stored.profiles))
-      yield shown(name, profile, stored);
+export const listProfiles = {
+  async *run(_: unknown, { host }: Context): AsyncGenerator<ProfileRow> {
+    const store = await readProfiles(host);
+    for (const [name, profile] of Object.entries(store.profiles))
+      yield profileRow(name, profile, store);
   },
 };
 
 /** `profile show` */
-export const show = {
+export const showProfile = {
   async *run(
-    { name }: { readonly name?: string | undefined },
+    input: { readonly name?: string | undefined },
     { host }: Context,
-  ): AsyncGenerator<ShownProfile> {
-    const stored = await readProfiles(host);
-    const wanted = name ?? stored.default;
-    if (wanted === undefined)
-      throw new CliError("not-found", "there is no profile yet", { hint: addHint });
-    yield shown(wanted, existing(stored, wanted), stored);
+  ): AsyncGenerator<ProfileRow> {
+    const store = await readProfiles(host);
+    const name = input.name ?? store.default;
+    if (name === undefined)
+      throw new CliError("not-found", "no profiles stored", { hint: addHint });
+    yield profileRow(name, findProfile(store, name), store);
   },
 };
 
 /** `profile use` */
-export const use = {
+export const useProfile = {
   async run({ name }: { readonly name: string }, context: Context): Promise<void> {
-    await changeProfiles(context.host, async (stored) => {
-      existing(stored, name);
-      return { stored: { ...stored, default: name }, result: undefined };
+    await changeProfiles(context.host, async (store) => {
+      findProfile(store, name);
+      return { store: { ...store, default: name }, result: undefined };
     });
-    await context.notice(`${name} is the default profile`);
+    await context.notice(`${name} is now the default profile`);
   },
 };
 
 /** `profile remove` */
-export const remove = {
+export const removeProfile = {
   async run({ name }: { readonly name: string }, context: Context): Promise<void> {
-    existing(await readProfiles(context.host), name);
-    await context.confirm(`Remove the profile ${JSON.stringify(name)} and its keys?`);
-    await changeProfiles(context.host, async (stored) => {
-      const profile = existing(stored, name);
-      const profiles = Object.fromEntries(
-        Object.entries(stored.profiles).filter(([key]) => key !== name),
-      );
-      const { default: standard, ...rest } = stored;
-      const left = standard !== undefined && standard !== name && { default: standard };
-      const keys = [[undefined, profile] as const, ...Object.entries(profile.apps ?? {})];
-      return {
-        stored: { ...rest, ...left, profiles },
-        result: undefined,
-        async after() {
-          for (const [app, { key_in: place }] of keys) {
-            const owner = { profile: name, baseUrl: profile.base_url, app };
-            if (place !== undefined) await forgotten(owner, context);
-          }
-        },
-      };
-    });
-    await context.notice(`profile ${name} removed`);
+    findProfile(await readProfiles(context.host), name);
+    await context.confirm(`Remove profile ${JSON.stringify(name)} and its keys?`);
+    await changeProfiles(context.host, (store) => withoutProfile(store, name, context));
+    await context.notice(`removed profile ${name}`);
   },
 };
 
-const addHint = "add one: kb profile add <name> --base-url https://example.com/v1 --key-file -";
+async function withoutProfile(
+  store: ProfileStore,
+  name: string,
+  context: Context,
+): Promise<ProfileChange<undefined>> {
+  const profile = findProfile(store, name);
+  const { default: defaultName, ...rest } = store;
+  const profiles = Object.fromEntries(
+    Object.entries(store.profiles).filter(([key]) => key !== name),
+  );
+  const entries = [[undefined, profile] as const, ...Object.entries(profile.apps ?? {})];
+  return {
+    store: {
+      ...rest,
+      ...(defaultName !== undefined && defaultName !== name && { default: defaultName }),
+      profiles,
+    },
+    result: undefined,
+    async after() {
+      for (const [app, { key_in: place }] of entries) {
+        const owner = { profile: name, baseUrl: profile.base_url, app };
+        if (place !== undefined) await deleteFromKeyring(owner, context);
+      }
+    },
+  };
+}
 
-function existing(stored: Stored, name: string): Profile {
-  const found = profileNamed(stored, name);
-  if (found) return found;
-  const known = Object.keys(stored.profiles);
-  throw new CliError("not-found", `there is no profile ${JSON.stringify(name)}`, {
+const addHint = "add one: kb profile add work --base-url https://example.com/v1 --key-file -";
+
+function findProfile(store: ProfileStore, name: string): Profile {
+  const profile = own(store.profiles, name);
+  if (profile) return profile;
+  const names = Object.keys(store.profiles);
+  throw new CliError("not-found", `profile ${JSON.stringify(name)} not found`, {
     sideEffect: "none",
-    hint: known.length > 0 ? `there are: ${known.join(", ")}` : addHint,
+    hint: names.length > 0 ? `stored profiles: ${names.join(", ")}` : addHint,
   });
 }

@@ -1,7 +1,7 @@
 import { abortError } from "../../api/abort.ts";
 import { CliError, reasonOf } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
-import { sandboxApps, sandboxProfile, sandboxStatePath } from "../../config/settings.ts";
+import { sandboxApps, sandboxProfile, sandboxStatePath } from "../../config/sandbox-profile.ts";
 import type { Fault } from "../../sandbox/http/faults.ts";
 import type { Sandbox } from "../../sandbox/http/server.ts";
 import type { Context } from "../command-spec.ts";

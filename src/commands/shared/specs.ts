@@ -45,7 +45,7 @@ const profileAdd = task({
     "kb profile add work --user ann --mark-read-only",
     "kb profile add work --kb Handbook=0f4ba1c2-7d7e-4f6c-9d0e-0a6b2f6f3c11",
   ],
-  load: async () => (await import("./profile.ts")).add,
+  load: async () => (await import("./profile.ts")).addProfile,
 });
 
 const profileList = task({
@@ -60,7 +60,7 @@ const profileList = task({
   sends: [],
   effect: "reads",
   examples: ["kb profile list", "kb profile list -o json"],
-  load: async () => (await import("./profile.ts")).list,
+  load: async () => (await import("./profile.ts")).listProfiles,
 });
 
 const profileShow = task({
@@ -73,7 +73,7 @@ const profileShow = task({
   effect: "reads",
   exits: ["not-found"],
   examples: ["kb profile show", "kb profile show work"],
-  load: async () => (await import("./profile.ts")).show,
+  load: async () => (await import("./profile.ts")).showProfile,
 });
 
 const profileUse = task({
@@ -86,7 +86,7 @@ const profileUse = task({
   effect: "writes",
   exits: ["not-found"],
   examples: ["kb profile use work", "kb profile use work && kb config explain"],
-  load: async () => (await import("./profile.ts")).use,
+  load: async () => (await import("./profile.ts")).useProfile,
 });
 
 const profileRemove = task({
@@ -99,7 +99,7 @@ const profileRemove = task({
   effect: "destroys",
   exits: ["not-found"],
   examples: ["kb profile remove work --yes", "kb profile remove work --yes --if-exists"],
-  load: async () => (await import("./profile.ts")).remove,
+  load: async () => (await import("./profile.ts")).removeProfile,
 });
 
 const configExplain = task({

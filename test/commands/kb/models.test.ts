@@ -371,18 +371,18 @@ describe("names of things", () => {
     expect(sandbox.seen).toEqual([]);
   });
 
-  test("a profile or application nobody has is answered with those there are", async () => {
+  test("an unknown profile or application lists the existing ones", async () => {
     const app = await sandbox.cli(["wf", "app", "info", "--app", "ehco"]);
     expect(app.exit).toBe(2);
-    expect(app.err).toContain('there is no application "ehco" in the profile sandbox');
-    expect(app.err).toContain("hint: it has: echo, review, slow, broken, loop, chat, chat-review");
+    expect(app.err).toContain('application "ehco" not found in profile sandbox');
+    expect(app.err).toContain("hint: applications of the profile: echo, review, slow, broken, loop, chat, chat-review");
     const world = { folder: await temporaryFolder(), stdin: "dataset-x" };
     const base = ["--base-url", "https://example.com", "--key-file", "-"];
     await sandbox.cli(["kb", "profile", "add", "staging", ...base], world);
     const profile = await sandbox.cli(["kb", "list", "-p", "stagin"], world);
     expect(profile.exit).toBe(2);
-    expect(profile.err).toContain('there is no profile "stagin" (-p)');
-    expect(profile.err).toContain("hint: there are: staging");
+    expect(profile.err).toContain('profile "stagin" not found (-p)');
+    expect(profile.err).toContain("hint: stored profiles: staging");
   });
 });
 

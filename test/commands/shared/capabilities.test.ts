@@ -62,7 +62,7 @@ test("a server of today has everything of knowledge", async () => {
   });
   expect(found["tags"]?.[1]).toBe("GET /datasets/tags: 200");
   expect(found["documents"]?.[1]).toBe("GET /datasets/{dataset_id}/documents: 404 not_found");
-  expect(found["kb doc replace"]?.[1]).toBe("the server is 1.14.2 (since 1.14.0)");
+  expect(found["kb doc replace"]?.[1]).toBe("the server has version 1.14.2 (since 1.14.0)");
 });
 
 test("an older one lacks what came later", async () => {
@@ -76,7 +76,7 @@ test("an older one lacks what came later", async () => {
   expect(found["kb pipeline plugins"]?.[1]).toBe(
     "GET /datasets/{dataset_id}/pipeline/datasource-plugins: 404: no such route (since 1.13.0)",
   );
-  expect(found["kb doc replace"]?.[1]).toBe("the server is 1.12.1 (since 1.14.0)");
+  expect(found["kb doc replace"]?.[1]).toBe("the server has version 1.12.1 (since 1.14.0)");
 });
 
 test("a newer one has what came with it, and lacks what went", async () => {
@@ -84,7 +84,9 @@ test("a newer one has what came with it, and lacks what went", async () => {
   expect(supported(await known("kb"))).toMatchObject({ [tagsMatch]: "yes" });
   const found = await known("wf");
   expect(supported(found)).toMatchObject({ [formInputs]: "yes", [formEvents]: "no" });
-  expect(found[formEvents]?.[1]).toBe("the server is 1.15.0 (since 1.13.0, not in 1.15.0)");
+  expect(found[formEvents]?.[1]).toBe(
+    "the server has version 1.15.0 (since 1.13.0, not in 1.15.0)",
+  );
   server.sandbox.setFaults([parseFault("* * version=1.16.2")]);
   expect(supported(await known("wf"))).toMatchObject({ [formEvents]: "unknown" });
 });
@@ -121,7 +123,7 @@ describe("of an application", () => {
       completion: "no",
       ...all(newerApp, "yes"),
     });
-    expect(found["chat"]?.[1]).toBe("the application is of mode workflow");
+    expect(found["chat"]?.[1]).toBe("the application has mode workflow");
     expect(found["files"]?.[1]).toBe("GET /parameters: file_upload is off");
   });
 
@@ -139,7 +141,7 @@ describe("of an application", () => {
     const found = await known("wf", { KB_BASE_URL: baseUrl, KB_APP_KEY: "app-echo" });
     expect(found["workflow runs"]).toEqual([
       "no",
-      "GET /workflows/run/{workflow_run_id}: 400 not_workflow_app: the application is of another kind",
+      "GET /workflows/run/{workflow_run_id}: 400 not_workflow_app: wrong kind of application",
     ]);
   });
 });
@@ -161,7 +163,7 @@ test("a refused key leaves all unknown after one request", async () => {
   ]);
   expect(found["kb doc link"]?.[0]).toBe("unknown");
   // The refusal names the version.
-  expect(found["kb doc replace"]).toEqual(["yes", "the server is 1.14.2 (since 1.14.0)"]);
+  expect(found["kb doc replace"]).toEqual(["yes", "the server has version 1.14.2 (since 1.14.0)"]);
   expect(server.seen).toHaveLength(1);
 });
 
@@ -171,9 +173,9 @@ test("without a key of that kind nothing is asked", async () => {
   });
   expect(ran.exit, ran.err).toBe(0);
   expect(ran.out).toContain(
-    "application\tunknown\tthis command takes an application key (app-…), and none is known\n",
+    "application\tunknown\tthis command needs an application key (app-…), but none is set\n",
   );
-  expect(ran.out).toContain("wf form submit\tunknown\tonly a write would tell\n");
+  expect(ran.out).toContain("wf form submit\tunknown\tcannot be tested without a write\n");
   expect(server.seen).toEqual([]);
 });
 
@@ -210,5 +212,5 @@ test("a failing server leaves the question open", async () => {
 test("it is one thing or the other", async () => {
   const ran = await server.cli(["kb", "doctor", "--capabilities", "--last-error"]);
   expect(ran).toMatchObject({ exit: 2, out: "" });
-  expect(ran.err).toContain("give either --last-error or --capabilities, not both");
+  expect(ran.err).toContain("--last-error and --capabilities cannot be used together");
 });

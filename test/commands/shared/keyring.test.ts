@@ -86,17 +86,22 @@ test.each([
   expect([...entries.values()].toSorted()).toEqual(left);
 });
 
-const hangs = "no answer within 2 s";
+const hangs = "no response within 2 s";
 
 test.each<[string, string, World, string]>([
-  ["without a keyring", "", {}, "no keyring answers (there is none): "],
-  ["with a silent one", "", { keyring: silentKeyring(hangs) }, `no keyring answers (${hangs}): `],
+  ["without a keyring", "", {}, "the keyring is not available (there is none): "],
+  [
+    "with a silent one",
+    "",
+    { keyring: silentKeyring(hangs) },
+    `the keyring is not available (${hangs}): `,
+  ],
   ["with --insecure-storage", " --insecure-storage", { keyring: memoryKeyring() }, ""],
   [
     "with KB_NO_KEYRING",
     "",
     { keyring: memoryKeyring(), env: { KB_NO_KEYRING: "1" } },
-    "no keyring answers (KB_NO_KEYRING is set): ",
+    "the keyring is not available (KB_NO_KEYRING is set): ",
   ],
 ])("%s a key rests in the profile file, and that is said", async (_, flag, world, why) => {
   const folder = await temporaryFolder();
@@ -108,7 +113,7 @@ test.each<[string, string, World, string]>([
     env: { ...nothing, ...world.env },
     stdin: "dataset-sandbox",
   });
-  expect(added.err).toBe(`${why}the key is stored in ${path}, readable by you alone\n`);
+  expect(added.err).toBe(`${why}the key is stored in ${path}, readable only by you\n`);
   expect(JSON.parse(await readFile(path, "utf8"))).toMatchObject({
     profiles: { work: { key: "dataset-sandbox" } },
   });
@@ -124,21 +129,21 @@ test.each<[string, string, World, string, string]>([
     "kb list",
     "that went silent",
     { keyring: silentKeyring(hangs) },
-    "the key of the profile work rests in the keyring, and none answers: no answer within 2 s",
+    "failed to read the key of profile work: the keyring is not available: no response within 2 s",
     "unlock the keyring, or store the key in the profile file: kb profile add work --key-file - --insecure-storage",
   ],
   [
     "wf logs",
     "that is not to be used",
     { env: { KB_NO_KEYRING: "1" } },
-    "the key of the profile work, application echo, rests in the keyring, and none answers: KB_NO_KEYRING is set",
+    "failed to read the key of application echo in profile work: the keyring is not available: KB_NO_KEYRING is set",
     "unlock the keyring, or store the key in the profile file: wf profile add work --app echo --key-file - --insecure-storage",
   ],
   [
     "kb list",
     "that has lost the key",
     { keyring: memoryKeyring() },
-    "the key of the profile work is no longer in the keyring",
+    "failed to read the key of profile work: the keyring has no such entry",
     "store it again: kb profile add work --key-file -",
   ],
 ])(
@@ -158,7 +163,7 @@ test("a key in the keyring is not found for another base URL", async () => {
   await writeFile(path, (await file()).replace("127.0.0.1", "localhost"));
   const ran = await run("kb list");
   expect(ran.exit).toBe(4);
-  expect(ran.err).toContain("is no longer in the keyring");
+  expect(ran.err).toContain("the keyring has no such entry");
 });
 
 test("keys of the environment go before the keyring, which is then not asked", async () => {
@@ -188,7 +193,7 @@ test("doctor tells of a keyring that does not answer, as of any other problem", 
     check: "settings",
     result: "problem",
     found:
-      "the key of the profile work rests in the keyring, and none answers: no answer within 2 s",
+      "failed to read the key of profile work: the keyring is not available: no response within 2 s",
     next: expect.stringContaining("unlock the keyring") as unknown,
   });
 });
@@ -199,7 +204,7 @@ test("a removed profile whose keyring does not answer says what is left", async 
   const ran = await run("kb profile remove work --yes", { keyring: silentKeyring(hangs) });
   expect(ran).toMatchObject({
     exit: 0,
-    err: `no keyring answers (${hangs}): remove the old key there by hand, kb-wf: work, application echo\nprofile work removed\n`,
+    err: `the keyring is not available (${hangs}): delete the old key there yourself, kb-wf: work, application echo\nremoved profile work\n`,
   });
 });
 
@@ -238,7 +243,7 @@ function realAdd(folder: string, bus: string, programs = root) {
 }
 
 const stored = (folder: string) =>
-  `the key is stored in ${join(folder, "config", "profiles.json")}, readable by you alone\n`;
+  `the key is stored in ${join(folder, "config", "profiles.json")}, readable only by you\n`;
 const linux = process.platform === "linux";
 
 test.runIf(linux)(
@@ -247,7 +252,10 @@ test.runIf(linux)(
     const folder = await temporaryFolder();
     const bus = await silentBus(folder);
     const ran = await realAdd(folder, bus.address).ended;
-    expect(ran).toEqual({ exit: 0, err: `no keyring answers (${hangs}): ${stored(folder)}` });
+    expect(ran).toEqual({
+      exit: 0,
+      err: `the keyring is not available (${hangs}): ${stored(folder)}`,
+    });
     await bus.closed;
   },
 );
@@ -269,7 +277,9 @@ test.runIf(linux)("without a bus the file takes the key at once", async () => {
   const folder = await temporaryFolder();
   const ran = await realAdd(folder, `unix:path=${join(folder, "none")}`).ended;
   expect(ran.exit).toBe(0);
-  expect(ran.err).toMatch(/^no keyring answers \(Platform failure: .*\): the key is stored in /);
+  expect(ran.err).toMatch(
+    /^the keyring is not available \(Platform failure: .*\): the key is stored in /,
+  );
 });
 
 test("without the optional package the file takes the key, and that is said", async () => {
@@ -279,6 +289,6 @@ test("without the optional package the file takes the key, and that is said", as
   const ran = await realAdd(folder, "", folder).ended;
   expect(ran).toEqual({
     exit: 0,
-    err: `no keyring answers (the package @napi-rs/keyring is not installed): ${stored(folder)}`,
+    err: `the keyring is not available (the package @napi-rs/keyring is not installed): ${stored(folder)}`,
   });
 });

@@ -1,5 +1,6 @@
 import { readText } from "../../../api/client.ts";
 import { isOlderThan } from "../../../api/api-error.ts";
+import type { KeyKind } from "../../../config/api-key.ts";
 import { ApiError, CliError } from "../../../errors.ts";
 import { isObject, parsedJson, valueAt } from "../../../lib/json.ts";
 import { listAnnotations } from "../../../operations/annotations.ts";
@@ -19,7 +20,7 @@ import { kbTasks } from "../../kb/specs.ts";
 import type { Context } from "../../command-spec.ts";
 import { workflowTasks } from "../../wf/specs.ts";
 
-/** Something a server may be able to do, and how that is known. */
+/** One capability of the server, and how it was determined. */
 interface Capability {
   readonly capability: string;
   readonly supported: "yes" | "no" | "unknown";
@@ -27,8 +28,8 @@ interface Capability {
 }
 
 /**
- * A group of operations: `row` is asked to learn of it; with `modes` the kind of application tells, of
- * others before it is asked.
+ * A group of operations. A read of `row` shows whether the server has it; with `modes`, only apps of
+ * these modes do, and others are not probed.
  */
 interface Group {
   readonly name: string;
@@ -36,7 +37,7 @@ interface Group {
   readonly modes?: readonly string[];
 }
 
-const groups: Readonly<Record<"dataset" | "app", readonly Group[]>> = {
+const groups: Readonly<Record<KeyKind, readonly Group[]>> = {
   dataset: [
     { name: "knowledge bases", row: listKnowledgeBases },
     { name: "documents", row: listDocuments },
@@ -57,7 +58,7 @@ const groups: Readonly<Record<"dataset" | "app", readonly Group[]>> = {
   ],
 };
 
-/** What `GET /parameters` says of an application, by capability: the field with its switch. */
+/** Features of an application, by capability: the field of `GET /parameters` that has the switch. */
 const switches: Readonly<Record<string, string>> = {
   files: "file_upload",
   "speech to text": "speech_to_text",
@@ -66,8 +67,8 @@ const switches: Readonly<Record<string, string>> = {
   "annotation reply": "annotation_reply",
 };
 
-/** What servers do since one version, or until another: no read shows it (server §19). */
-const behaviours: Readonly<Record<"dataset" | "app", readonly Behaviour[]>> = {
+/** Behavior that no read shows, by server version (server §19). */
+const behaviors: Readonly<Record<KeyKind, readonly Behavior[]>> = {
   dataset: [{ name: "lists by several tags that all match", since: "1.15.0" }],
   app: [
     { name: "forms with choices and files", since: "1.15.0" },
@@ -75,99 +76,106 @@ const behaviours: Readonly<Record<"dataset" | "app", readonly Behaviour[]>> = {
   ],
 };
 
-interface Behaviour {
+interface Behavior {
   readonly name: string;
   readonly since: string;
-  /** The first version that lacks it; later ones may have it again. */
+  /** The first version without it; later ones may have it again. */
   readonly until?: string;
 }
 
-/** No object has it, so that a read finds the route and nothing behind it. */
-const nobody = "00000000-0000-0000-0000-000000000000";
+/** An ID that no object has: a read with it tests the route only. */
+const UNUSED_ID = "00000000-0000-0000-0000-000000000000";
 
-/** What one read told. */
-interface Probed {
-  readonly supported: Capability["supported"];
-  readonly how: string;
-  /** Kind of application, where /info was asked. */
-  readonly mode?: string;
-}
+type Verdict = Omit<Capability, "capability">;
 
 /**
- * Finds what the server supports of the API that the program speaks, with reads alone: one request
- * for each group and each newer operation that reads. What only a write could tell is judged by the
- * version of the server.
+ * `doctor --capabilities`: lists which of the API that this CLI uses the server supports. Sends reads
+ * only, one for each group and each newer operation that reads; everything else is inferred from the
+ * server version.
  */
 export async function* capabilities(context: Context): AsyncGenerator<Capability> {
   const kind = context.options.program === "wf" ? "app" : "dataset";
-  let version: string | undefined;
-  let mode: string | undefined;
-  let settings: unknown;
-  /** Why nothing more can be learnt by asking. */
-  let given: string | undefined;
-
-  const probe = async (row: AnyOperation): Promise<Probed> => {
-    if (given !== undefined) return { supported: "unknown", how: given };
-    const request = { method: "GET", url: addressOf(row), headers: {} };
-    try {
-      const answer = await context.raw(request, kind, {});
-      version ??= answer.headers["x-version"];
-      const body = parsedJson(await readText(answer.body));
-      if (!isObject(body) && !Array.isArray(body)) {
-        given = "the answer is no JSON: not an API endpoint";
-        return { supported: "unknown", how: given };
-      }
-      if (row === getAppInfo && isObject(body) && typeof body["mode"] === "string") {
-        mode = body["mode"];
-      }
-      if (row === getAppParameters) settings = body;
-      return { supported: "yes", how: `${row.route}: ${answer.status}` };
-    } catch (error) {
-      if (!(error instanceof CliError) || context.signal.aborted) throw error;
-      version ??= error instanceof ApiError ? error.response.version : undefined;
-      const info = judged(error, row);
-      // A key that is missing or refused, and a server that is away, are so for every request.
-      if (error.kind === "auth" || error.kind === "network" || error.kind === "usage") {
-        given = info.how;
-      }
-      return info;
-    }
-  };
-
-  for (const { name, row, modes } of groups[kind]) {
-    const foreign = mode !== undefined && modes?.includes(mode) === false;
-    const { supported, how } = row && !foreign ? await probe(row) : modeTells(modes, mode);
-    yield { capability: name, supported, how };
-  }
-  if (kind === "app") {
-    const read = await probe(getAppParameters);
-    for (const [capability, field] of Object.entries(switches)) {
-      const enabled = valueAt(settings, `${field}.enabled`);
-      if (typeof enabled !== "boolean") {
-        yield { capability, supported: "unknown", how: read.how };
-        continue;
-      }
-      const how = `GET /parameters: ${field} is ${enabled ? "on" : "off"}`;
-      yield { capability, supported: enabled ? "yes" : "no", how };
-    }
-  }
-  for (const behaviour of behaviours[kind]) {
-    yield { capability: behaviour.name, ...versionTells(behaviour, version) };
-  }
-  for (const row of newer(kind)) {
-    const reads = row.route.startsWith("GET ");
-    const { supported, how } = reads ? await probe(row) : versionTells(row, version);
-    const since = reads ? ` (since ${row.since})` : "";
-    yield {
-      capability: commandOf(row),
-      supported,
-      how: how + since,
-    };
+  const probes = new Probes(kind, context);
+  for (const group of groups[kind])
+    yield { capability: group.name, ...(await probes.checkGroup(group)) };
+  if (kind === "app") yield* switchedFeatures(probes);
+  for (const behavior of behaviors[kind])
+    yield { capability: behavior.name, ...fromVersion(behavior, probes.version) };
+  for (const row of newerOperations(kind)) {
+    if (row.route.startsWith("GET ")) {
+      const { supported, how } = await probes.probe(row);
+      yield { capability: commandOf(row), supported, how: `${how} (since ${row.since})` };
+    } else yield { capability: commandOf(row), ...fromVersion(row, probes.version) };
   }
 }
 
-/** Operations that came with a later version, each route once. */
-const newer = (kind: "dataset" | "app"): AnyOperation[] => [
+async function* switchedFeatures(probes: Probes): AsyncGenerator<Capability> {
+  const { how: read } = await probes.probe(getAppParameters);
+  for (const [capability, field] of Object.entries(switches)) {
+    const enabled = valueAt(probes.parameters, `${field}.enabled`);
+    if (typeof enabled === "boolean") {
+      const how = `GET /parameters: ${field} is ${enabled ? "on" : "off"}`;
+      yield { capability, supported: enabled ? "yes" : "no", how };
+    } else yield { capability, supported: "unknown", how: read };
+  }
+}
+
+/** Sends reads to learn which routes the server has, and remembers what else the responses show. */
+class Probes {
+  /** Version of the server, once a response has shown it. */
+  version: string | undefined;
+  /** Response of `GET /parameters`. */
+  parameters: unknown;
+  /** Mode of the application, from `GET /info`. */
+  private mode: string | undefined;
+  /** Why every further request would fail, too. */
+  private stopped: string | undefined;
+  private readonly kind: KeyKind;
+  private readonly context: Context;
+
+  constructor(kind: KeyKind, context: Context) {
+    this.kind = kind;
+    this.context = context;
+  }
+
+  async checkGroup({ row, modes }: Group): Promise<Verdict> {
+    const hasOtherMode = this.mode !== undefined && modes?.includes(this.mode) === false;
+    return row && !hasOtherMode ? this.probe(row) : fromMode(modes, this.mode);
+  }
+
+  async probe(row: AnyOperation): Promise<Verdict> {
+    if (this.stopped !== undefined) return { supported: "unknown", how: this.stopped };
+    try {
+      return await this.send(row);
+    } catch (error) {
+      if (!(error instanceof CliError) || this.context.signal.aborted) throw error;
+      this.version ??= error instanceof ApiError ? error.response.version : undefined;
+      const verdict = fromError(error, row);
+      // A missing or invalid key and an unreachable server affect every request.
+      if (["auth", "network", "usage"].includes(error.kind)) this.stopped = verdict.how;
+      return verdict;
+    }
+  }
+
+  private async send(row: AnyOperation): Promise<Verdict> {
+    const request = { method: "GET", url: urlOf(row), headers: {} };
+    const response = await this.context.raw(request, this.kind, {});
+    this.version ??= response.headers["x-version"];
+    const body = parsedJson(await readText(response.body));
+    if (!isObject(body) && !Array.isArray(body)) {
+      this.stopped = "not an API endpoint: the response is not JSON";
+      return { supported: "unknown", how: this.stopped };
+    }
+    if (row === getAppInfo && isObject(body) && typeof body["mode"] === "string") {
+      this.mode = body["mode"];
+    }
+    if (row === getAppParameters) this.parameters = body;
+    return { supported: "yes", how: `${row.route}: ${response.status}` };
+  }
+}
+
+/** Operations that not every server has, each route once. */
+const newerOperations = (kind: KeyKind): AnyOperation[] => [
   ...new Map(
     operations
       .filter((row) => row.key === kind && row.since !== undefined)
@@ -175,7 +183,7 @@ const newer = (kind: "dataset" | "app"): AnyOperation[] => [
   ).values(),
 ];
 
-/** The command that sends a row, without its arguments: `kb doc link`. */
+/** The command of an operation, without its arguments: `kb doc link`. */
 function commandOf(row: AnyOperation): string {
   const tasks = [...kbTasks, ...workflowTasks];
   const task =
@@ -183,50 +191,49 @@ function commandOf(row: AnyOperation): string {
   return (row.command ?? task?.command ?? row.id).replace(/ [<[].*/, "");
 }
 
-/** Path with nobody's ids, and the shortest page of a list. No end user: a read would make one. */
-function addressOf(row: AnyOperation): string {
+/** URL with unused IDs and the shortest page. Without an end user, since a read would create it. */
+function urlOf(row: AnyOperation): string {
   const [, path] = methodAndPath(row);
-  const filled = path.replace(
+  const url = path.replace(
     /\{(\w+)\}/g,
-    (_, name: string) => row.params[name]?.choices?.[0] ?? nobody,
+    (_, name: string) => row.params[name]?.choices?.[0] ?? UNUSED_ID,
   );
-  return row.returns.kind === "page" ? `${filled}?page=1&limit=1` : filled;
+  return row.returns.kind === "page" ? `${url}?page=1&limit=1` : url;
 }
 
-/** What a refusal says of the route (server §3, §19). */
-function judged(error: CliError, row: AnyOperation): Probed {
+/** What an error shows about a route (server §3, §19). */
+function fromError(error: CliError, row: AnyOperation): Verdict {
   if (!(error instanceof ApiError)) return { supported: "unknown", how: error.message };
   const { status, serverCode, version } = error.response;
   const how = `${row.route}: ${[status, serverCode].filter((part) => part !== undefined).join(" ")}`;
   if (error.kind === "not-found") {
-    // Without an id there is nothing to miss: servers before 1.11.3 answer so for tags.
+    // A route without an ID has no object to miss: servers before 1.11.3 lack the one for tags.
     return { supported: row.route.includes("{") ? "yes" : "no", how };
   }
   if (error.kind === "unsupported" && status !== 501 && version !== undefined) {
-    const why = serverCode?.includes("app")
-      ? "the application is of another kind"
-      : "no such route";
+    const why = serverCode?.includes("app") ? "wrong kind of application" : "no such route";
     return { supported: "no", how: `${how}: ${why}` };
   }
-  // The application itself read the request and found it wanting: no end user, nobody's id.
+  // The route exists: it rejected the missing end user or the unused ID.
   if (error.kind === "refused" && version !== undefined) return { supported: "yes", how };
   return { supported: "unknown", how: error.message };
 }
 
-function modeTells(modes: Group["modes"], mode: string | undefined): Probed {
-  if (modes === undefined || mode === undefined) {
-    return { supported: "unknown", how: "only a write would tell" };
-  }
-  const how = `the application is of mode ${mode}`;
+const onlyByWrite: Verdict = { supported: "unknown", how: "cannot be tested without a write" };
+
+function fromMode(modes: Group["modes"], mode: string | undefined): Verdict {
+  if (modes === undefined || mode === undefined) return onlyByWrite;
+  const how = `the application has mode ${mode}`;
   return { supported: modes.includes(mode) ? "yes" : "no", how };
 }
 
-function versionTells(
-  { since = "", until }: Partial<Behaviour>,
+function fromVersion(
+  { since = "", until }: Partial<Behavior>,
   version: string | undefined,
-): Probed {
-  if (version === undefined) return { supported: "unknown", how: "only a write would tell" };
-  const how = `the server is ${version} (since ${since}${until === undefined ? "" : `, not in ${until}`})`;
+): Verdict {
+  if (version === undefined) return onlyByWrite;
+  const range = until === undefined ? `since ${since}` : `since ${since}, not in ${until}`;
+  const how = `the server has version ${version} (${range})`;
   if (isOlderThan(version, since)) return { supported: "no", how };
   if (until === undefined || isOlderThan(version, until)) return { supported: "yes", how };
   return { supported: isOlderThan(until, version) ? "unknown" : "no", how };

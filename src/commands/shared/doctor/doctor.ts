@@ -1,8 +1,12 @@
-import { readText } from "../../../api/client.ts";
 import { isOlderThan, limitedKeyHint } from "../../../api/api-error.ts";
-import { masked, sandboxProfile, settingsFor, targetOf } from "../../../config/settings.ts";
-import type { Settings, TargetFlags } from "../../../config/settings.ts";
+import { readText } from "../../../api/client.ts";
+import { maskKey } from "../../../config/api-key.ts";
+import type { KeyKind } from "../../../config/api-key.ts";
 import { profilePath, readProfiles } from "../../../config/profiles.ts";
+import { sandboxProfile } from "../../../config/sandbox-profile.ts";
+import { settingsFor } from "../../../config/settings.ts";
+import type { Settings, TargetFlags } from "../../../config/settings.ts";
+import { targetOf } from "../../../config/target.ts";
 import { ApiError, CliError } from "../../../errors.ts";
 import type { FailureKind } from "../../../errors.ts";
 import type { Host } from "../../../host/host.ts";
@@ -11,40 +15,44 @@ import { version } from "../../../lib/version.ts";
 import { asText } from "../../../operations/operation.ts";
 import type { Context } from "../../command-spec.ts";
 
-/** One thing that was looked at. `next` is what to do about it. */
-interface Finding {
+/** The result of one check; `next` is what to do about it. */
+interface CheckResult {
   readonly check: string;
   readonly result: "ok" | "warning" | "problem";
   readonly found: string;
   readonly next: string | null;
+  /** Kind of failure, for a problem. */
+  readonly kind?: FailureKind;
 }
 
-const noApi = "the answer is no JSON: not an API endpoint";
-const checkAddress = "check the base URL: it ends in /v1";
+const notApi = "not an API endpoint: the response is not JSON";
+const checkUrl = "check that the base URL ends in /v1";
 
-/** Clock differences beyond this are worth a word, in seconds. */
-const clockTolerance = 30;
-/** Version that all of this was written for. */
-const knownVersion = "1.14.0";
+/** Clock differences up to this many seconds are ignored. */
+const CLOCK_TOLERANCE = 30;
+/** Version that all features need. */
+const REQUIRED_VERSION = "1.14.0";
 
-/** A finding, and what kind of failure it is where it is a problem. */
-type Found = Finding & { readonly kind?: FailureKind };
-
-const ok = (check: string, found: string): Found => ({ check, result: "ok", found, next: null });
-const warning = (check: string, found: string, next: string): Found => ({
+const ok = (check: string, found: string): CheckResult => ({
+  check,
+  result: "ok",
+  found,
+  next: null,
+});
+const warning = (check: string, found: string, next: string): CheckResult => ({
   check,
   result: "warning",
   found,
   next,
 });
-const problem = (check: string, found: string, next: string, kind: FailureKind): Found => ({
+const problem = (check: string, found: string, next: string, kind: FailureKind): CheckResult => ({
   check,
   result: "problem",
   found,
   next,
   kind,
 });
-const problemOf = (check: string, { message, info, kind }: CliError): Found =>
+const problemOf = (check: string, { message, info, kind }: CliError): CheckResult =>
   problem(check, message, info.hint ?? "", kind);
 
 interface DoctorInput {
@@ -52,10 +60,10 @@ interface DoctorInput {
   readonly last_error?: number | undefined;
 }
 
-/** Looks around, tells of a failure that was kept, or of what the server supports. */
+/** `doctor`: checks everything, shows a logged error, or lists what the server supports. */
 export async function* run(input: DoctorInput, context: Context): AsyncGenerator<unknown> {
   if (input.last_error !== undefined && input.capabilities) {
-    throw new CliError("usage", "give either --last-error or --capabilities, not both");
+    throw new CliError("usage", "--last-error and --capabilities cannot be used together");
   }
   if (input.capabilities) {
     const { capabilities } = await import("./capabilities.ts");
@@ -63,232 +71,225 @@ export async function* run(input: DoctorInput, context: Context): AsyncGenerator
   } else if (input.last_error !== undefined) {
     const { lastError } = await import("./last-error.ts");
     yield* lastError(input.last_error, context);
-  } else yield* examination(context);
+  } else yield* diagnose(context);
 }
 
-/**
- * Looks at everything between this machine and an answer, with reads only. Throws the first problem
- * at the end.
- */
-async function* examination(context: Context): AsyncGenerator<Finding> {
-  const problems: Found[] = [];
-  const { masked: withoutKeys } = context.host.secrets;
-  for await (const { kind, ...finding } of findings(context)) {
-    // What is found is often a server's word, and shown to those who are asked for help.
-    const each = { ...finding, found: withoutKeys(finding.found) };
-    if (kind !== undefined) problems.push({ ...each, kind });
-    yield each;
+/** Runs all checks, with reads only. Throws the first problem at the end. */
+async function* diagnose(context: Context): AsyncGenerator<unknown> {
+  const problems: CheckResult[] = [];
+  const { secrets } = context.host;
+  for await (const result of checks(context)) {
+    // Often text of the server, and pasted into bug reports.
+    const { kind, ...row } = { ...result, found: secrets.masked(result.found) };
+    if (kind !== undefined) problems.push({ ...row, kind });
+    yield row;
   }
   const [first] = problems;
-  if (first?.kind) {
-    throw new CliError(
-      first.kind,
-      `${problems.length} problem${problems.length > 1 ? "s" : ""} found: ${first.check}: ${first.found}`,
-      {
-        code: "doctor",
-        isResult: true,
-        sideEffect: "none",
-        hint: first.next ?? undefined,
-      },
-    );
-  }
+  if (!first?.kind) return;
+  const count = `${problems.length} problem${problems.length > 1 ? "s" : ""}`;
+  throw new CliError(first.kind, `${count} found: ${first.check}: ${first.found}`, {
+    code: "doctor",
+    isResult: true,
+    sideEffect: "none",
+    hint: first.next ?? undefined,
+  });
 }
 
-async function* findings(context: Context): AsyncGenerator<Found> {
-  const { host, options: asked } = context;
-  yield ok("program", `${asked.program} ${version} (node ${host.platform})`);
-  yield* profileFile(context);
-  const settings = await settingsOr("settings", asked.flags, host);
-  if ("check" in settings) return yield settings;
+async function* checks(context: Context): AsyncGenerator<CheckResult> {
+  const { host, options } = context;
+  yield ok("program", `${options.program} ${version} (node ${host.platform})`);
+  yield* checkProfiles(context);
+  const settings = await trySettings(options.flags, host);
+  if (settings instanceof CliError) return yield problemOf("settings", settings);
   const { baseUrl } = settings;
   if (baseUrl.value === undefined) {
-    const next = "set KB_BASE_URL, add a profile, or try `kb sandbox`";
-    return yield problem("base URL", "none is known", next, "usage");
+    const next = "set KB_BASE_URL, run `kb profile add work`, or try the CLI out with `kb sandbox`";
+    return yield problem("base URL", "not set", next, "usage");
   }
   yield ok("base URL", `${baseUrl.value} (${baseUrl.source})`);
   if (!new URL(baseUrl.value).pathname.endsWith("/v1")) {
-    yield warning("base URL", "it does not end in /v1", "the API lives below /v1 on most servers");
+    yield warning("base URL", "does not end in /v1", "most servers expose the API under /v1");
   }
-  let answers = true;
-  for await (const found of reached(baseUrl.value, context)) {
-    answers &&= found.kind === undefined;
-    yield found;
+  let reachable = true;
+  for await (const result of checkServer(baseUrl.value, context)) {
+    reachable &&= result.kind === undefined;
+    yield result;
   }
-  if (!answers) return;
-  for (const [kind, app] of everyKey(settings)) {
-    const label = kind === "dataset" ? "knowledge key" : app ? `key of ${app}` : "application key";
-    const its =
-      app === undefined ? settings : await settingsOr(label, { ...asked.flags, app }, host);
-    if ("check" in its) {
-      yield its;
-      continue;
-    }
-    const setting = kind === "dataset" ? its.knowledgeKey : its.appKey;
-    if (setting.value === undefined) {
-      const variable = kind === "dataset" ? "KB_KEY" : "KB_APP_KEY";
-      const program = kind === "dataset" ? "kb" : "wf";
-      yield warning(
-        label,
-        "none is known",
-        `${program} needs one: set ${variable} or add it to a profile`,
-      );
-      continue;
-    }
-    try {
-      const shown = `${masked(setting.value)} (${setting.source})`;
-      yield await keyWorks(kind, label, shown, targetOf(its, kind), context);
-    } catch (error) {
-      if (context.signal.aborted) throw context.abortError();
-      if (!(error instanceof CliError)) throw error;
-      if (kind === "dataset" && error instanceof ApiError && error.response.status === 403) {
-        yield await boundKey(label, its, error, context);
-        continue;
-      }
-      // The usual hint is to ask doctor.
-      yield error instanceof ApiError && error.kind === "auth"
-        ? problem(label, error.message, "check the key: the platform shows valid ones", error.kind)
-        : problemOf(label, error);
-      if (error.kind === "network") return;
-    }
+  if (!reachable) return;
+  for (const [kind, app] of keysToCheck(settings)) {
+    const result = await checkKeyOf(kind, app, settings, context);
+    yield result;
+    if (result.kind === "network") return;
   }
-  yield ok("connections", "a stock server serves ten at once; bulk work here uses three");
+  yield ok("connections", "default concurrency: 3 (a default server allows 10 connections)");
 }
 
-/** The settings, or what is wrong with them: a value, a key command, a keyring that gives nothing. */
-async function settingsOr(
-  check: string,
-  flags: TargetFlags,
-  host: Host,
-): Promise<Settings | Found> {
+async function* checkProfiles({ host }: Context): AsyncGenerator<CheckResult> {
+  const path = profilePath(host);
+  const stat = await host.files.stat(path);
+  if (!stat) {
+    yield ok("profiles", "none stored; using the environment");
+    return;
+  }
+  const names = Object.keys((await readProfiles(host)).profiles);
+  yield ok("profiles", `${names.join(", ") || "none"} in ${path}`);
+  if ((stat.mode & 0o077) !== 0 && !host.platform.includes("win32")) {
+    yield warning("profiles", "other users can read the keys", `run chmod 600 ${path}`);
+  }
+}
+
+/** The settings, or what is wrong with a value, a key command or the keyring. */
+async function trySettings(flags: TargetFlags, host: Host): Promise<Settings | CliError> {
   try {
     return await settingsFor(flags, host, { key: "both" });
   } catch (error) {
-    if (!(error instanceof CliError) || !["auth", "usage"].includes(error.kind)) throw error;
-    return problemOf(check, error);
+    if (error instanceof CliError && ["auth", "usage"].includes(error.kind)) return error;
+    throw error;
   }
 }
 
-/** Does the API answer there? Asked without a key, which a server refuses in its own words. */
-async function* reached(baseUrl: string, context: Context): AsyncGenerator<Found> {
-  const started = context.host.elapsed();
+/** Is the API there? Sent without a key, which only an API endpoint rejects with 401. */
+async function* checkServer(baseUrl: string, context: Context): AsyncGenerator<CheckResult> {
+  const start = context.host.elapsed();
   let date: string | undefined;
-  let itsVersion: string | undefined;
+  let serverVersion: string | undefined;
   try {
     const request = { method: "GET", url: "/datasets?page=1&limit=1", headers: {} };
     const { headers, body } = await context.raw(request, "dataset", { target: { baseUrl } });
-    const page = !isObject(parsedJson(await readText(body)));
-    if (page) return yield problem("reached", noApi, checkAddress, "unsupported");
-    ({ date, "x-version": itsVersion } = headers);
+    const isJson = isObject(parsedJson(await readText(body)));
+    if (!isJson) return yield problem("reached", notApi, checkUrl, "unsupported");
+    ({ date, "x-version": serverVersion } = headers);
   } catch (error) {
     if (context.signal.aborted) throw context.abortError();
     if (!(error instanceof CliError)) throw error;
     if (!(error instanceof ApiError) || error.kind !== "auth")
       return yield problemOf("reached", error);
-    ({ date, version: itsVersion } = error.response);
+    ({ date, version: serverVersion } = error.response);
   }
-  yield ok("reached", `in ${context.host.elapsed() - started} ms`);
-  yield server(itsVersion);
-  yield* clock(date, context);
+  yield ok("reached", `in ${context.host.elapsed() - start} ms`);
+  yield checkVersion(serverVersion);
+  yield* checkClock(date, context);
 }
 
-/** The knowledge key, and the key of every application of the profile, or the one of the environment. */
-const everyKey = ({
-  appKey,
-  apps,
-  stored,
-}: Settings): ["dataset" | "app", string | undefined][] => {
+function checkVersion(serverVersion: string | undefined): CheckResult {
+  if (serverVersion === undefined) {
+    return warning(
+      "server",
+      "version unknown: no X-Version header",
+      "a proxy may have removed it; hints for older servers are not available",
+    );
+  }
+  if (!isOlderThan(serverVersion, REQUIRED_VERSION))
+    return ok("server", `version ${serverVersion}`);
+  const next = `update it: event streams, forms and document replacement need ${REQUIRED_VERSION}`;
+  return warning("server", `version ${serverVersion}`, next);
+}
+
+function* checkClock(date: string | undefined, { host }: Context): Generator<CheckResult> {
+  const serverTime = date === undefined ? Number.NaN : Date.parse(date);
+  if (Number.isNaN(serverTime)) return;
+  const seconds = Math.round((host.now().getTime() - serverTime) / 1000);
+  const difference = `${Math.abs(seconds)} s`;
+  if (Math.abs(seconds) <= CLOCK_TOLERANCE) return yield ok("clock", `${difference} difference`);
+  yield warning(
+    "clock",
+    `the local clock is ${difference} ${seconds > 0 ? "ahead" : "behind"}`,
+    "set the clock: time filters and certificates depend on it",
+  );
+}
+
+/** The knowledge key, and the key of each application of the profile or that of the environment. */
+function keysToCheck({ appKey, apps, stored }: Settings): [KeyKind, app: string | undefined][] {
   const fromProfile =
     stored !== undefined && (appKey.value === undefined || appKey.source.startsWith(stored.source));
-  const named =
-    fromProfile && stored.name !== sandboxProfile && apps.length > 0 ? apps : [undefined];
-  return [["dataset", undefined], ...named.map((app): ["app", string | undefined] => ["app", app])];
-};
+  const named = fromProfile && stored.name !== sandboxProfile && apps.length > 0;
+  const appKeys = (named ? apps : [undefined]).map((app): [KeyKind, string | undefined] => [
+    "app",
+    app,
+  ]);
+  return [["dataset", undefined], ...appKeys];
+}
 
-async function* profileFile({ host }: Context): AsyncGenerator<Found> {
-  const path = profilePath(host);
-  const found = await host.files.stat(path);
-  if (!found) {
-    yield ok("profiles", "none are stored; the environment is used");
-    return;
+function keyLabel(kind: KeyKind, app: string | undefined): string {
+  if (kind === "dataset") return "knowledge key";
+  return app === undefined ? "application key" : `key of ${app}`;
+}
+
+async function checkKeyOf(
+  kind: KeyKind,
+  app: string | undefined,
+  common: Settings,
+  context: Context,
+): Promise<CheckResult> {
+  const { host, options, signal } = context;
+  const label = keyLabel(kind, app);
+  const settings = app === undefined ? common : await trySettings({ ...options.flags, app }, host);
+  if (settings instanceof CliError) return problemOf(label, settings);
+  const key = kind === "dataset" ? settings.knowledgeKey : settings.appKey;
+  if (key.value === undefined) {
+    const [program, variable] = kind === "dataset" ? ["kb", "KB_KEY"] : ["wf", "KB_APP_KEY"];
+    const next = `${program} needs one: set ${variable} or add it to a profile`;
+    return warning(label, "not set", next);
   }
-  const stored = await readProfiles(host);
-  yield ok("profiles", `${Object.keys(stored.profiles).join(", ") || "none"} in ${path}`);
-  if ((found.mode & 0o077) !== 0 && !host.platform.includes("win32")) {
-    yield warning("profiles", "others on this machine can read the keys", `chmod 600 ${path}`);
+  try {
+    const opens = await tryKey(kind, targetOf(settings, kind), context);
+    if (opens === undefined) return problem(label, notApi, checkUrl, "unsupported");
+    return ok(label, `${maskKey(key.value)} (${key.source}) ${opens}`);
+  } catch (error) {
+    if (signal.aborted) throw context.abortError();
+    if (!(error instanceof CliError)) throw error;
+    if (!(error instanceof ApiError)) return problemOf(label, error);
+    if (kind === "dataset" && error.response.status === 403)
+      return checkBoundKey(label, settings, error, context);
+    // The usual hint is to run doctor.
+    const next = "check the key in the platform's settings";
+    return error.kind === "auth"
+      ? problem(label, error.message, next, error.kind)
+      : problemOf(label, error);
   }
 }
 
-/** What a key opens. Throws what the server refuses it with. */
-async function keyWorks(
-  kind: "dataset" | "app",
-  label: string,
-  shown: string,
+/** What a key opens; undefined if the response is not that of the API. Throws API errors. */
+async function tryKey(
+  kind: KeyKind,
   target: ReturnType<typeof targetOf>,
   context: Context,
-): Promise<Found> {
+): Promise<string | undefined> {
   const url = kind === "dataset" ? "/datasets?page=1&limit=1" : "/info";
-  const answer = await context.raw({ method: "GET", url, headers: {} }, kind, { target });
-  const body = parsedJson(await readText(answer.body));
-  if (!isObject(body)) return problem(label, noApi, checkAddress, "unsupported");
-  const what =
-    kind === "dataset"
-      ? `opens ${typeof body["total"] === "number" ? body["total"] : "the"} knowledge bases`
-      : `opens ${JSON.stringify(asText(body["name"]))}, mode ${asText(body["mode"]) || "unknown"}`;
-  return ok(label, `${shown} ${what}`);
+  const response = await context.raw({ method: "GET", url, headers: {} }, kind, { target });
+  const body = parsedJson(await readText(response.body));
+  if (!isObject(body)) return undefined;
+  if (kind === "app")
+    return `opens ${JSON.stringify(asText(body["name"]))}, mode ${asText(body["mode"]) || "unknown"}`;
+  return `opens ${typeof body["total"] === "number" ? body["total"] : "the"} knowledge bases`;
 }
 
-/** A knowledge key that the server knows, but opens no list with: which knowledge bases it opens. */
-async function boundKey(
+/** Checks a knowledge key that the server accepts but not for the list: it opens single ones only. */
+async function checkBoundKey(
   label: string,
   settings: Settings,
   error: ApiError,
   context: Context,
-): Promise<Found> {
+): Promise<CheckResult> {
   const target = targetOf(settings, "dataset");
   const ids = [...new Set(Object.values(settings.bases))];
-  let opens = 0;
+  let opened = 0;
   for (const id of ids) {
     const request = { method: "GET", url: `/datasets/${id}`, headers: {} } as const;
     try {
       await readText((await context.raw(request, "dataset", { target })).body);
-      opens += 1;
-    } catch (why) {
-      if (!(why instanceof ApiError)) throw why;
+      opened += 1;
+    } catch (failure) {
+      if (!(failure instanceof ApiError)) throw failure;
     }
   }
-  if (opens > 0) {
-    return ok(label, `opens only some knowledge bases: ${opens} of the ${ids.length} named`);
+  if (opened > 0) {
+    return ok(label, `opens only some knowledge bases: ${opened} of the ${ids.length} configured`);
   }
   return problem(
     label,
-    `${error.message}: the server knows the key, which opens only some knowledge bases, or none`,
+    `${error.message}: the key is valid, but opens only some knowledge bases, or none`,
     limitedKeyHint,
     error.kind,
   );
-}
-
-function server(itsVersion: string | undefined): Found {
-  if (itsVersion === undefined) {
-    return warning(
-      "server",
-      "it does not tell its version",
-      "a proxy may take the header away; hints for old servers will be missing",
-    );
-  }
-  if (!isOlderThan(itsVersion, knownVersion)) return ok("server", `version ${itsVersion}`);
-  const next = `event streams, forms and document replacing need ${knownVersion}`;
-  return warning("server", `version ${itsVersion}`, next);
-}
-
-function* clock(date: string | undefined, { host }: Context): Generator<Found> {
-  const theirs = date === undefined ? Number.NaN : Date.parse(date);
-  if (Number.isNaN(theirs)) return;
-  const off = Math.round((host.now().getTime() - theirs) / 1000);
-  if (Math.abs(off) <= clockTolerance) yield ok("clock", `${Math.abs(off)} s apart`);
-  else
-    yield warning(
-      "clock",
-      `this machine is ${Math.abs(off)} s ${off > 0 ? "ahead" : "behind"}`,
-      "set the clock: time filters and certificates depend on it",
-    );
 }

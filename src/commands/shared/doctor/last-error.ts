@@ -1,43 +1,44 @@
 import { readErrorLog } from "../../../host/error-log.ts";
-import type { LoggedError } from "../../../host/error-log.ts";
+import type { LoggedError, LoggedRequest } from "../../../host/error-log.ts";
 import type { Context } from "../../command-spec.ts";
 
-/** The n-th last failure that was kept, from 1: in words, or as it is for programs. Sends nothing. */
+/** `doctor --last-error n`: the nth last logged error, as text or as data. Sends nothing. */
 export async function* lastError(n: number, context: Context): AsyncGenerator<unknown> {
-  const kept = await readErrorLog(context.host);
-  const failure = kept[n - 1];
-  const forPeople = context.options.format === undefined;
-  if (failure) yield forPeople ? inWords(failure) : failure;
-  else if (forPeople) {
-    await context.notice(
-      kept.length === 0 ? "no failure is kept" : `${kept.length} failures are kept, not ${n}`,
-    );
-  } else yield null;
+  const log = await readErrorLog(context.host);
+  const error = log[n - 1];
+  const asText = context.options.format === undefined;
+  if (error) yield asText ? errorText(error) : error;
+  else if (!asText) yield null;
+  else if (log.length === 0) await context.notice("no errors logged");
+  else await context.notice(`only ${log.length} errors logged`);
 }
 
-function inWords({ error, ...kept }: LoggedError): string {
-  const given = (name: string, label = name.replace("_", " ")) =>
+function errorText({ error, ...logged }: LoggedError): string {
+  const field = (name: string, label = name.replace("_", " ")) =>
     error[name] === null || error[name] === undefined ? [] : [`${label} ${String(error[name])}`];
   const facts = [
-    ...given("code"),
-    ...given("exit"),
-    ...given("http_status", "status"),
-    ...given("server_code"),
-    ...given("request_id"),
+    ...field("code"),
+    ...field("exit"),
+    ...field("http_status", "status"),
+    ...field("server_code"),
+    ...field("request_id"),
   ];
+  const { requests, sent, curl } = logged;
   return [
-    `${kept.time}  ${kept.program}, ${kept.platform}`,
-    `command: ${kept.command}`,
+    `${logged.time}  ${logged.program}, ${logged.platform}`,
+    `command: ${logged.command}`,
     `error: ${String(error["message"])}`,
     `  ${facts.join(", ")}`,
-    ...given("hint", "hint:"),
-    `requests: ${kept.sent}${kept.sent > kept.requests.length ? `, the last ${kept.requests.length}:` : ""}`,
-    ...kept.requests.map(({ method, path, status, failure, ms, waited_ms }) => {
-      const end = status ?? `no answer (${failure ?? "it was left"})`;
-      const waited = waited_ms === null ? "" : `, then ${Math.round(waited_ms)} ms waited`;
-      return `  ${method} ${path}: ${end} in ${ms ?? "?"} ms${waited}`;
-    }),
-    ...(kept.curl === null ? [] : ["the request, its key in a variable:", `  ${kept.curl}`]),
-    ...(kept.stack ?? []),
+    ...field("hint", "hint:"),
+    `requests: ${sent}${sent > requests.length ? `, the last ${requests.length}:` : ""}`,
+    ...requests.map(requestText),
+    ...(curl === null ? [] : ["the failed request, with its key in a variable:", `  ${curl}`]),
+    ...(logged.stack ?? []),
   ].join("\n");
+}
+
+function requestText({ method, path, status, failure, ms, waited_ms }: LoggedRequest): string {
+  const result = status ?? `no response (${failure ?? "canceled"})`;
+  const wait = waited_ms === null ? "" : `, then waited ${Math.round(waited_ms)} ms`;
+  return `  ${method} ${path}: ${result} in ${ms ?? "?"} ms${wait}`;
 }
