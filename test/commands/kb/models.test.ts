@@ -375,7 +375,9 @@ describe("names of things", () => {
     const app = await sandbox.cli(["wf", "app", "info", "--app", "ehco"]);
     expect(app.exit).toBe(2);
     expect(app.err).toContain('application "ehco" not found in profile sandbox');
-    expect(app.err).toContain("hint: applications of the profile: echo, review, slow, broken, loop, chat, chat-review");
+    expect(app.err).toContain(
+      "hint: applications of the profile: echo, review, slow, broken, loop, chat, chat-review",
+    );
     const world = { folder: await temporaryFolder(), stdin: "dataset-x" };
     const base = ["--base-url", "https://example.com", "--key-file", "-"];
     await sandbox.cli(["kb", "profile", "add", "staging", ...base], world);
