@@ -1,42 +1,42 @@
 import { CliError } from "../errors.ts";
 
-/** How a run ended or stands, from its final event or its detail. */
+/** How a run ended or paused, from its final event or its record. */
 export interface RunOutcome {
   readonly status: string;
   readonly error?: string | null | undefined;
   readonly exceptions?: number | undefined;
-  /** Open forms of a paused run: token and the ids of the actions. */
+  /** Open forms of a paused run. */
   readonly forms?: readonly Form[];
-  /** Why the answers that were given did not answer the forms of a paused run. */
+  /** Why no answer of --answer matched the forms of a paused run. */
   readonly unanswered?: string | undefined;
 }
 
-/** A form that waits, as far as it takes to answer it. */
+/** An open form. */
 export interface Form {
   readonly token: string;
-  /** Title and id of the node that asks. */
+  /** Title and ID of the node that asks. */
   readonly node?: string | undefined;
   readonly nodeId?: string | undefined;
-  /** Ids of the actions. */
+  /** IDs of the actions. */
   readonly actions: readonly string[];
-  /** Inputs that have no value yet. */
+  /** Inputs without a value. */
   readonly inputs: readonly string[];
 }
 
-/** The line that answers a form. */
-function lineFor({ token, actions: [action = "…", ...others], inputs }: Form): string {
+/** The command that submits a form. */
+function submitCommand({ token, actions: [action = "…", ...others], inputs }: Form): string {
   const values = inputs.map((name) => ` --input ${name}=…`).join("");
   const or = others.length > 0 ? ` (or --action ${others.join(", ")})` : "";
   return `wf form submit ${token} --action ${action}${values}${or}`;
 }
 
-/** Statuses after which nothing more happens (server §7). */
+/** Whether a run with this status has ended (server §7). */
 export const isEnded = (status: string): boolean =>
   ["succeeded", "failed", "stopped", "partial-succeeded"].includes(status);
 
 /**
- * Turns what became of a run into the end of the command: nothing for success, a notice for
- * partial success, `remote-failed` or `paused` thrown otherwise.
+ * Ends a command with the outcome of its run: prints a notice for partial success, throws
+ * `remote-failed` or `paused` without success.
  */
 export async function raiseOutcome(
   runId: string,
@@ -46,7 +46,7 @@ export async function raiseOutcome(
   const { status, error, exceptions, forms = [], unanswered } = outcome;
   if (status === "succeeded") return;
   if (status === "partial-succeeded") {
-    // The server counts failed attempts: a retry that succeeded is one, too (server §13).
+    // The server counts failed attempts, even if a retry succeeded (server §13).
     await notice(
       `run ${runId} partial-succeeded: ${exceptions ?? "some"} failed ${exceptions === 1 ? "attempt was" : "attempts were"} retried or handled by an error branch or a default value`,
     );
@@ -55,10 +55,10 @@ export async function raiseOutcome(
   if (status === "paused") {
     const [form] = forms;
     const why = unanswered === undefined ? "" : `: ${unanswered}`;
-    throw new CliError("paused", `run ${runId} waits for a person${why}`, {
+    throw new CliError("paused", `run ${runId} is waiting for human input${why}`, {
       isResult: true,
       details: { run: runId, forms },
-      hint: form ? lineFor(form) : `wf events ${runId} shows the form`,
+      hint: form ? submitCommand(form) : `wf events ${runId}`,
     });
   }
   const stopped = endingOf(outcome) === "stopped";
@@ -69,11 +69,11 @@ export async function raiseOutcome(
       code: stopped ? "stopped" : "failed",
       isResult: true,
       details: { run: runId, status: endingOf(outcome) },
-      hint: `wf show ${runId} has the detail`,
+      hint: `wf show ${runId}`,
     },
   );
 }
 
-/** How the run stands. A stopped run's live stream says `failed`; the text tells (server §13). */
+/** The status, where a stopped run streams `failed`; its error text shows the difference (server §13). */
 export const endingOf = ({ status, error }: RunOutcome): string =>
   /^(Aborted|Stopped by user)/.test(error ?? "") ? "stopped" : status;

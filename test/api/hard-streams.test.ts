@@ -52,7 +52,7 @@ describe.each(ways)("%s", (name, line, before) => {
     expect(ran.exit).toBe(1);
     expect(kinds(ran.out)).toEqual(["workflow_started"]);
     expect(ran.err).toContain("event is not JSON");
-    expect(ran.err).toContain(`the run goes on; wf events ${run} --follow`);
+    expect(ran.err).toContain(`the run continues; run \`wf events ${run} --follow\``);
     expect(ran.requests).toHaveLength(before.length + 1);
   });
 
@@ -67,7 +67,7 @@ describe.each(ways)("%s", (name, line, before) => {
     const ran = await against([...before, answer], line);
     expect(ran.exit).toBe(1);
     expect(ran.err).toContain("event larger than 64 MiB");
-    expect(ran.err).toContain("the run goes on");
+    expect(ran.err).toContain("the run continues");
     expect(counted.bytes).toBeLessThan(200 * 2 ** 20);
   });
 });

@@ -137,7 +137,7 @@ describe("a followed run ends with the code of what became of it", () => {
     });
     const [exit] = (await once(child, "close")) as [number | null];
     expect(exit).toBe(130);
-    expect(err).toContain(`wf wait ${started.out.trim()} waits again`);
+    expect(err).toContain(`run \`wf wait ${started.out.trim()}\` to wait again`);
   });
 });
 

@@ -48,7 +48,7 @@ test("Ctrl-C leaves what was shown, and says below how to go on", async () => {
     "✓ succeeded T  Start",
     "• running T  Wait",
     "error: interrupted",
-    "hint: the run goes on; wf events ID --follow shows it again",
+    "hint: the run continues; run `wf events ID --follow` to resume",
   ]);
 });
 
@@ -95,7 +95,7 @@ test("a form stands where the run waits, with the verdict below and the error la
   ]);
   expect(lines.slice(-3)).toEqual([
     "‖ paused T  run ID  0 tokens  2 steps",
-    "error: run ID waits for a person",
+    "error: run ID is waiting for human input",
     expect.stringMatching(/^hint: wf form submit [\w-]+ --action approve /),
   ]);
 });

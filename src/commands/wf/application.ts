@@ -4,37 +4,36 @@ import { getAppInfo } from "../../operations/apps.ts";
 import { getWorkflowRun, listWorkflowLogs } from "../../operations/workflows.ts";
 import type { Context } from "../command-spec.ts";
 
-/** An application, told apart from others without its key. */
+/** Identifies an app without its key. */
 export interface Application {
   readonly base_url: string;
   readonly name: string;
-  /** Null where it was not asked for, or no run tells it. */
+  /** Null if not requested, or if no run has it. */
   readonly id: string | null;
 }
 
-/** The application that the key opens. No route gives its id, but the inputs of its runs do (server §13). */
+/** The app of the key. No route returns its ID, but the inputs of its runs have it (server §13). */
 export async function applicationOf(
   context: Context,
   { withId }: { readonly withId: boolean },
 ): Promise<Application> {
   const { name = "" } = await context.call(getAppInfo, {});
   const base_url = await context.baseUrl();
-  return { base_url, name, id: withId ? await idOfNewestRun(context) : null };
+  return { base_url, name, id: withId ? await readAppId(context) : null };
 }
 
-/** Says why a log is empty where the application never has one (server §12). */
-export async function tellUnlogged(context: Context): Promise<void> {
+/** Prints a notice if the app never has logs (server §12). */
+export async function warnIfUnlogged(context: Context): Promise<void> {
   const mode = await context.call(getAppInfo, {}).then(
     (info) => info.mode,
-    () => undefined, // the list itself was read
+    () => undefined, // the log itself was readable
   );
   if (mode === undefined || mode === "workflow" || context.signal.aborted) return;
-  await context.notice(
-    `only workflows have a log, and this is an application of mode ${mode}: its log is always empty`,
-  );
+  await context.notice(`only workflows have logs; this app has mode ${mode}`);
 }
 
-async function idOfNewestRun(context: Context): Promise<string | null> {
+/** Reads the ID from the newest run. */
+async function readAppId(context: Context): Promise<string | null> {
   for await (const { workflow_run } of context.rows(listWorkflowLogs, {}, { limit: 1 })) {
     if (!workflow_run) return null;
     try {
@@ -43,8 +42,8 @@ async function idOfNewestRun(context: Context): Promise<string | null> {
       const id = isObject(inputs) ? inputs["sys.app_id"] : undefined;
       return typeof id === "string" ? id : null;
     } catch (error) {
-      const purged = error instanceof CliError && error.kind === "not-found";
-      if (!purged && !(error instanceof SyntaxError)) throw error;
+      const isPurged = error instanceof CliError && error.kind === "not-found";
+      if (!isPurged && !(error instanceof SyntaxError)) throw error;
     }
   }
   return null;

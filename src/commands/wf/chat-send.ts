@@ -2,13 +2,13 @@ import { getAppParameters } from "../../operations/apps.ts";
 import { sendMessage, sendMessageBlocking } from "../../operations/chats.ts";
 import type { ChatResponse } from "../../operations/chats.ts";
 import { isObject } from "../../lib/json.ts";
-import { answerEvents, blockingFailure } from "./answer-events.ts";
-import { asEvents } from "./stream-or-wait.ts";
-import { citations, collectedAnswer } from "./collected-answer.ts";
 import { finalOutcome } from "../../runs/final-event.ts";
-import { openStream } from "./follow/index.ts";
 import { raiseOutcome } from "../../runs/outcome.ts";
 import type { Context } from "../command-spec.ts";
+import { citations, ReplyCollector } from "./collect-reply.ts";
+import { openStream } from "./follow/index.ts";
+import { blockingFailure, replyEvents } from "./reply-events.ts";
+import { asEvents } from "./stream-or-wait.ts";
 
 /** Input of `wf chat send`. */
 export interface ChatInput {
@@ -21,67 +21,64 @@ export interface ChatInput {
   readonly blocking?: boolean | undefined;
 }
 
-/**
- * Sends one message, once. The server answers an unknown conversation by starting another one
- * (server §18), so the id that comes back is compared. Ends with what became of the run behind the
- * answer (conclude); throws what answerEvents does.
- */
+/** Sends one message, once, and yields the reply. Throws the outcome of the run behind it. */
 export async function* run(input: ChatInput, context: Context): AsyncGenerator<unknown> {
   const { blocking, ...rest } = input;
   const body = { ...rest, inputs: isObject(input.inputs) ? input.inputs : {} };
-  await tellFiles(input, context);
+  await warnAboutFiles(input, context);
   if (blocking) {
-    const answer = await context.call(sendMessageBlocking, body).catch((error: unknown) => {
+    const reply = await context.call(sendMessageBlocking, body).catch((error: unknown) => {
       throw blockingFailure(error);
     });
-    yield answer;
-    await tellConversation(input, answer.conversation_id, context);
-    const outcome = finalOutcome({ event: answer.event, data: { ...answer } }, false);
-    if (outcome) await raiseOutcome(answer.workflow_run_id ?? unnamed, outcome, context.notice);
+    yield reply;
+    await warnAboutConversation(input, reply.conversation_id, context);
+    const outcome = finalOutcome({ event: reply.event, data: { ...reply } }, false);
+    if (outcome) await raiseOutcome(reply.workflow_run_id ?? noRunId, outcome, context.notice);
     return;
   }
-  const answer = collectedAnswer();
+  const collector = new ReplyCollector();
   const live = asEvents(input, context.options.format);
-  const events = answerEvents(await openStream(sendMessage, body, context), context);
+  const events = replyEvents(await openStream(sendMessage, body, context), context);
   try {
     let next = await events.next();
     for (; !next.done; next = await events.next()) {
-      for (const event of next.value) answer.see(event);
+      for (const event of next.value) collector.add(event);
       if (live) yield next.value;
     }
-    const whole = answer.answer();
-    if (!live) yield whole;
-    else if (context.options.format === undefined) await tellSources(whole, context);
-    await tellConversation(input, whole.conversation_id, context);
+    const reply = collector.response();
+    if (!live) yield reply;
+    else if (context.options.format === undefined) await printCitations(reply, context);
+    await warnAboutConversation(input, reply.conversation_id, context);
     const { outcome } = next.value;
-    if (outcome) await raiseOutcome(whole.workflow_run_id ?? unnamed, outcome, context.notice);
+    if (outcome) await raiseOutcome(reply.workflow_run_id ?? noRunId, outcome, context.notice);
   } finally {
-    await events.return({}); // where nobody reads on
+    await events.return({}); // closes the stream if the consumer stopped early
   }
 }
 
-/** Stands for the id of a run that the server did not name. */
-const unnamed = "(no id)";
+/** Shown if the server sent no run ID. */
+const noRunId = "(no id)";
 
-/** What the answer was made from: people ask for it, and only its end tells it. */
-async function tellSources(answer: Partial<ChatResponse>, { notice }: Context): Promise<void> {
-  for (const line of citations(answer)) await notice(line);
+/** Prints the sources of a reply, which only its last event has. */
+async function printCitations(reply: Partial<ChatResponse>, { notice }: Context): Promise<void> {
+  for (const line of citations(reply)) await notice(line);
 }
 
-async function tellConversation(
-  { conversation_id: asked }: ChatInput,
-  given: string | undefined,
+/** For an unknown conversation the server starts a new one (server §18). */
+async function warnAboutConversation(
+  { conversation_id: requested }: ChatInput,
+  actual: string | undefined,
   { notice }: Context,
 ): Promise<void> {
-  if (asked === undefined || given === undefined || given === asked) return;
-  await notice(`the conversation ${asked} is not known; a new one was started: ${given}`);
+  if (requested === undefined || actual === undefined || actual === requested) return;
+  await notice(`conversation ${requested} not found; a new one was started: ${actual}`);
 }
 
-/** An application that takes no files drops them without a word (server §18). */
-async function tellFiles({ files }: ChatInput, context: Context): Promise<void> {
+/** An app that accepts no files drops them silently (server §18). */
+async function warnAboutFiles({ files }: ChatInput, context: Context): Promise<void> {
   if (!Array.isArray(files) || files.length === 0) return;
-  const { file_upload: takes } = await context.call(getAppParameters, {});
-  const switches = [takes?.enabled, takes?.image?.enabled];
+  const { file_upload: upload } = await context.call(getAppParameters, {});
+  const switches = [upload?.enabled, upload?.image?.enabled];
   if (switches.includes(true) || !switches.includes(false)) return;
-  await context.notice("the application takes no files with a message: the server drops them");
+  await context.notice("the app does not accept files with a message; the server drops them");
 }

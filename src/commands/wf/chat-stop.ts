@@ -2,7 +2,7 @@ import { stopMessage } from "../../operations/chats.ts";
 import { loadTaskId } from "./task-ids.ts";
 import type { Context } from "../command-spec.ts";
 
-/** Asks the server to stop an answer, by its task or by the run behind it that was followed here. */
+/** Stops a reply, by its task ID or by the ID of a run that was followed on this machine. */
 export async function* run(
   { task_id: id }: { readonly task_id: string },
   context: Context,

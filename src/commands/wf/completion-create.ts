@@ -2,11 +2,11 @@ import { isObject } from "../../lib/json.ts";
 import { requireField } from "../../api/response-fields.ts";
 import { getAppParameters } from "../../operations/apps.ts";
 import { createCompletion, createCompletionBlocking } from "../../operations/completions.ts";
-import { answerEvents, blockingFailure } from "./answer-events.ts";
-import { asEvents } from "./stream-or-wait.ts";
-import { collectedAnswer } from "./collected-answer.ts";
-import { openStream } from "./follow/index.ts";
 import type { Context } from "../command-spec.ts";
+import { ReplyCollector } from "./collect-reply.ts";
+import { openStream } from "./follow/index.ts";
+import { blockingFailure, replyEvents } from "./reply-events.ts";
+import { asEvents } from "./stream-or-wait.ts";
 
 /** Input of `wf text create`. */
 export interface CompletionInput {
@@ -16,7 +16,7 @@ export interface CompletionInput {
   readonly blocking?: boolean | undefined;
 }
 
-/** Completes a text, once; throws what answerEvents does. */
+/** Requests a completion, once. */
 export async function* run(input: CompletionInput, context: Context): AsyncGenerator<unknown> {
   const { blocking, ...rest } = input;
   const body = { ...rest, inputs: await inputsOf(input, context) };
@@ -26,17 +26,17 @@ export async function* run(input: CompletionInput, context: Context): AsyncGener
     });
     return;
   }
-  const answer = collectedAnswer();
+  const reply = new ReplyCollector();
   const live = asEvents(input, context.options.format);
-  const line = await openStream(createCompletion, body, context);
-  for await (const batch of answerEvents(line, context)) {
-    for (const event of batch) answer.see(event);
+  const stream = await openStream(createCompletion, body, context);
+  for await (const batch of replyEvents(stream, context)) {
+    for (const event of batch) reply.add(event);
     if (live) yield batch;
   }
-  if (!live) yield answer.answer();
+  if (!live) yield reply.response();
 }
 
-/** The text to complete is an input where the form has one of that name (server §18). */
+/** The query is an input if the form has a field of that name (server §18). */
 async function inputsOf(
   { inputs: given, query }: CompletionInput,
   context: Context,

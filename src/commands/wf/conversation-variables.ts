@@ -9,7 +9,7 @@ type Input = InputOf<typeof listConversationVariables> & {
   readonly variable_name?: string | undefined;
 };
 
-/** The variables of a conversation; the server fails when it is asked for one by name (server §18). */
+/** Lists the variables of a conversation. Filters by name here: the server's filter fails (server §18). */
 export async function* run(
   { variable_name, ...input }: Input,
   context: Context,

@@ -5,17 +5,17 @@ import { isEnded } from "../../runs/outcome.ts";
 import type { RunOutcome } from "../../runs/outcome.ts";
 import type { CallOptions, Context } from "../command-spec.ts";
 
-/** How a run stands. */
+/** Current state of a run. */
 export interface RunState extends RunOutcome {
-  /** The server's record, as it is. */
+  /** The server's record, unchanged. */
   readonly record: WorkflowRun;
-  /** Does the record say that it is running, although its end was seen here? */
+  /** Whether the record still shows a run as running whose end was seen on this machine. */
   readonly outdated: boolean;
 }
 
 /**
- * Reads the record of a run. On some servers that of a stopped run says `running` for ever, and only
- * the live stream told the end (server §13): where this machine saw it, that counts.
+ * Reads the record of a run. On some servers the record of a stopped run shows `running` forever, and
+ * only the event stream reports the end (server §13): if this machine saw it, that end is used.
  */
 export async function readRunState(
   workflow_run_id: string,
@@ -30,6 +30,6 @@ export async function readRunState(
     : { ...end, record, outdated: true };
 }
 
-/** What is told of a run whose record is outdated. */
+/** Explains an outdated record. */
 export const outdatedNotice = (runId: string, { status, record }: RunState): string =>
-  `run ${runId} ended as ${status}, as its event stream info; its record still says ${record.status}`;
+  `run ${runId} ended with status ${status}, as its event stream reported; its record still shows ${record.status}`;

@@ -3,37 +3,37 @@ import { getAppInfo } from "../../operations/apps.ts";
 import { stopMessage } from "../../operations/chats.ts";
 import { getWorkflowRun, stopWorkflowRun, streamRunEvents } from "../../operations/workflows.ts";
 import { finalOutcome } from "../../runs/final-event.ts";
-import { saveRunEnd, loadTaskId } from "./task-ids.ts";
 import { endingOf, isEnded } from "../../runs/outcome.ts";
 import type { RunOutcome } from "../../runs/outcome.ts";
-import { outdatedNotice, readRunState } from "./run-state.ts";
 import type { Context } from "../command-spec.ts";
+import { outdatedNotice, readRunState } from "./run-state.ts";
+import { loadTaskId, saveRunEnd } from "./task-ids.ts";
 
-/** How often to look whether a stopped run has ended, and ms between two looks. */
-const looks = 30;
-const between = 300;
+/** How often, and after how many ms, to check whether a stopped run has ended. */
+const MAX_POLLS = 30;
+const POLL_INTERVAL = 300;
 
-/** ms to wait for the first event of the run before the stop is sent. */
-const longestAttach = 2000;
+/** ms to wait for the first event before the stop is sent. */
+const MAX_ATTACH = 2000;
 
 /** Input of `wf stop`. */
 interface StopInput {
-  /** Id of a task, or of a run that was started or followed here. */
+  /** ID of a task, or of a run that was started or followed on this machine. */
   readonly task_id: string;
   readonly run?: string | undefined;
 }
 
 /**
- * Asks the server to stop a task. Its answer is the same whether anything was stopped (server §13),
- * so the run tells, where it is known: its record, or its live stream, because the record of a
- * stopped run can say `running` for ever.
+ * Stops a task. The response is the same whether anything was stopped (server §13), so a known run is
+ * checked: its record, or its event stream, because the record of a stopped run may show `running`
+ * forever.
  */
 export async function* run(input: StopInput, context: Context): AsyncGenerator<unknown> {
-  const { task_id, runId } = await meant(input, context);
+  const { task_id, runId } = await resolveTask(input, context);
   if (runId === undefined) {
-    await stop(task_id, context);
+    await stopTask(task_id, context);
     await context.notice(
-      "sent, not verified: the server says the same for every task; --run checks",
+      "stop requested, not verified: the server's response is the same for every task; pass --run to verify",
     );
     yield { result: "sent", verified: false };
     return;
@@ -43,7 +43,7 @@ export async function* run(input: StopInput, context: Context): AsyncGenerator<u
     await context.notice(
       before.outdated
         ? outdatedNotice(runId, before)
-        : `run ${runId} has ended already: ${before.status}`,
+        : `run ${runId} has already ended with status ${before.status}`,
     );
     yield { result: "ended", verified: true, status: before.status };
     return;
@@ -51,83 +51,83 @@ export async function* run(input: StopInput, context: Context): AsyncGenerator<u
   if (before.status === "paused") {
     throw new CliError("refused", `run ${runId} is paused; a paused run cannot be stopped`, {
       sideEffect: "none",
-      hint: "answer its form, or let it expire",
+      hint: "submit its form with `wf form submit`, or let it expire",
     });
   }
-  if (context.options.dryRun) return stop(task_id, context);
-  const live = listening(runId, context);
+  if (context.options.dryRun) return stopTask(task_id, context);
+  const listener = listenForEnd(runId, context);
   try {
-    await live.attached;
-    await stop(task_id, context);
-    const status = await endSeen(runId, live, context);
+    await listener.attached;
+    await stopTask(task_id, context);
+    const status = await waitForEnd(runId, listener, context);
     yield { result: status, verified: true, status };
   } finally {
-    live.leave();
+    listener.close();
   }
 }
 
-/** How the run ended, by its record or else by its stream. Throws `failure` where neither says so. */
-async function endSeen(runId: string, live: Listening, context: Context): Promise<string> {
-  for (let look = 0; look < looks; look++) {
-    // What the stream told before the record was read, so that the record can have followed.
-    const info = live.outcome();
+/** Returns the final status from the record or the event stream; throws `failure` without either. */
+async function waitForEnd(runId: string, listener: EndListener, context: Context): Promise<string> {
+  for (let poll = 0; poll < MAX_POLLS; poll++) {
+    // Taken before the record is read, which may be updated after the event.
+    const outcome = listener.outcome();
     const { status, record } = await readRunState(runId, context);
     if (isEnded(status)) return status;
-    if (info !== undefined) {
-      const end = { status: endingOf(info), error: info.error };
+    if (outcome !== undefined) {
+      const end = { status: endingOf(outcome), error: outcome.error };
       await saveRunEnd(runId, end, context);
       await context.notice(outdatedNotice(runId, { ...end, record, outdated: true }));
       return end.status;
     }
-    await context.host.sleep(between, context.signal).catch(() => {
+    await context.host.sleep(POLL_INTERVAL, context.signal).catch(() => {
       throw context.abortError();
     });
   }
   throw new CliError(
     "failure",
-    `run ${runId} was asked to stop, and neither its record nor its event stream says that it ended`,
-    { sideEffect: "unknown", hint: `wf wait ${runId} waits for its end` },
+    `stop requested, but neither the record nor the event stream of run ${runId} shows that it ended`,
+    { sideEffect: "unknown", hint: `wf wait ${runId}` },
   );
 }
 
 /** The event stream of a run that is about to be stopped. */
-interface Listening {
-  /** Resolves when the stream stands, or when it will not. */
+interface EndListener {
+  /** Resolves when the stream is open, or could not be opened. */
   readonly attached: Promise<unknown>;
-  /** The end that the stream has told. */
+  /** The outcome, once an event announced it. */
   outcome(): RunOutcome | undefined;
-  leave(): void;
+  close(): void;
 }
 
-/** Listens to a run; the first event of its snapshot shows that the subscription stands (server §15.3). */
-function listening(workflow_run_id: string, context: Context): Listening {
+/** Listens to a run. The first event of its snapshot shows that it is subscribed (server §15.3). */
+function listenForEnd(workflow_run_id: string, context: Context): EndListener {
   let outcome: RunOutcome | undefined;
-  const left = new AbortController();
-  const { signal } = left;
+  const closed = new AbortController();
+  const { signal } = closed;
   const input = { workflow_run_id, include_state_snapshot: true };
-  const listen = async (heard: () => void) => {
+  const listen = async (onEvent: () => void) => {
     for await (const batch of await context.open(streamRunEvents, input, { retries: 0, signal })) {
-      heard();
+      onEvent();
       for (const event of batch) outcome ??= finalOutcome(event, true);
       if (outcome) return;
     }
   };
-  // A stream that cannot be had leaves the record to tell.
+  // Without a stream, the record alone shows the end.
   const first = new Promise<void>((resolve) => {
     listen(resolve)
       .catch(() => {})
       .finally(resolve);
   });
-  const late = context.host.sleep(longestAttach, signal).catch(() => {});
+  const timeout = context.host.sleep(MAX_ATTACH, signal).catch(() => {});
   return {
-    attached: Promise.race([first, late]),
+    attached: Promise.race([first, timeout]),
     outcome: () => outcome,
-    leave: () => left.abort(),
+    close: () => closed.abort(),
   };
 }
 
-/** Sends the stop, to the route of its kind of application. */
-async function stop(task_id: string, context: Context): Promise<void> {
+/** Sends the stop to the route of workflows or, for other apps, that of chats. */
+async function stopTask(task_id: string, context: Context): Promise<void> {
   try {
     await context.call(stopWorkflowRun, { task_id });
   } catch (error) {
@@ -137,35 +137,35 @@ async function stop(task_id: string, context: Context): Promise<void> {
   }
 }
 
-/** The task to stop, and its run where it is known. An id that is no remembered run is a task's. */
-async function meant(
+/** Returns the task to stop, and its run if known. An ID that is not a saved run is that of a task. */
+async function resolveTask(
   { task_id, run: runId }: StopInput,
   context: Context,
 ): Promise<{ readonly task_id: string; readonly runId: string | undefined }> {
   if (runId !== undefined) return { task_id, runId };
   const task = await loadTaskId(task_id, context);
   if (task !== undefined) return { task_id: task, runId: task_id };
-  await refuseRun(task_id, context);
+  await rejectRunId(task_id, context);
   return { task_id, runId: undefined };
 }
 
-/** A run's id stops nothing, and the server would not say so (server §13). */
-async function refuseRun(id: string, context: Context): Promise<void> {
+/** Throws if the ID is that of a running run: the server accepts it and stops nothing (server §13). */
+async function rejectRunId(id: string, context: Context): Promise<void> {
   try {
     const { status } = await context.call(getWorkflowRun, { workflow_run_id: id });
     if (isEnded(status)) return;
   } catch {
-    return; // no run of this id, or nothing to be known: it is taken for a task
+    return; // not a readable run, so it is taken for a task
   }
   const { mode } = await context.call(getAppInfo, {});
   if (mode !== "workflow") {
-    throw new CliError("unsupported", `${id} is a run of a chat application`, {
+    throw new CliError("unsupported", `${id} is a run of a chat app`, {
       sideEffect: "none",
-      hint: "`wf chat stop` with the task_id in the events of the answer stops it",
+      hint: "run `wf chat stop` with the task_id from the events of the reply",
     });
   }
-  throw new CliError("usage", `${id} is a run, and the task it runs as is not known here`, {
+  throw new CliError("usage", `${id} is a run whose task ID is unknown on this machine`, {
     sideEffect: "none",
-    hint: `wf events ${id} shows the task_id of a run that goes on, and remembers it`,
+    hint: `run \`wf events ${id}\` to see and save its task_id`,
   });
 }

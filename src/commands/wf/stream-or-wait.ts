@@ -1,7 +1,4 @@
-/**
- * Does a command that runs something give events as they come (on a terminal, in jsonl), or one
- * answer when all is done?
- */
+/** Whether a command prints events as they come (on a terminal or as jsonl), or one final result. */
 export const asEvents = (
   input: { readonly blocking?: boolean | undefined; readonly detach?: boolean | undefined },
   format: string | undefined,

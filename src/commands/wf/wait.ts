@@ -4,23 +4,22 @@ import { raiseOutcome, isEnded } from "../../runs/outcome.ts";
 import { outdatedNotice, readRunState } from "./run-state.ts";
 import type { Context } from "../command-spec.ts";
 
-/** ms between two looks, growing from the first to the last. */
-const first = 500;
-const last = 10_000;
-/** Failed looks in a row before giving up. */
-const budget = 10;
+/** ms between polls: grows by half each time. */
+const FIRST_INTERVAL = 500;
+const MAX_INTERVAL = 10_000;
+/** Failed polls in a row before giving up. */
+const MAX_FAILURES = 10;
 /**
- * ms of `running` after which a notice says so. A server ends every run after 20 minutes, unless it
- * is configured otherwise (server §13), but the record of a stopped one can say `running` for ever.
+ * ms of `running` before a notice. By default a server ends every run after 20 minutes (server §13),
+ * but the record of a stopped one may show `running` forever.
  */
-const remarkable = 20 * 60_000;
-/** The same after which waiting ends, where no --timeout says when. */
-const longestRunning = 60 * 60_000;
+const LONG_RUN = 20 * 60_000;
+/** ms of `running` before giving up, unless --timeout is set. */
+const MAX_RUN = 60 * 60_000;
 
 /**
- * Waits until a run has ended, or waits for a person, by looking at its detail, which is then
- * yielded. Ends with what became of it (conclude); survives a server that is away for a while. Throws
- * `cut` where nothing is known to come any more.
+ * Polls the record of a run until the run has ended or is paused, yields it, and throws its outcome.
+ * Tolerates temporary failures. Throws `cut` if the record shows `running` for too long.
  */
 export async function* run(
   input: { readonly workflow_run_id: string; readonly through_pauses?: boolean | undefined },
@@ -28,59 +27,58 @@ export async function* run(
 ): AsyncGenerator<WorkflowRun> {
   const { workflow_run_id } = input;
   let failures = 0;
-  /** When the record first said that the run is running, and whether that was remarked upon. */
-  let since = context.host.elapsed();
-  let remarked = false;
-  for (let wait = first; ; wait = Math.min(last, wait * 1.5)) {
+  let runningSince = context.host.elapsed();
+  let hasWarned = false;
+  for (let interval = FIRST_INTERVAL; ; interval = Math.min(MAX_INTERVAL, interval * 1.5)) {
     try {
-      const found = await readRunState(workflow_run_id, context);
+      const state = await readRunState(workflow_run_id, context);
       failures = 0;
-      const { status, record } = found;
+      const { status, record } = state;
       if (isEnded(status) || (status === "paused" && !input.through_pauses)) {
-        if (found.outdated) await context.notice(outdatedNotice(workflow_run_id, found));
+        if (state.outdated) await context.notice(outdatedNotice(workflow_run_id, state));
         yield record;
-        await raiseOutcome(workflow_run_id, found, context.notice);
+        await raiseOutcome(workflow_run_id, state, context.notice);
         return;
       }
-      if (status === "paused") since = context.host.elapsed();
-      const running = context.host.elapsed() - since;
-      if (running > longestRunning && !context.options.deadline) throw tooLong(workflow_run_id);
-      if (running > remarkable && !remarked) {
-        remarked = true;
+      if (status === "paused") runningSince = context.host.elapsed();
+      const running = context.host.elapsed() - runningSince;
+      if (running > MAX_RUN && !context.options.deadline) throw gaveUp(workflow_run_id);
+      if (running > LONG_RUN && !hasWarned) {
+        hasWarned = true;
         await context.notice(
-          `run ${workflow_run_id} has been running for ${minutes(running)} here, by its record; wf events ${workflow_run_id} shows whether anything still happens`,
+          `the record of run ${workflow_run_id} has shown running for ${minutes(running)}; run \`wf events ${workflow_run_id}\` to see whether it is active`,
         );
       }
       await context.trace(1, `run ${workflow_run_id} is ${status}`);
     } catch (error) {
-      if (context.signal.aborted) throw resumable(error, workflow_run_id);
-      const away = error instanceof CliError && error.info.retryable === true;
-      if (!away || ++failures >= budget) throw error;
-      await context.notice(`${error.message}; looking again`);
+      if (context.signal.aborted) throw withWaitHint(error, workflow_run_id);
+      const isRecoverable = error instanceof CliError && error.info.retryable === true;
+      if (!isRecoverable || ++failures >= MAX_FAILURES) throw error;
+      await context.notice(`${error.message}; retrying`);
     }
-    await context.host.sleep(wait, context.signal).catch(() => {
-      throw resumable(context.abortError(), workflow_run_id);
+    await context.host.sleep(interval, context.signal).catch(() => {
+      throw withWaitHint(context.abortError(), workflow_run_id);
     });
   }
 }
 
 const minutes = (ms: number) => `${Math.round(ms / 60_000)} minutes`;
 
-const tooLong = (run: string) =>
+const gaveUp = (run: string) =>
   new CliError(
     "cut",
-    `gave up on run ${run}: its record has said running for ${minutes(longestRunning)}, which it also says of some runs that were stopped`,
+    `gave up on run ${run}: its record has shown running for ${minutes(MAX_RUN)}, which may be outdated if the run was stopped`,
     {
       details: { run },
-      hint: `wf events ${run} shows whether anything still happens; --timeout sets another limit`,
+      hint: `run \`wf events ${run}\` to see whether it is active; --timeout sets another limit`,
     },
   );
 
-const resumable = (error: unknown, run: string): unknown =>
+const withWaitHint = (error: unknown, run: string): unknown =>
   error instanceof CliError
     ? new CliError(error.kind, error.message, {
         ...error.info,
         sideEffect: undefined,
-        hint: `the run goes on; wf wait ${run} waits again`,
+        hint: `the run continues; run \`wf wait ${run}\` to wait again`,
       })
     : error;

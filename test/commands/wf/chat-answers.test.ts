@@ -199,7 +199,7 @@ describe("an answer whose line is cut is read from the server, never sent again"
     const ran = await against(routesOf("break", failed), send);
     expect([ran.exit, ran.err]).toEqual([
       9,
-      expect.stringContaining("error: the answer failed: Rate limit reached"),
+      expect.stringContaining("error: the reply failed: Rate limit reached"),
     ]);
   });
 
@@ -213,7 +213,7 @@ describe("an answer whose line is cut is read from the server, never sent again"
         "create",
       ]);
       expect(ran.exit, ran.err).toBe(13);
-      expect(ran.err).toContain("no route reads it again");
+      expect(ran.err).toContain("which cannot send it again");
     }
   });
 

@@ -105,7 +105,7 @@ describe("a followed run shows every workflow and node event once, in order, and
     withFaults("GET /workflow/*/events cut-after=3 times=1");
     const ran = await server.cli(["wf", "--app", "slow", "events", run, "--follow", "-o", "jsonl"]);
     expect(linesOf(ran.out).filter(({ event }) => event === "_gap")).toHaveLength(1);
-    expect(ran.err).toContain("what was sent meanwhile, such as text, may be missing here");
+    expect(ran.err).toContain("events sent while disconnected, such as text, may be missing here");
   });
 });
 
@@ -284,7 +284,7 @@ describe("a run that waits for a person", () => {
       const argv = ["wf", "--app", "review", "events", run, "--no-snapshot", ...flags];
       const ran = await server.cli(argv);
       expect(ran, ran.err).toMatchObject({ exit: 8, out: "" });
-      expect(ran.err).toContain(`wf events ${run} shows the form`);
+      expect(ran.err).toContain(`hint: wf events ${run}\n`);
     },
   );
 
@@ -384,9 +384,9 @@ describe("wf run", () => {
     withFaults();
     server.seen.length = 0;
     for (const [argv, message] of [
-      [["--input", "quer=x"], 'no input "quer"'],
+      [["--input", "quer=x"], 'input "quer" not found'],
       [["--input", "query=x", "--input", "seconds=soon"], "is not a number"],
-      [[], 'the input "query" is required'],
+      [[], 'input "query" is required'],
     ] as const) {
       const ran = await server.cli(["wf", "--app", "slow", "run", ...argv]);
       expect(ran.exit).toBe(2);
@@ -464,7 +464,7 @@ describe("a chat answer whose stream ends early", () => {
     ["failed", [begun, finished({ status: "failed", error: "Node blew up" })], 9, "Node blew up"],
     ["stopped", [begun, finished({ status: "stopped" })], 9, "was stopped"],
     ["partly", [begun, half, finished({ status: "partial-succeeded" })], 0, "partial-succeeded"],
-    ["cut, with no run behind it", [half], 13, "the stream ended before the answer did"],
+    ["cut, with no run behind it", [half], 13, "lost the event stream before the end of the reply"],
     ["whole, with no run behind it", [half, { event: "message_end" }], 0, ""],
   ])("%s", async (_, events, exit, message) => {
     const { env } = await canned((_url, response) => {

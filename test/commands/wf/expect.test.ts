@@ -355,7 +355,7 @@ describe("the exit code", () => {
     expect(ran.exit, ran.err).toBe(13);
     expect(ran.err).toContain("the expectations were not checked");
     expect(await readFile(junit, "utf8")).toContain(
-      `<failure message="not checked: the stream of run ${idOf(failing)} ended without`,
+      `<failure message="not checked: lost the event stream of run ${idOf(failing)}: `,
     );
   });
 
@@ -737,7 +737,7 @@ test("expectations are about one run", async () => {
     env: { KB_BASE_URL: "http://127.0.0.1:9/v1", KB_APP_KEY: "app-x" },
   });
   expect(ran).toMatchObject({ exit: 2 });
-  expect(ran.err).toContain("--expect and --junit are about one run");
+  expect(ran.err).toContain("--expect and --junit take a single run");
 });
 
 describe("help expect", () => {

@@ -130,7 +130,7 @@ describe("the text alone", () => {
     const json = await follow(hidden, cut, ["-o", "jsonl"]);
     expect([json.exit, json.err]).toEqual([
       0,
-      expect.stringContaining("what was sent meanwhile, such as text, may be missing here"),
+      expect.stringContaining("events sent while disconnected, such as text, may be missing here"),
     ]);
   });
 
@@ -192,9 +192,7 @@ describe("the text alone", () => {
     const expected = ["--expect", `text matches /^${text}$/`];
     const live = await watchedLive(run, ["--text", ...expected]);
     expect([live.exit, live.out.endsWith(`${text}\n`)], live.out).toEqual([0, true]);
-    expect(live.err).toContain(
-      "the text of node llm above broke off and is not part of the answer",
-    );
+    expect(live.err).toContain("ignore the text of node llm above: the node failed");
     for (const at of eventEnds(run)) {
       const ran = await follow(run, at, ["--text", ...expected]);
       expect([ran.exit, ran.out], `cut at ${at}: ${ran.err}`).toEqual([0, `${text}\n`]);
@@ -204,8 +202,8 @@ describe("the text alone", () => {
   });
 
   test.each([
-    [["--text", "--only", "node_started"], "--only picks events"],
-    [["--text", "-o", "json"], "in no other format"],
+    [["--text", "--only", "node_started"], "--only filters events"],
+    [["--text", "-o", "json"], "cannot be used with -o, --json or --jq"],
   ])("is refused with %j", async (flags, message) => {
     const ran = await follow(talking(pieces, { answer: whole }), 1, flags);
     expect(ran.exit).toBe(2);
@@ -236,7 +234,7 @@ test("what happened on the way stands in one line", async () => {
   const title = "slow run, streaming, a node takes 6 s";
   const [, , third = 0] = eventEnds(recordedRun(title));
   const ran = await follow(recordedRun(title), third, ["-o", "jsonl"]);
-  expect(ran.err).toMatch(/\n9 events, 1 reconnect, 3 repeats dropped, 1 gap in \d+\.\d s\n$/);
+  expect(ran.err).toMatch(/\n9 events, 1 reconnect, 3 duplicates dropped, 1 gap in \d+\.\ds\n$/);
 });
 
 describe("several runs", () => {

@@ -125,7 +125,7 @@ describe("an answer that was lost on its way", () => {
     });
     expect(ran.exit, ran.err).toBe(0);
     expect(ran.submits).toEqual(["a", "a"]);
-    expect(ran.err).toContain("the answer to form a was lost, and it is still open; retrying");
+    expect(ran.err).toContain("the response was lost and form a is still open; retrying");
   });
 
   test("ends with what became of it where it is lost again", async () => {
@@ -142,7 +142,7 @@ describe("an answer that was lost on its way", () => {
     });
     expect(ran.exit).toBe(1);
     expect(ran.err).toContain("the change may have been applied");
-    expect(ran.err).not.toContain("waits for a person");
+    expect(ran.err).not.toContain("waiting for human input");
   });
 
   test("is found to have counted", async () => {
@@ -172,7 +172,7 @@ describe("an answer that does not fit its form", () => {
       expect(ran.exit, ran.err).toBe(8);
       expect(ran.submits).toEqual([]);
       expect(ran.err).toContain(id);
-      expect(ran.err).toMatch(/the form has no action \\?"nosuch\\?" \(actions are approve\)/);
+      expect(ran.err).toMatch(/action \\?"nosuch\\?" not found in the form \(actions: approve\)/);
       expect(ran.err).toContain("wf form submit a --action approve");
     },
   );
@@ -182,7 +182,7 @@ describe("an answer that does not fit its form", () => {
     expect(ran.exit).toBe(8);
     expect(ran.submits).toEqual([]);
     expect(ran.err).toContain(
-      'approve.json was not used: it names no node, and 2 forms are open ("Node a", "Node b"); add "node" to it',
+      'approve.json was not used: 2 forms are open ("Node a", "Node b") and it names no node; add "node" to it',
     );
   });
 });
@@ -200,7 +200,7 @@ describe("several answers", () => {
     const ran = await answered(["a", "b"], [named]);
     expect(ran.submits).toEqual(["b"]);
     expect(ran.exit, ran.err).toBe(8);
-    expect(ran.err).toContain('no --answer is given for the form of "Node a"');
+    expect(ran.err).toContain('no --answer matches the form of "Node a"');
     expect(ran.err).toContain("wf form submit a --action approve");
   });
 });

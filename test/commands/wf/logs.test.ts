@@ -85,7 +85,7 @@ describe("wf logs", () => {
       const { env } = await logServer(() => [], 1, { app: { ...chatflow, id: uuid(1) } });
       const ran = await cli(line.split(" "), { env });
       expect(ran.exit, ran.err).toBe(0);
-      expect(ran.err).toContain("an application of mode advanced-chat: its log is always empty");
+      expect(ran.err).toContain("only workflows have logs; this app has mode advanced-chat");
     }
   });
 

@@ -60,7 +60,7 @@ describe("an event that was lost before the subscription stood", () => {
     expect(ran.exit, ran.err).toBe(0);
     const kinds = ran.out.match(/(?<="event": ?")\w+/g);
     expect(kinds?.slice(-2)).toEqual(["_gap", "workflow_finished"]);
-    expect(ran.err).toContain("0 reconnects, 0 repeats dropped, 1 gap");
+    expect(ran.err).toContain("0 reconnects, 0 duplicates dropped, 1 gap");
   });
 
   test.each([
@@ -132,7 +132,7 @@ test("the first connection to a paused run drops no repeat, and its form has the
     env: { ...env, TZ: "UTC", KB_BASE_URL: server.baseUrl },
   });
   expect(ran.exit).toBe(8);
-  expect(ran.err).toContain("0 repeats dropped");
+  expect(ran.err).toContain("0 duplicates dropped");
   const timeOf = (kind: string) => new RegExp(`^(\\S+) +${kind}`, "m").exec(ran.out)?.[1];
   expect(timeOf("human_input_required")).toBe(timeOf("workflow_paused"));
 });
@@ -144,6 +144,6 @@ test("events of a run that is over say where its nodes are", async () => {
   const ran = await cli(["wf", "events", id], { env: { ...env, KB_BASE_URL: server.baseUrl } });
   expect(ran.exit, ran.err).toBe(0);
   expect(ran.err).toContain(
-    "the server sends no nodes of such a run; wf run --record FILE keeps them",
+    "the server sends no node events; record them with `wf run --record FILE`",
   );
 });

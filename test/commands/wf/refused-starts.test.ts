@@ -81,7 +81,7 @@ describe.each([
       ),
     );
     expect(await readFile(failed, "utf8")).toBe("{}\n{}\n");
-    expect(ran.err).not.toContain("may go on");
+    expect(ran.err).not.toContain("may still be running");
   });
 });
 

@@ -121,7 +121,7 @@ describe("what would meet every further row ends it, and every row has a result"
     expect(rows.map(({ status }) => status)).toEqual(["succeeded", "unknown", "not started"]);
     // Its run goes on: given back it would be started twice.
     expect(await textOf(rest)).toBe("query,seconds\nc,0\n");
-    expect(ran.err).toContain("except 1 whose run may go on");
+    expect(ran.err).toContain("except 1 whose run may still be running");
   });
 });
 
@@ -178,7 +178,7 @@ describe("--errors-to", () => {
     );
   });
 
-  test("holds no row whose run may go on", async () => {
+  test("holds no row whose run may still be running", async () => {
     server.sandbox.setFaults([parseFault("POST /workflows/run cut-bytes=5 times=1")]);
     const rest = join(home, "open.csv");
     const flags = ["--concurrency", "1", "--errors-to", rest, "-o", "jsonl"];
@@ -186,12 +186,12 @@ describe("--errors-to", () => {
     expect(lost.exit).toBe(10);
     expect(lines(lost.out)[0]).toMatchObject({ row: 1, status: "unknown" });
     expect(await textOf(rest)).toBe("query\n");
-    expect(lost.err).toContain("1 run may go on");
+    expect(lost.err).toContain("1 run may still be running");
 
     const paused = await each("review", six, flags);
     expect(paused.exit).toBe(10);
     expect(await textOf(rest)).toBe("query\n");
-    expect(paused.err).toContain("6 runs may go on");
+    expect(paused.err).toContain("6 runs may still be running");
   });
 
   test.each([
@@ -201,7 +201,7 @@ describe("--errors-to", () => {
     const argv = ["wf", "--app", "echo", "run", "--input", "query=x", ...flags];
     const ran = await server.cli(argv, { folder: home });
     expect(ran.exit).toBe(2);
-    expect(ran.err).toContain(`${flag} is used with --each`);
+    expect(ran.err).toContain(`${flag} requires --each`);
     expect(starts()).toEqual([]);
   });
 });
@@ -230,7 +230,7 @@ test("at its deadline each row tells its run, and nothing else is claimed", asyn
     Array.from({ length: 3 }, () => "not done after 61 s (--timeout)"),
   );
   expect(ran.err).not.toContain("the change may have been applied");
-  expect(ran.err).toContain("except 3 whose runs may go on (wf logs shows them)");
+  expect(ran.err).toContain("except 3 whose runs may still be running (see `wf logs`)");
 });
 
 describe("what the line gives holds for all rows", () => {
@@ -279,7 +279,7 @@ test("every run is remembered, however many begin at once", async () => {
   expect(ran.exit, ran.err).toBe(0);
   for (const { run } of lines(ran.out)) {
     const stopped = await server.cli(["wf", "--app", "echo", "stop", String(run)], { folder });
-    expect(stopped.err).toBe(`run ${run} has ended already: succeeded\n`);
+    expect(stopped.err).toBe(`run ${run} has already ended with status succeeded\n`);
   }
 });
 

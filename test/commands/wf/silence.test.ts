@@ -56,7 +56,7 @@ describe("pings are no sign of life", () => {
         ?.slice(-2)
         .join(" "),
     ).toMatch(/_gap.*workflow_finished/);
-    expect(ran.err).toMatch(/1 reconnect, 0 repeats dropped, 1 gap/);
+    expect(ran.err).toMatch(/1 reconnect, 0 duplicates dropped, 1 gap/);
     expect(ran.seconds).toBeLessThan(12);
     expect(ran.opened).toBe(2);
   });
@@ -81,9 +81,9 @@ describe("pings are no sign of life", () => {
     expect(ran.exit, ran.err).toBe(0);
     expect(server.requests.filter((line) => line.includes("/events"))).toHaveLength(1);
     expect(server.requests.length).toBeLessThan(260);
-    expect(ran.err).toMatch(/no event of run \S+ for \d+ s; its record says running\n/);
-    expect(ran.err.match(/no event of run/g)).toHaveLength(3); // 1 min, 5 min, 25 min
-    expect(ran.err).toContain("0 reconnects, 0 repeats dropped, 0 gaps");
+    expect(ran.err).toMatch(/no events from run \S+ for \d+s; its status is running\n/);
+    expect(ran.err.match(/no events from run/g)).toHaveLength(3); // 1 min, 5 min, 25 min
+    expect(ran.err).toContain("0 reconnects, 0 duplicates dropped, 0 gaps");
   });
 
   test("a pause that the stream did not tell is found, with its form", async () => {
@@ -149,7 +149,7 @@ describe("a stopped run whose record says running for ever", () => {
     const run = await wf("run", "--inputs", "{}");
     expect(run.exit, run.err).toBe(9);
     expect(run.err).toContain(`run ${stopped} was stopped: Stopped by user.`);
-    const words = `run ${stopped} ended as stopped, as its event stream info; its record still says running`;
+    const words = `run ${stopped} ended with status stopped, as its event stream reported; its record still shows running`;
     for (const [argv, exit] of [
       [["wait", stopped], 9],
       [["show", stopped], 0],
@@ -174,9 +174,9 @@ describe("a stopped run whose record says running for ever", () => {
     };
     const ran = await wait();
     expect(ran.exit, ran.err).toBe(13);
-    expect(ran.err).toMatch(/has been running for 2\d minutes here, by its record/);
+    expect(ran.err).toMatch(/the record of run \S+ has shown running for 2\d minutes/);
     expect(ran.err).toContain(
-      `gave up on run ${stopped}: its record has said running for 60 minutes`,
+      `gave up on run ${stopped}: its record has shown running for 60 minutes`,
     );
   });
 
@@ -205,7 +205,7 @@ describe("a stopped run whose record says running for ever", () => {
     const live1 = await stop(pinging(after), says);
     expect(live1.exit, live1.err).toBe(0);
     expect(JSON.parse(live1.out)).toEqual({ result: "stopped", verified: true, status: "stopped" });
-    expect(live1.err).toContain("its record still says running");
+    expect(live1.err).toContain("its record still shows running");
     const order = live1.requests.map((line) =>
       line
         .replace(/\/v1\/|\?.*| HTTP.*/g, "")
@@ -220,7 +220,7 @@ describe("a stopped run whose record says running for ever", () => {
 
     const neither = await stop(silent, says);
     expect(neither.exit).toBe(1);
-    expect(neither.err).toContain("was asked to stop, and neither its record nor its event stream");
+    expect(neither.err).toContain("neither the record nor the event stream");
     expect(neither.err).not.toContain("task id");
   });
 });

@@ -1,18 +1,18 @@
 import { CliError } from "../../../errors.ts";
+import type { Context } from "../../command-spec.ts";
 import { evaluateWhileFollowing, expectationReport, readExpectations } from "../expect/index.ts";
 import {
-  answerText,
   countEvents,
   filterKinds,
   followMany,
   followRun,
   newFollowCounts,
   rememberTaskId,
+  streamText,
   warnAboutGaps,
 } from "../follow/index.ts";
 import { checkRecord, recordTo } from "../recording/index.ts";
 import type { RecordInput } from "../recording/index.ts";
-import type { Context } from "../../command-spec.ts";
 
 /** Input of `wf events`. */
 export interface EventsInput extends RecordInput {
@@ -27,76 +27,74 @@ export interface EventsInput extends RecordInput {
   readonly junit?: string | undefined;
 }
 
-/** Events of runs as they come; ends with what became of them, and of what was expected. */
+/** Yields the events or the text of runs; throws their outcome or failed expectations. */
 export async function* run(input: EventsInput, context: Context): AsyncGenerator<unknown> {
-  const kinds = kindsIn(input.only);
-  const runs = [...new Set(input.workflow_run_id)];
-  const [runId = "", ...others] = runs;
+  const kinds = parseKinds(input.only);
+  const runIds = [...new Set(input.workflow_run_id)];
+  const [runId = "", ...others] = runIds;
   const asText = Boolean(input.text || input.reasoning);
-  check(input, asText, others.length > 0, context);
+  checkFlags(input, asText, others.length > 0, context);
   await checkRecord(input, context);
   const expectations = await readExpectations(input, context);
-  const tally = newFollowCounts();
-  const follow = (run: string) =>
-    rememberTaskId(
-      warnAboutGaps(
-        followRun(
-          {
-            runId: run,
-            reconnect: input.follow ?? false,
-            throughPauses: input.through_pauses ?? false,
-            snapshot: !input.no_snapshot,
-          },
-          context,
-          tally,
-        ),
-        context,
-      ),
-      context,
-    );
+  const counts = newFollowCounts();
+  const options = {
+    reconnect: input.follow ?? false,
+    throughPauses: input.through_pauses ?? false,
+    snapshot: !input.no_snapshot,
+  };
+  const follow = (id: string) => {
+    const events = followRun({ ...options, runId: id }, context, counts);
+    return rememberTaskId(warnAboutGaps(events, context), context);
+  };
   if (others.length > 0) {
-    const together = countEvents(followMany(runs, follow, context), tally, context);
-    yield* filterKinds(together, kinds);
+    const merged = countEvents(followMany(runIds, follow, context), counts, context);
+    yield* filterKinds(merged, kinds);
     return;
   }
-  const stream = recordTo(input, countEvents(follow(runId), tally, context), context);
+  const stream = recordTo(input, countEvents(follow(runId), counts, context), context);
   const events = evaluateWhileFollowing(stream, expectations, context);
   try {
     const { end, incomplete } = asText
-      ? yield* answerText(events, { ...input, late: true }, context)
+      ? yield* streamText(events, { ...input, late: true }, context)
       : { end: yield* filterKinds(events, kinds), incomplete: undefined };
-    if (tally.events === 1 && !asText && !input.no_snapshot) await context.notice(nodesAreGone);
+    if (counts.events === 1 && !asText && options.snapshot) await context.notice(onlyFinalEvent);
     await expectationReport(end, expectations, context);
     if (incomplete) throw incomplete;
   } finally {
-    await events.return(undefined as never); // where nobody reads on; it has ended otherwise
+    await events.return(undefined as never); // closes the stream if the consumer stopped early
   }
 }
 
-/** Of a run that is over the server sends its end alone (server §15.3). */
-const nodesAreGone =
-  "the run was over, and the server sends no nodes of such a run; wf run --record FILE keeps them";
+/** The server sends only the last event of an ended run (server §15.3). */
+const onlyFinalEvent =
+  "the run has already ended, so the server sends no node events; record them with `wf run --record FILE`";
 
-function check(input: EventsInput, asText: boolean, several: boolean, context: Context): void {
+function checkFlags(
+  input: EventsInput,
+  asText: boolean,
+  isMany: boolean,
+  { options }: Context,
+): void {
   const wrong = (message: string) => new CliError("usage", message, { sideEffect: "none" });
-  if (several && input.record !== undefined) throw wrong("--record follows one run");
-  if (several && (input.expect || input.junit !== undefined))
-    throw wrong("--expect and --junit are about one run");
+  if (isMany && input.record !== undefined) throw wrong("--record takes a single run");
+  if (isMany && (input.expect || input.junit !== undefined))
+    throw wrong("--expect and --junit take a single run");
   if (!asText) return;
-  if (several) throw wrong("--text and --reasoning show the text of one run");
-  if (input.only) throw wrong("--only picks events, and --text and --reasoning print none");
-  if (context.options.typed !== undefined)
-    throw wrong("--text and --reasoning print text, in no other format");
+  if (isMany) throw wrong("--text and --reasoning take a single run");
+  if (input.only)
+    throw wrong("--only filters events; it cannot be used with --text or --reasoning");
+  if (options.typed !== undefined)
+    throw wrong("--text and --reasoning cannot be used with -o, --json or --jq");
 }
 
-/** Kinds of `--only a,b --only c`; undefined for every kind. */
-function kindsIn(only: readonly string[] = []): ReadonlySet<string> | undefined {
+/** Event kinds of `--only a,b --only c`; undefined for all kinds. */
+function parseKinds(only: readonly string[] = []): ReadonlySet<string> | undefined {
   const kinds = only.flatMap((each) => each.split(",")).map((kind) => kind.trim());
-  const wrong = kinds.find((kind) => !/^[a-z_]+$/.test(kind));
-  if (wrong !== undefined) {
-    throw new CliError("usage", `--only: ${JSON.stringify(wrong)} is no kind of event`, {
+  const invalid = kinds.find((kind) => !/^[a-z_]+$/.test(kind));
+  if (invalid !== undefined) {
+    throw new CliError("usage", `--only: invalid event kind ${JSON.stringify(invalid)}`, {
       sideEffect: "none",
-      hint: "kinds are words such as node_finished, text_chunk or workflow_finished",
+      hint: "examples: node_finished, text_chunk, workflow_finished",
     });
   }
   return kinds.length === 0 ? undefined : new Set(kinds);

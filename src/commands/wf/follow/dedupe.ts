@@ -3,109 +3,108 @@ import { newIdSet } from "../../../api/id-set.ts";
 import type { IdSet } from "../../../api/id-set.ts";
 import { isObject, valueAt } from "../../../lib/json.ts";
 
-/** Remembers what was shown, so that a snapshot after a reconnect repeats nothing. */
-export interface Deduplicator {
-  /** Should this event be shown? Remembers it. */
-  isNew(event: ServerEvent): boolean;
-  /** Message of an `error` event, if one came. */
-  lastError(): string | undefined;
-}
-
-/** Events at the beginning of a connection that are kept to be compared. */
-const mostKept = 100;
+/** Number of events compared at the start of a connection. */
+const MAX_COMPARED = 100;
 
 /**
- * Tells news from what a server says anew on every connection: events without an id of their own can
- * be told from earlier ones by their whole text alone.
+ * Detects events that the server sends again at the start of every connection, by their full text:
+ * some have no ID.
  */
-export function openings() {
-  let before = new Set<string>();
-  let now = new Set<string>();
-  return {
-    /** Another connection begins. */
-    begin(): void {
-      if (now.size > 0) before = now;
-      now = new Set();
-    },
-    isNews({ raw }: ServerEvent): boolean {
-      if (now.size < mostKept) now.add(raw);
-      return !before.has(raw);
-    },
-  };
+export class ReplayDetector {
+  private previous = new Set<string>();
+  private current = new Set<string>();
+
+  startConnection(): void {
+    if (this.current.size > 0) this.previous = this.current;
+    this.current = new Set();
+  }
+
+  isReplayed({ raw }: ServerEvent): boolean {
+    if (this.current.size < MAX_COMPARED) this.current.add(raw);
+    return this.previous.has(raw);
+  }
 }
 
-/** Live streams have no node events for these; snapshots do (server §15.6). */
-const containers: ReadonlySet<unknown> = new Set(["iteration", "loop"]);
+type Fields = Readonly<Record<string, unknown>>;
 
-/** A filter for one run; its keys are those of server §15.6, kept in 16 bytes each. */
-export function newDeduplicator(): Deduplicator {
-  /** Ids by kind of event: most are UUIDs, which are kept as they are. */
-  const seen = new Map<string, IdSet>();
-  const once = (kind: string, id: string): boolean => {
-    if (id.trim() === "") return true; // nobody can tell whether it came before
-    let ids = seen.get(kind);
-    if (ids === undefined) seen.set(kind, (ids = newIdSet()));
-    return ids.add(id);
-  };
-  /** How often a node was resumed: it starts again under its old id (server §15.6). */
-  const resumed = new Map<string, number>();
-  let paused: readonly string[] = [];
-  let answer: string | undefined;
-  let failed: string | undefined;
+/** Filters out the events of a run that a snapshot sends again (server §15.6). */
+export class Deduplicator {
+  /** Message of the last `error` event. */
+  lastError: string | undefined;
+  /** IDs by kind of event: most are UUIDs, which take 16 bytes each. */
+  private readonly seen = new Map<string, IdSet>();
+  /** How often each node was resumed: it starts again under its old ID (server §15.6). */
+  private readonly resumed = new Map<string, number>();
+  private pausedNodes: readonly string[] = [];
+  /** Text of a chatflow: only chatflows send their text again. */
+  private reply = "";
 
-  const isNew = ({ event, data: whole }: ServerEvent): boolean => {
+  /** Returns whether the event is new, and records it. */
+  isNew({ event, data: envelope }: ServerEvent): boolean {
     if (event === "text_chunk") return true;
-    const data = isObject(whole["data"]) ? whole["data"] : {};
-    const turn = () => resumed.get(String(data["node_id"])) ?? 0;
-    switch (event) {
-      case "workflow_started": {
-        if (data["reason"] !== "resumption") return once("started", text(data["id"]));
-        for (const node of paused) resumed.set(node, (resumed.get(node) ?? 0) + 1);
-        paused = [];
-        return once("resumed", `${text(data["id"])} ${text(data["created_at"])}`);
-      }
-      case "node_started":
-        return (
-          !containers.has(data["node_type"]) && once(`node_started ${turn()}`, text(data["id"]))
-        );
-      case "node_finished":
-        return (
-          !containers.has(data["node_type"]) &&
-          data["status"] !== "paused" &&
-          once(`node_finished ${text(data["status"])} ${turn()}`, text(data["id"]))
-        );
-      case "node_retry":
-        return once("retry", `${text(data["id"])} ${text(data["retry_index"])} ${turn()}`);
-      case "human_input_required":
-        return once("form", text(data["form_id"]));
-      case "workflow_paused":
-        paused = texts(data["paused_nodes"]);
-        // A snapshot tells them in another order.
-        return once("paused", `${paused.toSorted().join(",")} ${formsOf(data["reasons"])}`);
-      case "workflow_finished":
-        return once("finished", text(data["id"]));
-      case "message":
-        // Only chatflows replay an answer, so only their text is kept.
-        answer = (answer ?? "") + text(whole["answer"]);
-        return true;
-      case "message_replace":
-        return replaced(text(whole["answer"]));
-      case "error":
-        failed = text(whole["message"]) || "error";
-        return true;
-      default:
-        return true;
-    }
-  };
+    const data = isObject(envelope["data"]) ? envelope["data"] : {};
+    if (event === "message") this.reply += text(envelope["answer"]);
+    if (event === "message_replace") return this.replaceReply(text(envelope["answer"]));
+    if (event === "error") this.lastError = text(envelope["message"]) || "error";
+    if (event === "workflow_paused") this.pausedNodes = texts(data["paused_nodes"]);
+    if (event === "workflow_started" && data["reason"] === "resumption") this.resume();
+    if (isOnlyInSnapshots(event, data)) return false;
+    const key = this.keyOf(event, data);
+    return key === undefined || this.addOnce(...key);
+  }
 
-  /** A snapshot's saved answer is empty during the first segment: text shown stays (server §15.6). */
-  const replaced = (by: string): boolean => {
-    if (by === "" || by === answer) return false;
-    answer = by;
+  private resume(): void {
+    for (const node of this.pausedNodes) this.resumed.set(node, (this.resumed.get(node) ?? 0) + 1);
+    this.pausedNodes = [];
+  }
+
+  /** The saved text in a snapshot is empty until the first pause: text shown so far stays (server §15.6). */
+  private replaceReply(reply: string): boolean {
+    if (reply === "" || reply === this.reply) return false;
+    this.reply = reply;
     return true;
-  };
+  }
 
-  return { isNew, lastError: () => failed };
+  /** The kind and ID under which an event may come again; undefined if it never does. */
+  private keyOf(event: string, data: Fields): readonly [kind: string, id: string] | undefined {
+    const id = text(data["id"]);
+    const turn = this.resumed.get(String(data["node_id"])) ?? 0;
+    switch (event) {
+      case "workflow_started":
+        return data["reason"] === "resumption"
+          ? ["resumed", `${id} ${text(data["created_at"])}`]
+          : ["started", id];
+      case "node_started":
+        return [`node_started ${turn}`, id];
+      case "node_finished":
+        return [`node_finished ${text(data["status"])} ${turn}`, id];
+      case "node_retry":
+        return ["retry", `${id} ${text(data["retry_index"])} ${turn}`];
+      case "human_input_required":
+        return ["form", text(data["form_id"])];
+      case "workflow_paused":
+        // Sorted, because a snapshot has another order.
+        return ["paused", `${this.pausedNodes.toSorted().join(",")} ${formIdsOf(data["reasons"])}`];
+      case "workflow_finished":
+        return ["finished", id];
+      default:
+        return undefined;
+    }
+  }
+
+  private addOnce(kind: string, id: string): boolean {
+    if (id.trim() === "") return true; // cannot be compared
+    let ids = this.seen.get(kind);
+    if (ids === undefined) this.seen.set(kind, (ids = newIdSet()));
+    return ids.add(id);
+  }
+}
+
+/** Live streams have no such events of containers and waiting nodes; snapshots do (server §15.6). */
+function isOnlyInSnapshots(event: string, { node_type: type, status }: Fields): boolean {
+  if (event !== "node_started" && event !== "node_finished") return false;
+  const isContainer = type === "iteration" || type === "loop";
+  return isContainer || (event === "node_finished" && status === "paused");
 }
 
 const text = (value: unknown): string =>
@@ -113,7 +112,7 @@ const text = (value: unknown): string =>
 
 const texts = (value: unknown): readonly string[] => (Array.isArray(value) ? value.map(text) : []);
 
-const formsOf = (reasons: unknown): string =>
+const formIdsOf = (reasons: unknown): string =>
   Array.isArray(reasons)
     ? reasons
         .map((reason: unknown) => text(valueAt(reason, "form_id")))

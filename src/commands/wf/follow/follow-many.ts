@@ -4,87 +4,96 @@ import type { FollowResult } from "./follow.ts";
 import { raiseOutcome } from "../../../runs/outcome.ts";
 import type { Context } from "../../command-spec.ts";
 
-/** Lines open at once: a stock server serves ten connections (server §20). */
-const most = 8;
+/** Streams open at once: a default server serves ten connections (server §20). */
+const MAX_STREAMS = 8;
+
+type Follow = (runId: string) => EventBatches<FollowResult>;
 
 /**
- * Events of several runs as they come, each marked with its run; the runs beyond eight begin when
- * others have ended. Throws the gravest of their ends when all are over, and stops all on an
- * interrupt.
+ * Follows several runs at once, each event marked with its run; waiting runs start when others have
+ * ended. Throws the worst outcome when all have ended; an interrupt stops all.
  */
 export async function* followMany(
-  runs: readonly string[],
-  follow: (runId: string) => EventBatches<FollowResult>,
+  runIds: readonly string[],
+  follow: Follow,
   context: Context,
 ): EventBatches {
-  const waiting = [...runs];
-  const names = shortNames(runs);
+  const waiting = [...runIds];
+  const names = shortNames(runIds);
   const open = new Map<string, { events: EventBatches<FollowResult>; next: Promise<Step> }>();
-  const ends: CliError[] = [];
-
-  const step = async (runId: string, events: EventBatches<FollowResult>): Promise<Step> => {
-    try {
-      const { done, value } = await events.next();
-      if (!done) return { runId, batch: value };
-      await raiseOutcome(runId, value.outcome, context.notice);
-      await context.notice(`${names.get(runId)}: run ${runId} ${value.outcome.status}`);
-      return { runId };
-    } catch (error) {
-      if (!(error instanceof CliError) || context.signal.aborted) throw error;
-      await context.notice(`${names.get(runId)}: ${error.message}`);
-      return { runId, error };
-    }
-  };
+  const errors: CliError[] = [];
+  const nextStep = (runId: string, events: EventBatches<FollowResult>) =>
+    readStep(runId, names.get(runId) ?? runId, events, context);
   const fill = () => {
-    for (let run = waiting.shift(); run !== undefined; run = waiting.shift()) {
-      const events = follow(run);
-      open.set(run, { events, next: step(run, events) });
-      if (open.size >= most) return;
+    while (open.size < MAX_STREAMS && waiting.length > 0) {
+      const runId = waiting.shift() ?? "";
+      const events = follow(runId);
+      open.set(runId, { events, next: nextStep(runId, events) });
     }
   };
 
-  if (runs.length > most) {
+  if (runIds.length > MAX_STREAMS) {
     await context.notice(
-      `${most} of ${runs.length} runs are followed at once, the others when one has ended: a stock server serves ten connections`,
+      `following ${MAX_STREAMS} of ${runIds.length} runs at a time: a default server allows ten connections`,
     );
   }
   fill();
   while (open.size > 0) {
     const { runId, batch, error } = await Promise.race([...open.values()].map(({ next }) => next));
-    const line = open.get(runId);
-    if (batch && line) {
-      line.next = step(runId, line.events);
+    const stream = open.get(runId);
+    if (batch && stream) {
+      stream.next = nextStep(runId, stream.events);
       yield batch.map((event) => ({ ...event, run: names.get(runId) }));
       continue;
     }
-    if (error) ends.push(error);
+    if (error) errors.push(error);
     open.delete(runId);
-    if (waiting.length > 0) fill();
+    fill();
   }
-  if (ends.length > 0) throw gravest(ends, runs.length);
+  if (errors.length > 0) throw worstOf(errors, runIds.length);
 }
 
+/** A batch of a run, or its end. */
 interface Step {
   readonly runId: string;
   readonly batch?: readonly ServerEvent[];
   readonly error?: CliError;
 }
 
-/** The error that is told for all: what could not be read before what failed before what waits. */
-function gravest(ends: readonly CliError[], runs: number): CliError {
+async function readStep(
+  runId: string,
+  name: string,
+  events: EventBatches<FollowResult>,
+  { notice, signal }: Context,
+): Promise<Step> {
+  try {
+    const { done, value } = await events.next();
+    if (!done) return { runId, batch: value };
+    await raiseOutcome(runId, value.outcome, notice);
+    await notice(`${name}: run ${runId} ${value.outcome.status}`);
+    return { runId };
+  } catch (error) {
+    if (!(error instanceof CliError) || signal.aborted) throw error;
+    await notice(`${name}: ${error.message}`);
+    return { runId, error };
+  }
+}
+
+/** The error that stands for all: a lost stream before a failed run before a paused one. */
+function worstOf(errors: readonly CliError[], runs: number): CliError {
   const rank = ({ kind }: CliError) => ["paused", "remote-failed"].indexOf(kind) + 1 || 3;
-  const [worst] = ends.toSorted((a, b) => rank(b) - rank(a));
+  const [worst] = errors.toSorted((a, b) => rank(b) - rank(a));
   if (worst === undefined || runs === 1) throw worst;
-  return new CliError(worst.kind, `${ends.length} of ${runs} runs: ${worst.message}`, {
+  return new CliError(worst.kind, `${errors.length} of ${runs} runs: ${worst.message}`, {
     ...worst.info,
     isResult: true,
-    details: { ends: ends.map(({ kind, message, info }) => ({ kind, message, ...info })) },
+    details: { ends: errors.map(({ kind, message, info }) => ({ kind, message, ...info })) },
   });
 }
 
-/** As many characters of the ids as tell them apart, at least eight. */
-function shortNames(runs: readonly string[]): ReadonlyMap<string, string> {
+/** Shortest prefixes that tell the IDs apart, of at least eight characters. */
+function shortNames(runIds: readonly string[]): ReadonlyMap<string, string> {
   let length = 8;
-  while (new Set(runs.map((run) => run.slice(0, length))).size < runs.length) length++;
-  return new Map(runs.map((run) => [run, run.slice(0, length)]));
+  while (new Set(runIds.map((id) => id.slice(0, length))).size < runIds.length) length++;
+  return new Map(runIds.map((id) => [id, id.slice(0, length)]));
 }

@@ -1,38 +1,31 @@
 import type { ServerEvent } from "../../../api/sse.ts";
 import { isObject } from "../../../lib/json.ts";
 
-/** Keeps account of the nodes of a run, to find at its end that an event was lost. */
-export interface NodeLedger {
-  see(event: ServerEvent): void;
-  /** Does the event that ends the run show that one of a node never came? */
-  isTorn(finished: ServerEvent): boolean;
-}
-
 /**
- * An account of starts and ends by execution id. The server reads the state of a run before it
- * subscribes to its events, so one that falls in between is lost without a sign (server §15.3).
+ * Tracks the starts and ends of nodes to detect a lost event. The server reads the state of a run
+ * before it subscribes to its events, so an event in between is lost without a sign (server §15.3).
  */
-export function nodeLedger(): NodeLedger {
-  const open = new Set<unknown>();
-  const started = new Set<unknown>();
-  let endedUnseen = false;
-  return {
-    see({ event, data: whole }) {
-      const data = isObject(whole["data"]) ? whole["data"] : {};
-      const { id } = data;
-      if (event === "node_started") {
-        open.add(id);
-        started.add(id);
-      } else if (event === "node_finished") {
-        if (!started.has(id)) endedUnseen = true;
-        open.delete(id);
-      }
-    },
-    isTorn({ data: whole }) {
-      const { status } = isObject(whole["data"]) ? whole["data"] : {};
-      // In a run that failed or was stopped, nodes at work get no end.
-      const completed = status === "succeeded" || status === "partial-succeeded";
-      return endedUnseen || (completed && open.size > 0);
-    },
-  };
+export class NodeTracker {
+  private readonly started = new Set<unknown>();
+  private readonly running = new Set<unknown>();
+  private hasUnknownEnd = false;
+
+  add({ event, data: envelope }: ServerEvent): void {
+    const { id } = isObject(envelope["data"]) ? envelope["data"] : {};
+    if (event === "node_started") {
+      this.started.add(id);
+      this.running.add(id);
+    } else if (event === "node_finished") {
+      if (!this.started.has(id)) this.hasUnknownEnd = true;
+      this.running.delete(id);
+    }
+  }
+
+  /** Returns whether an event was lost, given the event that ends the run. */
+  hasLostEvent({ data: envelope }: ServerEvent): boolean {
+    const { status } = isObject(envelope["data"]) ? envelope["data"] : {};
+    // In a failed or stopped run, running nodes never get an end.
+    const completed = status === "succeeded" || status === "partial-succeeded";
+    return this.hasUnknownEnd || (completed && this.running.size > 0);
+  }
 }

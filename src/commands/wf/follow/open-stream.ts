@@ -2,21 +2,21 @@ import type { EventBatches } from "../../../api/sse.ts";
 import type { AnyOperation, InputOf } from "../../../operations/operation.ts";
 import type { CallOptions, Context } from "../../command-spec.ts";
 
-/** An open event stream that can be left at once, whatever it is waiting for. */
+/** An open event stream that can be closed at any time. */
 export interface EventStream {
   readonly events: EventBatches;
-  /** Its events then end with an error. */
-  leave(): void;
+  /** Closes the connection; `events` then throws. */
+  close(): void;
 }
 
-/** Opens an event stream. Throws as `context.open` does. */
+/** Opens an event stream. Throws what `context.open` throws. */
 export async function openStream<O extends AnyOperation>(
-  row: O,
+  operation: O,
   input: InputOf<O>,
   context: Context,
   options: CallOptions = {},
 ): Promise<EventStream> {
-  const left = new AbortController();
-  const events = await context.open(row, input, { ...options, signal: left.signal });
-  return { events, leave: () => left.abort() };
+  const closed = new AbortController();
+  const events = await context.open(operation, input, { ...options, signal: closed.signal });
+  return { events, close: () => closed.abort() };
 }

@@ -3,21 +3,21 @@ import { CliError, startRefused } from "../../../errors.ts";
 import { isObject, valueAt } from "../../../lib/json.ts";
 
 /**
- * The events of a run that is being started. Throws `refused` where they say that it never began
- * (server §13), before anything of it is passed on: an `error` before any other event, or a run that
- * began and failed at once and was never stored.
+ * Passes on the events of a run that is being started. Throws `refused` before the first event if the
+ * run never began (server §13): the stream starts with an `error`, or the run failed at once and was
+ * never stored.
  */
 export async function* checkStart(events: EventBatches): EventBatches {
-  /** Told of a run that may never have been. */
+  /** Events of a run that may not exist. */
   let held: readonly ServerEvent[] = [];
   try {
     for (;;) {
       const next = await events.next();
       if (next.done) break;
       const all = [...held, ...next.value];
-      const refusal = refusalIn(all);
-      if (refusal !== undefined) throw refusal;
-      if (!all.every(isUnsure)) {
+      const rejection = rejectionIn(all);
+      if (rejection !== undefined) throw rejection;
+      if (!all.every(isUnconfirmedStart)) {
         held = [];
         yield all;
         return yield* events;
@@ -25,47 +25,50 @@ export async function* checkStart(events: EventBatches): EventBatches {
       held = all;
     }
   } catch (error) {
-    // What was told of it is needed to look for it.
-    if (held.length > 0 && !isRefusal(error)) yield held;
+    // The caller needs the run ID to look for the run.
+    if (held.length > 0 && !isStartRejection(error)) yield held;
     throw error;
   } finally {
-    await events.return(); // its connection is left, also where nobody reads on
+    await events.return(); // closes the connection, even if the consumer stops early
   }
   if (held.length > 0) yield held;
 }
 
-/** Its task is the run itself, as in no stream of a run that begins. */
-const isUnsure = ({ event, data }: ServerEvent): boolean =>
+/** The task ID equals the run ID only in a stream whose run may not exist. */
+const isUnconfirmedStart = ({ event, data }: ServerEvent): boolean =>
   event === "workflow_started" && data["task_id"] === data["workflow_run_id"];
 
-function refusalIn(events: readonly ServerEvent[]): CliError | undefined {
+function rejectionIn(events: readonly ServerEvent[]): CliError | undefined {
   const [first] = events;
   if (first?.event === "error" && first.data["message_id"] === undefined)
-    return refused(first.data["message"], first.data);
-  const end = first && isUnsure(first) ? events.find(isOfNoRun) : undefined;
-  return end && refused(valueAt(end.data, "data.error"), {});
+    return startRejected(first.data["message"], first.data);
+  const end = first && isUnconfirmedStart(first) ? events.find(isNeverStored) : undefined;
+  return end && startRejected(valueAt(end.data, "data.error"), {});
 }
 
-/** The end of a run that was never stored: nobody created it, and it took no step. */
-function isOfNoRun({ event, data: whole }: ServerEvent): boolean {
-  const data = isObject(whole["data"]) ? whole["data"] : {};
+/** The end of a run that was never stored has no creator and no steps. */
+function isNeverStored({ event, data: envelope }: ServerEvent): boolean {
+  const data = isObject(envelope["data"]) ? envelope["data"] : {};
   const { status, total_steps: steps, created_by: creator } = data;
-  const nobody = !isObject(creator) || Object.keys(creator).length === 0;
-  return event === "workflow_finished" && status === "failed" && !steps && nobody;
+  const hasCreator = isObject(creator) && Object.keys(creator).length > 0;
+  return event === "workflow_finished" && status === "failed" && !steps && !hasCreator;
 }
 
-const isRefusal = (error: unknown): boolean =>
+const isStartRejection = (error: unknown): boolean =>
   error instanceof CliError && error.info.code === startRefused;
 
-function refused(message: unknown, { code, status }: Readonly<Record<string, unknown>>): CliError {
-  const why = typeof message === "string" && message !== "" ? message : "no reason given";
-  const info = [status, code].filter(
+function startRejected(
+  message: unknown,
+  { code, status }: Readonly<Record<string, unknown>>,
+): CliError {
+  const reason = typeof message === "string" && message !== "" ? message : "no reason given";
+  const codes = [status, code].filter(
     (each) => typeof each === "number" || typeof each === "string",
   );
-  const kind = status === 429 ? "limited" : "refused";
+  const suffix = codes.length > 0 ? ` (${codes.join(" ")})` : "";
   return new CliError(
-    kind,
-    `failed to start the run: ${why}${info.length > 0 ? ` (${info.join(" ")})` : ""}`,
+    status === 429 ? "limited" : "refused",
+    `failed to start the run: ${reason}${suffix}`,
     { code: startRefused, sideEffect: "none" },
   );
 }

@@ -1,99 +1,103 @@
 import type { Context } from "../../command-spec.ts";
 
-/** ms without an event after which the run's record is read, and the longest time between two readings. */
-const first = 2000;
-const longest = 15_000;
-/** ms that an event may come after what the record says of it. */
-const grace = 1000;
-/** ms of silence after which a notice says so; each further one comes after five times as long. */
-const remarkable = 60_000;
+/** ms without an event until the run's record is read; grows by half each time. */
+const FIRST_CHECK = 2000;
+const MAX_CHECK = 15_000;
+/** ms that the stream has to catch up with the record. */
+const GRACE = 1000;
+/** ms of silence until the first notice; the next ones come after five times as long. */
+const FIRST_NOTICE = 60_000;
 
-/** Watches an open event stream of a run for silence. */
+/** Detects a silenced event stream. */
 export interface SilenceWatch {
-  /** Events came, and are worked on: until the next ones are waited for, silence means nothing. */
-  hold(): void;
-  /** From now on the next event is waited for. */
-  heard(): void;
-  /** The stream is read no longer. */
-  end(): void;
+  /** Call when events arrived, while they are processed. */
+  pause(): void;
+  /** Call when waiting for the next event. */
+  resume(): void;
+  stop(): void;
 }
 
-/** What a silence watch asks and does. */
-interface Silence {
-  /** The status that the run's record gives where the stream has said something else. */
-  contradiction(signal: AbortSignal): Promise<string | undefined>;
-  /** Ends the stream, whatever it is waiting for. */
-  leave(status: string): void;
-  /** Called rarely, with the seconds for which nothing came although nothing seems lost. */
-  still(seconds: number): Promise<void>;
+interface SilenceOptions {
+  /** Reads the run's record; returns its status if it contradicts the stream. */
+  readonly contradiction: (signal: AbortSignal) => Promise<string | undefined>;
+  /** Closes the stream. */
+  readonly leave: (status: string) => void;
+  /** Reports a long silence that nothing contradicts. */
+  readonly report: (seconds: number) => Promise<void>;
 }
 
 /**
- * Pings are no sign of life: on some servers a listener that leaves a run silences all the others,
- * which hear only pings from then on although the run continues and ends (server §15.7). So a stream
- * without an event for two seconds has the run's record read, then less and less often, at least
- * every 15 s. It is left only when the record contradicts what the stream has said (the run has
- * ended, or is paused, or has resumed) and no event says so within a second.
+ * Watches a stream for silence. Pings are no sign of life: on some servers, a listener that leaves a
+ * run silences all others, which then receive only pings although the run continues and ends (server
+ * §15.7). So after two seconds without an event the run's record is read, then less and less often,
+ * at least every 15 s. The stream is left only when the record contradicts it (the run has ended, is
+ * paused, or has resumed) and no such event arrives within a second.
  *
- * While both say that the run is running, the stream is kept: a slow node looks the same, and leaving
- * would silence the other listeners, those of the next connection included, and lose the text of a
- * stream that is well. What a silenced one misses comes with a snapshot when the server closes it
- * after five minutes, or with the end, and is announced as a gap either way.
+ * While the stream and the record agree, the stream is kept: a slow node looks the same, and leaving
+ * would silence other listeners, including those of the next connection, and lose text. What a
+ * silenced stream misses comes with a snapshot when the server closes it after five minutes, or with
+ * the end of the run; either way a gap is announced.
  */
-export function silenceWatch(
-  { contradiction, leave, still }: Silence,
+export function watchSilence(
+  { contradiction, leave, report }: SilenceOptions,
   { host }: Pick<Context, "host">,
 ): SilenceWatch {
-  const ended = new AbortController();
-  let heardAt = host.elapsed();
-  let held = false;
-  let release = () => {};
+  const stopped = new AbortController();
+  const { signal } = stopped;
+  let lastEventAt = host.elapsed();
+  let paused = false;
+  let wake = () => {};
 
   const watch = async () => {
-    let since = heardAt;
-    let wait = first;
-    let due = since + wait;
+    let since = lastEventAt;
+    let interval = FIRST_CHECK;
+    let checkAt = since + interval;
     let suspected = false;
-    let remarkAfter = remarkable;
-    while (!ended.signal.aborted) {
-      if (held) await new Promise<void>((resolve) => (release = resolve));
-      if (heardAt !== since) {
-        since = heardAt;
-        [wait, due, suspected, remarkAfter] = [first, since + first, false, remarkable];
+    let noticeAfter = FIRST_NOTICE;
+    while (!signal.aborted) {
+      if (paused) await new Promise<void>((resolve) => (wake = resolve));
+      if (lastEventAt !== since) {
+        since = lastEventAt;
+        [interval, checkAt, suspected, noticeAfter] = [
+          FIRST_CHECK,
+          since + FIRST_CHECK,
+          false,
+          FIRST_NOTICE,
+        ];
       }
-      const left = due - host.elapsed();
-      if (left > 0) {
-        await host.sleep(left, ended.signal);
+      const remaining = checkAt - host.elapsed();
+      if (remaining > 0) {
+        await host.sleep(remaining, signal);
         continue;
       }
-      const before = heardAt;
-      const unsaid = await contradiction(ended.signal);
-      if (ended.signal.aborted || held || heardAt !== before) continue;
-      if (unsaid !== undefined && suspected) return leave(unsaid);
-      suspected = unsaid !== undefined;
-      wait = Math.min(longest, wait * 1.5);
-      due = host.elapsed() + (suspected ? grace : wait);
-      const silent = host.elapsed() - since;
-      if (suspected || silent < remarkAfter) continue;
-      remarkAfter *= 5;
-      await still(Math.round(silent / 1000));
+      const before = lastEventAt;
+      const status = await contradiction(signal);
+      if (signal.aborted || paused || lastEventAt !== before) continue;
+      if (status !== undefined && suspected) return leave(status);
+      suspected = status !== undefined;
+      interval = Math.min(MAX_CHECK, interval * 1.5);
+      checkAt = host.elapsed() + (suspected ? GRACE : interval);
+      const silence = host.elapsed() - since;
+      if (suspected || silence < noticeAfter) continue;
+      noticeAfter *= 5;
+      await report(Math.round(silence / 1000));
     }
   };
-  // It ends with the stream, or where this process is interrupted: the stream tells that by itself.
+  // Fails only when the stream is closed or the process is interrupted, which the stream reports.
   watch().catch(() => {});
 
   return {
-    hold() {
-      held = true;
+    pause() {
+      paused = true;
     },
-    heard() {
-      held = false;
-      heardAt = host.elapsed();
-      release();
+    resume() {
+      paused = false;
+      lastEventAt = host.elapsed();
+      wake();
     },
-    end() {
-      ended.abort();
-      release();
+    stop() {
+      stopped.abort();
+      wake();
     },
   };
 }

@@ -2,64 +2,66 @@ import type { EventBatches, ServerEvent } from "../../../api/sse.ts";
 import { isObject, valueAt } from "../../../lib/json.ts";
 import { getForm } from "../../../operations/forms.ts";
 import { finalOutcome } from "../../../runs/final-event.ts";
-import type { FollowCounts } from "./follow.ts";
+import type { FollowCounts } from "./event-filter.ts";
 import { saveTaskId, saveRunEnd } from "../task-ids.ts";
 import { endingOf } from "../../../runs/outcome.ts";
 import type { Context } from "../../command-spec.ts";
 
-/** Passes events on and says on standard error where text is missing. */
-export async function* warnAboutGaps<T>(
+type Batch = readonly ServerEvent[];
+
+/** Maps each batch and keeps the return value, which `for await` drops; skips empty batches. */
+async function* mapBatches<T>(
   events: EventBatches<T>,
-  context: Context,
+  map: (batch: Batch) => Batch | Promise<Batch>,
 ): EventBatches<T> {
   for (;;) {
     const next = await events.next();
     if (next.done) return next.value;
-    const batch = next.value;
-    if (batch.some(({ event }) => event === "_gap")) {
-      await context.notice("what was sent meanwhile, such as text, may be missing here");
-    }
-    yield batch.some(isForm)
-      ? await Promise.all(batch.map((event) => withForm(event, pauseIn(batch), context)))
-      : batch;
+    const batch = await map(next.value);
+    if (batch.length > 0) yield batch;
   }
 }
 
+/** Adds the text of forms, and warns where text may be missing. */
+export const warnAboutGaps = <T>(events: EventBatches<T>, context: Context): EventBatches<T> =>
+  mapBatches(events, async (batch) => {
+    if (batch.some(({ event }) => event === "_gap"))
+      await context.notice("events sent while disconnected, such as text, may be missing here");
+    return batch.some(isForm)
+      ? Promise.all(batch.map((event) => withForm(event, pauseIn(batch), context)))
+      : batch;
+  });
+
 /**
- * Passes events on and remembers which task the run is, so that it can be stopped by its own id, and
- * that it was stopped, which its record may never say (server §13).
+ * Saves the task ID of a run, so that the run can be stopped by its own ID, and that it was stopped,
+ * which its record may never show (server §13).
  */
-export async function* rememberTaskId<T>(
-  events: EventBatches<T>,
-  context: Context,
-): EventBatches<T> {
-  let known = false;
-  for (;;) {
-    const next = await events.next();
-    if (next.done) return next.value;
-    const named = known ? undefined : next.value.find(({ data }) => isTask(data));
+export function rememberTaskId<T>(events: EventBatches<T>, context: Context): EventBatches<T> {
+  let isSaved = false;
+  return mapBatches(events, async (batch) => {
+    const named = isSaved ? undefined : batch.find(({ data }) => hasTaskId(data));
     if (named) {
-      known = true;
+      isSaved = true;
       const { workflow_run_id, task_id } = named.data;
       await saveTaskId(String(workflow_run_id), String(task_id), context);
     }
-    const last = next.value.at(-1);
+    const last = batch.at(-1);
     const outcome = last && finalOutcome(last, true);
     const run = last?.data["workflow_run_id"];
     if (outcome && endingOf(outcome) === "stopped" && typeof run === "string")
       await saveRunEnd(run, { status: "stopped", error: outcome.error }, context);
-    yield next.value;
-  }
+    return batch;
+  });
 }
 
-/** In an event of an ended run and in some snapshots the task is the run, which stops nothing (server §13). */
-const isTask = ({ workflow_run_id, task_id }: Readonly<Record<string, unknown>>): boolean =>
+/** Events of an ended run and some snapshots have the run ID instead, which stops nothing (server §13). */
+const hasTaskId = ({ workflow_run_id, task_id }: Readonly<Record<string, unknown>>): boolean =>
   typeof workflow_run_id === "string" && typeof task_id === "string" && task_id !== workflow_run_id;
 
-/** Passes events on and says at the end, however it comes, what happened on the way. */
+/** Prints a summary line when the events end, for whatever reason. */
 export async function* countEvents<T>(
   events: EventBatches<T>,
-  tally: FollowCounts,
+  counts: FollowCounts,
   context: Context,
 ): EventBatches<T> {
   const start = context.host.elapsed();
@@ -67,53 +69,50 @@ export async function* countEvents<T>(
     return yield* events;
   } finally {
     const seconds = (context.host.elapsed() - start) / 1000;
-    await context.notice(`${summaryOf(tally)} in ${seconds.toFixed(1)} s`);
+    await context.notice(`${summaryOf(counts)} in ${seconds.toFixed(1)}s`);
   }
 }
 
-/** `24 events, 2 reconnects, 7 repeats dropped, 1 gap`. */
+/** Example: `24 events, 2 reconnects, 7 duplicates dropped, 1 gap`. */
 const summaryOf = ({ events, reconnects, repeats, gaps }: FollowCounts): string =>
   [
     counted(events, "event"),
     counted(reconnects, "reconnect"),
-    `${counted(repeats, "repeat")} dropped`,
+    `${counted(repeats, "duplicate")} dropped`,
     counted(gaps, "gap"),
   ].join(", ");
 
 const counted = (count: number, noun: string) => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
-/** Events of these kinds, or all; what is missing is told all the same. */
-export async function* filterKinds<T>(
+/** Keeps events of these kinds, and those of this program; all by default. */
+export const filterKinds = <T>(
   events: EventBatches<T>,
   kinds: ReadonlySet<string> | undefined,
-): EventBatches<T> {
-  if (kinds === undefined) return yield* events;
-  for (;;) {
-    const next = await events.next();
-    if (next.done) return next.value;
-    const wanted = next.value.filter(({ event }) => kinds.has(event) || event.startsWith("_"));
-    if (wanted.length > 0) yield wanted;
-  }
-}
+): EventBatches<T> =>
+  kinds === undefined
+    ? events
+    : mapBatches(events, (batch) =>
+        batch.filter(({ event }) => kinds.has(event) || event.startsWith("_")),
+      );
 
 const isForm = ({ event }: ServerEvent) => event === "human_input_required";
 
-/** When the pause of a batch began, in Unix seconds. */
-const pauseIn = (batch: readonly ServerEvent[]): unknown =>
+/** Unix time of the pause in a batch. */
+const pauseIn = (batch: Batch): unknown =>
   valueAt(batch.find(({ event }) => event === "workflow_paused")?.data, "data.created_at");
 
-/** The form with its text, and with the time of its pause: one of a snapshot bears none. */
+/** Adds the text of a form, and the time of its pause, which a snapshot lacks. */
 async function withForm(event: ServerEvent, at: unknown, context: Context): Promise<ServerEvent> {
-  const info = await withFormText(event, context);
-  const form = info.data["data"];
+  const result = await withFormText(event, context);
+  const form = result.data["data"];
   return isForm(event) && typeof at === "number" && isObject(form)
-    ? { ...info, data: { ...info.data, data: { created_at: at, ...form } } }
-    : info;
+    ? { ...result, data: { ...result.data, data: { created_at: at, ...form } } }
+    : result;
 }
 
 /**
- * A snapshot's form text still holds its placeholders; the form's own route has the text (server
- * §15.6). Only what is shown changes: the server's own words stay in `raw`.
+ * Replaces form text that still has placeholders, as in a snapshot, with that of the form's own route
+ * (server §15.6). Changes only what is displayed: `raw` stays as the server sent it.
  */
 async function withFormText(event: ServerEvent, context: Context): Promise<ServerEvent> {
   const form = isForm(event) ? event.data["data"] : undefined;
@@ -126,6 +125,6 @@ async function withFormText(event: ServerEvent, context: Context): Promise<Serve
     return { ...event, data: { ...event.data, data: { ...form, form_content: text } } };
   } catch (error) {
     if (context.signal.aborted) throw error;
-    return event; // answered meanwhile
+    return event; // the form was submitted in the meantime
   }
 }

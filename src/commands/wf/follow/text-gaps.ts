@@ -4,118 +4,130 @@ import { printedValue, runTexts } from "../../../runs/text.ts";
 import { newTextHash } from "../../../lib/text-hash.ts";
 import type { TextHash } from "../../../lib/text-hash.ts";
 
-/** Text that was not shown where it belongs, and where that is. */
+/** Text that was missed, and its place in the outputs. */
 export interface MissingText {
-  /** Name of the run's output that holds the whole text. */
+  /** Name of the run's output that holds the full text. */
   readonly output: string;
-  /** UTF-16 units of that output that were shown before the gap. */
+  /** UTF-16 units of that output shown before the gap. */
   readonly from: number;
-  /** All that follows them, what was shown after the gap included. */
+  /** The rest of the output, including what was shown after the gap. */
   readonly text: string;
 }
 
-/** How much of a run's text was shown without a gap. */
-export interface TextGaps {
-  see(event: ServerEvent): void;
-  /** From here on pieces may be missing. */
-  gap(): void;
-  /**
-   * What the outputs of the ended run hold beyond the text that was shown without a gap: empty
-   * where all was shown; undefined where no output begins with it, so that nobody can tell.
-   */
-  missingIn(outputs: unknown): readonly MissingText[] | undefined;
-}
-
 /**
- * Watches the pieces of a run's text (server §15.6). `late`: the run may have said something before
- * the first event that is seen.
+ * Tracks how much of a run's text was shown without a gap (server §15.6), and fills gaps from the
+ * outputs at the end:
+ *
+ *   shown:    "Leave is " -- gap -- "a year"
+ *   outputs:  answer = "Leave is 30 days a year"
+ *   missing:  output answer, from 9, "30 days a year"
  */
-export function trackTextGaps(late: boolean): TextGaps {
-  const texts = runTexts();
-  /** All that was seen of each source; the messages of a chatflow are one, its answer. */
-  const sources = new Map<string, TextHash>();
+export class TextGaps {
+  private readonly texts = runTexts();
+  /** Text of each source; all messages of a chatflow are one source, its answer. */
+  private readonly sources = new Map<string, TextHash>();
   /** The same before the first gap; undefined while there is none. */
-  let before: Map<string, TextHash> | undefined;
-  /** Of an answer: how much of it there was before each of its sources spoke. */
-  const begun = new Map<string, TextHash>();
+  private beforeGap: Map<string, TextHash> | undefined;
+  /** For chatflows: the answer before the first text of each source of a running node. */
+  private readonly answerBefore = new Map<string, TextHash>();
+  private readonly late: boolean;
 
-  const grow = (name: string, text: string) => {
-    let source = sources.get(name);
-    if (source === undefined) sources.set(name, (source = newTextHash()));
+  /** `late`: the run may have sent text before the first event seen. */
+  constructor(late: boolean) {
+    this.late = late;
+  }
+
+  add(event: ServerEvent): void {
+    const change = this.texts.see(event);
+    if (isResumedChatflow(event)) this.markGap();
+    if (change?.kind === "void") {
+      this.takeBack(change.sources);
+    } else if (change?.kind === "all") {
+      // The full saved answer: nothing before it is missing.
+      this.sources.delete("answer");
+      this.beforeGap = undefined;
+      this.append("answer", change.text);
+    } else if (change && event.event === "text_chunk") {
+      this.append(change.piece.source, change.piece.text);
+    } else if (change) {
+      const { source, node, text } = change.piece;
+      if (!this.texts.runs(node)) this.answerBefore.delete(source);
+      else if (!this.answerBefore.has(source))
+        this.answerBefore.set(source, this.sources.get("answer")?.copy() ?? newTextHash());
+      this.append("answer", text);
+    }
+  }
+
+  /** Records that text may be missing from here on. */
+  markGap(): void {
+    this.beforeGap ??= new Map([...this.sources].map(([name, source]) => [name, source.copy()]));
+  }
+
+  /**
+   * Returns what the outputs of the ended run hold beyond the text shown without a gap; undefined if
+   * the shown text matches no output.
+   */
+  missingIn(outputs: unknown): readonly MissingText[] | undefined {
+    const printed = printedOutputs(outputs);
+    const shown = [...this.sources].filter(([, text]) => !isSeparator(text));
+    const matches = shown.map(([name, text]) => this.missingOf(name, text, printed));
+    const placed = matches.filter((match) => match !== undefined);
+    if (placed.length === matches.length) {
+      // A run sends all of its outputs, so an output without text was sent during a gap.
+      const unsent = this.beforeGap ? printed.filter(([name]) => !isPlaced(name, placed)) : [];
+      const all = [...placed, ...unsent.map((output) => restOf(output, 0))];
+      return all.filter(({ text }) => text !== "");
+    }
+    if (!this.beforeGap && !this.late) return [];
+    const [only, ...others] = printed;
+    return only && others.length === 0 ? [restOf(only, 0)] : undefined;
+  }
+
+  private missingOf(
+    name: string,
+    all: TextHash,
+    printed: readonly Output[],
+  ): MissingText | undefined {
+    // The gap may have fallen between two pieces, so that nothing is missing.
+    const complete = printed.find(([, text]) => text.length === all.length && all.begins(text));
+    if (complete) return restOf(complete, all.length);
+    const shown = this.beforeGap ? this.beforeGap.get(name) : all;
+    const output = shown && printed.find(([, text]) => shown.begins(text));
+    return output && restOf(output, shown.length);
+  }
+
+  private append(name: string, text: string): void {
+    let source = this.sources.get(name);
+    if (source === undefined) this.sources.set(name, (source = newTextHash()));
     source.grow(text);
-  };
-  const breakOff = () => {
-    before ??= new Map([...sources].map(([name, source]) => [name, source.copy()]));
-  };
-  /** As if these sources had said nothing. */
-  const takeBack = (taken: ReadonlySet<string>) => {
-    for (const name of taken) {
-      sources.delete(name);
-      before?.delete(name);
-      const start = begun.get(name);
+  }
+
+  /** Discards the text of these sources. */
+  private takeBack(names: ReadonlySet<string>): void {
+    for (const name of names) {
+      this.sources.delete(name);
+      this.beforeGap?.delete(name);
+      const start = this.answerBefore.get(name);
       if (start === undefined) continue;
-      begun.delete(name);
-      for (const shown of [sources, before]) {
-        if ((shown?.get("answer")?.length ?? 0) > start.length) shown?.set("answer", start.copy());
+      this.answerBefore.delete(name);
+      for (const texts of [this.sources, this.beforeGap]) {
+        if ((texts?.get("answer")?.length ?? 0) > start.length) texts?.set("answer", start.copy());
       }
     }
-  };
-
-  return {
-    see(event) {
-      const change = texts.see(event);
-      if (isResumedChatflow(event)) breakOff();
-      if (change?.kind === "void") takeBack(change.sources);
-      else if (change?.kind === "all") {
-        // The saved answer from its beginning: nothing before it is missing.
-        sources.delete("answer");
-        before = undefined;
-        grow("answer", change.text);
-      } else if (change && event.event === "text_chunk") {
-        grow(change.piece.source, change.piece.text);
-      } else if (change) {
-        const { source, node, text } = change.piece;
-        if (!texts.runs(node)) begun.delete(source);
-        else if (!begun.has(source))
-          begun.set(source, sources.get("answer")?.copy() ?? newTextHash());
-        grow("answer", text);
-      }
-    },
-    gap: breakOff,
-    missingIn(outputs) {
-      const printed = Object.entries(isObject(outputs) ? outputs : {}).flatMap(
-        ([name, value]): readonly Output[] => {
-          const text = printedValue(value);
-          return text === undefined ? [] : [[name, text]];
-        },
-      );
-      const spoken = [...sources].filter(([, text]) => !isBetween(text));
-      const found = spoken.map(([name, all]) => {
-        // With luck nothing was said while nobody listened.
-        const whole = printed.find(([, text]) => text.length === all.length && all.begins(text));
-        if (whole) return missing(whole, all.length);
-        const shown = before ? before.get(name) : all;
-        const output = shown && printed.find(([, text]) => shown.begins(text));
-        return output && missing(output, shown.length);
-      });
-      const placed = found.filter((each) => each !== undefined);
-      if (placed.length === found.length) {
-        // A run tells all of its outputs, so one that nobody spoke of was told in a gap.
-        const silent = before ? printed.filter(([name]) => !isPlaced(name, placed)) : [];
-        const all = [...placed, ...silent.map((output) => missing(output, 0))];
-        return all.filter(({ text }) => text !== "");
-      }
-      if (!before && !late) return [];
-      const [sole, ...others] = printed;
-      return sole && others.length === 0 ? [missing(sole, 0)] : undefined;
-    },
-  };
+  }
 }
 
 /** Name of an output, and its text. */
 type Output = readonly [name: string, text: string];
 
-const missing = ([output, text]: Output, from: number): MissingText => ({
+/** The outputs as text, without those whose text is unknown. */
+const printedOutputs = (outputs: unknown): readonly Output[] =>
+  Object.entries(isObject(outputs) ? outputs : {}).flatMap(([name, value]): readonly Output[] => {
+    const text = printedValue(value);
+    return text === undefined ? [] : [[name, text]];
+  });
+
+const restOf = ([output, text]: Output, from: number): MissingText => ({
   output,
   from,
   text: text.slice(from),
@@ -124,10 +136,10 @@ const missing = ([output, text]: Output, from: number): MissingText => ({
 const isPlaced = (name: string, placed: readonly MissingText[]): boolean =>
   placed.some(({ output }) => output === name);
 
-/** Is it what stands between two outputs (server §15.5)? */
-const isBetween = (text: TextHash): boolean => text.begins("\n".repeat(text.length));
+/** Returns whether a text only separates two outputs (server §15.5). */
+const isSeparator = (text: TextHash): boolean => text.begins("\n".repeat(text.length));
 
-/** A resumed chatflow repeats its first text and never sends the rest (server §18). */
+/** A resumed chatflow sends its first text again and never sends the rest (server §18). */
 export const isResumedChatflow = ({ event, data }: ServerEvent): boolean =>
   event === "workflow_started" &&
   data["conversation_id"] !== undefined &&

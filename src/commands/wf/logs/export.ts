@@ -5,7 +5,7 @@ import { CliError } from "../../../errors.ts";
 import { isObject } from "../../../lib/json.ts";
 import { getWorkflowRun, listWorkflowLogs } from "../../../operations/workflows.ts";
 import type { WorkflowLog, WorkflowRun } from "../../../operations/workflows.ts";
-import { applicationOf, tellUnlogged } from "../application.ts";
+import { applicationOf, warnIfUnlogged } from "../application.ts";
 import type { Application } from "../application.ts";
 import { checkState, readState, stateText } from "./export-state.ts";
 import type { ExportState } from "./export-state.ts";
@@ -155,7 +155,7 @@ export async function* run(input: Input, context: Context): AsyncGenerator<unkno
           },
   }));
   await tell(summary, whole, work.done);
-  if (work.done.read === 0) await tellUnlogged(context);
+  if (work.done.read === 0) await warnIfUnlogged(context);
   yield summary;
   if (work.done.missing > 0) throw hiddenRows(work.done.read, work.done.missing);
 }

@@ -6,7 +6,7 @@ import type { LogFilters } from "./filters.ts";
 import { checkFollow, followLogs } from "./follow.ts";
 import { logQuery, tellKeyword, tellTimes } from "./query.ts";
 import type { LogQuery } from "./query.ts";
-import { tellUnlogged } from "../application.ts";
+import { warnIfUnlogged } from "../application.ts";
 import { noticeRowCount } from "../../row-count-notice.ts";
 import type { Context } from "../../command-spec.ts";
 
@@ -24,7 +24,7 @@ export async function* run(input: LogsInput, context: Context): AsyncGenerator<W
   else {
     const progress = newCounter();
     yield* context.rows(listWorkflowLogs, query.sent, context.options.rows, progress);
-    if (progress.shown === 0) await tellUnlogged(context);
+    if (progress.shown === 0) await warnIfUnlogged(context);
     await noticeRowCount(progress, context);
   }
 }

@@ -6,12 +6,13 @@ import { refuseDuplicates, readRowFile } from "../../../lib/rows-file.ts";
 import type { FileRow } from "../../../lib/rows-file.ts";
 import { openFailedRows } from "../../failed-rows.ts";
 import type { FollowResult } from "../follow/index.ts";
+import type { MakeInputs } from "./inputs.ts";
 import { uploadInputFiles } from "./upload-files.ts";
 import { raiseOutcome, endingOf, isEnded } from "../../../runs/outcome.ts";
 import { readRunState } from "../run-state.ts";
 import type { Context } from "../../command-spec.ts";
 
-/** What of `wf run` concerns many runs. */
+/** Flags of `wf run` that apply to rows. */
 interface EachInput {
   readonly each: string;
   readonly errors_to?: string | undefined;
@@ -20,10 +21,10 @@ interface EachInput {
   readonly inputs?: unknown;
 }
 
-/** What became of one row. */
+/** Result of one row, as printed. */
 interface RowResult {
   readonly row: number;
-  /** `unknown`: it may have started; it is not started again. */
+  /** `unknown`: the run may have started, so it is not started again. */
   readonly status: string;
   readonly run: string | null;
   /** Seconds. */
@@ -32,198 +33,190 @@ interface RowResult {
   readonly error: string | null;
 }
 
-/** Runs at once where nothing is said: a stock server serves ten connections (server §20). */
-const usualLanes = 3;
-
-/** What became of a row, and the error when no further row is to be tried. */
 interface Attempt {
   readonly result: RowResult;
-  readonly stop?: CliError;
+  /** An error that any further row would meet as well. */
+  readonly fatal?: CliError;
 }
-
-/** Inputs as they are made from a line and a row. */
-type Make = (given: {
-  readonly input: readonly string[];
-  readonly inputs: Readonly<Record<string, unknown>>;
-}) => Promise<Record<string, unknown>>;
 
 type Start = (inputs: Readonly<Record<string, unknown>>) => EventBatches<FollowResult>;
 
+/** A default server serves ten connections (server §20). */
+const DEFAULT_CONCURRENCY = 3;
+
 /**
- * One run for each row of a CSV or JSON Lines file, whose columns are the inputs' names; what stands
- * on the line holds for the rows that say nothing else. Every row is checked before the first run
- * starts. Yields what became of each, also of those that were not started; throws, as a verdict,
- * what would have met every further row, and partial when some failed.
+ * Starts one run for each row of a CSV or JSON Lines file; columns are inputs, which override those
+ * of the command line. Checks every row before the first run starts. Yields the result of each row,
+ * including rows that were not started. Throws the error that stopped it, or `partial` if runs failed.
  */
 export async function* runEach(
   input: EachInput,
-  make: Make,
+  makeInputs: MakeInputs,
   start: Start,
   context: Context,
 ): AsyncGenerator<RowResult> {
-  const table = await readRowFile(input.each, await bytesOf(input.each, context));
+  const table = await readRowFile(input.each, await readBytes(input.each, context));
   if (table.columns) refuseDuplicates(input.each, table.columns);
   const rows: (readonly [FileRow, Record<string, unknown>])[] = [];
-  for (const row of table.rows) {
-    rows.push([row, await valuesOf(row, input, make)]);
-  }
+  for (const row of table.rows) rows.push([row, await inputsOf(row, input, makeInputs)]);
   if (context.options.dryRun) {
-    for (const [, values] of rows.slice(0, 1)) for await (const _ of start(values));
+    for (const [, inputs] of rows.slice(0, 1)) for await (const _ of start(inputs));
     return;
   }
-  const collect = await openFailedRows(input.errors_to, input.each, table, context.host);
-  /** How each row stands, by its number; none of those that were not begun. */
+  const writeFailedRows = await openFailedRows(input.errors_to, input.each, table, context.host);
+  /** Status of each row that was attempted, by its number. */
   const statuses = new Map<number, string>();
-  /** Was a run sent of which nobody knows whether it started? */
-  let unnamed = false;
-  let reason: CliError | undefined;
-  const one = async ([row, values]: (typeof rows)[number]): Promise<RowResult> => {
-    if (reason || context.signal.aborted) return notStarted(row);
-    const { result, stop } = await oneRun(row, values, start, context);
+  /** Whether a run may have started whose ID is unknown. */
+  let hasUnknownRun = false;
+  let fatal: CliError | undefined;
+  const runOne = async ([row, inputs]: (typeof rows)[number]): Promise<RowResult> => {
+    if (fatal || context.signal.aborted) return notStartedResult(row);
+    const attempt = await attemptRow(row, inputs, start, context);
+    const { result } = attempt;
     statuses.set(row.number, result.status);
-    unnamed ||= result.status === "unknown" && result.run === null;
-    reason ??= stop;
+    hasUnknownRun ||= result.status === "unknown" && result.run === null;
+    fatal ??= attempt.fatal;
     return result;
   };
-  const rowsThat = (are: (status: string) => boolean) =>
-    table.rows.filter(({ number }) => are(statuses.get(number) ?? unbegun));
+  const rowsWhere = (matches: (status: string) => boolean) =>
+    table.rows.filter(({ number }) => matches(statuses.get(number) ?? notStarted));
   try {
-    for await (const result of mapConcurrent(
-      rows,
-      context.limitConcurrency(input.concurrency ?? usualLanes),
-      one,
-    )) {
+    const limiter = context.limitConcurrency(input.concurrency ?? DEFAULT_CONCURRENCY);
+    for await (const result of mapConcurrent(rows, limiter, runOne)) {
       context.progress({ done: result.row, total: rows.length, unit: "runs" });
       yield result;
     }
   } finally {
-    await collect(rowsThat(mayBeginAgain)); // whatever ended it: also where nobody reads on
+    await writeFailedRows(rowsWhere(canRetry)); // even if the consumer stops early
   }
-  if (context.signal.aborted) reason = context.abortError();
-  const failed = rowsThat((status) => !isGood(status)).length;
-  if (failed === 0 && !reason) return;
+  if (context.signal.aborted) fatal = context.abortError();
+  const failed = rowsWhere((status) => !isSuccess(status)).length;
+  if (failed === 0 && !fatal) return;
   const message = `${failed} of ${rows.length} runs did not succeed`;
-  const hint = whatNow(input, rowsThat(mayBeginAgain).length, rowsThat(mayGoOn).length);
-  if (reason) {
-    if (failed > 0) await context.notice(`${message}; ${hint}`);
-    // Its results are printed whole: they tell which runs were started.
-    throw withInfo(reason, {
-      isResult: true,
-      ...(context.signal.aborted && { hint, sideEffect: unnamed ? "unknown" : undefined }),
-    });
+  const hint = nextStep(input, rowsWhere(canRetry).length, rowsWhere(mayBeRunning).length);
+  if (!fatal) {
+    const details = { failed, rows: rows.length };
+    throw new CliError("partial", message, { isResult: true, details, hint });
   }
-  const details = { failed, rows: rows.length };
-  throw new CliError("partial", message, { isResult: true, details, hint });
+  if (failed > 0) await context.notice(`${message}; ${hint}`);
+  // The results are printed first: they show which runs were started.
+  throw withInfo(fatal, {
+    isResult: true,
+    ...(context.signal.aborted && { hint, sideEffect: hasUnknownRun ? "unknown" : undefined }),
+  });
 }
 
-/** Where no run was begun. */
-const unbegun = "not started";
+const notStarted = "not started";
 
-const isGood = (status: string) => status === "succeeded" || status === "partial-succeeded";
+const isSuccess = (status: string) => status === "succeeded" || status === "partial-succeeded";
 
-const mayBeginAgain = (status: string) =>
-  status === unbegun || (isEnded(status) && !isGood(status));
+const canRetry = (status: string) =>
+  status === notStarted || (isEnded(status) && !isSuccess(status));
 
-/** Begun and not over, as far as is known: begun again it would be there twice. */
-const mayGoOn = (status: string) => status !== unbegun && !isEnded(status);
+/** Another run of such a row might be a duplicate. */
+const mayBeRunning = (status: string) => status !== notStarted && !isEnded(status);
 
-/** What to do about the rows whose runs did not succeed. */
-function whatNow({ errors_to }: EachInput, again: number, open: number): string {
+/** Explains where failed rows are, and which must not be retried. */
+function nextStep({ errors_to }: EachInput, retryable: number, running: number): string {
   const collected =
     errors_to === undefined
-      ? "--errors-to FILE collects their rows"
+      ? "add --errors-to FILE to collect their rows"
       : `their rows are in ${errors_to}`;
-  if (open === 0) return collected;
-  const runs = open === 1 ? "run" : "runs";
-  return again === 0
-    ? `${open} ${runs} may go on (wf logs shows them): look before starting any again`
-    : `${collected}, except ${open} whose ${runs} may go on (wf logs shows them)`;
+  if (running === 0) return collected;
+  const runs = running === 1 ? "run" : "runs";
+  return retryable === 0
+    ? `${running} ${runs} may still be running; check \`wf logs\` before starting any again`
+    : `${collected}, except ${running} whose ${runs} may still be running (see \`wf logs\`)`;
 }
 
-async function bytesOf(path: string, { host }: Context): Promise<Uint8Array> {
+async function readBytes(path: string, { host }: Context): Promise<Uint8Array> {
   if (path === "-") {
-    const pieces: Uint8Array[] = [];
-    for await (const piece of host.stdin.bytes()) pieces.push(piece);
-    return Buffer.concat(pieces);
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of host.stdin.bytes()) chunks.push(chunk);
+    return Buffer.concat(chunks);
   }
   if ((await host.files.stat(path)) === null)
-    throw new CliError("usage", `--each: there is no file ${path}`, { sideEffect: "none" });
+    throw new CliError("usage", `--each: file ${path} not found`, { sideEffect: "none" });
   return host.files.read(path);
 }
 
 /**
- * The inputs of a row, over those of the line. Cells of CSV are text, as with --input; an empty one
- * says nothing, nor does null.
+ * Merges the inputs of a row over those of the command line. CSV cells are text, as with --input; an
+ * empty or null cell sets nothing.
  */
-async function valuesOf(
+async function inputsOf(
   row: FileRow,
   { input = [], inputs }: EachInput,
-  make: Make,
+  makeInputs: MakeInputs,
 ): Promise<Record<string, unknown>> {
   const cells = new Map(row.cells.filter(([, value]) => value !== "" && value !== null));
-  const ofLine = input.filter((each) => !cells.has(each.slice(0, each.indexOf("="))));
+  const others = input.filter((each) => !cells.has(each.slice(0, each.indexOf("="))));
   const values = { ...(inputs as Readonly<Record<string, unknown>> | undefined) };
   const texts: string[] = [];
   for (const [name, value] of cells) {
     if (typeof value === "string") {
-      delete values[name]; // files of the line would be joined by those of the row
+      delete values[name]; // or the row's files would be appended to them
       texts.push(`${name}=${value}`);
     } else define(values, name, value);
   }
   try {
-    return await make({ input: [...ofLine, ...texts], inputs: values });
+    return await makeInputs({ input: [...others, ...texts], inputs: values });
   } catch (error) {
     if (!(error instanceof CliError) || error.kind !== "usage") throw error;
     throw new CliError("usage", `row ${row.number}: ${error.message}`, error.info);
   }
 }
 
-const notStarted = ({ number }: FileRow): RowResult => ({
+const notStartedResult = ({ number }: FileRow): RowResult => ({
   row: number,
-  status: unbegun,
+  status: notStarted,
   run: null,
   elapsed: null,
   outputs: null,
   error: null,
 });
 
-async function oneRun(
+/** Runs one row to its end; never throws. */
+async function attemptRow(
   row: FileRow,
-  values: Record<string, unknown>,
+  inputs: Record<string, unknown>,
   start: Start,
   context: Context,
 ): Promise<Attempt> {
   let run: string | null = null;
   try {
-    const events = start(await uploadInputFiles(values, context));
+    const events = start(await uploadInputFiles(inputs, context));
     let next = await events.next();
     while (!next.done) {
       const id = next.value[0]?.data["workflow_run_id"];
       if (typeof id === "string") run ??= id;
       next = await events.next();
     }
-    run = next.value.runId;
-    const { outcome } = next.value;
-    const { masked } = context.host.secrets;
-    const { record, status: stands } = await readRunState(run, context);
-    const status = isEnded(stands) ? stands : endingOf(outcome);
+    const { runId, outcome } = next.value;
+    run = runId;
+    const { record, status: recorded } = await readRunState(run, context);
+    const status = isEnded(recorded) ? recorded : endingOf(outcome);
     const error = await raiseOutcome(run, outcome, () => Promise.resolve()).then(
       () => null,
-      (why: unknown) => masked(why instanceof CliError ? why.message : String(why)),
+      (thrown: unknown) =>
+        context.host.secrets.masked(thrown instanceof CliError ? thrown.message : String(thrown)),
     );
     const { outputs, elapsed_time: elapsed } = record;
     return { result: { row: row.number, status, run, elapsed, outputs, error } };
   } catch (thrown) {
-    const known = thrown instanceof CliError;
-    const never = known && run === null && thrown.info.sideEffect !== "unknown";
-    const refused = never && (thrown.kind === "refused" || thrown.kind === "limited");
-    const status = never ? (refused ? "failed" : unbegun) : "unknown";
-    const result = { ...notStarted(row), status, run, error: reasonOf(thrown) };
-    if (!known) {
+    const status = run === null ? statusWithoutRun(thrown) : "unknown";
+    const result = { ...notStartedResult(row), status, run, error: reasonOf(thrown) };
+    if (!(thrown instanceof CliError)) {
       const message = `no further run was started: ${reasonOf(thrown)}`;
-      return { result, stop: new CliError("failure", message, { cause: thrown }) };
+      return { result, fatal: new CliError("failure", message, { cause: thrown }) };
     }
-    const meetsAll = thrown.kind === "auth" || thrown.kind === "unsupported";
-    return meetsAll ? { result, stop: thrown } : { result };
+    const isFatal = thrown.kind === "auth" || thrown.kind === "unsupported";
+    return isFatal ? { result, fatal: thrown } : { result };
   }
+}
+
+/** Status of a row whose run got no ID before this error. */
+function statusWithoutRun(error: unknown): string {
+  if (!(error instanceof CliError) || error.info.sideEffect === "unknown") return "unknown";
+  return error.kind === "refused" || error.kind === "limited" ? "failed" : notStarted;
 }

@@ -2,53 +2,51 @@ import { CliError } from "../../../errors.ts";
 import { define, isObject, own } from "../../../lib/json.ts";
 import type { FormInput } from "../../../operations/forms.ts";
 
-/** A field that is filled in before a run starts, or while it waits. */
+/** An input field of an app, or of the form of a paused run. */
 export interface Field {
   readonly variable: string;
   /** text-input, paragraph, number, select, checkbox, file, file-list, json_object. */
   readonly control: string;
   readonly required: boolean;
   readonly hasDefault: boolean;
-  /** Empty where any value goes. */
+  /** Empty if any value is valid. */
   readonly options: readonly string[];
-  /** Characters of a text, files of a list. */
-  readonly most: number | undefined;
+  /** Maximum number of characters, or of files. */
+  readonly max: number | undefined;
   readonly files: FileRules;
 }
 
-/** What files a field takes; empty lists say nothing. */
-export interface FileRules {
+/** Files that a field accepts; an empty list accepts all. */
+interface FileRules {
   /** image, document, audio, video, custom. */
   readonly types: readonly string[];
-  /** Of custom files, with or without a dot. */
+  /** Extensions of custom files, with or without a dot. */
   readonly extensions: readonly string[];
   /** local_file, remote_url. */
   readonly methods: readonly string[];
 }
 
-/** A field of an application's input form: `{ "text-input": { variable, label, required, … } }`. */
-export function applicationFields(form: readonly unknown[]): readonly Field[] {
+/** Parses the input form of an app: `[{ "text-input": { variable, label, required, … } }]`. */
+export function appFields(form: readonly unknown[]): readonly Field[] {
   return form.flatMap((entry) =>
     Object.entries(isObject(entry) ? entry : {}).flatMap(([control, field]) => {
-      // A field without a name takes no value.
       const variable = isObject(field) ? field["variable"] : undefined;
       if (!isObject(field) || typeof variable !== "string") return [];
-      const most = field["max_length"];
-      const usual = field["default"];
+      const { max_length: max, default: value } = field;
       return {
         variable,
         control,
         required: field["required"] === true,
-        hasDefault: usual !== undefined && usual !== null && usual !== "",
+        hasDefault: value !== undefined && value !== null && value !== "",
         options: texts(field["options"]),
-        most: typeof most === "number" && most > 0 ? most : undefined,
+        max: typeof max === "number" && max > 0 ? max : undefined,
         files: rulesIn(field),
       };
     }),
   );
 }
 
-/** Fields of a form that a run waits for; each needs a value, which may be empty. */
+/** Fields of the form of a paused run; each requires a value, which may be empty. */
 export const formFields = (
   inputs: readonly FormInput[],
   defaults: Readonly<Record<string, unknown>>,
@@ -59,7 +57,7 @@ export const formFields = (
     required: false,
     hasDefault: (own(defaults, input.output_variable_name) ?? input.default?.value ?? "") !== "",
     options: input.option_source?.type === "constant" ? input.option_source.value : [],
-    most: input.number_limits,
+    max: input.number_limits,
     files: rulesIn({ ...input }),
   }));
 
@@ -72,36 +70,34 @@ const rulesIn = (field: Readonly<Record<string, unknown>>): FileRules => ({
 const texts = (value: unknown): readonly string[] =>
   Array.isArray(value) ? value.map(String) : [];
 
-/** A file that is to be uploaded, where its value will stand. */
-export interface LocalInputFile {
+const localFile = Symbol("local file");
+/** Placeholder for a file that is not uploaded yet. */
+interface LocalFile {
+  readonly [localFile]: true;
   readonly path: string;
   /** image, document, audio, video, custom. */
   readonly type: string;
 }
 
-const isLocal = Symbol("local file");
-/** Stands for a file among values until it is uploaded. */
-type Pending = LocalInputFile & { readonly [isLocal]: true };
-
-export const isPending = (value: unknown): value is Pending => isObject(value) && isLocal in value;
+export const isLocalFile = (value: unknown): value is LocalFile =>
+  isObject(value) && localFile in value;
 
 /**
- * Values of `name=value` lines, typed by their fields, over those that are there already. A field
- * that takes several files may be named several times. Throws usage for a name that no field has
- * and for a value that does not fit.
+ * Parses `name=value` by the types of the fields and merges them over the initial values. A list of
+ * files may be set several times. Throws `usage` for an unknown name or an invalid value.
  */
-export function assigned(
+export function parseAssignments(
   assignments: readonly string[],
   fields: readonly Field[],
-  before: Readonly<Record<string, unknown>> = {},
+  initial: Readonly<Record<string, unknown>>,
 ): Record<string, unknown> {
-  const values: Record<string, unknown> = { ...before };
+  const values: Record<string, unknown> = { ...initial };
   for (const assignment of assignments) {
     const at = assignment.indexOf("=");
-    if (at < 1) throw wrong(`--input ${JSON.stringify(assignment)} is no name=value`);
+    if (at < 1) throw wrong(`--input ${JSON.stringify(assignment)}: expected name=value`);
     const name = assignment.slice(0, at);
     const field = requireField(name, fields);
-    const value = typed(field, assignment.slice(at + 1));
+    const value = parseValue(field, assignment.slice(at + 1));
     const list = own(values, name);
     const next =
       field.control === "file-list"
@@ -117,12 +113,12 @@ function requireField(name: string, fields: readonly Field[]): Field {
   if (field) return field;
   const names = fields.map(({ variable }) => variable).join(", ");
   throw wrong(
-    `there is no input ${JSON.stringify(name)}`,
-    names === "" ? "it takes none" : `it has: ${names}`,
+    `input ${JSON.stringify(name)} not found`,
+    names === "" ? "it takes no inputs" : `inputs: ${names}`,
   );
 }
 
-/** Refuses values that no field has, that are missing, or that do not fit, before anything is sent. */
+/** Throws `usage` for unknown, missing or invalid values. */
 export function checkValues(
   fields: readonly Field[],
   values: Readonly<Record<string, unknown>>,
@@ -132,24 +128,24 @@ export function checkValues(
 }
 
 function checkValue(field: Field, value: unknown): void {
-  const { variable: name, most, options } = field;
+  const { variable: name, max, options } = field;
   const empty = value === undefined || value === null || value === "";
   if (empty || (Array.isArray(value) && value.length === 0)) {
     if (!field.required || field.hasDefault) return;
-    throw wrong(`the input ${JSON.stringify(name)} is required`, `add --input ${name}=…`);
+    throw wrong(`input ${JSON.stringify(name)} is required`, `add --input ${name}=…`);
   }
   if (options.length > 0 && !options.includes(String(value)))
-    throw wrong(`the input ${name} ${JSON.stringify(value)} is not one of ${options.join(", ")}`);
-  if (most !== undefined && typeof value === "string" && [...value].length > most)
-    throw wrong(`the input ${name} has ${[...value].length} characters; ${most} are allowed`);
-  if (most !== undefined && Array.isArray(value) && value.length > most)
-    throw wrong(`the input ${name} has ${value.length} files; ${most} are allowed`);
+    throw wrong(`input ${name}: ${JSON.stringify(value)} is not one of ${options.join(", ")}`);
+  if (max !== undefined && typeof value === "string" && [...value].length > max)
+    throw wrong(`input ${name} has ${[...value].length} characters (maximum ${max})`);
+  if (max !== undefined && Array.isArray(value) && value.length > max)
+    throw wrong(`input ${name} has ${value.length} files (maximum ${max})`);
   if (field.control === "number" && !Number.isFinite(Number(value)))
-    throw wrong(`the input ${name} ${JSON.stringify(value)} is not a number`);
+    throw wrong(`input ${name}: ${JSON.stringify(value)} is not a number`);
 }
 
-/** What the form makes of a text: numbers, yes or no, files, JSON; everything else stays text. */
-function typed(field: Field, text: string): unknown {
+/** Parses numbers, booleans, files and JSON by the field; everything else stays text. */
+function parseValue(field: Field, text: string): unknown {
   const { variable, control } = field;
   switch (control) {
     case "number": {
@@ -160,54 +156,54 @@ function typed(field: Field, text: string): unknown {
     }
     case "checkbox":
       if (text !== "true" && text !== "false")
-        throw wrong(`--input ${variable}=${JSON.stringify(text)} is neither true nor false`);
+        throw wrong(`--input ${variable}=${JSON.stringify(text)} is not true or false`);
       return text === "true";
     case "file":
     case "file-list":
-      return fileValue(field, text);
+      return parseFile(field, text);
     case "json_object":
-      return jsonIn(variable, text);
+      return parseJson(variable, text);
     default:
       return text;
   }
 }
 
-function jsonIn(variable: string, text: string, hint?: string): unknown {
+function parseJson(variable: string, text: string, hint?: string): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch {
-    throw wrong(`--input ${variable} is not JSON`, hint);
+    throw wrong(`--input ${variable}: invalid JSON`, hint);
   }
 }
 
-/** `@path` is uploaded, an address is sent as it is, anything else is the JSON of the API. */
-function fileValue({ variable, files }: Field, text: string): unknown {
-  const refuse = (method: string) => {
+/** Parses `@path`, which is uploaded, a URL, or the JSON of the API. */
+function parseFile({ variable, files }: Field, text: string): unknown {
+  const requireMethod = (method: string) => {
     if (files.methods.length > 0 && !files.methods.includes(method))
-      throw wrong(`the input ${variable} takes files by ${files.methods.join(", ")} only`);
+      throw wrong(`input ${variable} accepts files only by ${files.methods.join(", ")}`);
   };
   if (text.startsWith("@")) {
-    refuse("local_file");
+    requireMethod("local_file");
     const path = text.slice(1);
-    const pending: Pending = { path, type: typeOf(variable, path, files), [isLocal]: true };
-    return pending;
+    const file: LocalFile = { path, type: typeOf(variable, path, files), [localFile]: true };
+    return file;
   }
   if (/^https?:\/\//.test(text)) {
-    refuse("remote_url");
+    requireMethod("remote_url");
     if (!URL.canParse(text))
-      throw wrong(`--input ${variable}=${JSON.stringify(text)} is no address`);
+      throw wrong(`--input ${variable}=${JSON.stringify(text)} is not a valid URL`);
     const type = typeOf(variable, new URL(text).pathname, files);
     return { type, transfer_method: "remote_url", url: text };
   }
-  return jsonIn(
+  return parseJson(
     variable,
     text,
-    `--input ${variable}=@path uploads a file; JSON is {"type", "transfer_method", "upload_file_id"}`,
+    `to upload a file: --input ${variable}=@path; JSON needs type, transfer_method and upload_file_id`,
   );
 }
 
-/** Kinds of file by their extension; all others are documents. */
-const kinds: Readonly<Record<string, RegExp>> = {
+/** File types by extension; all others are documents. */
+const fileTypes: Readonly<Record<string, RegExp>> = {
   image: /^(jpe?g|png|gif|webp|svg)$/,
   audio: /^(mp3|m4a|wav|amr|mpga)$/,
   video: /^(mp4|mov|mpeg|webm)$/,
@@ -215,14 +211,13 @@ const kinds: Readonly<Record<string, RegExp>> = {
 
 function typeOf(variable: string, path: string, { types, extensions }: FileRules): string {
   const extension = /\.([^./\\]+)$/.exec(path)?.[1]?.toLowerCase() ?? "";
-  const usual = Object.keys(kinds).find((kind) => kinds[kind]?.test(extension)) ?? "document";
+  const type =
+    Object.keys(fileTypes).find((name) => fileTypes[name]?.test(extension)) ?? "document";
   const custom = extensions.map((each) => each.replace(/^\./, "").toLowerCase());
   if (types.includes("custom") && custom.includes(extension)) return "custom";
-  if (types.length === 0 || types.includes(usual)) return usual;
-  const allowed = types.map((type) => (type === "custom" ? custom.join(", ") : type));
-  throw wrong(
-    `the input ${variable} takes ${allowed.join(", ")}; ${path} is ${usual === "document" ? "a" : "an"} ${usual}`,
-  );
+  if (types.length === 0 || types.includes(type)) return type;
+  const allowed = types.map((each) => (each === "custom" ? custom.join(", ") : each));
+  throw wrong(`input ${variable} accepts ${allowed.join(", ")}; ${path} has type ${type}`);
 }
 
 const wrong = (message: string, hint?: string) =>

@@ -1,47 +1,45 @@
 import { ApiError, CliError } from "../../../errors.ts";
 import { isObject } from "../../../lib/json.ts";
 import { getAppInfo, getAppParameters } from "../../../operations/apps.ts";
-import { applicationFields, assigned, checkValues } from "./form-fields.ts";
+import { appFields, checkValues, parseAssignments } from "./form-fields.ts";
 import type { Field } from "./form-fields.ts";
 import { requireFiles } from "./upload-files.ts";
 import type { Context } from "../../command-spec.ts";
 
-/** Inputs as a line gives them. */
-interface Given {
+/** Inputs from the command line or a row. */
+export interface RawInputs {
+  /** As `name=value`. */
   readonly input?: readonly string[] | undefined;
   readonly inputs?: unknown;
 }
 
+export type MakeInputs = (raw: RawInputs) => Promise<Record<string, unknown>>;
+
 /**
- * Makes and checks inputs by the application's own form, before anything is sent or uploaded. Throws
- * usage for an unknown, missing or unfitting input, unsupported when the key opens no workflow.
+ * Returns a function that parses and checks inputs by the form of the app, before anything is sent or
+ * uploaded. It throws `usage` for an unknown, missing or invalid input, and `unsupported` if the key
+ * does not belong to a workflow.
  */
-export async function inputMaker(
-  context: Context,
-): Promise<(given: Given) => Promise<Record<string, unknown>>> {
-  const fields = await formOf(context);
-  return async (given) => {
+export async function inputMaker(context: Context): Promise<MakeInputs> {
+  const fields = await readFields(context);
+  return async ({ input = [], inputs }) => {
     try {
-      const values = assigned(
-        given.input ?? [],
-        fields,
-        isObject(given.inputs) ? given.inputs : {},
-      );
+      const values = parseAssignments(input, fields, isObject(inputs) ? inputs : {});
       checkValues(fields, values);
       await requireFiles(values, context);
       return values;
     } catch (error) {
-      // Another kind of application has another form, or none: then that is the mistake.
+      // With the key of another type of app, that is the actual mistake.
       await requireWorkflow(context);
       throw error;
     }
   };
 }
 
-async function formOf(context: Context): Promise<readonly Field[]> {
+async function readFields(context: Context): Promise<readonly Field[]> {
   try {
     const { user_input_form } = await context.call(getAppParameters, {});
-    return applicationFields(user_input_form ?? []);
+    return appFields(user_input_form ?? []);
   } catch (error) {
     if (error instanceof ApiError && error.kind !== "auth") await requireWorkflow(context);
     throw error;
@@ -51,9 +49,8 @@ async function formOf(context: Context): Promise<readonly Field[]> {
 async function requireWorkflow(context: Context): Promise<void> {
   const { mode } = await context.call(getAppInfo, {});
   if (mode === undefined || mode === "workflow") return;
-  throw new CliError(
-    "unsupported",
-    `this key opens an application of mode ${mode}, not a workflow`,
-    { sideEffect: "none", hint: "chat applications are used with `wf chat send`" },
-  );
+  throw new CliError("unsupported", `the key belongs to an app of mode ${mode}, not a workflow`, {
+    sideEffect: "none",
+    hint: "send messages to chat apps with `wf chat send`",
+  });
 }

@@ -1,0 +1,172 @@
+import type { ServerEvent } from "../../../api/sse.ts";
+import { valueAt } from "../../../lib/json.ts";
+import { finalOutcome, formIn } from "../../../runs/final-event.ts";
+import type { Form, RunOutcome } from "../../../runs/outcome.ts";
+import { Deduplicator } from "./dedupe.ts";
+import { NodeTracker } from "./lost-nodes.ts";
+import { TextGaps } from "./text-gaps.ts";
+
+/** Counters that are updated while a run is followed. */
+export interface FollowCounts {
+  events: number;
+  reconnects: number;
+  /** Events sent again after a reconnect. */
+  repeats: number;
+  gaps: number;
+}
+
+export const newFollowCounts = (): FollowCounts => ({
+  events: 0,
+  reconnects: 0,
+  repeats: 0,
+  gaps: 0,
+});
+
+interface FilterOptions {
+  /** Whether the run may have sent events before the first one seen. */
+  readonly late: boolean;
+  readonly throughPauses: boolean;
+  /** Whether each connection starts with a state snapshot. */
+  readonly snapshot: boolean;
+}
+
+/** What is new in a batch. */
+interface FilteredBatch {
+  readonly newEvents: readonly ServerEvent[];
+  /** Set if an event ended the run. */
+  readonly outcome?: RunOutcome | undefined;
+  /** Set if the batch holds a pause, new or not. */
+  readonly pause?: RunOutcome | undefined;
+  /** Whether an `error` event ended the stream. */
+  readonly failed: boolean;
+}
+
+/**
+ * Merges the connections of a run into one sequence of events: drops events sent again, and marks
+ * where some may be missing.
+ *
+ *   connection 1   started  A  "Leave is "
+ *   (lost)                                  "30 days "
+ *   connection 2   started  A                           B  "a year"  finished
+ *   result         started  A  "Leave is "  _gap        B  "a year"  _gap_filled  finished
+ *
+ * A snapshot replays nodes but never text (server §15.6), so `_gap_filled` brings the missing text
+ * from the outputs: "30 days a year" from position 9 on.
+ */
+export class EventFilter {
+  /** ID of the run, once known. */
+  runId: string | undefined;
+  /** Kind of the last new event. */
+  lastKind = "";
+  /** Whether the last event received was a pause. */
+  isPaused = false;
+  private readonly options: FilterOptions;
+  private readonly counts: FollowCounts;
+  private readonly deduplicator = new Deduplicator();
+  private readonly nodes = new NodeTracker();
+  private readonly text: TextGaps;
+  /** Forms announced since the run started or was resumed. */
+  private forms: Form[] = [];
+  private hasReconnected = false;
+  /** Whether something may be missing before the next event. */
+  private isGapOpen = false;
+  /** Whether a gap was announced for this run. */
+  private hasGap = false;
+
+  constructor(runId: string | undefined, options: FilterOptions, counts: FollowCounts) {
+    this.runId = runId;
+    this.options = options;
+    this.counts = counts;
+    this.text = new TextGaps(options.late);
+  }
+
+  /** Message of the last `error` event. */
+  get streamError(): string | undefined {
+    return this.deduplicator.lastError;
+  }
+
+  /** The server sends only what happens from now on: text sent while disconnected is lost. */
+  startConnection(isReconnect: boolean): void {
+    this.isGapOpen = this.hasReconnected = isReconnect;
+    this.isPaused = false;
+  }
+
+  /** Returns what is new in a batch, up to the event that ends the run. */
+  filterBatch(batch: readonly ServerEvent[]): FilteredBatch {
+    this.runId ??= batch.map(runIdOf).find((id) => id !== undefined);
+    const newEvents: ServerEvent[] = [];
+    let pause: RunOutcome | undefined;
+    for (const event of batch) {
+      this.trackForms(event);
+      if (this.isPaused) pause = this.withForms(finalOutcome(event, false));
+      if (!this.deduplicator.isNew(event)) {
+        this.skip(event);
+        continue;
+      }
+      if (this.isGapOpen) newEvents.push(this.gap());
+      this.isGapOpen = false;
+      this.counts.events++;
+      this.text.add(event);
+      this.nodes.add(event);
+      const outcome = this.withForms(finalOutcome(event, this.options.throughPauses));
+      if (outcome && event.event === "workflow_finished") newEvents.push(...this.missing(event));
+      newEvents.push(event);
+      this.lastKind = event.event;
+      if (outcome) return { newEvents, outcome, pause, failed: false };
+      if (event.event === "error") return { newEvents, pause, failed: true };
+    }
+    return { newEvents, pause, failed: false };
+  }
+
+  private trackForms({ event, data }: ServerEvent): void {
+    this.isPaused = event === "workflow_paused";
+    if (event === "workflow_started") this.forms = [];
+    if (event === "human_input_required") this.forms.push(...formIn(data["data"]));
+  }
+
+  private skip({ event }: ServerEvent): void {
+    if (this.hasReconnected) this.counts.repeats++;
+    // The run was paused all the time, so nothing is missing.
+    if (event === "workflow_paused" && this.lastKind === event) this.isGapOpen = false;
+  }
+
+  /** A pause whose reasons name no form waits for the announced forms. */
+  private withForms(outcome: RunOutcome | undefined): RunOutcome | undefined {
+    return outcome?.status === "paused" && outcome.forms?.length === 0
+      ? { ...outcome, forms: this.forms }
+      : outcome;
+  }
+
+  /** The event that announces a gap. */
+  private gap(...more: readonly string[]): ServerEvent {
+    this.text.markGap();
+    this.counts.gaps++;
+    this.hasGap = true;
+    return this.newEvent("_gap", {
+      missing: [...more, "text", "reasoning", "iterations", "loops", "agent logs"],
+    });
+  }
+
+  /** The events to insert before the end of the run: a gap not yet announced, and missing text. */
+  private missing(finished: ServerEvent): ServerEvent[] {
+    // Without a snapshot, nodes that started earlier always look incomplete.
+    const lostNodes =
+      !this.hasGap && this.options.snapshot && this.nodes.hasLostEvent(finished)
+        ? [this.gap("nodes")]
+        : [];
+    const texts = this.text.missingIn(valueAt(finished.data, "data.outputs"));
+    if (texts?.length === 0) return lostNodes;
+    // Without a gap so far, only the outputs show that the beginning is missing.
+    const gaps = this.hasGap ? lostNodes : [this.gap()];
+    return [...gaps, ...(texts ?? []).map((data) => this.newEvent("_gap_filled", { data }))];
+  }
+
+  /** An event of this program in the format of the server's. */
+  private newEvent(event: string, fields: object): ServerEvent {
+    const data = { event, workflow_run_id: this.runId ?? "", ...fields };
+    return { event, raw: JSON.stringify(data), data };
+  }
+}
+
+const runIdOf = ({ data }: ServerEvent): string | undefined =>
+  typeof data["workflow_run_id"] === "string" ? data["workflow_run_id"] : undefined;

@@ -1,0 +1,90 @@
+import { ApiError, CliError, withInfo } from "../../../errors.ts";
+import type { Context } from "../../command-spec.ts";
+
+/** Thrown when submitting a form failed, which is not an error of the stream. */
+export class FormError extends Error {}
+
+/** Returns why to reconnect. Throws errors that a new connection would not repair. */
+export function reasonToReconnect(
+  thrown: unknown,
+  isReconnect: boolean,
+  runId: string | undefined,
+  context: Context,
+): string {
+  const error = explainError(thrown, isReconnect, runId, context);
+  if (context.signal.aborted) throw error;
+  if (error instanceof ApiError && error.response.status < 500 && !error.info.retryable)
+    throw error;
+  if (error instanceof CliError && (error.kind === "network" || error instanceof ApiError))
+    return error.message;
+  if (!(error instanceof CliError) || error.kind !== "failure") throw error;
+  // An unreadable stream does not affect the run, which continues.
+  throw runId === undefined
+    ? new CliError(error.kind, error.message, { ...error.info, ...mayHaveStarted })
+    : withResumeHint(error, runId);
+}
+
+/** Adds a hint: how to resume, or why the run was not found. */
+export function explainError(
+  error: unknown,
+  isReconnect: boolean,
+  runId: string | undefined,
+  context: Context,
+): unknown {
+  if (context.signal.aborted) return withResumeHint(error, runId);
+  return error instanceof ApiError && error.kind === "not-found"
+    ? explainNotFound(error, isReconnect)
+    : error;
+}
+
+/** Four causes look alike (server §15.1). */
+const explainNotFound = (error: ApiError, isReconnect: boolean): ApiError =>
+  withInfo(error, {
+    hint: isReconnect
+      ? "the run was readable before; check that --user is the end user that started it"
+      : "a run is visible only to the end user that started it (--user) with the key of its app (--app), and console runs are not visible; check the ID with `wf logs`",
+  });
+
+/** Explains a failed form submission. */
+export function explainFormError(
+  { cause }: FormError,
+  runId: string | undefined,
+  context: Context,
+): unknown {
+  if (context.signal.aborted) return withResumeHint(cause, runId);
+  if (!(cause instanceof CliError)) return cause;
+  return withInfo(cause, {
+    details: { run: runId },
+    hint: `run \`wf events ${runId} --follow\` to see whether the run continued`,
+  });
+}
+
+/** Adds how to follow the run again, which continues on the server. */
+export const withResumeHint = (error: unknown, runId: string | undefined): unknown =>
+  error instanceof CliError && runId !== undefined
+    ? new CliError(error.kind, error.message, {
+        ...error.info,
+        sideEffect: undefined,
+        hint: `the run continues; run \`wf events ${runId} --follow\` to resume`,
+      })
+    : error;
+
+const mayHaveStarted = {
+  sideEffect: "unknown",
+  hint: "the run may have started; check `wf logs` before starting it again",
+} as const;
+
+export const streamLost = (runId: string, reason: string): CliError =>
+  new CliError("cut", `lost the event stream of run ${runId}: ${reason}`, {
+    retryable: true,
+    details: { run: runId },
+    hint: `wf events ${runId} --follow`,
+  });
+
+/** The stream of a new run ended before its first event. */
+export const noRunId = (reason: string): CliError =>
+  new CliError(
+    "network",
+    `lost the event stream before the run ID was received: ${reason}`,
+    mayHaveStarted,
+  );

@@ -1,0 +1,154 @@
+import type { EventBatches, ServerEvent } from "../../../api/sse.ts";
+import { CliError } from "../../../errors.ts";
+import { isObject, valueAt } from "../../../lib/json.ts";
+import { runTexts, textOfOutputs } from "../../../runs/text.ts";
+import type { Piece, TextChange } from "../../../runs/text.ts";
+import { asText } from "../../../operations/operation.ts";
+import { isResumedChatflow } from "./text-gaps.ts";
+import type { Context } from "../../command-spec.ts";
+import { newTextHash } from "../../../lib/text-hash.ts";
+
+interface TextOptions {
+  readonly text?: boolean | undefined;
+  readonly reasoning?: boolean | undefined;
+  /** Whether the run may have sent text before the first event. */
+  readonly late: boolean;
+}
+
+/** The end of a text stream. */
+export interface TextEnd<T> {
+  /** Return value of the events. */
+  readonly end: T;
+  /** The error if the printed text is known to be incomplete. */
+  readonly incomplete: CliError | undefined;
+}
+
+/**
+ * Yields the text of a run as it grows. A terminal gets every piece at once, with a notice if one is
+ * discarded. Other outputs get final text only: that of a node when the node has ended and, after a
+ * gap or a late start, when the run has ended, because its outputs hold what is missing.
+ */
+export const streamText = <T>(
+  events: EventBatches<T>,
+  options: TextOptions,
+  context: Context,
+): AsyncGenerator<string, TextEnd<T>> => new TextStream(options, context).read(events);
+
+class TextStream {
+  private readonly options: TextOptions;
+  private readonly context: Context;
+  /** Whether a terminal shows text as it comes. */
+  private readonly live: boolean;
+  private readonly texts = runTexts();
+  private readonly printed = newTextHash();
+  /** Pieces that are not printed yet. */
+  private held: Piece[] = [];
+  /** Hold all pieces until the run has ended. */
+  private holdAll: boolean;
+  /** Pieces may be missing or duplicated. */
+  private hasGap = false;
+  private incomplete: CliError | undefined;
+  private lastKind: "answer" | "reasoning" | undefined;
+
+  constructor(options: TextOptions, context: Context) {
+    this.options = options;
+    this.context = context;
+    this.live = context.options.terminal;
+    this.holdAll = options.late && !this.live;
+  }
+
+  async *read<T>(events: EventBatches<T>): AsyncGenerator<string, TextEnd<T>> {
+    try {
+      for (;;) {
+        const next = await events.next();
+        if (next.done) {
+          yield* this.print(this.takeHeld());
+          return { end: next.value, incomplete: this.incomplete };
+        }
+        for (const event of next.value) yield* this.add(event);
+      }
+    } catch (error) {
+      yield* this.print(this.takeHeld()); // partial text; the exit code reports the failure
+      throw error;
+    }
+  }
+
+  private async *add(event: ServerEvent) {
+    const change = this.texts.see(event);
+    if (change?.kind === "piece") this.held.push(change.piece);
+    if (change?.kind === "void") yield* this.discard(change);
+    if (change?.kind === "all") yield* this.replace(change.text);
+    if (event.event === "_gap" || isResumedChatflow(event)) this.hasGap = this.holdAll = true;
+    if (event.event === "workflow_finished") yield* this.finish(event);
+    if (event.event === "reasoning_chunk" && this.options.reasoning)
+      yield* this.separate("reasoning", asText(valueAt(event.data, "data.reasoning")));
+    if (this.holdAll) return;
+    const isHeld = ({ node }: Piece) => !this.live && this.texts.runs(node);
+    yield* this.print(this.takeHeld(this.held.findIndex(isHeld)));
+  }
+
+  /** Takes the first pieces from those held; all by default. */
+  private takeHeld(count = -1): string {
+    const taken = this.held.splice(0, count < 0 ? this.held.length : count);
+    return taken.map((piece) => piece.text).join("");
+  }
+
+  private *separate(kind: "answer" | "reasoning", text: string) {
+    if (text === "") return;
+    const separator = this.lastKind !== undefined && this.lastKind !== kind ? "\n\n" : "";
+    this.lastKind = kind;
+    yield separator + text;
+  }
+
+  private *print(text: string) {
+    if (!this.options.text || text === "") return;
+    this.printed.grow(text);
+    yield* this.separate("answer", text);
+  }
+
+  private async *discard({ node, sources }: TextChange & { readonly kind: "void" }) {
+    this.held = this.held.filter(({ source }) => !sources.has(source));
+    if (!this.live || this.holdAll || !this.options.text) return;
+    yield* this.print("\n");
+    await this.context.notice(`ignore the text of node ${node} above: the node failed`);
+  }
+
+  /** Saved text continues the printed text if it starts with it; otherwise it starts a new line. */
+  private *replace(text: string) {
+    this.held = [];
+    this.holdAll = this.hasGap = false;
+    const continues = this.printed.begins(text);
+    yield* this.print(continues ? text.slice(this.printed.length) : `\n${text}`);
+  }
+
+  private async *finish(event: ServerEvent) {
+    const full = textOfOutputs(event);
+    const pieces = this.takeHeld();
+    if (!this.hasGap) {
+      // A run that streamed nothing has its text in the outputs.
+      yield* this.print(pieces === "" && this.lastKind === undefined ? (full ?? "") : pieces);
+    } else if (full !== undefined && this.printed.begins(full)) {
+      yield* this.print(full.slice(this.printed.length));
+    } else if (!isSuccess(event)) {
+      yield* this.print(pieces);
+    } else if (this.live && full !== undefined) {
+      await this.context.notice("some text is missing above; the full text follows");
+      yield* this.print(`\n${full}`);
+    } else {
+      yield* this.print(pieces);
+      this.incomplete = incompleteText(event);
+    }
+  }
+}
+
+const isSuccess = ({ data }: ServerEvent): boolean =>
+  /^(partial-)?succeeded$/.test(String(isObject(data["data"]) && data["data"]["status"]));
+
+const incompleteText = ({ data }: ServerEvent): CliError => {
+  const run = asText(data["workflow_run_id"]);
+  return new CliError("partial", `the text of run ${run} is incomplete: the connection was lost`, {
+    isResult: true,
+    details: { run },
+    hint: `wf show ${run} --jq .outputs`,
+  });
+};

@@ -1,0 +1,171 @@
+import type { EventBatches, ServerEvent } from "../../api/sse.ts";
+import { ApiError, CliError } from "../../errors.ts";
+import { listMessages } from "../../operations/chats.ts";
+import type { Message } from "../../operations/chats.ts";
+import { asText } from "../../operations/operation.ts";
+import type { RunOutcome } from "../../runs/outcome.ts";
+import type { Context } from "../command-spec.ts";
+import { ReplyCollector } from "./collect-reply.ts";
+import { checkStart, followRun, rememberTaskId, warnAboutGaps } from "./follow/index.ts";
+import type { EventStream } from "./follow/index.ts";
+
+/** The end of a reply. */
+interface ReplyEnd {
+  /** Outcome of the run behind the reply, if there is one. */
+  readonly outcome?: RunOutcome | undefined;
+}
+
+/** ms between attempts to read the stored message. */
+const POLL_DELAYS = [1000, 2000, 4000, 8000, 15_000, 30_000];
+
+/**
+ * Yields the events of a reply to its end, even if the connection is lost; never sends the message
+ * twice. A run behind the reply is followed as in `wf run`; otherwise the stored message is read and
+ * yielded as an event `_answer`. Throws `remote-failed` if the reply failed, and `cut` if its end is
+ * unknown.
+ */
+export async function* replyEvents(stream: EventStream, context: Context): EventBatches<ReplyEnd> {
+  const events = checkStart(stream.events);
+  try {
+    const first = await events.next();
+    if (
+      !first.done &&
+      first.value.some(({ data }) => typeof data["workflow_run_id"] === "string")
+    ) {
+      const options = {
+        first: { events: resume(first.value, events), close: stream.close },
+        reconnect: true,
+        throughPauses: false,
+        snapshot: true,
+      };
+      const run = warnAboutGaps(followRun(options, context), context);
+      return yield* rememberTaskId(run, context);
+    }
+    yield* replyWithoutRun(first.done ? [] : first.value, events, context);
+    return {};
+  } finally {
+    await events.return(); // closes the connection
+  }
+}
+
+/** Puts back the first batch. */
+async function* resume(first: readonly ServerEvent[], events: EventBatches): EventBatches {
+  yield first;
+  yield* events;
+}
+
+/** A reply without a run ends with `message_end` (server §15.5). */
+async function* replyWithoutRun(
+  first: readonly ServerEvent[],
+  events: EventBatches,
+  context: Context,
+): EventBatches {
+  const reply = new ReplyCollector();
+  let reason = "stream closed";
+  try {
+    for await (const batch of resume(first, events)) {
+      if (batch.length === 0) continue;
+      for (const event of batch) reply.add(event);
+      yield batch;
+      const error = batch.find(({ event }) => event === "error");
+      if (error) throw replyFailed(error.data["message"], reply);
+      if (batch.some(({ event }) => event === "message_end")) return;
+    }
+  } catch (error) {
+    if (context.signal.aborted || !(error instanceof CliError) || error.kind !== "network")
+      throw error;
+    reason = error.message;
+  }
+  yield* storedReply(reply, reason, context);
+}
+
+/** Waits for the stored message and yields its text if it differs from the text received. */
+async function* storedReply(reply: ReplyCollector, reason: string, context: Context): EventBatches {
+  const conversation_id = reply.id("conversation_id");
+  const message_id = reply.id("message_id");
+  if (conversation_id === undefined || message_id === undefined) throw replyLost(reason, reply);
+  await context.notice(`${reason}; waiting for the stored message`);
+  for (const delay of POLL_DELAYS) {
+    await context.host.sleep(delay, context.signal).catch(() => {
+      throw context.abortError();
+    });
+    const message = await readMessage(conversation_id, message_id, context);
+    if (message?.status === "error") throw replyFailed(message.error, reply);
+    // The text is stored when the reply is complete.
+    if (message === undefined || message.answer === "") continue;
+    const { answer, retriever_resources } = message;
+    const data = {
+      event: "_answer",
+      conversation_id,
+      message_id,
+      answer,
+      metadata: { retriever_resources },
+    };
+    if (answer !== reply.text()) yield [{ event: "_answer", raw: JSON.stringify(data), data }];
+    return;
+  }
+  throw replyLost(reason, reply);
+}
+
+/** A message among the newest of a conversation; undefined if it cannot be read now. */
+async function readMessage(
+  conversation_id: string,
+  id: string,
+  context: Context,
+): Promise<Message | undefined> {
+  try {
+    const messages = await context.call(listMessages, { conversation_id });
+    return messages.find((message) => message.id === id);
+  } catch (error) {
+    if (context.signal.aborted || !(error instanceof CliError)) throw error;
+    await context.trace(1, error.message);
+    return undefined;
+  }
+}
+
+/** The model or the app failed; message and conversation are stored nevertheless. */
+const replyFailed = (message: unknown, reply: ReplyCollector): CliError =>
+  new CliError("remote-failed", `the reply failed: ${asText(message)}`, {
+    isResult: true,
+    sideEffect: "applied",
+    details: idsOf(reply),
+  });
+
+const replyLost = (reason: string, reply: ReplyCollector): CliError => {
+  const conversation = reply.id("conversation_id");
+  return new CliError("cut", `lost the event stream before the end of the reply: ${reason}`, {
+    sideEffect: reply.id("message_id") === undefined ? "unknown" : "applied",
+    details: idsOf(reply),
+    hint:
+      conversation === undefined
+        ? "the reply may be complete on the server, which cannot send it again"
+        : `wf conversation messages ${conversation}`,
+  });
+};
+
+const idsOf = (reply: ReplyCollector) => ({
+  message: reply.id("message_id") ?? null,
+  conversation: reply.id("conversation_id") ?? null,
+  task: reply.id("task_id") ?? null,
+});
+
+/**
+ * Converts the error of a blocking call: a failed model is `remote-failed`, as in a stream, and
+ * message and conversation are stored (server §18).
+ */
+export function blockingFailure(error: unknown): unknown {
+  if (!(error instanceof ApiError)) return error;
+  const { message, response, info } = error;
+  if (/does not support blocking/.test(message)) {
+    const hint = "agent apps only stream; remove --blocking";
+    return new ApiError("refused", message, response, { ...info, hint });
+  }
+  const failed = response.serverCode === "completion_request_error" || /Run failed: /.test(message);
+  if (!failed) return error;
+  return new ApiError("remote-failed", message, response, {
+    ...info,
+    code: "remote-failed",
+    hint: undefined,
+    sideEffect: "applied",
+  });
+}
