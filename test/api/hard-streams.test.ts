@@ -75,5 +75,5 @@ describe.each(ways)("%s", (name, line, before) => {
 test("a run whose stream makes no sense from the start may have been started", async () => {
   const ran = await against([parameters, say(head, "data: {not\n\n")], ["wf", "run"]);
   expect(ran).toMatchObject({ exit: 1, requests: { length: 2 } });
-  expect(ran.err).toContain("do not start it again before looking");
+  expect(ran.err).toContain("before starting it again");
 });

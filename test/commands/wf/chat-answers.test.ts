@@ -80,7 +80,7 @@ describe("an agent application, which answers by events alone", () => {
     const refused = json(JSON.parse(recorded("agent.json: agent, blocking")), 400);
     const ran = await against({ "POST /v1/chat-messages": refused }, [...send, "--blocking"]);
     expect(ran.exit).toBe(5);
-    expect(ran.err).toContain("leave out --blocking");
+    expect(ran.err).toContain("remove --blocking");
   });
 });
 

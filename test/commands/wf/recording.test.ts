@@ -99,7 +99,7 @@ describe("a recording", () => {
     const ids = [1, 2].map((last) => `00000000-0000-4000-8000-00000000000${last}`);
     const ran = await cli(["wf", "events", ...ids, "--record", newPath()], { env: nowhere });
     expect(ran.exit).toBe(2);
-    expect(ran.err).toContain("--record cannot be used with");
+    expect(ran.err).toContain("--record takes a single run");
   });
 
   test("without an event there is no file", async () => {
