@@ -298,7 +298,9 @@ test("files for an application that takes none are said to be dropped", async ()
     };
     const ran = await against(routes, [...send, "--files", file]);
     expect(ran.exit, ran.err).toBe(0);
-    expect(ran.err.includes("does not accept files with a message; the server drops them")).toBe(info);
+    expect(ran.err.includes("does not accept files with a message; the server drops them")).toBe(
+      info,
+    );
   }
 });
 
