@@ -18,7 +18,7 @@ test(
   },
 );
 
-test("the indexed job reads its share from Kubernetes", { timeout: 60_000 }, async () => {
+test("the indexed job reads its shard from Kubernetes", { timeout: 60_000 }, async () => {
   const job = parse(recipe("kubernetes-job.yaml")) as {
     spec: {
       completions: number;

@@ -10,7 +10,7 @@ const home = join(folder, "home");
 let files: readonly string[] = [];
 let size = 0;
 
-// What is packed is what the build has made: built by the test run before, so not once more here.
+// The test run has built dist already, so scripts are skipped here.
 const npm = (...args: readonly string[]) =>
   execFileSync("npm", [...args, "--ignore-scripts", "--loglevel=error"], {
     cwd: root,
@@ -28,7 +28,7 @@ beforeAll(() => {
   mkdirSync(home);
 }, 60_000);
 
-/** Runs a packed program in an empty folder. */
+/** Runs the packed `kb` in an empty directory. */
 const kb = (...args: readonly string[]): string =>
   execFileSync(process.execPath, [join(folder, "package", "bin", "kb.js"), ...args], {
     cwd: home,
@@ -36,7 +36,7 @@ const kb = (...args: readonly string[]): string =>
     env: { PATH: process.env["PATH"], HOME: home },
   });
 
-test("the package holds the programs and what belongs to them, in less than 3 MB", () => {
+test("the package contains the programs and their documentation, in less than 3 MB", () => {
   expect(size).toBeLessThan(3_000_000);
   expect(files.filter((path) => !/^(dist|examples)\//.test(path)).sort()).toEqual([
     "CHANGELOG.md",
@@ -75,7 +75,7 @@ test("the package holds the programs and what belongs to them, in less than 3 MB
   ]);
 });
 
-test("nothing but the keyring is installed beside it, where it can be, and nothing in it names this machine or a registry", () => {
+test("the keyring is its only dependency, and no file in it names this machine or a registry", () => {
   const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
     dependencies?: unknown;
     optionalDependencies: unknown;
@@ -92,7 +92,7 @@ test("nothing but the keyring is installed beside it, where it can be, and nothi
   expect(readFileSync(join(root, "package-lock.json"), "utf8")).not.toContain('"resolved"');
 });
 
-test("the licences of what is bundled are in it", () => {
+test("the package contains the licenses of all bundled packages", () => {
   const text = readFileSync(join(folder, "package", "dist", "LICENSES.txt"), "utf8");
   for (const name of [
     "commander",
@@ -106,14 +106,14 @@ test("the licences of what is bundled are in it", () => {
     expect(text).toMatch(new RegExp(`^${name} \\d[^\\n]* \\([\\w-]+\\)\\n\\n[^-]+`, "m"));
 });
 
-test("unpacked, it runs: its version, its database, its jq and its completion", () => {
+test("the unpacked package runs: version, database, jq and completion", () => {
   expect(kb("--version")).toMatch(/^kb \d+\.\d+\.\d+ \(node v\d+\S+ \S+\)\n$/);
   const made = kb("sandbox", "--ephemeral", "--", "kb", "create", "Handbook", "--jq", ".name");
   expect(made).toBe("Handbook\n");
   expect(kb("completion", "bash")).toContain("kb __complete --");
 });
 
-test("what its pages link to is there", () => {
+test("the links of its pages resolve", () => {
   const pages = files.filter((path) => path.endsWith(".md"));
   const links = pages.flatMap((page) => {
     const text = readFileSync(join(folder, "package", page), "utf8");

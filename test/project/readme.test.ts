@@ -88,6 +88,29 @@ test("every test file that the documentation names exists", () => {
   expect(named.filter((path) => !existsSync(join(root, path)))).toEqual([]);
 });
 
+/** Turns a heading into its anchor: "Names and IDs" → "names-and-ids". */
+const anchorOf = (heading: string) =>
+  heading
+    .toLowerCase()
+    .replace(/[^\w -]/g, "")
+    .replaceAll(" ", "-");
+
+test("the sections that pages link to exist", () => {
+  const links = [...pages, "CONTRIBUTING.md"].flatMap((page) =>
+    [...textOf(page).matchAll(/\]\(([\w./-]*)#([\w-]+)\)/g)].map(([, path, anchor = ""]) => ({
+      target: path ? join(page, "..", path) : page,
+      anchor,
+    })),
+  );
+  expect(links.length).toBeGreaterThan(5);
+  for (const { target, anchor } of links) {
+    const headings = [...textOf(target).matchAll(/^#+ (.+)$/gm)].map(([, text = ""]) =>
+      anchorOf(text),
+    );
+    expect(headings).toContain(anchor);
+  }
+});
+
 test("the table of exit codes is the programs' own", () => {
   const rows = Object.entries(exitCodes).map(
     ([name, [code, meaning]]) => `| ${code} | ${name} | ${meaning} |`,

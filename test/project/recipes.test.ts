@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { parse } from "yaml";
 import { create, folder, linesOf, recipe, runInSandbox } from "../lib/recipes.ts";
 
-test("the GitLab recipe reads its share from the environment", { timeout: 60_000 }, async () => {
+test("the GitLab recipe reads its shard from the environment", { timeout: 60_000 }, async () => {
   const [sync = "", ...rest] = linesOf(parse(recipe("gitlab-ci.yml")));
   const shards = [1, 2].map((index) => `CI_NODE_TOTAL=2 CI_NODE_INDEX=${index} ${sync}`);
   const ran = await runInSandbox([create, ...shards, ...rest].join("\n"));
@@ -12,7 +12,7 @@ test("the GitLab recipe reads its share from the environment", { timeout: 60_000
 });
 
 test.each(readdirSync(folder).filter((name) => name.endsWith(".sh")))(
-  "%s ends with 0, also the second night",
+  "%s exits with 0, on the second night as well",
   { timeout: 60_000 },
   async (name) => {
     const script = recipe(name).replace(/^#.*\n/gm, "");
