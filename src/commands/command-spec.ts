@@ -32,7 +32,7 @@ export interface WindowOptions extends CallOptions {
 }
 
 /** Rows that were asked for. */
-export interface WantedRows extends RowLimit {
+export interface RequestedRows extends RowLimit {
   /** Was nothing said about it? */
   readonly byDefault: boolean;
 }
@@ -118,7 +118,7 @@ export interface Context {
     /** Output format, undefined where none was named; `json` with --jq. */
     readonly format: string | undefined;
     /** What --all, --limit and --page say about a list. */
-    readonly rows: WantedRows;
+    readonly rows: RequestedRows;
     /** The same where the line itself names it, not the settings behind it. */
     readonly typed: string | undefined;
     /** What makes output wait for the last row, if anything does. */

@@ -203,12 +203,12 @@ export const createChunks = operation({
   indexes: { at: "", dropped: true },
   knownErrors: [
     {
-      says: "Document is not completed",
+      message: "Document is not completed",
       kind: "refused",
       hint: "wait until it is indexed: kb doc wait {dataset_id} {document_id}",
     },
     {
-      says: "Document is disabled",
+      message: "Document is disabled",
       kind: "refused",
       hint: "enable it first: kb doc enable {dataset_id} {document_id}",
     },

@@ -411,7 +411,7 @@ export const updateDocumentByText = operation({
   anyOf: ["text", "process_rule"],
   knownErrors: [
     {
-      says: "Document is not available",
+      message: "Document is not available",
       kind: "refused",
       hint: "only an enabled, indexed document can be changed; see kb doc show {dataset_id} {document_id}",
     },

@@ -397,7 +397,7 @@ export interface Operation<P extends Params = Params, R extends Returns<never> =
   readonly indexes?: { readonly at: string; readonly dropped?: true };
   /** What a refusal really means, by its text. `{dataset_id}` in a hint is the value that was sent. */
   readonly knownErrors?: readonly {
-    readonly says: string;
+    readonly message: string;
     readonly kind: "refused";
     readonly hint: string;
   }[];

@@ -456,7 +456,7 @@ describe("profiles", () => {
     const ran = await run("kb doc add Unsaid a.md --text hello");
     expect(ran).toMatchObject({
       exit: 5,
-      err: "error: failed to upload document a.md to knowledge base Unsaid: indexing_technique is required. (400 invalid_param)\nhint: give --indexing-technique: high_quality, economy\n",
+      err: "error: failed to upload document a.md to knowledge base Unsaid: indexing_technique is required. (400 invalid_param)\nhint: add --indexing-technique (one of: high_quality, economy)\n",
     });
   });
 

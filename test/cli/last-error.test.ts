@@ -225,7 +225,7 @@ test("a state folder that cannot be written changes nothing", async () => {
   );
 });
 
-test("a bug of ours is kept with its stack, although nothing was sent", async () => {
+test("an internal error is logged with its stack, although nothing was sent", async () => {
   const it = await machine();
   const broken = new Error("the disk talks nonsense");
   await it.run(["kb", "profile", "list"], { files: { stat: () => Promise.reject(broken) } });

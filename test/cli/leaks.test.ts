@@ -375,11 +375,11 @@ test("data that is asked for is data: it is printed as the server sends it, and 
 });
 
 test.each([
-  ["for people", "kb list -p work -vvv", /^error: a bug of ours: no \*\*\*\* here\n[^]*\n {4}at /],
+  ["for people", "kb list -p work -vvv", /^error: internal error: no \*\*\*\* here\n[^]*\n {4}at /],
   [
     "as JSON",
     "kb list -p work -o json",
-    /^\{"error":\{"code":"bug","message":"a bug of ours: no \*\*\*\* here"/,
+    /^\{"error":\{"code":"bug","message":"internal error: no \*\*\*\* here"/,
   ],
 ])("a crash that names a key tells it nobody, %s", async (_, line, info) => {
   const { run, found } = await machine({ env: env({ baseUrl: "http://127.0.0.1:9/v1" }) });
@@ -442,7 +442,7 @@ test.each([
   const { run } = await machine({ env: { [name]: value } });
   const stat = () => Promise.reject(new Error(`neither ${inProxy} nor ${value} here`));
   const ran = await run("kb list -vvv", { files: { stat } });
-  expect(ran.err).toMatch(/^error: a bug of ours: neither \*{4} nor \S*\*{4}@127.0.0.1:9 here\n/);
+  expect(ran.err).toMatch(/^error: internal error: neither \*{4} nor \S*\*{4}@127.0.0.1:9 here\n/);
   expect(leaks(ran.out + ran.err)).toEqual([]);
 });
 

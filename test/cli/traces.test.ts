@@ -170,10 +170,12 @@ test("-vvv shows what caused an error and how long each phase took", async () =>
   });
   expect(exit).toBe(11);
   expect(err).toMatch(
-    /\* GET \/v1\/datasets\?include_all=true&page=1&limit=20: no answer after \d+ ms: /,
+    /\* GET \/v1\/datasets\?include_all=true&page=1&limit=20: no response after \d+ ms: /,
   );
   expect(err).toContain("caused by: Error: connect ECONNREFUSED 127.0.0.1:1");
-  expect(err).toMatch(/\* [1-9]\d* ms before the first request, \d+ ms with 1 try, \d+ ms after\n/);
+  expect(err).toMatch(
+    /\* [1-9]\d* ms before the first request, \d+ ms with 1 attempt, \d+ ms after\n/,
+  );
   expect(
     (
       await cli(["kb", "list", "-vv"], {

@@ -235,7 +235,7 @@ function wrong(
   const found: string[] = [];
   const text = `${out}\n${err}`;
   if (!codes.includes(exit)) found.push(`there is no exit code ${exit}`);
-  if (/a bug of ours|internal error|^ +at /m.test(err)) found.push("it speaks of a bug");
+  if (/internal error:|^ +at /m.test(err)) found.push("it speaks of a bug");
   const nonsense = /\bundefined\b|\[object |\bNaN\b|Invalid Date/.exec(text);
   if (nonsense) found.push(`it says ${nonsense[0]}`);
   if (exit !== 0 && exit !== usual && err === "") found.push("it says nothing");

@@ -143,7 +143,7 @@ function wrong(line: Line, normal: Undisturbed, info: Told, most: number): strin
   if (ran.exit !== normal.ran.exit && ran.err === "" && hit?.kind !== "stderr") {
     found.push("it says nothing");
   }
-  if (/a bug of ours|^ +at |undefined|\[object/m.test(ran.err)) found.push("it speaks of a bug");
+  if (/internal error:|^ +at |undefined|\[object/m.test(ran.err)) found.push("it speaks of a bug");
   if (/no changes were made/.test(ran.err) && differences(look, normal.before).length > 0) {
     found.push("it says that no changes were made");
   }

@@ -1,9 +1,10 @@
 import type { ConcurrencyLimiter } from "../../api/concurrency-limit.ts";
 import type { Values } from "../../api/request.ts";
 import { isFatal } from "../../commands/several.ts";
+import { isObject, valueAt } from "../../lib/json.ts";
 import { ApiError, CliError, reasonOf, signalKinds } from "../../errors.ts";
 import { retryOf } from "../../operations/operation.ts";
-import type { AnyOperation } from "../../operations/operation.ts";
+import type { AnyOperation, Returns } from "../../operations/operation.ts";
 import { callAndWait } from "../execute/reindexing.ts";
 import type { Command } from "../parse/command.ts";
 import type { Globals } from "../parse/shared-flags.ts";
@@ -13,7 +14,6 @@ import { indexingVerdict } from "../execute/indexing-error.ts";
 import { lookupOf } from "../execute/lookup.ts";
 import { isAlreadyExists, isAlreadyDeleted } from "../execute/row-values.ts";
 import type { FileRow } from "../../lib/rows-file.ts";
-import { idOf } from "../execute/session.ts";
 import type { Session } from "../execute/session.ts";
 import { isUuid } from "../parse/values.ts";
 
@@ -257,6 +257,13 @@ async function attempt(run: BatchRun, { row, input, left }: Sendable): Promise<A
     );
     return isFatal(error) ? { ...failed, stop: error } : failed;
   }
+}
+
+/** The ID in a response, where `-o name` finds it. */
+function idOf(returns: Returns<never>, response: unknown): string | undefined {
+  const path = "namePath" in returns && returns.namePath !== undefined ? returns.namePath : "id";
+  const id = isObject(response) ? valueAt(response, path) : undefined;
+  return typeof id === "string" ? id : undefined;
 }
 
 const isInterrupt = (error: unknown): boolean =>

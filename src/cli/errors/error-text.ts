@@ -1,88 +1,87 @@
 import { ApiError, CliError, diskProblem } from "../../errors.ts";
 import { isObject } from "../../lib/json.ts";
 
-/** How errors are to be shown. */
+/** How errors are printed. */
 export interface ErrorStyle {
   readonly json: boolean;
   readonly color: boolean;
-  /** -vvv shows stacks. */
+  /** 3 (-vvv) prints stacks. */
   readonly verbosity: number;
-  /** Makes text of servers safe to show, on one line: nobody shall add a hint of their own. */
+  /** Escapes control characters and line ends, so that server text cannot fake a hint. */
   readonly visible: (text: string) => string;
-  /** The same for JSON text. */
+  /** The same for JSON. */
   readonly escaped: (json: string) => string;
 }
 
-/** Anything thrown, as a failure of ours; what is not one is a bug. `folders`: the programs' own. */
-export const toCliError = (error: unknown, folders: readonly string[] = []): CliError =>
-  error instanceof CliError ? error : (diskFailure(error, folders) ?? tooDeep(error) ?? bug(error));
+/** Converts anything thrown to a CliError. `directories` are those of the program itself. */
+export const toCliError = (error: unknown, directories: readonly string[] = []): CliError =>
+  error instanceof CliError
+    ? error
+    : (fileError(error, directories) ?? nestingError(error) ?? internalError(error));
 
-/** An error of the file system, which is no bug: the machine says no. */
-function diskFailure(error: unknown, folders: readonly string[]): CliError | undefined {
+/** An error of the file system, such as a full disk. */
+function fileError(error: unknown, directories: readonly string[]): CliError | undefined {
   const problem = diskProblem(error);
   if (!problem || !(error instanceof Error) || !("path" in error)) return undefined;
-  // Whoever takes away what we looked at a moment ago is not foreseen.
+  // Missing files are handled where they are read, so one here is a bug.
   if ("code" in error && error.code === "ENOENT") return undefined;
   const path = String(error.path);
-  const ours = folders.some((folder) => path.startsWith(folder));
+  const isOwn = directories.some((directory) => path.startsWith(directory));
   return new CliError(problem.kind, `${path}: ${problem.reason}`, {
     cause: error,
-    hint: ours
-      ? "KB_CONFIG_DIR, KB_STATE_DIR, KB_DATA_DIR and KB_CACHE_DIR choose other folders"
+    hint: isOwn
+      ? "set KB_CONFIG_DIR, KB_STATE_DIR, KB_DATA_DIR or KB_CACHE_DIR to use another directory"
       : undefined,
   });
 }
 
-/** JSON may be nested deeper than any program can follow that walks through it. */
-const tooDeep = (error: unknown): CliError | undefined =>
+/** JSON can be nested deeper than the call stack. */
+const nestingError = (error: unknown): CliError | undefined =>
   error instanceof RangeError && error.message.includes("call stack")
-    ? new CliError("failure", "the answer is nested too deep to be shown", {
+    ? new CliError("failure", "response is nested too deeply to display", {
         cause: error,
-        hint: "the server did what was asked; only its answer cannot be shown",
+        hint: "the request succeeded; only its response cannot be displayed",
       })
     : undefined;
 
-const bug = (error: unknown): CliError =>
+const internalError = (error: unknown): CliError =>
   new CliError(
     "failure",
-    `a bug of ours: ${error instanceof Error ? error.message : String(error)}`,
+    `internal error: ${error instanceof Error ? error.message : String(error)}`,
     {
       code: "bug",
       cause: error,
-      hint: "please report it with the output of -vvv",
+      hint: "please report this with the output of -vvv",
     },
   );
 
-/** The text for standard error: three lines for people, one JSON line for programs. */
-export function errorText(error: CliError, telling: ErrorStyle): string {
-  return telling.json
-    ? `${telling.escaped(JSON.stringify(errorJson(error)))}\n`
-    : asText(error, telling);
-}
+/** The text for stderr: a few lines for people, or one JSON line. */
+export const errorText = (error: CliError, style: ErrorStyle): string =>
+  style.json ? `${style.escaped(JSON.stringify(errorJson(error)))}\n` : plainText(error, style);
 
-/** The error as programs read it. */
+/** The error as JSON; its fields are stable. */
 export function errorJson(error: CliError): { readonly error: Readonly<Record<string, unknown>> } {
   const { hint, code, retryable, details, sideEffect } = error.info;
-  const refusal = error instanceof ApiError ? error.response : undefined;
+  const response = error instanceof ApiError ? error.response : undefined;
   return {
     error: {
       code: code ?? error.kind,
       message: error.message,
       hint: hint ?? null,
       exit: error.exit,
-      http_status: refusal?.status ?? null,
-      server_code: refusal?.serverCode ?? null,
+      http_status: response?.status ?? null,
+      server_code: response?.serverCode ?? null,
       retryable: retryable ?? false,
-      method: refusal?.method ?? null,
-      path: refusal?.path ?? null,
-      request_id: refusal?.requestId ?? null,
+      method: response?.method ?? null,
+      path: response?.path ?? null,
+      request_id: response?.requestId ?? null,
       details: details ?? null,
       changed: sideEffect === undefined ? null : CHANGED[sideEffect],
     },
   };
 }
 
-/** An error and everything that caused it, each with the frames of its stack on lines of their own. */
+/** The error and its causes, each followed by its stack frames, one per line. */
 export function causesOf(error: unknown): string[] {
   if (!(error instanceof Error)) return error === undefined ? [] : [String(error)];
   const frames = (error.stack ?? "").split("\n").filter((line) => /^ {4}at /.test(line));
@@ -95,7 +94,7 @@ export function causesOf(error: unknown): string[] {
   ];
 }
 
-/** The words of `changed` in JSON errors, which scripts compare. */
+/** The values of `changed` in JSON errors: scripts compare them. */
 const CHANGED = { none: "nothing", unknown: "unknown", applied: "yes" } as const;
 
 const sideEffects = {
@@ -104,12 +103,12 @@ const sideEffects = {
   applied: "some changes were made",
 } as const;
 
-function asText(error: CliError, { color, verbosity, visible }: ErrorStyle): string {
+function plainText(error: CliError, { color, verbosity, visible }: ErrorStyle): string {
   const { hint, sideEffect, details } = error.info;
   const red = (text: string) => (color ? `\u001b[31m${text}\u001b[39m` : text);
   const lines = [`${red("error:")} ${visible(error.message)}`];
   lines.push(...candidateLines(details).map(visible));
-  // "Nothing" is what people expect of an error; the hint may say the rest already.
+  // No side effect is the default, and the hint may state it already.
   if (sideEffect !== undefined && sideEffect !== "none" && !hint?.includes(sideEffects[sideEffect]))
     lines.push(sideEffects[sideEffect]);
   if (hint !== undefined) lines.push(`hint: ${visible(hint)}`);
@@ -117,7 +116,7 @@ function asText(error: CliError, { color, verbosity, visible }: ErrorStyle): str
   return `${lines.join("\n")}\n`;
 }
 
-/** A table of what an ambiguous name could mean. */
+/** A table of the objects that an ambiguous name matches. */
 function candidateLines(details: unknown): string[] {
   const candidates = isObject(details) ? details["candidates"] : undefined;
   if (!Array.isArray(candidates)) return [];

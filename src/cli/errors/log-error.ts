@@ -13,33 +13,33 @@ import { curlText } from "../execute/dry-run.ts";
 import { errorJson, causesOf } from "./error-text.ts";
 import type { RequestLog, Attempt } from "../trace/request-log.ts";
 
-/** Characters of one word of the command line, or of one value of an address, that are kept. */
-const longestWord = 60;
+/** Characters of a word of the command line, or of a query value, that are logged. */
+const MAX_WORD = 60;
 
-/** Ends that are no failure: somebody stopped it, or it is the result that was asked for. */
-const results: readonly string[] = [...Object.values(signalKinds), "paused", "gate"];
+/** Kinds that are not failures: the command was stopped, or this is its result. */
+const notFailures: readonly string[] = [...Object.values(signalKinds), "paused", "gate"];
 
 /**
- * Keeps a failure for `doctor --last-error`. Never throws: a folder that cannot be written is no
- * reason to say more than the error. KB_KEEP_ERRORS=0 keeps none.
+ * Logs an error for `doctor --last-error`. Never throws: a failure to log must not hide the error.
+ * KB_KEEP_ERRORS=0 disables the log.
  */
 export async function logError(
   failure: CliError,
   argv: readonly string[],
-  trail: RequestLog,
+  log: RequestLog,
   host: Host,
 ): Promise<void> {
   if (!isOn(host.env["KB_KEEP_ERRORS"] || "1")) return;
-  if (results.includes(failure.kind) || failure.info.isResult || failure.message === "") return;
+  if (notFailures.includes(failure.kind) || failure.info.isResult || failure.message === "") return;
   const time = host.now();
-  const kept: LoggedError = {
+  const entry: LoggedError = {
     time: time.toISOString(),
     program: `${argv[0]} ${version}`,
     platform: host.platform,
-    command: argv.map((word) => truncate(longestWord, redactText(word))).join(" "),
+    command: argv.map((word) => truncate(MAX_WORD, redactText(word))).join(" "),
     error: errorJson(failure).error,
-    sent: trail.count,
-    requests: trail.tries.map((each) => ({
+    sent: log.count,
+    requests: log.attempts.map((each) => ({
       method: each.method,
       path: addressOf(each).replace(/^https?:\/\/[^/]+/, ""),
       status: each.status ?? null,
@@ -47,25 +47,25 @@ export async function logError(
       ms: each.ms ?? null,
       waited_ms: each.waited ?? null,
     })),
-    curl: curlOf(failedIn(trail, failure), argv[0] === "wf" ? "app" : "dataset"),
+    curl: curlOf(failedAttempt(log, failure), argv[0] === "wf" ? "app" : "dataset"),
     ...(failure.info.code === "bug" && { stack: causesOf(failure) }),
   };
-  const json = host.secrets.masked(redactText(JSON.stringify(kept)));
+  const json = host.secrets.masked(redactText(JSON.stringify(entry)));
   await writeErrorLog(time, json, host).catch(() => {});
 }
 
-/** The try that the failure is about, the last one where that cannot be told. */
-function failedIn({ tries }: RequestLog, failure: CliError): Attempt | undefined {
-  const refusal = failure instanceof ApiError ? failure.response : undefined;
-  const fits = ({ method, url, status }: Attempt) =>
-    method === refusal?.method && status === refusal.status && url.includes(refusal.path);
-  return tries.findLast(fits) ?? tries.at(-1);
+/** The attempt that failed, or else the last one. */
+function failedAttempt({ attempts }: RequestLog, failure: CliError): Attempt | undefined {
+  const response = failure instanceof ApiError ? failure.response : undefined;
+  const matches = ({ method, url, status }: Attempt) =>
+    method === response?.method && status === response.status && url.includes(response.path);
+  return attempts.findLast(matches) ?? attempts.at(-1);
 }
 
-/** Where a try went, what was typed into it shortened. */
+/** The URL of an attempt, with long query values truncated. */
 function addressOf({ url }: Attempt): string {
   const [start = "", query] = url.split("?", 2);
-  const parts = (query ?? "").split("&").map((part) => truncate(longestWord, part));
+  const parts = (query ?? "").split("&").map((part) => truncate(MAX_WORD, part));
   return redactText(query === undefined ? start : `${start}?${parts.join("&")}`);
 }
 
@@ -82,7 +82,7 @@ function curlOf(failed: Attempt | undefined, kind: "app" | "dataset"): string | 
   return curlText(shown, kind).trimEnd();
 }
 
-/** The fields of a body, with lengths in place of what they hold. */
+/** The fields of a body, with lengths in place of values. */
 function bodyOf({ body }: HttpRequest): Partial<HttpRequest> {
   if (body?.kind === "json") {
     return { body: { kind: "json", text: JSON.stringify(redactStructure(parsedJson(body.text))) } };

@@ -7,21 +7,21 @@ import type { Globals } from "../parse/shared-flags.ts";
 import type { RequestLog } from "../trace/request-log.ts";
 import { wantsColor } from "../../output/terminal.ts";
 
-/** Writes an error to standard error, for people or as one JSON line. */
+/** Prints an error to stderr, as text or as one JSON line. */
 export async function printError(
   failure: CliError,
   argv: readonly string[],
   globals: Globals,
-  trail: RequestLog,
+  log: RequestLog,
   host: Host,
 ): Promise<void> {
-  // A command run for somebody else ends with that one's code and has nothing to say.
+  // A command that ran another program exits with its code and prints no error.
   if (failure.message === "") return;
-  await host.stderr.write(errorText(failure, telling(argv, globals, trail, host)));
+  await host.stderr.write(errorText(failure, errorStyle(argv, globals, log, host)));
 }
 
-/** How errors are told, also when the line could not be read. */
-function telling(
+/** The style of errors, also for a command line that cannot be parsed. */
+function errorStyle(
   argv: readonly string[],
   globals: Globals,
   { output }: RequestLog,
@@ -41,7 +41,7 @@ function telling(
   try {
     color = wantsColor(globals, host, host.stderr);
   } catch {
-    // a wrong --color is the error being told
+    // an invalid --color is the error to print
   }
   return {
     json:

@@ -1,42 +1,44 @@
 import type { Values } from "../../api/request.ts";
+import type { Context } from "../../commands/command-spec.ts";
 import { ApiError } from "../../errors.ts";
 import { isObject } from "../../lib/json.ts";
 import { getKnowledgeBase, listKnowledgeBases } from "../../operations/knowledge.ts";
 import type { AnyOperation } from "../../operations/operation.ts";
-import type { Session } from "./session.ts";
+
+/** What reading single knowledge bases needs. */
+interface Reader extends Pick<Context, "trace" | "notice"> {
+  settings(): Promise<{ readonly bases: Readonly<Record<string, string>> }>;
+  call(row: AnyOperation, input: Values): Promise<unknown>;
+}
 
 /**
- * The rows of the list of knowledge bases for a key that opens only some of them: those that it is
- * known to open, one request each (server §2). Undefined where the refusal of the list means
- * something else: it is another list, none is known, or none opens.
+ * Lists knowledge bases for a key that is bound to some of them and may not list: those of the
+ * profile, one request each (server §2). Undefined where the error has another cause, or none opens.
  */
-export async function openedBases(
-  refused: unknown,
+export async function accessibleKnowledgeBases(
+  error: unknown,
   row: AnyOperation,
   { keyword }: Values,
-  session: Session,
+  reader: Reader,
 ): Promise<readonly unknown[] | undefined> {
-  if (row.id !== listKnowledgeBases.id || !isForbidden(refused)) return undefined;
-  const { bases } = await session.settings();
-  const found: unknown[] = [];
+  if (row.id !== listKnowledgeBases.id || !isForbidden(error)) return undefined;
+  const { bases } = await reader.settings();
+  const rows: unknown[] = [];
   for (const dataset_id of new Set(Object.values(bases))) {
     try {
-      found.push(await session.call(getKnowledgeBase, { dataset_id }));
+      rows.push(await reader.call(getKnowledgeBase, { dataset_id }));
     } catch (error) {
       if (!(error instanceof ApiError) || !["auth", "not-found"].includes(error.kind)) throw error;
-      await session.context.notice(`knowledge base ${dataset_id} does not open: ${error.message}`);
+      await reader.notice(`skipped knowledge base ${dataset_id}: ${error.message}`);
     }
   }
-  if (found.length === 0) return undefined;
-  const word = typeof keyword === "string" ? keyword.toLowerCase() : "";
-  await session.context.trace(
-    1,
-    `this key opens only some knowledge bases; ${found.length} of them are known`,
-  );
-  return found.filter((base) =>
+  if (rows.length === 0) return undefined;
+  await reader.trace(1, `the key is bound to some knowledge bases; the profile has ${rows.length}`);
+  const text = typeof keyword === "string" ? keyword.toLowerCase() : "";
+  return rows.filter((base) =>
     String(isObject(base) ? base["name"] : "")
       .toLowerCase()
-      .includes(word),
+      .includes(text),
   );
 }
 

@@ -2,6 +2,9 @@ import type { Transport } from "../../api/client.ts";
 import type { HttpRequest } from "../../api/request.ts";
 import { shellQuote } from "../../lib/shell-quote.ts";
 
+/** Thrown to stop after a dry run. Not an error. */
+export class DryRunShown extends Error {}
+
 /**
  * The request as it would be sent, the key masked. A multipart body is shown part by part: its
  * boundary is random.
@@ -9,7 +12,7 @@ import { shellQuote } from "../../lib/shell-quote.ts";
 export async function dryRunText(
   request: HttpRequest,
   maskedKey: string,
-  world: Pick<Transport, "blob">,
+  transport: Pick<Transport, "blob">,
 ): Promise<string> {
   const lines = [`${request.method} ${request.url}`, `authorization: Bearer ${maskedKey}`];
   for (const [name, value] of Object.entries(request.headers)) lines.push(`${name}: ${value}`);
@@ -23,14 +26,14 @@ export async function dryRunText(
         continue;
       }
       const { name, type } = part.file;
-      const { size } = await world.blob(part.file);
+      const { size } = await transport.blob(part.file);
       lines.push(`part ${part.name}: file ${JSON.stringify(name)}, ${type}, ${size} bytes`);
     }
   }
   return `${lines.join("\n")}\n`;
 }
 
-/** The request as a curl command; the key stays in its variable. */
+/** The request as a curl command; the key is a shell variable. */
 export function curlText(request: HttpRequest, kind: "dataset" | "app"): string {
   const variable = kind === "dataset" ? "KB_KEY" : "KB_APP_KEY";
   const words = ["curl", "--fail-with-body"];

@@ -21,7 +21,8 @@ import { nameError, progressText, successText } from "./command-texts.ts";
 import { withTimeLimit } from "./deadline.ts";
 import { lookupOf } from "./lookup.ts";
 import { itemsOf, rowValues } from "./row-values.ts";
-import { DryRunShown, openSession } from "./session.ts";
+import { DryRunShown } from "./dry-run.ts";
+import { openSession } from "./session.ts";
 import type { Session } from "./session.ts";
 
 /** A command line that is being carried out. */

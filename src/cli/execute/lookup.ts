@@ -1,40 +1,52 @@
+import type { RowLimit } from "../../api/pages.ts";
+import type { Values } from "../../api/request.ts";
+import type { Context } from "../../commands/command-spec.ts";
 import { own } from "../../lib/json.ts";
 import type { AnyOperation } from "../../operations/operation.ts";
-import type { Session } from "./session.ts";
 
-/** What looking up needs: reading a list to its end, and one object. */
+/** What resolving names needs: whole lists, and single objects. */
 export interface Lookup {
-  rows(row: AnyOperation, input: Readonly<Record<string, unknown>>): AsyncIterable<unknown>;
-  /** Id of a knowledge base by the name that it has for the key in use; nothing is sent. */
+  rows(row: AnyOperation, input: Values): AsyncIterable<unknown>;
+  /** ID that the profile stores for the name of a knowledge base; sends nothing. */
   base(name: string): Promise<string | undefined>;
-  one(row: AnyOperation, input: Readonly<Record<string, unknown>>): Promise<unknown>;
+  one(row: AnyOperation, input: Values): Promise<unknown>;
   trace(level: 1, text: string): Promise<void>;
   notice(text: string): Promise<void>;
-  /** Are ids looked up whose absence the server does not tell? A dry run sends no read for an id. */
+  /** Are IDs checked that the server would silently ignore? A dry run sends no such reads. */
   readonly checks: boolean;
 }
 
-/** Look-ups of names through a session; each full list is read once. */
-export function lookupOf(session: Session): Lookup {
+/** The part of a session that lookups use. */
+interface LookupSource {
+  readonly context: Pick<Context, "trace" | "notice"> & {
+    readonly options: Pick<Context["options"], "dryRun">;
+  };
+  settings(): Promise<{ readonly bases: Readonly<Record<string, string>> }>;
+  call(row: AnyOperation, input: Values): Promise<unknown>;
+  rows(row: AnyOperation, input: Values, limit: RowLimit): AsyncIterable<unknown>;
+}
+
+/** Looks names up through a session; a list that is one response is requested once. */
+export function lookupOf(source: LookupSource): Lookup {
+  const { context } = source;
   const lists = new Map<string, Promise<unknown[]>>();
   const everything = { limit: Infinity };
   return {
     async *rows(row, input) {
       if (row.returns.kind !== "list") {
-        yield* session.rows(row, input, everything);
+        yield* source.rows(row, input, everything);
         return;
       }
-      // A full list is the same for every name of a line: asked once.
       const key = `${row.id} ${JSON.stringify(input)}`;
-      const known = lists.get(key) ?? collect(session.rows(row, input, everything));
-      lists.set(key, known);
-      yield* await known;
+      const list = lists.get(key) ?? collect(source.rows(row, input, everything));
+      lists.set(key, list);
+      yield* await list;
     },
-    base: async (name) => own((await session.settings()).bases, name),
-    one: (row, input) => session.call(row, input),
-    trace: (level, text) => session.context.trace(level, text),
-    notice: (text) => session.context.notice(text),
-    checks: !session.context.options.dryRun,
+    base: async (name) => own((await source.settings()).bases, name),
+    one: (row, input) => source.call(row, input),
+    trace: (level, text) => context.trace(level, text),
+    notice: (text) => context.notice(text),
+    checks: !context.options.dryRun,
   };
 }
 

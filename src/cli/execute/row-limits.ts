@@ -1,14 +1,14 @@
-import type { WantedRows } from "../../commands/command-spec.ts";
+import type { RequestedRows } from "../../commands/command-spec.ts";
 import { CliError } from "../../errors.ts";
 import type { Command } from "../parse/command.ts";
 import type { Globals } from "../parse/shared-flags.ts";
 import { count } from "../parse/options.ts";
 
-/** Rows where nothing is said: the first page as the server would cut it. */
-const usualRows = 20;
+/** Default number of rows: the default page size of the server. */
+const DEFAULT_ROWS = 20;
 
-/** Which rows of a list --all, --limit and --page ask for. Throws usage. */
-export function rowLimits({ returns }: Command, { limit, all, page }: Globals): WantedRows {
+/** The rows that --all, --limit and --page request. Throws usage. */
+export function rowLimits({ returns }: Command, { limit, all, page }: Globals): RequestedRows {
   if (all && (limit !== undefined || page !== undefined)) {
     throw new CliError("usage", "--all cannot be used with --limit or --page");
   }
@@ -16,21 +16,21 @@ export function rowLimits({ returns }: Command, { limit, all, page }: Globals): 
   if (all) return { limit: Infinity, byDefault: false };
   if (limit !== undefined)
     return { limit: count("--limit", limit, 1, 1_000_000_000), page: number, byDefault: false };
-  return { limit: returns.kind === "list" ? Infinity : usualRows, page: number, byDefault: true };
+  return {
+    limit: returns.kind === "list" ? Infinity : DEFAULT_ROWS,
+    page: number,
+    byDefault: true,
+  };
 }
 
-/** What makes output wait for the last row, if anything does: a flag, or a format of the settings. */
-export const gathering = (
+/** Why output waits for the last row, if it does: a flag, or a format of the settings. */
+export function bufferingReason(
   { sort, reverse }: Globals,
   format: string | undefined,
   source: string,
-): string | undefined =>
-  sort !== undefined
-    ? "--sort"
-    : reverse
-      ? "--reverse"
-      : format === "md" || format === "yaml"
-        ? source === "-o"
-          ? `-o ${format}`
-          : `the output format ${format} (${source})`
-        : undefined;
+): string | undefined {
+  if (sort !== undefined) return "--sort";
+  if (reverse) return "--reverse";
+  if (format !== "md" && format !== "yaml") return undefined;
+  return source === "-o" ? `-o ${format}` : `the output format ${format} (${source})`;
+}

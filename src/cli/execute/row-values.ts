@@ -14,7 +14,7 @@ import { indexingVerdict } from "./indexing-error.ts";
 import { lookupOf } from "./lookup.ts";
 import type { Lookup } from "./lookup.ts";
 import { callAndWait } from "./reindexing.ts";
-import { DryRunShown } from "./session.ts";
+import { DryRunShown } from "./dry-run.ts";
 import type { Session } from "./session.ts";
 
 /** A command of one row, with what its request is made of. */

@@ -2,56 +2,58 @@ import type { IncomingResponse, OutgoingRequest } from "../../api/client.ts";
 import type { HttpRequest } from "../../api/request.ts";
 import type { Host } from "../../host/host.ts";
 
-/** One try of a request: what was asked and how it ended. */
+/** One attempt to send a request, and its outcome. */
 export interface Attempt {
   readonly method: string;
   readonly url: string;
-  /** ms until the headers of the answer, or until it was clear that none comes. */
+  /** ms until the response headers or the failure. */
   ms?: number;
   status?: number;
-  /** Why no answer came. */
+  /** Why there is no response. */
   failure?: string;
-  /** ms waited after it before the next try. */
+  /** ms waited before the next attempt. */
   waited?: number;
-  /** Until the next one, and where it failed: what a report of the failure needs. */
+  /** Kept until the next attempt, or longer if this one failed, for error reports. */
   request?: HttpRequest | undefined;
 }
 
-/** What a command line did until it failed, for those who tell of it; the last tries only. */
+/** Log of the last request attempts, for error reports. */
 export interface RequestLog {
-  readonly tries: Attempt[];
-  /** How many there were in all. */
+  readonly attempts: Attempt[];
+  /** Number of all attempts. */
   count: number;
-  /** The format that the settings name for output, once they were read. */
+  /** The output format of the settings, once they are read. */
   output?: string | undefined;
 }
 
-/** Tries that are remembered. */
-const most = 10;
+/** Attempts that the log holds. */
+const MAX_ATTEMPTS = 10;
 
-export const emptyRequestLog = (): RequestLog => ({ tries: [], count: 0 });
+export const emptyRequestLog = (): RequestLog => ({ attempts: [], count: 0 });
 
-/** Sends, and adds the try to the trail. */
+/** Sends a request and adds the attempt to the log. */
 export async function logRequests(
-  trail: RequestLog,
+  log: RequestLog,
   { request }: OutgoingRequest,
   send: () => Promise<IncomingResponse>,
   host: Host,
 ): Promise<IncomingResponse> {
-  const each: Attempt = { method: request.method, url: request.url, request };
-  for (const before of trail.tries) if ((before.status ?? 600) < 300) before.request = undefined;
-  trail.tries.push(each);
-  trail.tries.splice(0, trail.tries.length - most);
-  trail.count += 1;
+  const attempt: Attempt = { method: request.method, url: request.url, request };
+  for (const earlier of log.attempts) {
+    if ((earlier.status ?? 600) < 300) earlier.request = undefined;
+  }
+  log.attempts.push(attempt);
+  log.attempts.splice(0, log.attempts.length - MAX_ATTEMPTS);
+  log.count += 1;
   const started = host.now().getTime();
   try {
-    const answer = await send();
-    each.status = answer.status;
-    return answer;
+    const response = await send();
+    attempt.status = response.status;
+    return response;
   } catch (error) {
-    each.failure = error instanceof Error ? error.message : String(error);
+    attempt.failure = error instanceof Error ? error.message : String(error);
     throw error;
   } finally {
-    each.ms = host.now().getTime() - started;
+    attempt.ms = host.now().getTime() - started;
   }
 }

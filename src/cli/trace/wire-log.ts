@@ -7,154 +7,187 @@ import type { Host } from "../../host/host.ts";
 import { visible } from "../../output/table/display-width.ts";
 import { causesOf } from "../errors/error-text.ts";
 
-/** Characters of a body that are shown. */
-const mostShown = 2000;
-/** Bytes of a body that are kept for that: enough to see whole fields, which masking needs. */
-const mostKept = 64 * 1024;
+/** Characters of a body that are printed. */
+const MAX_PRINTED = 2000;
+/** Characters of a body that are buffered: redaction needs whole fields. */
+const MAX_BUFFERED = 64 * 1024;
+/** Characters of an incomplete event that are buffered. */
+const MAX_EVENT = 1024 * 1024;
 
-/** Shows on standard error what goes over the wire, as curl does: `>` sent, `<` received, `*` about it. */
+/** Prints to stderr what goes over the wire, marked like in curl: `>` sent, `<` received, `*` info. */
 export interface WireTrace {
   exchange(
     outgoing: OutgoingRequest,
     send: () => Promise<IncomingResponse>,
   ): Promise<IncomingResponse>;
-  /** Ends it, with the times of the phases for -vvv. */
+  /** Ends the trace; -vvv prints the time of each phase. */
   close(): Promise<void>;
 }
 
 /**
- * A trace for -v (one line per request), -vv (headers, bodies, connections) or -vvv (errors with
- * their causes, phases). Credentials are masked, text of servers is made safe to show. `began` is when the
- * command did, in ms.
+ * Opens a trace for -v (one line per request), -vv (headers, bodies, connections) or -vvv (causes of
+ * errors, phases). It redacts credentials and escapes control characters. `startedAt` is the start
+ * of the command in ms.
  */
-export function openWireTrace(
+export const openWireTrace = (
   verbosity: number,
   settings: Settings,
-  began: number,
+  startedAt: number,
   host: Host,
-): WireTrace {
-  const now = () => host.now().getTime();
-  let first: number | undefined;
-  let last = began;
-  let count = 0;
-  const write = async (lines: readonly string[]) => {
-    if (lines.length === 0) return;
-    const safe = lines.map((line) => `${visible(line)}\n`);
-    await host.stderr.write(safe.join(""));
-  };
-  const connected = (message: unknown) => {
-    const { connectParams, socket } = message as Connected; // a channel has no type
-    const tls = socket.getProtocol ? `, ${socket.getProtocol()}` : "";
-    const address = `${socket.remoteAddress ?? "?"} port ${socket.remotePort ?? "?"}`;
-    // Nobody can wait for it here; whoever does not read standard error misses nothing else.
-    write([`* connected to ${connectParams.host} (${address}${tls})`]).catch(() => {});
-  };
-  if (verbosity >= 2) subscribe("undici:client:connected", connected);
+): WireTrace => new WireLog(verbosity, settings, startedAt, host);
 
-  /** Where address and key come from, once for each key; and the proxy, which undici finds by itself. */
-  const info = new Set<string>();
-  const sources = (key: string): string[] => {
-    if (info.has(key)) return [];
-    info.add(key);
-    const { baseUrl, knowledgeKey, appKey } = settings;
-    const from = [knowledgeKey, appKey].find(({ value }) => value === key)?.source;
-    const proxies = verbosity < 2 ? [] : ["HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"];
-    return [
-      `* base URL ${redactText(baseUrl.value ?? "")} (${baseUrl.source}), key ${maskKey(key)}${from === undefined ? "" : ` (${from})`}`,
-      ...proxies.flatMap((name) => {
-        const value = host.env[name] || host.env[name.toLowerCase()];
-        return value ? [`* ${name} is ${redactText(value)}`] : [];
-      }),
+class WireLog implements WireTrace {
+  readonly #verbosity: number;
+  readonly #settings: Settings;
+  readonly #host: Host;
+  readonly #startedAt: number;
+  readonly #keys = new Set<string>();
+  #firstAt: number | undefined;
+  #lastAt: number;
+  #attempts = 0;
+
+  constructor(verbosity: number, settings: Settings, startedAt: number, host: Host) {
+    this.#verbosity = verbosity;
+    this.#settings = settings;
+    this.#host = host;
+    this.#startedAt = startedAt;
+    this.#lastAt = startedAt;
+    if (verbosity >= 2) subscribe("undici:client:connected", this.#onConnected);
+  }
+
+  async exchange(
+    outgoing: OutgoingRequest,
+    send: () => Promise<IncomingResponse>,
+  ): Promise<IncomingResponse> {
+    const { request, headers } = outgoing;
+    const { pathname, search } = new URL(request.url);
+    const label = `${request.method} ${redactText(pathname + search)}`;
+    const key = (headers["authorization"] ?? "").replace(/^Bearer /, "");
+    const detailed = this.#verbosity >= 2;
+    this.#attempts += 1;
+    await this.#write([
+      ...this.#keySource(key),
+      ...(detailed ? requestLines(outgoing, label, key) : []),
+    ]);
+    const started = this.#now();
+    this.#firstAt ??= started;
+    try {
+      const response = await send();
+      this.#lastAt = this.#now();
+      if (detailed) {
+        await this.#write([
+          `< ${response.status}`,
+          ...headerLines("<", response.headers),
+          `* first byte after ${this.#lastAt - started} ms`,
+        ]);
+      }
+      const body = this.#tap(
+        response,
+        (size) => `* ${label}: ${response.status} in ${this.#now() - started} ms, ${size} bytes`,
+      );
+      return { ...response, body };
+    } catch (error) {
+      this.#lastAt = this.#now();
+      const why = error instanceof Error ? error.message : String(error);
+      const causes = this.#verbosity >= 3 && error instanceof Error ? causesOf(error) : [];
+      await this.#write([
+        `* ${label}: no response after ${this.#lastAt - started} ms: ${redactText(why)}`,
+        ...causes.map((text) => `* ${redactText(text)}`),
+      ]);
+      throw error;
+    }
+  }
+
+  async close(): Promise<void> {
+    if (this.#verbosity >= 2) unsubscribe("undici:client:connected", this.#onConnected);
+    if (this.#verbosity < 3 || this.#firstAt === undefined) return;
+    const attempts = `${this.#attempts} ${this.#attempts === 1 ? "attempt" : "attempts"}`;
+    const [before, during, after] = [
+      this.#firstAt - this.#startedAt,
+      this.#lastAt - this.#firstAt,
+      this.#now() - this.#lastAt,
     ];
-  };
+    await this.#write([
+      `* ${before} ms before the first request, ${during} ms with ${attempts}, ${after} ms after`,
+    ]);
+  }
 
-  const sent = ({ request, headers, body }: OutgoingRequest, key: string): string[] => {
-    const { host: name, pathname, search } = new URL(request.url);
-    return [
-      `> ${request.method} ${redactText(pathname + search)}`,
-      `> host: ${name}`,
-      ...headerLines(">", headers, key),
-      ...bodyLines(body),
-    ];
-  };
-
-  /** The body as it passes by, with what is to be said at its end. */
-  async function* passing(
-    body: IncomingResponse["body"],
-    type: string,
-    end: (size: number) => string[],
+  /** The body unchanged; prints its content at -vv, and a last line when it ends. */
+  async *#tap(
+    { body, headers }: IncomingResponse,
+    lastLine: (size: number) => string,
   ): AsyncGenerator<Uint8Array> {
-    const shown = verbosity >= 2 ? shownBody(type) : undefined;
+    const printed =
+      this.#verbosity >= 2 ? responseBodyLines(headers["content-type"] ?? "") : undefined;
     let size = 0;
     try {
       for await (const chunk of body) {
         size += chunk.length;
-        await write(shown?.take(chunk) ?? []);
+        await this.#write(printed?.take(chunk) ?? []);
         yield chunk;
       }
     } finally {
-      last = now();
-      await write([...(shown?.rest(size) ?? []), ...end(size)]);
+      this.#lastAt = this.#now();
+      await this.#write([...(printed?.rest(size) ?? []), lastLine(size)]);
     }
   }
 
-  return {
-    async exchange(outgoing, send) {
-      const key = (outgoing.headers["authorization"] ?? "").replace(/^Bearer /, "");
-      const { pathname, search } = new URL(outgoing.request.url);
-      const asked = `${outgoing.request.method} ${redactText(pathname + search)}`;
-      count += 1;
-      await write([...sources(key), ...(verbosity >= 2 ? sent(outgoing, key) : [])]);
-      const started = now();
-      first ??= started;
-      try {
-        const answer = await send();
-        last = now();
-        const took = last - started;
-        if (verbosity >= 2) {
-          await write([
-            `< ${answer.status}`,
-            ...headerLines("<", answer.headers),
-            `* first byte after ${took} ms`,
-          ]);
-        }
-        const type = answer.headers["content-type"] ?? "";
-        const body = passing(answer.body, type, (size) => [
-          `* ${asked}: ${answer.status} in ${now() - started} ms, ${size} bytes`,
-        ]);
-        return { ...answer, body };
-      } catch (error) {
-        last = now();
-        const why = error instanceof Error ? error.message : String(error);
-        const causes = verbosity >= 3 && error instanceof Error ? causesOf(error) : [];
-        await write([
-          `* ${asked}: no answer after ${last - started} ms: ${redactText(why)}`,
-          ...causes.map((text) => `* ${redactText(text)}`),
-        ]);
-        throw error;
-      }
-    },
-    async close() {
-      if (verbosity >= 2) unsubscribe("undici:client:connected", connected);
-      if (verbosity < 3 || first === undefined) return;
-      const tries = `${count} ${count === 1 ? "try" : "tries"}`;
-      await write([
-        `* ${first - began} ms before the first request, ${last - first} ms with ${tries}, ${now() - last} ms after`,
-      ]);
-    },
+  /** Where address and key come from, once per key; at -vv also the proxies, which undici reads. */
+  #keySource(key: string): string[] {
+    if (this.#keys.has(key)) return [];
+    this.#keys.add(key);
+    const { baseUrl, knowledgeKey, appKey } = this.#settings;
+    const source = [knowledgeKey, appKey].find(({ value }) => value === key)?.source;
+    const proxies = this.#verbosity < 2 ? [] : ["HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"];
+    const { env } = this.#host;
+    return [
+      `* base URL ${redactText(baseUrl.value ?? "")} (${baseUrl.source}), key ${maskKey(key)}${source === undefined ? "" : ` (${source})`}`,
+      ...proxies.flatMap((name) => {
+        const value = env[name] || env[name.toLowerCase()];
+        return value ? [`* ${name} is ${redactText(value)}`] : [];
+      }),
+    ];
+  }
+
+  readonly #onConnected = (message: unknown): void => {
+    const { connectParams, socket } = message as Connected; // a channel has no type
+    const tls = socket.getProtocol ? `, ${socket.getProtocol()}` : "";
+    const address = `${socket.remoteAddress ?? "?"} port ${socket.remotePort ?? "?"}`;
+    // A channel cannot wait, and a lost line of a trace is no error.
+    this.#write([`* connected to ${connectParams.host} (${address}${tls})`]).catch(() => {});
   };
+
+  #now(): number {
+    return this.#host.now().getTime();
+  }
+
+  async #write(lines: readonly string[]): Promise<void> {
+    if (lines.length === 0) return;
+    await this.#host.stderr.write(lines.map((line) => `${visible(line)}\n`).join(""));
+  }
 }
 
-/** What undici publishes when a connection stands. */
+/** What undici publishes for a new connection. */
 interface Connected {
   readonly connectParams: { readonly host: string };
   readonly socket: {
     readonly remoteAddress?: string;
     readonly remotePort?: number;
-    /** Of a TLS socket. */
+    /** TLS sockets only. */
     getProtocol?(): string | null;
   };
 }
+
+const requestLines = (
+  { request, headers, body }: OutgoingRequest,
+  label: string,
+  key: string,
+): string[] => [
+  `> ${label}`,
+  `> host: ${new URL(request.url).host}`,
+  ...headerLines(">", headers, key),
+  ...bodyLines(body),
+];
 
 const headerLines = (
   mark: string,
@@ -169,24 +202,24 @@ const headerLines = (
 
 function bodyLines(body: OutgoingRequest["body"]): string[] {
   if (body === null) return [];
-  if (typeof body === "string") return ["> ", `> ${truncate(mostShown, redactText(body))}`];
+  if (typeof body === "string") return ["> ", `> ${truncate(MAX_PRINTED, redactText(body))}`];
   return [...body].map(([name, value]) =>
     typeof value === "string"
-      ? `> part ${name}: ${truncate(mostShown, String(redactValue(redactText(value), name)))}`
+      ? `> part ${name}: ${truncate(MAX_PRINTED, String(redactValue(redactText(value), name)))}`
       : `> part ${name}: file ${JSON.stringify(value.name)}, ${value.type || "application/octet-stream"}, ${value.size} bytes`,
   );
 }
 
-/** Lines for a body that comes in pieces: the events of a stream at once, all else at its end. */
-function shownBody(type: string) {
+/** Lines for a response body: events of a stream as they arrive, any other body at its end. */
+function responseBodyLines(type: string) {
   const decoder = new TextDecoder();
-  const line = (text: string) => `< ${truncate(mostShown, redactText(text))}`;
+  const line = (text: string) => `< ${truncate(MAX_PRINTED, redactText(text))}`;
   let text = "";
   if (type.includes("text/event-stream")) {
     return {
       take(chunk: Uint8Array): string[] {
         const events = (text + decoder.decode(chunk, { stream: true })).split(/\r?\n\r?\n/);
-        text = (events.pop() ?? "").slice(-largestEvent);
+        text = (events.pop() ?? "").slice(-MAX_EVENT);
         return events.map((event) => line(event.replace(/^data: ?/gm, "")));
       },
       rest: () => (text === "" ? [] : [line(text)]),
@@ -195,7 +228,7 @@ function shownBody(type: string) {
   const readable = /json|text|xml|html|javascript|^$/.test(type);
   return {
     take(chunk: Uint8Array): string[] {
-      if (readable && text.length < mostKept) text += decoder.decode(chunk, { stream: true });
+      if (readable && text.length < MAX_BUFFERED) text += decoder.decode(chunk, { stream: true });
       return [];
     },
     rest(size: number): string[] {
@@ -204,6 +237,3 @@ function shownBody(type: string) {
     },
   };
 }
-
-/** Characters of an event that are kept until its end comes. */
-const largestEvent = 1024 * 1024;

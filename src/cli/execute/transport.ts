@@ -1,0 +1,76 @@
+import type { Transport } from "../../api/client.ts";
+import { limitConcurrency } from "../../api/concurrency-limit.ts";
+import type { ConcurrencyLimiter } from "../../api/concurrency-limit.ts";
+import type { TypedFile } from "../../api/request.ts";
+import type { Settings } from "../../config/settings.ts";
+import type { Host } from "../../host/host.ts";
+import { toCliError } from "../errors/error-text.ts";
+import { allOf } from "../parse/input.ts";
+import type { Options } from "../parse/options.ts";
+import { logRequests } from "../trace/request-log.ts";
+import type { RequestLog } from "../trace/request-log.ts";
+import type { WireTrace } from "../trace/wire-log.ts";
+
+/** What the requests of one command share: connections, the request log, and the trace of -v. */
+export interface CommandTransport {
+  readonly transport: Transport;
+  /** A concurrency limit that drops each time a request is retried. */
+  limitConcurrency(limit: number): ConcurrencyLimiter;
+  /** Ends the trace of -v. */
+  close(): Promise<void>;
+}
+
+export function openTransport(
+  options: Options,
+  host: Host,
+  log: RequestLog,
+  settings: () => Promise<Settings>,
+  trace: Transport["trace"],
+): CommandTransport {
+  const { verbosity } = options;
+  const startedAt = verbosity === 0 ? 0 : host.now().getTime();
+  let wireTrace: WireTrace | undefined;
+  // Loaded when the first request is sent with -v.
+  const traced: Transport["onExchange"] = async (outgoing, send) => {
+    const { openWireTrace } = await import("../trace/wire-log.ts");
+    const resolved = await settings();
+    wireTrace ??= openWireTrace(verbosity, resolved, startedAt, host);
+    return wireTrace.exchange(outgoing, send);
+  };
+  // One dispatcher for all requests, so that connections are reused.
+  let dispatcher: ReturnType<Host["dispatcher"]> | undefined;
+  const limiters: ConcurrencyLimiter[] = [];
+  return {
+    transport: {
+      dispatcher: () => (dispatcher ??= host.dispatcher(options.connection)),
+      onExchange: (outgoing, send) =>
+        logRequests(log, outgoing, verbosity === 0 ? send : () => traced(outgoing, send), host),
+      // The client sleeps only before a retry.
+      sleep(ms, signal) {
+        const last = log.attempts.at(-1);
+        if (last) last.waited = ms;
+        for (const limiter of limiters) limiter.decrease();
+        return host.sleep(ms, signal);
+      },
+      random: () => host.random(),
+      blob: (file) => blobOf(file, host),
+      redact: (text) => host.secrets.masked(text),
+      trace,
+    },
+    limitConcurrency(limit) {
+      const limiter = limitConcurrency(limit);
+      limiters.push(limiter);
+      return limiter;
+    },
+    close: async () => wireTrace?.close(),
+  };
+}
+
+/** The content of a file; its system errors become CliErrors, which the client takes for network errors. */
+async function blobOf({ path, bytes, type }: TypedFile, host: Host): Promise<Blob> {
+  if (bytes) return new Blob([bytes as Uint8Array<ArrayBuffer>], { type }); // never a shared buffer
+  if (path === "-") return new Blob([await allOf(host.stdin.bytes())], { type });
+  return host.files.blob(path, type).catch((error: unknown) => {
+    throw toCliError(error);
+  });
+}
