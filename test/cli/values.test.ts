@@ -69,7 +69,7 @@ test.each<[string, Param, string, string]>([
     `--x "${"x".repeat(41)}" has 41 characters; 1 to 40 are allowed`,
   ],
   ["too short", name, "", "--x has 0 characters; 1 to 40 are allowed"],
-  ["a NUL character", name, "a\0b", '--x "a\\u0000b" holds a NUL character'],
+  ["a NUL character", name, "a\0b", '--x "a\\u0000b" contains a NUL character'],
   ["no choice", technique, "cheap", '--x "cheap" is not one of high_quality, economy'],
   ["no whole number", local.integer("x"), "1.5", '--x "1.5" is not a whole number'],
   [
@@ -81,9 +81,14 @@ test.each<[string, Param, string, string]>([
   ["no number", local.number("x"), "0x10", '--x "0x10" is not a number'],
   ["infinity", local.number("x"), "1e999", '--x "1e999" is not a number'],
   ["no UUID", local.uuid("x"), "abc", '--x "abc" is not a UUID'],
-  ["no duration", local.duration("x"), "5 minutes", '--x "5 minutes" is no duration'],
-  ["no time", query.time("x"), "yesterday", '--x "yesterday" is no time'],
-  ["a day that does not exist", query.time("x"), "2026-13-40", '--x "2026-13-40" is no time'],
+  ["no duration", local.duration("x"), "5 minutes", '--x "5 minutes" is not a valid duration'],
+  ["no time", query.time("x"), "yesterday", '--x "yesterday" is not a valid time'],
+  [
+    "a day that does not exist",
+    query.time("x"),
+    "2026-13-40",
+    '--x "2026-13-40" is not a valid time',
+  ],
   [
     "a missing field",
     settings,

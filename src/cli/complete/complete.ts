@@ -6,7 +6,7 @@ import type { Noun, Param } from "../../operations/operation.ts";
 import { formats } from "../../output/formats-list.ts";
 import { flagOf, flagParams, isNegatable } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
-import { appNames, namesOf } from "./remote-names.ts";
+import { appNames, fetchNames } from "./remote-names.ts";
 import {
   flagValue,
   longFlag,
@@ -337,7 +337,7 @@ async function references(noun: Noun, { line, typed }: Place, host: Host): Promi
     .map(([name, param]) => typedValue(name, param))
     .find((value) => value !== undefined);
   const start = typed.startsWith("name:") ? typed.slice("name:".length) : typed;
-  const names = await namesOf(noun, { command, flags, within, typed: start }, host);
+  const names = await fetchNames(noun, { command, flags, within, typed: start }, host);
   return names
     .map(({ name, id }) => ({ value: start === typed ? asTyped(name) : `name:${name}`, help: id }))
     .filter(({ value }) => !positionals.includes(value));

@@ -16,28 +16,28 @@ import { optionsFor } from "../parse/options.ts";
 import { openSession } from "../execute/session.ts";
 import type { Session } from "../execute/session.ts";
 
-/** A thing that has a name. */
+/** An object with a name. */
 export interface Named {
   readonly name: string;
   readonly id: string;
 }
 
-/** Whose names are wanted. */
-interface Asked {
+/** The names to complete. */
+interface NameQuery {
   readonly command: Command;
-  /** Flags of the line, long form, with their values. */
+  /** Flags of the command line, long form, with their values. */
   readonly flags: ReadonlyMap<string, string>;
-  /** The knowledge base they belong to, name or id. */
+  /** The knowledge base they belong to, name or ID. */
   readonly within: string | undefined;
-  /** The beginning that was typed. */
+  /** The typed prefix. */
   readonly typed: string;
 }
 
-/** Where the things of a noun are listed. */
+/** The list operation of a noun. */
 interface Listing {
   readonly row: AnyOperation;
   readonly input?: Values;
-  /** They belong to a knowledge base, which must be known first. */
+  /** The list belongs to a knowledge base. */
   readonly within?: true;
   /** A `keyword` narrows the list. */
   readonly narrows?: true;
@@ -50,33 +50,39 @@ const lists: Readonly<Record<Noun, Listing>> = {
   field: { row: listMetadataFields, within: true },
 };
 
-/** ms that somebody who pressed Tab waits at most. */
-const patience = 300;
-/** ms that names are kept. */
-const freshness = 60_000;
-/** Rows of one page; a list that is longer is asked for by what was typed. */
-const most = 100;
+/** Longest wait after Tab (ms). */
+const TIMEOUT_MS = 300;
+/** Lifetime of cached names (ms). */
+const CACHE_MS = 60_000;
+/** Rows of one page; a longer list is searched by the typed prefix. */
+const MAX_NAMES = 100;
 
 /**
- * Names of a noun as the server has them, at most 100: kept for a minute in the cache folder, asked
- * for within 300 ms. Throws or gives none when that fails; asks nobody and starts nothing.
+ * Names of a noun from the server, at most 100, cached for a minute. Throws or returns none if that
+ * takes longer than 300 ms or fails. Never prompts and never starts a program.
  */
-export async function namesOf(noun: Noun, asked: Asked, host: Host): Promise<readonly Named[]> {
+export async function fetchNames(
+  noun: Noun,
+  query: NameQuery,
+  host: Host,
+): Promise<readonly Named[]> {
   const { row, within, narrows } = lists[noun];
-  if (within && asked.within === undefined) return [];
-  return inTime(silent(host), async (timed) => {
-    const session = sessionFor(asked, timed);
+  if (within && query.within === undefined) return [];
+  return withTimeout(withoutSideEffects(host), async (timed) => {
+    const session = sessionFor(query, timed);
     try {
       const { baseUrl, key } = targetOf(await session.settings(), row.key);
-      const fetched = (keyword: string) => {
-        // Keys of two workspaces may share a base URL: a digest keeps them apart, not the key.
+      const listed = (keyword: string) => {
+        // Workspaces can share a base URL. The digest separates them without storing the key.
         const label = createHash("sha256")
-          .update(JSON.stringify([baseUrl, key, row.id, asked.within, keyword]))
+          .update(JSON.stringify([baseUrl, key, row.id, query.within, keyword]))
           .digest("hex");
-        return cached(label, timed, () => read(noun, asked.within, keyword, session));
+        return cached(label, timed, () => listNames(noun, query.within, keyword, session));
       };
-      const first = await fetched("");
-      return first.length < most || !narrows || asked.typed === "" ? first : fetched(asked.typed);
+      const first = await listed("");
+      return first.length < MAX_NAMES || !narrows || query.typed === ""
+        ? first
+        : listed(query.typed);
     } finally {
       await session.close();
     }
@@ -88,30 +94,34 @@ export async function appNames(
   flags: ReadonlyMap<string, string>,
   host: Host,
 ): Promise<readonly string[]> {
-  // Both keys are named so that the profile is read even where the environment holds one.
-  const settings = await settingsFor({ profile: flags.get("--profile") }, silent(host), {
-    key: "both",
-    run: false,
-  });
+  // "both", so that the profile is read even if the environment has one of the keys.
+  const settings = await settingsFor(
+    { profile: flags.get("--profile") },
+    withoutSideEffects(host),
+    {
+      key: "both",
+      run: false,
+    },
+  );
   return settings.apps;
 }
 
-function sessionFor({ command, flags }: Asked, host: Host): Session {
-  const given = {
+function sessionFor({ command, flags }: NameQuery, host: Host): Session {
+  const options = {
     profile: flags.get("--profile"),
     baseUrl: flags.get("--base-url"),
     caFile: flags.get("--ca-file"),
   };
-  const known = Object.entries(given).filter(([, value]) => value !== undefined);
+  const present = Object.entries(options).filter(([, value]) => value !== undefined);
   const globals: Globals = {
-    ...Object.fromEntries(known),
+    ...Object.fromEntries(present),
     insecureHttp: flags.has("--insecure-http"),
     retries: "0",
   };
   return openSession(command, optionsFor(globals, host), host);
 }
 
-async function read(
+async function listNames(
   noun: Noun,
   within: string | undefined,
   keyword: string,
@@ -132,19 +142,19 @@ async function read(
       : {};
   const narrowed = narrows && keyword !== "" ? { keyword } : {};
   const names = new Map<string, string>();
-  for await (const found of session.rows(
+  for await (const object of session.rows(
     row,
     { ...scope, ...input, ...narrowed },
-    { limit: most },
+    { limit: MAX_NAMES },
   )) {
-    if (!isObject(found)) continue;
-    const { id, name } = found;
+    if (!isObject(object)) continue;
+    const { id, name } = object;
     if (typeof name === "string" && typeof id === "string") names.set(name, id);
   }
   return [...names].map(([name, id]) => ({ name, id }));
 }
 
-/** What was read less than a minute ago, else what `fetch` gives. Only names and ids are stored. */
+/** Names from the cache, or from `fetch` if they are older than a minute. */
 async function cached(
   label: string,
   host: Host,
@@ -152,44 +162,44 @@ async function cached(
 ): Promise<readonly Named[]> {
   const path = `${host.directories.cache}/names.json`;
   const now = host.now().getTime();
-  const fresh = (entry: unknown): boolean =>
-    isObject(entry) && now - Number(entry["at"]) >= 0 && now - Number(entry["at"]) < freshness;
-  const kept = Object.entries(await stored(path, host)).filter(([, entry]) => fresh(entry));
-  const entry = kept.find(([name]) => name === label)?.[1];
+  const isFresh = (entry: unknown): boolean =>
+    isObject(entry) && now - Number(entry["at"]) >= 0 && now - Number(entry["at"]) < CACHE_MS;
+  const entries = Object.entries(await readCache(path, host)).filter(([, entry]) => isFresh(entry));
+  const entry = entries.find(([name]) => name === label)?.[1];
   if (isObject(entry) && Array.isArray(entry["names"])) {
     return entry["names"] as readonly Named[]; // written below
   }
   const names = await fetch();
   try {
     await host.files.makeDirectory(host.directories.cache, 0o700);
-    const text = JSON.stringify({ ...Object.fromEntries(kept), [label]: { at: now, names } });
+    const text = JSON.stringify({ ...Object.fromEntries(entries), [label]: { at: now, names } });
     await host.files.writeAtomic(path, text, 0o600);
   } catch {
-    // without a place for them names are read each time
+    // names are fetched each time if the cache is not writable
   }
   return names;
 }
 
-async function stored(path: string, host: Host): Promise<Record<string, unknown>> {
+async function readCache(path: string, host: Host): Promise<Record<string, unknown>> {
   try {
     const value: unknown = JSON.parse(new TextDecoder().decode(await host.files.read(path)));
     return isObject(value) ? value : {};
   } catch {
-    return {}; // none yet, or damaged: written anew
+    return {}; // missing or damaged: it is overwritten
   }
 }
 
 /**
- * Gives what `work` gives, or throws when it takes too long; its requests are then aborted, and a file
- * that is being written is written to its end.
+ * The result of `work`, or an error if it takes too long. Its requests are then aborted; a file that
+ * is being written is completed.
  */
-async function inTime<T>(host: Host, work: (timed: Host) => Promise<T>): Promise<T> {
+async function withTimeout<T>(host: Host, work: (timed: Host) => Promise<T>): Promise<T> {
   const ended = new AbortController();
   const late = new AbortController();
   const signal = AbortSignal.any([host.signal, late.signal]);
   const working = work({ ...host, signal });
   try {
-    return await Promise.race([working, tooLate(host, ended.signal)]);
+    return await Promise.race([working, timeLimit(host, ended.signal)]);
   } finally {
     ended.abort();
     late.abort();
@@ -197,20 +207,20 @@ async function inTime<T>(host: Host, work: (timed: Host) => Promise<T>): Promise
   }
 }
 
-/** Throws when the patience is over: a timer may fire early. */
-async function tooLate(host: Host, ended: AbortSignal): Promise<never> {
+/** Throws after the time limit. A loop, because a timer may fire early. */
+async function timeLimit(host: Host, ended: AbortSignal): Promise<never> {
   const start = host.elapsed();
-  for (let left = patience; left > 0; left = start + patience - host.elapsed()) {
+  for (let left = TIMEOUT_MS; left > 0; left = start + TIMEOUT_MS - host.elapsed()) {
     await host.sleep(left, ended);
   }
-  throw new Error("too late");
+  throw new Error("timed out");
 }
 
-/** The same world, but nothing is written, asked or started: somebody is typing a line. */
-function silent(host: Host): Host {
-  const nowhere: Output = { ...host.stderr, write: () => Promise.resolve(), isTTY: false };
+/** The host without output, prompts and child processes: a command line is being typed. */
+function withoutSideEffects(host: Host): Host {
+  const discard: Output = { ...host.stderr, write: () => Promise.resolve(), isTTY: false };
   const never = () => {
-    throw new Error("nothing is started while a line is typed");
+    throw new Error("completion must not start programs or prompt");
   };
-  return { ...host, stdout: nowhere, stderr: nowhere, spawn: never, prompt: never };
+  return { ...host, stdout: discard, stderr: discard, spawn: never, prompt: never };
 }

@@ -2,7 +2,7 @@ import { sharedTasks } from "../../commands/shared/specs.ts";
 import { commandOf } from "./command.ts";
 import type { Command } from "./command.ts";
 
-/** What only one of the programs has; the other starts without it. */
+/** The commands of one program; the other starts without loading them. */
 const specsOf = {
   async kb() {
     const { kbOperations } = await import("../../operations/kb.ts");
@@ -14,7 +14,7 @@ const specsOf = {
   },
 };
 
-/** Every command of a program: rows with a command, tasks, and what both programs have. */
+/** Every command of a program: rows with a command, tasks, and the shared tasks. */
 export async function commandsOf(program: "kb" | "wf"): Promise<readonly Command[]> {
   const own = (await specsOf[program]()).filter(({ command }) => command !== undefined);
   const shared = sharedTasks.map((task) => ({
@@ -27,7 +27,7 @@ export async function commandsOf(program: "kb" | "wf"): Promise<readonly Command
   return [...inOrder(own.map(commandOf)), ...shared.map(commandOf)];
 }
 
-/** Verbs in the order people look for them; the nouns below them and further words follow. */
+/** Common verbs in the order of a list; other words follow by name. */
 const verbs = [
   "list",
   "create",
@@ -42,12 +42,12 @@ const verbs = [
   "delete",
 ];
 
-/** Commands by length, verb and name: the order of a module's exports is not the same everywhere. */
+/** Sorts by length, verb and name, because the order of a module's exports is not stable. */
 function inOrder(commands: readonly Command[]): Command[] {
   const keyed = commands.map((command) => {
     const { words } = command;
-    const at = verbs.indexOf(words.at(-1) ?? "");
-    const rank = words.length * 100 + (at < 0 ? verbs.length : at);
+    const index = verbs.indexOf(words.at(-1) ?? "");
+    const rank = words.length * 100 + (index < 0 ? verbs.length : index);
     return { command, rank, name: words.join(" ") };
   });
   keyed.sort((a, b) => a.rank - b.rank || (a.name < b.name ? -1 : 1));

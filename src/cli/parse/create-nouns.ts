@@ -1,6 +1,6 @@
 import type { Noun } from "../../operations/operation.ts";
 
-/** What an operation makes, so that `--if-not-exists` can find it by its name. */
+/** The noun that an operation creates, so that `--if-not-exists` can find it by name. */
 export const createsNoun: Readonly<Record<string, Noun>> = {
   createDataset: "kb",
   createKnowledgeTag: "tag",

@@ -12,18 +12,18 @@ import type { TypedLine } from "./typed-values.ts";
 import { checkValue, invalidValue } from "./values.ts";
 import type { Sources } from "./values.ts";
 
-/** How a person knows a parameter: `<name>` or `--description`. */
+/** Name of a parameter in messages: `<name>` or `--description`. */
 export function labelOf(command: Command, name: string, param: Param): string {
   const positional = command.positionals.find((candidate) => candidate.name === name);
   return positional ? `<${positional.word}>` : `--${flagOf(name, param)}`;
 }
 
-/** The files and standard input behind values; standard input is read once. */
+/** Reads the files and stdin that values refer to; stdin can be used once. */
 export function sourcesOf(host: Host): Sources {
   let stdinTaken = false;
   const takeStdin = () => {
     if (stdinTaken)
-      throw new CliError("usage", "standard input (-) can be used once only", {
+      throw new CliError("usage", "stdin (-) can only be used once", {
         sideEffect: "none",
       });
     stdinTaken = true;
@@ -31,7 +31,7 @@ export function sourcesOf(host: Host): Sources {
   const unreadable = (path: string, error: unknown) =>
     error instanceof CliError // interrupted
       ? error
-      : new CliError("usage", `${JSON.stringify(path)} cannot be read: ${reasonOf(error)}`, {
+      : new CliError("usage", `failed to read ${JSON.stringify(path)}: ${reasonOf(error)}`, {
           sideEffect: "none",
         });
   return {
@@ -51,7 +51,7 @@ export function sourcesOf(host: Host): Sources {
       } catch {
         throw new CliError("usage", `${JSON.stringify(path)} is not UTF-8 text`, {
           sideEffect: "none",
-          hint: "convert it, or upload it as a file",
+          hint: "convert it to UTF-8, or upload it as a file",
         });
       }
     },
@@ -60,25 +60,25 @@ export function sourcesOf(host: Host): Sources {
         takeStdin();
         return { path, name: "stdin.txt" };
       }
-      const found = await host.files.stat(path).catch((error: unknown) => {
+      const stats = await host.files.stat(path).catch((error: unknown) => {
         throw unreadable(path, error);
       });
-      if (!found) throw unreadable(path, new Error("there is no such file"));
-      if (found.isDirectory) throw unreadable(path, new Error("it is a folder"));
+      if (!stats) throw unreadable(path, new Error("file not found"));
+      if (stats.isDirectory) throw unreadable(path, new Error("it is a directory"));
       const name = path.split(/[/\\]/).at(-1) ?? path;
       return { path, name };
     },
   };
 }
 
-/** A whole stream of bytes. */
+/** Reads a stream to its end. */
 export async function allOf(chunks: AsyncIterable<Uint8Array>): Promise<Uint8Array<ArrayBuffer>> {
   const pieces: Uint8Array[] = [];
   for await (const chunk of chunks) pieces.push(chunk);
   return Buffer.concat(pieces);
 }
 
-/** Every value of a line checked; names are still names. Throws usage; nothing was sent. */
+/** Checks every value of a command line without resolving names. Throws usage. */
 export async function checkedInput(
   command: Command,
   typed: Readonly<Record<string, TypedLine>>,
@@ -108,10 +108,11 @@ export async function checkedInput(
   });
 }
 
-/** Where every flag of a command is shown. */
-export const helpHint = ({ words }: Command) => `\`${words.join(" ")} --help\` shows every flag`;
+/** A hint to the flags of a command. */
+export const helpHint = ({ words }: Command) =>
+  `run \`${words.join(" ")} --help\` to list the flags`;
 
-/** What a line leaves out that the request needs to change anything; undefined where nothing is. */
+/** The problem with a request that would change nothing; undefined if it changes something. */
 export function changeMissing(
   command: Command,
   input: Values,
@@ -125,17 +126,17 @@ export function changeMissing(
     const label = labelOf(command, name, param);
     return param.orFile ? [label, `${label}-file`] : [label];
   });
-  return `give at least one of ${labels.join(", ")}`;
+  return `specify at least one of ${labels.join(", ")}`;
 }
 
-/** Refuses a line without any of the values that its request needs. Throws usage. */
+/** Throws usage if the request would change nothing. */
 export function needChange(command: Command, input: Values, extra: Values | undefined): void {
   const problem = changeMissing(command, input, extra);
   if (problem === undefined) return;
   throw new CliError("usage", problem, { sideEffect: "none", hint: helpHint(command) });
 }
 
-/** Further fields of the body from --body and --body-set. */
+/** Additional fields of the body from --body and --body-set. */
 export async function extraBody(globals: Globals, sources: Sources): Promise<Values | undefined> {
   if (globals.body === undefined && globals.bodySet === undefined) return undefined;
   const body: Record<string, unknown> = {};
@@ -146,19 +147,19 @@ export async function extraBody(globals: Globals, sources: Sources): Promise<Val
   }
   for (const assignment of globals.bodySet ?? []) {
     const at = assignment.indexOf("=");
-    if (at < 1) throw invalidValue("--body-set", assignment, "is no path=value");
+    if (at < 1) throw invalidValue("--body-set", assignment, "is not path=value");
     if (!setAt(body, assignment.slice(0, at), jsonOrText(assignment.slice(at + 1))))
       throw invalidValue(
         "--body-set",
         assignment,
-        "leaves a gap in a list",
-        "lists are filled from 0 on",
+        "has a list index out of range",
+        "indexes start at 0 and have no gaps",
       );
   }
   return body;
 }
 
-/** A value that may be JSON; what is not is text. */
+/** The value of JSON text, or the text if it is not JSON. */
 function jsonOrText(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
@@ -167,8 +168,8 @@ function jsonOrText(text: string): unknown {
   }
 }
 
-/** Refuses the provider of a model that is not given. Throws usage. */
-function needModelOf(command: Command, input: Values): void {
+/** Throws usage for the provider of a model without the model. */
+function requireModelOf(command: Command, input: Values): void {
   for (const [name, param] of Object.entries(command.params)) {
     const other = Object.keys(param.fills ?? {}).find((each) => input[each] !== undefined);
     const spec = other === undefined ? undefined : command.params[other];
@@ -182,20 +183,20 @@ function needModelOf(command: Command, input: Values): void {
 }
 
 /**
- * Names turned into ids, and absent values filled from the objects behind them (`from`). A
- * positional that repeats the request stays a list.
+ * Resolves names to IDs and fills absent values from the resolved objects (`from`). A positional with
+ * several values, one request each, stays a list.
  */
 export async function resolvedInput(
   command: Command,
   input: Values,
   lookup: Lookup,
 ): Promise<Values> {
-  needModelOf(command, input);
+  requireModelOf(command, input);
   const known: Record<string, unknown> = { ...input };
   const isLookedUp = ([name, { noun, listed, needs }]: [string, Param]) =>
     (noun ?? listed ?? needs) !== undefined && input[name] !== undefined;
   if (!Object.entries(command.params).some(isLookedUp)) return known;
-  // Loaded where something is named: they bring the lists of a whole program along.
+  // Loaded on demand: they import the list operations of both programs.
   const { requireKnown, resolveName } = await import("../execute/resolve-names.ts");
   const { filled } = await import("../execute/fill-values.ts");
   const behind = new Map<Noun | ListedNoun, Resolved>();

@@ -11,16 +11,16 @@ import { wantsColor, wantsUnicode } from "../../output/terminal.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import { durationValue, invalidValue } from "./values.ts";
 
-/** The shared flags, checked, with the environment behind them. */
+/** The shared flags, checked and completed from the environment. */
 export interface Options {
   readonly globals: Globals;
   readonly quiet: boolean;
   /** 0 to 3. */
   readonly verbosity: number;
-  /** May questions be asked? */
+  /** Are prompts allowed? */
   readonly input: boolean;
   readonly retries: number;
-  /** ms; the whole command. */
+  /** Milliseconds for the command. */
   readonly timeout: number | undefined;
   /** ms without a byte; absent: what the row says. */
   readonly idleTimeout: number | undefined;
@@ -69,18 +69,18 @@ export function optionsFor(globals: Globals, host: Host): Options {
   };
 }
 
-/** A whole number between two. Throws usage. */
-export function count(label: string, text: string, least: number, most: number): number {
+/** A whole number in a range. Throws usage. */
+export function count(label: string, text: string, min: number, max: number): number {
   const value = Number(text);
-  if (!/^\d+$/.test(text) || value < least || value > most) {
-    throw invalidValue(label, text, `is not a whole number from ${least} to ${most}`);
+  if (!/^\d+$/.test(text) || value < min || value > max) {
+    throw invalidValue(label, text, `is not a whole number from ${min} to ${max}`);
   }
   return value;
 }
 
 /**
- * How an answer is to be printed. `output` is the format the settings name; it holds where the
- * command has it. Throws usage.
+ * The style of the output. `output` is the format of the settings, used if the command supports it.
+ * Throws usage.
  */
 export function styleFor(
   globals: Globals,
@@ -89,37 +89,12 @@ export function styleFor(
   returns: Returns<never>,
   formulas?: Formulas,
 ): Style {
-  const asked = globals.json ? "json" : globals.output;
-  const format = asked ?? output;
-  const offered = formatsOf(returns);
-  const known = offered.find((candidate) => candidate === format);
-  const isUsual = formats.some((candidate) => candidate === format);
-  if (format !== undefined && known === undefined && (asked !== undefined || !isUsual)) {
-    const near = didYouMean(format, offered);
-    throw new CliError(
-      "usage",
-      `--output ${JSON.stringify(format)} is not one of ${offered.join(", ")}`,
-      {
-        sideEffect: "none",
-        hint: near === undefined ? undefined : `did you mean ${near}?`,
-      },
-    );
-  }
-  if (
-    globals.jq !== undefined &&
-    globals.output !== undefined &&
-    !/^jsonl?$/.test(globals.output)
-  ) {
-    throw new CliError("usage", `--jq gives JSON, not ${globals.output}`, {
-      sideEffect: "none",
-      hint: "@csv and @tsv are part of jq's own language",
-    });
-  }
-  // Nobody opens what a pipe gets by itself in a spreadsheet.
-  const guards = known !== undefined || globals.safeCells;
+  const format = formatFor(globals, output, returns);
+  // The default format of a pipe is not meant for spreadsheets.
+  const guards = format !== undefined || globals.safeCells;
   const zone = host.env["TZ"] || undefined;
   return {
-    format: known,
+    format,
     ...(globals.columns !== undefined && {
       columns: globals.columns.split(",").map((part) => part.trim()),
     }),
@@ -137,7 +112,36 @@ export function styleFor(
   };
 }
 
-/** IANA name of the zone in which times are shown; what TZ holds beside names the system understands. */
+/** The output format; undefined for the default. Throws usage for one that the command lacks. */
+function formatFor(
+  { json, jq, output }: Globals,
+  setting: string | undefined,
+  returns: Returns<never>,
+): Style["format"] {
+  const typed = json ? "json" : output;
+  const requested = typed ?? setting;
+  const offered = formatsOf(returns);
+  const format = offered.find((candidate) => candidate === requested);
+  // A format of the settings is ignored by commands that lack it.
+  const isIgnored = typed === undefined && formats.some((candidate) => candidate === requested);
+  if (requested !== undefined && format === undefined && !isIgnored) {
+    const near = didYouMean(requested, offered);
+    throw new CliError(
+      "usage",
+      `--output ${JSON.stringify(requested)} is not one of ${offered.join(", ")}`,
+      { sideEffect: "none", hint: near === undefined ? undefined : `did you mean ${near}?` },
+    );
+  }
+  if (jq !== undefined && output !== undefined && !/^jsonl?$/.test(output)) {
+    throw new CliError("usage", `--jq outputs JSON and cannot be combined with -o ${output}`, {
+      sideEffect: "none",
+      hint: "use @csv or @tsv in the jq expression",
+    });
+  }
+  return format;
+}
+
+/** IANA name of the time zone of the output; the system's zone if TZ is not one. */
 export function timeZoneFor(globals: Globals, host: Host): string {
   const named = globals.utc ? "UTC" : host.env["TZ"] || undefined;
   const format = (timeZone?: string) =>

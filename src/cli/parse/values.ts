@@ -5,26 +5,26 @@ import type { FileInput, Param, Shape } from "../../operations/operation.ts";
 import type { TypedLine } from "./typed-values.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
 
-/** What checking a value needs of the world. */
+/** Files, stdin and the clock, for checking values. */
 export interface Sources {
-  /** Text of a file; `-` is standard input. Throws usage when it cannot be read. */
+  /** Text of a file (`-` for stdin). Throws usage if it cannot be read. */
   text(path: string): Promise<string>;
-  /** The file, seen but not read; `-` is standard input. Throws usage when there is none. */
+  /** A file that exists and is not read yet (`-` for stdin). Throws usage otherwise. */
   file(path: string): Promise<FileInput>;
   now(): Date;
 }
 
-/** A checked value, or a name still to be turned into an id. */
+/** A checked value, or a name that is still to be resolved. */
 export type CheckedValue = unknown;
 
 const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
-/** Is it written like an id? */
+/** Has it the form of an ID? */
 export const isUuid = (text: string): boolean => uuidPattern.test(text);
 
 /**
- * The value of one parameter as the API wants it. `label` is how a person knows the parameter:
- * `--description` or `<name>`. Throws usage that names it, the value and the limit.
+ * The value of a parameter as the API expects it. `label` is its name in errors: `--description` or
+ * `<name>`. Throws usage with the label, the value and the limit.
  */
 export async function checkValue(
   label: string,
@@ -36,7 +36,8 @@ export async function checkValue(
     const items = Array.isArray(typed) ? (typed as readonly string[]) : [String(typed)];
     const values: unknown[] = [];
     for (const item of items) values.push(await single(label, param, item, sources));
-    if (param.length) inLimits(label, values.length, param.length, "times", String(values.length));
+    if (param.length)
+      checkLength(label, values.length, param.length, "times", String(values.length));
     return values;
   }
   if (typeof typed === "boolean") return typed;
@@ -57,7 +58,7 @@ function single(label: string, param: Param, text: string, sources: Sources): un
         label,
         text,
         "is not a UUID",
-        "ids look like 0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e",
+        "IDs look like 0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e",
       );
     case "integer":
       return numberValue(label, param, text, /^[+-]?\d{1,15}$/, "is not a whole number");
@@ -87,14 +88,14 @@ function single(label: string, param: Param, text: string, sources: Sources): un
 }
 
 function textValue(label: string, param: Param, text: string): string {
-  if (text.includes("\0")) throw invalidValue(label, text, "holds a NUL character");
+  if (text.includes("\0")) throw invalidValue(label, text, "contains a NUL character");
   if (param.kind === "ref" && text.trim() === "") throw invalidValue(label, text, "is empty");
   if (param.isOutputPath && text === "-")
-    throw invalidValue(label, text, "is not the path of a file", "standard output has the results");
+    throw invalidValue(label, text, "is not the path of a file", "stdout is used for the results");
   if (param.length && !param.many && param.length[0] > 0 && /^\s+$/.test(text))
     throw invalidValue(label, text, "is blank");
   if (param.length && !param.many)
-    inLimits(label, [...text].length, param.length, "characters", text);
+    checkLength(label, [...text].length, param.length, "characters", text);
   return text;
 }
 
@@ -116,15 +117,15 @@ async function fileValue(
   return file;
 }
 
-function inLimits(
+function checkLength(
   label: string,
   count: number,
-  [least, most]: readonly [number, number],
+  [min, max]: readonly [number, number],
   unit: string,
   text: string,
 ): void {
-  if (count < least || count > most) {
-    throw invalidValue(label, text, `has ${count} ${unit}; ${least} to ${most} are allowed`);
+  if (count < min || count > max) {
+    throw invalidValue(label, text, `has ${count} ${unit}; ${min} to ${max} are allowed`);
   }
 }
 
@@ -146,7 +147,7 @@ function numberValue(
 function flagValue(label: string, text: string): boolean {
   if (text === "true") return true;
   if (text === "false") return false;
-  throw invalidValue(label, text, "is neither true nor false");
+  throw invalidValue(label, text, "must be true or false");
 }
 
 function choiceValue(label: string, param: Param, text: string): string {
@@ -161,18 +162,23 @@ function choiceValue(label: string, param: Param, text: string): string {
   );
 }
 
-/** ms of `30s`, `5m`, `2h`, `1d`, `1h30m`; a bare number is seconds. Throws usage. */
+/** Milliseconds of `30s`, `5m`, `2h`, `1d`, `1h30m`; a number alone is seconds. Throws usage. */
 export function durationValue(label: string, text: string): number {
   if (/^\d+(\.\d+)?$/.test(text)) return Number(text) * 1000;
   const ms = millisecondsIn(text);
   if (ms === undefined)
-    throw invalidValue(label, text, "is no duration", "durations look like 30s, 5m, 2h or 1d");
+    throw invalidValue(
+      label,
+      text,
+      "is not a valid duration",
+      "use a value such as 30s, 5m, 2h or 1d",
+    );
   return ms;
 }
 
 /**
- * A time as the API wants it: ISO 8601 goes through as typed (without a zone it is UTC to the
- * server, server §12); `now`, `today`, `2h`, `-2h` and epoch seconds become UTC.
+ * A time as the API expects it. ISO 8601 is sent unchanged (the server reads it as UTC without a
+ * zone, server §12); `now`, `today`, `2h`, `-2h` and epoch seconds become UTC.
  */
 function timeValue(label: string, text: string, now: Date): string {
   if (/^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$/.test(text)) {
@@ -190,8 +196,8 @@ function timeValue(label: string, text: string, now: Date): string {
   throw invalidValue(
     label,
     text,
-    "is no time",
-    "times look like 2026-05-01, 2026-05-01T10:00:00Z, now, today, 2h or epoch seconds",
+    "is not a valid time",
+    "use a value such as 2026-05-01, 2026-05-01T10:00:00Z, now, today, 2h or epoch seconds",
   );
 }
 
@@ -215,22 +221,22 @@ async function jsonValue(
     throw invalidValue(
       label,
       source,
-      `is not JSON: ${reason}`,
-      "quote it for the shell, or give @file",
+      `is not valid JSON: ${reason}`,
+      "quote it for the shell or use @file",
     );
   }
-  if (param.shape) fits(label, value, param.shape);
+  if (param.shape) checkShape(label, value, param.shape);
   return value;
 }
 
-/** Refuses a JSON value the server would refuse; unknown fields pass (server §6). */
-function fits(label: string, value: unknown, shape: Shape): void {
+/** Throws for a JSON value that the server rejects; unknown fields pass (server §6). */
+function checkShape(label: string, value: unknown, shape: Shape): void {
   const fail = (problem: string) => invalidValue(label, JSON.stringify(value) ?? "", problem);
   switch (shape.kind) {
     case "any":
       return;
     case "flag":
-      if (typeof value !== "boolean") throw fail("is neither true nor false");
+      if (typeof value !== "boolean") throw fail("must be true or false");
       return;
     case "number":
     case "integer": {
@@ -244,19 +250,19 @@ function fits(label: string, value: unknown, shape: Shape): void {
       return;
     }
     case "text":
-      if (typeof value !== "string") throw fail("is not a text");
+      if (typeof value !== "string") throw fail("is not a string");
       if (shape.choices && !shape.choices.includes(value)) {
         throw fail(`is not one of ${shape.choices.join(", ")}`);
       }
       return;
     case "list":
-      if (!Array.isArray(value)) throw fail("is not a list");
+      if (!Array.isArray(value)) throw fail("is not an array");
       if (shape.length && (value.length < shape.length[0] || value.length > shape.length[1])) {
         throw fail(
           `has ${value.length} items; ${shape.length[0]} to ${shape.length[1]} are allowed`,
         );
       }
-      for (const [index, item] of value.entries()) fits(`${label}.${index}`, item, shape.of);
+      for (const [index, item] of value.entries()) checkShape(`${label}.${index}`, item, shape.of);
       return;
     case "object":
       if (!isObject(value)) throw fail("is not an object");
@@ -265,12 +271,12 @@ function fits(label: string, value: unknown, shape: Shape): void {
         // The server takes null where a field is not required.
         if (at === undefined || (at === null && !inner.required)) {
           if (inner.required) throw invalidValue(`${label}.${field}`, "", "is missing");
-        } else fits(`${label}.${field}`, at, inner);
+        } else checkShape(`${label}.${field}`, at, inner);
       }
   }
 }
 
-/** A usage error that names parameter, value and what is wrong. */
+/** A usage error with the parameter, its value and the problem. */
 export function invalidValue(
   label: string,
   value: string,

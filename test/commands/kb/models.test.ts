@@ -407,27 +407,19 @@ describe("bad input sends nothing", () => {
     [
       "a NUL in a text",
       async () => add("--text-file", await file("nul.md", "a\0b")),
-      "holds a NUL character",
+      "contains a NUL character",
     ],
-    [
-      "a folder as a file",
-      async () => add("--text-file", folder),
-      "cannot be read: it is a folder",
-    ],
-    [
-      "a folder to upload",
-      async () => ["kb", "doc", "upload", kb, folder],
-      "cannot be read: it is a folder",
-    ],
+    ["a folder as a file", async () => add("--text-file", folder), '": it is a folder'],
+    ["a folder to upload", async () => ["kb", "doc", "upload", kb, folder], '": it is a directory'],
     [
       "a file that is not there",
       async () => add("--text-file", join(folder, "none.md")),
-      'none.md" cannot be read: there is no such file',
+      'none.md": there is no such file',
     ],
     [
       "standard input for two values",
       async () => add("--text-file", "-", "--process-rule", "-"),
-      "standard input (-) can be used once only",
+      "stdin (-) can only be used once",
     ],
     [
       "text given twice",
@@ -437,12 +429,12 @@ describe("bad input sends nothing", () => {
     [
       "JSON from a file that is not there",
       async () => add("--text", "a", "--process-rule", `@${join(folder, "none.json")}`),
-      'none.json" cannot be read: there is no such file',
+      'none.json": there is no such file',
     ],
     [
       "JSON that is none",
       async () => add("--text", "a", "--process-rule", "{mode: automatic}"),
-      '--process-rule "{mode: automatic}" is not JSON',
+      '--process-rule "{mode: automatic}" is not valid JSON',
     ],
     [
       "a list where an object belongs",
@@ -457,7 +449,7 @@ describe("bad input sends nothing", () => {
     [
       "a further field without a value",
       async () => add("--text", "a", "--body-set", "mode"),
-      '--body-set "mode" is no path=value',
+      '--body-set "mode" is not path=value',
     ],
     ["an empty knowledge base", async () => ["kb", "show", ""], "<kb> is empty"],
     ["an empty document", async () => ["kb", "doc", "show", kb, " "], '<doc> " " is empty'],

@@ -39,27 +39,27 @@ describe("nothing is sent that can do nothing, or not what was asked", () => {
     [
       "a knowledge base with no change",
       () => ["kb", "update", kb],
-      "give at least one of --name, --description",
+      "specify at least one of --name, --description",
     ],
     [
       "a document with no change",
       () => ["kb", "doc", "update", kb, "a.md"],
-      "give at least one of --text, --text-file, --process-rule",
+      "specify at least one of --text, --text-file, --process-rule",
     ],
     [
       "a document with a new name alone",
       () => ["kb", "doc", "update", kb, "a.md", "--name", "new"],
-      "give at least one of --text, --text-file, --process-rule",
+      "specify at least one of --text, --text-file, --process-rule",
     ],
     [
       "a chunk with no change",
       () => ["kb", "chunk", "update", kb, "a.md", nobody],
-      "give at least one of --content, --answer",
+      "specify at least one of --content, --answer",
     ],
     [
       "no chunk",
       () => ["kb", "chunk", "add", kb, "a.md"],
-      "give at least one of --segments, --content",
+      "specify at least one of --segments, --content",
     ],
     [
       "two flags missing, both named",
@@ -133,7 +133,7 @@ describe("nothing is sent that can do nothing, or not what was asked", () => {
     server.seen.length = 0;
     const ran = await server.cli(["kb", "update", "--each", rows], { folder });
     expect(ran).toMatchObject({ exit: 2 });
-    expect(ran.err).toContain("row 1: give at least one of");
+    expect(ran.err).toContain("row 1: specify at least one of");
     expect(writes()).toEqual([]);
   });
 });
