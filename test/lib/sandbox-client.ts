@@ -2,7 +2,7 @@ import { type Sandbox, type SandboxOptions, startSandbox } from "../../src/sandb
 import { afterEach } from "vitest";
 import { manualClock, type ManualClock } from "./manual-clock.ts";
 
-/** A document as tests read it: each answer has some of the fields. */
+/** The fields of documents that tests read; each response has some of them. */
 interface TestDocument {
   readonly id: string;
   readonly name: string;
@@ -16,8 +16,8 @@ interface TestDocument {
 
 type TestMetadata = readonly { readonly name: string; readonly value: unknown }[];
 
-/** What tests read of a knowledge answer. */
-interface TestAnswer {
+/** The fields of knowledge responses that tests read. */
+interface TestResponse {
   readonly status: number;
   readonly code: string;
   readonly message: string;
@@ -40,16 +40,16 @@ interface TestAnswer {
   }[];
 }
 
-/** A sandbox of its own for each test, and a client with the knowledge key. */
+/** A sandbox for one test, and a client with the knowledge key. */
 export interface TestSandbox {
   readonly clock: ManualClock;
   readonly sandbox: Sandbox;
-  /** Asks below /v1; `status` is that of HTTP, other fields are those of the JSON answer. */
-  ask(method: string, path: string, body?: unknown): Promise<TestAnswer>;
+  /** Sends a request below /v1; returns the HTTP status and the fields of the JSON response. */
+  call(method: string, path: string, body?: unknown): Promise<TestResponse>;
   send(method: string, path: string, body?: unknown): Promise<Response>;
-  /** A knowledge base with economy indexing; gives its id. */
+  /** Creates a knowledge base with economy indexing; returns its ID. */
   base(name?: string): Promise<string>;
-  /** Adds a text, waits until it is indexed and gives its document's id. */
+  /** Adds a text and waits until it is indexed; returns the ID of the document. */
   add(base: string, name: string, text: string, more?: object): Promise<string>;
 }
 
@@ -74,23 +74,23 @@ export async function openTestSandbox(options: Partial<SandboxOptions> = {}): Pr
       ...(body !== undefined && { body: form ? body : JSON.stringify(body) }),
     });
   };
-  const ask = async (method: string, path: string, body?: unknown) => {
-    const answer = await send(method, path, body);
-    const text = await answer.text();
+  const call = async (method: string, path: string, body?: unknown) => {
+    const response = await send(method, path, body);
+    const text = await response.text();
     const json: object = text.startsWith("{") || text.startsWith("[") ? JSON.parse(text) : {};
-    // The assertions of each test check what is taken on trust here.
-    return { ...json, status: answer.status } as TestAnswer;
+    // Each test asserts the fields it uses.
+    return { ...json, status: response.status } as TestResponse;
   };
   return {
     clock,
     sandbox,
     send,
-    ask,
+    call,
     async base(name = "Handbook") {
-      return (await ask("POST", "/datasets", { name, indexing_technique: "economy" })).id;
+      return (await call("POST", "/datasets", { name, indexing_technique: "economy" })).id;
     },
     async add(base, name, text, more = {}) {
-      const { document } = await ask("POST", `/datasets/${base}/document/create-by-text`, {
+      const { document } = await call("POST", `/datasets/${base}/document/create-by-text`, {
         name,
         text,
         indexing_technique: "economy",
@@ -102,7 +102,7 @@ export async function openTestSandbox(options: Partial<SandboxOptions> = {}): Pr
   };
 }
 
-/** A form with one file. */
+/** Creates a form with one file. */
 export function fileForm(name: string, content: string | Uint8Array<ArrayBuffer>): FormData {
   const form = new FormData();
   form.append("data", JSON.stringify({ process_rule: { mode: "automatic" } }));

@@ -5,7 +5,7 @@ import { startSandbox } from "../../src/sandbox/http/server.ts";
 import { cli } from "./support.ts";
 import type { Ran, World } from "./support.ts";
 
-/** A clock that runs many times faster, so that what takes seconds takes no time in a test. */
+/** A clock that runs `speed` times faster, so that tests do not wait for seconds. */
 export function fastClock(speed: number): Clock {
   const start = Date.now();
   return {
@@ -26,17 +26,17 @@ export function fastClock(speed: number): Clock {
   };
 }
 
-/** A sandbox for the tests of one file, and command lines that go to it. */
+/** A sandbox for the tests of one file, with a CLI that uses it. */
 export interface TestSandbox {
   readonly sandbox: Sandbox;
-  /** Every request it received, in order. */
+  /** All requests it received, in order. */
   readonly seen: ReceivedRequest[];
-  /** What leads a command line to it. */
+  /** The environment that points the CLI to it. */
   readonly env: Readonly<Record<string, string>>;
   readonly cli: (argv: readonly string[], world?: World) => Promise<Ran>;
 }
 
-/** Starts an ephemeral sandbox that ends with the tests of the file. */
+/** Starts an ephemeral sandbox and stops it after the tests of the file. */
 export async function testSandbox(
   options: Partial<SandboxOptions> & { readonly speed?: number } = {},
 ): Promise<TestSandbox> {

@@ -1,8 +1,8 @@
-/** Every payload in every parameter of every operation of the sandbox. */
+/** Sends every payload in every parameter of every operation of the sandbox. */
 import { expect, test } from "vitest";
 import { openStage, payloads, targets } from "../lib/fuzzing/requests.ts";
 
-test("no request makes the sandbox fail, or change what others have", async () => {
+test("no request makes the sandbox fail or changes the data of others", async () => {
   const stage = await openStage();
   const before = await stage.others();
   let sent = 0;

@@ -6,7 +6,7 @@ import { parseFault } from "../../src/sandbox/http/faults.ts";
 import { type Sandbox, startSandbox } from "../../src/sandbox/http/server.ts";
 import { manualClock, type ManualClock } from "../lib/manual-clock.ts";
 
-/** What these tests read of an event's data, or of a run: each has some of the fields. */
+/** The fields of event data and of runs that these tests read; each has some of them. */
 interface Data {
   readonly id: string;
   readonly workflow_id: string;
@@ -42,8 +42,8 @@ interface Event extends Ids {
   readonly data: Data;
 }
 
-/** An answer: a run or message, or the detail of a run. */
-interface Answer extends Ids {
+/** The response of a run or message, or the detail of a run. */
+interface ResponseBody extends Ids {
   readonly data: Data;
   readonly status: string;
   readonly inputs: string;
@@ -62,14 +62,14 @@ interface Page {
   }[];
 }
 
-interface Refusal {
+interface ErrorBody {
   readonly code: string;
   readonly message: string;
 }
 
 let clock: ManualClock;
 let sandbox: Sandbox;
-const folders: string[] = [];
+const directories: string[] = [];
 
 async function open(
   options: { directory?: string; random?: () => number; server?: string } = {},
@@ -80,10 +80,10 @@ async function open(
 
 afterEach(async () => {
   await sandbox.stop();
-  for (const folder of folders.splice(0)) await rm(folder, { recursive: true });
+  for (const directory of directories.splice(0)) await rm(directory, { recursive: true });
 });
 
-function ask(app: string, method: string, path: string, body?: unknown): Promise<Response> {
+function send(app: string, method: string, path: string, body?: unknown): Promise<Response> {
   const form = body instanceof FormData;
   return fetch(`${sandbox.origin}/v1${path}`, {
     method,
@@ -95,26 +95,26 @@ function ask(app: string, method: string, path: string, body?: unknown): Promise
   });
 }
 
-// The assertions of each test check what the assertion of this type takes on trust.
-async function json<T = Answer>(app: string, method: string, path: string, body?: unknown) {
-  const answer = await ask(app, method, path, body);
-  return (await answer.json()) as T;
+// Each test asserts the fields it uses.
+async function json<T = ResponseBody>(app: string, method: string, path: string, body?: unknown) {
+  const response = await send(app, method, path, body);
+  return (await response.json()) as T;
 }
 
 const page = (app: string, path: string) => json<Page>(app, "GET", path);
 
-/** Status, code and message of a refusal. */
-async function refusal(app: string, method: string, path: string, body?: unknown) {
-  const answer = await ask(app, method, path, body);
-  const { code, message } = (await answer.json()) as Refusal; // as above
-  return [answer.status, code, message];
+/** Returns status, code and message of an error response. */
+async function rejection(app: string, method: string, path: string, body?: unknown) {
+  const response = await send(app, method, path, body);
+  const { code, message } = (await response.json()) as ErrorBody; // as above
+  return [response.status, code, message];
 }
 
-/** An event stream, read as it arrives. */
-function reader(answer: Response) {
-  expect(answer.status).toBe(200);
-  // fetch always gives bytes; its type does not say so
-  const chunks = (answer.body as ReadableStream<Uint8Array>).getReader();
+/** Reads an event stream as it arrives. */
+function reader(response: Response) {
+  expect(response.status).toBe(200);
+  // fetch returns bytes; its type is less specific
+  const chunks = (response.body as ReadableStream<Uint8Array>).getReader();
   const decoder = new TextDecoder();
   let text = "";
   const events: Event[] = [];
@@ -135,22 +135,22 @@ function reader(answer: Response) {
 
   return {
     events,
-    /** Everything between blank lines: pings and events. */
+    /** The text between blank lines: pings and events. */
     blocks,
-    /** Reads on until an event of that name is there (again), and gives it. */
+    /** Reads until the event has occurred `times` times, and returns the last one. */
     async until(name: string, times = 1): Promise<Event> {
-      const seen = () => events.filter(({ event }) => event === name);
-      while (seen().length < times) {
+      const matches = () => events.filter(({ event }) => event === name);
+      while (matches().length < times) {
         if (!(await more())) throw new Error(`the stream ended before ${name}`);
       }
-      return seen()[times - 1] as Event; // the loop waited for it
+      return matches()[times - 1] as Event; // the loop waited for it
     },
     async pings(count: number): Promise<void> {
       while (blocks.filter((block) => block === "event: ping").length < count) {
         if (!(await more())) throw new Error("the stream ended before the ping");
       }
     },
-    /** Reads to the end; the second in which the server keeps the connection passes. */
+    /** Reads to the end, and advances the second that the server keeps the connection open. */
     async end(): Promise<Event[]> {
       let closed = false;
       const rest = (async () => {
@@ -167,11 +167,11 @@ function reader(answer: Response) {
   };
 }
 
-const streamOf = async (app: string, inputs: object, user = "u1") =>
-  reader(await ask(app, "POST", "/workflows/run", { inputs, user, response_mode: "streaming" }));
+const startStream = async (app: string, inputs: object, user = "u1") =>
+  reader(await send(app, "POST", "/workflows/run", { inputs, user, response_mode: "streaming" }));
 
 const attach = async (app: string, run: string, flags = "", user = "u1") =>
-  reader(await ask(app, "GET", `/workflow/${run}/events?user=${user}${flags}`));
+  reader(await send(app, "GET", `/workflow/${run}/events?user=${user}${flags}`));
 
 const blocking = (app: string, inputs: object, user = "u1") =>
   json(app, "POST", "/workflows/run", { inputs, user });
@@ -181,7 +181,7 @@ const names = (events: readonly Event[]) => events.map(({ event }) => event);
 describe("a run", () => {
   test("streams a ping and its events, and closes a second after the last", async () => {
     await open();
-    const stream = await streamOf("echo", { query: "héllo 世界" });
+    const stream = await startStream("echo", { query: "héllo 世界" });
     const events = await stream.end();
     expect(stream.blocks[0]).toBe("event: ping");
     expect(names(events)).toEqual([
@@ -208,16 +208,16 @@ describe("a run", () => {
   test("closes with its last event on a server before 1.13.0", async () => {
     await open();
     sandbox.setFaults([parseFault("POST /workflows/run version=1.12.1")]);
-    const answer = await ask("echo", "POST", "/workflows/run", {
+    const response = await send("echo", "POST", "/workflows/run", {
       inputs: { query: "x" },
       user: "u1",
       response_mode: "streaming",
     });
-    expect(answer.headers.get("x-version")).toBe("1.12.1");
-    expect((await answer.text()).split("\n\n").at(-2)).toContain('"event":"workflow_finished"');
+    expect(response.headers.get("x-version")).toBe("1.12.1");
+    expect((await response.text()).split("\n\n").at(-2)).toContain('"event":"workflow_finished"');
   });
 
-  test("blocks when no response mode is given", async () => {
+  test("blocks without a response mode", async () => {
     await open();
     const { data, workflow_run_id } = await blocking("echo", { query: "hi" });
     expect(data).toMatchObject({ status: "succeeded", outputs: { query: "hi" }, error: null });
@@ -226,7 +226,7 @@ describe("a run", () => {
     expect(detail.inputs).toContain('{"query": "hi", "sys.files": [], ');
   });
 
-  test("fails with HTTP 200 when a node fails", async () => {
+  test("fails with HTTP 200 if a node fails", async () => {
     await open();
     const { data } = await blocking("broken", { query: "x" });
     expect(data).toMatchObject({
@@ -237,9 +237,9 @@ describe("a run", () => {
     });
   });
 
-  test("is partly successful when a default value stands in after two repeats", async () => {
+  test("is partially successful if a default value is used after two retries", async () => {
     await open();
-    const stream = await streamOf("flaky", { query: "x" });
+    const stream = await startStream("flaky", { query: "x" });
     await stream.until("node_started", 2);
     await clock.advance(600);
     const events = await stream.end();
@@ -255,7 +255,7 @@ describe("a run", () => {
 
   test("loops without node events of the loop itself", async () => {
     await open();
-    const stream = await streamOf("loop", { query: "x" });
+    const stream = await startStream("loop", { query: "x" });
     await stream.until("loop_started");
     await clock.advance(400);
     const events = await stream.end();
@@ -272,7 +272,7 @@ describe("a run", () => {
 
   test("iterates over a list and joins the results", async () => {
     await open();
-    const stream = await streamOf("batch", { query: "x" });
+    const stream = await startStream("batch", { query: "x" });
     await stream.until("iteration_started");
     await clock.advance(300);
     const events = await stream.end();
@@ -281,9 +281,9 @@ describe("a run", () => {
     expect(events.at(-1)?.data.outputs).toEqual({ output: [1, 2, 2, 4, 3, 6] });
   });
 
-  test("goes on when the client leaves", async () => {
+  test("continues when the client disconnects", async () => {
     await open();
-    const stream = await streamOf("slow", { query: "x", seconds: 2.5 });
+    const stream = await startStream("slow", { query: "x", seconds: 2.5 });
     const { workflow_run_id: run } = await stream.until("workflow_started");
     await clock.asleep(2500);
     await stream.leave();
@@ -307,54 +307,54 @@ describe("a run", () => {
     ],
     ["inputs", { name: "A", kind: "a", count: "x" }, "count in input form must be a valid number"],
     ["inputs", { name: "A", kind: "a", doc: { upload_file_id: "none" } }, "Invalid upload file"],
-  ])("of %s with %j is refused", async (app, inputs, message) => {
+  ])("of %s with %j is rejected: %s", async (app, inputs, message) => {
     await open();
-    expect(await refusal(app, "POST", "/workflows/run", { inputs, user: "u1" })).toEqual([
+    expect(await rejection(app, "POST", "/workflows/run", { inputs, user: "u1" })).toEqual([
       400,
       "invalid_param",
       message,
     ]);
   });
 
-  test("takes a number as text and ignores unknown inputs", async () => {
+  test("accepts a number as text and ignores unknown inputs", async () => {
     await open();
     const { data } = await blocking("inputs", { name: "A", kind: "a", count: "12", zzz: 1 });
     expect(data.outputs).toEqual({ name: "A", count: 12 });
   });
 
-  test("needs a user, a fitting application and a workflow of its own", async () => {
+  test("requires a user, an application of the right mode and one of its workflows", async () => {
     await open();
     const mode = "Please check if your app mode matches the right API route.";
     const body = { inputs: { query: "a" }, user: "u1" };
-    expect(await refusal("echo", "POST", "/workflows/run", { inputs: {} })).toEqual([
+    expect(await rejection("echo", "POST", "/workflows/run", { inputs: {} })).toEqual([
       400,
       "invalid_param",
       "Arg user must be provided.",
     ]);
-    expect(await refusal("chat", "POST", "/workflows/run", body)).toEqual([
+    expect(await rejection("chat", "POST", "/workflows/run", body)).toEqual([
       400,
       "not_workflow_app",
       mode,
     ]);
-    expect(await refusal("echo", "POST", "/chat-messages", { ...body, query: "a" })).toEqual([
+    expect(await rejection("echo", "POST", "/chat-messages", { ...body, query: "a" })).toEqual([
       400,
       "not_chat_app",
       mode,
     ]);
-    expect(await refusal("echo", "POST", "/workflows/draft/run", body)).toEqual([
+    expect(await rejection("echo", "POST", "/workflows/draft/run", body)).toEqual([
       400,
       "bad_request",
       "Invalid workflow_id format: 'draft'. ",
     ]);
     const unknown = "470cca0d-a0a4-4141-bff9-99e18341654b";
-    expect(await refusal("echo", "POST", `/workflows/${unknown}/run`, body)).toEqual([
+    expect(await rejection("echo", "POST", `/workflows/${unknown}/run`, body)).toEqual([
       404,
       "not_found",
       `Workflow not found with id: ${unknown}`,
     ]);
   });
 
-  test("runs by the id of its workflow", async () => {
+  test("runs by workflow ID", async () => {
     await open();
     const { data } = await blocking("echo", { query: "first" });
     const body = { inputs: { query: "by id" }, user: "u1" };
@@ -364,28 +364,28 @@ describe("a run", () => {
 });
 
 describe("events of a run", () => {
-  test("that has ended are one event in ASCII, for its user and application only", async () => {
+  test("after its end are one event in ASCII, for its user and application only", async () => {
     await open();
     const { workflow_run_id: run } = await blocking("echo", { query: "é" });
-    const answer = await ask("echo", "GET", `/workflow/${run}/events?user=u1`);
-    const text = await answer.text();
+    const response = await send("echo", "GET", `/workflow/${run}/events?user=u1`);
+    const text = await response.text();
     expect(text).toContain(`data: {"event": "workflow_finished", "task_id": "${run}", `);
     expect(text).toContain('"outputs": {"query": "\\u00e9"}');
     expect(text.split("\n\n")).toHaveLength(2);
 
     const missing = [404, "not_found", "Workflow run not found"];
-    expect(await refusal("echo", "GET", `/workflow/${run}/events?user=u2`)).toEqual(missing);
-    expect(await refusal("slow", "GET", `/workflow/${run}/events?user=u1`)).toEqual(missing);
-    expect(await refusal("echo", "GET", `/workflow/${run}/events`)).toEqual([
+    expect(await rejection("echo", "GET", `/workflow/${run}/events?user=u2`)).toEqual(missing);
+    expect(await rejection("slow", "GET", `/workflow/${run}/events?user=u1`)).toEqual(missing);
+    expect(await rejection("echo", "GET", `/workflow/${run}/events`)).toEqual([
       400,
       "invalid_param",
       "Arg user must be provided.",
     ]);
   });
 
-  test("in the middle begin with the next one, or with a snapshot", async () => {
+  test("begin with the next one, or with a snapshot", async () => {
     await open();
-    const stream = await streamOf("slow", { query: "x" });
+    const stream = await startStream("slow", { query: "x" });
     const { workflow_run_id: run, task_id: task } = await stream.until("workflow_started");
     await clock.asleep(6000);
     const plain = await attach("slow", run);
@@ -412,22 +412,22 @@ describe("events of a run", () => {
     expect(snapshot.events.at(-1)?.task_id).toBe(task);
   });
 
-  test("may lose what happens between the snapshot and the first live event", async () => {
+  test("may miss events between the snapshot and the live stream", async () => {
     await open();
     sandbox.setFaults([parseFault("GET /workflow/*/events lose=2")]);
-    const stream = await streamOf("slow", { query: "x" });
+    const stream = await startStream("slow", { query: "x" });
     const { workflow_run_id: run } = await stream.until("workflow_started");
     await clock.asleep(6000);
     const late = await attach("slow", run, "&include_state_snapshot=true");
     await late.until("node_started", 2);
     await clock.advance(6000);
     await late.until("workflow_finished");
-    const info = ["workflow_started", "node_started", "node_finished", "node_started"];
+    const snapshot = ["workflow_started", "node_started", "node_finished", "node_started"];
     const live = ["node_started", "node_finished", "workflow_finished"]; // the slow node never ends
-    expect(names(late.events)).toEqual([...info, ...live]);
+    expect(names(late.events)).toEqual([...snapshot, ...live]);
   });
 
-  test("ping every 10 seconds and close after 300 seconds of silence", async () => {
+  test("ping every 10 seconds and end after 300 seconds of silence", async () => {
     await open();
     const { workflow_run_id: run } = await blocking("review", { query: "x" });
     const stream = await attach("review", run);
@@ -442,52 +442,52 @@ describe("events of a run", () => {
   });
 });
 
-test("a keyword is compared with inputs as they are stored: what is not ASCII is escaped", async () => {
+test("a keyword is compared with the stored inputs, in which non-ASCII is escaped", async () => {
   await open();
   await blocking("echo", { query: "héllo 日本" });
-  const found = async (keyword: string) =>
+  const countLogs = async (keyword: string) =>
     (await page("echo", `/workflows/logs?keyword=${encodeURIComponent(keyword)}`)).data.length;
-  expect(await found("日本")).toBe(0);
-  expect(await found("\\u65e5\\u672c")).toBe(1);
-  expect(await found("llo")).toBe(1);
+  expect(await countLogs("日本")).toBe(0);
+  expect(await countLogs("\\u65e5\\u672c")).toBe(1);
+  expect(await countLogs("llo")).toBe(1);
 });
 
-test("a cursor of messages and of conversations by creation skips the rest of its second", async () => {
+test("cursors of messages, and of conversations by creation, skip the rest of their second", async () => {
   await open();
-  const said = (query: string, conversation_id = "") =>
+  const say = (query: string, conversation_id = "") =>
     json("chat", "POST", "/chat-messages", { inputs: {}, query, user: "u1", conversation_id });
-  const { conversation_id: talk } = await said("1");
+  const { conversation_id: conversation } = await say("1");
   for (const query of ["2", "3", "4"]) {
     if (query === "3") await clock.advance(1000);
-    await said(query, talk);
+    await say(query, conversation);
   }
-  const path = `/messages?user=u1&conversation_id=${talk}&limit=1`;
+  const path = `/messages?user=u1&conversation_id=${conversation}&limit=1`;
   const [newest] = (await page("chat", path)).data;
   expect(newest?.query).toBe("4");
   const { data } = await page("chat", `${path}&first_id=${newest?.id}`);
   expect(data.map(({ query }) => query)).toEqual(["2"]); // not 3, of the same second as 4
 
-  await said("of the same second");
+  await say("of the same second");
   const list = (sort: string) => page("chat", `/conversations?user=u1&limit=1&sort_by=${sort}`);
   const after = async (sort: string) => {
     const [first] = (await list(sort)).data;
     return (await list(`${sort}&last_id=${first?.id}`)).data.length;
   };
   await clock.advance(1000);
-  await said("one second later");
+  await say("one second later");
   expect(await after("-created_at")).toBe(1);
   expect(await after("-updated_at")).toBe(1);
   const second = (await page("chat", "/conversations?user=u1&sort_by=-created_at")).data[1];
   const rest = `/conversations?user=u1&last_id=${second?.id}&sort_by=`;
   expect((await page("chat", `${rest}-created_at`)).data).toHaveLength(1);
-  const byName = `/conversations/${talk}/variables?user=u1&variable_name=x`;
-  expect((await ask("chat", "GET", byName)).status).toBe(500);
+  const byName = `/conversations/${conversation}/variables?user=u1&variable_name=x`;
+  expect((await send("chat", "GET", byName)).status).toBe(500);
 });
 
-describe("a listener of 1.15 that leaves", () => {
-  async function twoListeners(flags: string) {
+describe("a reader of 1.15 that disconnects", () => {
+  async function openTwoReaders(flags: string) {
     await open({ server: "1.15.0" });
-    const stream = await streamOf("slow", { query: "x" });
+    const stream = await startStream("slow", { query: "x" });
     const { workflow_run_id: run } = await stream.until("workflow_started");
     await clock.asleep(6000);
     const first = await attach("slow", run);
@@ -495,8 +495,8 @@ describe("a listener of 1.15 that leaves", () => {
     const second = await attach("slow", run, flags);
     await second.pings(1);
     await first.leave();
-    for (let turn = 0; turn < 100; turn++) await clock.advance(0); // until the sandbox has seen it
-    // Read on meanwhile: a cut drops what was not read.
+    for (let turn = 0; turn < 100; turn++) await clock.advance(0); // until the sandbox notices
+    // Keep reading: data that was not read is lost with the connection.
     const ends = [stream, second].map((each) =>
       each.until("workflow_finished").then(
         () => "finished",
@@ -507,8 +507,8 @@ describe("a listener of 1.15 that leaves", () => {
     return { run, stream, second, ends };
   }
 
-  test("cuts off the other, and the stream of the start, at the next event", async () => {
-    const { run, stream, second, ends } = await twoListeners("");
+  test("drops the other reader, and the stream of the start, at the next event", async () => {
+    const { run, stream, second, ends } = await openTwoReaders("");
     expect(await Promise.all(ends)).toEqual(["terminated", "terminated"]);
     for (const each of [stream, second]) {
       expect(names(each.events).slice(-2)).toEqual(["text_chunk", "node_finished"]);
@@ -516,8 +516,8 @@ describe("a listener of 1.15 that leaves", () => {
     expect((await json("slow", "GET", `/workflows/run/${run}`)).status).toBe("succeeded");
   });
 
-  test("makes one with a snapshot deaf: pings only, for 300 seconds", async () => {
-    const { second, ends } = await twoListeners("&include_state_snapshot=true");
+  test("breaks a reader with a snapshot: it gets only pings, for 300 seconds", async () => {
+    const { second, ends } = await openTwoReaders("&include_state_snapshot=true");
     await clock.advance(300_000);
     expect(await ends[1]).toBe("the stream ended before workflow_finished");
     expect(second.blocks.filter((block) => block === "event: ping")).toHaveLength(31);
@@ -525,9 +525,9 @@ describe("a listener of 1.15 that leaves", () => {
   });
 });
 
-describe("a refused start of a stream", () => {
+describe("a rejected start of a stream", () => {
   const start = (app: string) =>
-    ask(app, "POST", app === "chat" ? "/chat-messages" : "/workflows/run", {
+    send(app, "POST", app === "chat" ? "/chat-messages" : "/workflows/run", {
       inputs: {},
       query: "x",
       files: [{ type: "image", transfer_method: "local_file", upload_file_id: "none" }],
@@ -536,22 +536,25 @@ describe("a refused start of a stream", () => {
     });
   const message = { echo: "query is required in input form", chat: "Invalid upload file" };
 
-  test.each(["echo", "chat"] as const)("of %s is an event of 1.14, then pings", async (app) => {
-    await open();
-    const stream = reader(await start(app));
-    expect(await stream.until("error")).toEqual({
-      event: "error",
-      message: message[app],
-      status: 500,
-    });
-    await clock.asleep(10_000);
-    await clock.advance(10_000);
-    await stream.pings(2);
-    await stream.leave();
-  });
+  test.each(["echo", "chat"] as const)(
+    "of %s is an error event in 1.14, then pings",
+    async (app) => {
+      await open();
+      const stream = reader(await start(app));
+      expect(await stream.until("error")).toEqual({
+        event: "error",
+        message: message[app],
+        status: 500,
+      });
+      await clock.asleep(10_000);
+      await clock.advance(10_000);
+      await stream.pings(2);
+      await stream.leave();
+    },
+  );
 
   test.each(["echo", "chat"] as const)(
-    "of %s names a run of 1.15 that is not there",
+    "of %s is a failed run in 1.15 that does not exist",
     async (app) => {
       await open({ server: "1.15.0" });
       const stream = reader(await start(app));
@@ -560,22 +563,25 @@ describe("a refused start of a stream", () => {
       expect(data).toMatchObject({ status: "failed", error: message[app], created_by: {} });
       expect(data).toMatchObject({ total_steps: 0, outputs: null });
       expect(task_id).toBe(run);
-      expect((await ask(app, "GET", `/workflows/run/${run}`)).status).toBe(404);
-      expect((await ask(app, "GET", `/workflow/${run}/events?user=u1`)).status).toBe(404);
+      expect((await send(app, "GET", `/workflows/run/${run}`)).status).toBe(404);
+      expect((await send(app, "GET", `/workflow/${run}/events?user=u1`)).status).toBe(404);
     },
   );
 
-  test("of an older server is a refusal", async () => {
+  test("of an older server is an error response", async () => {
     await open({ server: "1.13.0" });
-    const answer = await start("echo");
-    expect([answer.status, await answer.json()]).toMatchObject([400, { code: "invalid_param" }]);
+    const response = await start("echo");
+    expect([response.status, await response.json()]).toMatchObject([
+      400,
+      { code: "invalid_param" },
+    ]);
   });
 });
 
 describe("a stop", () => {
-  test("by the task ends the stream as failed while the run is stopped", async () => {
+  test("by task ID ends the stream as failed and the run as stopped", async () => {
     await open();
-    const stream = await streamOf("slow", { query: "x" });
+    const stream = await startStream("slow", { query: "x" });
     const { workflow_run_id: run, task_id: task } = await stream.until("workflow_started");
     await clock.asleep(6000);
     const stop = (id: string) =>
@@ -600,9 +606,9 @@ describe("a stop", () => {
     });
   });
 
-  /** Starts `slow`, stops it at once and gives its id and what its stream said last. */
-  async function stopped(): Promise<[run: string, last: Event | undefined]> {
-    const stream = await streamOf("slow", { query: "x" });
+  /** Starts and stops `slow`; returns its ID and the last event of its stream. */
+  async function startAndStop(): Promise<[run: string, last: Event | undefined]> {
+    const stream = await startStream("slow", { query: "x" });
     const { workflow_run_id: run, task_id: task } = await stream.until("workflow_started");
     await json("slow", "POST", `/workflows/tasks/${task}/stop`, { user: "u1" });
     await clock.advance(300);
@@ -611,10 +617,10 @@ describe("a stop", () => {
     return [run, last];
   }
 
-  test("that the record never learns of: only the live stream says stopped", async () => {
+  test("that is missing in the record: only the live stream shows it", async () => {
     await open();
     sandbox.setFaults([parseFault("POST /workflows/tasks/*/stop stays-running")]);
-    const [run, last] = await stopped();
+    const [run, last] = await startAndStop();
     expect(last?.data).toMatchObject({ status: "stopped", error: "Stopped by user." });
     await clock.advance(3_600_000);
     expect(await json("slow", "GET", `/workflows/run/${run}`)).toMatchObject({
@@ -633,15 +639,18 @@ describe("a stop", () => {
   test.each([
     [0.1, "stopped", "Stopped by user."],
     [0.9, "failed", "Aborted: User requested stop"],
-  ])("of 1.15, chance %d, is told as %s and recorded as stopped", async (chance, status, error) => {
-    await open({ server: "1.15.0", random: () => chance });
-    const [run, last] = await stopped();
-    expect(last?.data).toMatchObject({ status, error });
-    expect(await json("slow", "GET", `/workflows/run/${run}`)).toMatchObject({
-      status: "stopped",
-      error: "Aborted: User requested stop",
-    });
-  });
+  ])(
+    "in 1.15, random %d, is reported as %s and recorded as stopped",
+    async (chance, status, error) => {
+      await open({ server: "1.15.0", random: () => chance });
+      const [run, last] = await startAndStop();
+      expect(last?.data).toMatchObject({ status, error });
+      expect(await json("slow", "GET", `/workflows/run/${run}`)).toMatchObject({
+        status: "stopped",
+        error: "Aborted: User requested stop",
+      });
+    },
+  );
 
   test("leaves a paused run as it is", async () => {
     await open();
@@ -652,13 +661,13 @@ describe("a stop", () => {
   });
 });
 
-describe("a run that waits for a person", () => {
-  test("tells its form, refuses wrong answers and takes one", async () => {
+describe("a run that waits for human input", () => {
+  test("shows its form, rejects invalid input and accepts valid input", async () => {
     await open();
-    const stream = await streamOf("review", { query: "invoice 42" });
+    const stream = await startStream("review", { query: "invoice 42" });
     const events = await stream.end();
     expect(names(events).slice(-2)).toEqual(["human_input_required", "workflow_paused"]);
-    const { form_token: token, form_id: form } = (events.at(-2) as Event).data; // as just seen
+    const { form_token: token, form_id: form } = (events.at(-2) as Event).data; // asserted above
     const path = `/form/human_input/${token}`;
     expect(await json("review", "GET", path)).toEqual({
       form_content: "Please review: invoice 42\n\n{{#$output.comment#}}",
@@ -677,8 +686,8 @@ describe("a run that waits for a person", () => {
       expiration_time: 1795222800,
     });
 
-    const answer = { inputs: { comment: "ok" }, action: "approve", user: "u1" };
-    const submit = (change: object) => refusal("review", "POST", path, { ...answer, ...change });
+    const input = { inputs: { comment: "ok" }, action: "approve", user: "u1" };
+    const submit = (change: object) => rejection("review", "POST", path, { ...input, ...change });
     expect(await submit({ action: "maybe" })).toEqual([
       400,
       "invalid_form_data",
@@ -689,9 +698,9 @@ describe("a run that waits for a person", () => {
       "invalid_form_data",
       "Missing required inputs: comment",
     ]);
-    expect((await refusal("echo", "GET", path)).slice(0, 2)).toEqual([404, "not_found"]);
+    expect((await rejection("echo", "GET", path)).slice(0, 2)).toEqual([404, "not_found"]);
 
-    expect(await json("review", "POST", path, answer)).toEqual({});
+    expect(await json("review", "POST", path, input)).toEqual({});
     expect(await submit({})).toEqual([
       412,
       "human_input_form_submitted",
@@ -705,14 +714,14 @@ describe("a run that waits for a person", () => {
     });
   });
 
-  test("resumes in the same stream under the same node id", async () => {
+  test("resumes in the same stream with the same node ID", async () => {
     await open();
     const paused = await blocking("review", { query: "x" });
     const run = paused.workflow_run_id;
     const flags = "&include_state_snapshot=true&continue_on_pause=true";
     const stream = await attach("review", run, flags);
-    const info = await stream.until("workflow_paused");
-    const [reason] = info.data.reasons;
+    const pause = await stream.until("workflow_paused");
+    const [reason] = pause.data.reasons;
     expect(reason.form_content).toBe("Please review: {{#s.query#}}\n\n{{#$output.comment#}}");
     const before = stream.events.findLast(({ event }) => event === "node_finished");
     expect(before?.data).toMatchObject({ status: "paused", node_type: "human-input" });
@@ -724,7 +733,7 @@ describe("a run that waits for a person", () => {
       user: "u1",
     });
     const events = await stream.end();
-    const live = events.slice(events.indexOf(info) + 1);
+    const live = events.slice(events.indexOf(pause) + 1);
     expect(names(live)).toEqual([
       "workflow_started",
       "node_started",
@@ -745,12 +754,12 @@ describe("a run that waits for a person", () => {
     expect(detail.finished_at - detail.created_at).toBe(25);
   });
 
-  test("goes on without an answer when the form's hour is over", async () => {
+  test("continues without input after the form expires", async () => {
     await open();
     const { workflow_run_id: run, data } = await blocking("review", { query: "x" });
     await clock.advance(3_600_000);
     const { form_token, form_id } = data.reasons[0];
-    expect(await refusal("review", "GET", `/form/human_input/${form_token}`)).toEqual([
+    expect(await rejection("review", "GET", `/form/human_input/${form_token}`)).toEqual([
       412,
       "human_input_form_expired",
       `This form has expired, form_id=${form_id}`,
@@ -760,23 +769,23 @@ describe("a run that waits for a person", () => {
 });
 
 describe("logs", () => {
-  test("filter by status, keyword, run id, user and time", async () => {
+  test("are filtered by status, keyword, run ID, user and time", async () => {
     await open();
     const { workflow_run_id: run } = await blocking("echo", { query: "Hello" }, "ann");
     await clock.advance(5000);
     await blocking("echo", { query: "other" }, "bob");
-    const found = async (query: string) => {
+    const users = async (query: string) => {
       const { data } = await page("echo", `/workflows/logs?${query}`);
       return data.map((row) => row.created_by_end_user.session_id);
     };
-    expect(await found("")).toEqual(["bob", "ann"]);
-    expect(await found("keyword=hello")).toEqual(["ann"]);
-    expect(await found(`keyword=${run}`)).toEqual(["ann"]);
-    expect(await found("status=failed")).toEqual([]);
-    expect(await found("created_by_end_user_session_id=bob")).toEqual(["bob"]);
-    expect(await found("created_by_account=admin@example.com")).toEqual([]);
-    expect(await found("created_at__before=2026-11-21T00:00:00Z")).toEqual(["ann"]);
-    expect(await found("created_at__after=2026-11-21T02:00:05%2B02:00")).toEqual(["bob"]);
+    expect(await users("")).toEqual(["bob", "ann"]);
+    expect(await users("keyword=hello")).toEqual(["ann"]);
+    expect(await users(`keyword=${run}`)).toEqual(["ann"]);
+    expect(await users("status=failed")).toEqual([]);
+    expect(await users("created_by_end_user_session_id=bob")).toEqual(["bob"]);
+    expect(await users("created_by_account=admin@example.com")).toEqual([]);
+    expect(await users("created_at__before=2026-11-21T00:00:00Z")).toEqual(["ann"]);
+    expect(await users("created_at__after=2026-11-21T02:00:05%2B02:00")).toEqual(["bob"]);
   });
 
   test.each([
@@ -784,33 +793,33 @@ describe("logs", () => {
     ["created_at__after=1700000000", "ISO time too short"],
     ["created_at__after=2026-01-01T00:00:00+02:00", "Unused components in ISO string"],
     ["created_by_account=nobody@example.com", "Account not found: nobody@example.com"],
-  ])("refuse %s", async (query, message) => {
+  ])("reject %s: %s", async (query, message) => {
     await open();
-    expect(await refusal("echo", "GET", `/workflows/logs?${query}`)).toEqual([
+    expect(await rejection("echo", "GET", `/workflows/logs?${query}`)).toEqual([
       400,
       "invalid_param",
       message,
     ]);
   });
 
-  test.each(["status=running", "limit=101", "page=0"])("refuse %s", async (query) => {
+  test.each(["status=running", "limit=101", "page=0"])("reject %s", async (query) => {
     await open();
-    const [status, code, message] = await refusal("echo", "GET", `/workflows/logs?${query}`);
+    const [status, code, message] = await rejection("echo", "GET", `/workflows/logs?${query}`);
     expect([status, code]).toEqual([400, "invalid_param"]);
     expect(message).toMatch(/^1 validation error for WorkflowLogQuery\n/);
   });
 
-  test("fail where keyword and end user come together", async () => {
+  test("fail with both a keyword and an end user", async () => {
     await open();
     const query = "keyword=a&created_by_end_user_session_id=u1";
-    expect(await refusal("echo", "GET", `/workflows/logs?${query}`)).toEqual([
+    expect(await rejection("echo", "GET", `/workflows/logs?${query}`)).toEqual([
       500,
       "unknown",
       "Internal Server Error",
     ]);
   });
 
-  test("lose and repeat rows of one second between pages", async () => {
+  test("miss and repeat rows of the same second between pages", async () => {
     let turn = 0;
     await open({
       random: () => ((turn = (turn * 1103515245 + 12345) % 2147483648), turn / 2147483648),
@@ -818,15 +827,15 @@ describe("logs", () => {
     for (let run = 0; run < 12; run++) await blocking("echo", { query: String(run) });
     const ids: string[] = [];
     for (let number = 1; number <= 4; number++) {
-      const answer = await page("echo", `/workflows/logs?limit=3&page=${number}`);
-      expect(answer).toMatchObject({ total: 12, has_more: number < 4 });
-      ids.push(...answer.data.map((row) => row.workflow_run.id));
+      const response = await page("echo", `/workflows/logs?limit=3&page=${number}`);
+      expect(response).toMatchObject({ total: 12, has_more: number < 4 });
+      ids.push(...response.data.map((row) => row.workflow_run.id));
     }
     expect(ids).toHaveLength(12);
     expect(new Set(ids).size).toBeLessThan(12);
   });
 
-  test("hold nothing of chats", async () => {
+  test("contain no chats", async () => {
     await open();
     await json("chat", "POST", "/chat-messages", { inputs: {}, query: "hi", user: "u1" });
     expect(await json("chat", "GET", "/workflows/logs")).toEqual({
@@ -843,10 +852,10 @@ describe("a chat", () => {
   const say = (app: string, query: string, more: object = {}) =>
     json(app, "POST", "/chat-messages", { inputs: {}, query, user: "u1", ...more });
 
-  test("answers in pieces", async () => {
+  test("replies in chunks", async () => {
     await open();
     const stream = reader(
-      await ask("chat", "POST", "/chat-messages", {
+      await send("chat", "POST", "/chat-messages", {
         inputs: {},
         query: "hello",
         user: "u1",
@@ -860,7 +869,7 @@ describe("a chat", () => {
     expect(events.at(-1)?.data.outputs).toEqual({ answer: texts.join(""), files: [] });
   });
 
-  test("keeps conversations and their messages", async () => {
+  test("stores conversations and their messages", async () => {
     await open();
     const first = await say("chat", "one");
     const conversation = first.conversation_id;
@@ -890,21 +899,21 @@ describe("a chat", () => {
     expect((await page("chat", "/conversations")).data).toEqual([]);
 
     const path = `/conversations/${conversation}`;
-    expect((await ask("chat", "DELETE", path, { user: "u1" })).status).toBe(204);
-    expect(await refusal("chat", "DELETE", path, { user: "u1" })).toEqual([
+    expect((await send("chat", "DELETE", path, { user: "u1" })).status).toBe(204);
+    expect(await rejection("chat", "DELETE", path, { user: "u1" })).toEqual([
       404,
       "not_found",
       "Conversation Not Exists.",
     ]);
   });
 
-  test("keeps variables of a conversation", async () => {
+  test("stores the variables of a conversation", async () => {
     await open();
     const { conversation_id: id, answer } = await say("convo", "look");
     expect(answer).toBe("Mood is calm.");
     const { data } = await page("convo", `/conversations/${id}/variables?user=u1`);
     const path = `/conversations/${id}/variables/${data[0]?.id}`;
-    expect(await refusal("convo", "PUT", path, { value: 5, user: "u1" })).toEqual([
+    expect(await rejection("convo", "PUT", path, { value: 5, user: "u1" })).toEqual([
       400,
       "bad_request",
       "Type mismatch: variable 'mood' expects string, but got integer type",
@@ -914,7 +923,7 @@ describe("a chat", () => {
     expect(next.answer).toBe("Mood is happy.");
   });
 
-  test("that pauses says its first text again and its second only in the outputs", async () => {
+  test("that pauses repeats its first text and sends the second only in the outputs", async () => {
     await open();
     const paused = await say("chat-review", "may I?");
     expect(paused).toMatchObject({ event: "workflow_paused", answer: "Before the review. " });
@@ -940,33 +949,33 @@ describe("a chat", () => {
     expect(run.outputs.answer).toBe("Before the review. After the review: yes");
   });
 
-  test("takes feedback and has annotations", async () => {
+  test("accepts feedback and annotations", async () => {
     await open();
     const { message_id: id } = await say("chat", "hi");
     const rate = (rating: string | null) =>
       json("chat", "POST", `/messages/${id}/feedbacks`, { rating, user: "u1" });
     await rate("like");
-    const listed = await page("chat", "/app/feedbacks");
-    expect(listed.data).toMatchObject([
+    const list = await page("chat", "/app/feedbacks");
+    expect(list.data).toMatchObject([
       { message_id: id, rating: "like", created_at: "2026-11-21T00:00:00" },
     ]);
     await rate(null);
     expect((await page("chat", "/app/feedbacks")).data).toEqual([]);
 
     const note = { question: "Where?", answer: "Here." };
-    const made = await ask("chat", "POST", "/apps/annotations", note);
-    expect(made.status).toBe(201);
-    const { id: annotation } = (await made.json()) as Answer;
+    const created = await send("chat", "POST", "/apps/annotations", note);
+    expect(created.status).toBe(201);
+    const { id: annotation } = (await created.json()) as ResponseBody;
     const path = `/apps/annotations/${annotation}`;
     await json("chat", "PUT", path, { ...note, answer: "There." });
-    // A full last page promises more than there is.
+    // has_more is true after a full last page.
     expect(await json("chat", "GET", "/apps/annotations?limit=1")).toMatchObject({
       total: 1,
       has_more: true,
       data: [{ answer: "There." }],
     });
-    expect((await ask("chat", "DELETE", path)).status).toBe(204);
-    expect(await refusal("chat", "DELETE", path)).toEqual([
+    expect((await send("chat", "DELETE", path)).status).toBe(204);
+    expect(await rejection("chat", "DELETE", path)).toEqual([
       404,
       "not_found",
       "Annotation not found",
@@ -982,78 +991,78 @@ describe("a chat", () => {
       "app_unavailable",
       "App unavailable, please check your app configurations.",
     ],
-  ])("refuses %s %s", async (method, path, body, code, message) => {
+  ])("rejects %s %s", async (method, path, body, code, message) => {
     await open();
-    expect(await refusal("chat", method, path, body)).toEqual([400, code, message]);
+    expect(await rejection("chat", method, path, body)).toEqual([400, code, message]);
   });
 });
 
 describe("an uploaded file", () => {
-  async function upload(app: string, user: string): Promise<Answer> {
+  async function upload(app: string, user: string): Promise<ResponseBody> {
     const form = new FormData();
     form.set("user", user);
     form.set("file", new File(["file bödy"], "täst.txt", { type: "text/plain" }));
-    const answer = await ask(app, "POST", "/files/upload", form);
-    expect(answer.status).toBe(201);
-    return (await answer.json()) as Answer;
+    const response = await send(app, "POST", "/files/upload", form);
+    expect(response.status).toBe(201);
+    return (await response.json()) as ResponseBody;
   }
-  const use = (id: string) => ({
+  const reference = (id: string) => ({
     type: "document",
     transfer_method: "local_file",
     upload_file_id: id,
   });
 
-  test("goes into a run of its own user only", async () => {
+  test("can be used in a run of the same user only", async () => {
     await open();
     const file = await upload("inputs", "u1");
     expect(file).toMatchObject({ name: "täst.txt", size: 10, extension: "txt" });
-    const inputs = { name: "Ann", kind: "a", doc: use(file.id), docs: [use(file.id)] };
+    const inputs = { name: "Ann", kind: "a", doc: reference(file.id), docs: [reference(file.id)] };
     expect((await blocking("inputs", inputs)).data.status).toBe("succeeded");
     const body = { inputs, user: "u2" };
-    expect(await refusal("inputs", "POST", "/workflows/run", body)).toEqual([
+    expect(await rejection("inputs", "POST", "/workflows/run", body)).toEqual([
       400,
       "invalid_param",
       "Invalid upload file",
     ]);
   });
 
-  test("can be seen once a message has used it", async () => {
+  test("has a preview after a message has used it", async () => {
     await open();
     const { id } = await upload("convo", "u1");
-    expect(await refusal("convo", "GET", `/files/${id}/preview`)).toEqual([
+    expect(await rejection("convo", "GET", `/files/${id}/preview`)).toEqual([
       404,
       "file_not_found",
       "File not found in message context",
     ]);
-    const body = { inputs: {}, query: "look", user: "u1", files: [use(id)] };
+    const body = { inputs: {}, query: "look", user: "u1", files: [reference(id)] };
     await json("convo", "POST", "/chat-messages", body);
-    const preview = await ask("convo", "GET", `/files/${id}/preview`);
+    const preview = await send("convo", "GET", `/files/${id}/preview`);
     expect(preview.headers.get("content-type")).toBe("text/plain; charset=utf-8");
     expect(await preview.text()).toBe("file bödy");
-    const attached = await ask("convo", "GET", `/files/${id}/preview?as_attachment=true`);
+    const attached = await send("convo", "GET", `/files/${id}/preview?as_attachment=true`);
     expect(attached.headers.get("content-disposition")).toBe(
       "attachment; filename*=UTF-8''t%C3%A4st.txt",
     );
   });
 });
 
-describe("a sandbox that starts again", () => {
-  async function restarted(folder: string): Promise<void> {
+describe("a sandbox that restarts", () => {
+  async function restart(directory: string): Promise<void> {
     await sandbox.stop();
-    sandbox = await startSandbox({ clock, directory: folder });
+    sandbox = await startSandbox({ clock, directory });
   }
 
-  test("goes on with runs that had not ended, and takes answers to old forms", async () => {
-    const folder = await mkdtemp(join(tmpdir(), "sandbox-"));
-    folders.push(folder);
-    await open({ directory: folder });
+  test("resumes unfinished runs, and accepts input for old forms", async () => {
+    const directory = await mkdtemp(join(tmpdir(), "sandbox-"));
+    directories.push(directory);
+    await open({ directory });
     const paused = await blocking("review", { query: "x" });
-    const stream = await streamOf("slow", { query: "x" });
+    const stream = await startStream("slow", { query: "x" });
     const { workflow_run_id: slow } = await stream.until("workflow_started");
     await clock.asleep(6000);
     await stream.leave();
 
-    await restarted(folder);
+    await restart(directory);
     await clock.asleep(6000);
     await clock.advance(6000);
     expect(await json("slow", "GET", `/workflows/run/${slow}`)).toMatchObject({

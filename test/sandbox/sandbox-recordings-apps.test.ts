@@ -1,4 +1,4 @@
-/** The recorded exchanges of the application side, asked of the sandbox again. */
+/** Replays the recorded exchanges of applications against the sandbox. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Sandbox, startSandbox } from "../../src/sandbox/http/server.ts";
 import { manualClock, type ManualClock } from "../lib/manual-clock.ts";
@@ -17,7 +17,7 @@ import {
   type Unplayed,
 } from "../lib/replay.ts";
 
-/** Applications of the recorder that go by another name here. */
+/** Recorded applications with another name in the sandbox. */
 const renamed: Readonly<Record<string, string>> = {
   "iteration-flatten-output-enabled-workflow": "batch",
   "increment-loop-with-break-condition-workflow": "loop",
@@ -28,12 +28,11 @@ const renamed: Readonly<Record<string, string>> = {
   "llm-flow-chat": "chat",
 };
 
-const codeRunnerDown =
-  "recorded while the code runner was down; streams-more has the run that works";
+const codeRunnerDown = "recorded while the code runner was down; streams-more has a successful run";
 
 const needsModels = "needs models";
 
-/** Why exchanges are not asked, and how many there are: that number may only fall. */
+/** Exchanges that are not replayed, with reasons. Their number may only decrease. */
 const unplayed: Unplayed = {
   streams: {
     "run of iteration_flatten_output_enabled_workflow": codeRunnerDown,
@@ -47,13 +46,13 @@ const unplayed: Unplayed = {
       "the sandbox has no chatflow that iterates",
   },
   "1.15/dead-listener": {
-    "*": "the listener that leaves was not recorded; sandbox-apps.test.ts plays it",
+    "*": "the reader that disconnects was not recorded; sandbox-apps.test.ts covers it",
   },
   "1.15/forms": {
     "*": "the sandbox has no form with choices and files",
   },
   "1.15/misc": {
-    "*": "the sandbox limits no application and switches none off; the conversation was not recorded",
+    "*": "the sandbox has no limited or disabled applications; the conversation was not recorded",
   },
   "1.15/two-forms-lost": {
     "*": "five trials with the same titles; two-forms has the same events",
@@ -105,7 +104,7 @@ const unplayed: Unplayed = {
 };
 const expectedUnplayed = 347;
 
-/** Streams stand where they ended. These began earlier: (file and) title → before which title. */
+/** Streams are recorded when they end. These start before another title, by (file and) title. */
 const beganBefore: Readonly<Record<string, string>> = {
   "slow run, streaming, a node takes 6 s": "detail of a running run",
   "slow run: attach in the middle with snapshot": "slow run: attach in the middle",
@@ -129,7 +128,7 @@ const beganBefore: Readonly<Record<string, string>> = {
   "paused chatflow, snapshot and continue_on_pause, form submitted after 2 s": "submit",
 };
 
-/** Runs that the recorder made without keeping the exchange: name of what follows → how many. */
+/** Number of runs that were not recorded, by the exchange that follows them. */
 const unrecordedRuns: Readonly<Record<string, number>> = {
   "runs: logs": 5,
   "ordering: page 1": 44,
@@ -137,21 +136,21 @@ const unrecordedRuns: Readonly<Record<string, number>> = {
   "1.15/start-refused: logs after it": 3,
 };
 
-/** Differences of the applications that 1.15 was recorded with: no default, another output. */
-const otherwiseMade =
+/** Differences of the applications recorded with 1.15: no default, another output. */
+const otherApplications =
   /\.inputs\.0\.default: recorded null, here object$|^events\.[56]\.data\.(in|out)puts\.(query: not recorded|result: missing here)$/;
 
-/** Applications that ask for a query here; the recorded ones did not. */
+/** Applications with a query input, which the recorded ones do not have. */
 const withQuery = new Set(["loop", "batch"]);
 
 let clock: ManualClock;
 let sandbox: Sandbox;
 let ids: Ids = new Map();
-/** Streams that are open, by title. */
+/** Open streams by title. */
 const open = new Map<string, Stream>();
 
 interface Stream {
-  readonly answer: Response;
+  readonly response: Response;
   readonly text: () => string;
   readonly ended: () => boolean;
   readonly leave: () => Promise<void>;
@@ -163,12 +162,11 @@ const all = scenes.apps.map((files) => ({
   exchanges: files.flatMap((file) => played("apps", file, unplayed)),
 }));
 
-const any = all.filter(({ exchanges }) => exchanges.some(({ why }) => why === asked));
+const replayable = all.filter(({ exchanges }) => exchanges.some(({ why }) => why === asked));
 
-describe.each(any)("$name", ({ version, exchanges }) => {
-  const wanted = exchanges.filter(({ why }) => why === asked);
-  // One server for all of a group, as it was when they were recorded: chat.json asks for an end
-  // user of runs.json.
+describe.each(replayable)("$name", ({ version, exchanges }) => {
+  const selected = exchanges.filter(({ why }) => why === asked);
+  // One server per group, as in the recordings: chat.json uses an end user of runs.json.
   beforeAll(async () => {
     clock = manualClock();
     ids = new Map();
@@ -177,46 +175,47 @@ describe.each(any)("$name", ({ version, exchanges }) => {
   });
   afterAll(() => sandbox.stop());
 
-  test.each(wanted.map((each) => [each.name, each] as const))("%s", async (_, each) => {
+  test.each(selected.map((each) => [each.name, each] as const))("%s", async (_, each) => {
     await prepare(each);
-    for (const { name, file, exchange } of wanted) {
+    for (const { name, file, exchange } of selected) {
       const before = beganBefore[name] ?? beganBefore[exchange.title];
       if (file !== each.file || before !== each.exchange.title) continue;
       await begin(exchange);
-      await learnEarly(exchange);
+      await learnEarlyIds(exchange);
     }
-    const found = await replayed(each.exchange);
+    const differences = await replay(each.exchange);
     const newer = each.file.startsWith("1.15/");
-    expect(found.filter((difference) => !(newer && otherwiseMade.test(difference)))).toEqual([]);
+    expect(
+      differences.filter((difference) => !(newer && otherApplications.test(difference))),
+    ).toEqual([]);
   });
 });
 
-test("no more recorded exchanges are left out than are known", () => {
-  const left = all.flatMap(({ exchanges }) => exchanges).filter(({ why }) => why !== asked);
-  console.log(`${left.length} recorded exchanges of the application side are not asked`);
-  expect(left.length).toBe(expectedUnplayed); // when it has fallen: write the lower number
+test("the number of skipped exchanges does not grow", () => {
+  const skipped = all.flatMap(({ exchanges }) => exchanges).filter(({ why }) => why !== asked);
+  console.log(`${skipped.length} recorded exchanges of applications are not replayed`);
+  expect(skipped.length).toBe(expectedUnplayed); // if it is lower, update the number
 });
 
-async function replayed(exchange: Exchange): Promise<string[]> {
-  const sent = ours(exchange);
+async function replay(exchange: Exchange): Promise<string[]> {
+  const adapted = adapt(exchange);
   if (exchange.response.chunks === undefined) {
-    return compared(sent, await resend(sent, sandbox.origin, ids), ids);
+    return compared(adapted, await resend(adapted, sandbox.origin, ids), ids);
   }
   if (!open.has(exchange.title)) await begin(exchange);
-  const answer = await finished(exchange);
-  const found = compared(sent, answer, ids);
-  return withQuery.has(appIn(exchange)) ? found.filter((text) => !addsQuery.test(text)) : found;
+  const found = compared(adapted, await readStream(exchange), ids);
+  return withQuery.has(appIn(exchange)) ? found.filter((text) => !queryAdded.test(text)) : found;
 }
 
-const addsQuery = /^events\.\d+\.data\.(inputs|outputs)\.query: not recorded$/;
+const queryAdded = /^events\.\d+\.data\.(inputs|outputs)\.query: not recorded$/;
 
 function appIn({ request }: Exchange): string {
   const [, name = ""] = /^Bearer app-(.+)-KEY$/.exec(request?.headers["Authorization"] ?? "") ?? [];
   return renamed[name] ?? name;
 }
 
-/** The exchange with our key, and with a query where the application needs one here. */
-function ours(exchange: Exchange): Exchange {
+/** Adapts an exchange: the key of the sandbox, and a query for applications that require one. */
+function adapt(exchange: Exchange): Exchange {
   const { request } = exchange;
   const app = appIn(exchange);
   if (!request) throw new Error(`${exchange.title} has no request`);
@@ -227,30 +226,30 @@ function ours(exchange: Exchange): Exchange {
   return { ...exchange, request: { ...request, headers, ...(body !== undefined && { body }) } };
 }
 
-/** Sends the request of a stream and reads on in the background. */
+/** Sends the request of a stream and reads it in the background. */
 async function begin(exchange: Exchange): Promise<void> {
-  const { request } = ours(exchange);
+  const { request } = adapt(exchange);
   const path = request?.path.replace(/[0-9a-f-]{36}/, (id) => ids.get(id) ?? id);
-  const answer = await fetch(`${sandbox.origin}${path}`, {
+  const response = await fetch(`${sandbox.origin}${path}`, {
     method: request?.method ?? "GET",
     headers: request?.headers ?? {},
     ...(request?.body !== undefined && { body: JSON.stringify(request.body) }),
   });
-  if (!answer.body) throw new Error(`${exchange.title} answered nothing`);
-  const chunks = answer.body.getReader();
+  if (!response.body) throw new Error(`${exchange.title}: no response body`);
+  const chunks = response.body.getReader();
   const decoder = new TextDecoder();
   let text = "";
   let ended = false;
   const reading = (async () => {
     for (;;) {
-      const { value, done } = await chunks.read().catch(() => ({ value: undefined, done: true })); // cut
+      const { value, done } = await chunks.read().catch(() => ({ value: undefined, done: true })); // dropped
       if (done) break;
       text += decoder.decode(value, { stream: true });
     }
     ended = true;
   })();
   open.set(exchange.title, {
-    answer,
+    response,
     text: () => text,
     ended: () => ended,
     async leave() {
@@ -260,9 +259,11 @@ async function begin(exchange: Exchange): Promise<void> {
   });
 }
 
-/** Waits for what the recorded stream had at once, so that later requests can name its ids. */
-async function learnEarly({ title, response }: Exchange): Promise<void> {
-  const early = (response.chunks ?? []).filter(([at]) => at < 0.5).map(([, text]) => text);
+/** Waits for the first events of a recorded stream, whose IDs later requests need. */
+async function learnEarlyIds({ title, response }: Exchange): Promise<void> {
+  const early = (response.chunks ?? [])
+    .filter(([seconds]) => seconds < 0.5)
+    .map(([, text]) => text);
   const events = eventsIn(early.join(""));
   const stream = open.get(title);
   while (stream && eventsIn(stream.text()).length < events.length) await clock.advance(0);
@@ -271,29 +272,26 @@ async function learnEarly({ title, response }: Exchange): Promise<void> {
 
 const blocksIn = (text: string) => text.split("\n\n").length - 1;
 
-/** Lets time pass until the stream has closed, or until as much has come as the recorder read. */
-async function finished({ title, response }: Exchange): Promise<Replayed> {
-  const left = leftByClient.test(title) || leftByClient.test(response.end ?? "");
+/** Advances the clock until the stream ends, or has as many blocks as the recording. */
+async function readStream({ title, response }: Exchange): Promise<Replayed> {
+  const clientLeft = leftByClient.test(title) || leftByClient.test(response.end ?? "");
   const stream = open.get(title);
-  if (!stream) throw new Error(`${title} has not begun`);
+  if (!stream) throw new Error(`${title} has not started`);
   open.delete(title);
-  const wanted = response.chunks?.length ?? 0;
-  while (!stream.ended() && !(left && blocksIn(stream.text()) >= wanted)) {
+  const blocks = response.chunks?.length ?? 0;
+  while (!stream.ended() && !(clientLeft && blocksIn(stream.text()) >= blocks)) {
     await clock.advance(1000);
   }
   if (!stream.ended()) await stream.leave();
   const text = stream.text();
-  if (response.status === 200) {
-    expect(blocksIn(text)).toBe(wanted);
-    return { status: stream.answer.status, headers: headersOf(stream.answer), text, body: text };
-  }
-  // A refusal is kept as the only chunk of the stream that did not come.
-  expect(JSON.parse(text)).toEqual(JSON.parse(response.chunks?.[0]?.[1] ?? ""));
-  return { status: stream.answer.status, headers: headersOf(stream.answer), text, body: text };
+  // An error response is recorded as the only chunk of the stream.
+  if (response.status === 200) expect(blocksIn(text)).toBe(blocks);
+  else expect(JSON.parse(text)).toEqual(JSON.parse(response.chunks?.[0]?.[1] ?? ""));
+  const { status, headers } = stream.response;
+  return { status, headers: Object.fromEntries(headers), text, body: text };
 }
 
 const leftByClient = /client leaves after|closed by client|TimeoutError/;
-const headersOf = (answer: Response) => Object.fromEntries(answer.headers);
 
 async function prepare({ name, exchange }: ReturnType<typeof played>[number]): Promise<void> {
   const [, wait] = / ([\d.]+) s (?:after the other|later)$/.exec(name) ?? [];

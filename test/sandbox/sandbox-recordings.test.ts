@@ -1,4 +1,4 @@
-/** The recorded exchanges of the knowledge side, asked of the sandbox again. */
+/** Replays the recorded exchanges of knowledge bases against the sandbox. */
 import { readdirSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Sandbox, startSandbox } from "../../src/sandbox/http/server.ts";
@@ -17,19 +17,19 @@ import { recordingsFolder } from "../lib/paths.ts";
 
 const needsModels = "needs models";
 const needsPipeline = "needs a pipeline";
-const buildDefect = "a defect of the recorded build; a fault such as status=500 plays it";
+const buildDefect = "a defect of the recorded build; a fault such as status=500 imitates it";
 
-/** Why exchanges are not asked, and how many there are: that number may only fall. */
+/** Exchanges that are not replayed, with reasons. Their number may only decrease. */
 const unplayed: Unplayed = {
   knowledge: {
     "create by file, 16 MB of text (body not recorded)":
       "the request was not recorded; sandbox-knowledge.test.ts sends one",
   },
   "older-1.12.1": {
-    "run, streaming": "runs of old servers are not played",
-    "run detail": "runs of old servers are not played",
-    "run that fails, streaming": "runs of old servers are not played",
-    logs: "there is no run of an old server to be listed",
+    "run, streaming": "runs of old servers are not supported",
+    "run detail": "runs of old servers are not supported",
+    "run that fails, streaming": "runs of old servers are not supported",
+    logs: "no run of an old server exists to list",
   },
   "1.15/changed-knowledge": {
     "update name and description": buildDefect,
@@ -37,18 +37,18 @@ const unplayed: Unplayed = {
     "update with nothing": buildDefect,
     "update description to null": buildDefect,
     "search with settings": buildDefect,
-    "child chunks of a chunk without any": "the answer with the id of the chunk was not kept",
+    "child chunks of a chunk without any": "the response with the ID of the chunk was not recorded",
   },
   "1.15/chunks-more": {
     "search with a hit": buildDefect,
-    "search with a hit, old path": "the old path of search is not played",
+    "search with a hit, old path": "the old path of search is not supported",
   },
   "1.15/knowledge-more": {
     "update name": buildDefect,
     "update, empty body": buildDefect,
-    "search, old path with a hit": "the old path of search is not played",
-    "create with provider bogus": "the table refuses what no server can use",
-    "create by text, doc_form null": "null counts as absent here",
+    "search, old path with a hit": "the old path of search is not supported",
+    "create with provider bogus": "the operations table rejects values that no server accepts",
+    "create by text, doc_form null": "the sandbox treats null as undefined",
   },
   "1.15/misc": {
     "search an external knowledge base": buildDefect,
@@ -95,54 +95,59 @@ const unplayed: Unplayed = {
 };
 const expectedUnplayed = 298;
 
-const sameSecond =
-  "the order of knowledge bases of one second is that of their ids, which is chance";
+const sameSecond = "knowledge bases of the same second are ordered by their random IDs";
 
-const allKinds = "the recorded bases were of all kinds";
-const halfAnId = /^message: .*KnowledgeConfig/s;
+const variousKinds = "the recorded knowledge bases were of various kinds";
+const truncatedId = /^message: .*KnowledgeConfig/s;
 const external = /external|updated_by|score_threshold|^body\.data\.1\./;
-const noExternal = "there are no external knowledge APIs to name here";
+const noExternal = "the sandbox has no external knowledge APIs";
 
-/** Differences that may be: `file: title` → which, and why. */
+/** Tolerated differences by `file: title`, with reasons. */
 const tolerated: Readonly<Record<string, readonly [RegExp, string]>> = {
   "knowledge: list": [/\.indexing_technique:/, sameSecond],
   "knowledge: list, limit 3": [/\.indexing_technique:/, sameSecond],
   "knowledge: list, limit 200": [/\.indexing_technique:/, sameSecond],
   "knowledge: show document that failed to index": [
     /^body\.dataset_process_rule\./,
-    "the server stored two rules in one second and takes the older for the newest",
+    "the server stored two rules in one second and treats the older as the newest",
   ],
-  "errors: page 0 limit 0": [/^body\.data\.\d+\./, allKinds],
+  "errors: page 0 limit 0": [/^body\.data\.\d+\./, variousKinds],
   "errors: form unknown token": [
     /^message: recorded Form not found\. /,
-    "the routes of the web application, which the server suggests, are not played",
+    "the server suggests routes of the web application, which the sandbox does not have",
   ],
-  "1.15/changed-knowledge: list": [/^body\.data\.\d+\.external/, allKinds],
-  "1.15/knowledge-more: list page=1&limit=100": [/^body\.data\.\d+\./, allKinds],
-  "1.15/knowledge-more: list page=0": [/^body\.data\.\d+\./, allKinds],
-  "1.15/knowledge-more: list page=-1": [/^body\.data\.\d+\./, allKinds],
-  "1.15/knowledge-more: list limit=101": [/^body\.data\.\d+\./, allKinds],
+  "1.15/changed-knowledge: list": [/^body\.data\.\d+\.external/, variousKinds],
+  "1.15/knowledge-more: list page=1&limit=100": [/^body\.data\.\d+\./, variousKinds],
+  "1.15/knowledge-more: list page=0": [/^body\.data\.\d+\./, variousKinds],
+  "1.15/knowledge-more: list page=-1": [/^body\.data\.\d+\./, variousKinds],
+  "1.15/knowledge-more: list limit=101": [/^body\.data\.\d+\./, variousKinds],
   "1.15/knowledge-more: search with a hit": [
     /^body\.records: recorded 0 items, here 1$/,
-    "it found nothing in spite of the title; why is not known",
+    "no hit in spite of the title; the reason is unknown",
   ],
   "1.15/knowledge-more: create by text, bad doc_form": [
     /^message: .*Value error, Invalid doc_form\./s,
-    "the same in the words of another check",
+    "another check reports it with another text",
   ],
-  "1.15/knowledge-more: create by text, technique null": [halfAnId, "it quotes half an id"],
+  "1.15/knowledge-more: create by text, technique null": [
+    truncatedId,
+    "the text contains a truncated ID",
+  ],
   "1.15/knowledge-more: create by text without technique on a base that has one": [
-    halfAnId,
-    "it quotes half an id",
+    truncatedId,
+    "the text contains a truncated ID",
   ],
   "1.15/misc: list with an external knowledge base": [external, noExternal],
   "1.15/misc: show an external knowledge base": [external, noExternal],
-  "download: create 'b.txt '": [/\.word_count:/, "the recorded server was cutting it already"],
-  "older-1.12.1: unbind, tag_ids only": [/^message: .*TagUnbindingPayload/, "it quotes half an id"],
+  "download: create 'b.txt '": [/\.word_count:/, "the recorded server was already splitting it"],
+  "older-1.12.1: unbind, tag_ids only": [
+    /^message: .*TagUnbindingPayload/,
+    "the text contains a truncated ID",
+  ],
 };
 
-/** Sent before the document of the exchange before could be indexed; else a second passes. */
-const atOnce = new Set([
+/** Exchanges that start before the document of the previous one is indexed; others wait a second. */
+const immediate = new Set([
   "knowledge: indexing status at once",
   "knowledge: update while indexing",
   "persistence: delete while indexing",
@@ -157,13 +162,13 @@ const all = scenes.knowledge.map((files) => ({
   name: files.join(", "),
   version: recording(files[0]).server_version,
   exchanges: files.flatMap((file) =>
-    played("knowledge", file, unplayed).map((each, at) => ({ ...each, first: at === 0 })),
+    played("knowledge", file, unplayed).map((each, index) => ({ ...each, first: index === 0 })),
   ),
 }));
 
-const any = all.filter(({ exchanges }) => exchanges.some(({ why }) => why === asked));
+const replayable = all.filter(({ exchanges }) => exchanges.some(({ why }) => why === asked));
 
-describe.each(any)("$name", ({ version, exchanges }) => {
+describe.each(replayable)("$name", ({ version, exchanges }) => {
   beforeAll(async () => {
     clock = manualClock();
     ids = new Map();
@@ -171,33 +176,32 @@ describe.each(any)("$name", ({ version, exchanges }) => {
   });
   afterAll(() => sandbox.stop());
 
-  const wanted = exchanges.filter(({ why }) => why === asked);
-  test.each(wanted.map((each) => [each.name, each] as const))("%s", async (name, each) => {
+  const selected = exchanges.filter(({ why }) => why === asked);
+  test.each(selected.map((each) => [each.name, each] as const))("%s", async (name, each) => {
     if (each.first) await unrecorded[each.file]?.();
-    await clock.advance(atOnce.has(name) ? 50 : 1000);
-    const [tolerable] = tolerated[name] ?? [];
+    await clock.advance(immediate.has(name) ? 50 : 1000);
+    const [pattern] = tolerated[name] ?? [];
     const { exchange } = each;
-    const found = compared(exchange, await resend(exchange, sandbox.origin, ids), ids);
-    expect(found.filter((difference) => !tolerable?.test(difference))).toEqual([]);
+    const differences = compared(exchange, await resend(exchange, sandbox.origin, ids), ids);
+    expect(differences.filter((difference) => !pattern?.test(difference))).toEqual([]);
   });
 });
 
-test("no more recorded exchanges are left out than are known", () => {
-  const left = all.flatMap(({ exchanges }) => exchanges).filter(({ why }) => why !== asked);
-  console.log(`${left.length} recorded exchanges of the knowledge side are not asked`);
-  expect(left.length).toBe(expectedUnplayed); // when it has fallen: write the lower number
+test("the number of skipped exchanges does not grow", () => {
+  const skipped = all.flatMap(({ exchanges }) => exchanges).filter(({ why }) => why !== asked);
+  console.log(`${skipped.length} recorded exchanges of knowledge bases are not replayed`);
+  expect(skipped.length).toBe(expectedUnplayed); // if it is lower, update the number
 });
 
-test("every recorded file is asked, on one side or both", () => {
-  const folder = recordingsFolder;
-  const files = readdirSync(folder, { recursive: true, encoding: "utf8" })
+test("every recorded file is replayed", () => {
+  const files = readdirSync(recordingsFolder, { recursive: true, encoding: "utf8" })
     .filter((file) => file.endsWith(".json"))
     .map((file) => file.replaceAll("\\", "/").replace(/\.json$/, ""));
-  const played = new Set<string>([...scenes.knowledge, ...scenes.apps].flat());
-  expect(files.filter((file) => !played.has(file))).toEqual([]);
+  const replayed = new Set<string>([...scenes.knowledge, ...scenes.apps].flat());
+  expect(files.filter((file) => !replayed.has(file))).toEqual([]);
 });
 
-/** What the recorder did before it kept exchanges: file → makes it, and learns its ids. */
+/** Creates what existed before the recording started, and its IDs, by file. */
 const unrecorded: Readonly<Record<string, () => Promise<void>>> = {
   async deletion() {
     ids.set("ff62f1f3-7397-46f4-951a-70ce64f40f50", await newBase());
@@ -234,7 +238,7 @@ const unrecorded: Readonly<Record<string, () => Promise<void>>> = {
     await post(`/datasets/${base}/documents/metadata`, {
       operation_data: [{ document_id: archived, metadata_list: values }],
     });
-    await ask("PATCH", `/datasets/${base}/documents/status/archive`, { document_ids: [archived] });
+    await call("PATCH", `/datasets/${base}/documents/status/archive`, { document_ids: [archived] });
     await emptyBases(["lock", "crawl", "file", "tree", "nopipe", "nopipe 5c1d", "F1"]);
     const [both, second, first] = await emptyBases(["both", "only 2", "only 1"]);
     const [one, two] = await Promise.all(
@@ -252,12 +256,12 @@ const unrecorded: Readonly<Record<string, () => Promise<void>>> = {
       "a.txt": "Parking for visitors near bicycles.",
       "b.txt": "Lockers behind reception upstairs.",
     });
-    const [here = "", there = ""] = documents;
-    const path = `/datasets/${base}/documents/${there}/segments`;
-    const { data } = (await ask("GET", path)) as { data: readonly { readonly id: string }[] };
+    const [first = "", second = ""] = documents;
+    const path = `/datasets/${base}/documents/${second}/segments`;
+    const { data } = (await call("GET", path)) as { data: readonly { readonly id: string }[] };
     ids.set("4346cc61-c467-4cb1-9658-e0efd9735057", base);
-    ids.set("bda5ca4f-a7ec-4a31-b2a3-df21f39815e8", here);
-    ids.set("983f5b99-eebb-4912-a5a1-403b0984a624", there);
+    ids.set("bda5ca4f-a7ec-4a31-b2a3-df21f39815e8", first);
+    ids.set("983f5b99-eebb-4912-a5a1-403b0984a624", second);
     ids.set("ad521c72-7963-4ad0-bdba-269be84e7aa5", data[0]?.id ?? "");
   },
   async "1.15/misc"() {
@@ -286,14 +290,14 @@ const unrecorded: Readonly<Record<string, () => Promise<void>>> = {
     const { id } = document as { readonly id: string };
     await clock.advance(1000);
     const path = `/datasets/${base}/documents/${id}/segments`;
-    const { data } = (await ask("GET", path)) as { data: readonly { readonly id: string }[] };
+    const { data } = (await call("GET", path)) as { data: readonly { readonly id: string }[] };
     ids.set("f82c475b-5248-4d3f-bb70-9603e1a04a1d", base);
     ids.set("f7b48836-5277-4afb-8ee6-efc95c6597d3", id);
     ids.set("87a8373b-a80e-4893-9b9a-a66aeb2ce275", data[0]?.id ?? "");
   },
 };
 
-/** A knowledge base with texts in it; a second passes after each, so that the order is known. */
+/** Creates a knowledge base with texts, one second apart to fix their order. */
 async function filledBase(name: string, texts: Readonly<Record<string, string>>) {
   const { id } = await post("/datasets", { name, indexing_technique: "economy" });
   const documents: string[] = [];
@@ -307,32 +311,32 @@ async function filledBase(name: string, texts: Readonly<Record<string, string>>)
 }
 
 async function emptyBases(names: readonly string[]): Promise<readonly string[]> {
-  const found: string[] = [];
+  const bases: string[] = [];
   for (const name of names) {
-    found.push(await newBase(name));
+    bases.push(await newBase(name));
     await clock.advance(1000);
   }
-  return found;
+  return bases;
 }
 
 async function newBase(name = "unrecorded"): Promise<string> {
-  const answer = await post("/datasets", { name });
-  return String(answer["id"]);
+  const { id } = await post("/datasets", { name });
+  return String(id);
 }
 
-const bind = (tags: readonly (Answer | undefined)[], base = "") =>
+const bind = (tags: readonly (ResponseBody | undefined)[], base = "") =>
   send("POST", "/datasets/tags/binding", {
     tag_ids: tags.map((tag) => tag?.["id"]),
     target_id: base,
   });
 
-type Answer = Readonly<Record<string, unknown>>;
+type ResponseBody = Readonly<Record<string, unknown>>;
 
-const post = (path: string, body: object) => ask("POST", path, body);
+const post = (path: string, body: object) => call("POST", path, body);
 
-async function ask(method: string, path: string, body?: object): Promise<Answer> {
-  const answer = await send(method, path, body);
-  return (await answer.json()) as Answer; // every answer here is an object
+async function call(method: string, path: string, body?: object): Promise<ResponseBody> {
+  const response = await send(method, path, body);
+  return (await response.json()) as ResponseBody; // always an object here
 }
 
 const send = (method: string, path: string, body?: object) =>

@@ -1,4 +1,4 @@
-/** The sandbox under requests that are wrong in ways of their own: whose failure is it, and is it told? */
+/** The sandbox with unusual invalid requests: which are rejected, and which are internal errors. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { connect } from "node:net";
 import { type Sandbox, startSandbox } from "../../src/sandbox/http/server.ts";
@@ -7,11 +7,11 @@ import { manualClock, type ManualClock } from "../lib/manual-clock.ts";
 
 let clock: ManualClock;
 let sandbox: Sandbox;
-const bugs: string[] = [];
-let base = "";
+const errors: string[] = [];
+let knowledgeBase = "";
 let document = "";
 
-interface Answer {
+interface ResponseBody {
   readonly code?: string;
   readonly message?: string;
   readonly error?: string;
@@ -19,12 +19,12 @@ interface Answer {
   readonly document?: { readonly id: string };
 }
 
-async function ask(
+async function call(
   method: string,
   path: string,
   body?: string | Uint8Array<ArrayBuffer>,
-): Promise<[number, Answer]> {
-  const answer = await fetch(`${sandbox.origin}/v1${path}`, {
+): Promise<[number, ResponseBody]> {
+  const response = await fetch(`${sandbox.origin}/v1${path}`, {
     method,
     headers: {
       Authorization: `Bearer ${/^.(app|chat)/.test(path) ? "app-chat" : "dataset-sandbox"}`,
@@ -32,27 +32,27 @@ async function ask(
     },
     ...(body !== undefined && { body }),
   });
-  const text = await answer.text();
-  return [answer.status, text === "" ? {} : (JSON.parse(text) as Answer)];
+  const text = await response.text();
+  return [response.status, text === "" ? {} : (JSON.parse(text) as ResponseBody)];
 }
 
 beforeAll(async () => {
   clock = manualClock();
-  const bug = (error: unknown) => void bugs.push(String(error));
-  sandbox = await startSandbox({ clock, directory: null, onError: bug });
-  base = (await ask("POST", "/datasets", '{"name":"a"}'))[1].id ?? "";
+  const onError = (error: unknown) => void errors.push(String(error));
+  sandbox = await startSandbox({ clock, directory: null, onError });
+  knowledgeBase = (await call("POST", "/datasets", '{"name":"a"}'))[1].id ?? "";
   const text = { name: "a.txt", text: "one", indexing_technique: "economy" };
-  const path = `/datasets/${base}/document/create-by-text`;
-  document = (await ask("POST", path, JSON.stringify(text)))[1].document?.id ?? "";
+  const path = `/datasets/${knowledgeBase}/document/create-by-text`;
+  document = (await call("POST", path, JSON.stringify(text)))[1].document?.id ?? "";
   await clock.advance(1000);
 });
 afterAll(async () => {
   await sandbox.stop();
-  expect(bugs).toEqual([]);
+  expect(errors).toEqual([]);
 });
 
-const filled = (path: string) => path.replace("KB", base).replace("DOC", document);
-const huge = "5000000000000000000";
+const fillIds = (path: string) => path.replace("KB", knowledgeBase).replace("DOC", document);
+const HUGE = "5000000000000000000";
 
 test.each([
   "/datasets",
@@ -60,17 +60,17 @@ test.each([
   "/datasets/KB/documents/DOC/segments",
   "/app/feedbacks",
 ])(
-  "%s: a page beyond the database's numbers fails alone, the next request is answered",
+  "%s: a page beyond the numbers of the database fails, the next request succeeds",
   async (path) => {
     const statuses = [];
-    for (const query of ["", `?page=${huge}`, "", ""]) {
-      statuses.push((await ask("GET", `${filled(path)}${query}`))[0]);
+    for (const query of ["", `?page=${HUGE}`, "", ""]) {
+      statuses.push((await call("GET", `${fillIds(path)}${query}`))[0]);
     }
     expect(statuses).toEqual([200, 500, 200, 200]);
   },
 );
 
-describe("bodies that met a TypeError of the sandbox", () => {
+describe("bodies that once caused a TypeError", () => {
   const status = "/datasets/KB/documents/status/enable";
   test.each([
     ["PATCH", status, "{}", 200, undefined],
@@ -78,49 +78,49 @@ describe("bodies that met a TypeError of the sandbox", () => {
     ["PATCH", status, '{"document_ids":[null]}', 400, "invalid_param"],
     ["POST", "/datasets/KB/documents/metadata", '{"operation_data":[null]}', 400, "invalid_param"],
     ["POST", "/datasets/KB/documents/DOC/segments", '{"segments":[null]}', 400, undefined],
-  ])("%s %s %s answers %d", async (method, path, body, status, code) => {
-    const [got, answer] = await ask(method, filled(path), body);
-    expect([got, answer.code]).toEqual([status, code]);
+  ])("%s %s %s returns %d", async (method, path, body, status, code) => {
+    const [actual, response] = await call(method, fillIds(path), body);
+    expect([actual, response.code]).toEqual([status, code]);
   });
 });
 
-describe("text that the server cannot read or store", () => {
+describe("text that the server cannot decode or store", () => {
   const bytes = (text: string) => Uint8Array.from(Buffer.from(text, "latin1"));
   test.each([
     ["bytes that are not UTF-8", bytes('{"name":"caf\xe9"}'), 400, "bad_request"],
-    ["half a surrogate pair", '{"name":"\\ud800x"}', 500, "unknown"],
+    ["a lone surrogate", '{"name":"\\ud800x"}', 500, "unknown"],
     ["NUL", '{"name":"b","description":"a\\u0000b"}', 500, "unknown"],
-    ["a whole pair", '{"name":"\\ud83d\\ude00"}', 200, undefined],
+    ["a surrogate pair", '{"name":"\\ud83d\\ude00"}', 200, undefined],
   ])("%s", async (_what, body, status, code) => {
-    const [got, answer] = await ask("POST", "/datasets", body);
-    expect([got, answer.code]).toEqual([status, code]);
+    const [actual, response] = await call("POST", "/datasets", body);
+    expect([actual, response.code]).toEqual([status, code]);
   });
 });
 
-test("what the sandbox itself does wrong is told as such, and the next request is answered", async () => {
+test("an internal error of the sandbox is reported, and the next request succeeds", async () => {
   const { now } = clock;
   clock.now = () => {
     throw new TypeError("no clock");
   };
-  const [status, { code, message }] = await ask("GET", "/datasets");
+  const [status, { code, message }] = await call("GET", "/datasets");
   clock.now = now;
   expect([status, code, message]).toEqual([
     500,
     "sandbox_bug",
     "The sandbox failed: TypeError: no clock",
   ]);
-  expect(bugs.splice(0)).toEqual(["TypeError: no clock"]);
-  expect((await ask("GET", "/datasets"))[0]).toBe(200);
+  expect(errors.splice(0)).toEqual(["TypeError: no clock"]);
+  expect((await call("GET", "/datasets"))[0]).toBe(200);
 });
 
 test.each([
   ["http://127.0.0.1:PORT/v1/datasets", "HTTP/1.1 200"],
   ["HTTP://LocalHost:PORT/v1/datasets?limit=1", "HTTP/1.1 200"],
   ["http://evil.example/v1/datasets", "HTTP/1.1 403"],
-])("the absolute form of a request line, %s: %s", async (target, line) => {
+])("a request line in absolute form, %s: %s", async (target, line) => {
   const port = String(sandbox.port);
   const text = await new Promise<string>((resolve, reject) => {
-    let answer = "";
+    let response = "";
     const socket = connect(sandbox.port, "127.0.0.1", () => {
       const lines = [
         `GET ${target.replace("PORT", port)} HTTP/1.1`,
@@ -130,15 +130,15 @@ test.each([
       ];
       socket.write(`${lines.join("\r\n")}\r\n\r\n`);
     });
-    socket.on("data", (piece) => (answer += piece.toString()));
-    socket.on("end", () => resolve(answer));
+    socket.on("data", (chunk) => (response += chunk.toString()));
+    socket.on("end", () => resolve(response));
     socket.on("error", reject);
   });
   expect(text.slice(0, line.length)).toBe(line);
 });
 
 test.each(["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"])(
-  "a form of %s, which pages may send without asking, makes nothing",
+  "a body of type %s, which web pages may send without a preflight, creates nothing",
   async (type) => {
     const send = (headers: Record<string, string>) =>
       fetch(`${sandbox.origin}/v1/datasets`, {
@@ -156,7 +156,7 @@ test.each(["text/plain", "application/x-www-form-urlencoded", "multipart/form-da
 );
 
 // All payloads in all parameters: test/long/sandbox-requests.test.ts.
-test("SQL, huge numbers and wrong kinds in every parameter: no bug, others keep what they have", async () => {
+test("SQL, huge numbers and wrong types in every parameter: no internal error, no change to other data", async () => {
   const stage = await openStage();
   const before = await stage.others();
   const statuses = new Map<number, number>();
@@ -167,7 +167,7 @@ test("SQL, huge numbers and wrong kinds in every parameter: no bug, others keep 
   }
   expect(stage.bugs).toEqual([]);
   expect(await stage.others()).toBe(before);
-  // Most are refused, as they should; enough got past the checks.
+  // Most are rejected as intended; enough pass the validation.
   expect(new Set(targets.map(({ row }) => row.id)).size).toBeGreaterThan(75);
   expect(statuses.get(200)).toBeGreaterThan(30);
   await stage.stop();

@@ -110,13 +110,13 @@ const handlers: Handlers<typeof rows, AppContext> = {
   listFeedback({ records }, _input, call) {
     const page = numberParam(call.query, "FeedbackListQuery", "page", 1, [1, Infinity]);
     const limit = numberParam(call.query, "FeedbackListQuery", "limit", 20, [1, 101]);
-    const found = records.store.all<Feedback>(
+    const feedback = records.store.all<Feedback>(
       "SELECT * FROM feedbacks WHERE app = ? ORDER BY created_at DESC, rowid DESC LIMIT ? OFFSET ?",
       requireApp(call).name,
       limit,
       (page - 1) * limit,
     );
-    return { json: { data: found.map(feedbackResponse) } };
+    return { json: { data: feedback.map(feedbackResponse) } };
   },
 };
 

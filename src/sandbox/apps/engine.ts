@@ -1,6 +1,6 @@
 import type { Clock } from "../http/handler.ts";
 import type { Channels } from "../http/sse.ts";
-import type { Form, RunStore, StoredRun } from "../storage/runs-store.ts";
+import type { StoredForm, RunStore, StoredRun } from "../storage/runs-store.ts";
 import type { RunContext } from "./nodes.ts";
 import { workflowFinished, type RunEvent, type SegmentReason } from "./run-events.ts";
 import { endRun, runSegment, type StopMode, stopRun } from "./segment.ts";
@@ -127,7 +127,7 @@ export class Engine {
   }
 
   /** Expires a form when its time is over; the run then resumes without its inputs. */
-  #watchForm(form: Form): void {
+  #watchForm(form: StoredForm): void {
     const { records, version } = this.#options;
     this.#schedule(Math.max(0, form.expires_at - records.now()), () => {
       if (records.form(form.app, form.token)?.status !== "waiting") return;

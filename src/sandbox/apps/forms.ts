@@ -3,7 +3,7 @@ import * as operations from "../../operations/forms.ts";
 import { notFoundAt } from "../http/errors.ts";
 import { bindHandlers, type Handlers, HttpError } from "../http/handler.ts";
 import { toSeconds } from "../storage/ids.ts";
-import type { Form, RunStore } from "../storage/runs-store.ts";
+import type { StoredForm, RunStore } from "../storage/runs-store.ts";
 import { humanInputNode } from "./run-events.ts";
 import { type AppContext, requireUser } from "./context.ts";
 
@@ -63,5 +63,5 @@ function getOpenForm(records: RunStore, app: string | undefined, token: string) 
   return { form, node };
 }
 
-const formClosed = (form: Form, state: string, text: string) =>
+const formClosed = (form: StoredForm, state: string, text: string) =>
   new HttpError(412, `human_input_form_${state}`, `This form has ${text}, form_id=${form.id}`);

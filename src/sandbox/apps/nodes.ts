@@ -24,7 +24,13 @@ import {
 } from "./run-events.ts";
 import { toSeconds } from "../storage/ids.ts";
 import { atLeast } from "../http/router.ts";
-import type { Execution, Form, RunStore, StoredRun, Variables } from "../storage/runs-store.ts";
+import type {
+  Execution,
+  StoredForm,
+  RunStore,
+  StoredRun,
+  Variables,
+} from "../storage/runs-store.ts";
 
 /** One segment of a run while it executes. */
 export interface RunContext {
@@ -39,13 +45,13 @@ export interface RunContext {
   readonly signal: AbortSignal;
   readonly publish: (event: RunEvent) => void;
   /** Expires the form when its time is over. */
-  readonly watchForm: (form: Form) => void;
+  readonly watchForm: (form: StoredForm) => void;
 }
 
 /** The node is waiting for these forms to be submitted. */
 export interface Waiting {
   readonly status: "paused";
-  readonly forms: readonly Form[];
+  readonly forms: readonly StoredForm[];
 }
 
 type Container = LoopNode | IterationNode;
@@ -197,8 +203,8 @@ function executeHumanInput(context: RunContext, node: HumanInputNode): NodeResul
   };
 }
 
-function openForm({ run, records }: RunContext, node: HumanInputNode): Form {
-  const form: Form = {
+function openForm({ run, records }: RunContext, node: HumanInputNode): StoredForm {
+  const form: StoredForm = {
     token: records.newId().replaceAll("-", "").slice(0, 22), // as long as the server's tokens
     id: records.newId(),
     app: run.app,

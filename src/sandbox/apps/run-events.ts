@@ -10,7 +10,7 @@ import { appId, toSeconds, workflowId } from "../storage/ids.ts";
 import { atLeast } from "../http/router.ts";
 import {
   type Execution,
-  type Form,
+  type StoredForm,
   type StoredRun,
   type Variables,
 } from "../storage/runs-store.ts";
@@ -271,7 +271,7 @@ interface FormParts {
 
 /** A form that a run is waiting for, as events report it. */
 export interface OpenForm {
-  readonly form: Form;
+  readonly form: StoredForm;
   readonly node: HumanInputNode;
   /** Snapshots do not fill the variables before 1.15 (server §15.6). */
   readonly content: string;
@@ -348,7 +348,7 @@ export const workflowPaused = (
 });
 
 /** A submitted form, as the event and the message history report it. */
-export const filledFields = (form: Form, node: HumanInputNode, rendered: string) => ({
+export const filledFields = (form: StoredForm, node: HumanInputNode, rendered: string) => ({
   node_id: node.id,
   node_title: node.title,
   rendered_content: rendered,
@@ -358,7 +358,7 @@ export const filledFields = (form: Form, node: HumanInputNode, rendered: string)
 });
 
 /** The form's text with the inputs filled in. */
-export const renderForm = (form: Form): string =>
+export const renderForm = (form: StoredForm): string =>
   form.content.replace(/\{\{#\$output\.([^#]+)#\}\}/g, (_, name: string) =>
     outputText(form.inputs?.[name]),
   );
@@ -387,7 +387,7 @@ export function humanInputNode(app: string, nodeId: string): HumanInputNode | un
 }
 
 /** Pairs forms with their nodes; `filled` fills the variables of the text. */
-export const openForms = (app: string, forms: readonly Form[], filled = true): OpenForm[] =>
+export const openForms = (app: string, forms: readonly StoredForm[], filled = true): OpenForm[] =>
   forms.flatMap((form) => {
     const node = humanInputNode(app, form.node_id);
     return node ? [{ form, node, content: filled ? form.content : node.content }] : [];
@@ -399,7 +399,7 @@ export const openForms = (app: string, forms: readonly Form[], filled = true): O
  */
 export function snapshotEvents(
   run: StoredRun,
-  waiting: readonly Form[],
+  waiting: readonly StoredForm[],
   savedAnswer: string | null,
   version: string,
 ): RunEvent[] {

@@ -1,5 +1,5 @@
 import { atLeast } from "../http/router.ts";
-import type { Execution, Form, StoredRun } from "../storage/runs-store.ts";
+import type { Execution, StoredForm, StoredRun } from "../storage/runs-store.ts";
 import {
   type AppDefinition,
   type EndNode,
@@ -108,7 +108,7 @@ async function executeReviews(context: RunContext, { branches }: ReviewsNode): P
   const open = branches
     .filter(({ review }) => !(review.id in variables))
     .map((branch) => ({ ...branch, execution: begin(branch.review) }));
-  const forms: Form[] = [];
+  const forms: StoredForm[] = [];
   for (const { review, end, execution } of open) {
     const result = await executeNode(context, review, execution);
     completeNode(context, execution, result.status);
@@ -201,7 +201,7 @@ const reportedStop = ({ version, records }: RunContext) =>
     ? ({ status: "stopped", error: STOPPED_BY_USER } as const)
     : ({ status: "failed", error: STOP_REQUESTED } as const);
 
-function pauseRun(context: RunContext, forms: readonly Form[]): RunEvent {
+function pauseRun(context: RunContext, forms: readonly StoredForm[]): RunEvent {
   const { run, records, version, startedAt, publish } = context;
   run.status = "paused";
   run.total_steps = run.progress.steps;

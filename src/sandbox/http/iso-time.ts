@@ -69,10 +69,10 @@ function parseTime(text: string): [clock: number[], offset: number] {
 
 function parseOffset(text: string): number {
   if (text === "Z" || text === "z") return 0;
-  const found = /^([+-])([0-9]{2}):?([0-9]{2})?$/.exec(text);
-  if (!found) throw invalidParam("Time zone offset must be 1, 3, 5 or 6 characters");
-  const minutes = Number(found[2]) * 60 + Number(found[3] ?? 0);
-  return found[1] === "-" ? -minutes : minutes;
+  const match = /^([+-])([0-9]{2}):?([0-9]{2})?$/.exec(text);
+  if (!match) throw invalidParam("Time zone offset must be 1, 3, 5 or 6 characters");
+  const minutes = Number(match[2]) * 60 + Number(match[3] ?? 0);
+  return match[1] === "-" ? -minutes : minutes;
 }
 
 function parseDigits(digits: string): number {

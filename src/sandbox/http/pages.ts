@@ -4,7 +4,7 @@ import { atLeast } from "./router.ts";
 
 /** The page of a knowledge list. */
 export interface PageParams {
-  /** As requested, even below 1: the response repeats it, like the limit. */
+  /** As requested, even below 1: the response echoes it, like the limit. */
   readonly page: number;
   readonly limit: number;
   readonly rows: number;

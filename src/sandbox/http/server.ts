@@ -78,7 +78,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   return server;
 }
 
-/** A request on its way to a response. */
+/** A request while it is served. */
 interface Exchange {
   readonly request: ReceivedRequest;
   readonly plan: FaultPlan;
@@ -116,7 +116,7 @@ class SandboxServer implements Sandbox {
     this.#server.on("request", (request: IncomingMessage, response: ServerResponse) => {
       const client = new AbortController();
       response.on("close", () => client.abort());
-      // The client disconnected, or a stream failed: there is no one to send an error to.
+      // The client disconnected, or a stream failed: no error can be sent.
       this.#serve(request, response, client.signal).catch(() => response.destroy());
     });
   }

@@ -119,7 +119,7 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
 
   listChildChunks(context, input, call) {
     const [{ id }] = getSegment(context, input);
-    // Unlike other lists, this one ignores invalid numbers, and repeats the limit that it applied.
+    // Unlike other lists, this one ignores invalid numbers and echoes the limit that it applies.
     const page = Math.max(1, parseInteger(call.query.get("page"), 1));
     const limit = Math.min(100, Math.max(1, parseInteger(call.query.get("limit"), 20)));
     const keyword = input.keyword?.toLowerCase() ?? "";

@@ -3,7 +3,7 @@ import {
   account,
   type DatasetRow,
   type DocumentRow,
-  type FileRow,
+  type UploadRow,
   type KnowledgeContext,
   latestRule,
   getProcessRule,
@@ -30,7 +30,7 @@ export function getDisplayStatus({ store }: KnowledgeContext, { id }: DocumentRo
 }
 
 function fileFields({ store }: KnowledgeContext, id: string): object {
-  const file = store.get<FileRow>(
+  const file = store.get<UploadRow>(
     "SELECT id, name, size, extension, mime_type, is_text, created_at FROM files WHERE id = ?",
     id,
   );

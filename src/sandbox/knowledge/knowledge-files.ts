@@ -1,6 +1,6 @@
 import { tooManyFiles } from "../http/errors.ts";
 import type { Call, HttpError, ReceivedFile } from "../http/handler.ts";
-import type { FileRow, KnowledgeContext } from "../storage/knowledge-store.ts";
+import type { UploadRow, KnowledgeContext } from "../storage/knowledge-store.ts";
 import { fixedId, toSeconds } from "../storage/ids.ts";
 import { countCharacters } from "./characters.ts";
 
@@ -16,7 +16,7 @@ const EXTENSIONS = new Set(
   "txt markdown md mdx pdf html htm xlsx xls docx csv vtt properties".split(" "),
 );
 
-interface NewFile extends Omit<FileRow, "id" | "created_at"> {
+interface NewFile extends Omit<UploadRow, "id" | "created_at"> {
   readonly bytes: Uint8Array;
 }
 
@@ -71,7 +71,7 @@ export function addUpload(
 }
 
 export const getFile = ({ store }: KnowledgeContext, id: string) =>
-  store.get<FileRow & { readonly bytes: Uint8Array }>("SELECT * FROM files WHERE id = ?", id);
+  store.get<UploadRow & { readonly bytes: Uint8Array }>("SELECT * FROM files WHERE id = ?", id);
 
 /** A URL that looks signed; the sandbox does not check the signature. */
 export function downloadUrl(context: KnowledgeContext, fileId: string, origin: string): string {

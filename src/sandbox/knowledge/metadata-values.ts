@@ -27,7 +27,7 @@ export const builtInFields = [
 ] as const;
 
 /** The values of a document, by the name that the request used (server §11). */
-export const storedValues = ({ metadata }: Pick<DocumentRow, "metadata">) =>
+export const documentValues = ({ metadata }: Pick<DocumentRow, "metadata">) =>
   JSON.parse(metadata) as Readonly<Record<string, MetadataValue>>; // this file's own format
 
 /** Custom fields of a knowledge base, oldest first. */
@@ -46,7 +46,7 @@ export function documentMetadata(
   dataset: DatasetRow,
   document: DocumentRow,
 ): DocumentField[] {
-  const values = storedValues(document);
+  const values = documentValues(document);
   const custom = store
     .all<FieldRow>(
       `SELECT id, name, type FROM metadata_fields JOIN metadata_bindings ON field_id = id

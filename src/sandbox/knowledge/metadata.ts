@@ -8,7 +8,12 @@ import {
   findDocument,
   type KnowledgeContext,
 } from "../storage/knowledge-store.ts";
-import { builtInFields, listFields, type MetadataValue, storedValues } from "./metadata-values.ts";
+import {
+  builtInFields,
+  listFields,
+  type MetadataValue,
+  documentValues,
+} from "./metadata-values.ts";
 import { invalidParam } from "../http/errors.ts";
 import { atLeast } from "../http/router.ts";
 import { isObject } from "../../lib/json.ts";
@@ -108,7 +113,7 @@ function setValues(
   { metadata_list, partial_update = false }: SetOperation,
 ): void {
   const entries = metadata_list.map(({ name, value }) => [name, toStoredValue(value)] as const);
-  const known = partial_update ? storedValues(document) : {};
+  const known = partial_update ? documentValues(document) : {};
   const metadata = JSON.stringify({ ...known, ...Object.fromEntries(entries) });
   store.update("documents", document.id, { metadata });
   if (!partial_update) {
@@ -140,7 +145,7 @@ function changeValues(
     field.id,
   );
   for (const document of bound) {
-    const { [field.name]: value, ...others } = storedValues(document);
+    const { [field.name]: value, ...others } = documentValues(document);
     if (value === undefined) continue;
     store.update("documents", document.id, { metadata: JSON.stringify(change(value, others)) });
   }

@@ -86,7 +86,7 @@ export interface DatasetRow {
   readonly updated_at: number;
 }
 
-export interface FileRow {
+export interface UploadRow {
   readonly id: string;
   readonly name: string;
   /** Characters of a text, bytes of an upload (server §9.1). */

@@ -118,7 +118,7 @@ export interface StoredRun {
 }
 
 /** A form that a run is waiting for. */
-export interface Form {
+export interface StoredForm {
   readonly token: string;
   readonly id: string;
   readonly app: string;
@@ -165,7 +165,7 @@ export type NewRun = Pick<StoredRun, "id" | "app" | "inputs"> &
 type RunRow = Omit<StoredRun, "inputs" | "outputs" | "progress"> &
   Readonly<Record<"inputs" | "outputs" | "progress", string>>;
 
-type FormRow = Omit<Form, "inputs"> & { readonly inputs: string | null };
+type FormRow = Omit<StoredForm, "inputs"> & { readonly inputs: string | null };
 
 /** JSON in the server's spelling: non-ASCII is escaped, which a search in it also sees (server §12). */
 const storedJson = (value: unknown): string => asciiOnly(JSON.stringify(value));
@@ -234,22 +234,22 @@ export class RunStore {
     return this.store.all<RunRow>("SELECT * FROM runs WHERE status = ?", status).map(parseRun);
   }
 
-  addForm(form: Form): void {
+  addForm(form: StoredForm): void {
     this.store.insert("forms", { ...form, inputs: form.inputs && JSON.stringify(form.inputs) });
   }
 
-  form(app: string, token: string): Form | undefined {
+  form(app: string, token: string): StoredForm | undefined {
     const sql = "SELECT * FROM forms WHERE app = ? AND token = ?";
     const row = this.store.get<FormRow>(sql, app, token);
     return row && parseForm(row);
   }
 
-  formsOf(runId: string): Form[] {
+  formsOf(runId: string): StoredForm[] {
     const sql = "SELECT * FROM forms WHERE run_id = ? ORDER BY expires_at";
     return this.store.all<FormRow>(sql, runId).map(parseForm);
   }
 
-  waitingForms(): Form[] {
+  waitingForms(): StoredForm[] {
     return this.store.all<FormRow>("SELECT * FROM forms WHERE status = 'waiting'").map(parseForm);
   }
 
@@ -293,7 +293,7 @@ const parseRun = (row: RunRow): StoredRun => ({
   progress: JSON.parse(row.progress) as StoredProgress,
 });
 
-const parseForm = (row: FormRow): Form => ({
+const parseForm = (row: FormRow): StoredForm => ({
   ...row,
-  inputs: row.inputs === null ? null : (JSON.parse(row.inputs) as Form["inputs"]),
+  inputs: row.inputs === null ? null : (JSON.parse(row.inputs) as StoredForm["inputs"]),
 });
