@@ -1,6 +1,6 @@
 import type { Returns } from "../operations/operation.ts";
 
-/** Output formats of rows, objects and events, as `--output` takes them. */
+/** Values of `--output` for rows, objects and events. */
 export const formats = [
   "grid",
   "wide",
@@ -15,12 +15,12 @@ export const formats = [
 
 export type Format = (typeof formats)[number] | "svg";
 
-/** A report has no further columns and no ids. */
-const ofReports = ["grid", "tsv", "csv", "md", "json", "jsonl", "yaml"] as const;
+/** Formats of reports, which have no further columns and no IDs. */
+const reportFormats = ["grid", "tsv", "csv", "md", "json", "jsonl", "yaml"] as const;
 
-/** Output formats that such an answer can be printed in; without one, those of any. */
+/** Output formats of a result; all formats if the result is unknown. */
 export function formatsOf(returns: Returns<never> | undefined): readonly Format[] {
   if (returns === undefined) return [...formats, "svg"];
   if (returns.kind !== "report") return formats;
-  return returns.picture ? [...ofReports, "svg"] : ofReports;
+  return returns.picture ? [...reportFormats, "svg"] : reportFormats;
 }

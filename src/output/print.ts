@@ -42,39 +42,44 @@ export type { DisplayedEvent } from "./live/event-lines.ts";
 export { columnNames, visible };
 
 /**
- * Refuses what cannot be printed before anything is sent: an unknown column or sort field, a filter
- * that is no jq. Throws CliError usage.
+ * Rejects a style that cannot be applied, before anything is sent: an unknown column or sort field, an
+ * invalid jq filter. Throws CliError usage.
  */
 export async function checkStyle(returns: Returns<never>, style: Style): Promise<void> {
-  if (returns.kind === "report") refuseColumns(style);
+  if (returns.kind === "report") rejectColumns(style);
   for (const name of [
     ...(style.columns ?? []),
     ...(style.sort === undefined ? [] : [style.sort]),
   ]) {
     if (isColumn(returns, name)) continue;
     const columns = columnNames(returns);
-    throw new CliError("usage", `there is no column ${JSON.stringify(name)}`, {
+    throw new CliError("usage", `column ${JSON.stringify(name)} not found`, {
       sideEffect: "none",
       details: { columns },
-      hint: `columns are ${columns.join(", ")}; a path with a dot reaches into fields, --jq any field`,
+      hint: `columns are ${columns.join(", ")}; use a path such as a.b for nested fields, or --jq`,
     });
   }
   if (style.jq !== undefined) await checkFilter(style.jq, style);
 }
 
-/** Tables of a report have columns of their own each, so no flag can name them. */
-function refuseColumns({ columns, sort, reverse }: Style): void {
-  const flag = columns ? "--columns" : sort !== undefined ? "--sort" : reverse ? "--reverse" : "";
-  if (flag === "") return;
-  throw new CliError("usage", `${flag} is for lists, and this command prints a report`, {
+/** Each table of a report has its own columns, so flags cannot select them. */
+function rejectColumns({ columns, sort, reverse }: Style): void {
+  const flags = {
+    "--columns": columns !== undefined,
+    "--sort": sort !== undefined,
+    "--reverse": reverse,
+  };
+  const flag = Object.entries(flags).find(([, isSet]) => isSet)?.[0];
+  if (flag === undefined) return;
+  throw new CliError("usage", `${flag} requires a list, and this command prints a report`, {
     sideEffect: "none",
-    hint: "--jq picks from its data: `--jq 'keys'` shows what there is",
+    hint: "use --jq to select data; `--jq keys` lists the names",
   });
 }
 
 /**
- * Prints the values a command yields: rows, one value of a record, events, bytes. Resolves to the
- * number of values; stops reading when nobody reads the output. Throws what the values throw.
+ * Prints the values of a command: rows, one value of a record, events, bytes. Resolves to the number
+ * of values; stops when the reader of the output closes it. Throws what the values throw.
  */
 export async function render(
   returns: Returns<never>,
@@ -82,15 +87,15 @@ export async function render(
   style: Style,
   out: Output,
 ): Promise<number> {
-  if (returns.kind === "file") return printBytes(values as AsyncIterable<Uint8Array>, out); // a file yields bytes
+  if (returns.kind === "file") return printBytes(values as AsyncIterable<Uint8Array>, out); // the type of a file
   if (returns.kind === "nothing") return each(values, out, () => "");
   if (returns.kind === "text") return printText(values, out);
   const printing: Printing = { returns, style, out };
-  if (returns.kind === "report") return printReports(values as AsyncIterable<Report>, printing); // what such a command yields
+  if (returns.kind === "report") return printReports(values as AsyncIterable<Report>, printing); // the type of a report
   const form = formOf(printing);
   if (returns.kind === "events") {
-    const events = values as AsyncIterable<readonly DisplayedEvent[]>; // what such a command yields
-    if (isForPeople(style)) return printLive(events, printing);
+    const events = values as AsyncIterable<readonly DisplayedEvent[]>; // the type of events
+    if (isDefaultForm(style)) return printLive(events, printing);
     if (form === "name") return printRunId(events, out);
     if (form === "jsonl" && style.columns === undefined) {
       return each(events, out, (batch) => {
@@ -105,21 +110,22 @@ export async function render(
   return printers[form](isList(returns) ? ordered(rows, printing) : rows, printing);
 }
 
-/** How values are printed: a format of the user's choice, or the dress of their kind. */
+/** How values are printed: in the requested format, or in the default form of their kind. */
 type Form = Exclude<Format, "svg"> | "jq" | "sheet" | "values";
 
 function formOf({ returns, style, out }: Printing): Form {
   const { format, jq } = style;
   if (jq !== undefined) return "jq";
-  if (returns.kind === "json" && isForPeople(style)) return "values";
+  if (returns.kind === "json" && isDefaultForm(style)) return "values";
   if (returns.kind === "record" && (format === "grid" || format === "wide")) return "sheet";
   if (returns.kind === "record" && format === undefined) return out.isTTY ? "sheet" : "tsv";
-  // A picture is of reports alone.
-  return format === undefined || format === "svg" ? (out.isTTY ? "grid" : "tsv") : format;
+  // Only reports have a picture.
+  if (format !== undefined && format !== "svg") return format;
+  return out.isTTY ? "grid" : "tsv";
 }
 
-/** Is the dress left to the kind of the values? Columns and filters ask for another one. */
-const isForPeople = ({ format, jq, columns }: Style): boolean =>
+/** Whether values are printed in the default form of their kind. */
+const isDefaultForm = ({ format, jq, columns }: Style): boolean =>
   jq === undefined &&
   columns === undefined &&
   (format === undefined || format === "grid" || format === "wide");
@@ -130,7 +136,7 @@ interface Printing {
   readonly out: Output;
 }
 
-/** Forms in which a list inside a JSON answer is rows. */
+/** Forms in which the items of a JSON list are rows. */
 const tables: ReadonlySet<Form> = new Set(["grid", "wide", "tsv", "csv", "md", "name"]);
 
 async function* flat(values: AsyncIterable<unknown>): AsyncGenerator<unknown> {
@@ -154,7 +160,7 @@ async function* mapped<T, U>(
 const isList = ({ kind }: Returns<never>): boolean =>
   kind === "list" || kind === "page" || kind === "cursor";
 
-/** Rows in the order that was asked for; only then they are kept until the last one is there. */
+/** Rows in the requested order; only a requested order collects all rows first. */
 const ordered = (rows: AsyncIterable<unknown>, { returns, style }: Printing) =>
   style.sort === undefined && !style.reverse ? rows : sortedRows(rows, returns, style);
 
@@ -175,8 +181,8 @@ async function collected(values: AsyncIterable<unknown>): Promise<unknown[]> {
 }
 
 /**
- * Writes the text of each value when it comes, after `head` (also where nothing comes), and counts
- * them. Ends early when nobody reads any more.
+ * Writes the text of each value as it arrives, after `head` (even without values). Resolves to the
+ * number of values; stops when the reader closes the output.
  */
 async function each<T>(
   values: AsyncIterable<T>,
@@ -218,12 +224,12 @@ const printers: Readonly<Record<Form, Print>> = {
   },
   json: async (rows, printing) => {
     const { out, returns } = printing;
-    // An object is printed when it is there: a command may go on afterwards (a server that runs).
+    // An object is printed as it arrives: the command may keep running (a server).
     if (returns.kind === "record") {
-      const pick = picking(printing);
+      const pick = columnPicker(printing);
       return each(rows, out, (row) => prettyJson(pick(row), out.isTTY));
     }
-    const all = (await collected(rows)).map(picking(printing));
+    const all = (await collected(rows)).map(columnPicker(printing));
     if (isOneValue(all, printing)) {
       for (const value of all) await out.write(prettyJson(value, out.isTTY));
     } else {
@@ -235,12 +241,12 @@ const printers: Readonly<Record<Form, Print>> = {
     return all.length;
   },
   jsonl: (rows, printing) => {
-    const pick = picking(printing);
+    const pick = columnPicker(printing);
     return each(rows, printing.out, (row) => jsonLine(pick(row), printing.out.isTTY));
   },
   yaml: async (rows, printing) => {
     const { out } = printing;
-    const all = (await collected(rows)).map(picking(printing));
+    const all = (await collected(rows)).map(columnPicker(printing));
     const single = isOneValue(all, printing);
     if (single && all.length === 0) return 0;
     const text = await yamlText(single ? all[0] : all);
@@ -256,9 +262,9 @@ const printers: Readonly<Record<Form, Print>> = {
   },
   jq: async (rows, printing) => {
     const { style, out, returns } = printing;
-    const pick = picking(printing);
+    const pick = columnPicker(printing);
     const filter = style.jq ?? ".";
-    // A list is one value, read to its end; all else is filtered as it comes.
+    // A list is one value, read to its end; other values are filtered as they arrive.
     const all = isList(returns) ? (await collected(rows)).map(pick) : undefined;
     let count = 0;
     for await (const value of all ? iterated([all]) : rows) {
@@ -277,19 +283,19 @@ async function* iterated<T>(values: readonly T[]): AsyncGenerator<T> {
   yield* values;
 }
 
-/** Lists and events are written as an array; any other value as itself, an array only if there are several. */
+/** Whether the value is written as it is: lists, events, and several values are written as an array. */
 const isOneValue = (all: readonly unknown[], { returns }: Printing): boolean =>
   !isList(returns) && returns.kind !== "events" && all.length < 2;
 
-/** What of a row is written as JSON: all of it, or the columns that were named. */
-function picking({ returns, style }: Printing): (row: unknown) => unknown {
+/** Selects what is written as JSON: the whole row, or the requested columns. */
+function columnPicker({ returns, style }: Printing): (row: unknown) => unknown {
   if (style.columns === undefined) return (row) => row;
   const fields = style.columns.map((name) => fieldNamed(returns, name));
   return (row) =>
     Object.fromEntries(fields.map((field) => [field.label, field.value(row) ?? null]));
 }
 
-/** Columns of a table. Where none are declared or named, they are the fields of the first row. */
+/** Columns of a table: requested, declared, or else the fields of the first row. */
 function fieldsFor({ returns, style }: Printing, first: unknown): readonly TableField[] {
   if (style.columns !== undefined) return style.columns.map((name) => fieldNamed(returns, name));
   const declared = declaredFields(returns, style.format === "wide");
@@ -306,7 +312,7 @@ async function tableStyle({ style, out }: Printing): Promise<TableStyle> {
   };
 }
 
-/** Reports as text, or what programs read of them: their data. */
+/** Prints reports as text, or their data. */
 async function printReports(reports: AsyncIterable<Report>, printing: Printing): Promise<number> {
   const { style, out } = printing;
   const { format, jq } = style;
@@ -343,7 +349,7 @@ async function printSheets(rows: AsyncIterable<unknown>, printing: Printing): Pr
   return each(sheets, printing.out, (text) => text);
 }
 
-/** Objects as lines of name, tab and value. */
+/** Prints objects as lines of name, tab and value. */
 function printPairs(rows: AsyncIterable<unknown>, printing: Printing): Promise<number> {
   const { style, out } = printing;
   const cell = cellsFor(style, timesFor(style, false), out);
@@ -361,12 +367,12 @@ function printPairs(rows: AsyncIterable<unknown>, printing: Printing): Promise<n
   });
 }
 
-/** Rows as lines of full cells, with a line of labels above. */
+/** Prints rows as lines of full cells, below a line of labels. */
 function printLines(
   rows: AsyncIterable<unknown>,
   printing: Printing,
   line: (cells: readonly string[]) => string,
-  headed: boolean,
+  hasHead: boolean,
   headLine = line,
 ): Promise<number> {
   const { style, out } = printing;
@@ -381,7 +387,7 @@ function printLines(
     },
     (first) => {
       const labels = fieldsFor(printing, first).map(({ label }) => cell(label));
-      return headed && style.headers && labels.length > 0 ? headLine(labels) : "";
+      return hasHead && style.headers && labels.length > 0 ? headLine(labels) : "";
     },
   );
 }
@@ -390,9 +396,9 @@ async function printLive(
   events: AsyncIterable<readonly DisplayedEvent[]>,
   { returns, style, out }: Printing,
 ): Promise<number> {
-  const { inLines, isRun, redrawn } = await import("./live/event-stream.ts");
-  const dress: ViewStyle = {
-    paint: await colorsFor(style.color),
+  const { isRun, linePrinter, redrawingPrinter } = await import("./live/event-stream.ts");
+  const viewStyle: ViewStyle = {
+    colors: await colorsFor(style.color),
     clock: clockFor(style, out.isTTY),
     times: timesFor(style, out.isTTY),
     now: style.now,
@@ -403,36 +409,39 @@ async function printLive(
     past: "past" in returns,
   };
   const screen = "some" in returns ? undefined : style.screen;
-  let follower: EventPrinter | undefined;
+  let printer: EventPrinter | undefined;
   let count = 0;
   try {
     for await (const batch of events) {
-      follower ??= screen && isRun(batch) ? redrawn(screen, dress, out) : inLines(dress, out);
-      await follower.show(batch);
+      printer ??=
+        screen && isRun(batch)
+          ? redrawingPrinter(screen, viewStyle, out)
+          : linePrinter(viewStyle, out);
+      await printer.show(batch);
       count += 1;
       if (out.closed) break;
     }
   } finally {
-    await follower?.end();
+    await printer?.end();
   }
   return count;
 }
 
-/** The id of the run, once, as soon as an event names it; the events are read to their end. */
+/** Prints the ID of the run once, when an event names it; reads the events to their end. */
 function printRunId(
   events: AsyncIterable<readonly DisplayedEvent[]>,
   out: Output,
 ): Promise<number> {
-  let known = false;
+  let isPrinted = false;
   return each(events, out, (batch) => {
     const id = batch.map(({ data }) => data["workflow_run_id"]).find((each) => each !== undefined);
-    if (known || typeof id !== "string") return "";
-    known = true;
+    if (isPrinted || typeof id !== "string") return "";
+    isPrinted = true;
     return `${out.isTTY ? visible(id) : id}\n`;
   });
 }
 
-/** A text as it grows, and a line end after it. */
+/** Prints a text as it grows, and a line end after it. */
 async function printText(pieces: AsyncIterable<unknown>, out: Output): Promise<number> {
   let last = "";
   const count = await each(pieces, out, (piece) => {
@@ -445,9 +454,9 @@ async function printText(pieces: AsyncIterable<unknown>, out: Output): Promise<n
 
 async function printBytes(chunks: AsyncIterable<Uint8Array>, out: Output): Promise<number> {
   if (out.isTTY) {
-    throw new CliError("usage", "binary output does not belong on a terminal", {
+    throw new CliError("usage", "refusing to write binary output to a terminal", {
       sideEffect: "none",
-      hint: "use --output-file PATH or redirect the output",
+      hint: "use --output-file PATH, or redirect the output",
     });
   }
   let count = 0;

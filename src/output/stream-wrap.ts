@@ -1,6 +1,6 @@
 import type { Output } from "../host/host.ts";
 
-/** The same output, written to in another way. */
+/** The output with another way to write to it. */
 export const withWrite = (output: Output, write: Output["write"]): Output => ({
   write,
   isTTY: output.isTTY,

@@ -8,7 +8,7 @@ interface ColorFlag {
   readonly color?: string | undefined;
 }
 
-/** Is colour wanted on this stream? Flag, NO_COLOR, FORCE_COLOR, TERM, then the terminal itself. */
+/** Whether to use color on a stream: by flag, NO_COLOR, FORCE_COLOR, TERM, then the terminal. */
 export function wantsColor(
   flags: ColorFlag,
   host: Host,
@@ -28,23 +28,23 @@ export function wantsColor(
   return stream.isTTY;
 }
 
-/** May lines be redrawn? Not where each line is to be read once: aloud, in a log, on no terminal. */
+/** Whether lines may be redrawn: not for screen readers, in logs, and in pipes. */
 export const wantsRedraw = ({ env }: Host, { terminal }: Output): boolean =>
   terminal !== undefined &&
   !isOn(env["KB_ACCESSIBLE"]) &&
   !isOn(env["CI"]) &&
   env["TERM"] !== "dumb";
 
-/** How progress is to be shown on standard error. */
-export const progressStyle = (flags: ColorFlag, host: Host, wanted: boolean): ProgressStyle => ({
-  wanted,
+/** How to display progress on stderr. */
+export const progressStyle = (flags: ColorFlag, host: Host, enabled: boolean): ProgressStyle => ({
+  enabled,
   redraws: wantsRedraw(host, host.stderr),
   color: wantsColor(flags, host, host.stderr),
 });
 
 /**
- * May charts and lines be drawn with more than ASCII? Not where the locale has another character
- * set, on a console without the signs, or where plain output was asked for.
+ * Whether charts and rules may be other than ASCII: not if the locale has another character set, on a
+ * console without these characters, or for plain output.
  */
 export function wantsUnicode({ env }: Host): boolean {
   if (isOn(env["KB_ACCESSIBLE"]) || env["TERM"] === "dumb" || env["TERM"] === "linux") return false;

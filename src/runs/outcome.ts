@@ -14,7 +14,7 @@ export interface RunOutcome {
 /** An open form. */
 export interface Form {
   readonly token: string;
-  /** Title and ID of the node that asks. */
+  /** Title and ID of its node. */
   readonly node?: string | undefined;
   readonly nodeId?: string | undefined;
   /** IDs of the actions. */

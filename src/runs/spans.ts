@@ -1,43 +1,43 @@
 import type { NodeRun, RunTrace } from "./trace.ts";
 
-/** A node of a run in time; all times are ms, start and end since the run began. */
+/** A node of a run on the time axis; times are in ms, start and end since the start of the run. */
 export interface Span {
   readonly id: string;
   readonly nodeId: string;
   readonly title: string;
   readonly type: string;
-  /** The server's word; of a node whose end nobody saw `running`, `paused` or `unfinished`. */
+  /** The server's status; `running`, `paused` or `unfinished` for a node without an end. */
   readonly status: string;
   readonly error: string | undefined;
   readonly start: number;
   readonly end: number;
-  /** Events that began and ended it, counted from 1: several can come at one time. */
+  /** Numbers of the events that began and ended it, from 1: several may have the same time. */
   readonly beganWith: number;
   readonly endedWith: number;
-  /** As the server measured it; of a node that waited for a person, from its start to its end. */
+  /** Duration as measured by the server; from start to end if the node waited for human input. */
   readonly took: number;
-  /** For a person. */
+  /** Time spent waiting for human input. */
   readonly waited: number;
   readonly retries: number;
   readonly tokens: number | undefined;
   /** Round of the loop or iteration around it, from 1. */
   readonly round: number | undefined;
-  /** Rounds that it made; undefined for nodes that are no loop or iteration. */
+  /** Rounds of a loop or an iteration; undefined for other nodes. */
   readonly rounds: number | undefined;
-  /** What ran inside of it. */
+  /** Nodes that ran inside it. */
   readonly inner: readonly Span[];
 }
 
-/** The nodes of a run in the order in which they began, those of loops inside of these. */
+/** The nodes of a run in the order of their starts, nodes inside loops nested. */
 export interface Spans {
   readonly top: readonly Span[];
   /** ms since the epoch. */
   readonly startedAt: number;
-  /** ms from the beginning of the run to its last event, at least 1. */
+  /** ms from the start of the run to its last event, at least 1. */
   readonly length: number;
 }
 
-/** A node, its later beginning if it waited for a person in between, and what it holds. */
+/** A node before and after it waited for human input, and the nodes inside it. */
 interface Piece {
   readonly first: NodeRun;
   last: NodeRun;
@@ -45,23 +45,33 @@ interface Piece {
   readonly inner: Piece[];
 }
 
+/**
+ * Turns the flat list of node runs into nested spans. A node that waited for human input has two runs
+ * with the same ID, which become one span:
+ *
+ *     Start  0–1                          Start   ▌
+ *     Loop   1–9, 2 rounds                Loop     ████████
+ *     Ask    2–3, paused, in Loop    →      Ask     █████
+ *     Ask    5–6, in Loop
+ *     End    9–10                         End              ▌
+ */
 export function spansOf(trace: RunTrace): Spans {
   const { nodes, lastAt = 0, status } = trace;
   const begins = beginsOf(trace);
   const beginOf = (node: NodeRun) => begins.get(node) ?? node.startedAt;
   const startedAt = [...begins.values()].reduce(
-    (least, begin) => Math.min(least, begin),
+    (min, begin) => Math.min(min, begin),
     trace.startedAt ?? 0,
   );
   const top: Piece[] = [];
-  /** By execution id, the latest. */
+  /** The latest by execution ID. */
   const pieces = new Map<string, Piece>();
-  /** Loops and iterations by node id, the latest. */
+  /** The latest loops and iterations by node ID. */
   const containers = new Map<string, Piece>();
   for (const node of nodes) {
     const before = pieces.get(node.id);
-    if (before && waits(before.last) && trace.pauses > 0) {
-      // A node that waits for a person starts again under its old id (server §15.6).
+    if (before && isOpen(before.last) && trace.pauses > 0) {
+      // A node that waited for human input starts again with the same ID (server §15.6).
       before.waited += beginOf(node) - beginOf(before.last);
       before.last = node;
       continue;
@@ -72,19 +82,19 @@ export function spansOf(trace: RunTrace): Spans {
     const around = node.within && containers.get(node.within.nodeId);
     (around && around !== piece ? around.inner : top).push(piece);
   }
-  const whileOpen = status === "running" || status === "paused" ? status : "unfinished";
+  const openStatus = status === "running" || status === "paused" ? status : "unfinished";
 
   const spanOf = ({ first, last, waited, inner }: Piece): Span => {
     const { id, nodeId, title, type, retries, tokens, rounds, error, within } = last;
     const start = beginOf(first) - startedAt;
     const end = Math.max(start, endOf(last, beginOf(last), lastAt) - startedAt);
-    const measured = waited === 0 && !waits(last) && last.elapsed !== undefined;
+    const measured = waited === 0 && !isOpen(last) && last.elapsed !== undefined;
     return {
       id,
       nodeId,
       title,
       type,
-      status: last.status === "running" ? whileOpen : last.status,
+      status: last.status === "running" ? openStatus : last.status,
       error,
       start,
       end,
@@ -102,21 +112,22 @@ export function spansOf(trace: RunTrace): Spans {
   return { top: top.map(spanOf), startedAt, length: Math.max(1, lastAt - startedAt) };
 }
 
-/** ms by which whole seconds can be wrong. */
+/** ms by which a time in whole seconds may be wrong. */
 const second = 1000;
 
 /**
- * When each node began. What began before anybody listened has only a second of the server's clock
- * for it, or its own measure where it ended later on; and it began before those that follow it.
+ * When each node began. For a node that began before the stream was opened, this is a whole second of
+ * the server's clock, or its end minus its duration if that is consistent; at the latest the start of
+ * the node after it.
  */
-function beginsOf({ nodes, ahead = 0 }: RunTrace): ReadonlyMap<NodeRun, number> {
+function beginsOf({ nodes, clockAhead = 0 }: RunTrace): ReadonlyMap<NodeRun, number> {
   const begins = new Map<NodeRun, number>();
   let next = Infinity;
   for (const node of nodes.toReversed()) {
     const { createdAt, startedAt, finishedAt, elapsed } = node;
     let begin = startedAt;
     if (createdAt !== undefined) {
-      begin = Math.min(startedAt, createdAt + ahead);
+      begin = Math.min(startedAt, createdAt + clockAhead);
       const measured = finishedAt === undefined ? NaN : finishedAt - (elapsed ?? NaN) * 1000;
       begin = Math.min(next, Math.abs(measured - begin) <= second ? measured : begin);
     }
@@ -126,19 +137,19 @@ function beginsOf({ nodes, ahead = 0 }: RunTrace): ReadonlyMap<NodeRun, number> 
   return begins;
 }
 
-/** When a node ended; with the run where nobody saw it, or where it waits. */
+/** When a node ended; the end of the run if its end is unknown or it is waiting. */
 function endOf(node: NodeRun, begin: number, runEnd: number): number {
   const { createdAt, finishedAt, elapsed } = node;
-  if (finishedAt === undefined || waits(node)) return runEnd;
+  if (finishedAt === undefined || isOpen(node)) return runEnd;
   if (createdAt === undefined || elapsed === undefined) return finishedAt;
   return Math.min(finishedAt, begin + elapsed * 1000);
 }
 
-/** Does it wait for a person, or has it not ended? */
-const waits = ({ finishedAt, rounds, status }: NodeRun): boolean =>
+/** Whether it is waiting for human input or has not ended. */
+const isOpen = ({ finishedAt, rounds, status }: NodeRun): boolean =>
   (finishedAt === undefined && rounds === undefined) || status === "paused";
 
-/** All of them, each before what it holds, with the loops and iterations around it. */
+/** All spans in pre-order, each with the loops and iterations around it. */
 export function* eachSpan(
   spans: readonly Span[],
   around: readonly Span[] = [],

@@ -103,7 +103,7 @@ describe("wrong input sends nothing", () => {
     [["kb", "metadata", "create", "A", "team"], "--type is required"],
     [["kb", "list", "--limit", "0"], '--limit "0" is not a whole number from 1'],
     [["kb", "list", "-o", "jsno"], "did you mean json?"],
-    [["kb", "list", "--columns", "nmae"], "there is no column"],
+    [["kb", "list", "--columns", "nmae"], 'column "nmae" not found'],
     [["kb", "tga", "list"], "did you mean `kb tag`?"],
     [["kb", "list", "--colums", "id"], "did you mean --columns?"],
     [["kb", "-p", "list", "doc", "show"], "usage: kb doc show <kb> <doc> [flags]"],

@@ -12,6 +12,6 @@ test.each(["[range(1e9)] | length", "[repeat(1)]", 'reduce range(1e9) as $n ("";
     const ran = await built(["kb", "list", "-o", "json", "--jq", filter, "--timeout", "5m"], env);
     const { error } = JSON.parse(ran.err) as { error: Record<string, unknown> };
     expect(ran).toMatchObject({ exit: 1, out: "" });
-    expect(error).toMatchObject({ message: "--jq: the filter used up its memory", exit: 1 });
+    expect(error).toMatchObject({ message: "--jq: the filter ran out of memory", exit: 1 });
   },
 );

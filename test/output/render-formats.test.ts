@@ -679,10 +679,10 @@ test("nothing is printed of nothing, but it is done", async () => {
 });
 
 test.each<[string, Partial<Style>, string]>([
-  ["an unknown column", { columns: ["id", "nmae"] }, 'there is no column "nmae"'],
-  ["an empty column", { columns: ["id", ""] }, 'there is no column ""'],
-  ["a path with a gap", { columns: ["author..name"] }, 'there is no column "author..name"'],
-  ["an unknown sort field", { sort: "size" }, 'there is no column "size"'],
+  ["an unknown column", { columns: ["id", "nmae"] }, 'column "nmae" not found'],
+  ["an empty column", { columns: ["id", ""] }, 'column "" not found'],
+  ["a path with a gap", { columns: ["author..name"] }, 'column "author..name" not found'],
+  ["an unknown sort field", { sort: "size" }, 'column "size" not found'],
   ["a filter that ends early", { jq: ".a |" }, "--jq: syntax error, unexpected end of file"],
   ["an unknown function", { jq: "nope(1)" }, "--jq: nope/1 is not defined"],
   ["brackets that would close ours", { jq: "1] | [2" }, "--jq: syntax error"],

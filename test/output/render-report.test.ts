@@ -330,9 +330,9 @@ test("a format of the settings that a report has not is left alone", () => {
 });
 
 test.each<[Partial<Style>, string]>([
-  [{ columns: ["node"] }, "--columns is for lists"],
-  [{ sort: "node" }, "--sort is for lists"],
-  [{ reverse: true }, "--reverse is for lists"],
+  [{ columns: ["node"] }, "--columns requires a list"],
+  [{ sort: "node" }, "--sort requires a list"],
+  [{ reverse: true }, "--reverse requires a list"],
   [{ jq: ".[" }, "--jq: "],
 ])("%j is refused before anything is sent", async (style, message) => {
   await expect(checkStyle(report, { ...plain, ...style })).rejects.toThrow(message);

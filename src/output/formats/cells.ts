@@ -4,7 +4,7 @@ import type { Style } from "./text-formats.ts";
 import { cellText } from "../table/table.ts";
 import type { Times } from "./times.ts";
 
-/** Makes the text of a value in csv, tsv and md. The first two may be opened in a spreadsheet. */
+/** Formats values in csv, tsv and md; the first two may be opened in a spreadsheet. */
 export function cellsFor(
   { format, spreadsheetCell }: Style,
   times: Times,

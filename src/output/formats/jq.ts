@@ -7,82 +7,82 @@ import { visible } from "../table/display-width.ts";
 /** jq in a thread of its own. */
 interface Jq {
   readonly worker: Worker;
-  /** What was asked and is not yet answered, by its number. */
-  readonly open: Map<number, Waiting>;
+  /** Requests without a result, by ID. */
+  readonly pending: Map<number, PendingRequest>;
 }
 
-interface Waiting {
-  readonly resolve: (result: Result) => void;
+interface PendingRequest {
+  readonly resolve: (result: JqResult) => void;
   readonly reject: (error: unknown) => void;
 }
 
-/** What the thread answers. */
-interface Result {
+/** A message of the thread. */
+interface JqResult {
   readonly id: number;
   readonly stdout: string;
   readonly stderr: string;
   readonly exitCode: number;
 }
 
-/** Bundled, the thread's file is one of dist. */
+/** In the bundle, the script of the thread is a file of its own. */
 const script = new URL(
   `./jq-worker.${import.meta.url.endsWith(".ts") ? "mjs" : "cjs"}`,
   import.meta.url,
 );
 
-/** Started with the first filter and kept: starting jq takes longer than most filters. */
+/** Started with the first filter and reused: starting jq takes longer than most filters. */
 let thread: Promise<Jq> | undefined;
 
 async function start(): Promise<Jq> {
   const { Worker } = await import("node:worker_threads"); // 2 ms that only filters need
-  // What jq says by itself, as when its memory is used up, is no output of ours.
+  // Captured, since jq itself prints messages, such as when it runs out of memory.
   const worker = new Worker(script, { env: {}, execArgv: [], stdout: true, stderr: true });
-  const open: Jq["open"] = new Map();
+  const pending: Jq["pending"] = new Map();
   worker.unref();
-  worker.on("message", (result: Result) => {
-    open.get(result.id)?.resolve(result);
+  worker.on("message", (result: JqResult) => {
+    pending.get(result.id)?.resolve(result);
   });
   worker.on("error", (error) => {
     thread = undefined;
-    for (const { reject } of open.values()) reject(error);
+    for (const { reject } of pending.values()) reject(error);
   });
-  return { worker, open };
+  return { worker, pending };
 }
 
-let asked = 0;
+let lastId = 0;
 
-/** What the filter gives, as text. Throws jq's words, or what the style says once it is stopped. */
+/** Resolves to the output of the filter. Throws jq's message, or the style's error when it is stopped. */
 async function run(input: string, filter: string, { stop }: Style): Promise<string> {
-  const { worker, open } = await (thread ??= start());
-  const id = asked++;
+  const { worker, pending } = await (thread ??= start());
+  const id = ++lastId;
   // A filter that starts with a dash would be read as a flag.
   const query = filter.startsWith("-") ? ` ${filter}` : filter;
-  const end = (why: unknown) => {
+  const terminate = (reason: unknown) => {
     thread = undefined;
     void worker.terminate();
-    open.get(id)?.reject(why);
+    pending.get(id)?.reject(reason);
   };
-  const stopped = () => end(stop?.error());
-  const answer = new Promise<Result>((resolve, reject) => {
-    open.set(id, { resolve, reject });
+  const onStop = () => terminate(stop?.error());
+  const result = new Promise<JqResult>((resolve, reject) => {
+    pending.set(id, { resolve, reject });
     worker.ref();
     worker.postMessage({ id, input, query });
-    stop?.signal.addEventListener("abort", stopped, { once: true });
-    if (stop?.signal.aborted) stopped();
+    stop?.signal.addEventListener("abort", onStop, { once: true });
+    if (stop?.signal.aborted) onStop();
   });
   try {
-    const { stdout, stderr, exitCode } = await answer;
+    const { stdout, stderr, exitCode } = await result;
     if (exitCode === 0) return stdout;
-    if (noMemory.test(stderr)) end(undefined); // what is left of it is of no use
+    if (outOfMemory.test(stderr)) terminate(undefined); // its state is unusable
     throw new Error(stderr);
   } finally {
-    stop?.signal.removeEventListener("abort", stopped);
-    open.delete(id);
-    if (open.size === 0) worker.unref();
+    stop?.signal.removeEventListener("abort", onStop);
+    pending.delete(id);
+    if (pending.size === 0) worker.unref();
   }
 }
 
-/** Compiles the filter without running it. Throws usage with jq's message. */
+/** Compiles the filter without running it. Throws usage with the message of jq. */
 export async function checkFilter(filter: string, style: Style): Promise<void> {
   try {
     await run("", filter, style);
@@ -93,8 +93,8 @@ export async function checkFilter(filter: string, style: Style): Promise<void> {
 }
 
 /**
- * What the filter makes of a value: strings raw, other results as JSON, on a terminal over several
- * lines; one after the other. Throws failure when the filter fails, whatever it gave until then.
+ * The results of a filter, one after the other: strings raw, other values as JSON, indented on a
+ * terminal. Throws failure when the filter fails, even after results.
  */
 export async function filtered(
   value: unknown,
@@ -104,8 +104,8 @@ export async function filtered(
 ): Promise<string> {
   let results: unknown[];
   try {
-    // Results are gathered by jq itself: output before an error would hide the error. The line end
-    // closes a comment at the end of the filter.
+    // jq collects the results itself, since output before an error would hide the error. The line end
+    // terminates a comment at the end of the filter.
     const output = await run(JSON.stringify(value), `[${filter}\n]`, style);
     results = output === "" ? [] : (JSON.parse(output) as unknown[]); // the brackets make it a list
   } catch (error) {
@@ -121,12 +121,12 @@ export async function filtered(
     .join("");
 }
 
-/** How jq, or the thread, says that there is no memory left for it. */
-const noMemory = /^(Aborted\(|RuntimeError|Worker terminated due to reaching memory)[^]*/;
+/** Messages of jq or the thread about a lack of memory. */
+const outOfMemory = /^(Aborted\(|RuntimeError|Worker terminated due to reaching memory)[^]*/;
 
 const messageOf = (error: unknown): string =>
   (error instanceof Error ? error.message : String(error))
     .replace(/(?<!\s)\s*\njq: \d+ compile errors?$/, "")
     .replace(/^jq: (parse )?error( \(at [^)]*\))?: /, "")
-    .replace(noMemory, "the filter used up its memory")
+    .replace(outOfMemory, "the filter ran out of memory")
     .trim();

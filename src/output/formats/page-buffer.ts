@@ -1,17 +1,17 @@
 import type { Output } from "../../host/host.ts";
 
-/** Characters that are worth a write of their own. */
-const enough = 64 * 1024;
+/** Characters at which the buffer is written. */
+const BUFFER_SIZE = 64 * 1024;
 
-/** An output that has to be flushed before the one below it is used again. */
+/** An output that must be flushed before the underlying one is used again. */
 export interface PageBuffer extends Output {
   flush(): Promise<void>;
 }
 
 /**
- * The same output, but texts that follow one another without waiting go out together: the rows of a
- * page in one write. What was written goes out when the program waits for anything else. Not more
- * than one write is under way, so a slow reader still slows the writer.
+ * Joins texts that are written without waiting, such as the rows of a page, into one write. The buffer
+ * is written on the next event-loop turn. Only one write is in progress, so a slow reader still slows
+ * the writer down.
  */
 export function bufferPages(out: Output): PageBuffer {
   let text = "";
@@ -21,7 +21,7 @@ export function bufferPages(out: Output): PageBuffer {
     const words = text;
     text = "";
     writing = Promise.all([writing, words === "" ? undefined : out.write(words)]).then(() => {});
-    writing.catch(() => {}); // told to whoever writes or flushes next
+    writing.catch(() => {}); // thrown by the next write or flush
   };
 
   return {
@@ -32,7 +32,7 @@ export function bufferPages(out: Output): PageBuffer {
       }
       if (text === "") setImmediate(send);
       text += words;
-      if (text.length >= enough) send();
+      if (text.length >= BUFFER_SIZE) send();
       return writing;
     },
     flush() {

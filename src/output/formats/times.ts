@@ -1,28 +1,28 @@
 import type { Style } from "./text-formats.ts";
 
-/** How a date is written in a cell, and the zone that belongs to it where the text does not say. */
+/** Formats dates in cells. */
 export interface Times {
   text(date: Date): string;
-  /** `UTC` or `+01:00`, for the header. */
+  /** `UTC` or `+01:00` for the header, unless the text contains it. */
   readonly zone?: string;
 }
 
-type Asked = Pick<Style, "times" | "timeZone" | "now">;
+type TimeStyle = Pick<Style, "times" | "timeZone" | "now">;
 
 /**
- * Dates as people read them (`2026-11-21 14:03`, zone in the header) or, not `forPeople`, as ISO
- * 8601 in UTC with whole seconds. `relative` is the same for both.
+ * Formats dates for humans (`2026-11-21 14:03`, zone in the header) or as ISO 8601 in UTC with whole
+ * seconds. `relative` is the same for both.
  */
-export function timesFor(asked: Asked, forPeople: boolean): Times {
-  if (asked.times === "relative") {
-    const now = asked.now().getTime();
+export function timesFor(style: TimeStyle, forHumans: boolean): Times {
+  if (style.times === "relative") {
+    const now = style.now().getTime();
     return { text: write((date) => distance(now - date.getTime())) };
   }
-  if (!forPeople) return { text: write(isoSeconds) };
-  const day = clock(asked, { dateStyle: "short", timeStyle: "short" });
-  const offset = offsets(asked);
-  const zone = offset(asked.now());
-  // A row from before the clocks were changed says its own offset.
+  if (!forHumans) return { text: write(isoSeconds) };
+  const day = clock(style, { dateStyle: "short", timeStyle: "short" });
+  const offset = offsets(style);
+  const zone = offset(style.now());
+  // A date from the other side of a clock change has its own offset.
   return {
     zone,
     text: write((date) => {
@@ -32,24 +32,24 @@ export function timesFor(asked: Asked, forPeople: boolean): Times {
   };
 }
 
-/** Time of day of an event: `14:03:22`, or ISO 8601 where not `forPeople`. */
-export const clockFor = (asked: Asked, forPeople: boolean): ((date: Date) => string) =>
-  write(forPeople ? clock(asked, { timeStyle: "medium" }) : isoSeconds);
+/** Formats the time of day of an event: `14:03:22`, or ISO 8601 if not `forHumans`. */
+export const clockFor = (style: TimeStyle, forHumans: boolean): ((date: Date) => string) =>
+  write(forHumans ? clock(style, { timeStyle: "medium" }) : isoSeconds);
 
-/** What is no date is nothing: a server can send any number. */
+/** An invalid date is empty text: a server may send any number. */
 const write = (text: (date: Date) => string) => (date: Date) =>
   Number.isNaN(date.getTime()) ? "" : text(date);
 
 const isoSeconds = (date: Date): string => date.toISOString().replace(/\.\d+Z$/, "Z");
 
-/** Swedish writes dates and times as ISO 8601 does, with a blank between. */
-function clock(asked: Asked, options: Intl.DateTimeFormatOptions): (date: Date) => string {
-  const format = new Intl.DateTimeFormat("sv-SE", { ...options, ...zoneOf(asked) });
+/** Swedish dates and times are those of ISO 8601, separated by a space. */
+function clock(style: TimeStyle, options: Intl.DateTimeFormatOptions): (date: Date) => string {
+  const format = new Intl.DateTimeFormat("sv-SE", { ...options, ...zoneOf(style) });
   return (date) => format.format(date);
 }
 
-function offsets(asked: Asked): (date: Date) => string {
-  const format = new Intl.DateTimeFormat("en", { timeZoneName: "longOffset", ...zoneOf(asked) });
+function offsets(style: TimeStyle): (date: Date) => string {
+  const format = new Intl.DateTimeFormat("en", { timeZoneName: "longOffset", ...zoneOf(style) });
   return (date) => {
     const name = format.formatToParts(date).find(({ type }) => type === "timeZoneName")?.value;
     const offset = name?.replace("GMT", "") ?? "";
@@ -57,11 +57,11 @@ function offsets(asked: Asked): (date: Date) => string {
   };
 }
 
-function zoneOf({ times, timeZone }: Asked): { timeZone?: string } {
+function zoneOf({ times, timeZone }: TimeStyle): { timeZone?: string } {
   if (times === "utc") return { timeZone: "UTC" };
   if (timeZone === undefined) return {};
   try {
-    // TZ may hold more than names (`CET-1CEST`): the system understands those.
+    // TZ may be other than a name (`CET-1CEST`), which only the system supports.
     new Intl.DateTimeFormat("en", { timeZone });
     return { timeZone };
   } catch {
@@ -79,7 +79,7 @@ const units = [
 /** `3m ago`, `in 2h`, from milliseconds since. */
 function distance(ms: number): string {
   const seconds = Math.round(Math.abs(ms) / 1000);
-  const [size, unit] = units.find(([least]) => seconds >= least) ?? [1, "s"];
+  const [size, unit] = units.find(([min]) => seconds >= min) ?? [1, "s"];
   const amount = `${Math.floor(seconds / size)}${unit}`;
   return ms < 0 && seconds > 0 ? `in ${amount}` : `${amount} ago`;
 }

@@ -1,4 +1,4 @@
-import { isObject, valueAt } from "../../lib/json.ts";
+import { isObject, own, valueAt } from "../../lib/json.ts";
 import { reasonIn } from "../../runs/trace.ts";
 import { pad, shorten, visible, widthOf } from "../table/display-width.ts";
 import type { Colors } from "../table/display-width.ts";
@@ -10,25 +10,25 @@ export interface DisplayedEvent {
   readonly event: string;
   readonly raw: string;
   readonly data: Readonly<Record<string, unknown>>;
-  /** When it came, ms since the epoch, where that is not now: in a recording. */
+  /** Arrival in ms since the epoch, for events of a recording. */
   readonly at?: number | undefined;
-  /** Short name of its run, where several are followed together. */
+  /** Short name of its run, if several are followed. */
   readonly run?: string | undefined;
 }
 
-/** How event lines are dressed. */
+/** How event lines are displayed. */
 export interface LiveStyle {
-  readonly paint: Colors;
-  /** Time at the start of a line. */
+  readonly colors: Colors;
+  /** Formats the time at the start of a line. */
   clock(date: Date): string;
-  /** Dates that may be days away. */
+  /** Formats dates that may be days away. */
   readonly times: Times;
   readonly now: () => Date;
-  /** Columns that data of unknown shape may take; Infinity in a pipe. */
+  /** Columns for data of unknown structure; Infinity in a pipe. */
   readonly columns: number;
 }
 
-/** Looks into an event's data by path. */
+/** Reads a field of an event's data by path. */
 type Look = (path: string) => unknown;
 type Part = string | undefined;
 
@@ -49,7 +49,7 @@ export function duration(value: unknown): Part {
 }
 
 const title = (look: Look): Part => text(look("title")) ?? text(look("node_title"));
-/** Both count from 0; a loop says nothing of its first round, so its first `loop_next` holds 1. */
+/** Both count from 0; a loop sends no event for its first round, so its first `loop_next` has 1. */
 const round = (look: Look): Part => {
   const index = look("index");
   return typeof index === "number" ? `round ${index + 1}` : undefined;
@@ -60,7 +60,7 @@ const outcome = (look: Look): Part[] => [
   duration(look("elapsed_time")),
   reasonIn(look),
 ];
-/** What a run that ended or waits has used, and why it did not succeed. */
+/** Tokens and steps of a run that ended or paused, and why it did not succeed. */
 export const tokensUsed = (look: Look): Part[] => [
   count(look("total_tokens"), "token"),
   count(look("total_steps"), "step"),
@@ -68,8 +68,8 @@ export const tokensUsed = (look: Look): Part[] => [
   ...pauseMessages(look("reasons")),
 ];
 
-/** What a line says after the kind of its event (server §15.5). */
-const info: Readonly<Record<string, (look: Look) => readonly Part[]>> = {
+/** The details in a line after the kind of its event (server §15.5). */
+const details: Readonly<Record<string, (look: Look) => readonly Part[]>> = {
   workflow_started: (look) => [
     after("run", look("id")),
     look("reason") === "resumption" ? "resumed" : undefined,
@@ -96,7 +96,7 @@ const info: Readonly<Record<string, (look: Look) => readonly Part[]>> = {
   text_replace: () => [],
   message_file: (look) => [text(look("type")), text(look("url"))],
   message_end: (look) => [count(look("metadata.usage.total_tokens"), "token")],
-  // Sound as text would fill the screen.
+  // Base64 audio would fill the screen.
   tts_message: () => [],
   tts_message_end: () => [],
   human_input_required: (look) => [title(look)],
@@ -120,14 +120,14 @@ const info: Readonly<Record<string, (look: Look) => readonly Part[]>> = {
     const missing = look("missing");
     return Array.isArray(missing) ? [`missing: ${missing.join(", ")}`] : [];
   },
-  // The text itself stands below.
+  // The text is printed below.
   _answer: () => [],
   agent_thought: (look) => [
     text(look("tool")),
     text(look("tool_input")),
     after("gave", look("observation")),
   ],
-  // The outputs stand in full below the end of the run.
+  // The full outputs are printed below the end of the run.
   _gap_filled: (look) => [after("in the output", look("output"))],
 };
 
@@ -138,54 +138,56 @@ const pauseMessages = (reasons: unknown): Part[] =>
         .map((reason: unknown) => text(valueAt(reason, "message")))
     : [];
 
-/** Events carry what they tell under `data`, but for messages and errors. */
+/** Fields are under `data`, except in messages and errors. */
 export function lookInto({ data }: DisplayedEvent): Look {
   const inner = data["data"];
   return (path) => valueAt(isObject(inner) ? inner : data, path);
 }
 
-/** Steps of an iteration or a loop stand below it. */
+/** Events of an iteration or a loop are indented. */
 function depthOf(kind: string, look: Look): number {
   if (kind === "iteration_next" || kind === "loop_next") return 1;
   return look("iteration_id") || look("loop_id") ? 2 : 0;
 }
 
-function painted(part: string, kind: string, paint: Colors): string {
-  const tone = kind === "error" ? "red" : colorOfStatus(part);
-  return tone === undefined ? part : paint[tone](part);
+function colored(part: string, kind: string, colors: Colors): string {
+  const color = kind === "error" ? "red" : colorOfStatus(part);
+  return color === undefined ? part : colors[color](part);
 }
 
 const kindWidth = "workflow_finished".length;
 
-/** The line of an event, without a line end: time, kind, and what its kind has to tell. */
-export function eventLine(event: DisplayedEvent, dress: LiveStyle): string {
-  // Of messages only the creation is known, which stays the same while they grow.
+/** The line of an event, without a line end: time, kind and details. */
+export function eventLine(event: DisplayedEvent, style: LiveStyle): string {
+  // Messages have a creation time only, which stays the same while they grow.
   const at = valueAt(event.data, "data.finished_at") ?? valueAt(event.data, "data.created_at");
-  const came = event.at === undefined ? dress.now() : new Date(event.at);
-  const time = dress.clock(typeof at === "number" ? new Date(at * 1000) : came);
+  const arrival = event.at === undefined ? style.now() : new Date(event.at);
+  const time = style.clock(typeof at === "number" ? new Date(at * 1000) : arrival);
   const indent = "  ".repeat(depthOf(event.event, lookInto(event)));
-  return toldAfter(`${time}  ${indent}`, event, dress);
+  return eventLineAfter(`${time}  ${indent}`, event, style);
 }
 
-/** Kind of an event and what it has to tell, behind a dim start of the line. */
-export function toldAfter(start: string, event: DisplayedEvent, dress: LiveStyle): string {
-  const { paint } = dress;
-  const own = event.event.startsWith("_");
-  const kind = pad(visible(own ? event.event.slice(1) : event.event), kindWidth);
-  const tell = Object.hasOwn(info, event.event) ? info[event.event] : undefined;
-  const parts = tell
-    ? tell(lookInto(event))
-        .filter((part) => part !== undefined)
-        .map((part) => painted(visible(part), event.event, paint))
-    : [compact(unknown(event), dress.columns - widthOf(`${start}${kind}  `))];
-  const head = `${paint.dim(start)}${own ? paint.yellow(kind) : paint.bold(kind)}`;
+/** Kind and details of an event, after a dim start of the line. */
+export function eventLineAfter(start: string, event: DisplayedEvent, style: LiveStyle): string {
+  const { colors } = style;
+  const isClientEvent = event.event.startsWith("_");
+  const kind = pad(visible(isClientEvent ? event.event.slice(1) : event.event), kindWidth);
+  const parts = own(
+    details,
+    event.event,
+  )?.(lookInto(event))
+    .filter((part) => part !== undefined)
+    .map((part) => colored(visible(part), event.event, colors)) ?? [
+    compact(dataOfUnknown(event), style.columns - widthOf(`${start}${kind}  `)),
+  ];
+  const head = `${colors.dim(start)}${isClientEvent ? colors.yellow(kind) : colors.bold(kind)}`;
   return [head, ...parts].join("  ").trimEnd();
 }
 
 /** Any data on one line. */
-function compact(value: unknown, room: number): string {
+function compact(value: unknown, width: number): string {
   const json = visible(JSON.stringify(value) ?? "");
-  return Number.isFinite(room) ? shorten(json, Math.max(room, 10)) : json;
+  return Number.isFinite(width) ? shorten(json, Math.max(width, 10)) : json;
 }
 
 const envelope: ReadonlySet<string> = new Set([
@@ -197,12 +199,12 @@ const envelope: ReadonlySet<string> = new Set([
   "created_at",
 ]);
 
-/** What an event of unknown kind holds beside its envelope. */
-const unknown = ({ data }: DisplayedEvent): unknown =>
+/** The data of an event of unknown kind, without its envelope. */
+const dataOfUnknown = ({ data }: DisplayedEvent): unknown =>
   data["data"] ?? Object.fromEntries(Object.entries(data).filter(([key]) => !envelope.has(key)));
 
-/** Events that are pieces of a text: the field it is in, and what kind of text. */
-export const pieces: ReadonlyMap<string, readonly [field: string, as: "answer" | "reasoning"]> =
+/** Events that are pieces of a text: the field of the text, and its kind. */
+export const pieces: ReadonlyMap<string, readonly [field: string, kind: "answer" | "reasoning"]> =
   new Map([
     ["text_chunk", ["text", "answer"]],
     ["message", ["answer", "answer"]],
@@ -210,26 +212,25 @@ export const pieces: ReadonlyMap<string, readonly [field: string, as: "answer" |
     ["reasoning_chunk", ["reasoning", "reasoning"]],
   ]);
 
-/** A thought without a tool is text that came as pieces already, or none yet (server §15.5). */
+/** Whether the event adds nothing: a thought without a tool repeats pieces, or is empty (server §15.5). */
 export const isSilent = (event: DisplayedEvent): boolean =>
   event.event === "agent_thought" && text(event.data["tool"]) === undefined;
 
-/** Text that takes the place of what was shown. An empty one of a snapshot does not (server §15.6). */
-export const replacement = (event: DisplayedEvent): Part =>
-  event.event === "message_replace" || event.event === "_answer"
-    ? text(event.data["answer"])
-    : event.event === "text_replace"
-      ? text(lookInto(event)("text"))
-      : undefined;
+/** Text that replaces the displayed text. An empty text of a snapshot does not (server §15.6). */
+export function replacement(event: DisplayedEvent): Part {
+  if (event.event === "text_replace") return text(lookInto(event)("text"));
+  const isAnswer = event.event === "message_replace" || event.event === "_answer";
+  return isAnswer ? text(event.data["answer"]) : undefined;
+}
 
-/** Lines under an event line: a form that waits, or what a run gave. */
-export function below(event: DisplayedEvent, textShown: boolean, dress: LiveStyle): string {
+/** Lines below an event line: an open form, or the outputs of a run. */
+export function below(event: DisplayedEvent, isTextShown: boolean, style: LiveStyle): string {
   const look = lookInto(event);
-  if (event.event === "human_input_required") return lines(formLines(look, dress));
+  if (event.event === "human_input_required") return lines(formLines(look, style));
   if (event.event !== "workflow_finished") return "";
   const outputs = look("outputs");
   if (!isObject(outputs) || Object.keys(outputs).length === 0) return "";
-  if (textShown) return lines([`outputs  ${compact(outputs, dress.columns - 11)}`]);
+  if (isTextShown) return lines([`outputs  ${compact(outputs, style.columns - 11)}`]);
   return lines(
     Object.entries(outputs).map(
       ([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`,
@@ -245,14 +246,14 @@ const lines = (texts: readonly string[]): string =>
     .join("");
 
 function formLines(look: Look, { times }: LiveStyle): string[] {
-  const usual = look("resolved_default_values");
+  const defaults = look("resolved_default_values");
   const expires = look("expiration_time");
   const lines: readonly Part[] = [
     ...(text(look("form_content"))?.split("\n") ?? []),
     ...listAt(look, "inputs").map((input) => {
       const name = text(valueAt(input, "output_variable_name"));
       return (
-        name && inputLine(name, input, valueAt(usual, name) ?? valueAt(input, "default.value"))
+        name && inputLine(name, input, valueAt(defaults, name) ?? valueAt(input, "default.value"))
       );
     }),
     ...listAt(look, "actions").map((action) => {
@@ -267,16 +268,13 @@ function formLines(look: Look, { times }: LiveStyle): string[] {
   return lines.filter((line) => line !== undefined);
 }
 
-function inputLine(name: string, input: unknown, usual: unknown): string {
+function inputLine(name: string, input: unknown, value: unknown): string {
   const kind = text(valueAt(input, "type")) ?? "text";
-  const filled =
-    usual === undefined || usual === null || usual === ""
-      ? []
-      : [`default ${JSON.stringify(usual)}`];
-  return `input    ${name} (${[kind, ...filled].join(", ")})`;
+  const isEmpty = value === undefined || value === null || value === "";
+  return `input    ${name} (${kind}${isEmpty ? "" : `, default ${JSON.stringify(value)}`})`;
 }
 
 const listAt = (look: Look, path: string): readonly unknown[] => {
-  const found = look(path);
-  return Array.isArray(found) ? found : [];
+  const value = look(path);
+  return Array.isArray(value) ? value : [];
 };

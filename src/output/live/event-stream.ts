@@ -1,21 +1,21 @@
 import type { Output } from "../../host/host.ts";
 import type { DisplayedEvent } from "./event-lines.ts";
-import { interleaved } from "./interleaved.ts";
+import { InterleavedLines } from "./interleaved.ts";
 import type { ViewStyle } from "./node-lines.ts";
-import { region } from "./redraw-region.ts";
-import { runView } from "./run-view.ts";
+import { Region } from "./redraw-region.ts";
+import { RunView } from "./run-view.ts";
 import type { Screen } from "./screen.ts";
 
-/** Shows events to people as they come. */
+/** Displays events as they arrive. */
 export interface EventPrinter {
   show(events: readonly DisplayedEvent[]): Promise<void>;
-  /** Ends what was begun; whatever was shown stays. */
+  /** Completes the output; printed lines stay. */
   end(): Promise<void>;
 }
 
-/** Line after line, and texts as they grow. */
-export function inLines(dress: ViewStyle, out: Output): EventPrinter {
-  const lines = interleaved(dress);
+/** Prints events line by line, and texts as they grow. */
+export function linePrinter(style: ViewStyle, out: Output): EventPrinter {
+  const lines = new InterleavedLines(style);
   const write = async (text: string) => {
     if (text !== "") await out.write(text);
   };
@@ -25,32 +25,32 @@ export function inLines(dress: ViewStyle, out: Output): EventPrinter {
   };
 }
 
-/** Can it be drawn as one run? Then it begins where a run begins. */
+/** Whether the events are those of one run from its start. */
 export const isRun = ([first]: readonly DisplayedEvent[]): boolean =>
   first?.event === "workflow_started" && first.run === undefined;
 
-/** ms between two drawings. */
-const beat = 100;
+/** ms between two redraws. */
+const REDRAW_INTERVAL = 100;
 
-/** One run, redrawn below what is settled; times go on while nothing comes. */
-export function redrawn(screen: Screen, dress: ViewStyle, out: Output): EventPrinter {
-  const view = runView(dress);
-  const below = region(out);
+/** Redraws one run below its final lines; times advance between events, too. */
+export function redrawingPrinter(screen: Screen, style: ViewStyle, out: Output): EventPrinter {
+  const view = new RunView(style);
+  const region = new Region(out);
   const ended = new AbortController();
   let failure: { readonly error: unknown } | undefined;
 
-  /** How many others are writing. */
+  /** Number of other writers at work. */
   let hidden = 0;
 
-  // The last column and the last row stay free, so that nothing wraps or scrolls by itself.
+  // The last column and the last row stay empty, so that the terminal does not wrap or scroll.
   const draw = async () => {
     if (hidden > 0) return;
-    await below.draw(view.settled(), view.changing(out.columns - 1, screen.rows - 1));
+    await region.draw(view.takeFinal(), view.liveLines(out.columns - 1, screen.rows - 1));
   };
-  const clear = () => below.draw(view.settled(), []);
+  const clear = () => region.draw(view.takeFinal(), []);
   const keepDrawing = async () => {
     for (;;) {
-      await screen.sleep(beat, ended.signal);
+      await screen.sleep(REDRAW_INTERVAL, ended.signal);
       await draw();
     }
   };
@@ -71,7 +71,7 @@ export function redrawn(screen: Screen, dress: ViewStyle, out: Output): EventPri
   return {
     async show(events) {
       if (failure) throw failure.error;
-      for (const event of events) view.see(event);
+      for (const event of events) view.add(event);
     },
     async end() {
       ended.abort();

@@ -1,63 +1,67 @@
 import { visible, wrapped } from "../table/display-width.ts";
 import type { Colors } from "../table/display-width.ts";
 
-/** Answer and reasoning of a run as they grow. */
-export interface GrowingText {
-  add(as: "answer" | "reasoning", more: string): void;
-  /** Takes the place of the answer so far. */
-  replace(answer: string): void;
-  readonly isEmpty: boolean;
-  /** The last lines of it, at most `rows` of at most `columns` columns. */
-  tail(columns: number, rows: number): string[];
-  /** All of it, as lines with their ends; from then on it is empty. */
-  take(): string;
-}
+type TextKind = "answer" | "reasoning";
 
-/** Text that has not been shown for good; reasoning is dim, and named where it begins. */
-export function growingText(paint: Colors): GrowingText {
-  let pieces: { as: "answer" | "reasoning"; text: string }[] = [];
+/** Answer and reasoning of a run that are not final yet; reasoning is dim and has a label. */
+export class GrowingText {
+  readonly #colors: Colors;
+  #pieces: { kind: TextKind; text: string }[] = [];
 
-  const painted = (as: "answer" | "reasoning", line: string) =>
-    as === "reasoning" && line !== "" ? paint.dim(line) : line;
+  constructor(colors: Colors) {
+    this.#colors = colors;
+  }
 
-  return {
-    add(as, more) {
-      const last = pieces.at(-1);
-      if (last?.as === as) last.text += more;
-      else pieces.push({ as, text: as === "reasoning" ? `reasoning: ${more}` : more });
-    },
-    replace(answer) {
-      pieces = [...pieces.filter(({ as }) => as === "reasoning"), { as: "answer", text: answer }];
-    },
-    get isEmpty() {
-      return pieces.length === 0;
-    },
-    tail(columns, rows) {
-      const lines: string[] = [];
-      if (rows < 1) return lines;
-      for (const { as, text } of pieces.toReversed()) {
-        for (const line of endOf(text, columns * rows).toReversed()) {
-          lines.unshift(...wrapped(line, columns).map((part) => painted(as, part)));
-          if (lines.length >= rows) return lines.slice(-rows);
-        }
+  get isEmpty(): boolean {
+    return this.#pieces.length === 0;
+  }
+
+  add(kind: TextKind, text: string): void {
+    const last = this.#pieces.at(-1);
+    if (last?.kind === kind) last.text += text;
+    else this.#pieces.push({ kind, text: kind === "reasoning" ? `reasoning: ${text}` : text });
+  }
+
+  /** Replaces the answer so far. */
+  replace(answer: string): void {
+    const reasoning = this.#pieces.filter(({ kind }) => kind === "reasoning");
+    this.#pieces = [...reasoning, { kind: "answer", text: answer }];
+  }
+
+  /** The last lines: at most `rows` of at most `columns` columns. */
+  tail(columns: number, rows: number): string[] {
+    const lines: string[] = [];
+    if (rows < 1) return lines;
+    for (const { kind, text } of this.#pieces.toReversed()) {
+      for (const line of lastLines(text, columns * rows).toReversed()) {
+        lines.unshift(...wrapped(line, columns).map((part) => this.#colored(kind, part)));
+        if (lines.length >= rows) return lines.slice(-rows);
       }
-      return lines;
-    },
-    take() {
-      const all = pieces.flatMap(({ as, text }) => linesOf(text).map((line) => painted(as, line)));
-      pieces = [];
-      return all.map((line) => `${line}\n`).join("");
-    },
-  };
+    }
+    return lines;
+  }
+
+  /** Returns the whole text as lines with their ends, and empties it. */
+  take(): string {
+    const lines = this.#pieces.flatMap(({ kind, text }) =>
+      linesOf(text).map((line) => `${this.#colored(kind, line)}\n`),
+    );
+    this.#pieces = [];
+    return lines.join("");
+  }
+
+  #colored(kind: TextKind, line: string): string {
+    return kind === "reasoning" && line !== "" ? this.#colors.dim(line) : line;
+  }
 }
 
-/** Lines of a text; one at its very end is none. */
+/** Lines of a text, without an empty one after its last line end. */
 const linesOf = (text: string): string[] =>
   visible(text, { newlines: true }).replace(/\n$/, "").split("\n");
 
-/** Lines at the end of a text, of at least so many characters where there are as many. */
-function endOf(text: string, characters: number): string[] {
-  // The cut stays where it is while the text grows, and with it the places where lines break.
+/** The last lines of a text, of at least `characters` characters if it has as many. */
+function lastLines(text: string, characters: number): string[] {
+  // The cut moves in steps of `characters`, so that lines do not break elsewhere with every piece.
   const cuts = Math.floor(text.length / characters) - 1;
   return linesOf(cuts > 0 ? text.slice(cuts * characters) : text);
 }

@@ -5,18 +5,18 @@ import type { LiveStyle } from "./event-lines.ts";
 import { pad, shorten, visible, widthOf } from "../table/display-width.ts";
 import type { Colors } from "../table/display-width.ts";
 
-/** How a run is drawn. */
+/** How a run is displayed. */
 export interface ViewStyle extends LiveStyle {
-  /** May signs be more than ASCII? */
+  /** Whether signs may be other than ASCII. */
   readonly unicode: boolean;
-  /** Do the events come long after the dates in them? */
+  /** Whether the events are displayed long after the dates in them. */
   readonly past: boolean;
 }
 
-/** A piece of a line; pieces stand two columns apart. */
-interface Part {
+/** A part of a line; parts are separated by two spaces. */
+export interface LinePart {
   readonly text: string;
-  readonly tone?: keyof Colors | undefined;
+  readonly color?: keyof Colors | undefined;
 }
 
 const signs: Readonly<Record<string, readonly [unicode: string, ascii: string]>> = {
@@ -31,10 +31,10 @@ const signs: Readonly<Record<string, readonly [unicode: string, ascii: string]>>
 };
 const otherSign = ["•", "*"] as const;
 const spinning = { unicode: "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏", ascii: "|/-\\" } as const;
-/** ms for which a sign of what is at work stands. */
-const beat = 100;
+/** ms for which each frame of the spinner is displayed. */
+const FRAME_TIME = 100;
 
-/** Room for the words of a state, and for a time of less than two hours. */
+/** Columns for a state, and for a time of less than two hours. */
 const stateWidth = 10;
 const timeWidth = 6;
 
@@ -44,35 +44,29 @@ export function signOf(state: string, { unicode }: ViewStyle): string {
   return (known ?? otherSign)[unicode ? 0 : 1];
 }
 
-/** Sign of what is at work: it turns with the clock. */
-export function turning({ unicode, now }: ViewStyle): string {
-  const turns = unicode ? spinning.unicode : spinning.ascii;
-  return turns[Math.floor(now().getTime() / beat) % turns.length] ?? "";
+/** Sign of running work, which turns with the clock. */
+export function spinnerSign({ unicode, now }: ViewStyle): string {
+  const frames = unicode ? spinning.unicode : spinning.ascii;
+  return frames[Math.floor(now().getTime() / FRAME_TIME) % frames.length] ?? "";
 }
 
-/** Sign, state and time: where every line of a node or a run begins. */
-export const headOf = (sign: string, state: string, time: string | undefined): Part[] => [
-  { text: `${sign} ${pad(visible(state), stateWidth)}`, tone: colorOfStatus(state) },
+/** Sign, state and time: the start of every line of a node or a run. */
+export const headOf = (sign: string, state: string, time: string | undefined): LinePart[] => [
+  { text: `${sign} ${pad(visible(state), stateWidth)}`, color: colorOfStatus(state) },
   { text: pad(time ?? "", timeWidth, "right") },
 ];
 
-/** A node as it stands: what it is called, where in a loop or an iteration, and what went wrong. */
+/** A node with its state, time, title, round and error. */
 export function nodeParts(
   node: NodeRun,
   state: string,
   depth: number,
-  dress: ViewStyle,
-  sign = signOf(state, dress),
-): Part[] {
+  style: ViewStyle,
+  sign = signOf(state, style),
+): LinePart[] {
   const { within, retries, error } = node;
-  const time =
-    state === "started"
-      ? undefined
-      : node.finishedAt === undefined
-        ? ticking(dress.now().getTime() - node.startedAt)
-        : duration(node.elapsed);
   return [
-    ...headOf(sign, state, time),
+    ...headOf(sign, state, timeOf(node, state, style)),
     ...nodeTitle(node, depth),
     ...plain([
       within && `round ${within.round}`,
@@ -83,40 +77,46 @@ export function nodeParts(
   ];
 }
 
-/** What a node is called, as deep as it stands in loops and iterations. */
-export const nodeTitle = ({ title }: NodeRun, depth: number): Part[] =>
+function timeOf(node: NodeRun, state: string, { now }: ViewStyle): string | undefined {
+  if (state === "started") return undefined;
+  if (node.finishedAt !== undefined) return duration(node.elapsed);
+  return ticking(now().getTime() - node.startedAt);
+}
+
+/** The title of a node, indented by its depth in loops and iterations. */
+export const nodeTitle = ({ title }: NodeRun, depth: number): LinePart[] =>
   plain([`${"  ".repeat(depth)}${visible(title)}`]);
 
-/** Rounds that are ahead, that go on, or that were made. */
+/** Rounds of a loop or an iteration: planned, current or completed. */
 function roundsOf({ rounds, roundsAhead, type }: NodeRun, state: string): string | undefined {
   if (rounds === undefined) return undefined;
-  // A loop may end before it has made all of them.
-  const ahead =
+  // A loop may end early.
+  const limit =
     roundsAhead === undefined ? undefined : `${type === "loop" ? "at most " : ""}${roundsAhead}`;
-  if (state === "running") return ahead ? `round ${rounds} of ${ahead}` : `round ${rounds}`;
-  if (state === "started") return ahead && `${ahead} ${roundsAhead === 1 ? "round" : "rounds"}`;
+  if (state === "running") return limit ? `round ${rounds} of ${limit}` : `round ${rounds}`;
+  if (state === "started") return limit && `${limit} ${roundsAhead === 1 ? "round" : "rounds"}`;
   return `${rounds} ${rounds === 1 ? "round" : "rounds"}`;
 }
 
-/** Parts without a colour; what is not there is left out. */
-export const plain = (texts: readonly (string | undefined | 0 | "")[]): Part[] =>
+/** Parts without a color; empty ones are omitted. */
+export const plain = (texts: readonly (string | undefined | 0 | "")[]): LinePart[] =>
   texts.flatMap((each) => (each ? [{ text: each }] : []));
 
-/** `0.4s`, `12.0s`, `2m05s`: a time that goes on. */
+/** An elapsed time: `0.4s`, `12.0s`, `2m05s`. */
 export const ticking = (ms: number): string => {
   const seconds = Math.max(0, ms) / 1000;
   return seconds < 59.95 ? `${seconds.toFixed(1)}s` : (duration(seconds) ?? "");
 };
 
-/** Parts as one line of at most `room` columns. */
-export function joined(parts: readonly Part[], paint: Colors, room = Infinity): string {
+/** Parts as one line of at most `width` columns. */
+export function joined(parts: readonly LinePart[], colors: Colors, width = Infinity): string {
   let line = "";
-  let left = room;
-  for (const { text, tone } of parts) {
+  let left = width;
+  for (const { text, color } of parts) {
     const gap = line === "" ? "" : "  ";
     const shown = shorten(text, left - gap.length);
     if (shown === "") break;
-    line += gap + (tone === undefined ? shown : paint[tone](shown));
+    line += gap + (color === undefined ? shown : colors[color](shown));
     left -= gap.length + widthOf(shown);
   }
   return line.trimEnd();

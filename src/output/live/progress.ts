@@ -2,140 +2,157 @@ import type { Host, Output } from "../../host/host.ts";
 import { withWrite } from "../stream-wrap.ts";
 import { visible } from "../table/display-width.ts";
 
-/** ms of waiting before anything is shown. */
-const patience = 300;
-/** ms between two lines where nothing is redrawn; a tenth of the work may come sooner. */
-const longBeat = 10_000;
-const shortBeat = 1000;
+/** ms before the spinner appears. */
+const SPINNER_DELAY = 300;
+/** ms between two lines if nothing is redrawn; the shorter one after a tenth of the work. */
+const MAX_INTERVAL = 10_000;
+const MIN_INTERVAL = 1000;
 
-/** How far something is. */
+/** The progress of a command. */
 export interface ProgressStep {
   readonly done: number;
-  /** Absent where the length is not known. */
+  /** Undefined if the total is unknown. */
   readonly total?: number | undefined;
-  /** What is counted: `documents`. */
+  /** The counted items: `documents`. */
   readonly unit: string;
-  /** Further words: `2 failed`. */
+  /** A further part: `2 failed`. */
   readonly note?: string | undefined;
 }
 
-/** How progress is shown. */
+/** How progress is displayed. */
 export interface ProgressStyle {
-  /** False: not at all. */
-  readonly wanted: boolean;
-  /** May lines be drawn again? */
+  readonly enabled: boolean;
+  /** Whether lines may be redrawn. */
   readonly redraws: boolean;
   readonly color: boolean;
 }
 
-/** Shows on standard error that something is going on, while nothing else is written. */
+/** Displays progress on stderr while nothing else is written. */
 export interface ProgressBar {
-  /** The same host, but what is written takes the spinner away first. */
+  /** The host; writing to it removes the spinner first. */
   readonly host: Host;
   tell(step: ProgressStep): void;
   stop(): void;
 }
 
 /**
- * On a terminal a spinner that appears after 300 ms without output, with what was told last; in a
- * pipe, and where redrawing is unwanted, a line every ten seconds or tenth of the way. Nothing where
- * it is not wanted.
+ * On a terminal a spinner with the last step, which appears after 300 ms without output. In a pipe, or
+ * if redrawing is disabled, a line every ten seconds or tenth of the work.
  */
 export function progress(host: Host, text: string, style: ProgressStyle): ProgressBar {
-  const { wanted, redraws, color } = style;
-  if (wanted && redraws) return spinning(host, text, color);
-  const start = host.elapsed();
-  let [toldAt, info] = [start, 0];
-  const tell = (step: ProgressStep) => {
-    const now = host.elapsed();
-    const tenth = (step.total ?? Infinity) / 10;
-    const due =
-      now - toldAt >= longBeat || (now - toldAt >= shortBeat && step.done - info >= tenth);
-    if (!due || step.done === step.total) return;
-    [toldAt, info] = [now, step.done];
-    host.stderr.write(`${words(step, now - start)}\n`).catch(() => {}); // nobody reads it
+  if (!style.enabled) return { host, tell: () => {}, stop: () => {} };
+  if (!style.redraws) return { host, tell: stepPrinter(host), stop: () => {} };
+  const spinner = new Spinner(host, text, style.color);
+  return {
+    host: spinner.host,
+    tell: (step) => spinner.update(step),
+    stop: () => spinner.stop(),
   };
-  return { host, tell: wanted ? tell : () => {}, stop: () => {} };
 }
 
-function spinning(host: Host, text: string, color: boolean): ProgressBar {
-  const { terminal } = host.stderr;
+function stepPrinter(host: Host): (step: ProgressStep) => void {
   const start = host.elapsed();
-  const ended = new AbortController();
-  let spinner: { stop(): unknown; text: string } | undefined;
-  let shown = text;
-  let starting = false;
-  const appear = (after: number) => {
-    if (starting || spinner || ended.signal.aborted || terminal === undefined) return;
-    starting = true;
-    host
-      .sleep(after, ended.signal)
+  let last = { at: start, done: 0 };
+  return (step) => {
+    const now = host.elapsed();
+    const isTenth = step.done - last.done >= (step.total ?? Infinity) / 10;
+    const isDue = now - last.at >= (isTenth ? MIN_INTERVAL : MAX_INTERVAL);
+    if (!isDue || step.done === step.total) return;
+    last = { at: now, done: step.done };
+    host.stderr.write(`${stepText(step, now - start)}\n`).catch(() => {}); // progress may be lost
+  };
+}
+
+/** A spinner on stderr that is removed before anything else is written. */
+class Spinner {
+  /** The host; writing to it, and prompting, removes the spinner first. */
+  readonly host: Host;
+  readonly #host: Host;
+  readonly #color: boolean;
+  readonly #startedAt: number;
+  readonly #stopped = new AbortController();
+  #text: string;
+  #ora: { stop(): unknown; text: string } | undefined;
+  #isStarting = false;
+  /** Whether steps are reported: they restore the spinner. Otherwise the first output ends it. */
+  #hasSteps = false;
+
+  constructor(host: Host, text: string, color: boolean) {
+    this.#host = host;
+    this.#text = text;
+    this.#color = color;
+    this.#startedAt = host.elapsed();
+    this.host = {
+      ...host,
+      stdout: this.#withRemoval(host.stdout),
+      stderr: this.#withRemoval(host.stderr),
+      prompt: (question, options) => {
+        this.stop();
+        return host.prompt(question, options);
+      },
+    };
+    this.#start();
+  }
+
+  update(step: ProgressStep): void {
+    this.#hasSteps = true;
+    this.#text = stepText(step, this.#host.elapsed() - this.#startedAt);
+    if (this.#ora) this.#ora.text = this.#text;
+    else this.#start();
+  }
+
+  stop(): void {
+    this.#stopped.abort();
+    this.#remove();
+  }
+
+  #start(): void {
+    const { terminal } = this.#host.stderr;
+    const { signal } = this.#stopped;
+    if (this.#isStarting || this.#ora || signal.aborted || terminal === undefined) return;
+    this.#isStarting = true;
+    this.#host
+      .sleep(SPINNER_DELAY, signal)
       .then(async () => {
         const { default: ora } = await import("ora");
-        starting = false;
-        if (ended.signal.aborted) return;
-        // Standard input stays with whoever reads it: a prompt, or a pipe.
-        spinner = ora({
-          text: shown,
+        this.#isStarting = false;
+        if (signal.aborted) return;
+        this.#ora = ora({
+          text: this.#text,
           stream: terminal,
-          color: color && "cyan",
-          discardStdin: false,
+          color: this.#color && "cyan",
+          discardStdin: false, // stdin may be a pipe, or be read by a prompt
           isEnabled: true,
         }).start();
       })
-      .catch(() => {}); // the command was quicker
-  };
-  appear(patience);
-  const clear = () => {
-    spinner?.stop();
-    spinner = undefined;
-  };
-  const stop = () => {
-    ended.abort();
-    clear();
-  };
-  const clearing = (output: Output, away: () => void): Output =>
-    withWrite(output, (words) => {
-      away();
+      .catch(() => {}); // the command ended before the delay
+  }
+
+  #remove(): void {
+    this.#ora?.stop();
+    this.#ora = undefined;
+  }
+
+  #withRemoval(output: Output): Output {
+    return withWrite(output, (words) => {
+      if (this.#hasSteps) this.#remove();
+      else this.stop();
       return output.write(words);
     });
-  // What is told brings the spinner back; without that, output is all there is to see.
-  let tells = false;
-  const away = () => (tells ? clear() : stop());
-  const prompt: Host["prompt"] = (question, options) => {
-    stop();
-    return host.prompt(question, options);
-  };
-  return {
-    host: {
-      ...host,
-      stdout: clearing(host.stdout, away),
-      stderr: clearing(host.stderr, away),
-      prompt,
-    },
-    tell(step) {
-      tells = true;
-      shown = words(step, host.elapsed() - start);
-      if (spinner) spinner.text = shown;
-      else appear(patience);
-    },
-    stop,
-  };
+  }
 }
 
 /** `12 of 340 documents, 4.0/s, 82 s left`. */
-function words({ done, total, unit, note }: ProgressStep, ms: number): string {
+function stepText({ done, total, unit, note }: ProgressStep, ms: number): string {
   const rate = (done * 1000) / Math.max(1, ms);
-  const known = total !== undefined && done > 0;
-  const text = [
-    total === undefined ? `${done} ${unit}` : `${done} of ${total} ${unit}`,
-    ...(note === undefined ? [] : [note]),
-    ...(known ? [`${rate.toFixed(rate < 10 ? 1 : 0)}/s`, left((total - done) / rate)] : []),
-  ].join(", ");
-  return visible(text); // a note may hold words of a server
+  const parts = [total === undefined ? `${done} ${unit}` : `${done} of ${total} ${unit}`];
+  if (note !== undefined) parts.push(note);
+  if (total !== undefined && done > 0)
+    parts.push(`${rate.toFixed(rate < 10 ? 1 : 0)}/s`, timeLeft((total - done) / rate));
+  return visible(parts.join(", ")); // a note may contain text of a server
 }
 
-function left(seconds: number): string {
+function timeLeft(seconds: number): string {
   if (seconds < 100) return `${Math.ceil(seconds)} s left`;
   return `${Math.ceil(seconds / 60)} min left`;
 }

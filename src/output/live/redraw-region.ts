@@ -2,67 +2,80 @@ import { stripVTControlCharacters } from "node:util";
 import type { Output } from "../../host/host.ts";
 import { widthOf } from "../table/display-width.ts";
 
-/** Lines at the bottom of a terminal that are drawn again and again. */
-export interface Region {
-  /**
-   * Writes `above`, which stays, and below it the lines, in place of those drawn before. The cursor
-   * is left under them. Lines must be narrower than the terminal, `above` may be as it likes.
-   */
-  draw(above: string, lines: readonly string[]): Promise<void>;
-}
-
 const escape = "\u001b[";
 const up = (rows: number) => (rows === 0 ? "" : `${escape}${rows}A`);
 const clearBelow = `${escape}J`;
 const clearRight = `${escape}K`;
-/** Terminals do not agree how wide some signs are: too long a line is cut off, and takes one row. */
-const unwrapped = (lines: string) => (lines === "" ? "" : `${escape}?7l${lines}${escape}?7h`);
+/** Terminals disagree about some widths: a line that is too long is cut off and takes one row. */
+const withoutWrapping = (lines: string) => (lines === "" ? "" : `${escape}?7l${lines}${escape}?7h`);
 
 /**
- * An empty region below what was written last. What a screen that became smaller has pushed out of
- * sight cannot be taken back.
+ * Lines at the bottom of a terminal that are redrawn. Lines that scrolled off a terminal that became
+ * smaller cannot be removed.
+ *
+ *     draw("", ["a 1s"])            draw("b done\n", ["a 2s"])
+ *
+ *     $ wf run                      $ wf run
+ *     a 1s         ← region         b done       ← stays
+ *     █            ← cursor         a 2s         ← region
+ *                                   █            ← cursor
  */
-export function region(out: Output): Region {
-  let drawn: readonly string[] = [];
-  let columns = out.columns;
-  let resumed = out.resumeCount;
+export class Region {
+  readonly #out: Output;
+  #lines: readonly string[] = [];
+  #columns: number;
+  #resumeCount: number | undefined;
+
+  /** Starts an empty region below the last line of the output. */
+  constructor(out: Output) {
+    this.#out = out;
+    this.#columns = out.columns;
+    this.#resumeCount = out.resumeCount;
+  }
 
   /**
-   * A terminal that became narrower breaks lines that had room before. The few that cut them off
-   * instead lose as many lines above.
+   * Writes `above`, which stays, and below it the lines, which replace the previous ones. Leaves the
+   * cursor below them. Lines must be narrower than the terminal; `above` may have any width.
    */
-  const rowsTaken = () =>
-    out.columns === columns
-      ? drawn.length
-      : drawn.reduce(
-          (sum, line) => sum + Math.max(1, Math.ceil(plainWidth(line) / out.columns)),
-          0,
-        );
+  async draw(above: string, lines: readonly string[]): Promise<void> {
+    const out = this.#out;
+    // After a suspension the shell has written below the lines, which stay.
+    if (out.resumeCount !== this.#resumeCount) this.#lines = [];
+    this.#resumeCount = out.resumeCount;
+    const before = this.#lines;
+    const sameLayout = lines.length === before.length && out.columns === this.#columns;
+    if (above === "" && sameLayout && lines.every((line, index) => line === before[index])) return;
+    const text = above === "" && sameLayout ? this.#update(lines) : this.#redraw(above, lines);
+    // Set before the write ends: another draw may start in the meantime.
+    [this.#lines, this.#columns] = [lines, out.columns];
+    await out.write(text);
+  }
 
-  const changed = (lines: readonly string[]) => {
+  /** Rewrites the lines that differ. */
+  #update(lines: readonly string[]): string {
     const texts = lines.map((line, index) =>
-      line === drawn[index] ? "\n" : `${line}${clearRight}\n`,
+      line === this.#lines[index] ? "\n" : `${line}${clearRight}\n`,
     );
-    return up(drawn.length) + unwrapped(texts.join(""));
-  };
+    return up(this.#lines.length) + withoutWrapping(texts.join(""));
+  }
 
-  const anew = (above: string, lines: readonly string[]) => {
+  #redraw(above: string, lines: readonly string[]): string {
     const texts = lines.map((line) => `${line}\n`);
-    return `${up(rowsTaken())}\r${clearBelow}${above}${unwrapped(texts.join(""))}`;
-  };
+    return `${up(this.#height())}\r${clearBelow}${above}${withoutWrapping(texts.join(""))}`;
+  }
 
-  return {
-    async draw(above, lines) {
-      // What the shell has written since stands below the lines, which stay as they are.
-      if (out.resumeCount !== resumed) [drawn, resumed] = [[], out.resumeCount];
-      const sameLines = lines.length === drawn.length && out.columns === columns;
-      if (above === "" && sameLines && lines.every((line, index) => line === drawn[index])) return;
-      const text = above === "" && sameLines ? changed(lines) : anew(above, lines);
-      // Set before the write ends, so that whoever draws meanwhile goes on from here.
-      [drawn, columns] = [lines, out.columns];
-      await out.write(text);
-    },
-  };
+  /**
+   * Rows of the lines on the screen. A terminal that became narrower wraps lines; on the few that cut
+   * them off instead, as many lines above are lost.
+   */
+  #height(): number {
+    const { columns } = this.#out;
+    if (columns === this.#columns) return this.#lines.length;
+    return this.#lines.reduce(
+      (sum, line) => sum + Math.max(1, Math.ceil(widthWithoutColors(line) / columns)),
+      0,
+    );
+  }
 }
 
-const plainWidth = (line: string): number => widthOf(stripVTControlCharacters(line));
+const widthWithoutColors = (line: string): number => widthOf(stripVTControlCharacters(line));

@@ -1,225 +1,249 @@
-import { valueAt } from "../../lib/json.ts";
+import { own, valueAt } from "../../lib/json.ts";
 import { runTrace } from "../../runs/trace.ts";
-import type { NodeRun } from "../../runs/trace.ts";
+import type { NodeRun, RunTrace } from "../../runs/trace.ts";
 import {
   below,
   duration,
+  eventLineAfter,
+  isSilent,
   lookInto,
   pieces,
-  isSilent,
   replacement,
   text,
-  toldAfter,
   tokensUsed,
 } from "./event-lines.ts";
 import type { DisplayedEvent } from "./event-lines.ts";
-import { growingText } from "./growing-text.ts";
+import { GrowingText } from "./growing-text.ts";
 import {
   headOf,
   joined,
   nodeParts,
+  nodeTitle,
   plain,
   signOf,
+  spinnerSign,
   ticking,
-  nodeTitle,
-  turning,
 } from "./node-lines.ts";
-import type { ViewStyle } from "./node-lines.ts";
+import type { LinePart, ViewStyle } from "./node-lines.ts";
 import { visible } from "../table/display-width.ts";
 
-/** A run as it goes on: what is settled, and below it what still changes. */
-export interface RunView {
-  see(event: DisplayedEvent): void;
-  /** No further event comes: everything is settled as it stands. */
-  end(): void;
-  /** Lines, with their ends, that became settled since this was asked; of any width. */
-  settled(): string;
-  /** What still changes: at most `rows` lines of at most `columns` columns. */
-  changing(columns: number, rows: number): string[];
-}
+/**
+ * The view of one run. Lines become final when a node ends, text when the run ends; the rest is
+ * redrawn below them:
+ *
+ *     ✓ succeeded   0.2s  Start          final: printed once
+ *     ⠹ running     1.4s  Generate       live: drawn again and again
+ *     ⠹ running     1.6s  run 5f0c…
+ */
+export class RunView {
+  readonly #style: ViewStyle;
+  readonly #trace: RunTrace;
+  readonly #addToTrace: (event: DisplayedEvent, at: number) => void;
+  readonly #text: GrowingText;
+  /** Final lines that have not been taken. */
+  #final = "";
+  /** Nodes that have not ended, in the order of their starts. */
+  #open: NodeRun[] = [];
+  #nodeCount = 0;
+  /** Nodes that are shown as waiting for human input. */
+  readonly #waiting = new Set<NodeRun>();
+  /** Nesting depth of loops and iterations by node ID. */
+  readonly #depths = new Map<string, number>();
+  /** How much of the run's text was displayed: the outputs at the end supply the rest. */
+  #displayed: "nothing" | "all" | "part" = "nothing";
 
-/** Follows a run from its first event. A node is settled when it ends, text with the run. */
-export function runView(dress: ViewStyle): RunView {
-  const { paint } = dress;
-  const tracing = runTrace();
-  const { trace } = tracing;
-  const growing = growingText(paint);
-  let settled = "";
-  /** Nodes that have not ended, in the order in which they began. */
-  let open: NodeRun[] = [];
-  let nodesSeen = 0;
-  /** Nodes of which it was told that they wait for a person. */
-  const waiting = new Set<NodeRun>();
-  /** How deep a loop or an iteration stands in others, by node id. */
-  const depths = new Map<string, number>();
-  /** How much of the run's text was shown: the outputs at its end make up for the rest. */
-  let shown: "nothing" | "all" | "part" = "nothing";
+  /** Expects the events of a run from its first one. */
+  constructor(style: ViewStyle) {
+    const { see, trace } = runTrace();
+    this.#style = style;
+    this.#trace = trace;
+    this.#addToTrace = see;
+    this.#text = new GrowingText(style.colors);
+  }
 
-  const depthOf = ({ within }: NodeRun) => (within ? (depths.get(within.nodeId) ?? 0) + 1 : 0);
-  const settleNode = (node: NodeRun, state: string) => {
-    settled += `${joined(nodeParts(node, state, depthOf(node), dress), paint)}\n`;
-  };
-  const settleOpen = (state: string) => {
-    for (const node of open) if (!waiting.has(node)) settleNode(node, state);
-  };
-  const settleText = () => {
-    if (!growing.isEmpty) settled += `\n${growing.take()}\n`;
-  };
-  const settleRun = (event: DisplayedEvent) => {
-    const facts = tokensUsed(lookInto(event)).map((part) => part && visible(part));
-    const parts = [
-      ...headOf(signOf(trace.status, dress), trace.status, duration(trace.elapsed)),
-      ...plain([nameOf(trace.runId), ...facts]),
-    ];
-    settled += `${joined(parts, paint)}\n`;
-  };
-
-  /** Takes up what the trace learned of nodes. */
-  const seeNodes = () => {
-    for (const node of trace.nodes.slice(nodesSeen)) {
-      // A node that waited for a person starts again under its old id.
-      open = [...open.filter(({ id }) => id !== node.id), node];
-      if (node.rounds === undefined) continue;
-      depths.set(node.nodeId, depthOf(node));
-      settleNode(node, "started");
-    }
-    nodesSeen = trace.nodes.length;
-    for (const node of open) if (node.finishedAt !== undefined) settleNode(node, node.status);
-    open = open.filter(({ finishedAt }) => finishedAt === undefined);
-  };
-
-  const seeForm = (event: DisplayedEvent) => {
-    const nodeId = lookInto(event)("node_id");
-    const node = open.find((each) => each.nodeId === nodeId);
-    if (node) {
-      settleNode(node, "paused");
-      waiting.add(node);
-    } else settleOther(event);
-    settled += below(event, false, dress);
-  };
-
-  /** One try of a node that is made again. */
-  const seeRetry = (event: DisplayedEvent) => {
-    const look = lookInto(event);
-    const node = open.find(({ id }) => id === look("id"));
-    if (!node) return settleOther(event);
-    const parts = [
-      ...headOf(signOf("retry", dress), "retry", duration(look("elapsed_time"))),
-      ...nodeTitle(node, depthOf(node)),
-      ...plain([`retry ${node.retries}`, visible(text(look("error")) ?? "")]),
-    ];
-    settled += `${joined(parts, paint)}\n`;
-  };
-
-  const settleOther = (event: DisplayedEvent) => {
-    settled += `${toldAfter(`${signOf("", dress)} `, event, dress)}\n`;
-  };
-
-  const see = (event: DisplayedEvent) => {
-    const now = dress.now().getTime();
-    tracing.see(event, dress.past ? now : cameAt(event, now));
+  add(event: DisplayedEvent): void {
+    const now = this.#style.now().getTime();
+    this.#addToTrace(event, this.#style.past ? now : arrivalTime(event, now));
     const piece = pieces.get(event.event);
-    if (piece) {
-      const [field, as] = piece;
-      const more = text(lookInto(event)(field));
-      if (more === undefined) return;
-      growing.add(as, more);
-      if (as === "answer" && shown === "nothing") shown = "all";
-      return;
-    }
+    if (piece) return this.#addText(event, ...piece);
     if (isSilent(event)) return;
-    // After a cut or a pause text is missing, and only the outputs have it (server §15.6).
-    if (event.event === "_gap" || lookInto(event)("reason") === "resumption") shown = "part";
-    switch (event.event) {
-      case "workflow_started":
-        return;
-      case "node_started":
-      case "node_finished":
-      case "iteration_started":
-      case "iteration_next":
-      case "iteration_completed":
-      case "loop_started":
-      case "loop_next":
-      case "loop_completed":
-        return seeNodes();
-      case "node_retry":
-        return seeRetry(event);
-      case "human_input_required":
-        return seeForm(event);
-      case "workflow_paused":
-        settleOpen("paused");
-        for (const node of open) waiting.add(node);
-        settleText();
-        return settleRun(event);
-      case "workflow_finished":
-        settleOpen("unfinished");
-        open = [];
-        settleText();
-        settled += below(event, shown === "all", dress);
-        return settleRun(event);
-      case "_answer":
-      case "message_replace":
-      case "text_replace": {
-        const instead = replacement(event);
-        if (instead === undefined) return;
-        growing.replace(instead);
-        if (lookInto(event)("reason")) settleOther(event);
-        return;
-      }
-      default:
-        settleOther(event);
-    }
-  };
+    // After a lost connection or a pause, text is missing; only the outputs have it (server §15.6).
+    if (event.event === "_gap" || lookInto(event)("reason") === "resumption")
+      this.#displayed = "part";
+    const handler = own(this.#handlers, event.event);
+    if (handler) handler(event);
+    else this.#printOther(event);
+  }
 
-  /** Lines of what is at work, at most so many. */
-  const atWork = (columns: number, rows: number): string[] => {
-    const lines = open.map((node) => {
-      const parts = nodeParts(node, "running", depthOf(node), dress, turning(dress));
-      return joined(parts, paint, columns);
+  /** Makes all lines final: no further event follows. */
+  end(): void {
+    this.#finishOpen(this.#trace.status === "running" ? "running" : "unfinished");
+    this.#open = [];
+    this.#finishText();
+  }
+
+  /** Returns the lines that became final since the last call, of any width. */
+  takeFinal(): string {
+    const lines = this.#final;
+    this.#final = "";
+    return lines;
+  }
+
+  /** The lines that still change: at most `rows` of at most `columns` columns. */
+  liveLines(columns: number, rows: number): string[] {
+    const { status, startedAt, runId } = this.#trace;
+    if (rows < 1 || status !== "running") return [];
+    const style = this.#style;
+    const now = style.now().getTime();
+    const run = [
+      ...headOf(spinnerSign(style), "running", ticking(now - (startedAt ?? now))),
+      ...plain([runName(runId)]),
+    ];
+    // Nodes leave most of the rows to the text.
+    const maxNodes = this.#text.isEmpty ? rows - 1 : Math.max(1, Math.floor(rows / 3));
+    const nodes = rows < 2 ? [] : this.#nodeLines(columns, maxNodes);
+    const tail = this.#text.tail(columns, rows - 1 - nodes.length - 2);
+    return [
+      ...nodes,
+      ...(tail.length > 0 ? ["", ...tail, ""] : []),
+      joined(run, style.colors, columns),
+    ];
+  }
+
+  #nodeLines(columns: number, rows: number): string[] {
+    const style = this.#style;
+    const lines = this.#open.map((node) => {
+      const parts = nodeParts(node, "running", this.#depthOf(node), style, spinnerSign(style));
+      return joined(parts, style.colors, columns);
     });
     if (lines.length <= rows) return lines;
     return [...lines.slice(0, rows - 1), `  ${lines.length - rows + 1} more nodes are running`];
+  }
+
+  readonly #updateNodes = (): void => {
+    const { nodes } = this.#trace;
+    for (const node of nodes.slice(this.#nodeCount)) {
+      // A node that waited for human input starts again with the same ID.
+      this.#open = [...this.#open.filter(({ id }) => id !== node.id), node];
+      if (node.rounds === undefined) continue;
+      this.#depths.set(node.nodeId, this.#depthOf(node));
+      this.#printNode(node, "started");
+    }
+    this.#nodeCount = nodes.length;
+    for (const node of this.#open)
+      if (node.finishedAt !== undefined) this.#printNode(node, node.status);
+    this.#open = this.#open.filter(({ finishedAt }) => finishedAt === undefined);
   };
 
-  const changing = (columns: number, rows: number): string[] => {
-    if (rows < 1 || trace.status !== "running") return [];
-    const now = dress.now().getTime();
-    const run = [
-      ...headOf(turning(dress), "running", ticking(now - (trace.startedAt ?? now))),
-      ...plain([nameOf(trace.runId)]),
-    ];
-    // Nodes leave most of the room to the text.
-    const most = growing.isEmpty ? rows - 1 : Math.max(1, Math.floor(rows / 3));
-    const nodes = rows < 2 ? [] : atWork(columns, most);
-    const tail = growing.tail(columns, rows - 1 - nodes.length - 2);
-    return [...nodes, ...(tail.length > 0 ? ["", ...tail, ""] : []), joined(run, paint, columns)];
+  readonly #replaceText = (event: DisplayedEvent): void => {
+    const answer = replacement(event);
+    if (answer === undefined) return;
+    this.#text.replace(answer);
+    if (lookInto(event)("reason")) this.#printOther(event);
   };
 
-  return {
-    see,
-    end() {
-      settleOpen(trace.status === "running" ? "running" : "unfinished");
-      open = [];
-      settleText();
+  readonly #handlers: Readonly<Record<string, (event: DisplayedEvent) => void>> = {
+    workflow_started: () => {},
+    node_started: this.#updateNodes,
+    node_finished: this.#updateNodes,
+    iteration_started: this.#updateNodes,
+    iteration_next: this.#updateNodes,
+    iteration_completed: this.#updateNodes,
+    loop_started: this.#updateNodes,
+    loop_next: this.#updateNodes,
+    loop_completed: this.#updateNodes,
+    node_retry: (event) => this.#printRetry(event),
+    human_input_required: (event) => this.#printForm(event),
+    workflow_paused: (event) => {
+      this.#finishOpen("paused");
+      for (const node of this.#open) this.#waiting.add(node);
+      this.#finishText();
+      this.#printRun(event);
     },
-    settled() {
-      const lines = settled;
-      settled = "";
-      return lines;
+    workflow_finished: (event) => {
+      this.#finishOpen("unfinished");
+      this.#open = [];
+      this.#finishText();
+      this.#final += below(event, this.#displayed === "all", this.#style);
+      this.#printRun(event);
     },
-    changing,
+    _answer: this.#replaceText,
+    message_replace: this.#replaceText,
+    text_replace: this.#replaceText,
   };
+
+  #addText(event: DisplayedEvent, field: string, kind: "answer" | "reasoning"): void {
+    const piece = text(lookInto(event)(field));
+    if (piece === undefined) return;
+    this.#text.add(kind, piece);
+    if (kind === "answer" && this.#displayed === "nothing") this.#displayed = "all";
+  }
+
+  #finishOpen(state: string): void {
+    for (const node of this.#open) if (!this.#waiting.has(node)) this.#printNode(node, state);
+  }
+
+  #finishText(): void {
+    if (!this.#text.isEmpty) this.#final += `\n${this.#text.take()}\n`;
+  }
+
+  #printNode(node: NodeRun, state: string): void {
+    this.#print(nodeParts(node, state, this.#depthOf(node), this.#style));
+  }
+
+  #printForm(event: DisplayedEvent): void {
+    const nodeId = lookInto(event)("node_id");
+    const node = this.#open.find((each) => each.nodeId === nodeId);
+    if (node) {
+      this.#printNode(node, "paused");
+      this.#waiting.add(node);
+    } else this.#printOther(event);
+    this.#final += below(event, false, this.#style);
+  }
+
+  /** Prints a failed attempt of a node that is retried. */
+  #printRetry(event: DisplayedEvent): void {
+    const look = lookInto(event);
+    const node = this.#open.find(({ id }) => id === look("id"));
+    if (!node) return this.#printOther(event);
+    this.#print([
+      ...headOf(signOf("retry", this.#style), "retry", duration(look("elapsed_time"))),
+      ...nodeTitle(node, this.#depthOf(node)),
+      ...plain([`retry ${node.retries}`, visible(text(look("error")) ?? "")]),
+    ]);
+  }
+
+  #printRun(event: DisplayedEvent): void {
+    const { status, elapsed, runId } = this.#trace;
+    const details = tokensUsed(lookInto(event)).map((part) => part && visible(part));
+    this.#print([
+      ...headOf(signOf(status, this.#style), status, duration(elapsed)),
+      ...plain([runName(runId), ...details]),
+    ]);
+  }
+
+  #printOther(event: DisplayedEvent): void {
+    this.#final += `${eventLineAfter(`${signOf("", this.#style)} `, event, this.#style)}\n`;
+  }
+
+  #print(parts: readonly LinePart[]): void {
+    this.#final += `${joined(parts, this.#style.colors)}\n`;
+  }
+
+  #depthOf({ within }: NodeRun): number {
+    return within ? (this.#depths.get(within.nodeId) ?? 0) + 1 : 0;
+  }
 }
 
-const nameOf = (runId: string | undefined): string =>
+const runName = (runId: string | undefined): string =>
   runId === undefined ? "run" : `run ${visible(runId)}`;
 
-/** Seconds that whole seconds and the way from the server may cost. */
-const delay = 2;
+/** Seconds by which whole seconds and the network may delay an event. */
+const MAX_DELAY = 2;
 
-/** When it happened, in ms: now, unless the server says that it was long ago, as in a snapshot. */
-function cameAt(event: DisplayedEvent, now: number): number {
+/** When it happened, in ms: now, or the server's time if that is long ago, as in a snapshot. */
+function arrivalTime(event: DisplayedEvent, now: number): number {
   const created = valueAt(event.data, "data.created_at");
-  const isOld = typeof created === "number" && created + delay < now / 1000;
+  const isOld = typeof created === "number" && created + MAX_DELAY < now / 1000;
   return isOld && event.event.endsWith("_started") ? created * 1000 : now;
 }

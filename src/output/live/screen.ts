@@ -1,9 +1,9 @@
 import type { Host } from "../../host/host.ts";
 import { withWrite } from "../stream-wrap.ts";
 
-/** What is drawn on a terminal and has to make room when something else is written to it. */
-interface Drawing {
-  /** Leaves the screen, with what is settled written out. */
+/** Lines on a terminal that are hidden while something else is written to it. */
+interface LiveRegion {
+  /** Removes the lines after writing those that are final. */
   hide(): Promise<void>;
   show(): Promise<void>;
 }
@@ -13,39 +13,39 @@ export interface Screen {
   /** Rows of the terminal, as they are now. */
   readonly rows: number;
   sleep(ms: number, signal: AbortSignal): Promise<void>;
-  /** From now on the drawing makes room; what is given back ends that. */
-  share(drawing: Drawing): () => void;
+  /** Hides the region during other writes; the returned function ends this. */
+  share(region: LiveRegion): () => void;
 }
 
-/** Rows where a terminal does not say how many it has. */
-const usualRows = 24;
+/** Rows of a terminal of unknown height. */
+const DEFAULT_ROWS = 24;
 
-/** The same host with a screen: writes to its standard error go above what is drawn there. */
+/** The host with a screen: writes to its stderr go above the live region. */
 export function screenOf(host: Host): { readonly host: Host; readonly screen: Screen } {
-  let drawn: Drawing | undefined;
-  let before: Promise<unknown> = Promise.resolve();
+  let shared: LiveRegion | undefined;
+  let previous: Promise<unknown> = Promise.resolve();
   const write: Host["stderr"]["write"] = async (words) => {
-    const drawing = host.stderr.isTTY ? drawn : undefined;
-    await drawing?.hide();
+    const region = host.stderr.isTTY ? shared : undefined;
+    await region?.hide();
     await host.stderr.write(words);
-    await drawing?.show();
+    await region?.show();
   };
-  // One after the other: making room takes longer the first time.
+  // In sequence: hiding takes longer the first time.
   const stderr = withWrite(host.stderr, (words) => {
-    const done = before.then(() => write(words));
-    before = done.catch(() => {}); // whoever wrote is told
+    const done = previous.then(() => write(words));
+    previous = done.catch(() => {}); // reported to the writer
     return done;
   });
   return {
     host: { ...host, stderr },
     screen: {
       get rows() {
-        return host.stdout.terminal?.rows ?? usualRows;
+        return host.stdout.terminal?.rows ?? DEFAULT_ROWS;
       },
       sleep: (ms, signal) => host.sleep(ms, signal),
-      share(drawing) {
-        drawn = drawing;
-        return () => (drawn = undefined);
+      share(region) {
+        shared = region;
+        return () => (shared = undefined);
       },
     },
   };

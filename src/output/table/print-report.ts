@@ -122,8 +122,10 @@ function withoutCharts({ columns, rows }: Section): Pick<Section, "columns" | "r
   return { columns: withoutChart(columns), rows: rows.map(withoutChart) };
 }
 
-const plain = (cell: Cell): Exclude<Cell, Toned | Chart> =>
-  isChart(cell) ? null : isToned(cell) ? cell.text : cell;
+function plain(cell: Cell): Exclude<Cell, Toned | Chart> {
+  if (isChart(cell)) return null;
+  return isToned(cell) ? cell.text : cell;
+}
 
 const isObject = (cell: Cell): cell is Toned | Chart =>
   typeof cell === "object" && cell !== null && !(cell instanceof Date);

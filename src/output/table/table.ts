@@ -44,8 +44,10 @@ const eventColumns: readonly Column[] = [
   "data.error",
 ];
 
-const columnsOf = (returns: Returns<never>): readonly Column[] =>
-  "columns" in returns ? returns.columns : returns.kind === "events" ? eventColumns : [];
+function columnsOf(returns: Returns<never>): readonly Column[] {
+  if ("columns" in returns) return returns.columns;
+  return returns.kind === "events" ? eventColumns : [];
+}
 
 function fieldOf(column: Column): TableField {
   if (typeof column === "string") return fieldAt(column);

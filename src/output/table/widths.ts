@@ -1,20 +1,20 @@
-/** A column before the room is shared: widths of its head and its widest cell. */
+/** A column before the width is shared: the widths of its head and its widest cell. */
 interface Measured {
   readonly headWidth: number;
-  /** Infinity for what takes the room that is left. */
+  /** Infinity for a column that takes the remaining width. */
   readonly cellWidth: number;
-  /** Better not shortened. */
+  /** Shortened only if necessary. */
   readonly whole: boolean;
 }
 
-/** Narrowest column that still says something. */
+/** Narrowest column with readable text. */
 const readable = 8;
-/** Narrowest column at all; what finds no room even so is left out. */
+/** Minimum width; columns that do not fit even so are omitted. */
 export const narrowest = 3;
-/** Columns of a text beyond which the heads of other columns are worth more than its end. */
+/** Width of a text beyond which the heads of other columns are more important than its end. */
 const comfortable = 40;
 
-/** What columns get while there is room, one after the other. */
+/** What each column gets while there is width left, in this order. */
 const claims: readonly ((column: Measured) => number)[] = [
   () => narrowest,
   ({ whole, cellWidth }) => (whole ? 0 : Math.min(cellWidth, readable)),
@@ -25,36 +25,33 @@ const claims: readonly ((column: Measured) => number)[] = [
 ];
 
 /**
- * Widths that need no more than `room` in all: very long texts give way first, then heads, then
- * texts, then what is of no use in part.
+ * Widths that sum to at most `available`: very long texts are shortened first, then heads, then texts,
+ * then values that are useless when shortened.
  */
-export function fittedWidths(columns: readonly Measured[], room: number): readonly number[] {
+export function fittedWidths(columns: readonly Measured[], available: number): readonly number[] {
   let widths = columns.map(() => 0);
   for (const claim of claims) {
     const missing = columns.map((column, index) => {
-      const wanted = Math.max(column.headWidth, column.cellWidth);
-      return Math.max(0, Math.min(claim(column), wanted) - (widths[index] ?? 0));
+      const preferred = Math.max(column.headWidth, column.cellWidth);
+      return Math.max(0, Math.min(claim(column), preferred) - (widths[index] ?? 0));
     });
-    const given = shared(missing, room - sum(widths));
-    widths = widths.map((width, index) => width + (given[index] ?? 0));
+    const shares = shareOut(missing, available - sum(widths));
+    widths = widths.map((width, index) => width + (shares[index] ?? 0));
   }
   return widths;
 }
 
-/** Room dealt out so that nobody gets more than wanted and those who want most give way first. */
-function shared(wanted: readonly number[], room: number): readonly number[] {
-  const given = wanted.map(() => 0);
-  let left = room;
-  const bySize = wanted
-    .map((_, index) => index)
-    .sort((a, b) => (wanted[a] ?? 0) - (wanted[b] ?? 0));
-  for (const [place, index] of bySize.entries()) {
-    const share = Math.floor(left / (bySize.length - place));
-    const gets = Math.min(wanted[index] ?? 0, share);
-    given[index] = gets;
-    left -= gets;
+/** Shares out a width: [2, 9, 9] of 12 is [2, 5, 5]. The largest requests are reduced first. */
+function shareOut(requests: readonly number[], available: number): readonly number[] {
+  const shares = requests.map(() => 0);
+  let left = available;
+  const bySize = [...requests.entries()].sort(([, one], [, other]) => one - other);
+  for (const [place, [index, request]] of bySize.entries()) {
+    const share = Math.min(request, Math.floor(left / (bySize.length - place)));
+    shares[index] = share;
+    left -= share;
   }
-  return given;
+  return shares;
 }
 
 export const sum = (numbers: readonly number[]): number =>

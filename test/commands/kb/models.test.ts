@@ -453,7 +453,7 @@ describe("bad input sends nothing", () => {
     ],
     ["an empty knowledge base", async () => ["kb", "show", ""], "<kb> is empty"],
     ["an empty document", async () => ["kb", "doc", "show", kb, " "], '<doc> " " is empty'],
-    ["no columns", async () => ["kb", "list", "--columns", ""], 'there is no column ""'],
+    ["no columns", async () => ["kb", "list", "--columns", ""], 'column "" not found'],
     [
       "page 0",
       async () => ["kb", "list", "--page", "0"],

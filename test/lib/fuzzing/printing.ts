@@ -5,7 +5,7 @@ import { formats } from "../../../src/output/formats-list.ts";
 import { operations } from "../../../src/operations/index.ts";
 import { events } from "../../../src/operations/operation.ts";
 import type { Returns } from "../../../src/operations/operation.ts";
-import { runView } from "../../../src/output/live/run-view.ts";
+import { RunView } from "../../../src/output/live/run-view.ts";
 import { colorsFor, widthOf } from "../../../src/output/table/display-width.ts";
 import { clockFor, timesFor } from "../../../src/output/formats/times.ts";
 import { checkStyle } from "../../../src/output/print.ts";
@@ -16,8 +16,8 @@ import { areEqual, isSafe, readOr } from "./holds.ts";
 
 const columns = 40;
 
-const dress = {
-  paint: await colorsFor(false),
+const viewStyle = {
+  colors: await colorsFor(false),
   clock: clockFor(plain, true),
   times: timesFor(plain, true),
   now: plain.now,
@@ -118,10 +118,10 @@ const live: Target<string> = {
       const style = { ...plain, format };
       isSafe(await printed(events as never, [batch, batch], style, { terminal: columns }));
     }
-    const view = runView(dress);
-    for (const event of batch) view.see(event);
-    isSafe(view.settled());
-    const drawn = view.changing(columns - 1, 10).join("\n");
+    const view = new RunView(viewStyle);
+    for (const event of batch) view.add(event);
+    isSafe(view.takeFinal());
+    const drawn = view.liveLines(columns - 1, 10).join("\n");
     isSafe(drawn);
     isNarrow(drawn);
     const lines = await printed(events as never, [batch], { format: "jsonl" });
