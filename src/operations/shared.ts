@@ -131,14 +131,14 @@ export const hierarchicalRule = {
     subchunk_segmentation: { separator: "\n", max_tokens: 512, chunk_overlap: 50 },
   },
 } as const;
-const byForm = { hierarchical_model: hierarchicalRule } as const;
+const defaultByForm = { hierarchical_model: hierarchicalRule } as const;
 
 export const retrieval_model = body.json("Search settings, JSON", { shape: retrievalShape });
 export const process_rule = body.json("How the text is cut into chunks, JSON", {
-  byForm,
+  defaultByForm,
   shape: processRuleShape,
 });
 export const process_rule_data = data.json("How the text is cut into chunks, JSON", {
-  byForm,
+  defaultByForm,
   shape: processRuleShape,
 });
