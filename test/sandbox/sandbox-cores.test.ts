@@ -1,0 +1,202 @@
+/** Pure functions of the sandbox, one line per case. */
+import { expect, test } from "vitest";
+import { operations } from "../../src/operations/index.ts";
+import { outputText, renderTemplate } from "../../src/sandbox/apps/run-events.ts";
+import { createFaultPlanner, parseFault } from "../../src/sandbox/http/faults.ts";
+import { isoTime } from "../../src/sandbox/http/iso-time.ts";
+import { pythonRepr, pythonType } from "../../src/sandbox/http/python-repr.ts";
+import { jsonResponse } from "../../src/sandbox/http/response.ts";
+import { atLeast, createRouter } from "../../src/sandbox/http/router.ts";
+import { countCharacters } from "../../src/sandbox/knowledge/characters.ts";
+import { splitIntoChunks } from "../../src/sandbox/knowledge/chunking.ts";
+import { parseMetadataFilter } from "../../src/sandbox/knowledge/metadata-filter.ts";
+import { parseProcessRule } from "../../src/sandbox/knowledge/process-rules.ts";
+import { extractKeywords, matchAny, tokenize } from "../../src/sandbox/knowledge/words.ts";
+import { uniqueNames } from "../../src/sandbox/knowledge/zip.ts";
+
+test.each([
+  ["1.14.2", "1.14.2", true],
+  ["1.14.10", "1.14.2", true],
+  ["2.0", "1.14.2", true],
+  ["1.13.9", "1.14.0", false],
+  ["1.14", "1.14.1", false],
+])("atLeast(%s, %s) is %s", (version, minimum, expected) => {
+  expect(atLeast(version, minimum)).toBe(expected);
+});
+
+const ID = "11111111-1111-4111-8111-111111111111";
+
+test.each([
+  ["GET", "/datasets", "GET /datasets"],
+  ["GET", `/datasets/${ID}`, "GET /datasets/{dataset_id}"],
+  ["GET", "/datasets/tags", "GET /datasets/tags"],
+  ["GET", `/data%73ets/${ID}`, "GET /datasets/{dataset_id}"],
+  ["GET", "/datasets/not-a-uuid", "no such route"],
+  ["GET", "/datasets/", "no such route"],
+  ["PUT", "/datasets", "other method"],
+])("the router finds %s %s: %s", (method, path, expected) => {
+  const match = createRouter(operations)(method, path, "1.14.2");
+  expect(typeof match === "string" ? match : match.row.route).toBe(expected);
+});
+
+test.each([
+  [null, "None", "NoneType"],
+  [true, "True", "bool"],
+  [1, "1", "int"],
+  [1.5, "1.5", "float"],
+  ["it", "'it'", "str"],
+  ["it's", '"it\'s"', "str"],
+  ["a\nb", "'a\\nb'", "str"],
+  [["a", { b: null }], "['a', {'b': None}]", "list"],
+  ["x".repeat(60), `'${"x".repeat(24)}...${"x".repeat(23)}'`, "str"],
+])("pythonRepr(%j) is %s of type %s", (value, repr, type) => {
+  expect([pythonRepr(value), pythonType(value)]).toEqual([repr, type]);
+});
+
+test.each([
+  ["2026", "2026-01-01T00:00:00.000Z"],
+  ["2026-11", "2026-11-01T00:00:00.000Z"],
+  ["20261121", "2026-11-21T00:00:00.000Z"],
+  ["2026-11-21T02:00:05+02:00", "2026-11-21T00:00:05.000Z"],
+  ["2026-11-21 23:59:59.5Z", "2026-11-21T23:59:59.500Z"],
+  ["2026-11-21T24:00", "2026-11-22T00:00:00.000Z"],
+])("isoTime(%s) is %s", (text, expected) => {
+  expect(new Date(isoTime(text)).toISOString()).toBe(expected);
+});
+
+test.each([
+  ["26", "ISO string too short"],
+  ["202611", "Invalid ISO format"],
+  ["2026-13-01", "month must be in 1..12"],
+  ["2026-02-30", "day is out of range for month"],
+  ["2026-11-21T25:00", "hour must be in 0..23"],
+  ["2026-11-21T00:00+2", "Time zone offset must be 1, 3, 5 or 6 characters"],
+])("isoTime(%s) fails: %s", (text, message) => {
+  expect(() => isoTime(text)).toThrow(message);
+});
+
+test("jsonResponse writes ASCII with spaces and a newline", () => {
+  const { headers, body } = jsonResponse(200, { a: [1, "é"], b: null, c: undefined });
+  const text = '{"a": [1, "\\u00e9"], "b": null}\n';
+  expect(Buffer.from(body as Uint8Array).toString()).toBe(text);
+  expect(headers["Content-Length"]).toBe(String(text.length));
+});
+
+test.each([
+  ["GET /datasets status=503", "GET", "/v1/datasets", 503],
+  ["get /v1/datasets status=503", "GET", "/v1/datasets", 503],
+  ["* /datasets/*/documents status=503", "POST", "/v1/datasets/a/b/documents", 503],
+  ["* * status=503", "DELETE", "/v1/x", 503],
+  ["GET /datasets status=503", "POST", "/v1/datasets", undefined],
+  ["GET /datasets status=503", "GET", "/v1/datasets/a", undefined],
+])("fault %j on %s %s: status %s", (fault, method, path, expected) => {
+  expect(createFaultPlanner([parseFault(fault)])(method, path).status).toBe(expected);
+});
+
+test("a fault skips requests, and then affects a number of them", () => {
+  const plan = createFaultPlanner([parseFault("GET * delay=1s skip=1 times=2")]);
+  const delays = [1, 2, 3, 4].map(() => plan("GET", "/v1/datasets").delay);
+  expect(delays).toEqual([undefined, 1000, 1000, undefined]);
+});
+
+test.each([
+  ["", 0],
+  ["aé", 2],
+  ["a😀", 2],
+  ["\ud83d", 1],
+])("countCharacters(%j) is %i", (text, expected) => {
+  expect(countCharacters(text)).toBe(expected);
+});
+
+test.each([
+  ["Don't park HERE.", ["don't", "park", "here"]],
+  ["ﬁle v1.5", ["file", "v1.5"]],
+  ["有給休暇", ["有給", "休暇"]],
+  ["?!", []],
+])("tokenize(%j) is %j", (text, expected) => {
+  expect(tokenize(text)).toEqual(expected);
+});
+
+test.each([
+  [["a", "b", "a"], '"a" OR "b"'],
+  [[], undefined],
+])("matchAny(%j) is %s", (words, expected) => {
+  expect(matchAny(words)).toBe(expected);
+});
+
+test("extractKeywords lists frequent words first, without stop words", () => {
+  expect(extractKeywords("The desk sells permits. The permits are at the desk. Desk!")).toEqual([
+    "desk",
+    "permits",
+    "sells",
+    "Desk",
+  ]);
+});
+
+const rule = (mode: "custom" | "hierarchical", segmentation: object, more: object = {}) =>
+  parseProcessRule({ mode, rules: { pre_processing_rules: [], segmentation, ...more } });
+
+test.each([
+  ["a\n\nb", parseProcessRule({ mode: "automatic" }), [["a\n\nb"]]],
+  ["- a###, b", rule("custom", { separator: "###", max_tokens: 50 }), [["- a"], ["b"]]],
+  [
+    "a. b\n\nc",
+    rule(
+      "hierarchical",
+      { separator: "\n\n", max_tokens: 50 },
+      { subchunk_segmentation: { separator: ". ", max_tokens: 50 } },
+    ),
+    [
+      ["a. b", "a", "b"],
+      ["c", "c"],
+    ],
+  ],
+])("splitIntoChunks(%j) returns content and children", (text, processRule, expected) => {
+  const chunks = splitIntoChunks(text, processRule);
+  expect(chunks.map(({ content, children }) => [content, ...children])).toEqual(expected);
+});
+
+test("splitIntoChunks rejects a length below 50 tokens", () => {
+  const short = rule("custom", { separator: "\n", max_tokens: 49 });
+  expect(() => splitIntoChunks("a", short)).toThrow(
+    "Custom segment length should be between 50 and 4000.",
+  );
+});
+
+test.each([
+  ["and", false],
+  ["or", true],
+])("parseMetadataFilter joins conditions with %s", (logical_operator, expected) => {
+  const conditions = [
+    { name: "team", comparison_operator: "is", value: "People" },
+    { name: "level", comparison_operator: ">", value: "1" },
+  ];
+  const filter = parseMetadataFilter({ logical_operator, conditions });
+  expect(filter?.({ team: "People", level: 1 })).toBe(expected);
+});
+
+test.each([[undefined], [{}], [{ conditions: [] }]])(
+  "parseMetadataFilter(%j) matches every document",
+  (conditions) => {
+    expect(parseMetadataFilter(conditions)).toBeUndefined();
+  },
+);
+
+test("uniqueNames keeps the last part of a path and numbers duplicates", () => {
+  const names = ["dir/a.md", "a.md", "b\\a.md", " .x ", ""];
+  expect(uniqueNames(names)).toEqual(["a.md", "a (1).md", "a (2).md", ".x", "file"]);
+});
+
+test.each([
+  [null, ""],
+  ["a", "a"],
+  [["a", 1], "- a\n- 1"],
+  [{ a: 1 }, '{"a":1}'],
+])("outputText(%j) is %j", (value, expected) => {
+  expect(outputText(value)).toBe(expected);
+});
+
+test("renderTemplate fills variables and keeps the placeholders of inputs", () => {
+  const template = "{{#s.query#}} {{#s.none#}}{{#$output.comment#}}";
+  expect(renderTemplate(template, { s: { query: "x" } })).toBe("x {{#$output.comment#}}");
+});
