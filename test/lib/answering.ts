@@ -1,6 +1,6 @@
 import type { RawHost } from "../../src/host/host.ts";
 
-/** What a server answered to one request. */
+/** A response of the server. */
 export interface Answered {
   /** Method and path with query. */
   readonly request: string;
@@ -9,7 +9,7 @@ export interface Answered {
   readonly body: Buffer;
 }
 
-/** A host to which comes what `give` makes of each answer. */
+/** A host whose response bodies are replaced by `give`. */
 export function answering(host: RawHost, give: (answered: Answered) => Buffer): RawHost {
   return {
     ...host,
@@ -32,7 +32,7 @@ export function answering(host: RawHost, give: (answered: Answered) => Buffer): 
         async function* pieces() {
           yield given;
         }
-        // The program reads it as an iterable, and in no other way.
+        // The program reads the body only as an iterable.
         return { ...answer, body: pieces() as unknown as typeof answer.body };
       };
       return Object.assign(Object.create(agent) as typeof agent, { request });

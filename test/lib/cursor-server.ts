@@ -1,8 +1,8 @@
 import { canned, start, uuid } from "./log-server.ts";
 
 /**
- * Conversations and messages as the server lists them: it compares the whole second of the row after
- * which it goes on, so the rest of that second is left out, of `has_more`, too (server §5).
+ * Lists conversations and messages as the server does: its cursor compares whole seconds, so it skips
+ * the other rows of that second, also in `has_more` (server §5).
  */
 export function cursorServer(counts: readonly number[]) {
   const rows = counts
@@ -24,7 +24,7 @@ export function cursorServer(counts: readonly number[]) {
     const data = beyond(after).slice(0, limit);
     const has_more = data.length > 0 && beyond(data.at(-1)).length > 0;
     response.setHeader("content-type", "application/json");
-    // A page of messages stands with the oldest first.
+    // A page of messages has the oldest first.
     response.end(JSON.stringify({ limit, has_more, data: messages ? data.toReversed() : data }));
   });
 }

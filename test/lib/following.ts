@@ -3,7 +3,7 @@ import { cli } from "./support.ts";
 import { endsOf, playedRun } from "./played-run.ts";
 import type { Cut, Played, Refusal } from "./played-run.ts";
 
-/** Recorded runs, and whether they go on through a pause. */
+/** Recorded runs and the flags to follow them. */
 export const runs: readonly (readonly [title: string, flags: readonly string[]])[] = [
   ["run, streaming", []],
   ["run that fails, streaming", []],
@@ -18,7 +18,7 @@ export const runs: readonly (readonly [title: string, flags: readonly string[]])
   ["chatflow that pauses", []],
 ];
 
-/** Numbers from 0 to 1 that are the same in every run of a seed. */
+/** Deterministic random numbers from 0 to 1. */
 export function seeded(seed: number): () => number {
   let state = seed;
   return () => {
@@ -27,7 +27,7 @@ export function seeded(seed: number): () => number {
   };
 }
 
-/** A cut of a random kind at this byte. */
+/** A lost connection of a random kind at this byte. */
 export function cutAt(at: number, random: () => number, silence = false): Cut {
   const kinds = ["end", "truncated", "reset"] as const;
   const refusals: readonly Refusal[] = [503, 502, "reset", "empty"];
@@ -48,7 +48,7 @@ const exits: Readonly<Record<string, number>> = {
 
 const inner = ({ data }: Pick<Played, "data">) => (data["data"] ?? {}) as Record<string, unknown>;
 
-/** By what an event is known here; undefined for pieces of text and the like. */
+/** Identifies an event; undefined for text and the like. */
 function keyOf(event: Played): string | undefined {
   const data = inner(event);
   const { event: kind } = event;
@@ -58,18 +58,18 @@ function keyOf(event: Played): string | undefined {
   return undefined;
 }
 
-/** Node events of containers, and the end of a waiting node: a snapshot has them, nobody shows them. */
+/** Node events of containers, and the end of a waiting node: only snapshots have them. */
 const onlyInSnapshots = (event: Played): boolean =>
   event.event.startsWith("node_") &&
   (/^(iteration|loop)$/.test(String(inner(event)["node_type"])) ||
     inner(event)["status"] === "paused");
 
-/** A server never says these again. */
+/** A server never sends these again. */
 const neverAgain = /^(workflow_started resumption|human_input_form_filled)/;
 
 /**
- * Follows the run over the cuts and checks what came out against the uncut stream: workflow, node
- * and form events each once and in order, all else equal or announced as a gap.
+ * Follows the run over lost connections and compares the output with the complete stream: workflow,
+ * node and form events each once and in order, all others equal or announced as a gap.
  */
 export async function followsThrough(
   run: readonly Played[],
@@ -95,7 +95,7 @@ export async function followsThrough(
 
   const upTo = last ? run.indexOf(last) + 1 : run.length;
   const expected = run.slice(0, upTo).filter((event) => !onlyInSnapshots(event));
-  // A reset takes away what lay in the line. Of a run that is over no server tells it again.
+  // A reset drops data in transit, which is never sent again once the run has ended.
   const size = endsOf(run).at(-2) ?? 0;
   const over = cuts.some(({ at, how }) => how === "reset" && at > size);
   checkOrder(expected, shown, over, info);
@@ -104,7 +104,7 @@ export async function followsThrough(
   expect(shown.filter(onlyInSnapshots), info).toEqual([]);
 }
 
-/** Workflow, node and form events: what is missing is of the kinds that no server says twice. */
+/** Checks workflow, node and form events: only events that are never sent again may be missing. */
 function checkOrder(
   expected: readonly Played[],
   shown: readonly Played[],
@@ -117,8 +117,8 @@ function checkOrder(
   expect(missing, info).not.toBeUndefined();
   const resumptionLost = missing?.some((key) => key.startsWith("workflow_started resumption"));
   const inexcusable = missing?.filter((key) => {
-    // The waiting node starts again under its old id: unannounced, that is a repeat. A pause that is
-    // over is in no snapshot.
+    // The waiting node starts again under its old ID, which looks like a duplicate if the resumption
+    // was lost. No snapshot has a pause that is over.
     const again = keys.filter((each) => each === key).length > 1;
     const past = key.startsWith("workflow_paused") || again;
     return !over && !neverAgain.test(key) && !(resumptionLost && past);
@@ -132,7 +132,7 @@ function checkOrder(
   }
 }
 
-/** What the list lacks of `all`; undefined when it holds anything else or in another order. */
+/** Items of `all` that the list lacks; undefined if it has other items or another order. */
 function withoutInOrder(all: readonly string[], list: readonly string[]): string[] | undefined {
   const missing: string[] = [];
   let at = 0;
@@ -143,7 +143,7 @@ function withoutInOrder(all: readonly string[], list: readonly string[]): string
   return at === list.length ? missing : undefined;
 }
 
-/** Text, retries, iterations: in order, and where some are missing a gap was told in between. */
+/** Checks text, retries and iterations: in order, with a gap announced where some are missing. */
 function checkPieces(expected: readonly Played[], shown: readonly Played[], info: string): void {
   const pieces = expected.filter((event) => keyOf(event) === undefined).map(({ raw }) => raw);
   let at = 0;
@@ -153,24 +153,24 @@ function checkPieces(expected: readonly Played[], shown: readonly Played[], info
     if (!pieces.includes(raw)) continue;
     const next = pieces.indexOf(raw, at);
     expect(next, `${raw} is shown out of order\n${info}`).toBeGreaterThanOrEqual(at);
-    if (next > at) expect(gap, `unsaid before ${raw}\n${info}`).toBe(true);
+    if (next > at) expect(gap, `no gap before ${raw}\n${info}`).toBe(true);
     at = next + 1;
     gap = false;
   }
-  if (at < pieces.length) expect(gap, `unsaid at the end\n${info}`).toBe(true);
+  if (at < pieces.length) expect(gap, `no gap at the end\n${info}`).toBe(true);
 }
 
-/** A filled gap and the text before it are an output of the run. */
+/** Checks that a filled gap and the text before it equal an output of the run. */
 function checkFilled(expected: readonly Played[], shown: readonly Played[], info: string): void {
   const outputs = inner(expected.at(-1) ?? { data: {} })["outputs"];
   for (const event of shown.filter(({ event: kind }) => kind === "_gap_filled")) {
     const { output, from, text } = inner(event);
     const whole = (outputs as Record<string, unknown>)[String(output)];
-    // A list stands in the text as lines.
+    // Text has a list as lines.
     const printed = Array.isArray(whole) ? whole.map((item) => `- ${item}`).join("\n") : whole;
     expect(String(printed).slice(Number(from)), info).toBe(text);
   }
 }
 
-/** Bytes after which an event is whole. */
+/** Byte offsets of the ends of events. */
 export const eventEnds = (run: readonly Played[]): readonly number[] => endsOf(run).slice(0, -1);

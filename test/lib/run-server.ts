@@ -5,17 +5,17 @@ import { bodyText, exchanges } from "./recordings.ts";
 import { http, rawServer } from "./raw-server.ts";
 import type { RawServer } from "./raw-server.ts";
 
-/** What answers a request of a route: how many came before it there, and the request itself. */
+/** Handles a request, given the number of requests to this route before it. */
 export type Route = (socket: Socket, before: number, request: string) => void;
 
-/** The text of the recorded exchange with this name, which begins with its file. */
+/** The body of the recorded exchange with this name, `<file>: <title>`. */
 export function recorded(name: string): string {
   const found = exchanges.find((exchange) => exchange.name === name);
   if (!found) throw new Error(`no recording ${name}`);
   return bodyText(found);
 }
 
-/** An event stream that is not over: nothing but pings follow. */
+/** An event stream that stays open: only pings follow. */
 export const pinging =
   (text: string): Route =>
   (socket) => {
@@ -24,7 +24,7 @@ export const pinging =
     socket.on("close", () => clearInterval(pings));
   };
 
-/** An event stream that the server closes after this. */
+/** An event stream that the server closes after this text. */
 export const streaming =
   (text: string): Route =>
   (socket) => {
@@ -37,13 +37,13 @@ const begin = (socket: Socket, text: string) =>
     `HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n${text}`,
   );
 
-/** A JSON answer. */
+/** A JSON response. */
 export const json =
   (body: unknown, status = 200): Route =>
   (socket) =>
     void socket.end(http(status, JSON.stringify(body)));
 
-/** The n-th of these for the n-th request, the last one for all further. */
+/** Handles the n-th request with the n-th route, and all further ones with the last. */
 export const inTurn =
   (...routes: readonly Route[]): Route =>
   (socket, before, request) =>
@@ -51,11 +51,11 @@ export const inTurn =
 
 export const lost: Route = (socket) => void socket.resetAndDestroy();
 
-/** The events of data lines, as a stream has them. */
+/** Formats events as a stream. */
 export const eventsText = (...events: readonly object[]): string =>
   events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join("");
 
-/** A server with these routes, the first that a request begins with; a form without fields. */
+/** A server with these routes, matched by prefix, for a workflow without inputs. */
 export async function runServer(routes: Readonly<Record<string, Route>>): Promise<RawServer> {
   const all: Readonly<Record<string, Route>> = {
     ...routes,
@@ -77,7 +77,7 @@ export async function runServer(routes: Readonly<Record<string, Route>>): Promis
   ]);
 }
 
-/** Time that passes only while somebody sleeps, at once, and so much faster. */
+/** Time that passes only during sleeps, which return at once. */
 export function sleptTime(speed = 1) {
   let time = 0;
   const around = (host: RawHost): RawHost => ({

@@ -13,13 +13,13 @@ const tree = Object.fromEntries(
   Array.from({ length: 60 }, (_, at) => [`${at % 5}/${at}.md`, `text ${at}`]),
 );
 
-/** Makes a knowledge base and gives its id. */
+/** Creates a knowledge base and returns its ID. */
 const base = async (name: string) =>
   (
     await server.cli(["kb", "create", name, "--indexing-technique", "economy", "-o", "name"])
   ).out.trim();
 
-/** Runs the same line in several processes at once. */
+/** Runs the same command in several processes at once. */
 const together = (count: number, argv: readonly string[]) =>
   Promise.all(Array.from({ length: count }, () => start(server, home, argv).ended));
 
@@ -35,7 +35,7 @@ test.each([1, 2, 3])("four syncs of one directory at once (round %d)", async (ro
   await together(4, ["sync", kb, dir]);
   const last = await start(server, home, ["sync", kb, dir]).ended;
   expect(last.exit, last.err).toBe(0);
-  // contentsOf finds no name twice: no document was made a second time.
+  // contentsOf would fail on duplicate names: no document was created twice.
   expect(await texts(kb)).toEqual(tree);
   expect((await start(server, home, ["sync", kb, dir]).ended).err).toContain("60 unchanged");
 });
@@ -109,7 +109,7 @@ test.each([1, 2, 3])(
     const ends = await together(2, ["tag", "create", "--each", rows]);
     expect(ends.map(({ exit }) => exit)).toContain(0);
     const refused = ends.find(({ exit }) => exit !== 0);
-    // Who comes when the other has ended finds every row done.
+    // A process that starts after the other has ended finds every row done.
     if (refused)
       expect(refused.err).toMatch(/^error: these rows are being sent by another command, pid \d+/);
     expect(server.seen.slice(before).filter(({ method }) => method === "POST")).toHaveLength(30);

@@ -22,7 +22,7 @@ const model = "--embedding-provider-name p --embedding-model-name m --score-thre
 );
 const reply = ["wf", "annotation", "reply"];
 
-test("the job of an annotation reply switch is waited for with --wait, and its failure is 9", async () => {
+test("--wait waits for the job of wf annotation reply; a failed job exits with 9", async () => {
   const done = {
     "POST /v1/apps/annotation-reply/enable": answer("enable"),
     "GET /v1/apps/annotation-reply/enable": inTurn(
@@ -54,7 +54,7 @@ test("the job of an annotation reply switch is waited for with --wait, and its f
   }
 });
 
-test("a job that never begins, as switching off what is off, ends --wait with 12 after a minute", async () => {
+test("--wait exits with 12 after a minute if the job never begins, e.g. when already disabled", async () => {
   const time = sleptTime();
   const ran = await against(
     {
@@ -71,7 +71,7 @@ test("a job that never begins, as switching off what is off, ends --wait with 12
   expect(Math.round(time.passed() / 1000)).toBe(60);
 });
 
-test("what is no sound is written nowhere and ends with 9", async () => {
+test("a response without audio is not written and exits with 9", async () => {
   const folder = await temporaryFolder();
   const path = join(folder, "a.mp3");
   const line = ["wf", "audio", "speak", "--text", "Hi", "--output-file", path];
@@ -89,7 +89,7 @@ test("what is no sound is written nowhere and ends with 9", async () => {
   expect(readFileSync(path, "utf8")).toBe("ID3");
 });
 
-test("one variable of a conversation is picked here: the server fails when it is asked for it", async () => {
+test("--variable-name filters on the client, because the filter of the server fails", async () => {
   const id = "0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e";
   const rows = ["mood", "name"].map((name) => ({
     id: name,

@@ -13,7 +13,7 @@ beforeAll(async () => {
 const withFaults = (...faults: readonly string[]) =>
   server.sandbox.setFaults(faults.map(parseFault));
 
-/** Starts a run of an application and gives its id. */
+/** Starts a run of an app and returns its ID. */
 async function started(app: string, ...inputs: readonly string[]): Promise<string> {
   withFaults();
   const flags = ["query=x", ...inputs].flatMap((input) => ["--input", input]);
@@ -33,7 +33,7 @@ const linesOf = (out: string): Line[] =>
     .split("\n")
     .map((line) => JSON.parse(line) as Line);
 
-/** Workflow and node events as short words: `node_started Wait`. */
+/** Workflow and node events in short form: `node_started Wait`. */
 const sequence = (out: string): string[] =>
   linesOf(out)
     .filter(({ event }) => /^(workflow_|node_)/.test(event))
@@ -50,7 +50,7 @@ const wholeSlowRun = [
   "workflow_finished",
 ];
 
-describe("a followed run shows every workflow and node event once, in order, and ends with 0", () => {
+describe("a followed run prints every workflow and node event once, in order, and exits with 0", () => {
   test.each([
     "GET /workflow/*/events cut-after=1 times=1",
     "GET /workflow/*/events cut-after=2 times=3",
@@ -69,7 +69,7 @@ describe("a followed run shows every workflow and node event once, in order, and
     expect(sequence(ran.out)).toEqual(wholeSlowRun);
   });
 
-  test("silence on the line counts as a cut", async () => {
+  test("reconnects after silence", async () => {
     const run = await started("slow", "seconds=80");
     withFaults("GET /workflow/*/events silence times=1");
     const ran = await server.cli([
@@ -88,7 +88,7 @@ describe("a followed run shows every workflow and node event once, in order, and
     expect(sequence(ran.out)).toEqual(wholeSlowRun);
   });
 
-  test("what a run did between a cut and its end is not replayed: a gap says so", async () => {
+  test("announces a gap for events that are not replayed", async () => {
     const run = await started("slow", "seconds=12");
     withFaults("GET /workflow/*/events cut-after=7 times=1");
     const ran = await server.cli(["wf", "--app", "slow", "events", run, "--follow", "-o", "jsonl"]);
@@ -100,7 +100,7 @@ describe("a followed run shows every workflow and node event once, in order, and
     ).toEqual(["_gap", "workflow_finished"]);
   });
 
-  test("a gap in text is announced in jsonl and on standard error", async () => {
+  test("announces a gap in text in jsonl and on stderr", async () => {
     const run = await started("slow", "seconds=12");
     withFaults("GET /workflow/*/events cut-after=3 times=1");
     const ran = await server.cli(["wf", "--app", "slow", "events", run, "--follow", "-o", "jsonl"]);
@@ -109,8 +109,8 @@ describe("a followed run shows every workflow and node event once, in order, and
   });
 });
 
-describe("exit codes of all endings", () => {
-  test("a run that had finished shows one event and ends with 0", async () => {
+describe("exit codes", () => {
+  test("an ended run prints one event and exits with 0", async () => {
     const run = await started("echo");
     await server.cli(["wf", "events", run, "--follow"]);
     const ran = await server.cli(["wf", "events", run, "-o", "jsonl"]);
@@ -119,7 +119,7 @@ describe("exit codes of all endings", () => {
   });
 
   test.each([[[]], [["--follow"]]])(
-    "a failed run ends with 9 and its error, with %j",
+    "a failed run exits with 9 and its error: %j",
     async (flags) => {
       const run = await started("broken");
       const ran = await server.cli(["wf", "--app", "broken", "events", run, ...flags]);
@@ -128,7 +128,7 @@ describe("exit codes of all endings", () => {
     },
   );
 
-  test("partial success ends with 0 and a notice", async () => {
+  test("partial success exits with 0 and a notice", async () => {
     const ran = await server.cli(["wf", "run", "--input", "query=x"], {
       env: { KB_PROFILE: "", KB_APP_KEY: "app-flaky" },
     });
@@ -136,7 +136,7 @@ describe("exit codes of all endings", () => {
     expect(ran.err).toContain("partial-succeeded");
   });
 
-  test("a stream that is cut and not followed ends with 13 and says how to go on", async () => {
+  test("a lost stream without --follow exits with 13 and shows how to resume", async () => {
     const run = await started("slow", "seconds=20");
     withFaults("GET /workflow/*/events cut-after=3");
     const ran = await server.cli(["wf", "--app", "slow", "events", run]);
@@ -144,7 +144,7 @@ describe("exit codes of all endings", () => {
     expect(ran.err).toContain(`wf events ${run} --follow`);
   });
 
-  test("ten reconnects that bring nothing new end with 13", async () => {
+  test("ten reconnects without a new event exit with 13", async () => {
     const run = await started("slow", "seconds=600");
     withFaults("GET /workflow/*/events cut-after=1");
     const ran = await server.cli(["wf", "--app", "slow", "events", run, "--follow"]);
@@ -152,7 +152,7 @@ describe("exit codes of all endings", () => {
     expect(ran.err.match(/reconnecting/g)).toHaveLength(10);
   });
 
-  test("--timeout ends with 12 and leaves the run alone", async () => {
+  test("--timeout exits with 12 and does not stop the run", async () => {
     const run = await started("slow", "seconds=600");
     const ran = await server.cli([
       "wf",
@@ -169,7 +169,7 @@ describe("exit codes of all endings", () => {
     expect(detail.out).toBe("running\n");
   });
 
-  test("another end user ends with 3 and names the causes that look alike", async () => {
+  test("another end user exits with 3 and the possible causes", async () => {
     const run = await started("slow", "seconds=20");
     const ran = await server.cli([
       "wf",
@@ -185,7 +185,7 @@ describe("exit codes of all endings", () => {
     expect(ran.err).toContain("--user");
   });
 
-  test("a stopped run ends with 9 and is called stopped, though its stream says failed", async () => {
+  test("a stopped run exits with 9 as stopped, although its stream reports failed", async () => {
     const first = await server.cli([
       "wf",
       "--app",
@@ -225,7 +225,7 @@ describe("exit codes of all endings", () => {
     expect(ran.err).toContain("was stopped");
   });
 
-  test("an interrupt leaves the run, ends with 130 and says how to go on", async () => {
+  test("an interrupt exits with 130 and shows how to resume", async () => {
     const run = await started("slow", "seconds=600");
     const controller = new AbortController();
     const ran = await server.cli(["wf", "--app", "slow", "events", run, "--follow"], {
@@ -239,8 +239,8 @@ describe("exit codes of all endings", () => {
   });
 });
 
-describe("a run that waits for a person", () => {
-  test("ends with 8, shows the form with its text filled in, and the line that answers it", async () => {
+describe("a run waiting for human input", () => {
+  test("exits with 8 and shows the form and the command to submit it", async () => {
     const run = await started("review");
     const ran = await server.cli(["wf", "--app", "review", "events", run]);
     expect(ran.exit).toBe(8);
@@ -277,7 +277,7 @@ describe("a run that waits for a person", () => {
   });
 
   test.each([[[]], [["--follow"]]])(
-    "ends with 8 where its pings alone would come, with --no-snapshot %j",
+    "exits with 8 instead of waiting for pings, with --no-snapshot %j",
     async (flags) => {
       const run = await started("review");
       await server.cli(["wf", "--app", "review", "wait", run]);
@@ -288,7 +288,7 @@ describe("a run that waits for a person", () => {
     },
   );
 
-  test("shows what happens from now on with --no-snapshot, to the end", async () => {
+  test("shows new events only with --no-snapshot, to the end", async () => {
     const run = await started("slow", "seconds=12");
     const argv = ["wf", "--app", "slow", "events", run, "--no-snapshot", "-o", "jsonl"];
     const ran = await server.cli(argv);
@@ -296,7 +296,7 @@ describe("a run that waits for a person", () => {
     expect(linesOf(ran.out).at(-1)?.event).toBe("workflow_finished");
   });
 
-  test("is followed through the pause, the resumed node shown again with its real end", async () => {
+  test("is followed through the pause, with the end of the resumed node", async () => {
     const run = await started("review");
     const form = await server.cli([
       "wf",
@@ -349,7 +349,7 @@ describe("a run that waits for a person", () => {
 });
 
 describe("wf run", () => {
-  test("goes on by following when its line is cut, and never starts a second run", async () => {
+  test("follows the run if its stream is lost, and never starts a second one", async () => {
     withFaults("POST /workflows/run cut-after=3 times=1");
     server.seen.length = 0;
     const ran = await server.cli([
@@ -369,7 +369,7 @@ describe("wf run", () => {
     expect(server.seen.filter(({ path }) => path === "/v1/workflows/run")).toHaveLength(1);
   });
 
-  test("goes on where the server asks for fewer requests when the end is to be confirmed", async () => {
+  test("continues if the server is rate limited while the end is confirmed", async () => {
     withFaults(
       "POST /workflows/run cut-after=4 times=1",
       "GET /workflows/run/* status=429 times=5",
@@ -380,7 +380,7 @@ describe("wf run", () => {
     expect(linesOf(ran.out).at(-1)?.event).toBe("workflow_finished");
   });
 
-  test("types its inputs by the application's form and refuses unknown and missing ones", async () => {
+  test("parses inputs by the form of the app; rejects unknown and missing ones", async () => {
     withFaults();
     server.seen.length = 0;
     for (const [argv, message] of [
@@ -408,7 +408,7 @@ describe("wf run", () => {
     expect(ran.out).toContain('"seconds":0.5');
   });
 
-  test("-o json prints the detail of the finished run, --blocking its answer", async () => {
+  test("-o json prints the record of the run, --blocking the response", async () => {
     withFaults();
     const streamed = await server.cli(["wf", "run", "--input", "query=héllo 世界", "-o", "json"]);
     expect(JSON.parse(streamed.out)).toMatchObject({
@@ -427,14 +427,14 @@ describe("wf run", () => {
     expect(blocking).toMatchObject({ exit: 0, out: "succeeded\n" });
   });
 
-  test("a key of a chat application is told from a wrong input", async () => {
+  test("the key of a chat app is reported instead of an invalid input", async () => {
     const ran = await server.cli(["wf", "--app", "chat", "run", "--input", "query=x"]);
     expect(ran.exit).toBe(6);
     expect(ran.err).toContain("mode advanced-chat");
   });
 });
 
-test("a chat answer streams to its end, and an unknown conversation is told", async () => {
+test("a chat reply streams to its end; warns about an unknown conversation", async () => {
   withFaults();
   const ran = await server.cli(["wf", "--app", "chat", "chat", "send", "hello", "-o", "jsonl"]);
   expect(ran.exit, ran.err).toBe(0);
@@ -454,7 +454,7 @@ test("a chat answer streams to its end, and an unknown conversation is told", as
   expect(lost.err).toContain("a new one was started");
 });
 
-describe("a chat answer whose stream ends early", () => {
+describe("a chat reply whose stream ends early", () => {
   const run = "0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e";
   const begun = { event: "workflow_started", workflow_run_id: run, data: { id: run } };
   const half = { event: "message", answer: "half an ans" };
@@ -464,8 +464,8 @@ describe("a chat answer whose stream ends early", () => {
     ["failed", [begun, finished({ status: "failed", error: "Node blew up" })], 9, "Node blew up"],
     ["stopped", [begun, finished({ status: "stopped" })], 9, "was stopped"],
     ["partly", [begun, half, finished({ status: "partial-succeeded" })], 0, "partial-succeeded"],
-    ["cut, with no run behind it", [half], 13, "lost the event stream before the end of the reply"],
-    ["whole, with no run behind it", [half, { event: "message_end" }], 0, ""],
+    ["lost, without a run", [half], 13, "lost the event stream before the end of the reply"],
+    ["complete, without a run", [half, { event: "message_end" }], 0, ""],
   ])("%s", async (_, events, exit, message) => {
     const { env } = await canned((_url, response) => {
       response.setHeader("content-type", "text/event-stream");
@@ -477,7 +477,7 @@ describe("a chat answer whose stream ends early", () => {
     expect(linesOf(ran.out)).toEqual(events);
   });
 
-  test("a pause names the line that answers it, in a stream and in one answer", async () => {
+  test("a pause shows the command to submit its form, streaming and blocking", async () => {
     for (const more of [[], ["--blocking"]]) {
       const ran = await server.cli(["wf", "chat", "send", "hi", ...more], {
         env: { KB_APP_KEY: "app-chat-review", KB_PROFILE: "" },
@@ -488,7 +488,7 @@ describe("a chat answer whose stream ends early", () => {
   });
 });
 
-test("an old server that lacks the route is named with the version it needs", async () => {
+test("reports the version required if the server lacks the route", async () => {
   withFaults("* * version=1.13.0");
   const ran = await server.cli(["wf", "events", "0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e"]);
   expect(ran.exit).toBe(6);

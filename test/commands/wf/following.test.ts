@@ -7,15 +7,15 @@ import { cli } from "../../lib/support.ts";
 describe.each(runs)("%s", (title, flags) => {
   const run = recordedRun(title);
 
-  test("without a cut", () => followsThrough(run, flags, []));
+  test("without a lost connection", () => followsThrough(run, flags, []));
 
-  test("cut after every third event", async () => {
+  test("connection lost after every third event", async () => {
     const random = seeded(title.length);
     for (const at of eventEnds(run).filter((_, index) => index % 3 === 0))
       await followsThrough(run, flags, [cutAt(at, random)]);
   });
 
-  test("cut at every third byte around an event", async () => {
+  test("connection lost at every third byte around an event", async () => {
     const random = seeded(title.length + 1);
     const ends = eventEnds(run);
     const middle = ends[Math.floor(random() * ends.length)] ?? 0;
@@ -23,7 +23,7 @@ describe.each(runs)("%s", (title, flags) => {
       await followsThrough(run, flags, [cutAt(at, random)]);
   });
 
-  test("cut again and again", async () => {
+  test("connection lost repeatedly", async () => {
     const random = seeded(title.length + 2);
     for (let turn = 0; turn < 2; turn++) {
       const size = endsOf(run).at(-1) ?? 0;
@@ -33,7 +33,7 @@ describe.each(runs)("%s", (title, flags) => {
     }
   });
 
-  test("silence in the middle is a cut", () =>
+  test("reconnects after silence", () =>
     followsThrough(run, flags, [cutAt(eventEnds(run)[2] ?? 1, seeded(1), true)]));
 });
 
@@ -45,7 +45,7 @@ const follow = async (run: readonly Played[], at: number, flags: readonly string
   });
 };
 
-/** The same without a cut, on a terminal. */
+/** The same on a terminal, without a lost connection. */
 const watchedLive = async (run: readonly Played[], flags: readonly string[]) => {
   const server = await playedRun(run, []);
   const id = String(run[0]?.data["workflow_run_id"]);
@@ -55,7 +55,7 @@ const watchedLive = async (run: readonly Played[], flags: readonly string[]) => 
   });
 };
 
-/** A run that says these pieces, one event each, and gives these outputs; other events as they are. */
+/** A run that sends these pieces, one event each, and has these outputs; other events unchanged. */
 function talking(pieces: readonly (string | Said)[], outputs: object, ids = {}): readonly Played[] {
   const id = "5b1c1b8e-6d0f-4a52-9f1e-2f1f0a3f7c11";
   const events: readonly Said[] = [
@@ -84,11 +84,11 @@ const node = (event: string, node_id: string, more: object = {}): Said => ({
   data: { id: `${node_id}-1`, node_id, node_type: "llm", ...more },
 });
 
-describe("the text alone", () => {
+describe("--text", () => {
   const pieces = ["Leave ", "is ", "30 days", ",\n", "in the first ", "year 25 — ", "plus ", "1."];
   const whole = pieces.join("");
 
-  // The outputs in their order, one below the other; objects and lists as the server writes them.
+  // Outputs in order, separated by newlines; objects and lists as the server formats them.
   test.each<[string, readonly (string | Said)[], object, string]>([
     ["one output", pieces, { answer: whole }, whole],
     [
@@ -105,7 +105,7 @@ describe("the text alone", () => {
       { answer: whole, usage: { tokens: 3 }, list: ["a", 2], count: 3 },
       `${whole}\n{\n  "tokens": 3\n}\n- a\n- 2\n3`,
     ],
-  ])("is whole wherever the line is cut: %s", async (_, said, outputs, text) => {
+  ])("is complete wherever the connection is lost: %s", async (_, said, outputs, text) => {
     const run = talking(said, outputs);
     for (let at = 1; at < (endsOf(run).at(-1) ?? 0); at += 67) {
       const ran = await follow(run, at, ["--text"]);
@@ -114,13 +114,13 @@ describe("the text alone", () => {
     }
   });
 
-  test("is said to be incomplete, with 10, where no output holds it", async () => {
+  test("exits with 10 if the text is incomplete and no output holds it", async () => {
     const other = talking(pieces, { answer: `${whole} Ask people.` });
     const cut = (eventEnds(other)[3] ?? 0) + 5;
     const ran = await follow(other, cut, ["--text"]);
     expect(ran.out).toBe(`${whole} Ask people.\n`);
     const id = String(other[0]?.data["workflow_run_id"]);
-    // Nobody can tell how the server writes a list of objects.
+    // The server's format of a list of objects is unknown.
     const hidden = talking(pieces, { answer: whole, list: [{}] });
     const lost = await follow(hidden, cut, ["--text"]);
     expect([lost.exit, lost.out]).toEqual([10, "Leave is 30 daysin the first year 25 — plus 1.\n"]);
@@ -134,12 +134,12 @@ describe("the text alone", () => {
     ]);
   });
 
-  test("is that of the outputs where the run streamed none", async () => {
+  test("prints the outputs if the run streamed no text", async () => {
     const ran = await follow(talking([], { answer: "42 days", count: 3 }), 1, ["--text"]);
     expect(ran.out).toBe("42 days\n3\n");
   });
 
-  // A retried node says its text again from the beginning, and one that falls back its default value.
+  // A retried node sends its text again from the start; a failed one sends its default value.
   const retried = [
     node("node_started", "llm"),
     "word1 ",
@@ -180,7 +180,7 @@ describe("the text alone", () => {
     ],
   ];
 
-  test.each(broken)("of a run that was started here stands, too: %s", async (_, run, text) => {
+  test.each(broken)("of a run started by wf run: %s", async (_, run, text) => {
     const server = await playedRun(run, []);
     const ran = await cli(["wf", "run", "--inputs", "{}", "--text"], {
       env: { KB_BASE_URL: server.baseUrl, KB_APP_KEY: "app-x" },
@@ -188,7 +188,7 @@ describe("the text alone", () => {
     expect([ran.exit, ran.out], ran.err).toEqual([0, `${text}\n`]);
   });
 
-  test.each(broken)("is without the pieces that do not stand: %s", async (_, run, text) => {
+  test.each(broken)("excludes discarded pieces: %s", async (_, run, text) => {
     const expected = ["--expect", `text matches /^${text}$/`];
     const live = await watchedLive(run, ["--text", ...expected]);
     expect([live.exit, live.out.endsWith(`${text}\n`)], live.out).toEqual([0, true]);
@@ -204,14 +204,14 @@ describe("the text alone", () => {
   test.each([
     [["--text", "--only", "node_started"], "--only filters events"],
     [["--text", "-o", "json"], "cannot be used with -o, --json or --jq"],
-  ])("is refused with %j", async (flags, message) => {
+  ])("is rejected with %j", async (flags, message) => {
     const ran = await follow(talking(pieces, { answer: whole }), 1, flags);
     expect(ran.exit).toBe(2);
     expect(ran.err).toContain(message);
   });
 });
 
-test("kinds are picked, and gaps are told all the same", async () => {
+test("--only filters kinds but keeps gaps", async () => {
   const title = "slow run, streaming, a node takes 6 s";
   const [, , third = 0] = eventEnds(recordedRun(title));
   const ran = await follow(recordedRun(title), third, [
@@ -230,7 +230,7 @@ test("kinds are picked, and gaps are told all the same", async () => {
   ]);
 });
 
-test("what happened on the way stands in one line", async () => {
+test("prints a summary line", async () => {
   const title = "slow run, streaming, a node takes 6 s";
   const [, , third = 0] = eventEnds(recordedRun(title));
   const ran = await follow(recordedRun(title), third, ["-o", "jsonl"]);
@@ -238,7 +238,7 @@ test("what happened on the way stands in one line", async () => {
 });
 
 describe("several runs", () => {
-  /** Two recorded runs behind one address, each with a cut of its own. */
+  /** Two recorded runs behind one URL; each loses its connection once. */
   const both = ["run, streaming", "slow run, streaming, a node takes 6 s"].map(recordedRun);
 
   async function together(flags: readonly string[], titles = both) {
@@ -254,7 +254,7 @@ describe("several runs", () => {
     });
   }
 
-  test("stand side by side, each line with its run, each event once", async () => {
+  test("are interleaved, each line with its run, each event once", async () => {
     const ran = await together([]);
     expect(ran.exit, ran.err).toBe(0);
     const lines = ran.out.trimEnd().split("\n");
@@ -266,7 +266,7 @@ describe("several runs", () => {
     }
   });
 
-  test("end with the gravest of their ends, and tell all", async () => {
+  test("exit with the worst outcome", async () => {
     const failing = recordedRun("run that fails, streaming");
     const ran = await together(["-o", "jsonl"], [...both, failing]);
     expect(ran.exit).toBe(9);

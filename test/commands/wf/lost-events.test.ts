@@ -36,7 +36,7 @@ const finished = (status: string, more: object = {}) => ({
   data: { id, status, outputs: {}, error: null, total_steps: 2, ...more },
 });
 
-/** Follows a run that says these events on its only connection. */
+/** Follows a run that sends these events on its only connection. */
 async function followed(events: readonly object[], ...flags: readonly string[]) {
   const server = await runServer({
     "GET /v1/workflow/": streaming(eventsText(started, ...events)),
@@ -48,14 +48,14 @@ async function followed(events: readonly object[], ...flags: readonly string[]) 
   });
 }
 
-describe("an event that was lost before the subscription stood", () => {
+describe("an event lost before the subscription", () => {
   const noEnd = [node("node_started", "A"), node("node_started", "B"), ended("B")];
   const noStart = [node("node_started", "A"), ended("A"), ended("B")];
 
   test.each([
     ["an end", noEnd],
     ["a start", noStart],
-  ])("is a gap, told at the end of the run: %s", async (_, events) => {
+  ])("is a gap, announced at the end of the run: %s", async (_, events) => {
     const ran = await followed([...events, finished("succeeded")], "-o", "jsonl");
     expect(ran.exit, ran.err).toBe(0);
     const kinds = ran.out.match(/(?<="event": ?")\w+/g);
@@ -68,21 +68,21 @@ describe("an event that was lost before the subscription stood", () => {
     [noEnd, "node A took at most 5s"],
     [noEnd, 'node A before "B"'],
     [noStart, 'node A before "B"'],
-  ])("makes what it would have told unknown, not false: %#", async (events, sentence) => {
+  ])("makes an expectation unknown, not false: %#", async (events, sentence) => {
     const ran = await followed([...events, finished("succeeded")], "--expect", sentence);
     expect(ran.exit, ran.err).toBe(14);
     expect(ran.err).toContain("it cannot be told: an event was lost");
     expect(ran.err).not.toMatch(/had not ended|began first/);
   });
 
-  test("is not seen where only what happens from now on is wanted", async () => {
+  test("is ignored with --no-snapshot", async () => {
     const events = [ended("A"), node("node_started", "B"), ended("B"), finished("succeeded")];
     const ran = await followed(events, "--no-snapshot", "-o", "jsonl");
     expect(ran.exit, ran.err).toBe(0);
     expect(ran.out).not.toContain("_gap");
   });
 
-  test("leaves alone what was seen, and nodes at work when a run fails", async () => {
+  test("does not affect complete nodes, or running nodes of a failed run", async () => {
     const seen = await followed([...noEnd, finished("succeeded")], "--expect", "node B succeeded");
     expect(seen.exit, seen.err).toBe(0);
     const failed = await followed([...noEnd, finished("failed", { error: "x" })], "-o", "jsonl");
@@ -91,7 +91,7 @@ describe("an event that was lost before the subscription stood", () => {
   });
 });
 
-describe("a node that fell back", () => {
+describe("a node that used its default value", () => {
   const fellBack = [
     node("node_started", "A"),
     ended("A", {
@@ -107,7 +107,7 @@ describe("a node that fell back", () => {
   ];
   const why = "Rate limit reached (InvokeRateLimitError)";
 
-  test("shows its reason, in a pipe, on a terminal and in expectations", async () => {
+  test("shows its error in output and expectations", async () => {
     const ran = await followed(fellBack);
     expect(ran.exit).toBe(0);
     expect(ran.out).toContain(`exception  1.0s  ${why}`);
@@ -116,7 +116,7 @@ describe("a node that fell back", () => {
     expect(judged.err).toContain(`its status is "exception": "${why}"`);
   });
 
-  test("is one way to partial success, a retry that succeeded another", async () => {
+  test("counts as a failed attempt of a partial success", async () => {
     const ran = await followed(fellBack);
     expect(ran.err).toContain(
       `run ${id} partial-succeeded: 1 failed attempt was retried or handled by an error branch or a default value`,
@@ -124,7 +124,7 @@ describe("a node that fell back", () => {
   });
 });
 
-test("the first connection to a paused run drops no repeat, and its form has the time of the pause", async () => {
+test("the first connection to a paused run has no duplicates, and its form has the time of the pause", async () => {
   const name = "streams.json: paused run, snapshot";
   const server = await runServer({ "GET /v1/workflow/": streaming(recorded(name)) });
   const run = /"workflow_run_id": ?"([^"]+)"/.exec(recorded(name))?.[1] ?? "";
@@ -137,7 +137,7 @@ test("the first connection to a paused run drops no repeat, and its form has the
   expect(timeOf("human_input_required")).toBe(timeOf("workflow_paused"));
 });
 
-test("events of a run that is over say where its nodes are", async () => {
+test("explains why an ended run has no node events", async () => {
   const server = await runServer({
     "GET /v1/workflow/": streaming(eventsText(finished("succeeded"))),
   });

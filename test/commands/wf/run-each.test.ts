@@ -55,11 +55,11 @@ const bodies = () =>
 
 const six = await file("six.csv", "query\na\nb\nc\nd\ne\nf\n");
 
-describe("what would meet every further row ends it, and every row has a result", () => {
+describe("a fatal error stops it, and every row has a result", () => {
   test.each([
     [401, 4],
     [403, 4],
-  ])("a refusal with %i", async (status, exit) => {
+  ])("HTTP status %i", async (status, exit) => {
     server.sandbox.setFaults([parseFault(`POST /workflows/run status=${status} skip=2 times=1`)]);
     const rest = join(home, "rest.csv");
     const flags = ["--concurrency", "1", "--errors-to", rest, "-o", "jsonl"];
@@ -82,7 +82,7 @@ describe("what would meet every further row ends it, and every row has a result"
     expect(ran.err).toContain(rest);
   });
 
-  test("runs that are on their way beside it are told, too, in every format", async () => {
+  test("runs in progress are reported too, in every format", async () => {
     server.sandbox.setFaults([parseFault("POST /workflows/run status=401 skip=1 times=1")]);
     const ran = await each("slow", six, ["--input", "seconds=1", "-o", "json"]);
     expect(ran.exit, ran.err).toBe(4);
@@ -112,14 +112,14 @@ describe("what would meet every further row ends it, and every row has a result"
       signal: interrupt.signal,
       around: (host) => ({
         ...host,
-        // The deadline comes when the second run was begun, no sooner and no later.
+        // The deadline passes exactly when the second run has started.
         sleep: (ms, signal) => (ms === 4000 ? passed : host.sleep(ms, signal)),
       }),
     });
     expect(ran.exit, ran.err).toBe(exit);
     const rows = JSON.parse(ran.out) as Result[];
     expect(rows.map(({ status }) => status)).toEqual(["succeeded", "unknown", "not started"]);
-    // Its run goes on: given back it would be started twice.
+    // The run of row b continues: collected, it would be started twice.
     expect(await textOf(rest)).toBe("query,seconds\nc,0\n");
     expect(ran.err).toContain("except 1 whose run may still be running");
   });
@@ -129,7 +129,7 @@ describe("--errors-to", () => {
   test.each<[string, () => Promise<string>, string]>([
     ["a path below a file", async () => join(six, "f.csv"), "--errors-to cannot be written"],
     [
-      "a folder",
+      "a directory",
       async () => {
         await mkdir(join(home, "folder"), { recursive: true });
         return join(home, "folder");
@@ -138,12 +138,12 @@ describe("--errors-to", () => {
     ],
     ["the file of rows", async () => six, "--errors-to takes the path of another file"],
     [
-      "the file of rows by another way",
+      "the file of rows by another path",
       async () => `${home}/./folder/../six.csv`,
       "--errors-to takes the path of another file",
     ],
-    ["standard output", async () => "-", "--errors-to takes the path of another file"],
-  ])("%s is refused before the first run", async (_, place, message) => {
+    ["stdout", async () => "-", "--errors-to takes the path of another file"],
+  ])("%s is rejected before the first run", async (_, place, message) => {
     const ran = await each("echo", six, ["--errors-to", await place()]);
     expect(ran).toMatchObject({ exit: 2, out: "" });
     expect(ran.err).toContain(message);
@@ -151,13 +151,13 @@ describe("--errors-to", () => {
     expect(await textOf(six)).toBe("query\na\nb\nc\nd\ne\nf\n");
   });
 
-  test("is free of what failed last time", async () => {
+  test("clears the rows of the last time", async () => {
     const rest = await file("last.csv", "query\nold\n");
     expect((await each("echo", six, ["--errors-to", rest])).exit).toBe(0);
     expect(await textOf(rest)).toBe("query\n");
   });
 
-  test("a disk that is full at the end takes no result away", async () => {
+  test("prints all results if the disk is full at the end", async () => {
     const rest = join(home, "full.csv");
     const ran = await each("broken", six, ["--errors-to", rest, "-o", "json"], {
       around: (host) => ({
@@ -178,7 +178,7 @@ describe("--errors-to", () => {
     );
   });
 
-  test("holds no row whose run may still be running", async () => {
+  test("excludes rows whose run may still be running", async () => {
     server.sandbox.setFaults([parseFault("POST /workflows/run cut-bytes=5 times=1")]);
     const rest = join(home, "open.csv");
     const flags = ["--concurrency", "1", "--errors-to", rest, "-o", "jsonl"];
@@ -197,7 +197,7 @@ describe("--errors-to", () => {
   test.each([
     [["--errors-to", "f.csv"], "--errors-to"],
     [["--concurrency", "2"], "--concurrency"],
-  ])("%j is refused without --each", async (flags, flag) => {
+  ])("%j requires --each", async (flags, flag) => {
     const argv = ["wf", "--app", "echo", "run", "--input", "query=x", ...flags];
     const ran = await server.cli(argv, { folder: home });
     expect(ran.exit).toBe(2);
@@ -206,11 +206,11 @@ describe("--errors-to", () => {
   });
 });
 
-test("at its deadline each row tells its run, and nothing else is claimed", async () => {
+test("at the deadline each row has the ID of its run, without false claims", async () => {
   const argv = ["--input", "seconds=600", "--timeout", "61s", "-o", "jsonl"];
   let known = 0;
   let late = () => {};
-  // The deadline comes when three runs are known here.
+  // The deadline passes when three runs are saved.
   const ran = await each("slow", six, argv, {
     files: {
       writeAtomic: async (path, content, mode) => {
@@ -233,7 +233,7 @@ test("at its deadline each row tells its run, and nothing else is claimed", asyn
   expect(ran.err).toContain("except 3 whose runs may still be running (see `wf logs`)");
 });
 
-describe("what the line gives holds for all rows", () => {
+describe("flags apply to all rows", () => {
   test("files", async () => {
     const files = [
       { type: "image", transfer_method: "remote_url", url: "https://a.example/b.png" },
@@ -247,7 +247,7 @@ describe("what the line gives holds for all rows", () => {
     ["CSV", "both.csv", "query,seconds\nrow,0\n,\n"],
     ["JSON Lines", "both.jsonl", '{"query":"row","seconds":0}\n{"query":null,"seconds":null}\n'],
     ["JSON Lines with texts", "texts.jsonl", '{"query":"row","seconds":"0"}\n{}\n'],
-  ])("but a value of the row goes before it: %s", async (_, name, text) => {
+  ])("but values of a row take precedence: %s", async (_, name, text) => {
     const path = await file(name, text);
     for (const flags of [
       ["--input", "query=line", "--input", "seconds=1"],
@@ -263,7 +263,7 @@ describe("what the line gives holds for all rows", () => {
     }
   });
 
-  test("two columns of one name are refused", async () => {
+  test("duplicate columns are rejected", async () => {
     const ran = await each("echo", await file("twice.csv", "query,query\na,b\n"));
     expect(ran.exit).toBe(2);
     expect(ran.err).toContain("two columns are called query");
@@ -271,7 +271,7 @@ describe("what the line gives holds for all rows", () => {
   });
 });
 
-test("every run is remembered, however many begin at once", async () => {
+test("saves every run, even if many start at once", async () => {
   const folder = await temporaryFolder();
   const rows = Array.from({ length: 20 }, (_, row) => `${row}`).join("\n");
   const path = await file("many.csv", `query\n${rows}\n`);
@@ -283,7 +283,7 @@ test("every run is remembered, however many begin at once", async () => {
   }
 });
 
-test("only the last runs are remembered", async () => {
+test("keeps only the newest runs", async () => {
   const folder = await temporaryFolder();
   const runs = join(folder, "state", "runs");
   await mkdir(runs, { recursive: true });

@@ -20,7 +20,7 @@ const image = await file("photo.png", "pixels");
 
 const wf = (app: string, argv: readonly string[], world: World = {}) =>
   server.cli(["wf", "--app", app, ...argv], { folder: home, ...world });
-/** The application whose form has a field of every kind. */
+/** Runs the app whose form has a field of every type. */
 const inputs = (...argv: readonly string[]) =>
   server.cli(["wf", "run", ...argv], {
     folder: home,
@@ -35,21 +35,21 @@ const lastRun = () =>
     inputs: Record<string, unknown>;
   };
 
-describe("inputs are typed by the application's form", () => {
-  test("numbers, choices and switches", async () => {
+describe("inputs are parsed by the form of the app", () => {
+  test("numbers, choices and booleans", async () => {
     const ran = await inputs(...needed, "--input", "count=3", "--input", "flag=true", "--detach");
     expect(ran.exit, ran.err).toBe(0);
     expect(lastRun().inputs).toEqual({ name: "A", kind: "a", count: 3, flag: true });
   });
 
-  test("from standard input", async () => {
+  test("from stdin", async () => {
     const ran = await server.cli(["wf", "run", "--inputs", "-", "--only-output", "query"], {
       stdin: '{"query": "from a pipe"}',
     });
     expect(ran).toMatchObject({ exit: 0, out: "from a pipe\n" });
   });
 
-  test("files are uploaded first and named by their ids", async () => {
+  test("uploads files first and sends their IDs", async () => {
     const before = sent(/files\/upload/).length;
     const ran = await inputs(
       ...needed,
@@ -74,20 +74,20 @@ describe("inputs are typed by the application's form", () => {
   test.each<[string, readonly string[], string]>([
     ["an unknown input", ["nmae=A"], 'input "nmae" not found'],
     ["a wrong choice", ["kind=c"], 'input kind: "c" is not one of a, b'],
-    ["no number", ["count=many"], '--input count="many" is not a number'],
-    ["no switch", ["flag=yes"], '--input flag="yes" is not true or false'],
+    ["not a number", ["count=many"], '--input count="many" is not a number'],
+    ["not a boolean", ["flag=yes"], '--input flag="yes" is not true or false'],
     ["a text that is too long", [`name=${"x".repeat(21)}`], "21 characters (maximum 20)"],
-    ["a kind of file that is not taken", [`doc=@${image}`], "accepts document; "],
-    ["a file that is not there", ["doc=@nowhere.txt"], "nowhere.txt not found"],
+    ["a file type that is not accepted", [`doc=@${image}`], "accepts document; "],
+    ["a file that does not exist", ["doc=@nowhere.txt"], "nowhere.txt not found"],
     ["too many files", Array.from({ length: 4 }, () => `docs=@${doc}`), "4 files (maximum 3)"],
     [
-      "an address where files are uploaded",
+      "a URL where files must be uploaded",
       ["docs=https://example.com/a.txt"],
       "only by local_file",
     ],
-    ["an address of nothing", ["doc=https://"], '--input doc="https://" is not a valid URL'],
-    ["a file that is neither path nor JSON", ["doc=plain.txt"], "--input doc: invalid JSON"],
-  ])("%s ends with 2 before anything is sent", async (_, assignments, message) => {
+    ["an invalid URL", ["doc=https://"], '--input doc="https://" is not a valid URL'],
+    ["a file that is neither a path nor JSON", ["doc=plain.txt"], "--input doc: invalid JSON"],
+  ])("%s exits with 2 before anything is sent", async (_, assignments, message) => {
     const before = server.seen.filter(({ method }) => method !== "GET").length;
     const ran = await inputs(...needed, ...assignments.flatMap((each) => ["--input", each]));
     expect(ran.exit).toBe(2);
@@ -95,13 +95,13 @@ describe("inputs are typed by the application's form", () => {
     expect(server.seen.filter(({ method }) => method !== "GET").length).toBe(before);
   });
 
-  test("a missing one is named", async () => {
+  test("a missing input is named", async () => {
     const ran = await inputs("--input", "name=A");
     expect(ran.exit).toBe(2);
     expect(ran.err).toContain('input "kind" is required');
   });
 
-  test("another kind of application ends with 6", async () => {
+  test("the key of another type of app exits with 6", async () => {
     const ran = await wf("chat", ["run", "--input", "query=x"]);
     expect(ran.exit).toBe(6);
     expect(ran.err).toContain("wf chat send");
@@ -116,13 +116,13 @@ test("an upload that fails starts no run", async () => {
   expect(sent(/workflows\/run$/).length).toBe(before);
 });
 
-describe("what is printed", () => {
-  test("one output, as it is", async () => {
+describe("output", () => {
+  test("--only-output prints a string unchanged", async () => {
     const ran = await wf("echo", ["run", "--input", "query=a\nb", "--only-output", "query"]);
     expect(ran).toMatchObject({ exit: 0, out: "a\nb\n" });
   });
 
-  test("an output that is not there ends with 3 and names those that are", async () => {
+  test("an unknown output exits with 3 and lists the outputs", async () => {
     const ran = await wf("echo", ["run", "--input", "query=x", "--only-output", "answer"]);
     expect(ran.exit).toBe(3);
     expect(ran.err).toContain("hint: outputs: query");
@@ -131,30 +131,30 @@ describe("what is printed", () => {
   test.each([
     ["broken", "nope", 9],
     ["review", "result", 8],
-  ])("what became of the run goes before an output it has not: %s", async (app, name, exit) => {
-    const ran = await wf(app, ["run", "--input", "query=x", "--only-output", name]);
-    expect(ran).toMatchObject({ exit, out: "" });
-    expect(ran.err).not.toContain("not found");
-  });
+  ])(
+    "the outcome of the run takes precedence over a missing output: %s",
+    async (app, name, exit) => {
+      const ran = await wf(app, ["run", "--input", "query=x", "--only-output", name]);
+      expect(ran).toMatchObject({ exit, out: "" });
+      expect(ran.err).not.toContain("not found");
+    },
+  );
 
   test.each([
     ["broken", "run failed", 0, 0],
     ["broken", "output nope exists", 14, 2], // and that it failed
     ["echo", 'output query is "x"', 3, 0],
-  ])(
-    "expectations are checked where an output is not there: %s",
-    async (app, said, exit, failed) => {
-      const junit = join(home, `only-${exit}.xml`);
-      const flags = ["--only-output", "nope", "--expect", said, "--junit", junit];
-      const ran = await wf(app, ["run", "--input", "query=x", ...flags]);
-      expect(ran.exit, ran.err).toBe(exit);
-      expect(ran.out).toBe("");
-      if (exit === 0) expect(ran.err).toMatch(/output "nope" of run \S+ not found/);
-      expect((await readFile(junit, "utf8")).split("<failure").length - 1).toBe(failed);
-    },
-  );
+  ])("expectations are checked without the output: %s", async (app, said, exit, failed) => {
+    const junit = join(home, `only-${exit}.xml`);
+    const flags = ["--only-output", "nope", "--expect", said, "--junit", junit];
+    const ran = await wf(app, ["run", "--input", "query=x", ...flags]);
+    expect(ran.exit, ran.err).toBe(exit);
+    expect(ran.out).toBe("");
+    if (exit === 0) expect(ran.err).toMatch(/output "nope" of run \S+ not found/);
+    expect((await readFile(junit, "utf8")).split("<failure").length - 1).toBe(failed);
+  });
 
-  test("a detail that cannot be read is told in the JUnit file, too", async () => {
+  test("the JUnit file reports a record that cannot be read", async () => {
     server.sandbox.setFaults([parseFault("GET /workflows/run/* status=403")]);
     const junit = join(home, "unread.xml");
     const flags = ["--expect", "run succeeded", "--junit", junit, "-o", "json"];
@@ -164,7 +164,7 @@ describe("what is printed", () => {
     expect(ran.err).toContain("the expectations were not checked");
   });
 
-  test("the text alone, also over a cut line", async () => {
+  test("--text prints the text only, even if the connection is lost", async () => {
     server.sandbox.setFaults([parseFault("POST /workflows/run cut-after=3 times=1")]);
     const ran = await wf("slow", ["run", "--input", "query=x", "--input", "seconds=2", "--text"]);
     expect(ran).toMatchObject({ exit: 0, out: "slow body\n" });
@@ -182,11 +182,11 @@ describe("what is printed", () => {
   });
 });
 
-describe("forms answered from files", () => {
+describe("--answer", () => {
   const approve = file("approve.json", '{"action": "approve", "inputs": {"comment": "fine"}}');
   const other = file("other.json", '{"node": "Somebody else", "action": "approve", "inputs": {}}');
 
-  test("a run goes through its pause to its end", async () => {
+  test("follows the run through its pause to the end", async () => {
     const ran = await wf("review", [
       "run",
       "--input",
@@ -211,7 +211,7 @@ describe("forms answered from files", () => {
     expect(ran.out).not.toContain("_gap");
   });
 
-  test("the form of another node is left, and the run with it", async () => {
+  test("leaves the form of another node open, and the run paused", async () => {
     const before = sent(/human_input/).length;
     const ran = await wf("review", ["run", "--input", "query=x", "--answer", await other]);
     expect(ran.exit).toBe(8);
@@ -224,7 +224,7 @@ describe("forms answered from files", () => {
     ["list.json", "[]", ": not a JSON object"],
     ["none.json", "{}", ": action is missing"],
     ["more.json", '{"action": "a", "reason": "b"}', 'unknown field "reason"'],
-  ])("%s is refused before the run starts", async (name, text, message) => {
+  ])("%s is rejected before the run starts", async (name, text, message) => {
     const before = sent(/workflows\/run$/).length;
     const ran = await wf("review", [
       "run",
@@ -240,7 +240,7 @@ describe("forms answered from files", () => {
 });
 
 describe("one run per row", () => {
-  test("results stand in the order of the rows", async () => {
+  test("prints results in the order of the rows", async () => {
     const path = await file("q.csv", "query\na\nb\nc\nd\n");
     const ran = await wf("echo", ["run", "--each", path, "-o", "jsonl"]);
     expect(ran.exit, ran.err).toBe(0);
@@ -258,7 +258,7 @@ describe("one run per row", () => {
     );
   });
 
-  test("a row that is wrong ends it before the first run", async () => {
+  test("an invalid row stops it before the first run", async () => {
     const path = await file("q.jsonl", '{"query":"a","seconds":1}\n{"query":"b","seconds":"x"}\n');
     const before = sent(/workflows\/run$/).length;
     const ran = await wf("slow", ["run", "--each", path]);
@@ -267,7 +267,7 @@ describe("one run per row", () => {
     expect(sent(/workflows\/run$/).length).toBe(before);
   });
 
-  test("rows whose runs fail are collected, and it ends with 10", async () => {
+  test("collects the rows of failed runs and exits with 10", async () => {
     const path = await file("q.csv", "query\na\nb\n");
     const errors = join(home, "errors.csv");
     const ran = await wf("broken", ["run", "--each", path, "--errors-to", errors]);
@@ -277,7 +277,7 @@ describe("one run per row", () => {
     expect(again.out.trim().split("\n")).toHaveLength(2);
   });
 
-  test("a start whose answer was lost is unknown, and is not sent again", async () => {
+  test("a start whose response was lost is unknown and is not retried", async () => {
     server.sandbox.setFaults([parseFault("POST /workflows/run cut-bytes=5 times=1")]);
     const path = await file("q.csv", "query\na\n");
     const before = sent(/workflows\/run$/).length;
@@ -299,21 +299,21 @@ describe("wait", () => {
     ["slow", ["--input", "seconds=2"], 0, "succeeded"],
     ["broken", [], 9, "failed"],
     ["review", [], 8, "paused"],
-  ])("%s ends as its run does", async (app, more, exit, status) => {
+  ])("%s exits with the outcome of the run", async (app, more, exit, status) => {
     const run = await started(app, ...more);
     const ran = await wf(app, ["wait", run, "-o", "json"]);
     expect(ran.exit, ran.err).toBe(exit);
     expect(JSON.parse(ran.out)).toMatchObject({ id: run, status });
   });
 
-  test.each([503, 429])("survives a server that answers %i for a while", async (status) => {
+  test.each([503, 429])("tolerates status %i for a while", async (status) => {
     const run = await started("slow", "--input", "seconds=1");
     server.sandbox.setFaults([parseFault(`GET /workflows/run/* status=${status} times=6`)]);
     const ran = await wf("slow", ["wait", run, "--retries", "0"]);
     expect(ran.exit, ran.err).toBe(0);
   });
 
-  test("ends when the server stays away", async () => {
+  test("gives up when the server stays unavailable", async () => {
     const run = await started("slow", "--input", "seconds=1");
     server.sandbox.setFaults([parseFault("GET /workflows/run/* status=503")]);
     const ran = await wf("slow", ["wait", run, "--retries", "0"]);
@@ -321,7 +321,7 @@ describe("wait", () => {
     expect(ran.err.match(/; retrying/g)).toHaveLength(9);
   });
 
-  test("ends with 12 at its deadline and says how to go on", async () => {
+  test("exits with 12 at its deadline and shows how to resume", async () => {
     const run = await started("slow", "--input", "seconds=600");
     const ran = await wf("slow", ["wait", run, "--timeout", "0.2s"]);
     expect(ran.exit).toBe(12);
@@ -330,7 +330,7 @@ describe("wait", () => {
 });
 
 describe("stop", () => {
-  test("takes the id of a run that was started here, and verifies it", async () => {
+  test("accepts the ID of a run started on this machine, and verifies the stop", async () => {
     const folder = await temporaryFolder();
     const argv = ["run", "--input", "query=x", "--input", "seconds=60", "--detach", "-o", "name"];
     const run = (await wf("slow", argv, { folder })).out.trim();
@@ -339,7 +339,7 @@ describe("stop", () => {
     expect(JSON.parse(ran.out)).toEqual({ result: "stopped", verified: true, status: "stopped" });
   });
 
-  test("refuses the id of a run that is not known here, which would stop nothing", async () => {
+  test("rejects the ID of an unknown run, which would stop nothing", async () => {
     const argv = ["run", "--input", "query=x", "--input", "seconds=60", "--detach", "-o", "name"];
     const run = (await wf("slow", argv)).out.trim();
     const before = sent(/stop$/).length;
@@ -356,13 +356,13 @@ describe("forms", () => {
     return /"form_token": ?"(\w+)"/.exec(ran.out)?.[1] ?? "";
   };
 
-  test("without an action the actions are named", async () => {
+  test("lists the actions if --action is missing", async () => {
     const ran = await wf("review", ["form", "submit", await token()]);
     expect(ran.exit).toBe(2);
     expect(ran.err).toContain("actions: approve, reject");
   });
 
-  test("a terminal is asked for what is left out", async () => {
+  test("prompts for missing values on a terminal", async () => {
     const form = await token();
     const ran = await wf("review", ["form", "submit", form], {
       tty: true,
@@ -377,7 +377,7 @@ describe("forms", () => {
     });
   });
 
-  test("an unknown action or input is refused before anything is sent", async () => {
+  test("an unknown action or input is rejected before anything is sent", async () => {
     const form = await token();
     const before = sent(/human_input/).length;
     for (const flags of [
@@ -389,7 +389,7 @@ describe("forms", () => {
     expect(sent(/human_input/).length).toBe(before);
   });
 
-  test("an answer that was lost is found to have counted", async () => {
+  test("detects that the form was submitted although the response was lost", async () => {
     const form = await token();
     server.sandbox.setFaults([parseFault("POST /form/human_input/* cut-bytes=0 times=1")]);
     const ran = await wf("review", [

@@ -14,7 +14,7 @@ import type { Route } from "../../lib/run-server.ts";
 
 const key = { KB_APP_KEY: "app-x" };
 
-/** A run of the version 1.15.0 whose starter left in its slow node, and that silenced its follower. */
+/** A run of version 1.15.0: the client that started it left during a slow node, which silenced the follower. */
 const silenced = "9be25355-db8a-4970-a035-2a3a3b304388";
 const heard = recorded("1.15/dead-starter.json: followed afterwards, snapshot");
 const closing = recorded("1.15/dead-starter.json: events of the run, a new connection");
@@ -22,7 +22,7 @@ const over = recorded("1.15/dead-starter.json: run detail meanwhile");
 const record = (status: string, more: object = {}) =>
   json({ ...(JSON.parse(over) as object), status, ...more });
 
-/** Follows the run, in a time that passes while somebody sleeps. */
+/** Follows the run, with time that passes only during sleeps. */
 async function followed(events: Route, detail: Route, flags: readonly string[] = []) {
   const server = await runServer({
     "GET /v1/workflow/": events,
@@ -42,8 +42,8 @@ async function followed(events: Route, detail: Route, flags: readonly string[] =
   };
 }
 
-describe("pings are no sign of life", () => {
-  test("a run that ended while its follower was silenced is over within seconds", async () => {
+describe("a stream with nothing but pings", () => {
+  test("the end of a run is found within seconds although the follower was silenced", async () => {
     const ran = await followed(
       inTurn(pinging(heard), streaming(closing)),
       inTurn(record("running"), record("succeeded")),
@@ -61,7 +61,7 @@ describe("pings are no sign of life", () => {
     expect(ran.opened).toBe(2);
   });
 
-  test("a slow node of an hour is waited for, asked about rarely, and never left", async () => {
+  test("waits for a node of an hour with few requests, and keeps the stream", async () => {
     const time = sleptTime();
     let finish = () => {};
     const server = await runServer({
@@ -86,7 +86,7 @@ describe("pings are no sign of life", () => {
     expect(ran.err).toContain("0 reconnects, 0 duplicates dropped, 0 gaps");
   });
 
-  test("a pause that the stream did not tell is found, with its form", async () => {
+  test("an unannounced pause is found, with its form", async () => {
     const pause = eventsText({
       event: "workflow_paused",
       workflow_run_id: silenced,
@@ -109,7 +109,7 @@ describe("pings are no sign of life", () => {
     expect(ran.seconds).toBeLessThan(12);
   });
 
-  test("wf run whose stream falls silent ends with its run", async () => {
+  test("wf run ends with its run although its stream was silenced", async () => {
     const server = await runServer({
       "POST /v1/workflows/run": pinging(heard),
       "GET /v1/workflow/": streaming(closing),
@@ -126,7 +126,7 @@ describe("pings are no sign of life", () => {
   });
 });
 
-describe("a stopped run whose record says running for ever", () => {
+describe("a stopped run whose record shows running forever", () => {
   const stopped = "c9d01976-fcd7-4999-87c2-e3d10e6102e8";
   const live = recorded("runs-model-attach.json: run, stopped in the text");
   const after = recorded("runs-model-attach.json: events of the stopped run");
@@ -165,7 +165,7 @@ describe("a stopped run whose record says running for ever", () => {
     expect(server.requests.filter((line) => line.includes("/stop"))).toEqual([]);
   });
 
-  test("is remarked upon by wf wait after 20 minutes, and given up after an hour", async () => {
+  test("wf wait prints a notice after 20 minutes and gives up after an hour", async () => {
     const server = await runServer(routes);
     const wait = (...flags: readonly string[]) => {
       const time = sleptTime(10);
@@ -180,7 +180,7 @@ describe("a stopped run whose record says running for ever", () => {
     );
   });
 
-  test("is stopped when its stream says so, and the stop is not claimed otherwise", async () => {
+  test("wf stop reports it as stopped only if its stream or record shows it", async () => {
     const end = /data: .*workflow_finished.*\n\n/.exec(live)?.[0] ?? "";
     const stop = async (events: Route, ...records: readonly Route[]) => {
       let say = () => {};

@@ -20,11 +20,11 @@ import type { Route } from "../../lib/run-server.ts";
 
 const env = { KB_APP_KEY: "app-x" };
 
-/** A start that the stream refuses, as version 1.14.2 does: an event without a run, then pings. */
+/** A start rejected in the stream, as in version 1.14.2: an event without a run, then pings. */
 const byEvent: Route = pinging(
   eventsText({ event: "error", message: "Invalid upload file", status: 500 }),
 );
-/** The same as version 1.15.0 does it: a run that fails at once and was never stored. */
+/** The same in version 1.15.0: a run that fails at once and was never stored. */
 const ghost = recorded("1.15/start-refused.json: unknown file, streaming");
 const ghostId = "2ddc0e14-3f11-402f-a9ed-634c18f74f5d";
 
@@ -42,8 +42,8 @@ const lines = [
 describe.each([
   ["by an error event", byEvent],
   ["by a run that was never stored", streaming(ghost)],
-])("a start that the server refuses %s", (_, start) => {
-  test.each(lines)("ends with 5 and the server's sentence: %s", async (line) => {
+])("a start that the server rejects %s", (_, start) => {
+  test.each(lines)("exits with 5 and the message of the server: %s", async (line) => {
     const flags = line.split(" ").filter(Boolean);
     const server = await runServer({ "POST /v1/workflows/run": start });
     const ran = await cli(["wf", "run", "--inputs", "{}", ...flags], {
@@ -57,7 +57,7 @@ describe.each([
     expect(server.requests.filter((line) => !line.includes("/parameters"))).toHaveLength(1);
   });
 
-  test("is a failed row of --each, collected for another try", async () => {
+  test("is a failed row of --each, collected for a retry", async () => {
     const server = await runServer({ "POST /v1/workflows/run": start });
     const folder = await temporaryFolder();
     const [rows, failed] = [join(folder, "rows.jsonl"), join(folder, "failed.jsonl")];
@@ -88,7 +88,7 @@ describe.each([
 test.each([
   ["an error event", eventsText({ event: "error", message: "Invalid upload file", status: 500 })],
   ["a run never stored", recorded("1.15/start-refused.json: chat: unknown file, streaming")],
-])("wf chat send: a message refused by %s ends with 5", async (_, text) => {
+])("wf chat send: a message rejected by %s exits with 5", async (_, text) => {
   const server = await runServer({ "POST /v1/chat-messages": streaming(text) });
   const ran = await cli(["wf", "chat", "send", "Hi"], {
     env: { ...env, KB_BASE_URL: server.baseUrl },
@@ -98,7 +98,7 @@ test.each([
   expect(ran.out).toBe("");
 });
 
-test("a start that is cut after the server named a run that may not be is looked for", async () => {
+test("looks for a run that may not exist if its stream is lost", async () => {
   const named = `${ghost.split("\n\n")[1] ?? ""}\n\n`;
   expect(named).toContain("workflow_started");
   const server = await runServer({
@@ -113,7 +113,7 @@ test("a start that is cut after the server named a run that may not be is looked
 });
 
 test.each(["json", "md", "csv", "yaml", "name"])(
-  "an id that is not valid Unicode is named, not a crash: -o %s",
+  "an ID that is not valid Unicode is an error, not a crash: -o %s",
   async (format) => {
     const start = eventsText(
       { event: "workflow_started", workflow_run_id: "r1\ud800", task_id: "t", data: { id: "r1" } },
@@ -133,7 +133,7 @@ test.each(["json", "md", "csv", "yaml", "name"])(
   },
 );
 
-test("of all recorded starts only those that were refused are taken for refused", async () => {
+test("of all recorded starts, detects exactly the rejected ones", async () => {
   const refused: string[] = [];
   for (const each of exchanges.filter(({ request }) => request?.method === "POST")) {
     const pieces = each.response.chunks?.map(([, text]) => Buffer.from(text)) ?? [];

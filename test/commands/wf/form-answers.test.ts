@@ -22,7 +22,7 @@ const event = (kind: string, data: object) => ({
   data,
 });
 
-/** A pause that waits for these forms, each of the node of its name. */
+/** A pause with these open forms, each of its own node. */
 const pause = (...tokens: readonly string[]) =>
   eventsText(
     event("workflow_paused", {
@@ -63,7 +63,7 @@ beforeAll(async () => {
   folder = await temporaryFolder();
 });
 
-/** Runs with these answers; the run pauses for the forms and goes on as they are submitted. */
+/** Runs with these answer files; the run pauses for the forms and continues when they are submitted. */
 async function answered(
   tokens: readonly string[],
   answers: readonly string[],
@@ -104,14 +104,14 @@ async function answered(
 
 const approve = () => file("approve.json", { action: "approve" });
 
-describe("an answer that was lost on its way", () => {
-  /** Resets the first submit, and takes the second one. */
+describe("a submission whose response was lost", () => {
+  /** Resets the first submission. */
   const once =
     (then: Route): Route =>
     (socket, before, request) =>
       before === 0 ? lost(socket, before, request) : then(socket, before, request);
 
-  test("is sent once more while the form is open", async () => {
+  test("is retried once while the form is open", async () => {
     let finish = () => {};
     const ran = await answered(["a"], [await approve()], {
       "GET /v1/workflow/": (socket, before, request) => {
@@ -128,7 +128,7 @@ describe("an answer that was lost on its way", () => {
     expect(ran.err).toContain("the response was lost and form a is still open; retrying");
   });
 
-  test("ends with what became of it where it is lost again", async () => {
+  test("exits with the network error if it is lost again", async () => {
     const ran = await answered(["a"], [await approve()], { "POST /v1/form/": lost });
     expect(ran.exit).toBe(11);
     expect(ran.submits).toEqual(["a", "a"]);
@@ -136,7 +136,7 @@ describe("an answer that was lost on its way", () => {
     expect(ran.err).toContain(`wf events ${id} --follow`);
   });
 
-  test.each([502, 500])("ends with 1 where the server says %i twice", async (status) => {
+  test.each([502, 500])("exits with 1 if the server responds with %i twice", async (status) => {
     const ran = await answered(["a"], [await approve()], {
       "POST /v1/form/": json({ code: "unknown", message: "no", status }, status),
     });
@@ -145,7 +145,7 @@ describe("an answer that was lost on its way", () => {
     expect(ran.err).not.toContain("waiting for human input");
   });
 
-  test("is found to have counted", async () => {
+  test("is detected as submitted", async () => {
     let finish = () => {};
     const ran = await answered(["a"], [await approve()], {
       "GET /v1/workflow/": (socket, before, request) => {
@@ -163,9 +163,9 @@ describe("an answer that was lost on its way", () => {
   });
 });
 
-describe("an answer that does not fit its form", () => {
+describe("an answer that does not match its form", () => {
   test.each([[[]], [["-o", "json"]], [["-o", "name"]], [["--only-output", "x"]]])(
-    "leaves the run paused and ends with 8, its id and the line that answers it: %j",
+    "leaves the run paused and exits with 8, its ID and the command to submit it: %j",
     async (flags) => {
       const bad = await file("bad.json", { action: "nosuch" });
       const ran = await answered(["a"], [bad], {}, flags);
@@ -177,7 +177,7 @@ describe("an answer that does not fit its form", () => {
     },
   );
 
-  test("is told where it names no node and two forms are open", async () => {
+  test("is ambiguous without a node if two forms are open", async () => {
     const ran = await answered(["a", "b"], [await approve()]);
     expect(ran.exit).toBe(8);
     expect(ran.submits).toEqual([]);
@@ -188,14 +188,14 @@ describe("an answer that does not fit its form", () => {
 });
 
 describe("several answers", () => {
-  test("are submitted one by one, each when the run is paused again", async () => {
+  test("are submitted one at a time, each when the run is paused again", async () => {
     const ran = await answered(["a", "b"], [await approve(), await approve()]);
     expect(ran.exit, ran.err).toBe(0);
     expect(ran.submits).toEqual(["a", "b"]);
     expect(ran.err).not.toContain("may be missing");
   });
 
-  test("go to the nodes they name; a form without one is left open and told", async () => {
+  test("go to the nodes they name; other forms stay open with a message", async () => {
     const named = await file("b.json", { action: "approve", node: "Node b" });
     const ran = await answered(["a", "b"], [named]);
     expect(ran.submits).toEqual(["b"]);
@@ -205,7 +205,7 @@ describe("several answers", () => {
   });
 });
 
-test("a form that is submitted already is told in plain words", async () => {
+test("an already submitted form has a plain message", async () => {
   const server = await runServer({ "GET /v1/form/": submitted });
   const env = { KB_APP_KEY: "app-x", KB_BASE_URL: server.baseUrl };
   for (const argv of [
@@ -220,7 +220,7 @@ test("a form that is submitted already is told in plain words", async () => {
   }
 });
 
-test("a blocking run that pauses names the line that answers its form", async () => {
+test("a paused blocking run shows the command that submits its form", async () => {
   const data = { id, status: "paused", reasons: [{ form_token: "tok", actions: [{ id: "yes" }] }] };
   const server = await runServer({
     "POST /v1/workflows/run": json({ task_id: "t", workflow_run_id: id, data }),

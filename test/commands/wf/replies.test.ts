@@ -15,7 +15,7 @@ import type { World } from "../../lib/support.ts";
 const send = ["wf", "chat", "send", "Hello"];
 const conversation = "c58891f0-f7a6-4e26-a2bd-d7aeb28c9d83";
 
-/** Runs a line against a server with these routes; tells which requests it saw. */
+/** Runs a command against a server with these routes, and returns the requests it received. */
 async function against(
   routes: Readonly<Record<string, Route>>,
   line: readonly string[],
@@ -26,14 +26,14 @@ async function against(
   return { ...(await cli(line, { ...world, env })), requests: server.requests };
 }
 
-/** The data lines of a recorded stream. */
+/** The events of a recorded stream. */
 const eventsOf = (name: string): Record<string, unknown>[] =>
   recorded(name)
     .split("\n")
     .filter((line) => line.startsWith("data: "))
     .map((line) => JSON.parse(line.slice(6)) as Record<string, unknown>); // as the server sent it
 
-/** The first events of a stream; then the server closes it, or the line breaks. */
+/** The first events of a stream, then the end of the response or of the connection. */
 const partOf = (events: readonly object[], how: "close" | "break"): Route =>
   how === "close"
     ? streaming(eventsText(...events))
@@ -46,11 +46,11 @@ const partOf = (events: readonly object[], how: "close" | "break"): Route =>
 
 const agent = "agent.json: agent, function calling, one tool";
 
-describe("an agent application, which answers by events alone", () => {
+describe("an agent app, which only streams", () => {
   const routes = { "POST /v1/chat-messages": streaming(recorded(agent)) };
   const answer = "I will look that up. The tool said: 2026";
 
-  test("gives one answer as JSON", async () => {
+  test("prints one reply as JSON", async () => {
     const ran = await against(routes, [...send, "-o", "json"]);
     expect([ran.exit, ran.err]).toEqual([0, ""]);
     expect(JSON.parse(ran.out)).toMatchObject({
@@ -65,7 +65,7 @@ describe("an agent application, which answers by events alone", () => {
     expect((await against(routes, [...send, "--jq", ".answer"])).out).toBe(`${answer}\n`);
   });
 
-  test("shows its tools as lines, and thoughts that are text already not at all", async () => {
+  test("prints its tools as lines, and no thoughts that are already text", async () => {
     const ran = await against(routes, send);
     expect(ran.exit, ran.err).toBe(0);
     const thoughts = ran.out.split("\n").filter((line) => line.includes("agent_thought"));
@@ -76,7 +76,7 @@ describe("an agent application, which answers by events alone", () => {
     expect(ran.out).not.toContain("tool_labels");
   });
 
-  test("refuses --blocking with what to do instead", async () => {
+  test("rejects --blocking with a hint", async () => {
     const refused = json(JSON.parse(recorded("agent.json: agent, blocking")), 400);
     const ran = await against({ "POST /v1/chat-messages": refused }, [...send, "--blocking"]);
     expect(ran.exit).toBe(5);
@@ -87,14 +87,14 @@ describe("an agent application, which answers by events alone", () => {
 const formats = [[], ["-o", "jsonl"], ["-o", "json"], ["--jq", ".answer"], ["-o", "name"]];
 const failures: readonly [string, string, Route, readonly string[], readonly string[][]][] = [
   [
-    "a chat application",
+    "a chat app",
     "POST /v1/chat-messages",
     streaming(recorded("chat-model.json: model error, streaming: rate")),
     send,
     formats,
   ],
   [
-    "an agent, in the middle",
+    "an agent, mid-stream",
     "POST /v1/chat-messages",
     streaming(recorded("chat-model.json: model error, streaming: mid-rate")),
     send,
@@ -115,21 +115,21 @@ const failures: readonly [string, string, Route, readonly string[], readonly str
     formats,
   ],
   [
-    "a chat application, in one piece",
+    "a chat app, blocking",
     "POST /v1/chat-messages",
     json(JSON.parse(recorded("chat-model.json: model error, blocking: rate")), 400),
     send,
     [["--blocking"], ["--blocking", "-o", "json"]],
   ],
   [
-    "a chatflow, in one piece",
+    "a chatflow, blocking",
     "POST /v1/chat-messages",
     json(JSON.parse(recorded("chatflow-model.json: chatflow, model error, blocking: rate")), 400),
     send,
     [["--blocking"], ["--blocking", "-o", "json"]],
   ],
   [
-    "a completion, in one piece",
+    "a completion, blocking",
     "POST /v1/completion-messages",
     json(JSON.parse(recorded("completion.json: model error, blocking: rate")), 400),
     ["wf", "completion", "create"],
@@ -138,7 +138,7 @@ const failures: readonly [string, string, Route, readonly string[], readonly str
 ];
 
 test.each(failures)(
-  "a model that fails ends with 9 in every format: %s",
+  "a failed model exits with 9 in every format: %s",
   async (_, route, answer, line, flags) => {
     for (const each of flags) {
       const ran = await against({ [route]: answer }, [...line, ...each]);
@@ -150,7 +150,7 @@ test.each(failures)(
   },
 );
 
-describe("an answer whose line is cut is read from the server, never sent again", () => {
+describe("a reply whose stream was lost is read from the server; the message is never sent twice", () => {
   const events = eventsOf("chat-model.json: message, streaming, with citations");
   const whole = events.map(({ answer }) => String(answer ?? "")).join("");
   const message = (answer: string, more: object = {}) => ({
@@ -170,8 +170,8 @@ describe("an answer whose line is cut is read from the server, never sent again"
   });
   const posts = (requests: readonly string[]) => requests.filter((each) => each.startsWith("POST"));
 
-  test.each(["close", "break"] as const)("of a chat application: %s", async (how) => {
-    // The message is there from the start, its answer when it is whole; a look may fail.
+  test.each(["close", "break"] as const)("of a chat app: %s", async (how) => {
+    // The message exists from the start, its text once it is complete; reading it may fail.
     const looks = [stored(message("")), lost, stored(message(whole))];
     const shown = await against(routesOf(how, ...looks), send);
     expect(shown.exit, shown.err).toBe(0);
@@ -190,7 +190,7 @@ describe("an answer whose line is cut is read from the server, never sent again"
     });
   });
 
-  test("ends with 13 and the line that shows it where it stays away, with 9 where it failed", async () => {
+  test("exits with 13 and the command to read it if it never comes, with 9 if it failed", async () => {
     const never = await against(routesOf("break", stored(message(""))), send);
     expect(never.exit).toBe(13);
     expect(never.err).toContain(`hint: wf conversation messages ${conversation}\n`);
@@ -203,7 +203,7 @@ describe("an answer whose line is cut is read from the server, never sent again"
     ]);
   });
 
-  test("but a completion, which nothing reads again: 13", async () => {
+  test("a completion cannot be read again: 13", async () => {
     const completion = eventsOf("completion.json: completion, streaming");
     for (const how of ["close", "break"] as const) {
       const route = partOf(completion.slice(0, 3), how);
@@ -241,7 +241,7 @@ describe("an answer whose line is cut is read from the server, never sent again"
   });
 });
 
-test("the sources of an answer stand below it, on standard error, and not in JSON", async () => {
+test("prints the sources of a reply on stderr, except with JSON", async () => {
   const route = streaming(recorded("chat-model.json: message, streaming, with citations"));
   const ran = await against({ "POST /v1/chat-messages": route }, send);
   expect(ran.err).toBe(
@@ -258,7 +258,7 @@ test("the sources of an answer stand below it, on standard error, and not in JSO
   );
 });
 
-test("--query of a completion goes into the inputs where the form has a field of that name", async () => {
+test("--query of a completion is an input if the form has a field of that name", async () => {
   const bodies: unknown[] = [];
   const answer: Route = (socket, before, request) => {
     bodies.push(JSON.parse(request.slice(request.indexOf("\r\n\r\n"))));
@@ -282,7 +282,7 @@ test("--query of a completion goes into the inputs where the form has a field of
   ]);
 });
 
-test("files for an application that takes none are said to be dropped", async () => {
+test("warns if the app accepts no files", async () => {
   const file =
     '[{"type":"image","transfer_method":"remote_url","url":"https://example.com/a.png"}]';
   const none = { file_upload: { enabled: false, image: { enabled: false } } };
@@ -304,7 +304,7 @@ test("files for an application that takes none are said to be dropped", async ()
   }
 });
 
-test("a run that a chat has shown is stopped by its own id", async () => {
+test("a run behind a chat is stopped by its own ID", async () => {
   const folder = await temporaryFolder();
   const flow = eventsOf("chatflow-model.json: chatflow, knowledge and model");
   const [{ workflow_run_id: run, task_id: task } = {}] = flow;
