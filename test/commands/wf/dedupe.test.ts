@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { Deduplicator, ReplayDetector } from "../../../src/commands/wf/follow/dedupe.ts";
 
-type Event = readonly [kind: string, data?: object, envelope?: object];
+type Event = readonly [kind: string, data?: object | undefined, envelope?: object];
 
 const event = ([kind, data, envelope]: Event) => ({
   event: kind,

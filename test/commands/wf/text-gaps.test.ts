@@ -3,7 +3,7 @@ import { TextGaps } from "../../../src/commands/wf/follow/text-gaps.ts";
 import type { MissingText } from "../../../src/commands/wf/follow/text-gaps.ts";
 
 const gap = Symbol("gap");
-type Step = readonly [kind: string, data?: object, envelope?: object] | typeof gap;
+type Step = readonly [kind: string, data?: object | undefined, envelope?: object] | typeof gap;
 
 /** What is missing after these events, given the outputs of the run. */
 function missingAfter(steps: readonly Step[], outputs: unknown, late = false) {
