@@ -1,60 +1,63 @@
-/** Kinds of failure and the exit code of each; `help exit-codes` prints this table. */
+/** Failure kinds and their exit codes; `help exit-codes` prints this table. */
 export const exitCodes = {
-  ok: [0, "Done; nothing to do; already so; a run that partial-succeeded (with a notice)"],
-  failure: [1, "Server error after all repeats, an answer that makes no sense, or a bug of ours"],
-  usage: [2, "A flag, argument, value, profile or config file is wrong; nothing was sent"],
-  "not-found": [3, "404, or a name nobody has"],
-  auth: [4, "No key, a refused key, forbidden, or the wrong kind of key"],
-  refused: [5, "The server says no to this request, or a name is ambiguous"],
-  unsupported: [6, "Wrong application type, an operation this server lacks, a wrong base URL"],
-  limited: [7, "Rate, quota or plan limit"],
-  paused: [8, "The run waits for a person"],
-  "remote-failed": [9, "The command worked, the remote work failed or was stopped"],
-  partial: [10, "Some items failed, or what was printed is known to be incomplete"],
-  network: [11, "DNS, refused connection, TLS, proxy, reset or time-out"],
-  deadline: [12, "--timeout passed while waiting; the remote work may go on"],
-  cut: [13, "A followed stream ended without a confirmed end"],
+  ok: [0, "Success; nothing to do; a run that partially succeeded (with a notice)"],
+  failure: [1, "Server error after all retries, invalid response, or internal error"],
+  usage: [2, "Invalid flag, argument, value, profile or config file; nothing was sent"],
+  "not-found": [3, "Not found (HTTP 404 or unknown name)"],
+  auth: [4, "Missing or rejected key, no permission, or the wrong type of key"],
+  refused: [5, "Request rejected by the server, or ambiguous name"],
+  unsupported: [
+    6,
+    "Wrong application type, operation not supported by the server, or wrong base URL",
+  ],
+  limited: [7, "Rate limit, quota or plan limit"],
+  paused: [8, "Run is paused, waiting for human input"],
+  "remote-failed": [9, "The command succeeded, but the remote work failed or was stopped"],
+  partial: [10, "Some items failed, or the output is known to be incomplete"],
+  network: [11, "Network error (DNS, connection, TLS, proxy, timeout)"],
+  deadline: [12, "--timeout expired while waiting; the remote work may still be running"],
+  cut: [13, "Event stream ended before the run finished"],
   gate: [14, "Differences with --exit-code, or a threshold or expectation not met"],
   hangup: [129, "Interrupted by SIGHUP"],
   interrupted: [130, "Interrupted by Ctrl-C"],
   terminated: [143, "Interrupted by SIGTERM"],
 } as const satisfies Record<string, readonly [number, string]>;
 
-/** Everything that can end a command except success. */
+/** Every outcome of a command except success. */
 export type FailureKind = Exclude<keyof typeof exitCodes, "ok">;
 
-/** How each signal that is listened to ends a command. */
+/** The failure kind of each signal. */
 export const signalKinds = {
   SIGHUP: "hangup",
   SIGINT: "interrupted",
   SIGTERM: "terminated",
 } as const satisfies Record<string, FailureKind>;
 
-/** The kind of an end by the signal of this name; Ctrl-C where it is none of them. */
+/** The failure kind of a signal by its name; Ctrl-C for any other name. */
 export const kindOfSignal = (name: string): FailureKind =>
   Object.hasOwn(signalKinds, name) ? signalKinds[name as keyof typeof signalKinds] : "interrupted";
 
-/** What an error may tell beside its message. */
+/** Optional fields of an error. */
 export interface ErrorInfo {
-  /** One concrete thing to do next. */
+  /** The next step: one command or sentence. */
   readonly hint?: string | undefined;
   readonly cause?: unknown;
-  /** Stable word for programs; the kind where nothing finer exists. */
+  /** Stable code for programs (default: the kind). */
   readonly code?: string | undefined;
-  /** Is the same command worth repeating as it is? */
+  /** Whether retrying the same command can help. */
   readonly retryable?: boolean | undefined;
-  /** More for programs: candidates of an ambiguous name, failed fields. Must be JSON. */
+  /** Further data for programs, as JSON: candidates of an ambiguous name, invalid fields. */
   readonly details?: unknown;
-  /** The command worked and this is its result: what it gave before is printed whole. */
+  /** The command succeeded; this error is its verdict (e.g. a failed gate), so output is flushed first. */
   readonly isResult?: boolean | undefined;
-  /** Was anything changed on the server? Said to people and programs. */
+  /** Whether the server applied a change. */
   readonly sideEffect?: "none" | "unknown" | "applied" | undefined;
 }
 
-/** Code of the error for a run that the server accepted, and then refused to start in its stream. */
+/** Code of the error for a run that the server accepted and then failed to start. */
 export const startRefused = "start-refused";
 
-/** A failure that the program understands; anything else that is thrown is a bug. */
+/** An expected failure; anything else that is thrown is an internal error. */
 export class CliError extends Error {
   readonly kind: FailureKind;
   readonly info: ErrorInfo;
@@ -70,25 +73,25 @@ export class CliError extends Error {
   }
 }
 
-/** The same error, telling more. */
+/** Adds fields to an error. Returns the same error. */
 export const withInfo = <E extends CliError>(error: E, more: ErrorInfo): E =>
   Object.assign(error, { info: { ...error.info, ...more } });
 
-/** What the server said when it refused. */
+/** The error response of the server. */
 export interface ServerResponse {
   readonly status: number;
-  /** The server's own code, where the body has one. */
+  /** The server's own code, if the body has one. */
   readonly serverCode?: string | undefined;
   readonly method: string;
   readonly path: string;
-  /** X-Version header; absent when a proxy answered. */
+  /** X-Version header; absent if a proxy responded. */
   readonly version?: string | undefined;
   readonly requestId?: string | undefined;
   /** Date header: the server's clock. */
   readonly date?: string | undefined;
 }
 
-/** A refusal by the server (or by something between), with what it said. */
+/** An error response of the server or of a proxy. */
 export class ApiError extends CliError {
   readonly response: ServerResponse;
 
@@ -99,28 +102,28 @@ export class ApiError extends CliError {
 }
 
 const diskReasons: Readonly<Record<string, string>> = {
-  ENOENT: "there is no such file",
+  ENOENT: "file not found",
   EACCES: "permission denied",
-  EPERM: "not permitted",
-  EROFS: "the file system is read-only",
-  EISDIR: "it is a folder",
-  EEXIST: "a file is in its place",
-  ENOTDIR: "a part of the path is no folder",
-  ENOSPC: "the disk is full",
-  EDQUOT: "the quota of the disk is used up",
-  EFBIG: "the file is larger than is allowed",
-  EMFILE: "too many files are open",
-  EIO: "the disk fails (input/output error)",
+  EPERM: "operation not permitted",
+  EROFS: "read-only file system",
+  EISDIR: "is a directory",
+  EEXIST: "file already exists",
+  ENOTDIR: "not a directory",
+  ENOSPC: "disk full",
+  EDQUOT: "disk quota exceeded",
+  EFBIG: "file too large",
+  EMFILE: "too many open files",
+  EIO: "input/output error",
 };
-/** What the operating system says about a file in plain words; of anything else its own message. */
+/** The reason of a file error in plain words; the message of any other error. */
 export const reasonOf = (error: unknown): string =>
   diskProblem(error)?.reason ?? (error instanceof Error ? error.message : String(error));
 
-const machine = ["ENOSPC", "EDQUOT", "EFBIG", "EMFILE", "EIO"];
+const machineErrors = ["ENOSPC", "EDQUOT", "EFBIG", "EMFILE", "EIO"];
 
 /**
- * What the operating system says about a file, in plain words, and the kind of failure: a wrong path
- * is one of usage, a machine that fails or has no room is not. Undefined for any other error.
+ * The reason of a file error and its failure kind: `usage` for a wrong path, `failure` for a full or
+ * failing disk. Undefined for any other error.
  */
 export function diskProblem(
   error: unknown,
@@ -129,5 +132,5 @@ export function diskProblem(
   const reason = diskReasons[code];
   return reason === undefined
     ? undefined
-    : { reason, kind: machine.includes(code) ? "failure" : "usage" };
+    : { reason, kind: machineErrors.includes(code) ? "failure" : "usage" };
 }

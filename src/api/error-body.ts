@@ -1,4 +1,4 @@
-import { isObject, parsedJson } from "../lib/json.ts";
+import { isObject, tryParseJson } from "../lib/json.ts";
 
 /** A response that is an error, with its whole text. */
 export interface ErrorResponse {
@@ -29,7 +29,7 @@ const MAX_FOREIGN = 4000;
 
 /** Parses every known shape of an error body; never throws. */
 export function parseErrorBody({ headers, text }: ErrorResponse): ErrorBody {
-  const body = parsedJson(text);
+  const body = tryParseJson(text);
   if (typeof body === "string") return { message: body, fields: [], json: true };
   if (!isObject(body)) {
     const html = (headers["content-type"] ?? "").includes("html") || text.startsWith("<");

@@ -1,4 +1,4 @@
-import { millisecondsIn } from "../lib/duration.ts";
+import { parseDuration } from "../lib/duration.ts";
 import { CliError } from "../errors.ts";
 
 /** What a field holds: a number, seconds, a share from 0 to 1, or text. */
@@ -70,7 +70,7 @@ function example(fields: Readonly<Record<string, FieldKind>>, known: string | un
 function numberIn(written: string, kind: FieldKind): number | string {
   const number = /^-?\d+(\.\d+)?$/.test(written) ? Number(written) : undefined;
   if (kind === "seconds") {
-    const ms = millisecondsIn(written);
+    const ms = parseDuration(written);
     return number ?? (ms === undefined ? "this is no duration such as 20s or 1m30s" : ms / 1000);
   }
   if (kind === "share") {

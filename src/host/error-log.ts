@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { Host } from "./host.ts";
-import { isObject, parsedJson } from "../lib/json.ts";
+import { isObject, tryParseJson } from "../lib/json.ts";
 
 /** Errors in the log. */
 export const MAX_LOGGED_ERRORS = 20;
@@ -61,7 +61,7 @@ export async function readErrorLog(host: Host): Promise<LoggedError[]> {
   const errors: LoggedError[] = [];
   for (const name of await listLog(directory, host).catch(() => [])) {
     const bytes = await host.files.read(join(directory, name)).catch(() => new Uint8Array());
-    const value = parsedJson(new TextDecoder().decode(bytes));
+    const value = tryParseJson(new TextDecoder().decode(bytes));
     if (isObject(value) && isObject(value["error"]) && Array.isArray(value["requests"])) {
       errors.push(value as unknown as LoggedError); // written by writeErrorLog
     }

@@ -10,19 +10,19 @@ const units: Readonly<Record<string, number>> = {
   GIB: 2 ** 30,
 };
 
-/** Bytes of `10MB`, `4MiB` or a bare number. Throws usage. */
-export function bytesIn(option: string, text: string): number {
+/** Parses a size in bytes: `10MB`, `4MiB` or a bare number. Throws `usage`. */
+export function parseBytes(option: string, text: string): number {
   const [, number, unit = "B"] = /^(\d+(?:\.\d+)?)\s*([KMG]?i?B)?$/i.exec(text.trim()) ?? [];
   const factor = units[unit.toUpperCase()];
   if (number !== undefined && factor !== undefined) return Math.floor(Number(number) * factor);
-  throw new CliError("usage", `${option} ${JSON.stringify(text)} is no size`, {
+  throw new CliError("usage", `${option}: invalid size ${JSON.stringify(text)}`, {
     sideEffect: "none",
-    hint: "sizes look like 10MB, 4MiB or 500000",
+    hint: "examples: 10MB, 4MiB, 500000",
   });
 }
 
-/** `16.0 MiB`, for people. */
-export function shownBytes(bytes: number): string {
+/** Formats a size, e.g. `16.0 MiB`. */
+export function formatBytes(bytes: number): string {
   const [unit, size] = bytes < 2 ** 20 ? ["KiB", 2 ** 10] : ["MiB", 2 ** 20];
   return `${(bytes / Number(size)).toFixed(1)} ${unit}`;
 }

@@ -6,8 +6,8 @@ const units: Readonly<Record<string, number>> = {
   d: 86_400_000,
 };
 
-/** ms of `30s`, `1h30m` or `250ms`; undefined for everything else, a bare number included. */
-export function millisecondsIn(text: string): number | undefined {
+/** Parses `30s`, `1h30m` or `250ms` to ms; undefined for any other text, a bare number included. */
+export function parseDuration(text: string): number | undefined {
   if (!/^(\d+(\.\d+)?(ms|[smhd]))+$/.test(text)) return undefined;
   let total = 0;
   for (const [, amount, unit] of text.matchAll(/(\d+(?:\.\d+)?)(ms|[smhd])/gy)) {
@@ -16,8 +16,8 @@ export function millisecondsIn(text: string): number | undefined {
   return total;
 }
 
-/** A length of time in ms as people read it: `62 ms`, `1.23 s`, `2m 05s`, `1h 02m`. */
-export function durationText(ms: number): string {
+/** Formats ms: `62 ms`, `1.23 s`, `2m 05s`, `1h 02m`. */
+export function formatDuration(ms: number): string {
   if (ms < 999.5) return `${Math.round(ms)} ms`;
   if (ms < 59_995) return `${(ms / 1000).toFixed(2)} s`;
   const seconds = Math.round(ms / 1000);

@@ -1,3 +1,3 @@
-/** Is a switch of the environment on? Empty, 0 and false are off. */
+/** Whether an environment variable is set to something other than empty, 0 or false. */
 export const isOn = (value: string | undefined): boolean =>
   value !== undefined && value !== "" && value !== "0" && value !== "false";

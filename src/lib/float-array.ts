@@ -1,9 +1,9 @@
-/** Numbers in no order, 8 bytes each and up to half as much again in reserve. */
+/** A growable list of numbers, 8 bytes each plus up to 50 % spare capacity. */
 export interface Float64List {
   readonly size: number;
   add(value: number): void;
   addAll(others: Float64List): void;
-  /** All of them, smallest first; good until the next one is added. */
+  /** The numbers in ascending order; valid until the next `add`. */
   sorted(): Float64Array;
 }
 

@@ -1,19 +1,19 @@
-/** Is it a JSON object (no list, not null)? */
+/** Whether a value is a JSON object (not an array, not null). */
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** The value under a key that others chose; undefined where the object has none of its own. */
+/** The value of an own property, for keys from outside such as `constructor`. */
 export const own = <T>(
   object: Readonly<Record<string, T>> | undefined,
   key: string,
 ): T | undefined => (object && Object.hasOwn(object, key) ? object[key] : undefined);
 
-/** The object without its null members, which mean the same as none. */
+/** The object without its null fields. */
 export const withoutNulls = (object: Readonly<Record<string, unknown>>): Record<string, unknown> =>
   Object.fromEntries(Object.entries(object).filter(([, value]) => value !== null));
 
-/** What the text says as JSON; undefined for what is none, or is nested too deep to be written again. */
-export function parsedJson(text: string): unknown {
+/** Parses JSON; undefined if it is invalid or nested too deeply to be serialised again. */
+export function tryParseJson(text: string): unknown {
   try {
     const value: unknown = JSON.parse(text);
     JSON.stringify(value);
@@ -23,7 +23,7 @@ export function parsedJson(text: string): unknown {
   }
 }
 
-/** A path like `a.b.0.c` looked up in a value; undefined where it leads nowhere. */
+/** The value at a path such as `a.b.0.c`; undefined if there is none. */
 export function valueAt(value: unknown, path: string): unknown {
   if (path === "") return value;
   let at = value;
@@ -35,8 +35,8 @@ export function valueAt(value: unknown, path: string): unknown {
 }
 
 /**
- * Sets `a.b.0.c` in a tree, making objects, and lists where the next step is a number. False where a
- * list has no such place: it is filled from 0 on.
+ * Sets the value at a path such as `a.b.0.c`. Creates missing objects, and lists if the next step is
+ * a number. Returns false if an index would leave a gap in a list.
  */
 export function setAt(tree: Record<string, unknown>, path: string, value: unknown): boolean {
   const steps = path.split(".");
@@ -49,7 +49,7 @@ export function setAt(tree: Record<string, unknown>, path: string, value: unknow
     }
     const next = Object.hasOwn(at, step) ? at[step] : undefined;
     if (typeof next === "object" && next !== null) {
-      at = next as Record<string, unknown>; // a list is indexed by its digits like an object
+      at = next as Record<string, unknown>; // lists are indexed like objects
     } else {
       const made: Record<string, unknown> | unknown[] = isIndex(steps[index + 1] ?? "") ? [] : {};
       define(at, step, made);
@@ -61,7 +61,7 @@ export function setAt(tree: Record<string, unknown>, path: string, value: unknow
 
 const isIndex = (step: string): boolean => /^(0|[1-9]\d*)$/.test(step);
 
-/** Sets a field whatever its name: assigning to `__proto__` would set the prototype and lose it. */
+/** Sets a field of any name: assigning to `__proto__` would set the prototype. */
 export const define = (object: object, key: string, value: unknown) =>
   Object.defineProperty(object, key, {
     value,

@@ -1,30 +1,30 @@
 import { CliError } from "../errors.ts";
 import { isObject } from "./json.ts";
 
-/** One row of a file: what its cells hold and how it stands there. */
+/** One row of a file. */
 export interface FileRow {
-  /** From 1; a header does not count. */
+  /** From 1, without the header. */
   readonly number: number;
-  /** Line of the file on which it begins, from 1. */
+  /** Its first line in the file, from 1. */
   readonly line: number;
-  /** Column and value, in the file's order: texts of CSV, any JSON value of JSON Lines. */
+  /** Columns and values in the order of the file: strings in CSV, JSON values in JSON Lines. */
   readonly cells: readonly (readonly [column: string, value: unknown])[];
-  /** Its text without line end. */
+  /** Its text without the line break. */
   readonly raw: string;
 }
 
 /** A file of rows. */
 export interface RowFile {
   readonly rows: readonly FileRow[];
-  /** Columns of the header; undefined for JSON Lines, where each row names its own. */
+  /** Columns of the header; undefined for JSON Lines, where each row has its own. */
   readonly columns: readonly string[] | undefined;
-  /** A file of the same shape that holds only these rows. */
+  /** The content of a file of the same format with only these rows. */
   readonly withOnly: (rows: readonly { readonly raw: string }[]) => string;
 }
 
 /**
- * Rows of CSV or JSON Lines. It is CSV when the name ends in `.csv` or the text does not start
- * with `{`. Throws usage with line and column of what cannot be read.
+ * Reads rows of CSV or JSON Lines. It is CSV if the name ends in `.csv` or the text does not start
+ * with `{`. Throws `usage` with the line and column of a mistake.
  */
 export async function readRowFile(name: string, bytes: Uint8Array): Promise<RowFile> {
   const text = textIn(name, bytes);
@@ -32,35 +32,34 @@ export async function readRowFile(name: string, bytes: Uint8Array): Promise<RowF
   return csv(name, text);
 }
 
-/** Refusal of a place in a file. */
+/** The error for a mistake in a file. */
 export const unreadable = (place: string, problem: string, hint?: string) =>
   new CliError("usage", `${place}: ${problem}`, { sideEffect: "none", hint });
 
-/** Refuses a header that names a column twice: a row would have two values for one thing. */
-export function refuseDuplicates(name: string, columns: readonly string[]): void {
+/** Throws if a header has a duplicate column. */
+export function rejectDuplicates(name: string, columns: readonly string[]): void {
   const twice = columns.find((column, index) => columns.indexOf(column) !== index);
-  if (twice !== undefined) throw unreadable(`${name} line 1`, `two columns are called ${twice}`);
+  if (twice !== undefined) throw unreadable(`${name} line 1`, `duplicate column ${twice}`);
 }
 
 function textIn(name: string, bytes: Uint8Array): string {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {
-    const before = validPart(bytes);
-    const line = before.split("\n");
+    const line = validPart(bytes).split("\n");
     throw unreadable(
       `${name} line ${line.length}, column ${[...(line.at(-1) ?? "")].length + 1}`,
-      "this is not UTF-8",
+      "invalid UTF-8",
       "save the file as UTF-8",
     );
   }
 }
 
-/** The text before the first byte that is no UTF-8. */
+/** The text before the first invalid byte. */
 function validPart(bytes: Uint8Array): string {
   const valid = (end: number): string | undefined => {
     try {
-      // As a stream, so that a character cut in two is no mistake.
+      // As a stream, so that an incomplete character is not an error.
       return new TextDecoder("utf-8", { fatal: true }).decode(bytes.subarray(0, end), {
         stream: true,
       });
@@ -101,43 +100,43 @@ function objectIn(place: string, line: string): Record<string, unknown> {
     value = JSON.parse(line);
   } catch (error) {
     const reason = error instanceof Error ? error.message : "";
-    // The engine names the position for some mistakes only; for the others it quotes the place.
+    // Node reports the position of some mistakes only.
     const at = /at position (\d+)/.exec(reason)?.[1];
     const column = at === undefined ? "" : `, column ${Number(at) + 1}`;
-    throw unreadable(`${place}${column}`, `this is not JSON: ${reason}`);
+    throw unreadable(`${place}${column}`, `invalid JSON: ${reason}`);
   }
-  if (!isObject(value)) throw unreadable(place, "this is no JSON object");
+  if (!isObject(value)) throw unreadable(place, "expected a JSON object");
   return value;
 }
 
-/** A record as csv-parse gives it. */
-interface Parsed {
+/** A record of csv-parse. */
+interface ParsedRecord {
   readonly record: readonly string[];
   readonly raw: string;
 }
 
-type Parse = (text: string, upTo?: number) => Parsed[];
+type Parse = (text: string, upTo?: number) => ParsedRecord[];
 
 async function csv(name: string, text: string): Promise<RowFile> {
   const { parse } = await import("csv-parse/sync");
   const records: Parse = (part, upTo) =>
-    // `raw` makes it give records with their text, which its types do not say.
+    // With `raw` it returns records with their text, which its types do not declare.
     parse(part, {
       raw: true,
-      record_delimiter: ["\r\n", "\n", "\r"], // by itself it takes the first one it finds for all
+      record_delimiter: ["\r\n", "\n", "\r"], // by default it expects the first one everywhere
       skip_empty_lines: true,
       ...(upTo !== undefined && { to: upTo }),
-    }) as unknown as Parsed[];
-  let parsed: Parsed[];
+    }) as unknown as ParsedRecord[];
+  let parsed: ParsedRecord[];
   try {
     parsed = records(text);
   } catch {
-    throw brokenAt(name, text.replaceAll("\r\n", "\n"), records);
+    throw csvError(name, text.replaceAll("\r\n", "\n"), records);
   }
   const [header, ...rest] = parsed;
   const columns = (header?.record ?? []).map((column) => column.trim());
   const end = text.includes("\r\n") ? "\r\n" : "\n";
-  const lineOf = linesIn(text);
+  const lineOf = lineFinder(text);
   lineOf(withoutLineEnds(header?.raw ?? ""));
   return {
     columns,
@@ -154,8 +153,8 @@ async function csv(name: string, text: string): Promise<RowFile> {
   };
 }
 
-/** Tells on which line each of the parts of a text begins; they are asked for in their order. */
-function linesIn(text: string): (part: string) => number {
+/** Returns a function that finds the first line of each part of a text, in order. */
+function lineFinder(text: string): (part: string) => number {
   let [at, line] = [0, 1];
   return (part) => {
     const start = text.indexOf(part, at);
@@ -169,22 +168,22 @@ function linesIn(text: string): (part: string) => number {
 
 const lineEnds = (text: string) => text.split("\n").length - 1;
 
-/** The parser's text of a record may hold the line end before or half of the one after it. */
+/** The parser's text of a record may include the line break before it, or half of the one after it. */
 const withoutLineEnds = (raw: string) => raw.replace(/^[\r\n]+|(?<![\r\n])[\r\n]+$/g, "");
 
 const problems: Readonly<Record<string, string>> = {
-  CSV_QUOTE_NOT_CLOSED: "the quote is not closed",
-  CSV_INVALID_CLOSING_QUOTE: "text stands after the closing quote",
-  INVALID_OPENING_QUOTE: "a quote stands inside a value that is not quoted",
-  CSV_RECORD_INCONSISTENT_FIELDS_LENGTH: "there are not as many cells as in the header",
+  CSV_QUOTE_NOT_CLOSED: "missing closing quote",
+  CSV_INVALID_CLOSING_QUOTE: "text after the closing quote",
+  INVALID_OPENING_QUOTE: "quote inside an unquoted value",
+  CSV_RECORD_INCONSISTENT_FIELDS_LENGTH: "number of cells differs from the header",
 };
 
 /**
- * The error for CSV that cannot be read. The parser counts the line ends of Windows twice inside
- * quotes and names the last line for an open quote, so the line is counted here: `text` has Unix
- * line ends, and what stands before the bad record is read once more.
+ * The error for invalid CSV. The parser counts Windows line breaks inside quotes twice and reports
+ * the last line for an open quote, so we count the line: `text` has Unix line breaks, and the
+ * records before the invalid one are parsed again.
  */
-function brokenAt(name: string, text: string, records: Parse): CliError {
+function csvError(name: string, text: string, records: Parse): CliError {
   try {
     records(text);
   } catch (error) {
@@ -197,8 +196,8 @@ function brokenAt(name: string, text: string, records: Parse): CliError {
     return unreadable(
       `${name} line ${line}, column ${column.trim()}`,
       problems[info.code ?? ""] ?? (error instanceof Error ? error.message : String(error)),
-      "cells that hold commas, quotes or line ends stand in quotes; a quote in them is doubled",
+      "quote cells that contain commas, quotes or line breaks, and double the quotes in them",
     );
   }
-  return unreadable(name, "this is no CSV");
+  return unreadable(name, "invalid CSV");
 }

@@ -1,15 +1,15 @@
-/** A text that grows, remembered by its length and a hash: a long answer takes no memory. */
+/** Rolling hash of a growing string, to test prefixes in O(1) memory. */
 export interface TextHash {
   /** UTF-16 units. */
   readonly length: number;
   grow(piece: string): void;
-  /** One that stays as it is now. */
+  /** An independent copy of the current state. */
   copy(): TextHash;
-  /** Does this text begin with all that was grown? */
-  begins(text: string): boolean;
+  /** Whether a text starts with the hashed one. */
+  isPrefixOf(text: string): boolean;
 }
 
-/** An empty one. A text that only seems to begin with it has a chance of 1 in 2^64. */
+/** The hash of the empty string. The chance of a false match is 1 in 2^64. */
 export function newTextHash(length = 0, hash = start): TextHash {
   return {
     get length() {
@@ -20,7 +20,7 @@ export function newTextHash(length = 0, hash = start): TextHash {
       hash = hashed(piece, piece.length, hash);
     },
     copy: () => newTextHash(length, hash),
-    begins(text) {
+    isPrefixOf(text) {
       if (text.length < length) return false;
       const [a, b] = hashed(text, length, start);
       return a === hash[0] && b === hash[1];
@@ -32,7 +32,7 @@ type Hash = readonly [number, number];
 
 const start: Hash = [0x811c9dc5, 0x1000193];
 
-/** Two multiplicative hashes, the same for a text however it is cut into pieces. */
+/** Two multiplicative hashes that do not depend on how the text is split. */
 function hashed(text: string, length: number, [first, second]: Hash): Hash {
   let [a, b] = [first, second];
   for (let at = 0; at < length; at++) {

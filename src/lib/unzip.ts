@@ -2,21 +2,21 @@ import { crc32, createInflateRaw } from "node:zlib";
 import type { InflateRaw } from "node:zlib";
 import { CliError } from "../errors.ts";
 
-/** Bytes of one file: far more than servers take, far less than a few kilobytes can be unpacked to. */
-const largestFile = 256 * 1024 * 1024;
+/** Maximum size of a file: more than servers accept, less than a ZIP bomb. */
+const MAX_FILE = 256 * 1024 * 1024;
 
 const tooLarge = () => new CliError("failure", "a file in the ZIP is larger than 256 MiB");
 const broken = (why: string, cause?: unknown) =>
-  new CliError("failure", `the ZIP is broken: ${why}`, { cause });
+  new CliError("failure", `invalid ZIP: ${why}`, { cause });
 
-const otherLength = "a file in it has another length than it says";
+const wrongLength = "the length of a file does not match";
 
-/** The error for a ZIP with more or fewer files than documents that were asked for. */
-export const otherCount = (documents: number): CliError =>
-  new CliError("failure", `the ZIP does not hold one file for each of ${documents} documents`);
+/** The error for a ZIP with more or fewer files than requested documents. */
+export const wrongFileCount = (documents: number): CliError =>
+  new CliError("failure", `invalid ZIP: expected one file for each of ${documents} documents`);
 
-/** Begins of the parts of a ZIP. */
-const part = {
+/** Signatures of the parts of a ZIP. */
+const signature = {
   file: 0x04034b50,
   descriptor: 0x08074b50,
   directory: 0x02014b50,
@@ -26,9 +26,8 @@ const part = {
 } as const;
 
 /**
- * The files of a ZIP, one after the other in its order, each whole and with the sum that the ZIP
- * gives for it; what they are called plays no part. Throws failure when it is broken or encrypted, or
- * a file of it is larger than 256 MiB.
+ * The contents of the files in a ZIP, in its order, with their checksums verified. Throws `failure`
+ * if it is invalid or encrypted, or if a file is larger than 256 MiB.
  */
 export async function* unzip(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const input = inputOf(bytes);
@@ -36,12 +35,13 @@ export async function* unzip(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<U
   try {
     for (;;) {
       const begin = (await input.take(4)).readUInt32LE();
-      if (begin === part.file) {
+      if (begin === signature.file) {
         yield await fileOf(input);
         count++;
-      } else if (begin === part.end) {
+      } else if (begin === signature.end) {
         const info = (await input.take(18)).readUInt16LE(6);
-        if (info !== Math.min(count, 0xffff)) throw broken("its directory names other files");
+        if (info !== Math.min(count, 0xffff))
+          throw broken("its directory does not match its files");
         return await input.drain();
       } else await skipPart(begin, input);
     }
@@ -50,46 +50,53 @@ export async function* unzip(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<U
   }
 }
 
-/** Passes over a part that repeats what the files say themselves. */
+/** Skips a part that repeats the headers of the files. */
 async function skipPart(begin: number, input: Input): Promise<void> {
-  if (begin === part.directory) {
+  if (begin === signature.directory) {
     const head = await input.take(42);
     await input.take(head.readUInt16LE(24) + head.readUInt16LE(26) + head.readUInt16LE(28));
-  } else if (begin === part.end64) {
+  } else if (begin === signature.end64) {
     await input.take(lengthOf(await input.take(8), 0));
-  } else if (begin === part.locator64) await input.take(16);
-  else throw broken("something else stands between its files");
+  } else if (begin === signature.locator64) await input.take(16);
+  else throw broken("unknown data between its files");
 }
 
-/** A number of 64 bits that counts bytes of a file. */
+/** A 64-bit length. */
 function lengthOf(bytes: Buffer, at: number): number {
   if (at + 8 > bytes.length) throw broken("a length is missing");
   const length = Number(bytes.readBigUInt64LE(at));
-  if (length > largestFile) throw tooLarge();
+  if (length > MAX_FILE) throw tooLarge();
   return length;
 }
 
-/** What stands before a file; lengths are undefined where they follow it. */
-interface Head {
-  readonly packed: boolean;
-  readonly sum: number;
-  readonly inside: number | undefined;
+/** The header of a file; lengths are undefined if they follow the file. */
+interface FileHeader {
+  readonly compressed: boolean;
+  readonly checksum: number;
+  readonly compressedLength: number | undefined;
   readonly length: number | undefined;
+  /** Lengths have 64 bits. */
   readonly wide: boolean;
 }
 
-async function headOf(input: Input): Promise<Head> {
+async function headOf(input: Input): Promise<FileHeader> {
   const fixed = await input.take(26);
   const [flags, method] = [fixed.readUInt16LE(2), fixed.readUInt16LE(4)];
   const name = fixed.readUInt16LE(22);
   const extra = (await input.take(name + fixed.readUInt16LE(24))).subarray(name);
-  if ((flags & 1) !== 0) throw broken("a file in it is encrypted");
-  if (method !== 0 && method !== 8) throw broken("a file in it is packed in an unknown way");
+  if ((flags & 1) !== 0) throw broken("encrypted file");
+  if (method !== 0 && method !== 8) throw broken("unknown compression method");
   const wide = wideLengths(extra);
-  const packed = method === 8;
+  const compressed = method === 8;
   if ((flags & 8) !== 0) {
-    if (!packed) throw broken("nothing says where a file in it ends");
-    return { packed, sum: 0, inside: undefined, length: undefined, wide: wide !== undefined };
+    if (!compressed) throw broken("a file has no length");
+    return {
+      compressed,
+      checksum: 0,
+      compressedLength: undefined,
+      length: undefined,
+      wide: wide !== undefined,
+    };
   }
   const [inside, length] = [fixed.readUInt32LE(14), fixed.readUInt32LE(18)];
   const long = (short: number, at: number) => {
@@ -97,16 +104,16 @@ async function headOf(input: Input): Promise<Head> {
     return lengthOf(wide, at);
   };
   return {
-    packed,
-    sum: fixed.readUInt32LE(10),
+    compressed,
+    checksum: fixed.readUInt32LE(10),
     length: long(length, 0),
-    // Only lengths that do not fit stand there, the unpacked one first.
-    inside: long(inside, length === 0xffffffff ? 8 : 0),
+    // The field has only the lengths that do not fit, the uncompressed one first.
+    compressedLength: long(inside, length === 0xffffffff ? 8 : 0),
     wide: wide !== undefined,
   };
 }
 
-/** The field with lengths of 64 bits. */
+/** The extra field with 64-bit lengths. */
 function wideLengths(extra: Buffer): Buffer | undefined {
   for (let at = 0; at + 4 <= extra.length;) {
     const end = at + 4 + extra.readUInt16LE(at + 2);
@@ -118,44 +125,45 @@ function wideLengths(extra: Buffer): Buffer | undefined {
 
 async function fileOf(input: Input): Promise<Uint8Array> {
   const head = await headOf(input);
-  if ((head.length ?? 0) > largestFile || (head.inside ?? 0) > largestFile) throw tooLarge();
-  const content = head.packed
-    ? await unpacked(input, head.inside)
-    : await input.take(head.inside ?? 0);
-  const { sum, length } = head.inside === undefined ? await following(input, head.wide) : head;
-  if (content.length !== length) throw broken(otherLength);
-  if (crc32(content) !== sum) throw broken("a file in it is damaged");
+  if ((head.length ?? 0) > MAX_FILE || (head.compressedLength ?? 0) > MAX_FILE) throw tooLarge();
+  const content = head.compressed
+    ? await inflated(input, head.compressedLength)
+    : await input.take(head.compressedLength ?? 0);
+  const { checksum, length } =
+    head.compressedLength === undefined ? await readDescriptor(input, head.wide) : head;
+  if (content.length !== length) throw broken(wrongLength);
+  if (crc32(content) !== checksum) throw broken("wrong checksum of a file");
   return content;
 }
 
-/** Sum and length that stand behind a file, with or without a mark. */
-async function following(input: Input, wide: boolean) {
+/** Checksum and length that follow a file, with or without a signature. */
+async function readDescriptor(input: Input, wide: boolean) {
   let first = await input.take(4);
-  if (first.readUInt32LE() === part.descriptor) first = await input.take(4);
+  if (first.readUInt32LE() === signature.descriptor) first = await input.take(4);
   const lengths = await input.take(wide ? 16 : 8);
   return {
-    sum: first.readUInt32LE(),
+    checksum: first.readUInt32LE(),
     length: wide ? lengthOf(lengths, 8) : lengths.readUInt32LE(4),
   };
 }
 
-/** Unpacks so many bytes, or as many as belong to it; what was read beyond them is given back. */
-async function unpacked(input: Input, inside = Infinity): Promise<Uint8Array> {
-  if (inside === 0) return new Uint8Array();
+/** Inflates the next `length` bytes, or up to the end of the stream; returns surplus bytes to the input. */
+async function inflated(input: Input, length = Infinity): Promise<Uint8Array> {
+  if (length === 0) return new Uint8Array();
   const inflate = createInflateRaw();
   const content = contentOf(inflate);
   content.catch(() => {}); // awaited below
   let given = 0;
-  while (given < inside && inflate.bytesWritten === given) {
-    const piece = await input.some(inside - given);
+  while (given < length && inflate.bytesWritten === given) {
+    const piece = await input.some(length - given);
     given += piece.length;
-    // A write that fails is never answered.
+    // The callback of a failed write is never called.
     await Promise.race([content, new Promise((resolve) => inflate.write(piece, resolve))]);
   }
   inflate.end();
   const whole = await content;
-  if (inside !== Infinity && inflate.bytesWritten < inside) throw broken(otherLength);
-  input.giveBack(given - inflate.bytesWritten);
+  if (length !== Infinity && inflate.bytesWritten < length) throw broken(wrongLength);
+  input.unread(given - inflate.bytesWritten);
   return whole;
 }
 
@@ -165,24 +173,24 @@ async function contentOf(inflate: InflateRaw): Promise<Buffer> {
   try {
     for await (const piece of inflate as AsyncIterable<Buffer>) {
       size += piece.length;
-      if (size > largestFile) throw tooLarge();
+      if (size > MAX_FILE) throw tooLarge();
       pieces.push(piece);
     }
   } catch (error) {
-    throw error instanceof CliError ? error : broken("a file in it cannot be unpacked", error);
+    throw error instanceof CliError ? error : broken("failed to decompress a file", error);
   }
   return Buffer.concat(pieces);
 }
 
-/** The bytes of a ZIP as they come, read in parts. */
+/** Buffered reader of the bytes of a ZIP. */
 interface Input {
-  /** Exactly so many. */
+  /** Exactly `length` bytes. */
   readonly take: (length: number) => Promise<Buffer>;
-  /** At least one of those that come next, at most so many. */
-  readonly some: (most: number) => Promise<Buffer>;
-  /** The last ones that were taken are taken again. */
-  readonly giveBack: (length: number) => void;
-  /** Reads all that is left. */
+  /** At least one and at most `max` bytes. */
+  readonly some: (max: number) => Promise<Buffer>;
+  /** Puts the last bytes back. */
+  readonly unread: (length: number) => void;
+  /** Discards the rest. */
   readonly drain: () => Promise<void>;
   readonly close: () => Promise<void>;
 }
@@ -192,12 +200,12 @@ function inputOf(bytes: AsyncIterable<Uint8Array>): Input {
   let [held, at]: [Buffer, number] = [Buffer.alloc(0), 0];
   const more = async () => {
     const { value, done } = await pieces.next();
-    if (done) throw broken("it ends too early");
+    if (done) throw broken("unexpected end");
     [held, at] = [Buffer.from(value.buffer, value.byteOffset, value.byteLength), 0];
   };
-  const some = async (most: number) => {
+  const some = async (max: number) => {
     while (at === held.length) await more();
-    const piece = held.subarray(at, Math.min(held.length, at + most));
+    const piece = held.subarray(at, Math.min(held.length, at + max));
     at += piece.length;
     return piece;
   };
@@ -209,7 +217,7 @@ function inputOf(bytes: AsyncIterable<Uint8Array>): Input {
         parts.push(await some(left));
       return Buffer.concat(parts);
     },
-    giveBack: (length) => (at -= length),
+    unread: (length) => (at -= length),
     async drain() {
       while (!(await pieces.next()).done);
     },

@@ -8,8 +8,8 @@ const entities: Readonly<Record<string, string>> = {
   "\t": "&#9;",
 };
 
-/** Text as it may stand in XML, in attributes as well; characters that XML does not know are left out. */
-export const xml = (text: string): string =>
+/** Escapes text for XML content and attributes; removes characters that XML does not allow. */
+export const escapeXml = (text: string): string =>
   text
     .replace(/[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu, "")
     .replace(/[&<>"\n\r\t]/g, (found) => entities[found] ?? "");

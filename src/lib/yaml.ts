@@ -1,23 +1,23 @@
 import type { Document, YAMLMap } from "yaml";
 
-/** A text read as YAML, or what is wrong with it and where. */
+/** Parsed YAML, or the first problem and its line. */
 export type Yaml =
   | {
       readonly document: Document.Parsed;
-      /** All of it as plain values. */
+      /** The content as plain values. */
       readonly value: unknown;
-      /** From 1, of a place in the text. */
+      /** The line of an offset, from 1. */
       readonly lineAt: (offset: number) => number;
     }
   | { readonly problem: string; readonly line: number };
 
-/** Reads YAML; with `strict` what its parser only warns of is wrong too. Never throws. */
-export async function yamlIn(text: string, { strict = false } = {}): Promise<Yaml> {
+/** Parses YAML; with `strict`, warnings of the parser are problems too. Never throws. */
+export async function parseYaml(text: string, { strict = false } = {}): Promise<Yaml> {
   const { LineCounter, isScalar, parseDocument, visit } = await import("yaml");
   const lines = new LineCounter();
   const lineAt = (offset: number) => Math.max(1, lines.linePos(offset).line);
   try {
-    // The parser compares every key with all others: thousands would take minutes.
+    // The parser compares every key with all others, so thousands would take minutes.
     const document = parseDocument(text, {
       lineCounter: lines,
       logLevel: "error",
@@ -25,25 +25,26 @@ export async function yamlIn(text: string, { strict = false } = {}): Promise<Yam
     });
     const [broken] = [...document.errors, ...(strict ? document.warnings : [])];
     if (broken) return { problem: wordsOf(broken), line: lineAt(broken.pos[0]) };
-    let twice: number | undefined;
+    let duplicate: number | undefined;
     visit(document, {
       Map(_, map: YAMLMap) {
         const keys = new Set<unknown>();
         for (const { key } of map.items) {
           if (!isScalar(key)) continue;
-          if (keys.has(key.value)) twice ??= key.range?.[0] ?? 0;
+          if (keys.has(key.value)) duplicate ??= key.range?.[0] ?? 0;
           keys.add(key.value);
         }
       },
     });
-    if (twice !== undefined) return { problem: "Map keys must be unique", line: lineAt(twice) };
+    if (duplicate !== undefined)
+      return { problem: "Map keys must be unique", line: lineAt(duplicate) };
     return { document, value: document.toJS() as unknown, lineAt };
   } catch (error) {
-    // Aliases of nothing or too many of them, and lists in lists in lists.
-    return { problem: error instanceof Error ? wordsOf(error) : "this is no YAML", line: 1 };
+    // Undefined or too many aliases, and deeply nested lists.
+    return { problem: error instanceof Error ? wordsOf(error) : "invalid YAML", line: 1 };
   }
 }
 
-/** The parser's words without the place and the picture of it. */
+/** The message of the parser without the position and the excerpt. */
 const wordsOf = ({ message }: Error): string =>
   message.split("\n", 1)[0]?.replace(/( at line \d+, column \d+)?:$/, "") ?? "";

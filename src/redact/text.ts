@@ -1,4 +1,4 @@
-import { isObject, parsedJson } from "../lib/json.ts";
+import { isObject, tryParseJson } from "../lib/json.ts";
 import { mask, redactSecrets } from "./recordings.ts";
 
 /**
@@ -43,7 +43,7 @@ export function redactValue(value: unknown, name = ""): unknown {
  * keys in use are masked by `Secrets`.
  */
 export function redactText(text: string): string {
-  const value = parsedJson(text);
+  const value = tryParseJson(text);
   if (typeof value !== "object" || value === null) return maskedWords(text);
   try {
     return JSON.stringify(redactValue(value));

@@ -5,7 +5,7 @@ import { patternValues, patternsOf } from "../../src/commands/kb/sync/patterns.t
 import { safePath } from "../../src/host/safe-path.ts";
 import { redactSecrets } from "../../src/redact/recordings.ts";
 import { plainMessage, parseErrorBody } from "../../src/api/error-body.ts";
-import { millisecondsIn } from "../../src/lib/duration.ts";
+import { parseDuration } from "../../src/lib/duration.ts";
 import { CliError } from "../../src/errors.ts";
 import { setAt, valueAt } from "../../src/lib/json.ts";
 import { newSecrets } from "../../src/redact/keys.ts";
@@ -33,7 +33,7 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
       parseErrorBody({ status: 500, headers: {}, text: JSON.stringify({ message: text }) }),
     ),
   "names of documents": safePath,
-  durations: millisecondsIn,
+  durations: parseDuration,
   conditions: (text) => parseCondition("--where", `error~${text}`, { error: "text" }),
   "globs of --match": (text) =>
     patternValues("a/b/a/b.md", patternsOf(["a={1}"], [text.slice(0, text.length / 20)])),

@@ -8,7 +8,7 @@ import { didYouMean } from "../../lib/did-you-mean.ts";
 import type { TypedLine } from "../parse/typed-values.ts";
 import { checkValue, invalidValue } from "../parse/values.ts";
 import type { Sources } from "../parse/values.ts";
-import { refuseDuplicates, unreadable } from "../../lib/rows-file.ts";
+import { rejectDuplicates, unreadable } from "../../lib/rows-file.ts";
 import type { FileRow, RowFile } from "../../lib/rows-file.ts";
 
 /** A row whose values are checked; names are still names. */
@@ -48,7 +48,7 @@ export async function checkedRows(
     filling.set(column, filled);
   };
   if (columns) {
-    refuseDuplicates(name, columns);
+    rejectDuplicates(name, columns);
     for (const column of columns) learn(column, `${name} line 1`);
   } else {
     for (const { number, cells } of rows) {

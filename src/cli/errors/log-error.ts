@@ -6,7 +6,7 @@ import { redactStructure } from "../../redact/recordings.ts";
 import { ApiError, signalKinds } from "../../errors.ts";
 import type { CliError } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
-import { parsedJson } from "../../lib/json.ts";
+import { tryParseJson } from "../../lib/json.ts";
 import { version } from "../../lib/version.ts";
 import { isOn } from "../../lib/env-flag.ts";
 import { curlText } from "../execute/dry-run.ts";
@@ -85,7 +85,9 @@ function curlOf(failed: Attempt | undefined, kind: "app" | "dataset"): string | 
 /** The fields of a body, with lengths in place of values. */
 function bodyOf({ body }: HttpRequest): Partial<HttpRequest> {
   if (body?.kind === "json") {
-    return { body: { kind: "json", text: JSON.stringify(redactStructure(parsedJson(body.text))) } };
+    return {
+      body: { kind: "json", text: JSON.stringify(redactStructure(tryParseJson(body.text))) },
+    };
   }
   if (body?.kind !== "form") return {};
   const parts = body.parts.map((part) =>

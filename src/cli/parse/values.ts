@@ -1,4 +1,4 @@
-import { millisecondsIn } from "../../lib/duration.ts";
+import { parseDuration } from "../../lib/duration.ts";
 import { CliError } from "../../errors.ts";
 import { isObject, own } from "../../lib/json.ts";
 import type { FileInput, Param, Shape } from "../../operations/operation.ts";
@@ -165,7 +165,7 @@ function choiceValue(label: string, param: Param, text: string): string {
 /** Milliseconds of `30s`, `5m`, `2h`, `1d`, `1h30m`; a number alone is seconds. Throws usage. */
 export function durationValue(label: string, text: string): number {
   if (/^\d+(\.\d+)?$/.test(text)) return Number(text) * 1000;
-  const ms = millisecondsIn(text);
+  const ms = parseDuration(text);
   if (ms === undefined)
     throw invalidValue(
       label,

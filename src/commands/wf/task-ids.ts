@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { isObject, parsedJson, valueAt } from "../../lib/json.ts";
+import { isObject, tryParseJson, valueAt } from "../../lib/json.ts";
 import type { RunOutcome } from "../../runs/outcome.ts";
 import type { Context } from "../command-spec.ts";
 
@@ -96,6 +96,6 @@ async function load(
   const name = names.find((each) => each.replace(/^\d+/, "") === suffixOf(run));
   if (name === undefined) return undefined;
   const bytes = await context.host.files.read(join(directoryOf(context), name));
-  const value = parsedJson(new TextDecoder().decode(bytes));
+  const value = tryParseJson(new TextDecoder().decode(bytes));
   return isObject(value) ? (value as unknown as SavedRun) : undefined; // ignores damaged files
 }

@@ -147,7 +147,7 @@ test("the limit of size is 15 MiB, or what is said", async () => {
   expect(small.rows[0]?.problem).toBe("it has 15.0 MiB, more than the 1.0 KiB that a server takes");
   expect(await linted(place, ["--max-size", "big"])).toMatchObject({
     exit: 2,
-    err: expect.stringContaining('--max-size \\"big\\" is no size') as string,
+    err: expect.stringContaining('--max-size: invalid size \\"big\\"') as string,
   });
 });
 

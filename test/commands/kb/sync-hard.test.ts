@@ -249,7 +249,7 @@ describe("a file that changes while it is synced", () => {
         afterReading(name, () => write(dir, { [name]: null })),
       );
       expect(ran.exit, ran.err).toBe(10);
-      expect(ran.out).toMatch(`failed\t${name}\t\tit cannot be read: there is no such file`);
+      expect(ran.out).toMatch(`failed\t${name}\t\tit cannot be read: file not found`);
       expect(await hashes()).toEqual([valid, valid]);
     },
   );

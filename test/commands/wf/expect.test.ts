@@ -397,7 +397,7 @@ describe("wrong sentences are told with their position, and nothing is sent", ()
     ["run took at mots 10s", 13, "mots is not one of least, most", "most"],
     ["run used 5k tokens", 10, "5k is not a whole number", undefined],
     ["run used 5 tokes", 12, "tokes is not one of tokens, steps", "tokens"],
-    ['node "Review succeeded', 6, "the quote is not closed", undefined],
+    ['node "Review succeeded', 6, "missing closing quote", undefined],
     ["node", 5, "a name is missing", undefined],
     ["node X did not rn", 16, "rn is not run", "run"],
     ["node X was", 11, "one of retried, not is missing", undefined],
@@ -556,7 +556,7 @@ outputs:
   });
 
   test.each([
-    ["missing.yml", "there is no such file"],
+    ["missing.yml", "file not found"],
     ["folder.yaml", "this is a folder"],
     ["large.yml", "the file is larger than 1 MiB"],
   ])("%s is refused", async (name, problem) => {
@@ -631,7 +631,7 @@ describe("JUnit XML", () => {
     await writeFile(join(folder, "plain"), "");
     for (const [path, problem] of [
       [folder, "this is a directory"],
-      [join(folder, "plain", "r.xml"), "a file is in its place"],
+      [join(folder, "plain", "r.xml"), "file already exists"],
     ] as const) {
       const ran = await cli(["wf", "events", idOf(failing), "--junit", path], {
         env: { KB_BASE_URL: "http://127.0.0.1:9/v1", KB_APP_KEY: "app-x" },
@@ -643,8 +643,8 @@ describe("JUnit XML", () => {
 });
 
 test.each([
-  ["run succeeded", 1, /^error: --junit \S+ cannot be written: a /m],
-  ["run failed", 14, /^--junit \S+ cannot be written: a [^]*^error: run \S+ did not meet/m],
+  ["run succeeded", 1, /^error: --junit \S+ cannot be written: file already exists/m],
+  ["run failed", 14, /^--junit \S+ cannot be written: file already exists[^]*^error: run \S+ did not meet/m],
 ])("a JUnit file that cannot be written in the end, with '%s'", async (sentence, exit, info) => {
   const gone = join(folder, `gone-${exit}`);
   await mkdir(gone);

@@ -84,7 +84,7 @@ describe("a recording", () => {
     [["--record", join(home, "there.jsonl")], "is there already"],
     [["--record", "-"], "is not the path of a file"],
     [["--redact"], "--redact says how --record writes"],
-    [["--record", join(home, "there.jsonl", "below")], "a file is in its place"],
+    [["--record", join(home, "there.jsonl", "below")], "file already exists"],
   ])("%j is refused before anything is sent", async (flags, message) => {
     await writeFile(join(home, "there.jsonl"), "kept");
     const ran = await cli(["wf", "events", "00000000-0000-4000-8000-000000000000", ...flags], {
@@ -129,7 +129,7 @@ describe("a recording", () => {
   });
 
   test.each([
-    ["run, streaming", 1, /is not whole.*the disk is full/],
+    ["run, streaming", 1, /is not whole.*disk full/],
     ["run that fails, streaming", 9, /run \S+ failed/],
   ])("%s on a full disk is followed to its end, which is %d", async (title, exit, message) => {
     let room = 2000;
@@ -150,7 +150,7 @@ describe("a recording", () => {
     });
     expect(ran.exit, ran.err).toBe(exit);
     expect(ran.err).toMatch(message);
-    expect(ran.err).toContain("the disk is full; the run is followed without it");
+    expect(ran.err).toContain("disk full; the run is followed without it");
     expect(linesOf(ran.out)).toHaveLength(recordedRun(title).length);
     expect(ran.text).toHaveLength(2000);
     const replayed = await cli(["wf", "replay", ran.path, "-o", "jsonl"]);
@@ -328,7 +328,7 @@ describe("reading", () => {
   });
 
   test.each<[string, string | undefined, string]>([
-    ["no file", undefined, "there is no such file"],
+    ["no file", undefined, "file not found"],
     ["nothing", "", "it holds no event"],
     ["a head alone", '{"recording":1}\n', "it holds no event"],
     ["other JSON", '{"a":1}\n', "line 1: it is no event, and this is no recording of a run"],
@@ -346,7 +346,7 @@ describe("reading", () => {
   test("a folder is refused", async () => {
     const ran = await wf(["timeline", home]);
     expect(ran.exit).toBe(2);
-    expect(ran.err).toContain("it is a folder");
+    expect(ran.err).toContain("is a directory");
   });
 
   test("events of several runs can be replayed, but make no timeline", async () => {

@@ -2,14 +2,14 @@
 import { extraBody } from "../../../src/cli/parse/input.ts";
 import { checkValue } from "../../../src/cli/parse/values.ts";
 import type { Sources } from "../../../src/cli/parse/values.ts";
-import { bytesIn } from "../../../src/lib/bytes.ts";
+import { parseBytes } from "../../../src/lib/bytes.ts";
 import { evaluateCondition as isMet, parseCondition } from "../../../src/commands/condition.ts";
 import { conditionsOf } from "../../../src/commands/kb/eval/gate.ts";
 import { parseCheck } from "../../../src/commands/wf/expect/parser.ts";
 import { safePath, unique } from "../../../src/host/safe-path.ts";
 import { patternsOf, patternValues } from "../../../src/commands/kb/sync/patterns.ts";
 import { baseUrlOf } from "../../../src/config/base-url.ts";
-import { durationText, millisecondsIn } from "../../../src/lib/duration.ts";
+import { formatDuration, parseDuration } from "../../../src/lib/duration.ts";
 import { didYouMean } from "../../../src/lib/did-you-mean.ts";
 import { runTrace } from "../../../src/runs/trace.ts";
 import { createFaultPlanner, parseFault } from "../../../src/sandbox/http/faults.ts";
@@ -134,16 +134,16 @@ const lengths = target(
   "durations and sizes",
   [...durations, ...numbers, "ms", "s", "m", "h", "d", "KB", "MiB", "b", " ", "."],
   (text) => {
-    const bytes = readOrUsage(() => bytesIn("--max", text));
+    const bytes = readOrUsage(() => parseBytes("--max", text));
     if (bytes !== undefined && !(bytes >= 0)) throw new Error(`${bytes} bytes`);
-    const ms = millisecondsIn(text);
+    const ms = parseDuration(text);
     if (ms === undefined) return;
     if (!(ms >= 0)) throw new Error(`${ms} ms`);
-    const back = millisecondsIn(durationText(ms).replaceAll(" ", ""));
+    const back = parseDuration(formatDuration(ms).replaceAll(" ", ""));
     // What is shown has three digits, or is whole seconds or minutes.
     const exact = ms < 60_000 ? 5 : ms < 3_600_000 ? 500 : 60_000;
     if (ms < 1e15 && !(Math.abs((back ?? Number.NaN) - ms) <= exact)) {
-      throw new Error(`${ms} ms are shown as ${durationText(ms)}`);
+      throw new Error(`${ms} ms are shown as ${formatDuration(ms)}`);
     }
   },
 );

@@ -7,7 +7,7 @@ import type { ServerEvent } from "../../../src/api/sse.ts";
 import { apiErrorOf } from "../../../src/api/api-error.ts";
 import { questionsIn } from "../../../src/commands/kb/eval/questions.ts";
 import { readExpectFile } from "../../../src/commands/wf/expect/yaml-file.ts";
-import { frontMatterOf } from "../../../src/lib/front-matter.ts";
+import { parseFrontMatter } from "../../../src/lib/front-matter.ts";
 import { readManifest } from "../../../src/commands/kb/snapshot/bundle.ts";
 import { readKbFile } from "../../../src/commands/kb/declarative/file.ts";
 import { readRecording } from "../../../src/commands/wf/recording/read.ts";
@@ -361,7 +361,7 @@ const frontMatters = target(
   ],
   async (bytes) => {
     const text = new TextDecoder().decode(bytes);
-    const found = await frontMatterOf(bytes.length % 2 === 0 ? text : `---\n${text}\n---\n`);
+    const found = await parseFrontMatter(bytes.length % 2 === 0 ? text : `---\n${text}\n---\n`);
     if (found.kind === "broken" && !(found.line >= 1)) throw new Error(`line ${found.line}`);
     const path = `${text.replaceAll("\0", "").slice(0, 600)}.md`;
     const file = { kind: "file", path, place: "x", size: bytes.length } as const;

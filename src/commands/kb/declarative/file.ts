@@ -2,7 +2,7 @@ import { CliError } from "../../../errors.ts";
 import type { Files } from "../../../host/host.ts";
 import { isObject } from "../../../lib/json.ts";
 import type { FieldState, KbState } from "../snapshot/state.ts";
-import { yamlIn } from "../../../lib/yaml.ts";
+import { parseYaml } from "../../../lib/yaml.ts";
 
 /** A knowledge base as a file describes it; what the file leaves out is left as it is. */
 export interface KbFile {
@@ -119,7 +119,7 @@ export async function readKbFile(path: string, files: Files): Promise<KbFile> {
       hint: "kb pull <kb> writes one of a knowledge base that is there",
     });
   }
-  const yaml = await yamlIn(new TextDecoder().decode(await files.read(path)));
+  const yaml = await parseYaml(new TextDecoder().decode(await files.read(path)));
   const wrong = (line: number, message: string, hint?: string) =>
     new CliError("usage", `${path} line ${line}: ${message}`, {
       sideEffect: "none",

@@ -3,7 +3,7 @@ import { CliError } from "../../../errors.ts";
 import { downloadDocumentsZip, getDocument } from "../../../operations/documents.ts";
 import type { Files } from "../../../host/host.ts";
 import { newPlaceIn, safePath, unique } from "../../../host/safe-path.ts";
-import { unzip, otherCount } from "../../../lib/unzip.ts";
+import { unzip, wrongFileCount } from "../../../lib/unzip.ts";
 import type { Context } from "../../command-spec.ts";
 
 /** Documents a server puts into one ZIP (server §9.3). */
@@ -87,7 +87,7 @@ async function* unpacked(
     let index = 0;
     for await (const bytes of unzip(await fetchZip(dataset_id, ids, context))) {
       const id = ids[index];
-      if (id === undefined) throw otherCount(ids.length);
+      if (id === undefined) throw wrongFileCount(ids.length);
       const own = names[index] ?? id;
       const name = unique(safePath(own), taken);
       const path = `${folder}/${name}`;
@@ -101,7 +101,7 @@ async function* unpacked(
       if (name !== own) await context.notice(`document ${own} is written to ${path}`);
       yield { document_id: id, path, bytes: bytes.length };
     }
-    if (index !== ids.length) throw otherCount(ids.length);
+    if (index !== ids.length) throw wrongFileCount(ids.length);
   }
   if (kept.length > 0) throw notOverwritten(kept);
 }

@@ -5,7 +5,7 @@ import type { Verdict } from "./gate.ts";
 import { latencies, metricNames, rounded } from "./metrics.ts";
 import type { QuestionResult, Result } from "./search.ts";
 import type { SearchVariant } from "./matrix.ts";
-import type { Case } from "../../../lib/junit.ts";
+import type { JUnitCase } from "../../../lib/junit.ts";
 
 /** What a report of an evaluation is made of. */
 export interface Evaluation {
@@ -306,9 +306,9 @@ function failureSection({ results }: Evaluation): Section {
 }
 
 /** A case for each question and each way to search. */
-export const junitCases = (results: readonly Result[]): Case[] =>
+export const junitCases = (results: readonly Result[]): JUnitCase[] =>
   results.flatMap(({ variant, answers }) =>
-    answers.map((answer): Case => {
+    answers.map((answer): JUnitCase => {
       const { question, missing, error, seconds } = answer;
       const others = instead(answer) || "nothing";
       return {

@@ -5,7 +5,7 @@ import {
   markupKinds,
   textKinds,
 } from "../sync/file-kinds.ts";
-import { frontMatterOf } from "../../../lib/front-matter.ts";
+import { parseFrontMatter } from "../../../lib/front-matter.ts";
 
 /** One thing that is wrong with a file. */
 export interface Problem {
@@ -145,7 +145,7 @@ async function textProblems(extension: string, bytes: Uint8Array): Promise<Probl
     });
   }
   if (textKinds.has(extension)) {
-    const matter = await frontMatterOf(decoded);
+    const matter = await parseFrontMatter(decoded);
     if (matter.kind === "broken") {
       problems.push({
         finding: "front-matter",

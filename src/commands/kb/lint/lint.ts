@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { mapConcurrent } from "../../../api/concurrent-map.ts";
 import { CliError, reasonOf } from "../../../errors.ts";
 import type { Files } from "../../../host/host.ts";
-import { bytesIn, shownBytes } from "../../../lib/bytes.ts";
+import { parseBytes, formatBytes } from "../../../lib/bytes.ts";
 import { walkFiles } from "../sync/walk.ts";
 import type { FolderFile, Obstacle } from "../sync/walk.ts";
 import { contentProblems, findings, kindProblems } from "./checks.ts";
@@ -38,7 +38,7 @@ const lanes = 8;
  */
 export async function* run(input: LintInput, context: Context): AsyncGenerator<Row> {
   const { files } = context.host;
-  const most = input.max_size === undefined ? usualSize : bytesIn("--max-size", input.max_size);
+  const most = input.max_size === undefined ? usualSize : parseBytes("--max-size", input.max_size);
   const found: (FolderFile | Obstacle)[] = [];
   for await (const each of walkFiles(input.directory, input, files)) {
     if (context.signal.aborted) throw context.abortError();
@@ -113,7 +113,7 @@ async function looked(
 const counted = (count: number, noun: string) => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
 function tooLarge(size: number, most: number): Problem {
-  const [has, takes] = [shownBytes(size), shownBytes(most)];
+  const [has, takes] = [formatBytes(size), formatBytes(most)];
   const info =
     has === takes ? `${size} bytes, more than the ${most}` : `${has}, more than the ${takes}`;
   return {

@@ -1,7 +1,7 @@
 import { ApiError } from "../../../errors.ts";
 import { downloadDocumentsZip } from "../../../operations/documents.ts";
 import type { Context } from "../../command-spec.ts";
-import { unzip, otherCount } from "../../../lib/unzip.ts";
+import { unzip, wrongFileCount } from "../../../lib/unzip.ts";
 
 /** Documents a server puts into one ZIP (server §9.3). */
 const most = 100;
@@ -49,9 +49,9 @@ export async function* readContents<D extends { readonly id: string }>(
     let index = 0;
     for await (const content of unzip(bytes)) {
       const document = some[index++];
-      if (!document) throw otherCount(some.length);
+      if (!document) throw wrongFileCount(some.length);
       yield { document, bytes: content };
     }
-    if (index !== some.length) throw otherCount(some.length);
+    if (index !== some.length) throw wrongFileCount(some.length);
   }
 }

@@ -1,7 +1,7 @@
 import { CliError, reasonOf } from "../../../errors.ts";
 import type { Context } from "../../command-spec.ts";
 import { sha256 } from "../snapshot/bundle.ts";
-import { frontMatterOf } from "../../../lib/front-matter.ts";
+import { parseFrontMatter } from "../../../lib/front-matter.ts";
 import { kindOf } from "./file-kinds.ts";
 import type { FolderFile, Obstacle, FileFilter } from "./walk.ts";
 
@@ -77,7 +77,7 @@ export async function fileAt(
   if (text?.trim() === "") return { path, problem: "it is empty but for white space" };
   const hash = sha256(content);
   const whole = documentPath(path, prefix);
-  const front = withFrontMatter && text !== undefined ? await frontMatterOf(text) : undefined;
+  const front = withFrontMatter && text !== undefined ? await parseFrontMatter(text) : undefined;
   if (front?.kind === "broken")
     return { path, problem: `its front matter is broken, line ${front.line}: ${front.reason}` };
   return {

@@ -2,7 +2,7 @@ import { readText } from "../../../api/client.ts";
 import { isOlderThan } from "../../../api/api-error.ts";
 import type { KeyKind } from "../../../config/api-key.ts";
 import { ApiError, CliError } from "../../../errors.ts";
-import { isObject, parsedJson, valueAt } from "../../../lib/json.ts";
+import { isObject, tryParseJson, valueAt } from "../../../lib/json.ts";
 import { listAnnotations } from "../../../operations/annotations.ts";
 import { getAppInfo, getAppParameters } from "../../../operations/apps.ts";
 import { listFeedback } from "../../../operations/chats.ts";
@@ -161,7 +161,7 @@ class Probes {
     const request = { method: "GET", url: urlOf(row), headers: {} };
     const response = await this.context.raw(request, this.kind, {});
     this.version ??= response.headers["x-version"];
-    const body = parsedJson(await readText(response.body));
+    const body = tryParseJson(await readText(response.body));
     if (!isObject(body) && !Array.isArray(body)) {
       this.stopped = "not an API endpoint: the response is not JSON";
       return { supported: "unknown", how: this.stopped };

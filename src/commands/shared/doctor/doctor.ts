@@ -10,7 +10,7 @@ import { targetOf } from "../../../config/target.ts";
 import { ApiError, CliError } from "../../../errors.ts";
 import type { FailureKind } from "../../../errors.ts";
 import type { Host } from "../../../host/host.ts";
-import { isObject, parsedJson } from "../../../lib/json.ts";
+import { isObject, tryParseJson } from "../../../lib/json.ts";
 import { version } from "../../../lib/version.ts";
 import { asText } from "../../../operations/operation.ts";
 import type { Context } from "../../command-spec.ts";
@@ -156,7 +156,7 @@ async function* checkServer(baseUrl: string, context: Context): AsyncGenerator<C
   try {
     const request = { method: "GET", url: "/datasets?page=1&limit=1", headers: {} };
     const { headers, body } = await context.raw(request, "dataset", { target: { baseUrl } });
-    const isJson = isObject(parsedJson(await readText(body)));
+    const isJson = isObject(tryParseJson(await readText(body)));
     if (!isJson) return yield problem("reached", notApi, checkUrl, "unsupported");
     ({ date, "x-version": serverVersion } = headers);
   } catch (error) {
@@ -257,7 +257,7 @@ async function tryKey(
 ): Promise<string | undefined> {
   const url = kind === "dataset" ? "/datasets?page=1&limit=1" : "/info";
   const response = await context.raw({ method: "GET", url, headers: {} }, kind, { target });
-  const body = parsedJson(await readText(response.body));
+  const body = tryParseJson(await readText(response.body));
   if (!isObject(body)) return undefined;
   if (kind === "app")
     return `opens ${JSON.stringify(asText(body["name"]))}, mode ${asText(body["mode"]) || "unknown"}`;

@@ -1,4 +1,4 @@
-import { millisecondsIn } from "../../../lib/duration.ts";
+import { parseDuration } from "../../../lib/duration.ts";
 import { CliError } from "../../../errors.ts";
 import { didYouMean } from "../../../lib/did-you-mean.ts";
 
@@ -130,7 +130,7 @@ export function wordsOf(sentence: string, where: string): Words {
     const found = read(quotedForm);
     if (!found) {
       const open = /^\s*["']/.test(sentence.slice(at));
-      throw open ? fail(at, "the quote is not closed") : missing(what);
+      throw open ? fail(at, "missing closing quote") : missing(what);
     }
     const [whole, double, single = ""] = found;
     if (double === undefined) return single;
@@ -166,7 +166,7 @@ export function wordsOf(sentence: string, where: string): Words {
     seconds() {
       const from = at;
       const word = read(wordForm)?.[0] ?? "";
-      const ms = millisecondsIn(word);
+      const ms = parseDuration(word);
       if (ms !== undefined) return ms / 1000;
       at = from;
       return number("a duration such as 30s or 1m30s", /^\d+(\.\d+)?$/);

@@ -4,7 +4,7 @@ import type { Files } from "../../../host/host.ts";
 import { didYouMean } from "../../../lib/did-you-mean.ts";
 import type { Check } from "./check.ts";
 import { parseCheck } from "./parser.ts";
-import { yamlIn } from "../../../lib/yaml.ts";
+import { parseYaml } from "../../../lib/yaml.ts";
 
 /** A file of expectations: what its suite is called and what it asks. */
 interface ExpectFile {
@@ -27,7 +27,7 @@ interface Sentence {
  */
 export async function readExpectFile(path: string, files: Files): Promise<ExpectFile> {
   const { isAlias, isMap, isScalar, isSeq } = await import("yaml");
-  const yaml = await yamlIn(await contentOf(path, files), { strict: true });
+  const yaml = await parseYaml(await contentOf(path, files), { strict: true });
   const wrongAt = (line: number, problem: string, hint?: string) =>
     new CliError("usage", `${path} line ${line}: ${problem}`, {
       sideEffect: "none",
@@ -150,7 +150,7 @@ async function contentOf(path: string, files: Files): Promise<string> {
   const found = await files.stat(path);
   const problem =
     found === null
-      ? "there is no such file"
+      ? "file not found"
       : found.isDirectory
         ? "this is a folder"
         : found.size > largest

@@ -117,7 +117,7 @@ class TextStream {
   private *replace(text: string) {
     this.held = [];
     this.holdAll = this.hasGap = false;
-    const continues = this.printed.begins(text);
+    const continues = this.printed.isPrefixOf(text);
     yield* this.print(continues ? text.slice(this.printed.length) : `\n${text}`);
   }
 
@@ -127,7 +127,7 @@ class TextStream {
     if (!this.hasGap) {
       // A run that streamed nothing has its text in the outputs.
       yield* this.print(pieces === "" && this.lastKind === undefined ? (full ?? "") : pieces);
-    } else if (full !== undefined && this.printed.begins(full)) {
+    } else if (full !== undefined && this.printed.isPrefixOf(full)) {
       yield* this.print(full.slice(this.printed.length));
     } else if (!isSuccess(event)) {
       yield* this.print(pieces);

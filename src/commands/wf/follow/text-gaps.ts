@@ -89,10 +89,10 @@ export class TextGaps {
     printed: readonly Output[],
   ): MissingText | undefined {
     // The gap may have fallen between two pieces, so that nothing is missing.
-    const complete = printed.find(([, text]) => text.length === all.length && all.begins(text));
+    const complete = printed.find(([, text]) => text.length === all.length && all.isPrefixOf(text));
     if (complete) return restOf(complete, all.length);
     const shown = this.beforeGap ? this.beforeGap.get(name) : all;
-    const output = shown && printed.find(([, text]) => shown.begins(text));
+    const output = shown && printed.find(([, text]) => shown.isPrefixOf(text));
     return output && restOf(output, shown.length);
   }
 
@@ -137,7 +137,7 @@ const isPlaced = (name: string, placed: readonly MissingText[]): boolean =>
   placed.some(({ output }) => output === name);
 
 /** Returns whether a text only separates two outputs (server §15.5). */
-const isSeparator = (text: TextHash): boolean => text.begins("\n".repeat(text.length));
+const isSeparator = (text: TextHash): boolean => text.isPrefixOf("\n".repeat(text.length));
 
 /** A resumed chatflow sends its first text again and never sends the rest (server §18). */
 export const isResumedChatflow = ({ event, data }: ServerEvent): boolean =>

@@ -1,4 +1,4 @@
-import { durationText } from "../../../lib/duration.ts";
+import { formatDuration } from "../../../lib/duration.ts";
 import type { Cell, Report, Section } from "../../../output/report-model.ts";
 import { fromDifference } from "../../../lib/json-diff.ts";
 import type { JsonDifference } from "../../../lib/json-diff.ts";
@@ -96,7 +96,12 @@ function runSection({ a, b, aspects, nodes, outputs, slower }: Comparison): Sect
   const rows: Cell[][] = [
     ["run", left.runId ?? a.place, right.runId ?? b.place, null],
     ["status", left.status, differing(right.status, left.status !== right.status), null],
-    ["time", durationText(tookOf(a)), durationText(tookOf(b)), percent(tookOf(a), tookOf(b), 1)],
+    [
+      "time",
+      formatDuration(tookOf(a)),
+      formatDuration(tookOf(b)),
+      percent(tookOf(a), tookOf(b), 1),
+    ],
     [
       "tokens",
       left.tokens ?? null,
@@ -159,8 +164,8 @@ function nodeSection(pairs: readonly NodePair[], reversed: readonly Reversal[]):
       `${"  ".repeat((a ?? b)?.depth ?? 0)}${node}`,
       differing(endText(a), !a),
       differing(endText(b), !sameEnd(a, b)),
-      a ? durationText(a.took) : null,
-      b ? durationText(b.took) : null,
+      a ? formatDuration(a.took) : null,
+      b ? formatDuration(b.took) : null,
       a && b ? percent(a.took, b.took, measurable) : null,
       ...(counted ? [a?.tokens ?? null, b?.tokens ?? null] : []),
     ]),

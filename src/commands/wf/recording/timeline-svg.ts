@@ -1,6 +1,6 @@
-import { durationText } from "../../../lib/duration.ts";
+import { formatDuration } from "../../../lib/duration.ts";
 import type { TimelineRow } from "./timeline-rows.ts";
-import { xml } from "../../../lib/xml.ts";
+import { escapeXml } from "../../../lib/xml.ts";
 
 const rowHeight = 22;
 const labelWidth = 300;
@@ -26,7 +26,7 @@ export function timelineSvg(rows: readonly TimelineRow[], length: number, title:
   const scale = (width - labelWidth - timeWidth) / length;
   const grid = Array.from({ length: ticks + 1 }, (_, index) => {
     const x = rounded(labelWidth + (index / ticks) * length * scale);
-    return `<line x1="${x}" y1="${2 * rowHeight - 4}" x2="${x}" y2="${height - rowHeight / 2}"/><text class="dim" x="${x + 3}" y="${2 * rowHeight - 6}">${xml(durationText((index / ticks) * length))}</text>`;
+    return `<line x1="${x}" y1="${2 * rowHeight - 4}" x2="${x}" y2="${height - rowHeight / 2}"/><text class="dim" x="${x + 3}" y="${2 * rowHeight - 6}">${escapeXml(formatDuration((index / ticks) * length))}</text>`;
   });
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" font-family="sans-serif" font-size="13">`,
@@ -47,7 +47,7 @@ function barOf(
 ) {
   const x = rounded(labelWidth + start * scale);
   const wide = rounded(Math.max(1, (end - start) * scale));
-  const time = durationText(took);
+  const time = formatDuration(took);
   // Colour alone would not tell everybody.
   const info = state === "succeeded" ? time : `${time}, ${state}`;
   return [
@@ -60,7 +60,8 @@ function barOf(
 const rounded = (value: number): number => Number(value.toFixed(1));
 
 /** Text that neither breaks out of its place nor turns the line around. */
-const shown = (text: string): string => xml(text.replace(/[\p{Cc}\p{Bidi_Control}]/gu, "\u{FFFD}"));
+const shown = (text: string): string =>
+  escapeXml(text.replace(/[\p{Cc}\p{Bidi_Control}]/gu, "\u{FFFD}"));
 
 function shortened(label: string, longest = longestLabel): string {
   const characters = [...label];

@@ -1,4 +1,4 @@
-import { durationText } from "../../../lib/duration.ts";
+import { formatDuration } from "../../../lib/duration.ts";
 import { CliError } from "../../../errors.ts";
 import type { Cell, Heading, Report, Section } from "../../../output/report-model.ts";
 import { eachSpan, spansOf } from "../../../runs/spans.ts";
@@ -52,7 +52,7 @@ function timeline(found: LoadedTrace, expand: boolean): Report {
 const titleOf = ({ trace }: LoadedTrace, { top, length }: Spans): string =>
   [
     `Run ${trace.runId ?? "of unknown id"} ${trace.status}`,
-    durationText(length),
+    formatDuration(length),
     counted([...eachSpan(top)].length, "node"),
     ...(trace.tokens ? [counted(trace.tokens, "token")] : []),
   ].join(", ");
@@ -101,8 +101,8 @@ interface TimelineColumn extends Heading {
 const columns: readonly TimelineColumn[] = [
   { label: "node", cell: ({ depth, label }) => `${"  ".repeat(depth)}${label}` },
   { label: "state", cell: ({ state, tone }) => ({ text: state, tone }) },
-  { label: "start", right: true, cell: ({ start }) => durationText(start) },
-  { label: "took", right: true, cell: ({ took }) => durationText(took) },
+  { label: "start", right: true, cell: ({ start }) => formatDuration(start) },
+  { label: "took", right: true, cell: ({ took }) => formatDuration(took) },
   { label: "retries", right: true, rare: true, cell: ({ retries }) => retries || null },
   { label: "tokens", right: true, rare: true, cell: ({ tokens }) => tokens || null },
   {
@@ -140,7 +140,9 @@ function notesOf({ trace, timed }: LoadedTrace, spans: Spans, expand: boolean): 
   const wrong = all.filter(({ error, status }) => error !== undefined && rowTone(status) === "bad");
   return [
     ...longestNote(spans),
-    ...waiting.map(({ title, waited }) => `${title} waited ${durationText(waited)} for a person.`),
+    ...waiting.map(
+      ({ title, waited }) => `${title} waited ${formatDuration(waited)} for a person.`,
+    ),
     ...wrong
       .slice(0, mostErrors)
       .map((span) => `${rowLabel(span)}: ${shortened(span.error ?? "")}`),
@@ -166,6 +168,6 @@ function longestNote({ top, length }: Spans): string[] {
   const percent = longest ? Math.round((100 * lengthOf(longest)) / length) : 0;
   if (!longest || percent === 0) return [];
   const [most] = rowsByNode(longest.inner).toSorted((a, b) => b.took - a.took);
-  const inside = most ? `; in it ${most.label} took ${durationText(most.took)}` : "";
+  const inside = most ? `; in it ${most.label} took ${formatDuration(most.took)}` : "";
   return [`${longest.title} took ${percent} % of the time${inside}.`];
 }

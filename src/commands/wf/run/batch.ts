@@ -2,7 +2,7 @@ import { define } from "../../../lib/json.ts";
 import type { EventBatches } from "../../../api/sse.ts";
 import { mapConcurrent } from "../../../api/concurrent-map.ts";
 import { CliError, reasonOf, withInfo } from "../../../errors.ts";
-import { refuseDuplicates, readRowFile } from "../../../lib/rows-file.ts";
+import { rejectDuplicates, readRowFile } from "../../../lib/rows-file.ts";
 import type { FileRow } from "../../../lib/rows-file.ts";
 import { openFailedRows } from "../../failed-rows.ts";
 import type { FollowResult } from "../follow/index.ts";
@@ -56,7 +56,7 @@ export async function* runEach(
   context: Context,
 ): AsyncGenerator<RowResult> {
   const table = await readRowFile(input.each, await readBytes(input.each, context));
-  if (table.columns) refuseDuplicates(input.each, table.columns);
+  if (table.columns) rejectDuplicates(input.each, table.columns);
   const rows: (readonly [FileRow, Record<string, unknown>])[] = [];
   for (const row of table.rows) rows.push([row, await inputsOf(row, input, makeInputs)]);
   if (context.options.dryRun) {
