@@ -175,11 +175,11 @@ test.each<[string, string | Uint8Array, RegExp]>([
   [
     "open.csv",
     'tag,name\r\n"a\r\nb",c\r\n\r\nx,"b\r\nc,d\r\n',
-    /open\.csv line 5, column name: the quote/,
+    /open\.csv line 5, column name: missing closing quote/,
   ],
-  ["inside.csv", 'tag,name\na,b\nx,b"c\n', /line 3, column name: a quote stands inside/],
-  ["after.csv", 'tag,name\n"a"b,c\n', /line 2, column tag: text stands after/],
-  ["short.csv", "tag,name\na,b\na\n", /line 3, column name: .*as many cells/],
+  ["inside.csv", 'tag,name\na,b\nx,b"c\n', /line 3, column name: quote inside an unquoted value/],
+  ["after.csv", 'tag,name\n"a"b,c\n', /line 2, column tag: text after the closing quote/],
+  ["short.csv", "tag,name\na,b\na\n", /line 3, column name: number of cells differs/],
   [
     "bytes.csv",
     Uint8Array.from([...Buffer.from("tag,name\né,"), 0xff, 10]),
@@ -189,7 +189,7 @@ test.each<[string, string | Uint8Array, RegExp]>([
   ["long.csv", `tag,name\n${uuid},${"x".repeat(51)}\n`, /row 1, column name .*51 characters/],
   ["lines.jsonl", `{"tag":"${uuid}","name":"b"}\n{"tag":]\n`, /lines\.jsonl line 2: .*JSON/],
   ["object.jsonl", `{"tag":"${uuid}","name":{"a":1}}\n`, /row 1, column name .*not a text/],
-  ["more.jsonl", `{"tag":"${uuid}","name":"b"}\n[1]\n`, /line 2: .*no JSON object/],
+  ["more.jsonl", `{"tag":"${uuid}","name":"b"}\n[1]\n`, /line 2: expected a JSON object/],
 ])("%s is refused before anything is sent", async (name, text, message) => {
   const path = await file(name, text);
   const sent = await sentBy(async () => {
@@ -217,7 +217,7 @@ test("--each is no flag of reads and of tasks", async () => {
 
 test("a file that is not there, and one without rows", async () => {
   const gone = await run(["kb", "tag", "rename", "--each", join(folder, "gone.csv")]);
-  expect(gone).toMatchObject({ exit: 2, err: expect.stringContaining("no such file") as string });
+  expect(gone).toMatchObject({ exit: 2, err: expect.stringContaining("file not found") as string });
   const header = await file("header.csv", "tag,name\n");
   expect((await run(["kb", "tag", "rename", "--each", header, "--json"])).out).toBe("[]\n");
   const empty = await file("empty.jsonl", "");

@@ -131,16 +131,24 @@ export const good: readonly (readonly [what: string, zip: Buffer, texts: readonl
 /** Archives that lie or are damaged, with what is said of them. */
 export const bad: readonly (readonly [what: string, zip: Buffer, said: RegExp])[] = [
   ["nothing at all", Buffer.alloc(0), /unexpected end/],
-  ["no ZIP", Buffer.from("<html>no</html>"), /invalid ZIP: something else/],
-  ["an encrypted file", zipWith([{ ...one, flags: 1 }, two]), /invalid ZIP: .* is encrypted/],
-  ["an unknown packing", zipWith([{ ...one, method: 99 }, two]), /invalid ZIP: .* unknown way/],
+  ["no ZIP", Buffer.from("<html>no</html>"), /invalid ZIP: unknown data/],
+  ["an encrypted file", zipWith([{ ...one, flags: 1 }, two]), /invalid ZIP: encrypted/],
+  [
+    "an unknown packing",
+    zipWith([{ ...one, method: 99 }, two]),
+    /invalid ZIP: unknown compression/,
+  ],
   ["a wrong sum", zipWith([{ ...one, sum: 7 }, two]), /wrong checksum of a file/],
-  ["a length that is too small", zipWith([{ ...one, inside: 2, length: 2 }, two]), /broken/],
-  ["a length that is too large", zipWith([{ ...one, inside: 9, length: 9 }, two]), /broken/],
-  ["a packed length too small", zipWith([{ ...two, inside: 2 }, one]), /broken/],
-  ["a packed length too large", zipWith([{ ...two, inside: 40 }, one]), /broken/],
-  ["another unpacked length", zipWith([{ ...two, length: 9 }, one]), /another length/],
-  ["a length beyond the end", zipWith([{ ...one, inside: 1e6, length: 1e6 }, two]), /too early/],
+  ["a length that is too small", zipWith([{ ...one, inside: 2, length: 2 }, two]), /invalid ZIP/],
+  ["a length that is too large", zipWith([{ ...one, inside: 9, length: 9 }, two]), /invalid ZIP/],
+  ["a packed length too small", zipWith([{ ...two, inside: 2 }, one]), /invalid ZIP/],
+  ["a packed length too large", zipWith([{ ...two, inside: 40 }, one]), /invalid ZIP/],
+  ["another unpacked length", zipWith([{ ...two, length: 9 }, one]), /the length of a file/],
+  [
+    "a length beyond the end",
+    zipWith([{ ...one, inside: 1e6, length: 1e6 }, two]),
+    /unexpected end/,
+  ],
   ["2 GB that are not there", zipWith([{ ...one, inside: 2e9, length: 2e9 }, two]), /256 MiB/],
   [
     "16 EiB",
@@ -150,10 +158,10 @@ export const bad: readonly (readonly [what: string, zip: Buffer, said: RegExp])[
   [
     "64 bits that are missing",
     zipWith([{ ...one, inside: none, extra: wide() }]),
-    /broken|256 MiB/,
+    /invalid ZIP|256 MiB/,
   ],
-  ["a stored file without an end", zipWith([{ ...one, flags: 8 }, two]), /where a file in it ends/],
+  ["a stored file without an end", zipWith([{ ...one, flags: 8 }, two]), /a file has no length/],
   ["a wrong length behind a file", zipWith([{ ...two, descriptor: "wrong" }, one]), /length/],
-  ["a file that the directory hides", zipWith([one, { ...two, hidden: true }]), /other files/],
-  ["a directory that tells of more", zipWith([one, two], 3), /other files/],
+  ["a file that the directory hides", zipWith([one, { ...two, hidden: true }]), /does not match/],
+  ["a directory that tells of more", zipWith([one, two], 3), /does not match/],
 ];

@@ -74,7 +74,7 @@ test.concurrent.each<[string, string, string, readonly string[]]>([
   const ran = await run(`ulimit -f 8; ${line}`);
   expect(ran.exit, ran.err).toBe(1);
   expect(ran.err).toContain(`${join(home, path)}`);
-  expect(ran.err).toContain("the file is larger than is allowed");
+  expect(ran.err).toContain("file too large");
   expect(await readdir(join(home, path.split("/")[0] ?? ""))).toEqual(left);
 });
 
@@ -83,7 +83,7 @@ test("no room for the file of failed rows: 1 before anything is sent", async () 
   expect(ran).toEqual({
     exit: 1,
     out: "",
-    err: "error: --errors-to cannot be written: the file is larger than is allowed\n",
+    err: "error: --errors-to cannot be written: file too large\n",
   });
 });
 
@@ -92,7 +92,7 @@ test("no room for the journal of rows: said, and every row is done", async () =>
   expect(ran).toEqual({
     exit: 0,
     out: "1\tok\n2\tok\n",
-    err: "this run cannot be continued if it is cut off: the file is larger than is allowed\n2 of 2 rows done\n",
+    err: "this run cannot be continued if it is cut off: file too large\n2 of 2 rows done\n",
   });
 });
 
@@ -101,7 +101,7 @@ test("no room for the sandbox's store: 1, and its command is not run", async () 
   expect(ran).toEqual({
     exit: 1,
     out: "",
-    err: "error: the sandbox cannot start: the file is larger than is allowed\n",
+    err: "error: the sandbox cannot start: file too large\n",
   });
 });
 

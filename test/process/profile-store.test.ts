@@ -122,7 +122,7 @@ test.concurrent.each([
   // A limit on the size of files acts like a full disk: the first write is a short one.
   const ran = await run(`ulimit -f 2; ${add}`, env);
   expect(ran).toMatchObject({ exit: 1, out: "" });
-  expect(ran.err).toContain(`${path}: the file is larger than is allowed`);
+  expect(ran.err).toContain(`${path}: file too large`);
   expect(await text()).toBe(asStored(old));
   expect(await readdir(config)).toEqual(["profiles.json"]);
 });

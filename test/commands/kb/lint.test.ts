@@ -63,7 +63,13 @@ describe("a file", () => {
       "error front-matter",
       "(line 2)",
     ],
-    ["with front matter without end", "a.md", "---\na: b\n", "error front-matter", "no line ---"],
+    [
+      "with front matter without end",
+      "a.md",
+      "---\na: b\n",
+      "error front-matter",
+      "missing closing ---",
+    ],
     [
       "with a list as front matter",
       "a.md",
