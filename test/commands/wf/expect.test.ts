@@ -643,11 +643,11 @@ describe("JUnit XML", () => {
 });
 
 test.each([
-  ["run succeeded", 1, /^error: --junit \S+ cannot be written: file already exists/m],
+  ["run succeeded", 1, /^error: --junit \S+ cannot be written: not a directory/m],
   [
     "run failed",
     14,
-    /^--junit \S+ cannot be written: file already exists[^]*^error: run \S+ did not meet/m,
+    /^--junit \S+ cannot be written: not a directory[^]*^error: run \S+ did not meet/m,
   ],
 ])("a JUnit file that cannot be written in the end, with '%s'", async (sentence, exit, info) => {
   const gone = join(folder, `gone-${exit}`);
