@@ -11,15 +11,15 @@ export interface Played {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** One cut of the line. */
+/** A lost connection. */
 export interface Cut {
-  /** Bytes of the events' text that are sent before it, counted from the beginning of the run. */
+  /** Bytes of the events that are sent before it, counted from the start of the run. */
   readonly at: number;
-  /** How the line ends: orderly, in the middle of a chunk, by a reset, or with silence. */
+  /** How the connection ends: properly, inside a chunk, by a reset, or without further data. */
   readonly how: "end" | "truncated" | "reset" | "silence";
-  /** Events that happen while nobody listens, if the server would show them later. */
+  /** Events during the disconnection, if a snapshot would include them. */
   readonly lost: number;
-  /** Answers to the next tries before the line stands again. */
+  /** Responses to the next attempts to reconnect. */
   readonly refusals: readonly Refusal[];
 }
 
@@ -41,7 +41,7 @@ export function recordedRun(title: string): readonly Played[] {
 const textOf = ({ raw }: Played) => `data: ${raw}\n\n`;
 const inner = ({ data }: Played) => (data["data"] ?? {}) as Record<string, unknown>;
 
-/** Where each event ends, in bytes from the beginning of the run. */
+/** Ends of the events, in bytes from the start of the run. */
 export function endsOf(run: readonly Played[]): readonly number[] {
   let end = 0;
   return run.map((event) => (end += Buffer.byteLength(textOf(event))));
@@ -53,7 +53,7 @@ const containers: Readonly<Record<string, string>> = {
   loop_started: "loop",
 };
 
-/** What a server says of a run whose first events have happened: its state, as nodes and forms. */
+/** The snapshot of a run after its first events: its state, as nodes and forms. */
 function snapshot(happened: readonly Played[]): string[] {
   const [first] = happened;
   if (first === undefined) return [];
@@ -75,21 +75,21 @@ function snapshot(happened: readonly Played[]): string[] {
     if (event.event === "human_input_form_filled") forms.delete(String(data["node_id"]));
     if (event.event === "workflow_paused") paused = event;
   }
-  const poor = {
+  const omitted = {
     inputs: null,
     outputs: null,
     process_data: null,
     error: null,
     inputs_truncated: undefined,
   };
-  const said: object[] = [
+  const events: object[] = [
     { ...first.data, data: { ...inner(first), reason: "initial" } },
     ...("conversation_id" in first.data
       ? [{ ...envelope, event: "message_replace", answer: "", reason: "" }]
       : []),
     ...[...nodes.values()].flatMap(({ status, finished_at, ...node }, index) => {
       const waits = paused !== undefined && status === "running";
-      const started = { ...node, ...poor, index: index + 1 };
+      const started = { ...node, ...omitted, index: index + 1 };
       const ended = { ...started, status: waits ? "paused" : status, finished_at };
       return [
         { ...envelope, event: "node_started", data: started },
@@ -100,15 +100,15 @@ function snapshot(happened: readonly Played[]): string[] {
     }),
     ...(paused ? [...forms.values(), paused].map(({ data }) => data) : []),
   ];
-  return said.map((data) => `data: ${JSON.stringify(data)}\n\n`);
+  return events.map((data) => `data: ${JSON.stringify(data)}\n\n`);
 }
 
-/** Kinds that a snapshot brings back, or that only tell text: all else must not get lost unsaid. */
+/** Kinds that a snapshot restores, or that contain only text: no others may be lost without a notice. */
 const mayPass = /^(node_started|node_finished|text_chunk|message|reasoning_chunk|agent_log)$/;
 
 /**
- * A TCP server on which a recorded run happens while somebody listens, with cuts. Between two
- * connections the events that were cut, and some more, have happened already.
+ * A TCP server that plays a recorded run to its client, with lost connections. Events that were sent
+ * only in part, and some more, have happened before the next connection.
  */
 export async function playedRun(run: readonly Played[], cuts: readonly Cut[]): Promise<RawServer> {
   const ends = endsOf(run);
@@ -144,11 +144,11 @@ export async function playedRun(run: readonly Played[], cuts: readonly Cut[]): P
       socket.write("0\r\n\r\n");
       return;
     }
-    // An event of which a part was sent has happened; nobody gets the rest of it.
+    // An event that was sent in part has happened; its rest is lost.
     happened = ends.findIndex((end) => end >= cut.at) + 1;
     for (let more = cut.lost; more > 0 && mayPass.test(run[happened]?.event ?? ""); more--)
       happened++;
-    // Forms and the pause they cause are published in one go.
+    // Forms are published together with the pause they cause.
     while (run[happened - 1]?.event === "human_input_required") happened++;
     refusals.push(...cut.refusals);
     const sent = bytes.subarray(from, cut.at);
@@ -187,14 +187,14 @@ export async function playedRun(run: readonly Played[], cuts: readonly Cut[]): P
   ]);
 }
 
-/** Run detail of a run whose first events have happened. */
+/** The record of a run after its first events. */
 function detail(happened: readonly Played[]): object {
   const ends = happened.findLast(({ event }) => /^workflow_(started|paused|finished)$/.test(event));
   const status = ends && ends.event !== "workflow_started" ? inner(ends)["status"] : "running";
   return { id: ends?.data["workflow_run_id"], status, outputs: {}, error: null };
 }
 
-/** One address for several runs: each request goes to the server of the run that it names. */
+/** One address for several runs: forwards each request to the server of its run. */
 export async function gateway(servers: ReadonlyMap<string, string>): Promise<string> {
   const front = await rawServer([
     (socket, request) => {

@@ -3,7 +3,7 @@ import type { Returns } from "../../src/operations/operation.ts";
 import { render } from "../../src/output/print.ts";
 import type { Style } from "../../src/output/print.ts";
 
-/** What a style says where a test says nothing: a pipe or terminal in UTC at a fixed time. */
+/** The default style of tests: UTC at a fixed time. */
 export const plain: Style = {
   format: undefined,
   headers: true,
@@ -16,15 +16,15 @@ export const plain: Style = {
   now: () => new Date("2026-11-21T12:00:00Z"),
 };
 
-/** Where the output goes: a pipe, a terminal of some columns, or a reader that leaves. */
+/** The reader of the output: a pipe, a terminal, or a reader that closes. */
 export interface Reader {
-  /** Columns of the terminal; a pipe when absent. */
+  /** Columns of the terminal (default: a pipe). */
   readonly terminal?: number;
-  /** Leaves after that many writes. */
+  /** Closes after that many writes. */
   readonly leavesAfter?: number;
 }
 
-/** An output that keeps every write. */
+/** An output that records every write. */
 export function collecting({ terminal, leavesAfter = Infinity }: Reader = {}): {
   out: Output;
   writes: string[];
@@ -47,7 +47,7 @@ export function collecting({ terminal, leavesAfter = Infinity }: Reader = {}): {
   return { out, writes };
 }
 
-/** Prints values and gives the text. */
+/** Prints values and resolves to the text. */
 export async function printed(
   returns: Returns<never>,
   values: Iterable<unknown> | AsyncIterable<unknown>,
@@ -59,7 +59,7 @@ export async function printed(
   return writes.join("");
 }
 
-/** The values one by one, then the failure if there is one. */
+/** Yields the values, then throws the failure if there is one. */
 export async function* arriving(
   values: Iterable<unknown> | AsyncIterable<unknown>,
   failure?: Error,

@@ -1,4 +1,4 @@
-/** Cells that a spreadsheet would take for formulas. */
+/** Cells that a spreadsheet would interpret as formulas. */
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -56,12 +56,15 @@ test("--safe-cells does the same in tsv and for one object", async () => {
   expect((await printed(one, { id, name: "=1" })).out).toBe("name\t'=1\n");
 });
 
-test.each(["csv", "tsv"])("without it -o %s keeps them and says so, once", async (format) => {
-  const { exit, out, err } = await list(format);
-  expect([exit, out.startsWith("=cmd|"), err.split(said).length]).toEqual([0, true, 2]);
-  expect(err).toContain("--safe-cells");
-  expect((await list(format, "-q")).err).toBe("");
-});
+test.each(["csv", "tsv"])(
+  "without it -o %s keeps formulas and prints one notice",
+  async (format) => {
+    const { exit, out, err } = await list(format);
+    expect([exit, out.startsWith("=cmd|"), err.split(said).length]).toEqual([0, true, 2]);
+    expect(err).toContain("--safe-cells");
+    expect((await list(format, "-q")).err).toBe("");
+  },
+);
 
 test.each([
   ["md", "| =cmd|'/c calc'!A0 | -3 |".replace("|'", "\\|'")],
@@ -72,13 +75,13 @@ test.each([
   expect((await list(format)).err).toBe("");
 });
 
-test("a list whose numbers and names are harmless says nothing", async () => {
+test("a list without formulas prints no notice", async () => {
   const body = { data: [{ id, name: "a", document_count: -3 }], has_more: false, total: 1 };
   const ran = await printed(["kb", "list", "-o", "csv", "--columns", "document_count"], body);
   expect([ran.exit, ran.err]).toEqual([0, ""]);
 });
 
-test("what became of the rows of --each is printed so, too", async () => {
+test("results of --each are escaped, too", async () => {
   const rows = join(await temporaryFolder(), "rows.csv");
   await writeFile(rows, "name\nA\n");
   const line = ["kb", "create", "--each", rows, "-o", "csv", "--columns", "id", "--no-headers"];

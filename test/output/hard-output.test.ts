@@ -19,7 +19,7 @@ await server.cli(["kb", "create", "Docs", "--indexing-technique", "economy"]);
 await server.cli(["kb", "doc", "add", "Docs", "long.txt", "--text-file", join(home, "long.txt")]);
 for (let index = 0; index < 60; index++) await server.cli(["kb", "tag", "create", `tag ${index}`]);
 
-/** Runs a built program whose reader goes away after so many bytes. */
+/** Runs a built program whose reader closes after a number of bytes. */
 async function readUntil(bytes: number, [program = "kb", ...args]: readonly string[], more = {}) {
   const child = spawn(process.execPath, [bin(program), ...args], {
     env: { ...env, ...more },
@@ -37,7 +37,7 @@ async function readUntil(bytes: number, [program = "kb", ...args]: readonly stri
   return { exit, err };
 }
 
-describe("a reader that goes away", () => {
+describe("a closed reader", () => {
   const lists = ["tsv", "jsonl", "json", "grid"];
   test.concurrent.each([
     ...lists.map((format) => [0, ["kb", "tag", "list", "--all", "-o", format]] as const),
@@ -55,7 +55,7 @@ describe("a reader that goes away", () => {
     expect(await readUntil(bytes, argv)).toEqual({ exit: 0, err: "" });
   });
 
-  test("of events that are followed: the run is left, 0", async () => {
+  test("of followed events: exits with 0, the run continues", async () => {
     const run = recordedRun("run, streaming");
     const { baseUrl } = await playedRun(run, []);
     const line = [
@@ -71,20 +71,20 @@ describe("a reader that goes away", () => {
     expect(ran).toEqual({ exit: 0, err: "" });
   });
 
-  test("of a write: it is done, 0", async () => {
+  test("of a write: exits with 0 after the write", async () => {
     const ran = await readUntil(0, ["kb", "create", "Unread", "--indexing-technique", "economy"]);
     expect(ran).toEqual({ exit: 0, err: "" });
     expect((await server.cli(["kb", "show", "Unread"])).exit).toBe(0);
   });
 
-  test("of rows of --each: all are done, 0", async () => {
+  test("of rows of --each: exits with 0 after all rows", async () => {
     const rows = join(home, "rows.csv");
     await writeFile(rows, `name\n${Array.from({ length: 20 }, (_, at) => `row ${at}\n`).join("")}`);
     const ran = await readUntil(0, ["kb", "tag", "create", "--each", rows]);
     expect(ran).toEqual({ exit: 0, err: "20 of 20 rows done\n" });
   });
 
-  test("of standard error: the exit code stays that of the error", async () => {
+  test("of stderr: exits with the code of the error", async () => {
     const child = spawn(process.execPath, [bin("kb"), "show", "nobody", "-vv"], {
       env,
       stdio: ["ignore", "ignore", "pipe"],
@@ -121,7 +121,7 @@ describe("a slow reader of several MiB gets every byte", () => {
     const pieces: Buffer[] = [];
     for await (const piece of child.stdout ?? []) {
       pieces.push(piece as Buffer);
-      // One turn of the loop for each piece: the writer is always ahead.
+      // One event-loop turn for each piece: the writer is always ahead.
       await new Promise((resolve) => setImmediate(resolve));
     }
     expect(await ended).toEqual([0, null]);
@@ -131,7 +131,7 @@ describe("a slow reader of several MiB gets every byte", () => {
 
   test("through a pipe of a shell", async () => {
     const { baseUrl } = await rawServer([(socket) => socket.end(http(200, large))]);
-    // `dd` takes a few bytes at a time, so the pipe is full again and again.
+    // `dd` reads a few bytes at a time, so the pipe is often full.
     const { ended } = shell("kb api GET /rows --jq '.[]' | dd bs=512 2> /dev/null | wc -c", {
       ...env,
       PATH: env.PATH ?? "",

@@ -15,7 +15,7 @@ const [ctrlC, ctrlD, backspace] = ["\u0003", "\u0004", "\u007f"];
 await server.cli(["kb", "create", "Kept", "--indexing-technique", "economy"]);
 server.sandbox.setFaults([parseFault("GET /datasets/*/tags delay=900ms")]);
 
-describe("a question before something is deleted", () => {
+describe("the confirmation of a deletion", () => {
   const question = /^Delete knowledge base Kept\? This cannot be undone\. \[y\/N\]/m;
   const isThere = async () => (await server.cli(["kb", "show", "Kept"])).exit === 0;
 
@@ -27,7 +27,7 @@ describe("a question before something is deleted", () => {
     ["Ctrl-C", ctrlC, 130, "error: interrupted"],
     ["Ctrl-C after yes", `yes${ctrlC}`, 130, "error: interrupted"],
     ["Ctrl-D", ctrlD, 130, "error: interrupted"],
-  ])("%s: it stays", async (_, typed, exit, said) => {
+  ])("%s: nothing is deleted", async (_, typed, exit, said) => {
     const run = onPty("kb", ["delete", "Kept"], env);
     await run.shows(question);
     run.type(typed);
@@ -36,7 +36,7 @@ describe("a question before something is deleted", () => {
     expect(await isThere()).toBe(true);
   });
 
-  test.concurrent.each(["y\r", "YES\r", " yes \r"])("%j: it goes", async (typed) => {
+  test.concurrent.each(["y\r", "YES\r", " yes \r"])("%j: it is deleted", async (typed) => {
     const name = `Goes ${typed.trim()}`;
     await server.cli(["kb", "create", name, "--indexing-technique", "economy"]);
     const run = onPty("kb", ["delete", name], env);
@@ -48,19 +48,19 @@ describe("a question before something is deleted", () => {
     expect((await server.cli(["kb", "show", name])).exit).toBe(3);
   });
 
-  test("with --no-input nobody is asked", async () => {
+  test("with --no-input there is no prompt", async () => {
     const run = onPty("kb", ["delete", "Kept", "--no-input"], env);
     expect(await run.exit).toBe(2);
     expect((await run.lines()).at(-1)).toBe("hint: pass --yes to skip the prompt");
   });
 });
 
-describe("a key that is asked for", () => {
+describe("the prompt for a key", () => {
   const line = ["profile", "add", "mine", "--base-url", "http://127.0.0.1:1/v1"];
   const add = async (folder: string) => {
     const config = join(home, folder);
     await mkdir(config);
-    // `stty` shows afterwards whether the terminal echoes again.
+    // `stty` prints whether echo is restored.
     const words = [process.execPath, bin("kb"), ...line].map((word) => `'${word}'`).join(" ");
     const run = commandOnPty("sh", ["-c", `${words}; echo "exit $?"; stty -a`], {
       ...env,
@@ -76,7 +76,7 @@ describe("a key that is asked for", () => {
     ["pasted", [whole]],
     ["pasted in brackets", [`\u001b[200~${whole}\u001b[201~`]],
     ["mended", ["app-Secrex", backspace, "t0123456789"]],
-  ])("%s: nothing of it is shown, all of it is stored", async (folder, pieces) => {
+  ])("%s: the key is stored and not displayed", async (folder, pieces) => {
     const { run, file } = await add(folder);
     for (const piece of pieces) run.type(piece);
     run.type("\r");
@@ -87,7 +87,7 @@ describe("a key that is asked for", () => {
     expect(await readFile(file, "utf8")).toContain(`"${whole}"`);
   });
 
-  test("Ctrl-C half way: nothing is stored or shown, and the terminal echoes again", async () => {
+  test("Ctrl-C: nothing is stored or displayed, and echo is restored", async () => {
     const { run, file } = await add("left");
     run.type("app-Secret");
     run.type(ctrlC);
@@ -103,7 +103,7 @@ describe("progress", () => {
   const slow = ["tag", "list", "-o", "name"];
   const spinner = /[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏-]/;
 
-  test("a spinner comes, and leaves nothing", async () => {
+  test("a spinner appears and is removed", async () => {
     server.sandbox.setFaults([parseFault("GET /datasets/tags delay=900ms")]);
     const run = onPty("kb", slow, env);
     await run.shows(/⠋|⠙|⠹|⠸/);
@@ -126,7 +126,7 @@ describe("progress", () => {
     ["", {}, [], true],
     ["NO_COLOR", { NO_COLOR: "1" }, [], false],
     ["--color never", {}, ["--color", "never"], false],
-  ])("its colour: %s", async (_, more, flags, colored) => {
+  ])("its color: %s", async (_, more, flags, colored) => {
     const run = onPty("kb", [...slow, ...flags], { ...env, ...more });
     expect(await run.exit).toBe(0);
     expect(run.written().includes("\u001b[36m")).toBe(colored);

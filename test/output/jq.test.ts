@@ -7,9 +7,9 @@ import type { Style } from "../../src/output/print.ts";
 import { built } from "../lib/built.ts";
 import { http, rawServer } from "../lib/raw-server.ts";
 
-// A filter runs beside the program: one without end, or without measure, can be ended.
+// A filter runs in a thread of its own, so that an endless or excessive one can be stopped.
 
-test("a filter that never ends is ended from outside, whatever it gave before", async () => {
+test("an endless filter is stopped by a signal, after results too", async () => {
   const left = new AbortController();
   const written: string[] = [];
   const out: Output = {
@@ -41,7 +41,7 @@ const list = '{"data":[{"id":"1","name":"a"}],"has_more":false,"total":1,"page":
 const server = await rawServer([(socket) => socket.end(http(200, list))]);
 const env = { KB_BASE_URL: server.baseUrl };
 
-test("--timeout ends it, and nothing but the error is said", async () => {
+test("--timeout stops it, and only the error is printed", async () => {
   const ran = await built(["kb", "list", "--jq", "def f: f; f", "--timeout", "1s"], env);
   expect(ran).toMatchObject({ exit: 12, out: "" });
   expect(JSON.parse(ran.err)).toMatchObject({ error: { code: "deadline", exit: 12 } });

@@ -71,7 +71,7 @@ const cases: readonly [
     'a1\tÜber 日本\t12\t2026-11-21T00:06:57Z\nb2\ttab\\t"quote", | pipe\\nline \\\\\t\t2026-11-20T00:06:57Z\n',
   ],
   [
-    "tsv that was asked for has one",
+    "requested tsv has a header",
     books,
     few,
     { format: "tsv" },
@@ -79,7 +79,7 @@ const cases: readonly [
     "id\tname\tpages\tcreated\na1\tÜber 日本\t12\t2026-11-21T00:06:57Z\n",
   ],
   [
-    "unless it is not wanted",
+    "tsv without a header",
     books,
     few,
     { format: "tsv", headers: false },
@@ -127,7 +127,7 @@ const cases: readonly [
     '[\n{"id":1,"deep":{"a":null}},\n{"id":2}\n]\n',
   ],
   [
-    "jsonl is a row a line",
+    "jsonl is one row per line",
     books,
     [{ id: 1, deep: { a: null } }, { id: 2 }],
     { format: "jsonl" },
@@ -135,7 +135,7 @@ const cases: readonly [
     '{"id":1,"deep":{"a":null}}\n{"id":2}\n',
   ],
   [
-    "json keeps times as they came",
+    "json keeps times unchanged",
     books,
     [{ created_at: 1795219617 }],
     { format: "jsonl" },
@@ -208,7 +208,7 @@ const cases: readonly [
   ],
   ["sorted by a label", books, rows, { sort: "created", format: "name" }, undefined, "b2\na1\n"],
   [
-    "sorted as people sort",
+    "sorted in natural order",
     books,
     ["ch10", "ch9", "Ch1"].map((id) => ({ id })),
     { sort: "id", format: "name" },
@@ -241,14 +241,7 @@ const cases: readonly [
     80,
     'id  name       pages  created (UTC)     tags       author\n──  ─────────  ─────  ────────────────  ─────────  ──────\na1  Über 日本     12  2026-11-21 00:06  ["x","y"]  Ada\n',
   ],
-  [
-    "no line is drawn for screen readers",
-    books,
-    few,
-    { columns: ["id"], accessible: true },
-    80,
-    "id\na1\n",
-  ],
+  ["no rule for screen readers", books, few, { columns: ["id"], accessible: true }, 80, "id\na1\n"],
   ["a grid without headers", books, few, { columns: ["id"], headers: false }, 80, "a1\n"],
   [
     "long texts are shortened on a terminal",
@@ -276,7 +269,7 @@ const cases: readonly [
     "id       1\ncontent  one\n         two␛\n",
   ],
   [
-    "long objects are written one field a line",
+    "long objects are written one field per line",
     record("id", "model"),
     [{ id: 1, model: { name: "embedding", dimensions: 1024, on: true } }],
     {},
@@ -319,7 +312,7 @@ const cases: readonly [
   ["no record as json is nothing", book, [], { format: "json" }, undefined, ""],
   // times
   [
-    "times in the zone of the place",
+    "times in the local zone",
     books,
     few,
     { columns: ["created"], timeZone: "Europe/Berlin" },
@@ -327,7 +320,7 @@ const cases: readonly [
     "created (+01:00)\n────────────────\n2026-11-21 01:06\n",
   ],
   [
-    "a time from before the clocks changed says so",
+    "a time with another offset includes it",
     books,
     [{ created_at: 1784592000 }],
     { columns: ["created"], timeZone: "Europe/Berlin", headers: false },
@@ -343,7 +336,7 @@ const cases: readonly [
     "created (UTC)\n────────────────\n2026-11-21 00:06\n",
   ],
   [
-    "an unknown zone is the system's affair",
+    "an unknown zone is left to the system",
     books,
     few,
     { columns: ["id"], timeZone: "CET-1CEST" },
@@ -351,7 +344,7 @@ const cases: readonly [
     "id\n──\na1\n",
   ],
   [
-    "times as distances",
+    "relative times",
     books,
     [30, 200, 7300, 200_000, -7300].map((ago) => ({ created_at: 1795262400 - ago })),
     { columns: ["created"], times: "relative", format: "tsv" },
@@ -376,7 +369,7 @@ const cases: readonly [
     "author.name\tcreated_at\tcreated\nAda\t1795219617\t2026-11-21T00:06:57Z\n",
   ],
   [
-    "a cell survives what a server leaves out",
+    "a cell whose object is missing is empty",
     list<{ readonly segment: { readonly id: string } }>(
       "records",
       ["chunk", ({ segment }) => segment.id],
@@ -389,7 +382,7 @@ const cases: readonly [
   ],
   // terminals
   [
-    "json on a terminal has its controls escaped",
+    "json on a terminal has control characters escaped",
     book,
     [{ id: "\u001b\u202e" }],
     { format: "jsonl" },
@@ -397,7 +390,7 @@ const cases: readonly [
     '{"id":"\\u001b\\u202e"}\n',
   ],
   [
-    "in a pipe it is as it came",
+    "json in a pipe is unchanged",
     book,
     [{ id: "\u202e" }],
     { format: "jsonl" },
@@ -405,7 +398,7 @@ const cases: readonly [
     '{"id":"\u202e"}\n',
   ],
   [
-    "csv on a terminal shows controls",
+    "csv on a terminal shows control characters",
     book,
     [{ id: "\u001b[2J\nx" }],
     { format: "csv", columns: ["id"], headers: false },
@@ -413,7 +406,7 @@ const cases: readonly [
     '"␛[2J\nx"\r\n',
   ],
   [
-    "csv in a pipe does not act on the terminal of whoever reads it",
+    "csv in a pipe shows control characters, too",
     book,
     [{ id: "\u001b[2J" }],
     { format: "csv", columns: ["id"], headers: false },
@@ -421,8 +414,8 @@ const cases: readonly [
     "␛[2J\r\n",
   ],
   // any JSON
-  ["any JSON is printed as it is", json, [{ a: [1] }], {}, undefined, '{"a":[1]}\n'],
-  ["any text is printed as it is", json, ["<html>"], {}, undefined, "<html>\n"],
+  ["any JSON is printed unchanged", json, [{ a: [1] }], {}, undefined, '{"a":[1]}\n'],
+  ["any text is printed unchanged", json, ["<html>"], {}, undefined, "<html>\n"],
   [
     "a list inside is rows of a table",
     json,
@@ -474,9 +467,9 @@ const cases: readonly [
     "␛[2J\nx\n",
   ],
   ["a filter of a record reads the record", book, few, { jq: ".id # its id" }, undefined, "a1\n"],
-  ["a filter may give nothing", books, few, { jq: "empty" }, undefined, ""],
+  ["a filter may have no result", books, few, { jq: "empty" }, undefined, ""],
   ["a filter may start with a dash", book, [{ id: 5 }], { jq: "-.id" }, undefined, "-5\n"],
-  ["a filter wins over the format", books, few, { jq: ".[].id", format: "csv" }, undefined, "a1\n"],
+  ["a filter overrides the format", books, few, { jq: ".[].id", format: "csv" }, undefined, "a1\n"],
 ];
 
 test.each(cases)("%s", async (_, returns, values, style, terminal, expected) => {
@@ -484,12 +477,12 @@ test.each(cases)("%s", async (_, returns, values, style, terminal, expected) => 
   expect(await printed(returns, values, style, reader)).toBe(expected);
 });
 
-test("csv reads back as it was", async () => {
+test("csv round-trips", async () => {
   const text = await printed(books, rows, { format: "csv", columns: ["id", "name"] });
   expect(parseCsv(text, { columns: true })).toEqual(rows.map(({ id, name }) => ({ id, name })));
 });
 
-test("yaml reads back as it was", async () => {
+test("yaml round-trips", async () => {
   const awkward = [
     ...rows,
     { id: "\u001b", name: "- a: b\n\n  c\t", pages: -0.5, on: "off", at: "12:30:00" },
@@ -535,12 +528,12 @@ test("ids and times are whole while names can be shortened", async () => {
   );
 });
 
-test("colour is in the header only and off when not wanted", async () => {
+test("color is in the header only", async () => {
   const text = await printed(books, few, { columns: ["id"], color: true }, { terminal: 80 });
   expect(text).toBe("\u001b[1mid\u001b[22m\n\u001b[2m──\u001b[22m\na1\n");
 });
 
-/** Gives values one by one when told to. */
+/** Yields values on demand. */
 function tap() {
   const steps: ((value: { value?: unknown; done?: boolean; error?: Error }) => void)[] = [];
   const asked: (() => void)[] = [];
@@ -561,7 +554,7 @@ function tap() {
     async give(step: { value?: unknown; done?: boolean; error?: Error }) {
       if (steps.length === 0) await new Promise<void>((resolve) => asked.push(resolve));
       steps.shift()?.(step);
-      // Two turns of the event loop: everything that needs no waiting has happened.
+      // After two event-loop turns everything that does not wait has happened.
       for (let turn = 0; turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve));
     },
   };
@@ -594,7 +587,7 @@ test.each(["json", "md", "yaml"] as const)(
 );
 
 test.each(["grid", "tsv", "csv", "jsonl", "name"] as const)(
-  "%s shows the rows that came before a failure",
+  "%s prints the rows before a failure",
   async (format) => {
     const { out, writes } = collecting();
     const failing = render(books, arriving(few, new Error("cut")), { ...plain, format }, out);
@@ -604,7 +597,7 @@ test.each(["grid", "tsv", "csv", "jsonl", "name"] as const)(
 );
 
 test.each(["grid", "csv", "json"] as const)(
-  "%s prints no header when nothing came but a failure",
+  "%s prints no header if it fails before the first row",
   async (format) => {
     const { out, writes } = collecting();
     await expect(
@@ -615,7 +608,7 @@ test.each(["grid", "csv", "json"] as const)(
 );
 
 test.each(["grid", "tsv", "jsonl", "name"] as const)(
-  "%s stops reading when the reader has gone",
+  "%s stops reading when the reader closes",
   async (format) => {
     const { out } = collecting({ leavesAfter: 2 });
     let read = 0;
@@ -633,7 +626,7 @@ test.each(["grid", "tsv", "jsonl", "name"] as const)(
   },
 );
 
-test("rows that come later use the room that is left", async () => {
+test("later rows use the remaining width", async () => {
   const { out, writes } = collecting({ terminal: 30 });
   const source = tap();
   const done = render(
@@ -649,14 +642,14 @@ test("rows that come later use the room that is left", async () => {
   expect(writes).toEqual(["a  b\n", "connection  a long text that …\n"]);
 });
 
-test("bytes of a file are written as they are", async () => {
+test("bytes of a file are written unchanged", async () => {
   const { out, writes } = collecting();
   const chunks = [new Uint8Array([72, 105]), new Uint8Array([33])];
   expect(await render(fileContent, arriving(chunks), plain, out)).toBe(2);
   expect(writes.join("")).toBe("Hi!");
 });
 
-test("bytes are refused on a terminal before they are asked for", async () => {
+test("bytes are rejected on a terminal before they are requested", async () => {
   let asked = false;
   async function* chunks(): AsyncGenerator<unknown> {
     asked = true;
@@ -667,7 +660,7 @@ test("bytes are refused on a terminal before they are asked for", async () => {
   expect(asked).toBe(false);
 });
 
-test("nothing is printed of nothing, but it is done", async () => {
+test("a command without a result prints nothing, but runs", async () => {
   let done = false;
   async function* work(): AsyncGenerator<unknown> {
     done = true;
@@ -709,13 +702,13 @@ test.each<[string, Returns<never>, Partial<Style>]>([
 test.each([
   [".[0].id.x", '--jq: Cannot index string with string ("x")'],
   ['.[] | if .id == "b2" then error("stop") else .id end', "--jq: stop"],
-])("the filter %s fails in the middle: nothing is printed", async (jq, message) => {
+])("the filter %s fails after a result: nothing is printed", async (jq, message) => {
   const { out, writes } = collecting();
   const failing = render(books, arriving(rows), { ...plain, jq }, out);
   await expect(failing).rejects.toMatchObject({ kind: "failure", message });
   expect(writes).toEqual([]);
 });
 
-test("columns are listed with those of the wide table", () => {
+test("column names include those of the wide table", () => {
   expect(columnNames(books)).toEqual(["id", "name", "pages", "created", "tags", "author"]);
 });

@@ -64,7 +64,7 @@ const shown = (style: Partial<Style> = {}, reader: Reader = { terminal: 60 }, va
 
 test.each<[string, Partial<Style>, Reader, string]>([
   [
-    "on a terminal: tables with charts, the waterfall as wide as there is room",
+    "on a terminal: tables with charts, the waterfall fills the width",
     {},
     { terminal: 60 },
     `Nodes
@@ -82,7 +82,7 @@ hour  share                 course
 `,
   ],
   [
-    "with ASCII alone",
+    "ASCII only",
     { unicode: false, accessible: true },
     { terminal: 60 },
     `Nodes
@@ -114,13 +114,13 @@ hour
 `,
   ],
   [
-    "nothing but rows without headers",
+    "only rows without headers",
     { headers: false },
     {},
     "Start\tsucceeded\t2026-11-21T00:06:57Z\t12\nLLM\\t|\tfailed\t\t900\n\n00\n01\n",
   ],
   [
-    "csv knows nothing but rows",
+    "csv has rows only",
     { format: "csv" },
     {},
     "node,state,started,ms\r\nStart,succeeded,2026-11-21T00:06:57Z,12\r\nLLM\t|,failed,,900\r\n\r\nhour\r\n00\r\n01\r\n",
@@ -148,7 +148,7 @@ LLM took 99 %
   ],
   ["json is its data", { format: "json" }, {}, `${JSON.stringify(nodes.data)}\n`],
   [
-    "jsonl: one line for each of its data",
+    "jsonl: one line per item of the data",
     { format: "jsonl" },
     {},
     '{"node":"Start","ms":12}\n{"node":"LLM","ms":900}\n',
@@ -157,7 +157,7 @@ LLM took 99 %
   ["a filter reads its data", { jq: ".[1].node" }, {}, "LLM\n"],
   ["svg as it is", { format: "svg" }, {}, "<svg>\u001b</svg>\n"],
   [
-    "on a terminal controls in it are visible",
+    "on a terminal control characters are visible",
     { format: "svg" },
     { terminal: 80 },
     "<svg>␛</svg>\n",
@@ -166,18 +166,18 @@ LLM took 99 %
   expect(await shown(style, reader)).toBe(expected);
 });
 
-test("a grid that was asked for in a pipe draws as on a terminal", async () => {
+test("a requested grid in a pipe has charts", async () => {
   const text = await shown({ format: "grid" }, {});
   expect(text).toContain(`900${" ".repeat(12)}${"█".repeat(30)}\n`);
 });
 
-test("data that is no list is one line of jsonl", async () => {
+test("data other than a list is one line of jsonl", async () => {
   const one = { data: { a: [1, 2] }, sections: [] };
   expect(await shown({ format: "jsonl" }, {}, one)).toBe('{"a":[1,2]}\n');
   expect(await shown({ format: "json" }, {}, one)).toBe('{"a":[1,2]}\n');
 });
 
-test("tones and titles are coloured, and colour adds nothing but colour", async () => {
+test("tones and titles are colored, and color adds only color", async () => {
   const colored = await shown({ color: true });
   expect(colored).toContain("\u001b[1mNodes\u001b[22m\n");
   expect(colored).toContain("\u001b[32msucceeded\u001b[39m");
@@ -185,7 +185,7 @@ test("tones and titles are coloured, and colour adds nothing but colour", async 
   expect(stripVTControlCharacters(colored)).toBe(await shown());
 });
 
-test("text from a server cannot act on the terminal, nor leave its line in a comment", async () => {
+test("text from a server is made safe for the terminal, and stays on its line in a comment", async () => {
   const bad: Report = {
     data: {},
     sections: [
@@ -236,7 +236,7 @@ test.each<[string, Cell, unicode: string, ascii: string]>([
   expect(await line({ unicode: false })).toBe(ascii);
 });
 
-test("a line of more values than columns keeps its peaks", async () => {
+test("a sparkline with more values than columns keeps its peaks", async () => {
   const values = Array.from({ length: 300 }, (_, index) => (index === 150 ? 100 : 1));
   const value: Report = {
     data: null,
@@ -267,13 +267,13 @@ test("no line is wider than the terminal, whatever its width", async () => {
       const lines = (await shown({ unicode }, { terminal }, value)).split("\n");
       const widths = lines.map((line) => widthOf(line));
       expect(Math.max(...widths)).toBeLessThanOrEqual(terminal);
-      // The last span ends where the room ends; the bar stands behind it.
+      // The last span ends at the right edge; the bar is next to it.
       if (terminal >= 120) expect(Math.max(...widths)).toBe(terminal);
     }
   }
 });
 
-test("what takes the room that is left leaves heads and texts whole", async () => {
+test("columns that fill the width do not shorten heads and texts", async () => {
   const value: Report = {
     data: null,
     sections: [
@@ -306,7 +306,7 @@ const host = (env: Readonly<Record<string, string>> = {}) =>
 const formatOf = (output: string, returns: Parameters<typeof styleFor>[3], setting?: string) =>
   styleFor(setting === undefined ? { output } : {}, host(), setting, returns).format;
 
-test("svg is offered and taken only where there is a picture", () => {
+test("svg is available only for reports with a picture", () => {
   expect(formatOf("svg", drawnReport)).toBe("svg");
   expect(() => formatOf("svg", report)).toThrow(
     '--output "svg" is not one of grid, tsv, csv, md, json, jsonl, yaml',
@@ -323,7 +323,7 @@ test("svg is offered and taken only where there is a picture", () => {
   expect(flags).toContain("--jq <filter>");
 });
 
-test("a format of the settings that a report has not is left alone", () => {
+test("a default format that a report does not have is ignored", () => {
   expect(formatOf("", report, "wide")).toBeUndefined();
   expect(formatOf("", report, "md")).toBe("md");
   expect(() => formatOf("", report, "mad")).toThrow('--output "mad" is not one of grid,');
@@ -334,7 +334,7 @@ test.each<[Partial<Style>, string]>([
   [{ sort: "node" }, "--sort requires a list"],
   [{ reverse: true }, "--reverse requires a list"],
   [{ jq: ".[" }, "--jq: "],
-])("%j is refused before anything is sent", async (style, message) => {
+])("%j is rejected before anything is sent", async (style, message) => {
   await expect(checkStyle(report, { ...plain, ...style })).rejects.toThrow(message);
 });
 

@@ -22,11 +22,11 @@ test.each([
   ["\tcode", "    code"],
   ["over\rwritten", "over␍written"],
   ["\u001b]0;title\u0007\n", "␛]0;title␇\n"],
-])("with line ends kept, visible(%j) is %j", (text, expected) => {
+])("with newlines, visible(%j) is %j", (text, expected) => {
   expect(visible(text, { newlines: true })).toBe(expected);
 });
 
-/** The same numbers every time: a linear congruential generator. */
+/** Repeatable random numbers: a linear congruential generator. */
 function* numbers(seed: number): Generator<number> {
   for (let state = seed; ;) {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
@@ -56,7 +56,7 @@ function randomText(random: Generator<number>): string {
   ).join("");
 }
 
-test("of random texts nothing is left that a terminal would act on", () => {
+test("random texts are made safe for a terminal", () => {
   const random = numbers(20261121);
   const acting = /[\p{Cc}\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069\u2028\u2029]/u;
   for (let round = 0; round < 3000; round++) {
@@ -66,7 +66,7 @@ test("of random texts nothing is left that a terminal would act on", () => {
   }
 });
 
-test("random texts are shortened to their width or left alone", () => {
+test("random texts are shortened only if they are too wide", () => {
   const random = numbers(7);
   for (let round = 0; round < 3000; round++) {
     const text = visible(randomText(random));
@@ -114,7 +114,7 @@ test.each([
   expect(shorten(text, width)).toBe(expected);
 });
 
-test("escaped JSON reads as the same value", () => {
+test("escaped JSON parses to the same value", () => {
   const value = { "\u202e": "a\u001b[0m\u007f\u009b\u2028\n", plain: "日本" };
   const json = escaped(JSON.stringify(value, null, 2));
   expect(json).toBe('{\n  "\\u202e": "a\\u001b[0m\\u007f\\u009b\\u2028\\n",\n  "plain": "日本"\n}');

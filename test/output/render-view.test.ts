@@ -13,7 +13,7 @@ import { plain } from "../lib/printed.ts";
 import { bodyText, exchanges } from "../lib/recordings.ts";
 import { terminalOf } from "../lib/terminal.ts";
 
-/** What happens while a run is followed: an event, or something else at that moment. */
+/** A step while a run is followed: an event, or another action. */
 type Happening = DisplayedEvent | (() => unknown);
 
 interface Size {
@@ -21,7 +21,7 @@ interface Size {
   readonly rows?: number;
 }
 
-/** A run that is followed on a terminal whose clock stands until it is moved. */
+/** A run that is followed on a terminal with a manual clock. */
 function followed({ columns = 80, rows = 24 }: Size = {}, style: Partial<Style> = {}) {
   const terminal = terminalOf(columns, rows);
   const clock = manualClock("2026-11-21T00:00:00Z");
@@ -41,14 +41,14 @@ function followed({ columns = 80, rows = 24 }: Size = {}, style: Partial<Style> 
   });
   const { host, screen } = screenOf({
     stdout: output((text) => void writes.push(text)),
-    // Slow enough that something could be drawn in between.
+    // Slow enough for a redraw in between.
     stderr: output(() => clock.sleep(150)),
     sleep: (ms: number, signal?: AbortSignal) => clock.sleep(ms, signal),
   } as unknown as Host);
 
   return {
     clock,
-    /** Everything that was written to standard output. */
+    /** All text written to stdout. */
     written: () => writes.join(""),
     async notices(...texts: string[]) {
       const written = Promise.all(texts.map((text) => host.stderr.write(`${text}\n`)));
@@ -56,7 +56,7 @@ function followed({ columns = 80, rows = 24 }: Size = {}, style: Partial<Style> 
       await written;
     },
     lines: () => terminal.lines(),
-    /** Lets the next drawing happen; gives what is on the screen, without empty rows at its end. */
+    /** Waits for the next redraw; resolves to the screen without empty rows at its end. */
     async look() {
       await clock.advance(100);
       const rowsShown = await terminal.screen();
@@ -227,7 +227,7 @@ test.each<[string, readonly string[]]>([
   expect(await followed({ columns: 120 }).run(recorded(name))).toEqual(expected);
 });
 
-test("what is at work ticks, rounds count, and text grows below", async () => {
+test("running times advance, rounds are counted, and text grows below", async () => {
   const run = followed();
   const looks: string[][] = [];
   const look = async () => void looks.push(await run.look());
@@ -298,7 +298,7 @@ test("what is at work ticks, rounds count, and text grows below", async () => {
   ]);
 });
 
-test("a run that waits for a person goes on when it was answered", async () => {
+test("a paused run continues after its form is submitted", async () => {
   const run = followed();
   const form = { node_id: "a-node", node_title: "Review", form_token: "t", actions: [] };
   let waiting: string[] = [];
@@ -337,7 +337,7 @@ test("a run that waits for a person goes on when it was answered", async () => {
   ]);
 });
 
-test("a snapshot's node has been at work since it began", async () => {
+test("a node of a snapshot has been running since its start", async () => {
   const run = followed();
   const seconds = Date.parse("2026-11-21T00:00:00Z") / 1000;
   let shown: string[] = [];
@@ -355,7 +355,7 @@ test("a snapshot's node has been at work since it began", async () => {
   ]);
 });
 
-test("of a recording the time counts from when it is shown", async () => {
+test("in a recording, times count from its display", async () => {
   const run = followed();
   let shown: string[] = [];
   const old = { created_at: 1_700_000_000 };
@@ -371,7 +371,7 @@ test("of a recording the time counts from when it is shown", async () => {
   expect(shown).toEqual(["⠙ running       0.1s  Fetch", "⠙ running       0.1s  run run-1"]);
 });
 
-test("what changes never takes more than the screen; it all stands there in the end", async () => {
+test("live lines never exceed the screen, and all lines are there in the end", async () => {
   const run = followed({ columns: 40, rows: 8 });
   const many = Array.from({ length: 20 }, (_, index) => String(index));
   const text = many.map((index) => `line ${index}\n`);
@@ -411,7 +411,7 @@ test("what changes never takes more than the screen; it all stands there in the 
   ]);
 });
 
-test("a notice goes above what changes, and below what is settled", async () => {
+test("a notice is printed above live lines and below final ones", async () => {
   const run = followed();
   let shown: string[] = [];
   await run.run([
@@ -439,7 +439,7 @@ test("a notice goes above what changes, and below what is settled", async () => 
   ]);
 });
 
-test("when the line is cut, everything that was shown stays and nothing else", async () => {
+test("when the connection is lost, final lines stay and nothing else", async () => {
   const run = followed();
   const cut = run.run([
     began,
@@ -488,11 +488,11 @@ test.each([
   [80, 24, 30, 24],
   [40, 24, 25, 15],
   [30, 8, 100, 30],
-])("%dx%d becomes %dx%d in the middle", async (columns, rows, width, height) => {
+])("resized from %dx%d to %dx%d", async (columns, rows, width, height) => {
   expect(await resizedTo(followed({ columns, rows }), width, height)).toEqual(resized);
 });
 
-test("a screen that becomes too small pushes out what cannot be taken back, and loses nothing", async () => {
+test("a screen that becomes too small loses no line", async () => {
   const lines = await resizedTo(followed({ columns: 40, rows: 10 }), 25, 6);
   expect(lines.slice(-6)).toEqual(resized.slice(-6));
   expect(lines[0]).toBe(resized[0]);
@@ -502,19 +502,22 @@ const recordings = exchanges.filter((each) => bodyText(each).includes('"workflow
 const timeless = (lines: readonly string[]) =>
   lines.map((line) => line.replace(/ +\d+(\.\d)?s /, " 1s "));
 
-test.each(recordings)("$name: however often it is drawn, the same stays", async ({ name }) => {
-  const quiet = await followed({ columns: 34 }).run(recorded(name));
-  const small = followed({ columns: 34, rows: 7 });
-  async function* watched() {
-    for await (const each of recorded(name)) {
-      yield each;
-      yield () => small.look();
+test.each(recordings)(
+  "$name: the number of redraws does not change the result",
+  async ({ name }) => {
+    const quiet = await followed({ columns: 34 }).run(recorded(name));
+    const small = followed({ columns: 34, rows: 7 });
+    async function* watched() {
+      for await (const each of recorded(name)) {
+        yield each;
+        yield () => small.look();
+      }
     }
-  }
-  expect(timeless(await small.run(watched()))).toEqual(timeless(quiet));
-});
+    expect(timeless(await small.run(watched()))).toEqual(timeless(quiet));
+  },
+);
 
-test("names and texts from a server cannot act on the terminal, and wide signs keep their room", async () => {
+test("names and texts from a server are made safe, and wide characters keep their width", async () => {
   const run = followed({ columns: 40 });
   let shown: string[] = [];
   const lines = await run.run([
@@ -539,7 +542,7 @@ test("names and texts from a server cannot act on the terminal, and wide signs k
   ).not.toMatch(/[\p{Cc}\p{Bidi_Control}]/u);
 });
 
-test("signs whose width terminals do not agree on leave no remains", async () => {
+test("characters of ambiguous width leave no remains", async () => {
   const run = followed({ columns: 40, rows: 10 });
   const happenings = Array.from({ length: 6 }, () => [says("👨‍👩‍👧".repeat(15)), () => run.look()]);
   const lines = await run.run([began, starts("a", "👨‍👩‍👧".repeat(9)), ...happenings.flat(), ended()]);
@@ -552,7 +555,7 @@ test("signs whose width terminals do not agree on leave no remains", async () =>
   ]);
 });
 
-test("only lines that changed are written again", async () => {
+test("only changed lines are rewritten", async () => {
   const run = followed();
   let before = 0;
   let drawn = "";
@@ -571,7 +574,7 @@ test("only lines that changed are written again", async () => {
   );
 });
 
-test("with ASCII alone", async () => {
+test("ASCII only", async () => {
   const run = followed({}, { unicode: false });
   let shown: string[] = [];
   const lines = await run.run([
@@ -588,7 +591,7 @@ test("with ASCII alone", async () => {
   ]);
 });
 
-test("colour adds nothing but colour", async () => {
+test("color adds only color", async () => {
   const story = [
     began,
     starts("a", "Fetch"),
@@ -608,7 +611,7 @@ test("colour adds nothing but colour", async () => {
 
 const lineByLine = ["00:00:00  workflow_started", "00:00:00  node_started       Start"];
 
-test("several runs, picked kinds, and a stream that begins elsewhere are shown line by line", async () => {
+test("several runs, filtered kinds, and a partial stream are printed line by line", async () => {
   const two = [event("workflow_started", {}), starts("a", "Start")];
   const marked = two.map((each) => ({ ...each, run: "r1" }));
   expect(await followed().run(marked)).toEqual(lineByLine.map((line) => `r1  ${line}`));

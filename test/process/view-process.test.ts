@@ -10,7 +10,7 @@ const sandbox = await testSandbox({ speed: 1 });
 const onTerminal = (args: readonly string[], env: Readonly<Record<string, string>> = {}) =>
   onPty("wf", args, { HOME: folder, NO_COLOR: "1", ...sandbox.env, ...env });
 
-/** Times and ids that differ from run to run. */
+/** Replaces times and IDs. */
 const steady = (lines: readonly string[]) =>
   lines.map((line) =>
     line
@@ -21,7 +21,7 @@ const steady = (lines: readonly string[]) =>
 const slow = (seconds: number) =>
   ["--app", "slow", "run", "--input", "query=hello", "--input", `seconds=${seconds}`] as const;
 
-test("a run is redrawn while it goes on, and stays as it ended, also through a resize", async () => {
+test("a run is redrawn until it ends, and after a resize", async () => {
   const run = onTerminal(slow(2));
   await run.shows(/running +\d+\.\ds {2}Wait\n.*running .* run [0-9a-f-]{36}\n/);
   run.resize(40, 12);
@@ -39,7 +39,7 @@ test("a run is redrawn while it goes on, and stays as it ended, also through a r
   ]);
 });
 
-test("Ctrl-C leaves what was shown, and says below how to go on", async () => {
+test("Ctrl-C keeps the printed lines and prints how to resume", async () => {
   const run = onTerminal(slow(30));
   await run.shows(/running +\d+\.\ds {2}Wait/);
   run.type("\u0003");
@@ -52,10 +52,10 @@ test("Ctrl-C leaves what was shown, and says below how to go on", async () => {
   ]);
 });
 
-test("Ctrl-Z and fg: the view goes on below what the shell has said", async () => {
+test("Ctrl-Z and fg: the view continues below the output of the shell", async () => {
   const env = { HOME: folder, NO_COLOR: "1", PS1: "$ ", ...sandbox.env };
   const shell = commandOnPty("sh", ["-i"], env, 200);
-  // What is typed before the prompt stands there is shown above it: each waits for the prompt.
+  // Input before the prompt would be echoed above it: each step waits for the prompt.
   await shell.shows(/^\$$/m);
   shell.type(`"${process.execPath}" "${bin("wf")}" ${slow(2).join(" ")}\r`);
   await shell.shows(/running +\d+\.\ds {2}Wait/);
@@ -83,7 +83,7 @@ test("Ctrl-Z and fg: the view goes on below what the shell has said", async () =
   ]);
 });
 
-test("a form stands where the run waits, with the verdict below and the error last", async () => {
+test("a form is printed at the pause, followed by the run and the error", async () => {
   const run = onTerminal(["--app", "review", "run", "--input", "query=hello"]);
   expect(await run.exit).toBe(8);
   const lines = steady(await run.lines());

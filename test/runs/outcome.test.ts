@@ -1,0 +1,76 @@
+import { expect, test } from "vitest";
+import { CliError } from "../../src/errors.ts";
+import { endingOf, isEnded, raiseOutcome } from "../../src/runs/outcome.ts";
+import type { RunOutcome } from "../../src/runs/outcome.ts";
+
+const form = { token: "t", actions: ["approve", "reject"], inputs: ["name"] };
+
+/** Notice or error of an outcome, and the hint. */
+async function ending(outcome: RunOutcome): Promise<readonly (string | undefined)[]> {
+  const notices: string[] = [];
+  try {
+    await raiseOutcome("r", outcome, async (text) => void notices.push(text));
+  } catch (error) {
+    if (error instanceof CliError) return [error.kind, error.message, error.info.hint];
+    throw error;
+  }
+  return notices;
+}
+
+test.each<[RunOutcome, readonly string[]]>([
+  [{ status: "succeeded" }, []],
+  [
+    { status: "partial-succeeded", exceptions: 1 },
+    [
+      "run r partial-succeeded: 1 failed attempt was retried or handled by an error branch or a default value",
+    ],
+  ],
+  [
+    { status: "partial-succeeded" },
+    [
+      "run r partial-succeeded: some failed attempts were retried or handled by an error branch or a default value",
+    ],
+  ],
+  [{ status: "failed", error: "no" }, ["remote-failed", "run r failed: no", "wf show r"]],
+  [{ status: "stopped" }, ["remote-failed", "run r was stopped", "wf show r"]],
+  [
+    { status: "failed", error: "Aborted: x" },
+    ["remote-failed", "run r was stopped: Aborted: x", "wf show r"],
+  ],
+  [{ status: "paused" }, ["paused", "run r is waiting for human input", "wf events r"]],
+  [
+    { status: "paused", unanswered: "no file" },
+    ["paused", "run r is waiting for human input: no file", "wf events r"],
+  ],
+  [
+    { status: "paused", forms: [form] },
+    [
+      "paused",
+      "run r is waiting for human input",
+      "wf form submit t --action approve --input name=… (or --action reject)",
+    ],
+  ],
+])("%j ends with %j", async (outcome, expected) => {
+  expect(await ending(outcome)).toEqual(expected);
+});
+
+test.each([
+  ["succeeded", true],
+  ["failed", true],
+  ["stopped", true],
+  ["partial-succeeded", true],
+  ["running", false],
+  ["paused", false],
+  ["", false],
+])("%j has ended: %j", (status, expected) => {
+  expect(isEnded(status)).toBe(expected);
+});
+
+test.each<[RunOutcome, string]>([
+  [{ status: "failed", error: "Aborted: by user" }, "stopped"],
+  [{ status: "failed", error: "Stopped by user" }, "stopped"],
+  [{ status: "failed", error: "not Aborted" }, "failed"],
+  [{ status: "succeeded", error: null }, "succeeded"],
+])("the ending of %j is %s", (outcome, expected) => {
+  expect(endingOf(outcome)).toBe(expected);
+});
