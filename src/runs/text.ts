@@ -23,9 +23,9 @@ export type TextChange =
 
 /** The pieces of a run's text, and which of them are still valid. */
 export interface RunTexts {
-  see(event: TextEvent): TextChange | undefined;
+  add(event: TextEvent): TextChange | undefined;
   /** Whether the node is running, so that its text may be revoked. */
-  runs(node: string): boolean;
+  isRunning(node: string): boolean;
 }
 
 /**
@@ -41,7 +41,7 @@ class RunTextReader implements RunTexts {
   /** The source of the last piece: pieces come in sequences, so its names are joined once. */
   #source: { selector: readonly unknown[]; source: string; node: string } | undefined;
 
-  see({ event, data: envelope }: TextEvent): TextChange | undefined {
+  add({ event, data: envelope }: TextEvent): TextChange | undefined {
     const data = isObject(envelope["data"]) ? envelope["data"] : {};
     const node = String(data["node_id"]);
     switch (event) {
@@ -72,7 +72,7 @@ class RunTextReader implements RunTexts {
     }
   }
 
-  runs(node: string): boolean {
+  isRunning(node: string): boolean {
     return this.#running.has(node);
   }
 
@@ -103,12 +103,12 @@ class RunTextReader implements RunTexts {
 }
 
 /** The text of a run so far, without the parts that were revoked. */
-export function textSoFar(): { see(event: TextEvent): void; text(): string } {
+export function textSoFar(): { add(event: TextEvent): void; text(): string } {
   const texts = runTexts();
   let parts: { readonly source: string; text: string }[] = [];
   return {
-    see(event) {
-      const change = texts.see(event);
+    add(event) {
+      const change = texts.add(event);
       if (change?.kind === "void")
         parts = parts.filter(({ source }) => !change.sources.has(source));
       if (change?.kind === "all") parts = [{ source: "", text: change.text }];

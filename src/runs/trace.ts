@@ -78,7 +78,7 @@ export interface RunTrace {
 /** Builds the trace of a run from its events. */
 export interface TraceBuilder {
   /** `at`: when the event arrived, in ms since the epoch. */
-  see(event: TracedEvent, at: number): void;
+  add(event: TracedEvent, at: number): void;
   readonly trace: RunTrace;
 }
 
@@ -110,8 +110,8 @@ export function runTrace(): TraceBuilder {
   };
   const state: TraceState = { trace, latest: new Map(), hasGap: false };
   return {
-    see(event, at) {
-      texts.see(event);
+    add(event, at) {
+      texts.add(event);
       traceEvent(state, event, at);
     },
     trace,

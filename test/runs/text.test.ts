@@ -53,15 +53,15 @@ test.each<[string, readonly Event[], string]>([
   ],
 ])("the text after %s", (_, events, expected) => {
   const text = textSoFar();
-  for (const event of events) text.see(received(event));
+  for (const event of events) text.add(received(event));
   expect(text.text()).toBe(expected);
 });
 
 test("the text of a failed node is revoked by source", () => {
   const texts = runTexts();
   const events = [start("a"), piece("x", ["a", "one"]), piece("y", ["a", "two"])];
-  for (const event of events) texts.see(received(event));
-  const change = texts.see(received(finish("a", { ...failed, outputs: { one: "x" } })));
+  for (const event of events) texts.add(received(event));
+  const change = texts.add(received(finish("a", { ...failed, outputs: { one: "x" } })));
   expect(change).toEqual({ kind: "void", node: "a", sources: new Set(["a.two"]) });
 });
 
@@ -72,8 +72,8 @@ test.each<[string, readonly Event[], boolean]>([
   ["after its end", [start("a"), finish("a")], false],
 ])("a node runs %s: %s", (_, events, expected) => {
   const texts = runTexts();
-  for (const event of events) texts.see(received(event));
-  expect(texts.runs("a")).toBe(expected);
+  for (const event of events) texts.add(received(event));
+  expect(texts.isRunning("a")).toBe(expected);
 });
 
 test.each<[unknown, string | undefined]>([

@@ -6,9 +6,9 @@ type Event = readonly [event: string, data?: object, envelope?: object];
 
 /** A trace of events that arrive 1 s apart. Live events have `inputs_truncated`. */
 function traceOf(...events: readonly Event[]): RunTrace {
-  const { see, trace } = runTrace();
+  const { add, trace } = runTrace();
   for (const [index, [event, data = {}, envelope = {}]] of events.entries())
-    see({ event, data: { ...envelope, data: { inputs_truncated: false, ...data } } }, index * 1000);
+    add({ event, data: { ...envelope, data: { inputs_truncated: false, ...data } } }, index * 1000);
   return trace;
 }
 

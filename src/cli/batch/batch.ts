@@ -71,8 +71,8 @@ export async function execute(
   const limit = withTimeLimit(plainHost, options.timeout);
   const { name, bytes, host: reading } = await fileOf(globals.each, limit.host);
   const shown = progressStyle(globals, plainHost, !options.quiet);
-  const { host, tell, stop } = progress(reading, progressText(command, {}), shown);
-  const session = openSession(command, options, host, tell, trail);
+  const { host, update, stop } = progress(reading, progressText(command, {}), shown);
+  const session = openSession(command, options, host, update, trail);
   let release = () => {};
   try {
     const settings = await session.settings();

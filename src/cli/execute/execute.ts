@@ -53,7 +53,7 @@ export async function execute(
     progressStyle(globals, plainHost, command.key !== undefined && !options.quiet),
   );
   const { host } = bar;
-  const session = openSession(command, options, host, bar.tell, log);
+  const session = openSession(command, options, host, bar.update, log);
   try {
     await perform(
       { command, typed, options, host, session },

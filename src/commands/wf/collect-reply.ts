@@ -22,7 +22,7 @@ export class ReplyCollector {
   private paused: unknown;
 
   add(event: ServerEvent): void {
-    this.texts.see(event);
+    this.texts.add(event);
     const { event: kind, data } = event;
     for (const name of sharedFields) this.shared[name] ??= data[name];
     if (kind === "message_end" && isObject(data["metadata"]))

@@ -1,7 +1,7 @@
-// Runs jq beside the program (jq.ts): there a filter without end can be ended. Plain JavaScript, so
-// that Node starts it from here as well as from the bundle.
+// Runs jq in a thread (jq.ts), so that an endless filter can be stopped. Plain JavaScript: Node starts
+// it from the sources, too.
 import { parentPort } from "node:worker_threads";
-// The entry that carries its WebAssembly inside can be bundled.
+// This entry contains its WebAssembly, so it can be bundled.
 import { raw } from "jq-wasm/inline";
 
 parentPort?.on("message", async ({ id, input, query }) => {

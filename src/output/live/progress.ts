@@ -31,7 +31,7 @@ export interface ProgressStyle {
 export interface ProgressBar {
   /** The host; writing to it removes the spinner first. */
   readonly host: Host;
-  tell(step: ProgressStep): void;
+  update(step: ProgressStep): void;
   stop(): void;
 }
 
@@ -40,12 +40,12 @@ export interface ProgressBar {
  * if redrawing is disabled, a line every ten seconds or tenth of the work.
  */
 export function progress(host: Host, text: string, style: ProgressStyle): ProgressBar {
-  if (!style.enabled) return { host, tell: () => {}, stop: () => {} };
-  if (!style.redraws) return { host, tell: stepPrinter(host), stop: () => {} };
+  if (!style.enabled) return { host, update: () => {}, stop: () => {} };
+  if (!style.redraws) return { host, update: stepPrinter(host), stop: () => {} };
   const spinner = new Spinner(host, text, style.color);
   return {
     host: spinner.host,
-    tell: (step) => spinner.update(step),
+    update: (step) => spinner.update(step),
     stop: () => spinner.stop(),
   };
 }

@@ -54,10 +54,10 @@ export class RunView {
 
   /** Expects the events of a run from its first one. */
   constructor(style: ViewStyle) {
-    const { see, trace } = runTrace();
+    const { add, trace } = runTrace();
     this.#style = style;
     this.#trace = trace;
-    this.#addToTrace = see;
+    this.#addToTrace = add;
     this.#text = new GrowingText(style.colors);
   }
 

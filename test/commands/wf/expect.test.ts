@@ -780,8 +780,8 @@ describe("help expect", () => {
 
 test("whatever is typed is a check that can be asked, or a usage error with a position", () => {
   const traces = Object.keys(verdicts).map((title) => {
-    const { see, trace } = runTrace();
-    for (const [at, event] of recordedRun(title).entries()) see(event, at);
+    const { add, trace } = runTrace();
+    for (const [at, event] of recordedRun(title).entries()) add(event, at);
     return trace;
   });
   const vocabulary = [

@@ -92,10 +92,10 @@ const sentences = target(
 
 /** A run with an output that lures patterns into trying everything. */
 const seen = (() => {
-  const { see, trace } = runTrace();
+  const { add, trace } = runTrace();
   const outputs = { x: "a".repeat(20), Title: 3 };
   const event = "workflow_finished";
-  see({ event, data: { event, data: { status: "succeeded", outputs, elapsed_time: 1 } } }, 0);
+  add({ event, data: { event, data: { status: "succeeded", outputs, elapsed_time: 1 } } }, 0);
   return trace;
 })();
 

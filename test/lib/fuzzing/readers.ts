@@ -147,8 +147,8 @@ const events = target(
     const whole = await heard(bytes, () => Math.max(1, bytes.length));
     areEqual(await heard(bytes, () => 1 + below(7)), whole);
     areEqual(whole, heardByTheStandard(bytes));
-    const { see } = runTrace();
-    for (const event of whole) if (isEvent(event)) see(event, 0);
+    const { add } = runTrace();
+    for (const event of whole) if (isEvent(event)) add(event, 0);
   },
 );
 
@@ -391,14 +391,14 @@ const recordings = target(
   ],
   async (bytes) => {
     await readOr(["usage"], async () => {
-      const { see } = runTrace();
+      const { add } = runTrace();
       let last = -Infinity;
       const events = readRecording("run.jsonl", contextOf(bytes));
       for await (const batch of events) {
         for (const event of batch) {
           if (!(event.at >= last)) throw new Error(`${event.at} comes after ${last}`);
           last = event.at;
-          see(event, event.at);
+          add(event, event.at);
         }
       }
       return true;

@@ -63,7 +63,7 @@ export async function* evaluateWhileFollowing<T>(
   expectations: Expectations,
   context: Context,
 ): EventBatches<T & { readonly trace: RunTrace }> {
-  const { see, trace } = runTrace();
+  const { add, trace } = runTrace();
   if (!isAsked(expectations)) return { ...(yield* events), trace };
   let open = true;
   try {
@@ -76,7 +76,7 @@ export async function* evaluateWhileFollowing<T>(
       const { now, secrets } = context.host;
       const time = now().getTime();
       // What is found is written to reports and told.
-      for (const event of next.value) see(redactKeys(event, secrets), event.at ?? time);
+      for (const event of next.value) add(redactKeys(event, secrets), event.at ?? time);
       yield next.value;
     }
   } catch (error) {

@@ -74,7 +74,7 @@ class TextStream {
   }
 
   private async *add(event: ServerEvent) {
-    const change = this.texts.see(event);
+    const change = this.texts.add(event);
     if (change?.kind === "piece") this.held.push(change.piece);
     if (change?.kind === "void") yield* this.discard(change);
     if (change?.kind === "all") yield* this.replace(change.text);
@@ -83,7 +83,7 @@ class TextStream {
     if (event.event === "reasoning_chunk" && this.options.reasoning)
       yield* this.separate("reasoning", asText(valueAt(event.data, "data.reasoning")));
     if (this.holdAll) return;
-    const isHeld = ({ node }: Piece) => !this.live && this.texts.runs(node);
+    const isHeld = ({ node }: Piece) => !this.live && this.texts.isRunning(node);
     yield* this.print(this.takeHeld(this.held.findIndex(isHeld)));
   }
 

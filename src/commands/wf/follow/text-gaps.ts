@@ -38,7 +38,7 @@ export class TextGaps {
   }
 
   add(event: ServerEvent): void {
-    const change = this.texts.see(event);
+    const change = this.texts.add(event);
     if (isResumedChatflow(event)) this.markGap();
     if (change?.kind === "void") {
       this.takeBack(change.sources);
@@ -51,7 +51,7 @@ export class TextGaps {
       this.append(change.piece.source, change.piece.text);
     } else if (change) {
       const { source, node, text } = change.piece;
-      if (!this.texts.runs(node)) this.answerBefore.delete(source);
+      if (!this.texts.isRunning(node)) this.answerBefore.delete(source);
       else if (!this.answerBefore.has(source))
         this.answerBefore.set(source, this.sources.get("answer")?.copy() ?? newTextHash());
       this.append("answer", text);

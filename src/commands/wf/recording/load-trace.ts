@@ -27,7 +27,7 @@ export const loadTrace = (place: string, context: Context): Promise<LoadedTrace>
   uuid.test(place) ? ofRun(place, context) : ofRecording(place, context);
 
 async function ofRecording(place: string, context: Context): Promise<LoadedTrace> {
-  const { see, trace } = runTrace();
+  const { add, trace } = runTrace();
   const reading = readRecording(place, context);
   for (;;) {
     const next = await reading.next();
@@ -42,7 +42,7 @@ async function ofRecording(place: string, context: Context): Promise<LoadedTrace
     for (const event of next.value) {
       const run = event.data["workflow_run_id"];
       if (typeof run === "string" && run !== (trace.runId ?? run)) throw several(place, trace);
-      see(event, event.at);
+      add(event, event.at);
     }
   }
 }
@@ -58,7 +58,7 @@ const several = (place: string, { runId = "" }: RunTrace): CliError =>
   });
 
 async function ofRun(runId: string, context: Context): Promise<LoadedTrace> {
-  const { see, trace } = runTrace();
+  const { add, trace } = runTrace();
   const following = { runId, reconnect: true, throughPauses: false, snapshot: true };
   let problem: CliError | undefined;
   try {
@@ -71,7 +71,7 @@ async function ofRun(runId: string, context: Context): Promise<LoadedTrace> {
         break;
       }
       const now = context.host.now().getTime();
-      for (const event of next.value) see(event, now);
+      for (const event of next.value) add(event, now);
     }
   } catch (error) {
     // What was seen until then is still of use.
