@@ -27,15 +27,14 @@ function serve(count) {
       ...(kind === "node_finished" && { status: "succeeded" }),
     });
   // About 240 bytes each, like the server's text events; every tenth one is a node event.
-  const at = (index) =>
-    index % 20 === 0
-      ? node(index, "node_started")
-      : index % 20 === 10
-        ? node(index - 10, "node_finished")
-        : inRun("text_chunk", {
-            text: `a few words, number ${index} `,
-            from_variable_selector: ["1754154032319", "text"],
-          });
+  const at = (index) => {
+    if (index % 20 === 0) return node(index, "node_started");
+    if (index % 20 === 10) return node(index - 10, "node_finished");
+    return inRun("text_chunk", {
+      text: `a few words, number ${index} `,
+      from_variable_selector: ["1754154032319", "text"],
+    });
+  };
 
   const server = createServer(async (request, response) => {
     if (!request.url.includes("/events")) {

@@ -13,13 +13,9 @@ const idOf = (index) => `22222222-2222-4222-8222-${String(index).padStart(12, "0
 
 if (process.argv[2] === "serve") serve();
 
-/** Implements the routes that sync and export need; counts requests and its own working time. */
-function serve() {
-  const { zipSync } = createRequire(import.meta.url)("fflate");
-  const documents = new Map();
-  const fields = [];
-  const counts = { lists: 0, zips: 0, writes: 0, other: 0, busy: 0 };
-  const shown = (document) => ({
+/** Returns a document as lists show it. */
+function shown(document) {
+  return {
     id: document.id,
     position: document.index,
     data_source_type: "upload_file",
@@ -39,7 +35,15 @@ function serve() {
     word_count: 10,
     doc_form: "text_model",
     doc_metadata: document.metadata,
-  });
+  };
+}
+
+/** Implements the routes that sync and export need; counts requests and its own working time. */
+function serve() {
+  const { zipSync } = createRequire(import.meta.url)("fflate");
+  const documents = new Map();
+  const fields = [];
+  const counts = { lists: 0, zips: 0, writes: 0, other: 0, busy: 0 };
 
   const answer = (method, path, query, body) => {
     if (path === `/v1/datasets/${base}`) {

@@ -47,10 +47,9 @@ function serve(total) {
   const row = (index) => {
     const id = String(index).padStart(12, "0");
     const second = String(newest - Math.floor(index / perSecond));
+    const values = { SECOND: second, LOG_________: id };
     let text = "";
-    for (const piece of pieces) {
-      text += piece === "SECOND" ? second : piece === "LOG_________" ? id : piece;
-    }
+    for (const piece of pieces) text += values[piece] ?? piece;
     return text;
   };
   const server = createServer((request, response) => {

@@ -27,10 +27,11 @@ export const results = [];
  * fall below.
  */
 export function result(part, what, value, unit, { atMost, atLeast } = {}) {
-  const digits = value >= 100 ? 0 : value >= 10 ? 1 : 2;
-  const kept = atMost === undefined ? value >= (atLeast ?? -Infinity) : value <= atMost;
-  const promised =
-    atMost === undefined ? (atLeast === undefined ? "" : `≥ ${atLeast}`) : `≤ ${atMost}`;
+  const digits = [100, 10].filter((limit) => value < limit).length;
+  const kept = value <= (atMost ?? Infinity) && value >= (atLeast ?? -Infinity);
+  let promised = "";
+  if (atLeast !== undefined) promised = `≥ ${atLeast}`;
+  if (atMost !== undefined) promised = `≤ ${atMost}`;
   results.push({ part, what, value, unit, ...(promised && { promised, kept }) });
   console.log(
     `${what.padEnd(58)} ${value.toFixed(digits).padStart(9)} ${unit.padEnd(12)} ${promised.padEnd(9)}${kept ? "" : " missed"}`.trimEnd(),
