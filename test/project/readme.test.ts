@@ -64,7 +64,7 @@ test.each(pages.filter((page) => stepsOf(page).length > 0))(
     const shown = steps.map(({ command, output }) => `$ ${command}\n${settled(output)}`);
     expect(got).toEqual(shown);
   },
-  60_000,
+  120_000,
 );
 
 test("more than fifty commands of the pages are run", () => {
