@@ -1,26 +1,26 @@
 import { text } from "node:stream/consumers";
 
-/** What is asked of the keyring, as JSON on standard input: arguments would show in `ps`. */
+/** A keyring call, as JSON on stdin: arguments would be visible in `ps`. */
 export interface KeyringRequest {
   readonly verb: "get" | "set" | "delete";
   readonly name: string;
   readonly secret?: string;
 }
 
-/** What it said, as JSON on standard output. */
+/** Its result, as JSON on stdout. */
 export interface KeyringReply {
-  /** Null where nothing rests under the name. */
+  /** Null if there is no such entry. */
   readonly secret?: string | null;
-  /** Why there is none. */
+  /** Why the call failed. */
   readonly error?: string;
 }
 
-/** Under which the keyring's own programs show our entries. */
+/** Service name of the entries, as keyring managers show it. */
 const service = "kb-wf";
-// The package's own choice would fall back to a keyring of the kernel, which forgets at logout.
+// By default the package may use the keyring of the kernel, which is lost at logout.
 const options = { linux: { store: "secret-service" } } as const;
 
-async function answered({ verb, name, secret = "" }: KeyringRequest): Promise<KeyringReply> {
+async function callKeyring({ verb, name, secret = "" }: KeyringRequest): Promise<KeyringReply> {
   const { Entry } = await import("@napi-rs/keyring");
   const entry = new Entry(service, name, options);
   if (verb === "get") return { secret: entry.getPassword() };
@@ -29,8 +29,8 @@ async function answered({ verb, name, secret = "" }: KeyringRequest): Promise<Ke
   return {};
 }
 
-/** Why, in one line; that the package is missing in words of ours. */
-function reasonOf(error: unknown): string {
+/** Why a call failed, in one line. */
+function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const code = "code" in error ? String(error.code) : "";
   return code.endsWith("MODULE_NOT_FOUND") || error.message.includes("native binding")
@@ -39,6 +39,6 @@ function reasonOf(error: unknown): string {
 }
 
 void text(process.stdin)
-  .then((question) => answered(JSON.parse(question) as KeyringRequest)) // asked by keyring.ts
-  .catch((error: unknown): KeyringReply => ({ error: reasonOf(error) }))
-  .then((answer) => process.stdout.write(JSON.stringify(answer), () => process.exit()));
+  .then((request) => callKeyring(JSON.parse(request) as KeyringRequest)) // from system-keyring.ts
+  .catch((error: unknown): KeyringReply => ({ error: describe(error) }))
+  .then((reply) => process.stdout.write(JSON.stringify(reply), () => process.exit()));

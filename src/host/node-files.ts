@@ -3,105 +3,104 @@ import { dirname } from "node:path";
 import { promisify } from "node:util";
 import type { Files } from "./host.ts";
 
-/** Loaded when the first file is touched: 2 ms that help and errors do not need. */
+/** Loaded on first use: it takes 2 ms that help and errors do not need. */
 let loaded: Promise<typeof import("node:fs/promises")> | undefined;
 const fs = () => (loaded ??= import("node:fs/promises"));
 
-/** A third of the time that their namesakes with promises take, over thousands of small files. */
-const [contentOf, statOf] = [promisify(readFile), promisify(stat)];
+/** For thousands of small files these take a third of the time of `node:fs/promises`. */
+const [readContent, statPath] = [promisify(readFile), promisify(stat)];
 
-/** A system error with the path of the file that was to be written, not of the temporary one or none. */
+/** A system error with the path of the requested file, instead of a temporary one or none. */
 const withPath = (path: string, error: unknown): unknown =>
   error instanceof Error && "syscall" in error ? Object.assign(error, { path }) : error;
 
-const isMissing = (error: unknown): boolean =>
-  error instanceof Error && "code" in error && error.code === "ENOENT";
+const codeOf = (error: unknown): unknown =>
+  error instanceof Error && "code" in error ? error.code : undefined;
 
-/** Bytes that are read at a time from what is no plain file, and ms until it is looked at again. */
-const mouthful = 65_536;
-const beat = 20;
+/** Size of a read from a pipe or device, and ms until the next attempt if it has no data. */
+const CHUNK_SIZE = 65_536;
+const POLL_INTERVAL_MS = 20;
 
 /**
- * What a pipe, a terminal or a device gives. Asked without waiting: who waits there blocks a thread,
- * and with it the end of the process, for as long as nobody writes.
+ * Reads a pipe, terminal or device without blocking: a blocking read would occupy a thread, and keep
+ * the process from exiting, until someone writes.
  */
-async function* poured(path: string): AsyncGenerator<Buffer> {
+async function* pollChunks(path: string): AsyncGenerator<Buffer> {
   const { constants } = await import("node:fs");
   const { open, realpath } = await fs();
   const { setTimeout: sleep } = await import("node:timers/promises");
-  // A pipe with a name waits for its first writer; one without (`<(command)`) has had it.
-  let awaited = (await statOf(path)).isFIFO() && (await realpath(path).catch(() => "")) !== "";
+  // A named pipe waits for its first writer; an unnamed one (`<(command)`) has already had it.
+  const isFifo = (await statPath(path)).isFIFO();
+  let waitsForWriter = isFifo && (await realpath(path).catch(() => "")) !== "";
   const file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
   try {
     for (;;) {
-      const buffer = Buffer.alloc(mouthful);
+      const buffer = Buffer.alloc(CHUNK_SIZE);
       const size = await file.read(buffer).then(
         ({ bytesRead }) => bytesRead,
         (error: unknown) => {
-          if (error instanceof Error && "code" in error && error.code === "EAGAIN")
-            return undefined;
+          if (codeOf(error) === "EAGAIN") return undefined;
           throw withPath(path, error);
         },
       );
-      if (size === 0 && !awaited) return;
-      if (size !== 0) awaited = false;
+      if (size === 0 && !waitsForWriter) return;
+      if (size !== 0) waitsForWriter = false;
       if (size) yield buffer.subarray(0, size);
-      else await sleep(beat);
+      else await sleep(POLL_INTERVAL_MS);
     }
   } finally {
     await file.close();
   }
 }
 
-const isPlain = async (path: string): Promise<boolean> => {
-  const found = await statOf(path);
-  return found.isFile() || found.isDirectory();
+const isRegular = async (path: string): Promise<boolean> => {
+  const stats = await statPath(path);
+  return stats.isFile() || stats.isDirectory();
 };
 
-/** The real disk. */
+/** The real file system. */
 export const diskFiles: Files = {
   async read(path) {
-    if (await isPlain(path)) return contentOf(path);
-    const pieces: Buffer[] = [];
-    for await (const piece of poured(path)) pieces.push(piece);
-    return Buffer.concat(pieces);
+    if (await isRegular(path)) return readContent(path);
+    const chunks: Buffer[] = [];
+    for await (const chunk of pollChunks(path)) chunks.push(chunk);
+    return Buffer.concat(chunks);
   },
   async *bytes(path) {
-    if (!(await isPlain(path))) return yield* poured(path);
+    if (!(await isRegular(path))) return yield* pollChunks(path);
     const { createReadStream } = await import("node:fs");
-    yield* createReadStream(path) as AsyncIterable<Buffer>; // without an encoding it gives bytes
+    yield* createReadStream(path) as AsyncIterable<Buffer>; // bytes, since no encoding is set
   },
   blob: async (path, type) => (await import("node:fs")).openAsBlob(path, { type }),
   async stat(path) {
     try {
-      const found = await statOf(path);
+      const stats = await statPath(path);
       return {
-        size: found.size,
-        isDirectory: found.isDirectory(),
-        isFile: found.isFile(),
-        mode: found.mode & 0o777,
+        size: stats.size,
+        isDirectory: stats.isDirectory(),
+        isFile: stats.isFile(),
+        mode: stats.mode & 0o777,
       };
     } catch (error) {
-      const code = error instanceof Error && "code" in error ? error.code : undefined;
-      if (code === "ENOENT" || code === "ENOTDIR") return null;
+      if (["ENOENT", "ENOTDIR"].includes(String(codeOf(error)))) return null;
       throw error;
     }
   },
-  async *watch(folder, signal) {
-    yield* (await fs()).watch(folder, { recursive: true, signal });
+  async *watch(directory, signal) {
+    yield* (await fs()).watch(directory, { recursive: true, signal });
   },
   realPath: async (path) => (await fs()).realpath(path),
   list: async (path) => (await (await fs()).readdir(path)).sort(),
   async writeAtomic(path, content, mode = 0o666) {
     const { mkdir, open, rename, rm, writeFile } = await fs();
     const { randomBytes } = await import("node:crypto");
-    const beside = `${path}.${randomBytes(4).toString("hex")}.tmp`;
-    const opened = () => open(beside, "w", mode);
-    const file = await opened()
+    const temporary = `${path}.${randomBytes(4).toString("hex")}.tmp`;
+    const openTemporary = () => open(temporary, "w", mode);
+    const file = await openTemporary()
       .catch(async (error: unknown) => {
-        if (!isMissing(error)) throw error;
+        if (codeOf(error) !== "ENOENT") throw error;
         await mkdir(dirname(path), { recursive: true });
-        return opened();
+        return openTemporary();
       })
       .catch((error: unknown) => {
         throw withPath(path, error);
@@ -110,10 +109,10 @@ export const diskFiles: Files = {
       await writeFile(file, content);
       await file.sync();
       await file.close();
-      await rename(beside, path);
+      await rename(temporary, path);
     } catch (error) {
       await file.close().catch(() => {});
-      await rm(beside, { force: true });
+      await rm(temporary, { force: true });
       throw withPath(path, error);
     }
   },
@@ -148,7 +147,7 @@ export const diskFiles: Files = {
   async lock(path, { pid, isAlive }) {
     const { LockHeld, takeLock } = await import("./lock.ts");
     const { setTimeout: sleep } = await import("node:timers/promises");
-    // The wait keeps nobody from ending.
+    // Unreferenced, so that the timer does not keep the process running.
     const clock = {
       sleep: (ms: number, signal: AbortSignal) => sleep(ms, undefined, { ref: false, signal }),
     };

@@ -1,49 +1,50 @@
 import { CliError } from "../errors.ts";
 
-/** What the environment says about proxies; empty where it says nothing. Addresses may hold passwords. */
+/** The proxies of the environment. The URLs may contain passwords. */
 export interface Proxies {
-  /** Address of the proxy for http, and for https where that has none of its own. */
+  /** Proxy for http, and for https if that has none of its own. */
   readonly httpProxy: string;
   readonly httpsProxy: string;
-  /** Hosts that are reached without one, with commas between. */
+  /** Hosts that are reached directly, separated by commas. */
   readonly noProxy: string;
 }
 
 /**
- * Reads HTTP_PROXY, HTTPS_PROXY and NO_PROXY, in small letters first, as curl does; undefined without
- * a proxy. Throws usage for what is no address, which is never shown.
+ * Reads HTTP_PROXY, HTTPS_PROXY and NO_PROXY, in lower case first, as curl does; undefined without a
+ * proxy. Throws usage for an invalid URL, without quoting it.
  */
 export function proxiesOf(env: Readonly<Record<string, string | undefined>>): Proxies | undefined {
   const read = (name: string) => env[name.toLowerCase()] || env[name] || "";
-  const httpProxy = addressOf("HTTP_PROXY", read("HTTP_PROXY"));
-  const httpsProxy = addressOf("HTTPS_PROXY", read("HTTPS_PROXY"));
+  const httpProxy = proxyUrl("HTTP_PROXY", read("HTTP_PROXY"));
+  const httpsProxy = proxyUrl("HTTPS_PROXY", read("HTTPS_PROXY"));
   if (httpProxy === "" && httpsProxy === "") return undefined;
   return {
     httpProxy,
     httpsProxy,
     noProxy: read("NO_PROXY")
       .split(/[,\s]+/)
-      .map(inUrl)
+      .map(withBrackets)
       .join(),
   };
 }
 
-/** `proxy.example:3128` is what most programs take as well. */
-function addressOf(name: string, text: string): string {
+/** `proxy.example:3128` → `http://proxy.example:3128`, as most programs read it. */
+function proxyUrl(name: string, text: string): string {
   if (text === "") return "";
-  const address = text.includes("://") ? text : `http://${text}`;
+  const url = text.includes("://") ? text : `http://${text}`;
   try {
-    const { protocol, username, password } = new URL(address);
-    decodeURIComponent(username + password); // or undici would stumble
-    if (/^https?:$/.test(protocol)) return address;
+    const { protocol, username, password } = new URL(url);
+    decodeURIComponent(username + password); // undici would throw
+    if (/^https?:$/.test(protocol)) return url;
   } catch {
-    // falls through to the same refusal
+    // reported below
   }
-  throw new CliError("usage", `${name} is no address of an HTTP proxy`, {
+  throw new CliError("usage", `${name} is not a valid proxy URL`, {
     sideEffect: "none",
-    hint: "it looks like http://proxy.example:3128 or http://name:password@proxy.example:3128; write special characters of a password as %40",
+    hint: "use http://proxy.example:3128 or http://name:password@proxy.example:3128; write special characters of a password as %40",
   });
 }
 
-/** An IPv6 address as it stands in a URL: without brackets its end would be taken for a port. */
-const inUrl = (host: string) => (/^[\da-f]*:[\da-f]*:[\da-f:.]*$/i.test(host) ? `[${host}]` : host);
+/** An IPv6 address in brackets, as in a URL: otherwise undici would take its end for a port. */
+const withBrackets = (host: string) =>
+  /^[\da-f]*:[\da-f]*:[\da-f:.]*$/i.test(host) ? `[${host}]` : host;

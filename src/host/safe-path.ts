@@ -2,118 +2,128 @@ import { dirname, isAbsolute, join, relative, sep } from "node:path";
 import { CliError } from "../errors.ts";
 import type { Files } from "./host.ts";
 
-/** Control and bidi characters, halves of pairs, and what some system gives a meaning. */
-const unfit = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Bidi_Control}<>:"|?*]/gu;
+/** Control and bidi characters, lone surrogates, and characters that some system reserves. */
+const unsafeCharacters = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Bidi_Control}<>:"|?*]/gu;
 
-/** Names that Windows keeps for devices, whatever follows their dot. */
-const device = /^(?:con|prn|aux|nul|com\d|lpt\d)\s*(?:\.|$)/i;
+/** Names that Windows reserves for devices, with any extension. */
+const deviceName = /^(?:con|prn|aux|nul|com\d|lpt\d)\s*(?:\.|$)/i;
 
-/** Bytes of one step: disks take 255, and a number and the end of a temporary name come on top. */
-const longestStep = 200;
+/** Bytes of one path segment: disks allow 255, and a number and `.tmp` may be appended. */
+const MAX_SEGMENT_BYTES = 200;
 
 /**
- * A path below a folder, with `/`, whatever a document is called: what leads up or elsewhere is left
- * out, and what no disk takes is replaced. A safe path stays as it is.
+ * Turns any document name into a relative path with `/` that is safe on every system; a safe path
+ * stays the same:
+ *
+ *     "../a/./b.md"    → "a/b.md"        no way up
+ *     "C:\\x\\aux.txt" → "C_/x/_aux.txt" no drives, no devices
+ *     "what?.md. "     → "what_.md"      no reserved characters, no dot or space at the end
  */
 export function safePath(name: string): string {
-  const steps = name
+  const segments = name
     .split(/[/\\]/)
-    .map((step) => fitting(trimmed(step.replace(unfit, "_"))))
-    .filter((step) => step !== "");
-  return steps.join("/") || "document";
+    .map((segment) => safeSegment(trimSegment(segment.replace(unsafeCharacters, "_"))))
+    .filter((segment) => segment !== "");
+  return segments.join("/") || "document";
 }
 
-/** Windows drops dots and blanks at the end; `.` and `..` are no names. */
-const trimmed = (step: string): string => step.replace(/(?<![\s.])[\s.]+$/, "").trimStart();
+/** Windows drops dots and spaces at the end; `.` and `..` become empty. */
+const trimSegment = (segment: string): string =>
+  segment.replace(/(?<![\s.])[\s.]+$/, "").trimStart();
 
-/** No device, and cut to what has room; what was cut may be a device again. */
-const fitting = (step: string): string => noDevice(shortened(noDevice(step)));
+/** Not a device, and not too long; a shortened one may be a device again. */
+const safeSegment = (segment: string): string => notDevice(shorten(notDevice(segment)));
 
-const noDevice = (step: string): string => (device.test(step) ? `_${step}` : step);
+const notDevice = (segment: string): string =>
+  deviceName.test(segment) ? `_${segment}` : segment;
 
-function shortened(step: string): string {
-  if (Buffer.byteLength(step) <= longestStep) return step;
-  const [stem, end] = parted(step);
-  const ending = Buffer.byteLength(end) <= longestStep / 4 ? end : "";
-  return trimmed(startOf(stem, longestStep - Buffer.byteLength(ending))) + ending;
+/** Shortens the name before its extension. */
+function shorten(segment: string): string {
+  if (Buffer.byteLength(segment) <= MAX_SEGMENT_BYTES) return segment;
+  const [stem, extension] = splitExtension(segment);
+  const suffix = Buffer.byteLength(extension) <= MAX_SEGMENT_BYTES / 4 ? extension : "";
+  return trimSegment(truncateBytes(stem, MAX_SEGMENT_BYTES - Buffer.byteLength(suffix))) + suffix;
 }
 
-/** As many whole characters as have room in so many bytes. */
-function startOf(text: string, bytes: number): string {
-  let [start, room] = ["", bytes];
+/** The longest prefix of whole characters within a number of bytes. */
+function truncateBytes(text: string, bytes: number): string {
+  let [prefix, left] = ["", bytes];
   for (const character of text) {
-    room -= Buffer.byteLength(character);
-    if (room < 0) break;
-    start += character;
+    left -= Buffer.byteLength(character);
+    if (left < 0) break;
+    prefix += character;
   }
-  return start;
+  return prefix;
 }
 
-/** Name and ending: `a` and `.md`. */
-function parted(step: string): readonly [stem: string, end: string] {
-  const dot = step.lastIndexOf(".");
-  return dot > 0 ? [step.slice(0, dot), step.slice(dot)] : [step, ""];
+/** `a.md` → `a` and `.md` */
+function splitExtension(segment: string): readonly [stem: string, extension: string] {
+  const dot = segment.lastIndexOf(".");
+  return dot > 0 ? [segment.slice(0, dot), segment.slice(dot)] : [segment, ""];
 }
 
-/** Is it a path below a folder, on every system? */
+/** Is it a relative path without a way up, on every system? */
 export const isBelow = (path: string): boolean =>
-  !/[\\:\0]/.test(path) && path.split("/").every((step) => !/^\.{0,2}$/.test(step));
+  !/[\\:\0]/.test(path) && path.split("/").every((segment) => !/^\.{0,2}$/.test(segment));
 
 /**
- * `a.md`, then `a (1).md`: no path names the file of another one, be it that they differ in case or
- * Unicode form only, and none goes through a file. `taken` is added to.
+ * Makes a path unique among those in `taken`, and adds it there: `a.md`, then `a (1).md`. Paths that
+ * differ only in case or Unicode normalization count as equal, and no path leads through a file.
  */
-export function unique(path: string, taken: Set<string>): string {
-  const steps = path.split("/");
-  let place = "";
-  for (const [index, step] of steps.entries()) {
-    const [stem, end] = parted(step);
-    const isFile = index === steps.length - 1;
-    const isTaken = (as: string) =>
-      taken.has(folded(as)) || (isFile && taken.has(folded(`${as}/`)));
-    let candidate = place + step;
+export function uniquePath(path: string, taken: Set<string>): string {
+  const segments = path.split("/");
+  let parent = "";
+  for (const [index, segment] of segments.entries()) {
+    const [stem, extension] = splitExtension(segment);
+    const isFile = index === segments.length - 1;
+    const isTaken = (name: string) =>
+      taken.has(fold(name)) || (isFile && taken.has(fold(`${name}/`)));
+    let candidate = parent + segment;
     for (let number = 1; isTaken(candidate); number++)
-      candidate = `${place}${stem} (${number})${end}`;
-    place = isFile ? candidate : `${candidate}/`;
-    taken.add(folded(place));
+      candidate = `${parent}${stem} (${number})${extension}`;
+    parent = isFile ? candidate : `${candidate}/`;
+    taken.add(fold(parent));
   }
-  return place;
+  return parent;
 }
 
-const folded = (path: string): string => path.normalize("NFC").toLowerCase();
+const fold = (path: string): string => path.normalize("NFC").toLowerCase();
 
-/** Is a place a folder or below it? Both without links. */
-export function isInside(folder: string, place: string): boolean {
-  const way = relative(folder, place);
+/** Is the path the directory itself or below it? Both without links. */
+export function isInside(directory: string, path: string): boolean {
+  const way = relative(directory, path);
   return way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way);
 }
 
 /**
- * Where a path below a folder lies, which has to be there. Throws usage where a link on the way
- * leads out of the folder.
+ * Resolves a path below an existing directory. Throws usage if a link on the way leads out of it.
  */
-export async function placeIn(folder: string, path: string, files: Files): Promise<string> {
-  const root = await files.realPath(folder);
-  const place = join(folder, path);
+export async function pathInside(directory: string, path: string, files: Files): Promise<string> {
+  const root = await files.realPath(directory);
+  const resolved = join(directory, path);
   let real: string | undefined;
-  for (let at = place; real === undefined; at = dirname(at)) real = await realOf(at, files);
+  for (let at = resolved; real === undefined; at = dirname(at)) real = await realPathOf(at, files);
   if (!isInside(root, real)) {
-    throw new CliError("usage", `${place} is a link that leads out of ${folder}`, {
-      hint: "take the link away, or choose another folder",
+    throw new CliError("usage", `${resolved} is a link that leads out of ${directory}`, {
+      hint: "remove the link, or choose another directory",
     });
   }
-  return place;
+  return resolved;
 }
 
-/** The same for a file that is to be written; the folders on the way are made. */
-export async function newPlaceIn(folder: string, path: string, files: Files): Promise<string> {
-  await files.makeDirectory(folder);
-  await files.makeDirectory(await placeIn(folder, dirname(path), files));
-  return join(folder, path);
+/** The same for a file to write; creates the directories on the way. */
+export async function newPathInside(
+  directory: string,
+  path: string,
+  files: Files,
+): Promise<string> {
+  await files.makeDirectory(directory);
+  await files.makeDirectory(await pathInside(directory, dirname(path), files));
+  return join(directory, path);
 }
 
-/** Undefined where nothing is. */
-async function realOf(path: string, files: Files): Promise<string | undefined> {
+/** Undefined if nothing exists there. */
+async function realPathOf(path: string, files: Files): Promise<string | undefined> {
   try {
     return await files.realPath(path);
   } catch (error) {

@@ -148,8 +148,8 @@ test.concurrent.each([
 
 test.concurrent.each([
   ["HTTP_PROXY", "http://", "HTTP_PROXY is no address"],
-  ["HTTPS_PROXY", "socks5://127.0.0.1:1080", "HTTPS_PROXY is no address of an HTTP proxy"],
-  ["https_proxy", "http://corp:50%@127.0.0.1:9", "HTTPS_PROXY is no address of an HTTP proxy"],
+  ["HTTPS_PROXY", "socks5://127.0.0.1:1080", "HTTPS_PROXY is not a valid proxy URL"],
+  ["https_proxy", "http://corp:50%@127.0.0.1:9", "HTTPS_PROXY is not a valid proxy URL"],
 ])("%s=%s is a mistake of the environment", async (name, value, words) => {
   const ran = await built(read, { KB_BASE_URL: "https://kb.example/v1", [name]: value });
   expect(ran).toMatchObject({ exit: 2, out: "" });

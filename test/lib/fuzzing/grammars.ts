@@ -6,7 +6,7 @@ import { parseBytes } from "../../../src/lib/bytes.ts";
 import { evaluateCondition as isMet, parseCondition } from "../../../src/commands/condition.ts";
 import { conditionsOf } from "../../../src/commands/kb/eval/gate.ts";
 import { parseCheck } from "../../../src/commands/wf/expect/parser.ts";
-import { safePath, unique } from "../../../src/host/safe-path.ts";
+import { safePath, uniquePath } from "../../../src/host/safe-path.ts";
 import { patternsOf, patternValues } from "../../../src/commands/kb/sync/patterns.ts";
 import { baseUrlOf } from "../../../src/config/base-url.ts";
 import { formatDuration, parseDuration } from "../../../src/lib/duration.ts";
@@ -201,7 +201,7 @@ const names = target(
   ],
   (text) => {
     const taken = new Set<string>();
-    const paths = [text, text, text.toUpperCase()].map((name) => unique(safePath(name), taken));
+    const paths = [text, text, text.toUpperCase()].map((name) => uniquePath(safePath(name), taken));
     if (new Set(paths.map((path) => path.toLowerCase())).size < 3)
       throw new Error("one name twice");
     for (const path of paths) {

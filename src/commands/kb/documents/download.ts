@@ -2,7 +2,7 @@ import { requireField } from "../../../api/response-fields.ts";
 import { CliError } from "../../../errors.ts";
 import { downloadDocumentsZip, getDocument } from "../../../operations/documents.ts";
 import type { Files } from "../../../host/host.ts";
-import { newPlaceIn, safePath, unique } from "../../../host/safe-path.ts";
+import { newPathInside, safePath, uniquePath } from "../../../host/safe-path.ts";
 import { unzip, wrongFileCount } from "../../../lib/unzip.ts";
 import type { Context } from "../../command-spec.ts";
 
@@ -89,9 +89,9 @@ async function* unpacked(
       const id = ids[index];
       if (id === undefined) throw wrongFileCount(ids.length);
       const own = names[index] ?? id;
-      const name = unique(safePath(own), taken);
+      const name = uniquePath(safePath(own), taken);
       const path = `${folder}/${name}`;
-      const place = await newPlaceIn(folder, name, files);
+      const place = await newPathInside(folder, name, files);
       index++;
       if (!overwrite && (await differs(place, bytes, files))) {
         kept.push(path);

@@ -7,7 +7,7 @@ import { docForms } from "../../../operations/shared.ts";
 import { fieldValue } from "../documents/field-values.ts";
 import type { FieldValues } from "../documents/field-values.ts";
 import type { DocumentState, KbState } from "./state.ts";
-import { isBelow, placeIn } from "../../../host/safe-path.ts";
+import { isBelow, pathInside } from "../../../host/safe-path.ts";
 
 /** A document of a bundle: what the server said, and its file. */
 export interface BundledDocument extends DocumentState {
@@ -196,7 +196,7 @@ export async function contentIn(
   files: Files,
 ): Promise<Uint8Array | undefined> {
   try {
-    return await files.read(await placeIn(folder, file, files));
+    return await files.read(await pathInside(folder, file, files));
   } catch (error) {
     const code = error instanceof Error && "code" in error ? error.code : undefined;
     if (code === "ENOENT" || code === "EISDIR" || code === "ENOTDIR") return undefined;

@@ -10,7 +10,7 @@ import { notCarried } from "./diff.ts";
 import { readContents } from "./contents.ts";
 import { rulesOf, stateOf } from "./state.ts";
 import type { DocumentState, KbState } from "./state.ts";
-import { isBelow, newPlaceIn, placeIn, safePath, unique } from "../../../host/safe-path.ts";
+import { isBelow, newPathInside, pathInside, safePath, uniquePath } from "../../../host/safe-path.ts";
 import type { Context } from "../../command-spec.ts";
 
 /** Input of `kb export`. */
@@ -79,7 +79,7 @@ export async function* run(input: ExportInput, context: Context): AsyncGenerator
         continue;
       }
       const file = places.get(id) ?? id;
-      await files.writeAtomic(await newPlaceIn(directory, file, files), bytes);
+      await files.writeAtomic(await newPathInside(directory, file, files), bytes);
       const written = { id, stored, file, bytes: bytes.length, sha256: sha256(bytes) };
       done.set(id, written);
       unlogged.push(written);
@@ -183,13 +183,13 @@ function placesFor(
     if (!old?.file || old.stored !== stored) continue;
     // A renamed document moves; one that only stood aside for another of its name stays.
     const stays = stem(old.file) === stem(`documents/${safePath(name)}`);
-    if (stays && unique(old.file, taken) === old.file) places.set(id, old.file);
+    if (stays && uniquePath(old.file, taken) === old.file) places.set(id, old.file);
   }
   const kept = new Set(places.values());
   for (const file of new Set(earlier.map((each) => each.file)))
-    if (file !== null && !kept.has(file)) unique(file, taken);
+    if (file !== null && !kept.has(file)) uniquePath(file, taken);
   for (const { id, name } of documents) {
-    if (!places.has(id)) places.set(id, unique(`documents/${safePath(name)}`, taken));
+    if (!places.has(id)) places.set(id, uniquePath(`documents/${safePath(name)}`, taken));
   }
   return places;
 }
@@ -215,7 +215,7 @@ async function writeChunks(
     lines.push(`${JSON.stringify({ position, content, answer, keywords, enabled, children })}\n`);
   }
   const file = `${place.replace(/^documents\//, "chunks/")}.jsonl`;
-  await files.writeAtomic(await newPlaceIn(directory, file, files), lines.join(""));
+  await files.writeAtomic(await newPathInside(directory, file, files), lines.join(""));
   return { file, edited };
 }
 
@@ -244,13 +244,13 @@ async function* removeStale(
   const kept = new Set(now.flatMap(({ file, chunks: other }) => [file, other]));
   for (const { name, file, bytes, chunks: other } of before?.state.documents ?? []) {
     if (other !== undefined && !kept.has(other))
-      await files.remove(await placeIn(directory, other, files));
+      await files.remove(await pathInside(directory, other, files));
     if (file === null || kept.has(file)) continue;
-    await files.remove(await placeIn(directory, file, files));
+    await files.remove(await pathInside(directory, file, files));
     yield { action: "removed", document: name, file, bytes };
   }
   for (const { file } of cut) {
-    if (file !== null && !kept.has(file)) await files.remove(await placeIn(directory, file, files));
+    if (file !== null && !kept.has(file)) await files.remove(await pathInside(directory, file, files));
   }
 }
 

@@ -1,0 +1,35 @@
+import { expect, test } from "vitest";
+import { baseUrlOf } from "../../src/config/base-url.ts";
+
+test.each([
+  ["https://example.com", "https://example.com/v1"],
+  ["https://example.com/", "https://example.com/v1"],
+  ["https://example.com/v1//", "https://example.com/v1"],
+  ["https://EXAMPLE.com:443/dify/v1", "https://example.com/dify/v1"],
+  ["http://127.0.0.1:5001", "http://127.0.0.1:5001/v1"],
+  ["http://[::1]/v1", "http://[::1]/v1"],
+  ["http://app.localhost/v1", "http://app.localhost/v1"],
+])("the base URL of %s is %s", (text, expected) => {
+  expect(baseUrlOf(text, false)).toBe(expected);
+});
+
+test.each([
+  ["example.com", 'invalid base URL "example.com": not a URL'],
+  ["ftp://example.com", 'invalid base URL "ftp://example.com": unsupported scheme ftp:'],
+  ["https://ann:pw@example.com", 'invalid base URL "https://…": contains a user name or password'],
+  ["https://example.com?key=x", 'invalid base URL "https://…": contains a query or fragment'],
+  [
+    "http://example.com/v1",
+    'invalid base URL "http://example.com/v1": plain HTTP would send the key unencrypted',
+  ],
+  [
+    "http://127.0.0.1.example.com",
+    'invalid base URL "http://127.0.0.1.example.com": plain HTTP would send the key unencrypted',
+  ],
+])("%s is rejected", (text, message) => {
+  expect(() => baseUrlOf(text, false)).toThrow(message);
+});
+
+test("--insecure-http allows plain HTTP", () => {
+  expect(baseUrlOf("http://example.com", true)).toBe("http://example.com/v1");
+});
