@@ -34,8 +34,7 @@ const trimSegment = (segment: string): string =>
 /** Not a device, and not too long; a shortened one may be a device again. */
 const safeSegment = (segment: string): string => notDevice(shorten(notDevice(segment)));
 
-const notDevice = (segment: string): string =>
-  deviceName.test(segment) ? `_${segment}` : segment;
+const notDevice = (segment: string): string => (deviceName.test(segment) ? `_${segment}` : segment);
 
 /** Shortens the name before its extension. */
 function shorten(segment: string): string {

@@ -2,48 +2,48 @@ import type { ServerEvent } from "../api/sse.ts";
 import { define, isObject } from "../lib/json.ts";
 import type { Secrets } from "./keys.ts";
 
-/** The event as the server would have sent it without the keys in use. */
+/** The event with the keys in use masked, in its text as well as in its data. */
 export function redactKeys(event: ServerEvent, { masked }: Secrets): ServerEvent {
   if (masked(event.raw) === event.raw) return event;
-  const plain = (value: unknown): unknown => {
+  const maskAll = (value: unknown): unknown => {
     if (typeof value === "string") return masked(value);
-    if (Array.isArray(value)) return value.map(plain);
+    if (Array.isArray(value)) return value.map(maskAll);
     if (!isObject(value)) return value;
     return Object.fromEntries(
-      Object.entries(value).map(([name, each]) => [masked(name), plain(each)]),
+      Object.entries(value).map(([name, each]) => [masked(name), maskAll(each)]),
     );
   };
-  const data = plain(event.data) as ServerEvent["data"]; // an object stays one
+  const data = maskAll(event.data) as ServerEvent["data"]; // an object stays one
   return { ...event, raw: JSON.stringify(data), data };
 }
 
 /**
- * The JSON text of an event as it may lie in a file. Credentials are masked always; with `redact`
- * nothing that people or models wrote stays either, only its length, in the same structure.
+ * The JSON text of an event for a recording. Credentials are always masked; with `redact`, all text
+ * of users and models is replaced by its length, in the same structure.
  */
-export function writable({ raw, data }: ServerEvent, redact: boolean): string {
-  // The server's own text stays as it is wherever it can.
+export function recordingText({ raw, data }: ServerEvent, redact: boolean): string {
+  // The text of the server is kept unless something in it has to be masked.
   const masked = mayHoldSecret.test(raw) ? redactSecrets(data, "") : data;
-  if (redact) return JSON.stringify(shape(masked, []));
+  if (redact) return JSON.stringify(redactEvent(masked));
   return masked === data ? raw : JSON.stringify(masked);
 }
 
-/** Stands where a credential stood. */
+/** Replaces a credential. */
 export const mask = "***";
 
-/** Fields and headers whose values are credentials by their name. */
+/** Names of fields and headers whose values are credentials. */
 const secretNames =
   "authorization|cookie|api[-_]?key|auth[-_]token|access[-_]token|refresh[-_]token|secret|password|passwd";
 const secretField = new RegExp(`^(?:[\\w-]*[-_])?(?:${secretNames})$`, "i");
-/** A header as a request of an http node holds it, on a line of its own (server §15.5). */
+/** A header on a line of its own, as in the request of an HTTP node (server §15.5). */
 const headerLine = new RegExp(`^((?:[\\w-]*[-_])?(?:${secretNames})[ \\t]*:[ \\t]*)\\S.*$`, "gim");
 
-/** Credentials inside of texts, each with what stays of it. */
+/** Credentials within text, each with its replacement. */
 const secretTexts: readonly (readonly [RegExp, string])[] = [
   [/\b(Bearer|Basic)(\s+)(?=[\w.~+/=-]{0,300}\d)[\w.~+/=-]{10,}/gi, `$1$2${mask}`],
-  // Keys of this platform and of model providers; words joined by hyphens have no digits or capitals.
+  // Keys of this platform and of model providers. Words with hyphens have no digits or capitals.
   [/\b(app|dataset|sk)-(?=[\w-]{0,100}[A-Z\d])[\w-]{10,}/g, `$1-${mask}`],
-  // Addresses that open what they name: signatures, tokens and passwords in them.
+  // Signatures, tokens and passwords in URLs.
   [
     /([?&](?:sign|sig|signature|token|access_token|api_?key|key|x-amz-signature|x-amz-security-token)=)[^&\s"'<>#]+/gi,
     `$1${mask}`,
@@ -51,47 +51,48 @@ const secretTexts: readonly (readonly [RegExp, string])[] = [
   [/:\/\/[^\s/@:]+:[^\s/@]+@/g, `://${mask}@`],
 ];
 
-/** Quick look at the text of a whole event: most hold none, and need not be read field by field. */
+/** A quick test of the text of an event, because most contain no credentials. */
 const mayHoldSecret = new RegExp(
   `${secretNames}|bearer|basic|(?:app|dataset|sk)-|[?&](?:sig|token|key|x-amz)|://[^/"]*@`,
   "i",
 );
 
 /**
- * The value with credentials masked; the same value when nothing in it is one. `key` is the field it
- * stands in; texts of a request may hold lines of headers.
+ * Masks the credentials in a value; returns the same value if there are none. `key` is the name of
+ * its field. With `inRequest`, text may contain lines of headers.
  */
 export function redactSecrets(value: unknown, key: string, inRequest = false): unknown {
   if (typeof value === "string") {
     if (value !== "" && secretField.test(key)) return mask;
-    const plain = secretTexts.reduce((text, [secret, kept]) => text.replace(secret, kept), value);
-    return inRequest ? plain.replace(headerLine, `$1${mask}`) : plain;
+    const text = secretTexts.reduce((all, [secret, masked]) => all.replace(secret, masked), value);
+    return inRequest ? text.replace(headerLine, `$1${mask}`) : text;
   }
   const inside = inRequest || key === "process_data";
   if (Array.isArray(value)) {
     const items = value.map((item) => redactSecrets(item, key, inside));
     return items.some((item, index) => item !== value[index]) ? items : value;
   }
-  return isObject(value) ? mapped(value, (each, name) => redactSecrets(each, name, inside)) : value;
+  if (!isObject(value)) return value;
+  return mapValues(value, (each, name) => redactSecrets(each, name, inside));
 }
 
-/** An object with other values; the same one where all are the same. */
-function mapped(
+/** Maps the values of an object; returns the same object if none changes. */
+function mapValues(
   object: Record<string, unknown>,
   to: (value: unknown, key: string) => unknown,
 ): Record<string, unknown> {
-  const made: Record<string, unknown> = {};
+  const result: Record<string, unknown> = {};
   let changed = false;
   for (const [key, value] of Object.entries(object)) {
-    const other = to(value, key);
-    changed ||= other !== value;
-    define(made, key, other);
+    const mapped = to(value, key);
+    changed ||= mapped !== value;
+    define(result, key, mapped);
   }
-  return changed ? made : object;
+  return changed ? result : object;
 }
 
-/** Parts of an event that are the server's own, by path; all others hold what people or models wrote. */
-const ownParts: ReadonlySet<string> = new Set([
+/** Objects of an event, by path, that the server itself fills; all others hold text of users or models. */
+const serverObjects: ReadonlySet<string> = new Set([
   "",
   "data",
   "data.actions",
@@ -106,8 +107,8 @@ const ownParts: ReadonlySet<string> = new Set([
   "metadata.usage",
 ]);
 
-/** Texts that stay in those parts: names of things, and how they ended. */
-const ownTexts: ReadonlySet<string> = new Set([
+/** Fields of these objects whose text is kept: names and statuses. */
+const serverTexts: ReadonlySet<string> = new Set([
   "TYPE",
   "action_id",
   "belongs_to",
@@ -141,32 +142,34 @@ const ownTexts: ReadonlySet<string> = new Set([
   "workflow_run_id",
 ]);
 
-/** Numbers that stay in those parts: times, counts and places in a row. */
-const ownNumbers = /^\d+$|(^|_)(at|time|tokens|steps|count|index|length|latency|status)$/;
+/** Fields whose numbers are kept: times, counts and indexes. */
+const serverNumbers = /^\d+$|(^|_)(at|time|tokens|steps|count|index|length|latency|status)$/;
 
-/** What the server itself says of a run that was stopped, not people (server §13). */
-const ownWords = /^(Aborted: User requested stop|Stopped by user\.?)$/;
+/** Error messages by the server itself, for a stopped run (server §13). */
+const serverErrors = /^(Aborted: User requested stop|Stopped by user\.?)$/;
 
-/** The same structure without a text or number in it: `{ name: "<8 characters>" }`. */
-export const redactStructure = (value: unknown): unknown => shape(value, undefined);
+/** Replaces all text and numbers: `{ name: "Ann" }` → `{ name: "<3 characters>" }`. */
+export const redactStructure = (value: unknown): unknown => redactValues(value, undefined);
 
-/** The structure of an event. `path` leads there through parts of the server's own. */
-function shape(value: unknown, path: readonly string[] | undefined, key = ""): unknown {
-  const own = path !== undefined;
+const redactEvent = (data: unknown): unknown => redactValues(data, []);
+
+/** `path` leads to the value through objects that the server fills; undefined outside of them. */
+function redactValues(value: unknown, path: readonly string[] | undefined, key = ""): unknown {
+  const byServer = path !== undefined;
   if (typeof value === "string") {
-    if (value === "" || (own && ownTexts.has(key))) return value;
-    if (own && key === "error" && ownWords.test(value)) return value;
+    if (value === "" || (byServer && serverTexts.has(key))) return value;
+    if (byServer && key === "error" && serverErrors.test(value)) return value;
     const count = [...value].length;
     return `<${count} character${count === 1 ? "" : "s"}>`;
   }
-  if (typeof value === "number") return own && ownNumbers.test(key) ? value : "<number>";
-  if (Array.isArray(value)) return value.map((item) => shape(item, path, key));
+  if (typeof value === "number") return byServer && serverNumbers.test(key) ? value : "<number>";
+  if (Array.isArray(value)) return value.map((item) => redactValues(item, path, key));
   if (!isObject(value)) return value;
-  const part = path !== undefined && ownParts.has(path.join(".")) ? path : undefined;
-  return mapped(value, (each, name) => {
-    // A list of texts is one when its field is; an object is, where its path says so.
-    const deeper = part && (isNested(each) ? [...part, name] : part);
-    return shape(each, deeper, name);
+  const own = byServer && serverObjects.has(path.join(".")) ? path : undefined;
+  return mapValues(value, (each, name) => {
+    // Plain text and lists of text belong to their object; a nested object has a path of its own.
+    const inner = own && isNested(each) ? [...own, name] : own;
+    return redactValues(each, inner, name);
   });
 }
 

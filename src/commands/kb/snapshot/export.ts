@@ -10,7 +10,13 @@ import { notCarried } from "./diff.ts";
 import { readContents } from "./contents.ts";
 import { rulesOf, stateOf } from "./state.ts";
 import type { DocumentState, KbState } from "./state.ts";
-import { isBelow, newPathInside, pathInside, safePath, uniquePath } from "../../../host/safe-path.ts";
+import {
+  isBelow,
+  newPathInside,
+  pathInside,
+  safePath,
+  uniquePath,
+} from "../../../host/safe-path.ts";
 import type { Context } from "../../command-spec.ts";
 
 /** Input of `kb export`. */
@@ -250,7 +256,8 @@ async function* removeStale(
     yield { action: "removed", document: name, file, bytes };
   }
   for (const { file } of cut) {
-    if (file !== null && !kept.has(file)) await files.remove(await pathInside(directory, file, files));
+    if (file !== null && !kept.has(file))
+      await files.remove(await pathInside(directory, file, files));
   }
 }
 

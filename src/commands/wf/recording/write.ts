@@ -3,7 +3,7 @@ import type { EventBatches, ServerEvent } from "../../../api/sse.ts";
 import { CliError, diskProblem } from "../../../errors.ts";
 import { isObject } from "../../../lib/json.ts";
 import { version } from "../../../lib/version.ts";
-import { redactKeys, writable } from "../../../redact/recordings.ts";
+import { recordingText, redactKeys } from "../../../redact/recordings.ts";
 import { raiseOutcome } from "../../../runs/outcome.ts";
 import type { RunOutcome } from "../../../runs/outcome.ts";
 import type { Context } from "../../command-spec.ts";
@@ -185,7 +185,7 @@ async function newRecording(path: string, redact: boolean, context: Context): Pr
       // A clock that was set back must not turn the order around.
       at = Math.max(at, time - start);
       for (const event of events) {
-        lines += `{"at":${at},"event":${writable(redactKeys(event, secrets), redact)}}\n`;
+        lines += `{"at":${at},"event":${recordingText(redactKeys(event, secrets), redact)}}\n`;
       }
       await append(lines);
     },
