@@ -147,7 +147,7 @@ test.concurrent.each([
 });
 
 test.concurrent.each([
-  ["HTTP_PROXY", "http://", "HTTP_PROXY is no address"],
+  ["HTTP_PROXY", "http://", "HTTP_PROXY is not a valid proxy URL"],
   ["HTTPS_PROXY", "socks5://127.0.0.1:1080", "HTTPS_PROXY is not a valid proxy URL"],
   ["https_proxy", "http://corp:50%@127.0.0.1:9", "HTTPS_PROXY is not a valid proxy URL"],
 ])("%s=%s is a mistake of the environment", async (name, value, words) => {
