@@ -58,7 +58,7 @@ export default defineConfig({
       groups: [
         {
           name: "core",
-          test: /src\/(operations\/(operation|shared)|errors|lib\/(json|did-you-mean|version|env-flag|shell-quote)|redact\/keys|output\/stream-wrap|cli\/run|output\/terminal|cli\/parse\/(parser|parse-error|typed-values|former-words|command|command-list|shared-flags|create-nouns)|commands\/(command-spec|shared\/specs|wf\/stream-or-wait))\.|commander|leven/,
+          test: /src\/(operations\/(operation|shared)|errors|lib\/(json|did-you-mean|version|env-flag|shell-quote)|redact\/keys|output\/stream-wrap|cli\/run|output\/terminal|cli\/parse\/(parser|parse-error|typed-values|former-words|command|command-list|shared-flags|create-nouns)|commands\/(command-spec|shared\/specs|stream-or-wait))\.|commander|leven/,
         },
         { name: "help", test: /src\/cli\/help\// },
         {

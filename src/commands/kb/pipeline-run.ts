@@ -5,7 +5,7 @@ import { asText } from "../../operations/operation.ts";
 import type { InputOf } from "../../operations/operation.ts";
 import { runPipeline, runPipelineBlocking } from "../../operations/pipeline.ts";
 import type { PublishedRun } from "../../operations/pipeline.ts";
-import { asEvents } from "../wf/stream-or-wait.ts";
+import { asEvents } from "../stream-or-wait.ts";
 import { finalOutcome } from "../../runs/final-event.ts";
 import { run as waitFor } from "./documents/wait.ts";
 import { raiseOutcome } from "../../runs/outcome.ts";

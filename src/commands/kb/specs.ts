@@ -53,7 +53,7 @@ import {
   searchMethods,
 } from "../../operations/shared.ts";
 import { bindTags, createTag, listTags, unbindTags } from "../../operations/tags.ts";
-import { asEvents } from "../wf/stream-or-wait.ts";
+import { asEvents } from "../stream-or-wait.ts";
 import type { PipelineInput } from "./pipeline-run.ts";
 import { itemOutcomes } from "../several.ts";
 import { task } from "../command-spec.ts";

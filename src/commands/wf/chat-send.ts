@@ -8,7 +8,7 @@ import type { Context } from "../command-spec.ts";
 import { citations, ReplyCollector } from "./collect-reply.ts";
 import { openStream } from "./follow/index.ts";
 import { blockingFailure, replyEvents } from "./reply-events.ts";
-import { asEvents } from "./stream-or-wait.ts";
+import { asEvents } from "../stream-or-wait.ts";
 
 /** Input of `wf chat send`. */
 export interface ChatInput {

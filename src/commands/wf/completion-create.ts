@@ -6,7 +6,7 @@ import type { Context } from "../command-spec.ts";
 import { ReplyCollector } from "./collect-reply.ts";
 import { openStream } from "./follow/index.ts";
 import { blockingFailure, replyEvents } from "./reply-events.ts";
-import { asEvents } from "./stream-or-wait.ts";
+import { asEvents } from "../stream-or-wait.ts";
 
 /** Input of `wf text create`. */
 export interface CompletionInput {

@@ -36,7 +36,7 @@ import {
   stopWorkflowRun,
   streamRunEvents,
 } from "../../operations/workflows.ts";
-import { asEvents } from "./stream-or-wait.ts";
+import { asEvents } from "../stream-or-wait.ts";
 import type { ChatInput } from "./chat-send.ts";
 import type { CompletionInput } from "./completion-create.ts";
 import { logFilters } from "./logs/filters.ts";

@@ -20,8 +20,7 @@ import {
 } from "./follow-errors.ts";
 import { openStream } from "./open-stream.ts";
 import type { EventStream } from "./open-stream.ts";
-import { watchSilence } from "./silence.ts";
-import type { SilenceWatch } from "./silence.ts";
+import { SilenceWatch } from "./silence.ts";
 
 export interface FollowOptions {
   /** ID of the run; by default taken from the first event of `first`. */
@@ -164,7 +163,7 @@ class RunFollower {
 
   private watch(stream: EventStream, connection: Connection): SilenceWatch {
     let status: string | undefined;
-    return watchSilence(
+    return new SilenceWatch(
       {
         contradiction: async (signal) => {
           status = await this.readStatus(signal);
@@ -179,7 +178,7 @@ class RunFollower {
             `no events from run ${this.filter.runId ?? "(no ID yet)"} for ${seconds}s; its status is ${status ?? "unknown"}`,
           ),
       },
-      this.context,
+      this.context.host,
     );
   }
 

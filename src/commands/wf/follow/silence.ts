@@ -1,4 +1,4 @@
-import type { Context } from "../../command-spec.ts";
+import type { Host } from "../../../host/host.ts";
 
 /** ms without an event until the run's record is read; grows by half each time. */
 const FIRST_CHECK = 2000;
@@ -7,15 +7,6 @@ const MAX_CHECK = 15_000;
 const GRACE = 1000;
 /** ms of silence until the first notice; the next ones come after five times as long. */
 const FIRST_NOTICE = 60_000;
-
-/** Detects a silenced event stream. */
-export interface SilenceWatch {
-  /** Call when events arrived, while they are processed. */
-  pause(): void;
-  /** Call when waiting for the next event. */
-  resume(): void;
-  stop(): void;
-}
 
 interface SilenceOptions {
   /** Reads the run's record; returns its status if it contradicts the stream. */
@@ -38,66 +29,71 @@ interface SilenceOptions {
  * silenced stream misses comes with a snapshot when the server closes it after five minutes, or with
  * the end of the run; either way a gap is announced.
  */
-export function watchSilence(
-  { contradiction, leave, report }: SilenceOptions,
-  { host }: Pick<Context, "host">,
-): SilenceWatch {
-  const stopped = new AbortController();
-  const { signal } = stopped;
-  let lastEventAt = host.elapsed();
-  let paused = false;
-  let wake = () => {};
+export class SilenceWatch {
+  private readonly options: SilenceOptions;
+  private readonly host: Host;
+  private readonly stopped = new AbortController();
+  private lastEventAt: number;
+  private isPaused = false;
+  private wake = () => {};
 
-  const watch = async () => {
-    let since = lastEventAt;
+  constructor(options: SilenceOptions, host: Host) {
+    this.options = options;
+    this.host = host;
+    this.lastEventAt = host.elapsed();
+    // Fails only when the stream is closed or the process is interrupted, which the stream reports.
+    this.watch().catch(() => {});
+  }
+
+  /** Call when events arrived, while they are processed. */
+  pause(): void {
+    this.isPaused = true;
+  }
+
+  /** Call when waiting for the next event. */
+  resume(): void {
+    this.isPaused = false;
+    this.lastEventAt = this.host.elapsed();
+    this.wake();
+  }
+
+  stop(): void {
+    this.stopped.abort();
+    this.wake();
+  }
+
+  private async watch(): Promise<void> {
+    const { host } = this;
+    const { signal } = this.stopped;
+    let since = this.lastEventAt;
     let interval = FIRST_CHECK;
     let checkAt = since + interval;
     let suspected = false;
     let noticeAfter = FIRST_NOTICE;
     while (!signal.aborted) {
-      if (paused) await new Promise<void>((resolve) => (wake = resolve));
-      if (lastEventAt !== since) {
-        since = lastEventAt;
-        [interval, checkAt, suspected, noticeAfter] = [
-          FIRST_CHECK,
-          since + FIRST_CHECK,
-          false,
-          FIRST_NOTICE,
-        ];
+      if (this.isPaused) await new Promise<void>((resolve) => (this.wake = resolve));
+      if (this.lastEventAt !== since) {
+        since = this.lastEventAt;
+        interval = FIRST_CHECK;
+        checkAt = since + interval;
+        suspected = false;
+        noticeAfter = FIRST_NOTICE;
       }
       const remaining = checkAt - host.elapsed();
       if (remaining > 0) {
         await host.sleep(remaining, signal);
         continue;
       }
-      const before = lastEventAt;
-      const status = await contradiction(signal);
-      if (signal.aborted || paused || lastEventAt !== before) continue;
-      if (status !== undefined && suspected) return leave(status);
+      const status = await this.options.contradiction(signal);
+      if (signal.aborted || this.isPaused || this.lastEventAt !== since) continue;
+      if (status !== undefined && suspected) return this.options.leave(status);
       suspected = status !== undefined;
       interval = Math.min(MAX_CHECK, interval * 1.5);
       checkAt = host.elapsed() + (suspected ? GRACE : interval);
       const silence = host.elapsed() - since;
       if (suspected || silence < noticeAfter) continue;
       noticeAfter *= 5;
-      await report(Math.round(silence / 1000));
+      await this.options.report(Math.round(silence / 1000));
     }
-  };
-  // Fails only when the stream is closed or the process is interrupted, which the stream reports.
-  watch().catch(() => {});
-
-  return {
-    pause() {
-      paused = true;
-    },
-    resume() {
-      paused = false;
-      lastEventAt = host.elapsed();
-      wake();
-    },
-    stop() {
-      stopped.abort();
-      wake();
-    },
-  };
+  }
 }

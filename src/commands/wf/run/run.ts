@@ -25,7 +25,7 @@ import {
 import type { EventStream, FollowResult, TextEnd } from "../follow/index.ts";
 import { checkRecord, recordTo } from "../recording/index.ts";
 import type { RecordInput } from "../recording/index.ts";
-import { asEvents } from "../stream-or-wait.ts";
+import { asEvents } from "../../stream-or-wait.ts";
 import { saveTaskId } from "../task-ids.ts";
 import { runEach } from "./batch.ts";
 import { formAnswerer, readAnswers } from "./form-answers.ts";
