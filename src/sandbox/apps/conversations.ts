@@ -2,7 +2,7 @@ import * as operations from "../../operations/chats.ts";
 import { internalServerError, notFound, notFoundAt } from "../http/errors.ts";
 import { bindHandlers, type Call, type Handlers, HttpError } from "../http/handler.ts";
 import { numberParam } from "../http/page-params.ts";
-import { validationError } from "../http/validation.ts";
+import { validationError } from "../http/pydantic.ts";
 import { toSeconds } from "../storage/ids.ts";
 import type { RunStore, StoredEndUser, StoredMessage } from "../storage/runs-store.ts";
 import type { AppDefinition } from "./app-definitions.ts";

@@ -2,34 +2,8 @@ import { isObject } from "../../lib/json.ts";
 import { countCharacters } from "../knowledge/characters.ts";
 import type { AnyOperation, Param } from "../../operations/operation.ts";
 import { HttpError } from "./handler.ts";
+import { isBooleanWord, validationError, type ValidationProblem } from "./pydantic.ts";
 import { requestModel, type Rule } from "./request-models.ts";
-import { pythonRepr, pythonType } from "./python-repr.ts";
-
-/** An invalid field. */
-export interface ValidationProblem {
-  /** Dotted path; empty for the body itself. */
-  readonly field: string;
-  readonly reason: string;
-  /** Error type of pydantic. */
-  readonly type: string;
-  readonly value: unknown;
-}
-
-/** Formats the error text of a body or query that does not fit its model (server §3). */
-function validationText(model: string, problems: readonly ValidationProblem[]): string {
-  const errors = problems.length === 1 ? "error" : "errors";
-  const lines = problems.flatMap(({ field, reason, type, value }) => [
-    ...(field === "" ? [] : [field]),
-    `  ${reason} [type=${type}, input_value=${pythonRepr(value)}, input_type=${pythonType(value)}]`,
-    `    For further information visit https://errors.pydantic.dev/2.12/v/${type}`,
-  ]);
-  return [`${problems.length} validation ${errors} for ${model}`, ...lines].join("\n");
-}
-
-export const validationError = (
-  model: string,
-  ...problems: readonly ValidationProblem[]
-): HttpError => new HttpError(400, "invalid_param", validationText(model, problems));
 
 /** Validates a body or the JSON part of a form; throws HttpError with the server's text. */
 export function checkBody(rows: readonly AnyOperation[], body: unknown): void {
@@ -115,97 +89,91 @@ function validateFields(
     const fieldValue = value[name];
     if (fieldValue !== undefined) return validateValue(rule, fieldValue, field);
     if (!rule.required) return [];
-    return [{ field, reason: "Field required", type: "missing", value }];
+    return [{ field, type: "missing", value }];
   });
 }
 
 function validateValue(rule: Rule, value: unknown, field: string): ValidationProblem[] {
-  const problem = (reason: string, type: string): ValidationProblem[] => [
-    { field, reason, type, value },
-  ];
   // Optional fields of the server's models accept null, unless they have a default value.
   if (value === null && !rule.required && !("filled" in rule)) return [];
+  const place = { field, value };
   switch (rule.kind) {
     case "any":
       return [];
-    case "text": {
-      if (rule.choices) {
-        if (rule.choices.some((choice) => choice === value)) return [];
-        return problem(`Input should be ${joinChoices(rule.choices)}`, "literal_error");
-      }
-      if (typeof value !== "string")
-        return problem("Input should be a valid string", "string_type");
-      const [min, max] = rule.length ?? [0, Infinity];
-      const length = countCharacters(value);
-      if (length < min) {
-        return problem(
-          `String should have at least ${pluralize(min, "character")}`,
-          "string_too_short",
-        );
-      }
-      if (length > max) {
-        return problem(
-          `String should have at most ${pluralize(max, "character")}`,
-          "string_too_long",
-        );
-      }
-      return [];
-    }
+    case "text":
+      return validateText(rule, place);
     case "flag":
       if (isFlag(value)) return [];
-      return typeof value === "string"
-        ? problem("Input should be a valid boolean, unable to interpret input", "bool_parsing")
-        : problem("Input should be a valid boolean", "bool_type");
+      return [{ ...place, type: typeof value === "string" ? "bool_parsing" : "bool_type" }];
     case "number":
     case "integer":
-      return validateNumber(rule.kind, value, problem);
-    case "list": {
-      if (!Array.isArray(value)) return problem("Input should be a valid list", "list_type");
-      const [min, max] = rule.length ?? [0, Infinity];
-      const ends = `after validation, not ${value.length}`;
-      if (value.length < min) {
-        return problem(`List should have at least ${pluralize(min, "item")} ${ends}`, "too_short");
-      }
-      if (value.length > max) {
-        return problem(`List should have at most ${pluralize(max, "item")} ${ends}`, "too_long");
-      }
-      // Fields may be null, items of lists may not.
-      const of: Rule = { ...rule.of, required: true };
-      return value.flatMap((item, index) => validateValue(of, item, `${field}.${index}`));
-    }
+      return validateNumber(rule.kind, place);
+    case "list":
+      return validateList(rule, place);
     case "object":
-      if (!isObject(value)) return problem("Input should be a valid dictionary", "dict_type");
+      if (!isObject(value)) return [{ ...place, type: "dict_type" }];
       return validateFields(rule.fields ?? {}, value, field);
   }
 }
 
+type Place = Pick<ValidationProblem, "field" | "value">;
+type RuleOf<Kind> = Extract<Rule, { readonly kind: Kind }>;
+
+function validateText({ choices, length }: RuleOf<"text">, place: Place): ValidationProblem[] {
+  const { value } = place;
+  if (choices) {
+    if (choices.some((choice) => choice === value)) return [];
+    const reason = `Input should be ${joinChoices(choices)}`;
+    return [{ ...place, type: "literal_error", reason }];
+  }
+  if (typeof value !== "string") return [{ ...place, type: "string_type" }];
+  const limit = exceededLimit(countCharacters(value), length, "character");
+  if (limit === undefined) return [];
+  return [{ ...place, type: `string_${limit.type}`, reason: `String should have ${limit.text}` }];
+}
+
+function validateList({ of, length }: RuleOf<"list">, place: Place): ValidationProblem[] {
+  const { field, value } = place;
+  if (!Array.isArray(value)) return [{ ...place, type: "list_type" }];
+  const limit = exceededLimit(value.length, length, "item");
+  if (limit !== undefined) {
+    const reason = `List should have ${limit.text} after validation, not ${value.length}`;
+    return [{ ...place, type: limit.type, reason }];
+  }
+  // Fields may be null, items of lists may not.
+  const rule: Rule = { ...of, required: true };
+  return value.flatMap((item, index) => validateValue(rule, item, `${field}.${index}`));
+}
+
+/** Returns the limit that a length exceeds, e.g. "at most 1 item". */
+function exceededLimit(
+  length: number,
+  [min, max]: readonly [number, number] = [0, Infinity],
+  noun: string,
+): { readonly type: string; readonly text: string } | undefined {
+  if (length < min) return { type: "too_short", text: `at least ${pluralize(min, noun)}` };
+  if (length > max) return { type: "too_long", text: `at most ${pluralize(max, noun)}` };
+  return undefined;
+}
+
 /** Accepts text with a number; does not check the bounds of a shape. */
-function validateNumber(
-  kind: "integer" | "number",
-  value: unknown,
-  problem: (reason: string, type: string) => ValidationProblem[],
-): ValidationProblem[] {
-  const word = kind === "integer" ? "integer" : "number";
-  const short = kind === "integer" ? "int" : "float";
+function validateNumber(kind: "integer" | "number", place: Place): ValidationProblem[] {
+  const { value } = place;
+  const prefix = kind === "integer" ? "int" : "float";
   const number = typeof value === "string" && value.trim() !== "" ? Number(value) : value;
   if (typeof value === "string" && !Number.isFinite(number)) {
-    const detail = `unable to parse string as ${word === "integer" ? "an integer" : "a number"}`;
-    return problem(`Input should be a valid ${word}, ${detail}`, `${short}_parsing`);
+    return [{ ...place, type: `${prefix}_parsing` as const }];
   }
-  if (typeof number !== "number")
-    return problem(`Input should be a valid ${word}`, `${short}_type`);
-  if (kind === "integer" && !Number.isInteger(number)) {
-    const detail = "got a number with a fractional part";
-    return problem(`Input should be a valid integer, ${detail}`, "int_from_float");
-  }
-  return [];
+  if (typeof number !== "number") return [{ ...place, type: `${prefix}_type` as const }];
+  if (kind === "number" || Number.isInteger(number)) return [];
+  return [{ ...place, type: "int_from_float" }];
 }
 
 const isFlag = (value: unknown) =>
   typeof value === "boolean" ||
   value === 0 ||
   value === 1 ||
-  (typeof value === "string" && /^(true|false|t|f|yes|no|y|n|on|off|1|0)$/i.test(value));
+  (typeof value === "string" && isBooleanWord(value));
 
 const pluralize = (count: number, noun: string) => `${count} ${noun}${count === 1 ? "" : "s"}`;
 

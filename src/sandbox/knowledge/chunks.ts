@@ -5,7 +5,7 @@ import { bindHandlers, type Call, type Handlers, HttpError } from "../http/handl
 import { numberParam } from "../http/page-params.ts";
 import { pageFields, type PageParams, parsePage } from "../http/pages.ts";
 import { atLeast } from "../http/router.ts";
-import { validationError } from "../http/validation.ts";
+import { validationError } from "../http/pydantic.ts";
 import {
   account,
   type ChildChunkRow,

@@ -27,7 +27,7 @@ import {
   notFoundAt,
 } from "../http/errors.ts";
 import { atLeast } from "../http/router.ts";
-import { validationError } from "../http/validation.ts";
+import { validationError } from "../http/pydantic.ts";
 import { addText, addUpload, downloadUrl, getFile, onlyFile } from "./knowledge-files.ts";
 import { uniqueNames, createZip } from "./zip.ts";
 
@@ -225,7 +225,6 @@ function missingTechnique(dataset: DatasetRow, call: Call): HttpError {
   if (dataset.indexing_technique === null) return invalidParam("indexing_technique is required.");
   return validationError("KnowledgeConfig", {
     field: "indexing_technique",
-    reason: "Field required",
     type: "missing",
     value: call.body,
   });

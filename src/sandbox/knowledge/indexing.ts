@@ -99,7 +99,7 @@ function splitFile(context: KnowledgeContext, document: DocumentRow): TextChunk[
     document.file_id,
   );
   if (!file || !TEXT_EXTENSIONS.has(file.extension)) {
-    return "The sandbox reads text files only; it cannot take the text out of this kind.";
+    return "The sandbox supports text files only; it cannot extract text from this file type.";
   }
   try {
     return splitIntoChunks(

@@ -17,7 +17,7 @@ import {
 import { invalidParam } from "../http/errors.ts";
 import { atLeast } from "../http/router.ts";
 import { isObject } from "../../lib/json.ts";
-import { validationError } from "../http/validation.ts";
+import { validationError } from "../http/pydantic.ts";
 
 const success: Reply = { json: { result: "success" } };
 
@@ -51,7 +51,6 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
       }
       throw validationError("DatasetMetadataResponse", {
         field: "",
-        reason: "Input should be a valid dictionary or object to extract fields from",
         type: "model_attributes_type",
         value: null,
       });

@@ -2,7 +2,7 @@ import * as operations from "../../operations/tags.ts";
 import { internalServerError, invalidParam, notFoundAt } from "../http/errors.ts";
 import { bindHandlers, type Call, type Handlers } from "../http/handler.ts";
 import { atLeast } from "../http/router.ts";
-import { validationError } from "../http/validation.ts";
+import { validationError } from "../http/pydantic.ts";
 import { isUuidText } from "../storage/ids.ts";
 import type { KnowledgeContext, TagRow } from "../storage/knowledge-store.ts";
 
@@ -49,9 +49,9 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
   },
 
   unbindTags(context, { tag_ids = [], tag_id, target_id }, call) {
-    const missing = { field: "tag_id", reason: "Field required", type: "missing" };
     if (tag_id === undefined && !atLeast(call.version, "1.14.1")) {
-      throw validationError("TagUnbindingPayload", { ...missing, value: call.body });
+      const missing = { field: "tag_id", type: "missing", value: call.body } as const;
+      throw validationError("TagUnbindingPayload", missing);
     }
     const ids = tag_id === undefined ? tag_ids : [...tag_ids, tag_id];
     if (ids.length === 0) throw tagsMissing("TagUnbindingPayload", tag_ids);
@@ -121,6 +121,6 @@ const tagsMissing = (model: string, value: unknown) =>
 /** Old servers fail to validate the count in their own response, after the write (server §10). */
 function checkResponse(call: Call, model: string, fields: readonly string[]): void {
   if (atLeast(call.version, "1.13.0")) return;
-  const problem = { reason: "Input should be a valid string", type: "string_type", value: 0 };
+  const problem = { type: "string_type", value: 0 } as const;
   throw validationError(model, ...fields.map((field) => ({ ...problem, field })));
 }

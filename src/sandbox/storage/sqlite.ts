@@ -11,7 +11,7 @@ function checkValues(values: readonly SqlValue[]): SqlValue[] {
   return values.map((value) => {
     const badText = typeof value === "string" && /[\0\p{Surrogate}]/u.test(value);
     if (badText || (typeof value === "number" && Math.abs(value) >= 2 ** 63)) {
-      throw new UnstorableValue(`PostgreSQL cannot hold ${JSON.stringify(value).slice(0, 80)}`);
+      throw new UnstorableValue(`PostgreSQL cannot store ${JSON.stringify(value).slice(0, 80)}`);
     }
     return value;
   });

@@ -217,7 +217,7 @@ describe("an import", () => {
     const ran = await kb("import", folder, "--name", `${name} copy`);
     expect(ran).toMatchObject({
       exit: 10,
-      out: expect.stringContaining("cannot take the text out of this kind") as string,
+      out: expect.stringContaining("cannot extract text from this file type") as string,
     });
   });
 
