@@ -15,6 +15,8 @@ export default defineConfig({
     "jq-worker": "src/output/formats/jq-worker.mjs",
   },
   platform: "node",
+  // The index files of features only re-export: a command loads the files that it uses, not all of them.
+  treeshake: { moduleSideEffects: [{ test: /src\/commands\/.*\/index\.ts$/, sideEffects: false }] },
   external: ["@napi-rs/keyring"], // optional, and looks for its binary beside itself
   plugins: [
     {

@@ -172,7 +172,7 @@ describe("what an older server does another way", () => {
     server.seen.length = 0;
     const ran = await run(`kb doc replace ${kb} ${doc} ${path} -o name -v`);
     expect(ran, ran.err).toMatchObject({ exit: 0, out: `${doc}\n` });
-    expect(ran.err).toContain("the server lacks this route; the older one is used");
+    expect(ran.err).toContain("the server does not have this route; using the older one");
     expect(sent().filter((line) => !line.startsWith("GET"))).toEqual([
       `PATCH /v1/datasets/${kb}/documents/${doc}`,
       `POST /v1/datasets/${kb}/documents/${doc}/update-by-file`,

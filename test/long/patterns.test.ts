@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { redactText } from "../../src/redact/text.ts";
 import { parseCondition } from "../../src/commands/condition.ts";
-import { patternValues, patternsOf } from "../../src/commands/kb/sync/patterns.ts";
+import { patternValues, parsePatterns } from "../../src/commands/kb/sync/patterns.ts";
 import { safePath } from "../../src/host/safe-path.ts";
 import { redactSecrets } from "../../src/redact/recordings.ts";
 import { plainMessage, parseErrorBody } from "../../src/api/error-body.ts";
@@ -36,7 +36,7 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
   durations: parseDuration,
   conditions: (text) => parseCondition("--where", `error~${text}`, { error: "text" }),
   "globs of --match": (text) =>
-    patternValues("a/b/a/b.md", patternsOf(["a={1}"], [text.slice(0, text.length / 20)])),
+    patternValues("a/b/a/b.md", parsePatterns(["a={1}"], [text.slice(0, text.length / 20)])),
   "JSON Lines": (text) => readRowFile("a.jsonl", bytes(text)),
   "paths of JSON": (text) => [setAt({}, text.slice(0, 2000), 1), valueAt({}, text)],
 };

@@ -78,7 +78,7 @@ async function download(names: readonly string[], zip: Uint8Array, ...more: read
 const said = (place: string) =>
   expect.stringMatching(
     new RegExp(
-      `^document [^\\p{Cc}\\p{Bidi_Control}]+ is written to ${target}/${place.replace(/[().[\]]/g, "\\$&")}\n$`,
+      `^wrote document [^\\p{Cc}\\p{Bidi_Control}]+ to ${target}/${place.replace(/[().[\]]/g, "\\$&")}\n$`,
       "u",
     ),
   ) as string;
@@ -297,8 +297,8 @@ test("kb sync sends no file to which a link leads out of the directory", async (
   const ran = await sandboxed("sync", base, target);
   expect(ran.exit).toBe(10);
   expect(ran.err.split("\n").slice(0, 2)).toEqual([
-    "file.md is left out: the link leads out of the directory",
-    "folder is left out: the link leads out of the directory",
+    "skipped file.md: the symlink points outside the directory",
+    "skipped folder: the symlink points outside the directory",
   ]);
   const sent = server.seen.map(({ body }) => new TextDecoder().decode(body)).join("\n");
   expect(sent).toContain("sub/same.md");

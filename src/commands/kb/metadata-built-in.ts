@@ -7,23 +7,27 @@ import {
 import type { Context } from "../command-spec.ts";
 
 /**
- * Switches the built-in metadata fields. The server answers success whatever happened (server §11),
- * so the list of fields is asked afterwards.
+ * Enables or disables the built-in metadata fields. The server reports success in any case (server §11),
+ * so the list of fields is read afterwards.
  */
 async function* toggle(
   dataset_id: string,
   enabled: boolean,
   context: Context,
 ): AsyncGenerator<{ built_in_field_enabled: boolean }> {
-  const row = enabled ? enableBuiltInFields : disableBuiltInFields;
-  await context.call(row, { dataset_id });
+  const operation = enabled ? enableBuiltInFields : disableBuiltInFields;
+  await context.call(operation, { dataset_id });
   const { built_in_field_enabled } = await context.call(getMetadataOverview, { dataset_id });
   if (built_in_field_enabled !== enabled) {
-    throw new CliError("failure", `the built-in fields are still ${enabled ? "off" : "on"}`, {
-      sideEffect: "none",
-      retryable: true,
-      hint: "another metadata operation may have been running: repeat",
-    });
+    throw new CliError(
+      "failure",
+      `failed to ${enabled ? "enable" : "disable"} the built-in fields`,
+      {
+        sideEffect: "none",
+        retryable: true,
+        hint: "another metadata operation may have been running; try again",
+      },
+    );
   }
   yield { built_in_field_enabled };
 }

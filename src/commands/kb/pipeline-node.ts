@@ -1,21 +1,21 @@
 import { CliError } from "../../errors.ts";
 import type { InputOf } from "../../operations/operation.ts";
 import { runDatasourceNode } from "../../operations/pipeline.ts";
-import { failed } from "./pipeline-run.ts";
+import { pipelineFailure } from "./pipeline-run.ts";
 import type { Context } from "../command-spec.ts";
 
-/** Runs one data source and shows its events; ends with what became of it, which only they tell. */
+/** Runs one data source and prints its events; only they tell whether it succeeded. */
 export async function* run(
   input: InputOf<typeof runDatasourceNode>,
   context: Context,
 ): AsyncGenerator<unknown> {
   for await (const batch of await context.open(runDatasourceNode, input)) {
     yield batch;
-    const end = batch.find(({ event }) => ends.includes(event));
+    const end = batch.find(({ event }) => endEvents.includes(event));
     if (end?.event === "datasource_completed") return;
-    if (end) throw failed(end.data);
+    if (end) throw pipelineFailure(end.data);
   }
   throw new CliError("cut", "the event stream ended before the data source did");
 }
 
-const ends = ["datasource_completed", "datasource_error", "error"];
+const endEvents = ["datasource_completed", "datasource_error", "error"];

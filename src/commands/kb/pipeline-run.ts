@@ -7,7 +7,7 @@ import { runPipeline, runPipelineBlocking } from "../../operations/pipeline.ts";
 import type { PublishedRun } from "../../operations/pipeline.ts";
 import { asEvents } from "../stream-or-wait.ts";
 import { finalOutcome } from "../../runs/final-event.ts";
-import { run as waitFor } from "./documents/wait.ts";
+import { waitForDocuments } from "./documents/index.ts";
 import { raiseOutcome } from "../../runs/outcome.ts";
 import type { Context } from "../command-spec.ts";
 
@@ -18,24 +18,24 @@ export type PipelineInput = InputOf<typeof runPipeline> & {
 };
 
 /**
- * Runs a pipeline, once. A published one answers with the documents it makes, whatever was asked for,
- * and they are waited for; a draft is followed by its events, or gives one answer (server §18). Ends
- * with what became of the run.
+ * Runs a pipeline. A published one always responds with the documents that it creates, which are waited
+ * for; a draft sends events, or one response in blocking mode (server §18). Throws if the run failed.
  */
 export async function* run(input: PipelineInput, context: Context): AsyncGenerator<unknown> {
   const { blocking, no_wait: _, ...body } = input;
   const live = asEvents(input, context.options.format) && !input.is_published;
   if (blocking || !(live || input.is_published)) {
-    yield* answered(await context.call(runPipelineBlocking, body), input, context);
+    yield* handleResponse(await context.call(runPipelineBlocking, body), input, context);
     return;
   }
   for await (const event of eachEvent(await context.open(runPipeline, body))) {
     if (event.data["event"] === undefined) {
-      yield* answered(event.data, input, context, live ? [event] : undefined);
+      yield* handleResponse(event.data, input, context, live ? [event] : undefined);
       return;
     }
     if (live) yield [event];
-    if (event.event === "error" || event.event === "datasource_error") throw failed(event.data);
+    if (event.event === "error" || event.event === "datasource_error")
+      throw pipelineFailure(event.data);
     const outcome = finalOutcome(event, false);
     if (outcome === undefined) continue;
     if (!live) yield event.data;
@@ -48,53 +48,52 @@ export async function* run(input: PipelineInput, context: Context): AsyncGenerat
   });
 }
 
-/** An answer in one piece: of a draft how its run ended, of a published pipeline what it makes. */
-async function* answered(
-  answer: Readonly<Record<string, unknown>>,
+/** Handles a single response: the result of a draft, or the documents of a published pipeline. */
+async function* handleResponse(
+  response: Readonly<Record<string, unknown>>,
   input: PipelineInput,
   context: Context,
-  printed: unknown = answer,
+  printed: unknown = response,
 ): AsyncGenerator<unknown> {
   yield printed;
-  const data = answer["data"];
+  const data = response["data"];
   if (isObject(data) && typeof data["status"] === "string") {
     const { status, error } = data;
     const reason = typeof error === "string" ? error : undefined;
     await raiseOutcome(
-      String(answer["workflow_run_id"]),
+      String(response["workflow_run_id"]),
       { status, error: reason },
       context.notice,
     );
   }
-  const { batch, documents } = answer as Partial<PublishedRun>; // each is looked at below
+  const { batch, documents } = response as Partial<PublishedRun>; // both are checked below
   if (!Array.isArray(documents)) return;
   if (documents.length === 0) {
-    await context.notice("the pipeline made no document: the list of what to read is empty");
+    await context.notice("the pipeline created no documents: the list of inputs is empty");
   } else if (typeof batch === "string" && !input.no_wait) {
-    await wait({ dataset_id: input.dataset_id, batch }, context);
+    await waitForBatch({ dataset_id: input.dataset_id, batch }, context);
   }
 }
 
-/** Waits until the documents of a batch are indexed. */
-async function wait(
-  made: { readonly dataset_id: string; readonly batch: string },
+async function waitForBatch(
+  input: { readonly dataset_id: string; readonly batch: string },
   context: Context,
 ): Promise<void> {
   let count = 0;
   try {
-    for await (const _ of waitFor(made, context)) count++;
+    for await (const _ of waitForDocuments(input, context)) count++;
   } catch (error) {
     if (!(error instanceof CliError) || error.info.isResult) throw error;
-    const hint = `kb doc wait ${made.dataset_id} --batch ${made.batch}`;
-    throw withInfo(error, { sideEffect: "applied", details: made, hint });
+    const hint = `kb doc wait ${input.dataset_id} --batch ${input.batch}`;
+    throw withInfo(error, { sideEffect: "applied", details: input, hint });
   }
-  await context.notice(`indexed: ${count} ${count === 1 ? "document" : "documents"}`);
+  await context.notice(`indexed ${count} ${count === 1 ? "document" : "documents"}`);
 }
 
-/** What a data source or the pipeline could not do. */
-export const failed = (data: Readonly<Record<string, unknown>>): CliError =>
+/** The error for an event or response of a failed data source or pipeline. */
+export const pipelineFailure = (data: Readonly<Record<string, unknown>>): CliError =>
   new CliError(
     "remote-failed",
-    `the pipeline failed: ${asText(data["error"] ?? data["message"] ?? valueAt(data, "data.error")) || "the server gives no reason"}`,
+    `the pipeline failed: ${asText(data["error"] ?? data["message"] ?? valueAt(data, "data.error")) || "no reason given"}`,
     { isResult: true },
   );

@@ -17,8 +17,8 @@ export interface SearchInput {
 }
 
 /**
- * Searches with whole settings: the server refuses a part of them, and a knowledge base created
- * with a name only stores a semantic search that economy indexing cannot do (server §8, §9.7).
+ * Searches with complete settings: the server rejects partial ones, and its default for a knowledge base
+ * is a semantic search, which fails with economy indexing (server §8, §9.7).
  */
 export async function* run(input: SearchInput, context: Context): AsyncGenerator<SearchRecord> {
   const { search_method, top_k, score_threshold, retrieval_model, ...request } = input;
@@ -29,7 +29,7 @@ export async function* run(input: SearchInput, context: Context): AsyncGenerator
   yield* await context.call(searchKnowledgeBase, { ...request, retrieval_model: settings });
 }
 
-/** Search settings with those that flags of their own give. */
+/** Search settings, changed by flags. */
 export const changedSettings = (
   settings: Readonly<Record<string, unknown>>,
   {
@@ -38,14 +38,14 @@ export const changedSettings = (
     score_threshold,
   }: Pick<SearchInput, "search_method" | "top_k" | "score_threshold">,
 ): Record<string, unknown> => ({
-  // Null members are read from servers, but not all of them take them back.
+  // Servers return null members, but some of them reject them.
   ...withoutNulls(settings),
   ...(search_method !== undefined && { search_method }),
   ...(top_k !== undefined && { top_k }),
   ...(score_threshold !== undefined && { score_threshold, score_threshold_enabled: true }),
 });
 
-/** Settings as `show` answers them: it names keyword search wherever nothing else works. */
+/** Settings from the detail, which has keyword search if nothing else works. */
 async function storedSettings(
   dataset_id: string,
   context: Context,

@@ -10,8 +10,8 @@ interface UnbindInput {
 }
 
 /**
- * Takes tags off a knowledge base, one request per tag with both field names: servers before
- * 1.14.1 know only the old one (server §19).
+ * Unbinds tags from a knowledge base, one request per tag, with both field names: servers before 1.14.1
+ * know only the old one (server §19).
  */
 export async function* run(
   { target_id, tag_ids }: UnbindInput,

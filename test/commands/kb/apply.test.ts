@@ -11,7 +11,7 @@ let number = 0;
 
 const kb = (...argv: readonly string[]) => server.cli(["kb", ...argv], { folder: home });
 
-/** A file with these lines, and its path. */
+/** Writes a file with these lines and returns its path. */
 async function file(...lines: readonly string[]): Promise<string> {
   const path = join(home, `${++number}.yml`);
   await writeFile(path, `${lines.join("\n")}\n`);
@@ -20,7 +20,7 @@ async function file(...lines: readonly string[]): Promise<string> {
 
 const writes = () => server.seen.filter(({ method }) => method !== "GET").length;
 
-describe("a knowledge base made from a file", () => {
+describe("apply", () => {
   const whole = () =>
     file(
       "knowledge_base: Handbook",
@@ -36,7 +36,7 @@ describe("a knowledge base made from a file", () => {
       "built_in_fields: true",
     );
 
-  test("is planned in words, made, and then nothing is left to do", async () => {
+  test("creates what plan prints, and has nothing left to do afterwards", async () => {
     const path = await whole();
     const before = writes();
     const plan = await kb("plan", path, "--exit-code");
@@ -79,7 +79,7 @@ describe("a knowledge base made from a file", () => {
     expect((await kb("plan", path, "--exit-code")).exit).toBe(0);
   });
 
-  test("is pulled as the file that describes it", async () => {
+  test("pull prints a file that matches the knowledge base", async () => {
     const path = join(home, "pulled.yml");
     await kb("pull", "Handbook", "--output-file", path);
     const text = await readFile(path, "utf8");
@@ -89,7 +89,7 @@ describe("a knowledge base made from a file", () => {
     expect((await kb("plan", path, "--exit-code")).exit).toBe(0);
   });
 
-  test("changes in what the file says, and in nothing else", async () => {
+  test("changes only what the file has", async () => {
     const path = await file(
       "knowledge_base: Handbook",
       "description: Rules",
@@ -116,7 +116,7 @@ describe("a knowledge base made from a file", () => {
     expect(fields.out).toBe("reviewed team year\n");
   });
 
-  test("holds the documents of a directory beside the file", async () => {
+  test("syncs documents from a directory relative to the file", async () => {
     await write(join(home, "pages"), { "a.md": "a", "b/c.md": "c", "d.zip": "d" });
     const path = await file("knowledge_base: Handbook", "documents:", "  directory: pages");
     const plan = await kb("plan", path, "--exit-code");
@@ -132,7 +132,7 @@ describe("a knowledge base made from a file", () => {
     expect((await kb("plan", path, "--exit-code")).exit).toBe(0);
   });
 
-  test("is the same with a tag named twice and settings in another order", async () => {
+  test("ignores duplicate tags and the order of settings", async () => {
     const path = await file(
       "knowledge_base: Handbook",
       "tags: [people, people]",
@@ -144,7 +144,7 @@ describe("a knowledge base made from a file", () => {
     expect(await kb("plan", path, "--exit-code")).toMatchObject({ exit: 0, out: "" });
   });
 
-  test("asks before it deletes more than the file allows", async () => {
+  test("prompts before it deletes more than max_delete", async () => {
     const pages = join(home, "pruned");
     await write(pages, { "a.md": "a", "b.md": "b", "c.md": "c" });
     const lines = ["knowledge_base: Pruned", "indexing_technique: economy", "documents:"];
@@ -154,10 +154,10 @@ describe("a knowledge base made from a file", () => {
     const left = async () => (await kb("doc", "list", "Pruned", "--jq", "map(.name)|sort")).out;
 
     await rm(join(pages, "a.md"));
-    const refused = await kb("apply", path);
-    expect(refused.exit).toBe(2);
-    expect(refused.err).toContain("Delete 1 of 3 documents");
-    expect(refused.err).toContain("hint: pass --yes");
+    const unconfirmed = await kb("apply", path);
+    expect(unconfirmed.exit).toBe(2);
+    expect(unconfirmed.err).toContain("Delete 1 of 3 documents");
+    expect(unconfirmed.err).toContain("hint: pass --yes");
     expect((await kb("apply", await file(...pruning, "  max_delete: 1"))).exit).toBe(0);
     expect(JSON.parse(await left())).toEqual(["b.md", "c.md"]);
 
@@ -166,59 +166,59 @@ describe("a knowledge base made from a file", () => {
     expect(JSON.parse(await left())).toEqual(["c.md"]);
   });
 
-  test.each(["plan", "apply"])("%s: documents need to be told how to index", async (verb) => {
+  test.each(["plan", "apply"])("%s: documents need an indexing technique", async (verb) => {
     await write(join(home, "pages"), { "a.md": "a" });
     const before = writes();
     const path = await file("knowledge_base: Bare", "documents:", "  directory: pages");
     const ran = await kb(verb, path);
     expect(ran.exit).toBe(2);
-    expect(ran.err).toContain("indexing_technique: high_quality or economy");
+    expect(ran.err).toContain("set indexing_technique to high_quality or economy");
     expect(writes()).toBe(before);
   });
 
-  test("keeps the type of a field, and says how to change it", async () => {
+  test("rejects another type for an existing field, with a hint", async () => {
     const path = await file("knowledge_base: Handbook", "metadata: { team: number }");
     const before = writes();
     for (const command of ["plan", "apply"]) {
       const ran = await kb(command, path);
       expect(ran.exit).toBe(5);
-      expect(ran.err).toContain("no server changes the type of a field");
+      expect(ran.err).toContain("the type of a field cannot change");
     }
     expect(writes()).toBe(before);
   });
 });
 
-describe("a file that is wrong is refused with its line", () => {
+describe("an invalid file is rejected with the line", () => {
   test.each<[string, readonly string[], string]>([
     [
       "an unknown field",
       ["knowledge_base: A", "descripton: x"],
-      'line 2: there is no field "descripton"',
+      'line 2: unknown field "descripton"',
     ],
     [
-      "a wrong word",
+      "an invalid value",
       ["knowledge_base: A", "", "permission: everybody"],
-      "line 3: permission is not one of only_me, all_team_members, partial_members",
+      "line 3: permission must be one of only_me, all_team_members, partial_members",
     ],
     [
-      "a wrong type",
+      "an invalid field type",
       ["knowledge_base: A", "metadata:", "  team: text"],
-      "line 2: metadata says of team what is not one of string, number, time",
+      "line 2: metadata has a type for team that is not one of string, number, time",
     ],
     [
       "an unknown search setting",
       ["knowledge_base: A", "retrieval_model:", "  topk: 3"],
-      "line 2: retrieval_model has no field topk",
+      "line 2: retrieval_model has an unknown field topk",
     ],
     [
       "an unknown field of the documents",
       ["knowledge_base: A", "documents:", "  directory: a", "  prefx: b"],
-      "line 2: documents has no field prefx",
+      "line 2: documents has an unknown field prefx",
     ],
     ["no name", ["description: x"], "line 1: knowledge_base is missing"],
-    ["no mapping", ["- a"], "line 1: this is no mapping"],
+    ["no mapping", ["- a"], "line 1: expected a mapping"],
     ["no YAML", ["knowledge_base: A", "tags: [a"], "line 3: "],
-    ["an empty name", ["knowledge_base: ''"], "line 1: knowledge_base is no name"],
+    ["an empty name", ["knowledge_base: ''"], "line 1: knowledge_base must be a name"],
   ])("%s", async (_, lines, message) => {
     const before = server.seen.length;
     const ran = await kb("apply", await file(...lines));

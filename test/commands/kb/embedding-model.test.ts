@@ -10,15 +10,15 @@ const id = "0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e";
 const provider = "langgenius/stub/stub";
 const dimensions: Readonly<Record<string, number>> = { "stub-embed": 256, "stub-embed-64": 64 };
 
-/** The knowledge base as a server with models keeps it (recordings: model-change, switch-model). */
+/** State of a knowledge base on a server with models (recordings: model-change, switch-model). */
 let base = {
   indexing_technique: "high_quality" as string,
   embedding_model: "stub-embed" as string | null,
   embedding_model_provider: provider as string | null,
 };
-/** The model that its index was made with; null where there is none. */
+/** The model of its index; null if there is none. */
 let indexedWith: string | null = "stub-embed";
-/** What becomes of a document that is indexed again; and looks until a worker begins. */
+/** Does indexing fail? And the number of polls until a worker starts. */
 let failing = false;
 let lag = 0;
 let models: readonly string[] = Object.keys(dimensions);
@@ -29,7 +29,7 @@ const document = () => ({
   id: "0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8f",
   name: "leave.md",
   indexing_status: failing && indexedWith === null ? "error" : "completed",
-  error: failing && indexedWith === null ? "the model says no" : null,
+  error: failing && indexedWith === null ? "the model failed" : null,
   enabled: true,
   archived: false,
   word_count: 7,
@@ -57,7 +57,7 @@ const shown = () => ({
   },
 });
 
-/** Changes settings as the server does: without a technique a model is stored, and no more. */
+/** Changes settings like the server: without a technique, a model is only stored. */
 function patch(body: Record<string, unknown>): readonly [number, unknown] {
   const { indexing_technique: technique, embedding_model: model } = body;
   if (technique === "high_quality" && base.indexing_technique === "economy" && !model)
@@ -76,7 +76,7 @@ function search(): readonly [number, unknown] {
   return [200, { query: { content: "x" }, records: [] }];
 }
 
-function answer(line: string, body: unknown): readonly [number, unknown] {
+function respond(line: string, body: unknown): readonly [number, unknown] {
   const page = (...data: unknown[]) => ({
     data,
     has_more: false,
@@ -101,9 +101,9 @@ beforeAll(async () => {
       const json: unknown = text === "" ? undefined : JSON.parse(text);
       const line = `${method} ${path}`;
       sent = [...sent, [line, json]];
-      const [status, said] = answer(line, json);
+      const [status, content] = respond(line, json);
       response.writeHead(status, { "content-type": "application/json", "x-version": "1.14.2" });
-      response.end(JSON.stringify(said));
+      response.end(JSON.stringify(content));
     });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -133,7 +133,7 @@ const writes = () => sent.filter(([line]) => !/^GET|retrieve$/.test(line));
 
 describe("another embedding model in a file", () => {
   test.each([`${provider}/stub-embed-64`, "stub/stub-embed-64", "stub-embed-64"])(
-    "%s is sent whole and with the technique, waited for and proved by a search",
+    "%s is sent with provider and technique, and verified with a search",
     async (written) => {
       lag = 2;
       const ran = await withFile("apply", `embedding_model: ${written}`);
@@ -153,11 +153,11 @@ describe("another embedding model in a file", () => {
     },
   );
 
-  test("that fails for the documents, or leaves searches that fail, ends with 9", async () => {
+  test("failed documents or failing searches give exit code 9", async () => {
     failing = true;
     const ran = await withFile("apply", "embedding_model: stub-embed-64");
     expect(ran.exit).toBe(9);
-    expect(ran.err).toContain("1 of 1 documents failed; leave.md: the model says no");
+    expect(ran.err).toContain("1 of 1 documents failed: leave.md: the model failed");
     expect(ran.err).toContain("some changes were made");
     [failing, lag] = [false, 1000];
     indexedWith = base.embedding_model = "stub-embed";
@@ -176,10 +176,10 @@ describe("another embedding model in a file", () => {
     [
       "indexing_technique: economy\nembedding_model: stub-embed-64",
       2,
-      "economy indexing takes no",
+      "economy indexing does not use an embedding model",
       "high_quality",
     ],
-  ])("%s is refused by plan and apply before anything is sent", async (lines, exit, why, hint) => {
+  ])("%s is rejected by plan and apply before anything is sent", async (lines, exit, why, hint) => {
     for (const command of ["plan", "apply"] as const) {
       const ran = await withFile(command, lines);
       expect(ran.exit).toBe(exit);
@@ -190,13 +190,13 @@ describe("another embedding model in a file", () => {
   });
 });
 
-test("high_quality without a model is refused by plan and apply before anything is sent", async () => {
+test("high_quality without a model is rejected by plan and apply before anything is sent", async () => {
   base = { indexing_technique: "economy", embedding_model: null, embedding_model_provider: null };
   models = ["stub-embed"];
   for (const command of ["plan", "apply"] as const) {
     const ran = await withFile(command, "indexing_technique: high_quality");
     expect(ran.exit).toBe(2);
-    expect(ran.err).toContain("high_quality indexing needs an embedding model");
+    expect(ran.err).toContain("high_quality indexing requires an embedding model");
     expect(ran.err).toContain(`hint: add embedding_model: ${provider}/stub-embed`);
   }
   expect(writes()).toEqual([]);

@@ -11,9 +11,9 @@ import { root } from "../../lib/paths.ts";
 const folder = await temporaryFolder();
 let files = 0;
 
-/** Path of a new file with this text. */
-function file(text: string, end = "jsonl"): string {
-  const path = join(folder, `questions-${++files}.${end}`);
+/** Writes a file with this text and returns its path. */
+function file(text: string, extension = "jsonl"): string {
+  const path = join(folder, `questions-${++files}.${extension}`);
   writeFileSync(path, text);
   return path;
 }
@@ -30,7 +30,7 @@ const stored = {
   weights: { vector_setting: { vector_weight: 0.7, embedding_model_name: "m" } },
 };
 
-/** Documents of the knowledge base by name; the fourth is `dir∕d.pdf`, the sixth notes its path. */
+/** Documents of the knowledge base; the sixth has a kb_path. */
 const documents = ["a.md", "b.md", "c.md", "dir∕d.pdf", "e.md", "kept"].map((name, index) => ({
   id: uuid(index + 1),
   name,
@@ -41,18 +41,18 @@ const documents = ["a.md", "b.md", "c.md", "dir∕d.pdf", "e.md", "kept"].map((n
 type Chunk = string | readonly [document: string, content: string];
 type Reply = readonly Chunk[] | { readonly status: number; readonly body: object };
 
-interface Asked {
+interface SearchRequest {
   readonly query: string;
   readonly retrieval_model: Readonly<Record<string, unknown>>;
 }
 
-/** A server whose searches are written down: chunks by query, each of a document, the best first. */
+/** A server that records searches and responds with chunks, the best first. */
 async function searchServer(
-  replyTo: (asked: Asked) => Reply,
+  replyTo: (request: SearchRequest) => Reply,
   more: readonly object[] = [],
   providers: readonly object[] = [],
 ) {
-  const asked: Asked[] = [];
+  const requests: SearchRequest[] = [];
   const { env } = await canned((url, response, request) => {
     const send = (status: number, body: unknown) => {
       response.writeHead(status, { "content-type": "application/json", "x-version": "1.14.2" });
@@ -73,8 +73,8 @@ async function searchServer(
       return send(200, { data, total: data.length, has_more: false, limit: 100, page: 1 });
     }
     void bodyOf(request).then((body) => {
-      const search = body as Asked; // what the client sends
-      asked.push(search);
+      const search = body as SearchRequest; // what the client sends
+      requests.push(search);
       const reply = replyTo(search);
       if ("status" in reply) return send(reply.status, reply.body);
       const records = reply.slice(0, Number(search.retrieval_model["top_k"])).map((chunk) => {
@@ -91,8 +91,8 @@ async function searchServer(
     });
   });
   return {
-    asked,
-    /** Runs `kb eval` and reads what it prints as JSON. */
+    requests,
+    /** Runs `kb eval` and parses its JSON output. */
     async evaluated(words: readonly string[], world: World = {}) {
       const ran = await cli(["kb", "eval", kb, ...words, "-o", "json"], { ...world, env });
       const data = ran.out === "" ? undefined : (JSON.parse(ran.out) as Evaluation);
@@ -109,7 +109,7 @@ async function bodyOf(request: IncomingMessage): Promise<unknown> {
   return JSON.parse(text);
 }
 
-/** What `-o json` prints, as far as the tests look. */
+/** Output of `-o json`, as far as tests use it. */
 interface Evaluation {
   readonly settings: readonly {
     readonly label: string;
@@ -139,7 +139,7 @@ interface Evaluation {
   };
 }
 
-/** Chunks that the questions below find, in the order of the server: all scores are the same. */
+/** Chunks that the questions below find, in the order of the server; all scores are equal. */
 const found: Readonly<Record<string, readonly Chunk[]>> = {
   two: ["a.md", "a.md", "c.md", "b.md", "dir∕d.pdf"],
   third: ["a.md", "b.md", "c.md"],
@@ -158,7 +158,7 @@ const questions = () =>
     { question: "text", text: ["30 days"] },
   );
 
-test("figures are those of the textbook, over documents and not over chunks", async () => {
+test("metrics follow the textbook and count documents, not chunks", async () => {
   let now = 0;
   const server = await searchServer(({ query }) => {
     now += (Object.keys(found).indexOf(query) + 1) * 1000;
@@ -205,20 +205,20 @@ test("figures are those of the textbook, over documents and not over chunks", as
   expect(ran.exit).toBe(0);
 });
 
-describe("a text stands for one document", () => {
+describe("an expected text counts for one document", () => {
   const chunks: readonly Chunk[] = [
     ["b.md", "The answer is here."],
     ["a.md", "Here, too: the answer."],
     ["c.md", "the answer"],
   ];
   test.each([
-    // the expected document that holds it, though another one comes first: found at rank 2 of 1
+    // the expected document that contains it, although another one comes first: rank 2 of 1
     [{ documents: ["a.md"], text: "the answer" }, 2, 0, 1, []],
-    // the first that holds it; the others are not relevant: found at rank 2 of 1 (b says "The")
+    // the first document that contains it; others are not relevant: rank 2 of 1 (b has "The")
     [{ text: "the answer" }, 2, 0, 1, []],
-    // a text that no chunk holds is a document that is missing: 1 of 2
+    // a text that no chunk contains counts as a missing document: 1 of 2
     [{ documents: ["b.md"], text: "no such words" }, 1, 0.5, 0.5, ["no such words"]],
-    // two texts of one document are one: found at rank 1 of 1
+    // two texts of one document count once: rank 1 of 1
     [{ text: ["The answer", "is here."] }, 1, 1, 1, []],
   ])("%j", async (expected, rank, recallAt1, recallAt3, missing) => {
     const server = await searchServer(() => chunks);
@@ -231,7 +231,7 @@ describe("a text stands for one document", () => {
   });
 });
 
-test("without --k the usual ones are taken as far as the search reaches", async () => {
+test("the default cutoffs depend on the number of chunks that the search returns", async () => {
   const server = await searchServer(() => []);
   const ks = async (...more: readonly string[]) =>
     (await server.evaluated([questions(), ...more])).first?.k;
@@ -240,11 +240,11 @@ test("without --k the usual ones are taken as far as the search reaches", async 
   expect(await ks("--top-k", "50")).toEqual([1, 3, 5, 10]);
   expect(await server.run([questions(), "--k", "6"])).toMatchObject({
     exit: 2,
-    err: "error: --k 6: a search gives 5 chunks at most\nhint: add --top-k 6\n",
+    err: "error: invalid --k 6: a search returns at most 5 chunks\nhint: add --top-k 6\n",
   });
 });
 
-test("a matrix asks with every combination and names the best", async () => {
+test("a matrix evaluates every combination and reports the best", async () => {
   const server = await searchServer(({ retrieval_model: { search_method } }) =>
     search_method === "full_text_search" ? ["a.md"] : ["b.md", "c.md", "a.md"],
   );
@@ -261,7 +261,7 @@ test("a matrix asks with every combination and names the best", async () => {
     ["full_text_search top_k=2", [1, 2]],
     ["full_text_search top_k=3", [1, 2, 3]],
   ]);
-  expect(server.asked.map(({ retrieval_model: sent }) => sent)).toEqual(
+  expect(server.requests.map(({ retrieval_model: sent }) => sent)).toEqual(
     [
       ["keyword_search", 2],
       ["keyword_search", 3],
@@ -273,17 +273,17 @@ test("a matrix asks with every combination and names the best", async () => {
   expect(data?.best["mrr"]).toEqual(["full_text_search top_k=2", "full_text_search top_k=3"]);
 });
 
-test("further settings of a matrix reach the server as it wants them", async () => {
+test("other settings of a matrix are sent in the format of the server", async () => {
   const server = await searchServer(() => []);
   const sent = async (axis: string) => {
-    server.asked.length = 0;
+    server.requests.length = 0;
     const ran = await server.evaluated([
       lines({ question: "q", documents: "a.md" }),
       "--matrix",
       axis,
     ]);
     expect(ran.exit).toBe(0);
-    return server.asked.map(({ retrieval_model }) => retrieval_model);
+    return server.requests.map(({ retrieval_model }) => retrieval_model);
   };
   expect(await sent("score_threshold=none,0.4")).toEqual([
     { ...stored, score_threshold_enabled: false },
@@ -306,15 +306,15 @@ test("further settings of a matrix reach the server as it wants them", async () 
   ]);
 });
 
-describe("a matrix that reranks, where the settings name no model", () => {
+describe("a matrix with reranking and settings without a rerank model", () => {
   const stub = { provider: "langgenius/stub/stub", models: [{ model: "stub-rerank" }] };
   const other = { provider: "langgenius/jina/jina", models: [{ model: "jina-rerank" }] };
   const line = ["--matrix", "reranking_enable=true,false"];
   const question = lines({ question: "q", documents: "a.md" });
 
   test.each<[string, readonly object[], readonly string[]]>([
-    ["the only one is taken", [stub], []],
-    ["the one of the flag is taken", [stub, other], ["--rerank-model", "stub/stub-rerank"]],
+    ["uses the only model", [stub], []],
+    ["uses the model of the flag", [stub, other], ["--rerank-model", "stub/stub-rerank"]],
   ])("%s", async (_, providers, flags) => {
     const server = await searchServer(() => [], [], providers);
     const ran = await server.evaluated([question, ...line, ...flags]);
@@ -326,7 +326,7 @@ describe("a matrix that reranks, where the settings name no model", () => {
         reranking_model_name: "stub-rerank",
       },
     };
-    expect(server.asked.map(({ retrieval_model }) => retrieval_model)).toEqual([
+    expect(server.requests.map(({ retrieval_model }) => retrieval_model)).toEqual([
       { ...stored, ...reranks, reranking_enable: true },
       { ...stored, ...reranks, reranking_enable: false },
     ]);
@@ -336,16 +336,16 @@ describe("a matrix that reranks, where the settings name no model", () => {
     [[], [], 2, "the workspace has no active rerank model"],
     [[stub, other], [], 2, "hint: add --rerank-model langgenius/stub/stub/stub-rerank"],
     [[stub], ["--rerank-model", "nope"], 3, 'rerank model "nope" not found'],
-  ])("%j %j is refused before anything is searched", async (providers, flags, exit, why) => {
+  ])("%j %j is rejected before any search", async (providers, flags, exit, why) => {
     const server = await searchServer(() => [], [], providers);
     const ran = await server.run([question, ...line, ...flags]);
     expect(ran.exit).toBe(exit);
     expect(ran.err).toContain(why);
-    expect(server.asked).toEqual([]);
+    expect(server.requests).toEqual([]);
   });
 });
 
-test("the filter of a question goes with its search alone", async () => {
+test("the filter of a question applies only to its search", async () => {
   const server = await searchServer(() => []);
   const filter = {
     logical_operator: "and",
@@ -356,20 +356,23 @@ test("the filter of a question goes with its search alone", async () => {
     { question: "other", documents: "a.md" },
   );
   await server.evaluated([path]);
-  expect(server.asked.map(({ retrieval_model: sent }) => sent)).toEqual([
+  expect(server.requests.map(({ retrieval_model: sent }) => sent)).toEqual([
     { ...stored, metadata_filtering_conditions: filter },
     stored,
   ]);
 });
 
-test("CSV: documents parted by semicolons, filter and lists as JSON, lines counted through quotes", async () => {
+test("CSV has documents split at semicolons, filters and lists as JSON, and line numbers of the file", async () => {
   const server = await searchServer(() => ["b.md"]);
   const path = file(
     'id,question,documents,text,filter,notes\r\n1,"one\r\nof two lines",a.md; b.md,,,x\r\n\r\n2,second,"[""c.md""]","[""x; y""]","{""conditions"":[]}",\r\n3,third,,"x; y",,\r\n',
     "csv",
   );
   const { data, err, exit } = await server.evaluated([path]);
-  expect({ exit, err }).toEqual({ exit: 0, err: `${path.split("/").at(-1)}: not used: notes\n` });
+  expect({ exit, err }).toEqual({
+    exit: 0,
+    err: `${path.split("/").at(-1)}: ignored columns: notes\n`,
+  });
   expect(data?.settings[0]?.questions.map(({ id, line, missing }) => [id, line, missing])).toEqual([
     ["1", 2, ["a.md"]],
     ["2", 5, ["c.md", "x; y"]],
@@ -377,97 +380,97 @@ test("CSV: documents parted by semicolons, filter and lists as JSON, lines count
   ]);
 });
 
-describe("a file that is wrong", () => {
+describe("an invalid file", () => {
   const good = `{"question":"q","documents":"a.md"}\n`;
   test.each([
     ["jsonl", `${good}{"question":`, "line 2: invalid JSON"],
     ["jsonl", `${good}\n{"documents":"a.md"}`, "line 3: question is missing"],
-    ["jsonl", `{"question":"q"}`, "line 1: nothing is expected"],
-    ["jsonl", `{"question":"q","documents":[1]}`, "line 1: documents is neither a text nor a list"],
-    ["jsonl", `{"question":["q"],"documents":"a.md"}`, "line 1: question is no text"],
+    ["jsonl", `{"question":"q"}`, "line 1: no expected documents or text"],
+    ["jsonl", `{"question":"q","documents":[1]}`, "line 1: documents is not a text or a list"],
+    ["jsonl", `{"question":["q"],"documents":"a.md"}`, "line 1: question is not text"],
     [
       "jsonl",
       `{"question":"q","documents":"a.md","filter":{}}`,
-      "line 1: filter has no conditions",
+      "line 1: filter must have conditions",
     ],
-    ["jsonl", `${good}${good}`, "line 2: the same question stands on line 1 already"],
+    ["jsonl", `${good}${good}`, "line 2: duplicate question, first on line 1"],
     [
       "jsonl",
       `{"id":"x","question":"q","text":"t"}\n{"id":"x","question":"r","text":"t"}`,
-      "line 2: the id x is used on line 1 already",
+      "line 2: duplicate id x, first on line 1",
     ],
     [
       "jsonl",
       JSON.stringify({ question: "é".repeat(251), documents: "a.md" }),
-      "line 1: the question has 251 characters; the server takes 250",
+      "line 1: the question has 251 characters; the limit is 250",
     ],
     ["csv", "question,documents\nq,a.md,b.md\n", "line 2"],
-    ["csv", "query,documents\nq,a.md\n", "line 1: there is no column question"],
-    ["csv", 'question,documents,filter\n"q\nr",a.md,{\n', "line 2: filter is not JSON"],
-    ["csv", "question,documents\n", "there is no question"],
-    ["jsonl", "", "there is no question: it is empty"],
+    ["csv", "query,documents\nq,a.md\n", "line 1: column question is missing"],
+    ["csv", 'question,documents,filter\n"q\nr",a.md,{\n', "line 2: filter is not valid JSON"],
+    ["csv", "question,documents\n", "no questions"],
+    ["jsonl", "", "no questions: the file is empty"],
     ["csv", 'question,documents\nq,"a.md\n', "line 2"],
-  ])("%s %j: %s", async (end, text, info) => {
+  ])("%s %j: %s", async (extension, text, info) => {
     const server = await searchServer(() => []);
-    const ran = await server.run([file(text, end)]);
+    const ran = await server.run([file(text, extension)]);
     expect(ran.exit).toBe(2);
     expect(ran.err).toContain(info);
-    expect(server.asked).toEqual([]);
+    expect(server.requests).toEqual([]);
   });
 });
 
-describe("documents that are expected", () => {
-  const ask = (documentsExpected: readonly string[]) =>
+describe("expected documents", () => {
+  const expecting = (documentsExpected: readonly string[]) =>
     lines({ question: "q", documents: ["a.md"] }, { question: "r", documents: documentsExpected });
 
-  test("are found by name, id, and path", async () => {
+  test("are resolved by name, ID and path", async () => {
     const server = await searchServer(() => ["a.md", "dir∕d.pdf", "kept"]);
-    const { first } = await server.evaluated([ask([uuid(1), "dir/d.pdf", "x/kept.md"])]);
+    const { first } = await server.evaluated([expecting([uuid(1), "dir/d.pdf", "x/kept.md"])]);
     expect(first?.questions[1]).toMatchObject({ rank: 1, missing: [] });
   });
 
-  test("count once, by however many names", async () => {
+  test("count once, even if they are named several times", async () => {
     const server = await searchServer(() => ["b.md"]);
-    const { first } = await server.evaluated([ask(["b.md", "a.md", uuid(1)])]);
+    const { first } = await server.evaluated([expecting(["b.md", "a.md", uuid(1)])]);
     // b.md at rank 1 of two documents
     expect(first?.questions[1]).toMatchObject({ missing: ["a.md"], figures: { "recall@1": 0.5 } });
   });
 
-  test("that are not there end with 3 before anything is asked, with their lines", async () => {
+  test("that are missing give exit code 3 with their lines, before any search", async () => {
     const server = await searchServer(() => []);
-    const path = ask(["b.md", "typo.md"]);
+    const path = expecting(["b.md", "typo.md"]);
     expect(await server.run([path])).toEqual({
       exit: 3,
       out: "",
-      err: `error: ${path.split("/").at(-1)} expects documents that the knowledge base does not hold: "typo.md" (line 2)\nhint: correct the file, or count them as not found: --allow-missing\n`,
+      err: `error: expected documents of ${path.split("/").at(-1)} not found: "typo.md" (line 2)\nhint: fix the file, or add --allow-missing to count them as not found\n`,
     });
-    expect(server.asked).toEqual([]);
+    expect(server.requests).toEqual([]);
   });
 
-  test("that are not there count as not found with --allow-missing", async () => {
+  test("that are missing count as not found with --allow-missing", async () => {
     const server = await searchServer(() => ["b.md"]);
     const { exit, first, err } = await server.evaluated([
-      ask(["b.md", "typo.md"]),
+      expecting(["b.md", "typo.md"]),
       "--allow-missing",
     ]);
     expect(exit).toBe(0);
-    expect(err).toContain('does not hold: "typo.md" (line 2)');
+    expect(err).toContain('not found: "typo.md" (line 2)');
     expect(first?.questions[1]).toMatchObject({
       missing: ["typo.md"],
       figures: { "recall@1": 0.5 },
     });
   });
 
-  test("that came since the list was read are known by name", async () => {
+  test("that were added after the list was read are matched by name", async () => {
     const server = await searchServer(() => ["new.md"]);
-    const { first } = await server.evaluated([ask(["new.md"]), "--allow-missing"]);
+    const { first } = await server.evaluated([expecting(["new.md"]), "--allow-missing"]);
     expect(first?.questions[1]).toMatchObject({ rank: 1, missing: [] });
   });
 
-  test("of one name end with 5 and the candidates", async () => {
+  test("with an ambiguous name give exit code 5 and the candidates", async () => {
     const twin = { ...documents[0], id: uuid(50) };
     const server = await searchServer(() => [], [twin]);
-    const ran = await server.run([ask(["a.md"]), "-o", "json"]);
+    const ran = await server.run([expecting(["a.md"]), "-o", "json"]);
     expect(ran.exit).toBe(5);
     expect(JSON.parse(ran.err)).toMatchObject({
       error: {
@@ -477,10 +480,10 @@ describe("documents that are expected", () => {
     });
   });
 
-  test("that no search can find are told", async () => {
+  test("that no search finds are reported", async () => {
     const server = await searchServer(() => []);
-    const { err } = await server.run([ask(["e.md"])]);
-    expect(err).toContain('no search finds "e.md": it is disabled');
+    const { err } = await server.run([expecting(["e.md"])]);
+    expect(err).toContain('document "e.md" is disabled; no search finds it');
   });
 });
 
@@ -488,10 +491,10 @@ describe("conditions", () => {
   // recall@1 is 0.125, recall@3 0.75, mrr 0.458333, as above
   test.each([
     [["recall@3<0.75", "mrr<45%"], 0, ""],
-    [["recall@3<=75%"], 14, "1 of 1 checks failed: recall@3<=75% (it is 0.75)"],
+    [["recall@3<=75%"], 14, "1 of 1 checks failed: recall@3<=75% (value 0.75)"],
     [["mrr<0.4", "recall@1<0.5", "latency_p95>1h"], 14, "1 of 3 checks failed: recall@1<0.5"],
     [["failed>0"], 0, ""],
-  ])("%j ends with %d", async (conditions, exit, info) => {
+  ])("%j gives exit code %d", async (conditions, exit, info) => {
     const server = await searchServer(({ query }) => found[query] ?? []);
     const ran = await server.evaluated([
       questions(),
@@ -507,65 +510,65 @@ describe("conditions", () => {
     ["recall@3 0.9", "position 10: one of >= <= != !~ > < = ~ is missing"],
     ["recall@3<0.9x", "position 10: this is no share"],
     ["recall@3.change<0", "position 1: there is no recall@3.change"],
-  ])("%s ends with 2 before anything is asked", async (condition, info) => {
+  ])("%s gives exit code 2 before any search", async (condition, info) => {
     const server = await searchServer(() => []);
     const ran = await server.run([questions(), "--fail-if", condition]);
     expect(ran.exit).toBe(2);
     expect(ran.err).toContain(info);
-    expect(server.asked).toEqual([]);
+    expect(server.requests).toEqual([]);
   });
 
-  test("hold for each way to search that measures them; what none measured is no pass", async () => {
+  test("apply to each variant that measures them, and fail if none does", async () => {
     const server = await searchServer(({ query }) => found[query] ?? []);
     const words = [questions(), "--k", "1,3", "--matrix", "top_k=1,3", "--fail-if"];
     expect((await server.evaluated([...words, "recall@3<0.5"])).exit).toBe(0);
     const closed = await server.evaluated([...words, "recall@1<0.5"]);
     expect(closed.exit).toBe(14);
     expect(closed.err).toContain(
-      "recall@1<0.5 (top_k=1: it is 0.125), recall@1<0.5 (top_k=3: it is 0.125)",
+      "recall@1<0.5 (top_k=1: value 0.125), recall@1<0.5 (top_k=3: value 0.125)",
     );
     const broken = await searchServer(() => ({ status: 500, body: {} }));
     const all = await broken.evaluated([questions(), "--retries", "0", "--fail-if", "mrr<0.5"]);
     expect(all.exit).toBe(14);
-    expect(all.err).toContain("mrr<0.5 (nothing was measured)");
+    expect(all.err).toContain("mrr<0.5 (not measured)");
   });
 });
 
-describe("questions that the server does not answer", () => {
+describe("failed searches", () => {
   const broken = { status: 500, body: { code: "unknown", message: "Internal Server Error" } };
 
-  test("are named, are in no figure, and end with 10", async () => {
+  test("are listed, are not in the metrics, and give exit code 10", async () => {
     const server = await searchServer(({ query }) =>
       query === "third" ? broken : (found[query] ?? []),
     );
     const ran = await server.evaluated([questions(), "--retries", "0"]);
     expect(ran.exit).toBe(10);
-    expect(ran.err).toContain("1 of 4 searches failed; line 2: ");
+    expect(ran.err).toContain("1 of 4 searches failed: line 2: ");
     expect(ran.first).toMatchObject({ answered: 3, failed: 1 });
     expect(ran.first?.figures["mrr"]).toBe(0.5); // (1 + 0 + 1/2) / 3
     expect(ran.first?.questions[1]).toMatchObject({ rank: null, missing: ["c.md"] });
     expect(ran.first?.questions[1]?.error).toContain("Internal Server Error");
   });
 
-  test("are asked again first", async () => {
+  test("are retried first", async () => {
     let times = 0;
     const server = await searchServer(() => (times++ === 0 ? { status: 503, body: {} } : ["a.md"]));
     const ran = await server.evaluated([lines({ question: "q", documents: "a.md" })]);
     expect([ran.exit, ran.first?.figures["mrr"], times]).toEqual([0, 1, 2]);
   });
 
-  test("end the command where every further one would meet the same", async () => {
-    const refused = {
+  test("end the command if every search would fail the same way", async () => {
+    const unauthorized = {
       status: 401,
       body: { code: "unauthorized", message: "Access token is invalid" },
     };
-    const server = await searchServer(() => refused);
+    const server = await searchServer(() => unauthorized);
     const ran = await server.run([questions(), "--concurrency", "1"]);
     expect([ran.exit, ran.out]).toEqual([4, ""]);
-    expect(server.asked.length).toBeLessThan(4);
+    expect(server.requests.length).toBeLessThan(4);
   });
 
-  test("wait for the rate limit when that is asked for, else end with 7", async () => {
+  test("wait for a rate limit with --wait-for-limit, and give exit code 7 without", async () => {
     const limit = {
       status: 403,
       body: {
@@ -585,7 +588,7 @@ describe("questions that the server does not answer", () => {
     expect(waits.filter((ms) => ms === 10_000).length).toBe(6); // one minute for both
   });
 
-  test("an interrupt ends with 130 and prints nothing", async () => {
+  test("an interrupt gives exit code 130 and no output", async () => {
     const stop = new AbortController();
     const server = await searchServer(() => {
       stop.abort("SIGINT");
@@ -596,25 +599,25 @@ describe("questions that the server does not answer", () => {
   });
 });
 
-describe("an earlier evaluation", () => {
+describe("a baseline", () => {
   const before = join(folder, "before.json");
-  const asking = [
+  const common = [
     { question: "up", documents: "a.md" },
     { question: "down", documents: "a.md" },
     { question: "same", documents: "a.md" },
   ];
-  /** Rank 3, 1 and 1; later 1, 2 and 1. */
-  const then: Readonly<Record<string, readonly Chunk[]>> = {
+  /** Ranks 3, 1 and 1; later 1, 2 and 1. */
+  const earlier: Readonly<Record<string, readonly Chunk[]>> = {
     up: ["b.md", "c.md", "a.md"],
     down: ["a.md"],
     same: ["a.md"],
   };
-  const later: typeof then = { ...then, up: ["a.md"], down: ["b.md", "a.md"] };
+  const later: typeof earlier = { ...earlier, up: ["a.md"], down: ["b.md", "a.md"] };
 
-  test("is compared figure by figure and question by question", async () => {
-    const old = await searchServer(({ query }) => then[query] ?? []);
+  test("is compared by metric and by question", async () => {
+    const old = await searchServer(({ query }) => earlier[query] ?? []);
     const saved = await old.run([
-      lines(...asking, { question: "gone", documents: "b.md" }),
+      lines(...common, { question: "gone", documents: "b.md" }),
       "--save",
       before,
       "-q",
@@ -622,7 +625,7 @@ describe("an earlier evaluation", () => {
     expect(saved).toMatchObject({ exit: 0, err: "" });
 
     const server = await searchServer(({ query }) => later[query] ?? []);
-    const path = lines(...asking, { question: "new", documents: "b.md" });
+    const path = lines(...common, { question: "new", documents: "b.md" });
     const { data } = await server.evaluated([path, "--baseline", before]);
     const [first] = data?.baseline.compared ?? [];
     const changes = Object.fromEntries(
@@ -638,34 +641,36 @@ describe("an earlier evaluation", () => {
     const text = await server.run([path, "--baseline", before, "-o", "md"]);
     expect(text.out).toContain("| mrr | 0.583 | 0.625 | +0.042 | better |");
     expect(text.out).toContain("| down | 1 | 2 | 1.000 | 0.631 | worse |");
-    expect(text.out).toContain("not the same questions: 1 are new, 1 are gone");
+    expect(text.out).toContain("different questions: 1 added, 1 removed");
   });
 
-  test("conditions may be on the difference", async () => {
-    const server = await searchServer(({ query }) => (query === "same" ? [] : (then[query] ?? [])));
+  test("conditions can use the change", async () => {
+    const server = await searchServer(({ query }) =>
+      query === "same" ? [] : (earlier[query] ?? []),
+    );
     const ran = await server.run([
-      lines(...asking),
+      lines(...common),
       "--baseline",
       before,
       "--fail-if",
       "hit_rate@5.change<-0.01",
     ]);
     // was 3/4, is 2/3
-    expect(ran.err).toContain("hit_rate@5.change<-0.01 (it is -0.083333)");
+    expect(ran.err).toContain("hit_rate@5.change<-0.01 (value -0.083333)");
     expect(ran.exit).toBe(14);
   });
 
-  test("that is none is refused", async () => {
+  test("that is not an evaluation is rejected", async () => {
     const server = await searchServer(() => []);
     for (const text of ["{", "[]", '{"settings":[]}']) {
-      const ran = await server.run([lines(...asking), "--baseline", file(text, "json")]);
+      const ran = await server.run([lines(...common), "--baseline", file(text, "json")]);
       expect(ran.exit).toBe(2);
-      expect(ran.err).toContain("is no evaluation");
+      expect(ran.err).toContain("is not the result of an evaluation");
     }
   });
 });
 
-test("a JUnit report has a case for each question", async () => {
+test("a JUnit report has a test case for each question", async () => {
   const server = await searchServer(({ query }) =>
     query === "third"
       ? { status: 400, body: { code: "invalid_param", message: "No." } }
@@ -683,52 +688,55 @@ test("a JUnit report has a case for each question", async () => {
   );
 });
 
-test("files that cannot be written are refused before anything is asked", async () => {
+test("files that cannot be written are rejected before any search", async () => {
   const server = await searchServer(() => []);
   for (const flag of ["--junit", "--save"]) {
     const ran = await server.run([questions(), flag, join(questions(), "r")]);
     expect(ran.exit).toBe(2);
     expect(ran.err).toContain("file already exists");
   }
-  expect(server.asked).toEqual([]);
+  expect(server.requests).toEqual([]);
 });
 
-test("a full disk takes the file away, not the evaluation", async () => {
+test("a full disk fails the file, not the evaluation", async () => {
   const server = await searchServer(() => []);
   const path = join(folder, "full.json");
   const writeAtomic = () =>
     Promise.reject(Object.assign(new Error("full"), { code: "ENOSPC", path }));
   const ran = await server.evaluated([questions(), "--save", path], { files: { writeAtomic } });
   expect(ran).toMatchObject({ exit: 1, data: { settings: [{ answered: 4 }] } });
-  expect(ran.err).toContain("was not written: disk full");
+  expect(ran.err).toContain(": disk full");
   expect(existsSync(path)).toBe(false);
 });
 
-describe("a matrix that is wrong", () => {
+describe("an invalid matrix", () => {
   test.each([
-    [["--matrix", "topk=1"], "varies topk, which is no setting it knows"],
-    [["--matrix", "top_k"], "is no setting=value,value"],
-    [["--matrix", "top_k=1,x"], 'holds "x"'],
-    [["--matrix", "top_k=101"], 'holds "101"'],
-    [["--matrix", "top_k=3,3"], "holds 3 twice"],
-    [["--matrix", "search_method=keyword"], "search_method takes keyword_search, semantic_search"],
-    [["--matrix", "score_threshold=2"], 'holds "2"'],
-    [["--matrix", "top_k=1,2", "--matrix", "top_k=3"], "varies top_k a second time"],
-    [["--matrix", "top_k=1,2", "--top-k", "3"], "varies top_k, which --top-k gives"],
+    [["--matrix", "topk=1"], "unknown setting topk"],
+    [["--matrix", "top_k"], "expected setting=value,value"],
+    [["--matrix", "top_k=1,x"], 'invalid value "x"'],
+    [["--matrix", "top_k=101"], 'invalid value "101"'],
+    [["--matrix", "top_k=3,3"], "duplicate value 3"],
+    [
+      ["--matrix", "search_method=keyword"],
+      "values of search_method: keyword_search, semantic_search",
+    ],
+    [["--matrix", "score_threshold=2"], 'invalid value "2"'],
+    [["--matrix", "top_k=1,2", "--matrix", "top_k=3"], "top_k is already in another --matrix"],
+    [["--matrix", "top_k=1,2", "--top-k", "3"], "--top-k sets top_k, too"],
     [
       ["--matrix", "top_k=1,2,3,4,5", "--matrix", "score_threshold=0,0.1,0.2,0.3,0.4"],
-      "makes 25 ways",
+      "has 25 combinations",
     ],
   ])("%j", async (words, info) => {
     const server = await searchServer(() => []);
     const ran = await server.run([questions(), ...words]);
     expect(ran.exit).toBe(2);
     expect(ran.err).toContain(info);
-    expect(server.asked).toEqual([]);
+    expect(server.requests).toEqual([]);
   });
 });
 
-test("questions come in the order of the file, whatever is answered first", async () => {
+test("questions are in the order of the file", async () => {
   const server = await searchServer(({ query }) => (Number(query) % 2 === 0 ? ["a.md"] : ["b.md"]));
   const rows = Array.from({ length: 100 }, (_, index) => ({
     question: String(index),
@@ -741,17 +749,17 @@ test("questions come in the order of the file, whatever is answered first", asyn
   expect(first?.figures["mrr"]).toBe(0.5);
 });
 
-test("failures are listed with what was found instead", async () => {
+test("failures are listed with the documents found instead", async () => {
   const server = await searchServer(({ query }) => found[query] ?? []);
   const some = await server.run([questions(), "--failures", "-o", "tsv"]);
   expect(some.out.split("\n\n")[1]).toBe(
-    "# Questions with something missing\nline\tquestion\tmissing\tfound instead\n3\tnone\tdir/d.pdf\tb.md\n",
+    "# Questions with missing documents or texts\nline\tquestion\tmissing\tfound instead\n3\tnone\tdir/d.pdf\tb.md\n",
   );
   const none = await server.run([lines({ question: "two", documents: "a.md" }), "--failures"]);
-  expect(none.out.split("\n\n")[1]).toBe("# Questions with something missing\n# none\n");
+  expect(none.out.split("\n\n")[1]).toBe("# Questions with missing documents or texts\n# none\n");
 });
 
-describe("the handbook of the examples", async () => {
+describe("the example handbook", async () => {
   const examples = join(root, "examples");
   const sandbox = await testSandbox();
   const evaluated = (...words: readonly string[]) =>
@@ -767,7 +775,7 @@ describe("the handbook of the examples", async () => {
     expect((await sandbox.cli(["kb", "doc", "wait", "Handbook"])).exit).toBe(0);
   });
 
-  test("has the figures that its README works out", async () => {
+  test("has the metrics of its README", async () => {
     const ran = await evaluated("--top-k", "5", "-o", "json");
     const [first] = (JSON.parse(ran.out) as Evaluation).settings;
     const missed = first?.questions.filter(({ rank, missing }) => rank !== 1 || missing.length > 0);
@@ -793,7 +801,7 @@ describe("the handbook of the examples", async () => {
     });
   });
 
-  test("passes the check of its README, and is the same the second time", async () => {
+  test("passes the check of its README with the same metrics a second time", async () => {
     const before = join(folder, "handbook.json");
     expect((await evaluated("--top-k", "5", "--save", before)).exit).toBe(0);
     const again = await evaluated(
@@ -802,7 +810,7 @@ describe("the handbook of the examples", async () => {
       before,
     );
     expect(again.exit).toBe(0);
-    // Two more are latencies, which are the same by chance.
+    // Two more are latencies, which can be equal by chance.
     expect(again.out).toMatch(/^1[345] figures are the same$/m);
     const [, compared = ""] = again.out.split("### Compared with");
     expect(compared).not.toMatch(/recall|precision|hit_rate|ndcg|mrr/);

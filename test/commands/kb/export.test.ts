@@ -21,14 +21,14 @@ beforeEach(() => {
 
 const kb = (...argv: readonly string[]) => server.cli(["kb", ...argv], { folder: home });
 
-/** Runs a line that has to work and gives its output. */
+/** Runs a command that must succeed and returns its output. */
 async function done(...argv: readonly string[]): Promise<string> {
   const ran = await kb(...argv);
   expect(ran.exit, `${argv.join(" ")}: ${ran.err}`).toBe(0);
   return ran.out.replace(/\n$/, "");
 }
 
-/** A knowledge base with something of everything. */
+/** Creates a knowledge base with documents, metadata and tags. */
 async function filled(): Promise<void> {
   await done("create", name, "--indexing-technique", "economy", "--description", "Rules");
   await done("doc", "add", name, "people/leave.md", "--text", "30 days — dreißig\r\n");
@@ -57,7 +57,7 @@ async function filled(): Promise<void> {
 const zips = () => server.seen.filter(({ path }) => path.endsWith("/download-zip")).length;
 const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
 
-test("an export holds every document to the byte, and a manifest of the rest", async () => {
+test("an export has the exact bytes of every document, and a manifest of the rest", async () => {
   await filled();
   const rows = await done("export", name, folder, "--chunks");
   expect(rows.split("\n")).toEqual([
@@ -95,24 +95,24 @@ test("an export holds every document to the byte, and a manifest of the rest", a
   expect(chunks).toContain("pen");
 });
 
-test("export, import and verify: no difference", async () => {
+test("an imported export has no differences", async () => {
   await filled();
   await done("export", name, folder);
   expect((await kb("import", folder)).exit).toBe(5); // the name is taken
   await done("import", folder, "--name", `${name} copy`);
   const verified = await kb("verify", folder, `${name} copy`);
   expect(verified.exit, verified.out).toBe(0);
-  expect(verified.err).toContain("no difference: 3 and 3 documents");
+  expect(verified.err).toContain("no differences; compared 3 and 3 documents");
   expect((await kb("verify", name, `${name} copy`)).exit).toBe(0);
 });
 
-test("a copy is the same in another profile, too", async () => {
+test("a copy to another profile has no differences", async () => {
   await filled();
   await done("copy", name, "--name", `${name} copy`, "--to-profile", "sandbox");
   expect((await kb("verify", name, `${name} copy`, "--to-profile", "sandbox")).exit).toBe(0);
 });
 
-describe("what differs is found", () => {
+describe("verify reports", () => {
   beforeEach(async () => {
     await filled();
     await done("export", name, folder);
@@ -120,12 +120,12 @@ describe("what differs is found", () => {
 
   test.each<[string, () => Promise<unknown>, string]>([
     [
-      "a document that is gone",
+      "a deleted document",
       () => done("doc", "delete", name, "prices.csv", "--yes"),
       "document\tprices.csv\tthere\t",
     ],
     [
-      "one byte",
+      "one byte of content",
       async () => {
         await done("doc", "update", name, "people/leave.md", "--text", "30 days - dreißig\r\n");
         await done("doc", "wait", name);
@@ -138,7 +138,7 @@ describe("what differs is found", () => {
       "metadata\tpeople/leave.md: team\tpeople\thr",
     ],
     [
-      "a document that was enabled",
+      "an enabled document",
       () => done("doc", "enable", name, "notes.txt"),
       "status\tnotes.txt\tdisabled\tenabled",
     ],
@@ -153,7 +153,7 @@ describe("what differs is found", () => {
       "field\tyear\t\tnumber",
     ],
     [
-      "a file of the folder",
+      "a file of the export",
       () => writeFile(join(folder, "documents/notes.txt"), "plane"),
       `content\tnotes.txt\t${sha256("plane")}\t${sha256("plain")}`,
     ],
@@ -165,8 +165,8 @@ describe("what differs is found", () => {
   });
 });
 
-describe("what did not change is not fetched again", () => {
-  test("a second export asks for no content", async () => {
+describe("unchanged documents are not downloaded again", () => {
+  test("in a second export", async () => {
     await filled();
     await done("export", name, folder);
     const before = zips();
@@ -174,7 +174,7 @@ describe("what did not change is not fetched again", () => {
     expect(zips()).toBe(before);
   });
 
-  test("a changed, a new and a deleted document", async () => {
+  test("beside a changed, a new and a deleted document", async () => {
     await filled();
     await done("export", name, folder);
     await done("doc", "update", name, "people/leave.md", "--text", "31 days");
@@ -193,7 +193,7 @@ describe("what did not change is not fetched again", () => {
     expect((await kb("verify", folder, name)).exit).toBe(0);
   });
 
-  test("an export that was cut goes on where it stopped", async () => {
+  test("in an export that resumes an interrupted one", async () => {
     await done("create", name, "--indexing-technique", "economy");
     const rows = Array.from({ length: 105 }, (_, index) => `d${index}.md,text ${index}\n`);
     const file = join(home, "many.csv");
@@ -201,8 +201,8 @@ describe("what did not change is not fetched again", () => {
     await done("doc", "add", name, "--each", file);
     await done("doc", "wait", name);
     server.sandbox.setFaults([parseFault("POST */download-zip status=500 skip=1")]);
-    const cut = await kb("export", name, folder, "--retries", "0");
-    expect(cut.exit).toBe(1);
+    const interrupted = await kb("export", name, folder, "--retries", "0");
+    expect(interrupted.exit).toBe(1);
     expect((await readdir(join(folder, "documents"))).length).toBe(100);
     server.sandbox.setFaults([]);
     const rest = await done("export", name, folder);
@@ -211,20 +211,20 @@ describe("what did not change is not fetched again", () => {
   });
 });
 
-test("an import that was cut goes on, and makes no document twice", async () => {
+test("an interrupted import resumes without duplicates", async () => {
   await filled();
   await done("export", name, folder);
   server.sandbox.setFaults([parseFault("POST */create-by-file status=500")]);
-  const cut = await kb("import", folder, "--name", `${name} copy`, "--retries", "0");
-  expect(cut.exit).not.toBe(0);
+  const interrupted = await kb("import", folder, "--name", `${name} copy`, "--retries", "0");
+  expect(interrupted.exit).not.toBe(0);
   server.sandbox.setFaults([]);
   const again = await kb("import", folder, "--name", `${name} copy`);
   expect(again.exit, again.err).toBe(0);
-  expect(again.err).toContain("it goes on");
+  expect(again.err).toContain("resuming the import into");
   expect((await kb("verify", folder, `${name} copy`)).exit).toBe(0);
 });
 
-describe("a bundle that is not whole is refused before anything is sent", () => {
+describe("a damaged export is rejected before anything is sent", () => {
   test.each<[string, (folder: string) => Promise<unknown>, string]>([
     [
       "a changed byte",
@@ -237,20 +237,20 @@ describe("a bundle that is not whole is refused before anything is sent", () => 
       "documents/notes.txt is missing",
     ],
     [
-      "a manifest that was cut",
+      "a truncated manifest",
       async (at) => {
         const path = join(at, "manifest.json");
         await writeFile(path, (await readFile(path, "utf8")).slice(0, 300));
       },
-      "is no JSON",
+      "not valid JSON",
     ],
     [
-      "a manifest that was changed",
+      "a modified manifest",
       async (at) => {
         const path = join(at, "manifest.json");
         await writeFile(path, (await readFile(path, "utf8")).replace("people", "hr"));
       },
-      "was changed after it was written",
+      "modified after the export",
     ],
   ])("%s", async (_, damage, message) => {
     await filled();
@@ -263,7 +263,7 @@ describe("a bundle that is not whole is refused before anything is sent", () => 
     expect(server.seen.length).toBe(before);
   });
 
-  test("a manifest that names a file outside of its folder", async () => {
+  test("a manifest with a file outside the directory", async () => {
     await filled();
     await done("export", name, folder);
     const path = join(folder, "manifest.json");
@@ -274,11 +274,11 @@ describe("a bundle that is not whole is refused before anything is sent", () => 
     await writeFile(path, JSON.stringify({ ...manifest, sum }));
     const ran = await kb("import", folder, "--name", `${name} copy`);
     expect(ran.exit).toBe(2);
-    expect(ran.err).toContain("names a file outside of the folder");
+    expect(ran.err).toContain("file outside the directory: ../secret.txt");
   });
 });
 
-test("a manifest with a part taken away or replaced is refused, or read as what it says", async () => {
+test("a manifest with a part removed or replaced is rejected or read correctly", async () => {
   await filled();
   await done("export", name, folder);
   let seen = 0;
@@ -286,17 +286,17 @@ test("a manifest with a part taken away or replaced is refused, or read as what 
   expect(some).toBeGreaterThan(15);
 });
 
-describe("a folder that holds something else is left alone", () => {
+describe("an export does not write into a directory with", () => {
   test("an export of another knowledge base", async () => {
     await filled();
     await done("export", name, folder);
     await done("create", `${name} other`, "--indexing-technique", "economy");
     const ran = await kb("export", `${name} other`, folder);
     expect(ran.exit).toBe(2);
-    expect(ran.err).toContain(`holds an export of another knowledge base, ${name}`);
+    expect(ran.err).toContain(`is an export of another knowledge base, ${name}`);
   });
 
-  test("files of one's own", async () => {
+  test("other files", async () => {
     await filled();
     const other = await temporaryFolder();
     await writeFile(join(other, "mine.txt"), "mine");

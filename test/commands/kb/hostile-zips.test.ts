@@ -9,7 +9,7 @@ import { testSandbox } from "../../lib/sandbox.ts";
 import { cli, temporaryFolder } from "../../lib/support.ts";
 import { bad, good, zipWith } from "../../lib/zips.ts";
 
-// The contents of documents come as a ZIP from the server, which is not trusted.
+// Document contents come as a ZIP from the server, which is not trusted.
 
 async function* inPieces(bytes: Buffer, length: number): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += length) yield bytes.subarray(at, at + length);
@@ -23,22 +23,22 @@ async function textsIn(zip: Buffer, length: number): Promise<string[]> {
 
 const lengths = [1, 7, 65_536];
 
-test.each(good)("a ZIP is read whole: %s", async (_, zip, texts) => {
+test.each(good)("a valid ZIP is read: %s", async (_, zip, texts) => {
   for (const length of lengths) expect(await textsIn(zip, length)).toEqual(texts);
 });
 
-test.each(bad)("a ZIP is refused: %s", async (_, zip, said) => {
+test.each(bad)("an invalid ZIP is rejected: %s", async (_, zip, message) => {
   for (const length of lengths) {
     const error = await textsIn(zip, length).then(
       (texts) => texts.length,
       (cause: unknown) => cause,
     );
     expect(error).toBeInstanceOf(CliError);
-    expect(error).toMatchObject({ kind: "failure", message: expect.stringMatching(said) });
+    expect(error).toMatchObject({ kind: "failure", message: expect.stringMatching(message) });
   }
 });
 
-test("a ZIP cut after any of its bytes is refused", async () => {
+test("a ZIP truncated after any byte is rejected", async () => {
   for (const [, zip] of good.filter(([, { length }]) => length < 2000)) {
     for (let cut = 0; cut < zip.length; cut++) {
       const error = await textsIn(zip.subarray(0, cut), 16).catch((cause: unknown) => cause);
@@ -47,7 +47,7 @@ test("a ZIP cut after any of its bytes is refused", async () => {
   }
 });
 
-test("a ZIP with any byte changed gives the same files or is refused", async () => {
+test("a ZIP with any byte changed gives the same files or is rejected", async () => {
   const zip = zipWith([{ text: "one" }, { text: "two two two", packed: true }]);
   for (let at = 0; at < zip.length; at++) {
     for (const change of [0x01, 0x80, 0xff]) {
@@ -60,7 +60,7 @@ test("a ZIP with any byte changed gives the same files or is refused", async () 
   }
 });
 
-/** Stands before the sandbox and gives every request for a ZIP the one that is set. */
+/** A proxy for the sandbox that answers requests for a ZIP with its own. */
 async function zipServer() {
   const server = await testSandbox();
   await server.cli(["kb", "create", "Docs", "--indexing-technique", "economy"]);
@@ -86,7 +86,7 @@ async function zipServer() {
   return { set, env };
 }
 
-test("no ZIP writes outside of the folder, or a file that is not what was asked for", async () => {
+test("no ZIP writes outside the directory, or any other file than requested", async () => {
   const { set, env } = await zipServer();
   const some = bad.filter((_, index) => index % 3 === 0);
   const three = [{ text: "one" }, { text: "two" }, { text: "three" }];

@@ -8,11 +8,11 @@ import type { World } from "../../lib/support.ts";
 import { root } from "../../lib/paths.ts";
 
 const places = await temporaryFolder();
-let made = 0;
+let created = 0;
 
-/** A new folder with these files. */
+/** Creates a directory with these files. */
 function folder(files: Readonly<Record<string, string | Uint8Array>>): string {
-  const place = join(places, String(++made));
+  const place = join(places, String(++created));
   mkdirSync(place);
   for (const [name, content] of Object.entries(files)) {
     mkdirSync(dirname(join(place, name)), { recursive: true });
@@ -37,34 +37,46 @@ async function linted(place: string, words: readonly string[] = [], world: World
 describe("a file", () => {
   const bytes = (...values: number[]) => Uint8Array.from(values);
   test.each<[string, string, string | Uint8Array, string, string]>([
-    ["without a byte", "a.md", "", "error empty", "it holds no words"],
-    ["of white space", "a.md", " \n\t\n", "error empty", "it holds no words"],
-    ["of a kind nobody takes", "a.gif", "GIF89a", "error kind", "does not take .gif"],
-    ["without an extension", "README", "Read.", "error kind", "a file without an extension"],
+    ["that is empty", "a.md", "", "error empty", "the file has no text"],
+    ["of whitespace", "a.md", " \n\t\n", "error empty", "the file has no text"],
+    ["of an unsupported type", "a.gif", "GIF89a", "error kind", "does not accept .gif"],
+    ["without an extension", "README", "Read.", "error kind", "files without an extension"],
     [
-      "of a kind some take",
+      "of a type that some servers accept",
       "a.pptx",
       "PK\u0003\u0004",
       "warning maybe-kind",
-      "servers set up for it",
+      "only servers with a special setting",
     ],
-    ["in UTF-16", "a.txt", bytes(0xff, 0xfe, 65, 0), "error encoding", "it is UTF-16 (LE)"],
-    ["in Latin-1", "a.csv", bytes(65, 10, 0xe9, 10), "error encoding", "not UTF-8 (line 2)"],
-    ["that is a program", "a.txt", bytes(1, 0, 0xfe, 0), "error binary", "it is no text"],
-    ["that is a PDF", "a.md", "%PDF-1.7 and more", "error binary", "it is a PDF, not text"],
+    ["in UTF-16", "a.txt", bytes(0xff, 0xfe, 65, 0), "error encoding", "encoded as UTF-16 (LE)"],
+    ["in Latin-1", "a.csv", bytes(65, 10, 0xe9, 10), "error encoding", "not valid UTF-8 (line 2)"],
+    ["that is a program", "a.txt", bytes(1, 0, 0xfe, 0), "error binary", "the content is binary"],
+    [
+      "that is a PDF",
+      "a.md",
+      "%PDF-1.7 and more",
+      "error binary",
+      "the content is a PDF, not text",
+    ],
     ["with a byte order mark", "a.md", "\uFEFFWords.", "warning bom", "byte order mark"],
     ["with a NUL", "a.html", "one\ntwo\0\n", "error nul", "NUL character (line 2)"],
-    ["whose name lies", "a.docx", "no ZIP", "warning wrong-kind", "does not begin like .docx"],
-    ["whose name is another kind's", "a.pdf", "PK\u0003\u0004", "warning wrong-kind", "like a ZIP"],
+    ["with a wrong extension", "a.docx", "not a ZIP", "warning wrong-kind", "not that of .docx"],
     [
-      "with front matter that is no YAML",
+      "with the extension of another type",
+      "a.pdf",
+      "PK\u0003\u0004",
+      "warning wrong-kind",
+      "but of a ZIP",
+    ],
+    [
+      "with front matter that is not YAML",
       "a.md",
       "---\na: [\n---\n",
       "error front-matter",
       "(line 2)",
     ],
     [
-      "with front matter without end",
+      "with unterminated front matter",
       "a.md",
       "---\na: b\n",
       "error front-matter",
@@ -93,7 +105,7 @@ describe("a file", () => {
     ["in capitals", "A.MD", "Words"],
     ["that is a PDF", "a.pdf", "%PDF-1.7"],
     ["that is an Office file", "a.xlsx", "PK\u0003\u0004 and more"],
-  ])("%s is fine", async (_, name, content) => {
+  ])("%s has no findings", async (_, name, content) => {
     expect(await linted(folder({ [name]: content }))).toMatchObject({
       exit: 0,
       rows: [],
@@ -102,7 +114,7 @@ describe("a file", () => {
   });
 });
 
-test("names are compared without capitals, form and the sign for a slash", async () => {
+test("names are compared regardless of case, Unicode form and slash character", async () => {
   const { found, rows } = await linted(
     folder({
       "A.md": "1",
@@ -114,10 +126,10 @@ test("names are compared without capitals, form and the sign for a slash", async
     }),
   );
   expect(found).toEqual(["a.md name-clash", "caf\u00e9.md name-clash", "x∕y.md name-clash"]);
-  expect(rows[0]?.problem).toBe("as a name it is the same as A.md");
+  expect(rows[0]?.problem).toBe("the document name is the same as for A.md");
 });
 
-test("a path has 200 characters at most, counted as characters", async () => {
+test("a path is limited to 200 characters", async () => {
   const inner = "ü".repeat(100);
   const { found, rows } = await linted(
     folder({ [`${inner}/${"a".repeat(96)}.md`]: "1", [`${inner}/${"a".repeat(97)}.md`]: "2" }),
@@ -126,38 +138,36 @@ test("a path has 200 characters at most, counted as characters", async () => {
   expect(rows[0]?.problem).toContain("has 201 characters");
 });
 
-test("the same content twice is a warning, empty files are not the same", async () => {
+test("duplicate content is a warning, except for empty files", async () => {
   const place = folder({ "a.md": "Same.", "b/c.md": "Same.", "d.md": "", "e.md": "" });
   const { found, exit } = await linted(place);
   expect(found).toEqual(["b/c.md duplicate", "d.md empty", "e.md empty"]);
   expect(exit).toBe(14);
 });
 
-test("warnings end with 14 only with --strict", async () => {
+test("warnings give exit code 14 only with --strict", async () => {
   const place = folder({ "a.md": "Same.", "b.md": "Same." });
   expect(await linted(place)).toMatchObject({ exit: 0, err: "2 files: 0 errors, 1 warning\n" });
   expect((await linted(place, ["--strict"])).exit).toBe(14);
   expect((await linted(folder({ "a.md": "Fine." }), ["--strict"])).exit).toBe(0);
 });
 
-test("the limit of size is 15 MiB, or what is said", async () => {
+test("the size limit is 15 MiB or --max-size", async () => {
   const place = folder({ "a.md": "x".repeat(15 * 2 ** 20), "b.md": "x".repeat(15 * 2 ** 20 + 1) });
   const { found, rows } = await linted(place);
   expect(found).toEqual(["b.md size"]);
-  expect(rows[0]?.problem).toBe(
-    "it has 15728641 bytes, more than the 15728640 that a server takes",
-  );
+  expect(rows[0]?.problem).toBe("15728641 bytes, more than the limit of 15728640");
   expect((await linted(place, ["--max-size", "16MB"])).found).toEqual([]);
   const small = await linted(place, ["--max-size", "1KiB"]);
   expect(small.found).toEqual(["a.md size", "b.md size"]);
-  expect(small.rows[0]?.problem).toBe("it has 15.0 MiB, more than the 1.0 KiB that a server takes");
+  expect(small.rows[0]?.problem).toBe("15.0 MiB, more than the limit of 1.0 KiB");
   expect(await linted(place, ["--max-size", "big"])).toMatchObject({
     exit: 2,
     err: expect.stringContaining('--max-size: invalid size \\"big\\"') as string,
   });
 });
 
-test("links to nothing, to folders above or elsewhere and to themselves are told, others followed", async () => {
+test("broken and looping symlinks and those to the outside are reported, others followed", async () => {
   const place = folder({ "a/b.md": "1", "pictures/c.gif": "GIF8", "z.md": "2" });
   symlinkSync("../a", join(place, "a", "again"));
   symlinkSync("nowhere", join(place, "dead.md"));
@@ -186,23 +196,23 @@ test("a socket is not read", async () => {
   expect(rows).toMatchObject([{ file: "socket.md", finding: "no-file", severity: "warning" }]);
 });
 
-test("a file and a folder that cannot be read are told, the rest is read", async () => {
+test("an unreadable file and directory are reported, others are read", async () => {
   const place = folder({ "a.md": "1", "b.gif": "2", "c/d.md": "3" });
-  const refused = (path: string) =>
+  const denied = (path: string) =>
     Promise.reject(Object.assign(new Error("no"), { code: "EACCES", path }));
   const files = {
-    read: (path: string) => (path.endsWith("a.md") ? refused(path) : diskFiles.read(path)),
-    list: (path: string) => (path.endsWith("c/") ? refused(path) : diskFiles.list(path)),
+    read: (path: string) => (path.endsWith("a.md") ? denied(path) : diskFiles.read(path)),
+    list: (path: string) => (path.endsWith("c/") ? denied(path) : diskFiles.list(path)),
   };
   const { rows } = await linted(place, [], { files });
   expect(rows.map(({ file, finding, problem }) => [file, finding, problem])).toEqual([
-    ["a.md", "unreadable", "it cannot be read: permission denied"],
-    ["b.gif", "kind", "the server does not take .gif"],
-    ["c", "unreadable", "it cannot be read: permission denied"],
+    ["a.md", "unreadable", "failed to read: permission denied"],
+    ["b.gif", "kind", "the server does not accept .gif files"],
+    ["c", "unreadable", "failed to read: permission denied"],
   ]);
 });
 
-describe("what is left out", () => {
+describe("ignore files and patterns", () => {
   const files = {
     ".gitignore": "*.log\n!keep.log\n/build/\n",
     ".hidden/a.gif": "1",
@@ -231,22 +241,22 @@ describe("what is left out", () => {
 });
 
 test.each([
-  ["nowhere", "there is no such folder"],
-  ["file", "it is a file"],
-])("%s instead of a folder ends with 2", async (name, info) => {
+  ["nowhere", "not found"],
+  ["file", "not a directory"],
+])("rejects a path that is not a directory: %s", async (name, info) => {
   const place = folder({ file: "1" });
   const ran = await cli(["kb", "lint", join(place, name)]);
   expect(ran).toMatchObject({ exit: 2, out: "" });
   expect(ran.err).toContain(info);
 });
 
-test("a name twice in front matter is found", async () => {
+test("duplicate keys in front matter are reported", async () => {
   const ran = await linted(folder({ "a.md": "---\na: 1\nb:\n  c: 1\n  c: 2\n---\ntext" }));
   expect(ran.exit).toBe(14);
   expect(ran.rows[0]?.problem).toContain("(line 5): Map keys must be unique");
 });
 
-test("an empty folder has nothing wrong", async () => {
+test("an empty directory has no findings", async () => {
   expect(await linted(folder({}))).toMatchObject({
     exit: 0,
     out: "[]\n",
@@ -254,7 +264,7 @@ test("an empty folder has nothing wrong", async () => {
   });
 });
 
-test("an interrupt ends it", async () => {
+test("an interrupt gives exit code 130", async () => {
   const stop = new AbortController();
   const read = (path: string) => {
     stop.abort("SIGINT");
@@ -265,18 +275,18 @@ test("an interrupt ends it", async () => {
   expect(ran.exit).toBe(130);
 });
 
-test("the handbook of the examples is fine", async () => {
+test("the example handbook has no findings", async () => {
   const handbook = join(root, "examples", "handbook");
   expect(await linted(handbook)).toMatchObject({ exit: 0, rows: [] });
 });
 
-test("what is no list of a server has no pages: --limit is refused", async () => {
+test("--limit is rejected, as there are no pages", async () => {
   const ran = await cli(["kb", "lint", folder({ "a.md": "Words." }), "--limit", "1"]);
   expect(ran.exit).toBe(2);
   expect(ran.err).toContain("--limit");
 });
 
-test("names on a terminal cannot act on it", async () => {
+test("file names cannot send escape sequences to the terminal", async () => {
   const place = folder({ "a\u001b[8m.md": "Words." });
   const ran = await cli(["kb", "lint", place], { tty: true, columns: 200 });
   expect(ran.out).not.toContain("\u001b[8m");

@@ -9,7 +9,7 @@ import { readRequest } from "../../../src/sandbox/http/read-request.ts";
 import type { ReceivedRequest } from "../../../src/sandbox/http/server.ts";
 import { cli, temporaryFolder } from "../../lib/support.ts";
 
-/** What the server lists: providers with the names of their models. */
+/** Providers on the server with the names of their models. */
 let providers: readonly { readonly provider: string; readonly models: readonly string[] }[] = [];
 const twoProviders = [
   { provider: "langgenius/openai/openai", models: ["text-embedding-3-small"] },
@@ -58,7 +58,7 @@ const writes = () => seen.filter(({ method }) => method !== "GET");
 const requests = () => seen.map(({ method, path }) => `${method} ${path}`);
 const listing = "GET /v1/workspaces/current/models/model-types/text-embedding";
 
-/** What the last request said of the model, in its JSON body or in the JSON part of its form. */
+/** The model in the last request, in its JSON body or in the JSON part of its form. */
 function modelSent(): unknown {
   const last = seen.findLast(({ method }) => method !== "GET");
   const bytes = last?.parts.find(({ name }) => name === "data")?.bytes ?? last?.body;
@@ -95,7 +95,7 @@ describe("provider/model", () => {
     expect(modelSent()).toEqual({ embedding_model: model, embedding_model_provider: provider });
   });
 
-  test("works in every command that takes one", async () => {
+  test("works in every command with a model", async () => {
     const folder = await temporaryFolder();
     const file = join(folder, "a.md");
     await writeFile(file, "hello");
@@ -115,7 +115,7 @@ describe("provider/model", () => {
     }
   });
 
-  test("is said with -v", async () => {
+  test("is printed with -v", async () => {
     const typed = "langgenius/openai/openai/text-embedding-3-small";
     const ran = await run("kb", "create", "Handbook", "--embedding-model", typed, "-v");
     expect(ran.err).toContain(`embedding model "${typed}" is text-embedding-3-small`);
@@ -124,7 +124,7 @@ describe("provider/model", () => {
     );
   });
 
-  test("is looked up once for all rows of --each", async () => {
+  test("is resolved once for all rows of --each", async () => {
     const rows = join(await temporaryFolder(), "rows.csv");
     await writeFile(rows, "name\nA\nB\n");
     const ran = await run(
@@ -146,20 +146,20 @@ describe("provider/model", () => {
   });
 });
 
-describe("a model named in another way", () => {
+describe("other names of a model", () => {
   const large = {
     embedding_model: "BAAI/bge-m3",
     embedding_model_provider: "langgenius/siliconflow/siliconflow",
   };
   test.each([
-    ["alone, where one provider has it", ["BAAI/bge-m3"]],
-    ["with the last part of its provider", ["siliconflow/BAAI/bge-m3"]],
+    ["the model alone, if one provider has it", ["BAAI/bge-m3"]],
+    ["the last part of the provider", ["siliconflow/BAAI/bge-m3"]],
     [
-      "with its provider by a flag",
+      "a flag for the provider",
       ["BAAI/bge-m3", "--embedding-model-provider", "langgenius/siliconflow/siliconflow"],
     ],
     [
-      "with a short provider by a flag",
+      "a flag for the last part of the provider",
       ["BAAI/bge-m3", "--embedding-model-provider", "siliconflow"],
     ],
   ])("%s is completed", async (_, words) => {
@@ -174,8 +174,8 @@ describe("a model named in another way", () => {
   });
 });
 
-describe("nothing is written", () => {
-  test("when there is none of that name: 3, with the names there are", async () => {
+describe("nothing is sent", () => {
+  test("for an unknown model: exit code 3 and the existing names", async () => {
     const ran = await run("kb", "create", "Handbook", "--embedding-model", "openai/ada");
     expect(ran.exit).toBe(3);
     expect(ran.err).toBe(
@@ -188,7 +188,7 @@ describe("nothing is written", () => {
 
   test.each([
     ["nope"],
-    ["gpt-4o"], // a model of another kind is in no list of embedding models
+    ["gpt-4o"], // not an embedding model
     ["text-embedding-3-small", "--embedding-model-provider", "siliconflow"],
     ["bge-m3", "--embedding-model-provider", "some/where"],
   ])("when a model alone or its provider is wrong: %s", async (...words) => {
@@ -203,7 +203,7 @@ describe("nothing is written", () => {
     }
   });
 
-  test("when several providers have the model: 5, with both", async () => {
+  test("for an ambiguous model: exit code 5 and both providers", async () => {
     providers = [...twoProviders, { provider: "other/one", models: ["bge-m3"] }];
     for (const line of [
       ["kb", "create", "Handbook"],
@@ -241,7 +241,7 @@ describe("nothing is written", () => {
     }
   });
 
-  test("high_quality where the server has no model: 2, in plain words", async () => {
+  test("for high_quality without a model on the server: exit code 2 and a hint", async () => {
     providers = [];
     for (const line of [
       ["kb", "create", "Handbook"],
@@ -250,20 +250,20 @@ describe("nothing is written", () => {
     ]) {
       const ran = await run(...line, "--indexing-technique", "high_quality");
       expect(ran.exit).toBe(2);
-      expect(ran.err).toContain("high_quality indexing needs an embedding model");
+      expect(ran.err).toContain("high_quality indexing requires an embedding model");
       expect(ran.err).toContain("the workspace has no active embedding model");
       expect(writes()).toEqual([]);
     }
   });
 
-  test("when the workspace has none at all", async () => {
+  test("for a workspace without models", async () => {
     providers = [];
     const ran = await run("kb", "create", "Handbook", "--embedding-model", "openai/ada");
     expect(ran.exit).toBe(3);
     expect(ran.err).toContain("hint: the workspace has no active embedding model");
   });
 
-  test("when two read the same: 5, with both", async () => {
+  test("for two models of the same text: exit code 5 and both", async () => {
     providers = [
       { provider: "langgenius/openai", models: ["x/large"] },
       { provider: "langgenius", models: ["openai/x/large"] },
@@ -310,8 +310,8 @@ const createdKb = (name: string) =>
   created("kb", "create", name, "--indexing-technique", "economy");
 const sandboxRequests = () => sandbox.seen.map(({ method, path }) => `${method} ${path}`);
 
-describe("names of things", () => {
-  test("a metadata field and a document are looked for in their own knowledge base alone", async () => {
+describe("name resolution", () => {
+  test("metadata fields and documents are found only in their knowledge base", async () => {
     const [here, there] = [await createdKb("Here"), await createdKb("There")];
     const field = await created("kb", "metadata", "create", here, "team", "--type", "string");
     await created("kb", "doc", "add", here, "a.md", "--text", "hello");
@@ -327,7 +327,7 @@ describe("names of things", () => {
     expect(document.err).toContain('there is no document called "a.md"');
   });
 
-  test("the keyword that narrows a list holds no wildcard, and one page is enough", async () => {
+  test("the keyword of a lookup has no wildcards, and one page is enough", async () => {
     const kb = await createdKb("Wild");
     for (const name of ["50%_off.md", "50 xoff.md"])
       await created("kb", "doc", "add", kb, name, "--text", "hello");
@@ -353,7 +353,7 @@ describe("names of things", () => {
     ]);
   });
 
-  test("a tag is looked up once for a line, whatever the number of tags", async () => {
+  test("several tags need one lookup", async () => {
     const kb = await createdKb("Tagged");
     for (const name of ["one", "two", "three"]) await created("kb", "tag", "create", name);
     sandbox.seen.length = 0;
@@ -362,7 +362,7 @@ describe("names of things", () => {
     expect(sandboxRequests()).toEqual(["GET /v1/datasets/tags", "POST /v1/datasets/tags/binding"]);
   });
 
-  test("id: takes ids alone", async () => {
+  test("id: accepts only IDs", async () => {
     const ran = await sandbox.cli(["kb", "show", "id:Handbook"]);
     expect(ran.exit).toBe(2);
     expect(ran.err).toBe(
@@ -388,66 +388,70 @@ describe("names of things", () => {
   });
 });
 
-/** A file of the folder of these tests. */
+/** Writes a file for these tests. */
 async function file(name: string, content: string | Uint8Array): Promise<string> {
   const path = join(folder, name);
   await writeFile(path, content);
   return path;
 }
 
-describe("bad input sends nothing", () => {
+describe("invalid input sends nothing", () => {
   const add = (...flags: string[]) => ["kb", "doc", "add", kb, "a.md", ...flags];
 
   test.each<[string, () => Promise<string[]>, string]>([
     [
-      "bytes that are no UTF-8",
+      "bytes that are not UTF-8",
       async () => add("--text-file", await file("latin1.md", Uint8Array.of(0x67, 0x72, 0xfc))),
       'latin1.md" is not UTF-8 text',
     ],
     [
-      "a NUL in a text",
+      "text with a NUL",
       async () => add("--text-file", await file("nul.md", "a\0b")),
       "contains a NUL character",
     ],
-    ["a folder as a file", async () => add("--text-file", folder), '": it is a folder'],
-    ["a folder to upload", async () => ["kb", "doc", "upload", kb, folder], '": it is a directory'],
+    ["a directory as a file", async () => add("--text-file", folder), '": it is a folder'],
     [
-      "a file that is not there",
+      "a directory to upload",
+      async () => ["kb", "doc", "upload", kb, folder],
+      '": it is a directory',
+    ],
+    [
+      "a missing file",
       async () => add("--text-file", join(folder, "none.md")),
       'none.md": there is no such file',
     ],
     [
-      "standard input for two values",
+      "stdin for two values",
       async () => add("--text-file", "-", "--process-rule", "-"),
       "stdin (-) can only be used once",
     ],
     [
-      "text given twice",
+      "two texts",
       async () => add("--text", "a", "--text-file", "-"),
       "use either --text or --text-file, not both",
     ],
     [
-      "JSON from a file that is not there",
+      "JSON from a missing file",
       async () => add("--text", "a", "--process-rule", `@${join(folder, "none.json")}`),
       'none.json": there is no such file',
     ],
     [
-      "JSON that is none",
+      "invalid JSON",
       async () => add("--text", "a", "--process-rule", "{mode: automatic}"),
       '--process-rule "{mode: automatic}" is not valid JSON',
     ],
     [
-      "a list where an object belongs",
+      "a list instead of an object",
       async () => add("--text", "a", "--process-rule", "[1]"),
       '--process-rule "[1]" is not an object',
     ],
     [
-      "a list as further fields of the body",
+      "a list as additional body fields",
       async () => add("--text", "a", "--body", "[1]"),
       '--body "[1]" is not an object',
     ],
     [
-      "a further field without a value",
+      "an additional field without a value",
       async () => add("--text", "a", "--body-set", "mode"),
       '--body-set "mode" is not path=value',
     ],
@@ -461,20 +465,16 @@ describe("bad input sends nothing", () => {
     ],
     ["no rows", async () => ["kb", "list", "-L", "0"], '--limit "0" is not a whole number from 1'],
     [
-      "every page and one page",
+      "--all and --page",
       async () => ["kb", "list", "--all", "--page", "2"],
       "--all cannot be used with --limit or --page",
     ],
     [
-      "a page of a list that goes on after an id",
+      "--page for a list with cursors",
       async () => ["wf", "conversation", "messages", kb, "--page", "2"],
       "--page",
     ],
-    [
-      "a page of a list that comes whole",
-      async () => ["kb", "tag", "list", "--page", "2"],
-      "--page",
-    ],
+    ["--page for a list without pages", async () => ["kb", "tag", "list", "--page", "2"], "--page"],
     [
       "a number too large to be exact",
       async () => ["kb", "list", "--page", "99999999999999999999"],
@@ -488,7 +488,7 @@ describe("bad input sends nothing", () => {
     expect(sandbox.seen).toEqual([]);
   });
 
-  test("a name of 10,000 characters is nobody's, and the error stays short", async () => {
+  test("a name of 10,000 characters is not found, with a short error", async () => {
     const ran = await sandbox.cli(["kb", "show", "日".repeat(10_000)]);
     expect(ran.exit).toBe(3);
     expect(ran.err.length).toBeLessThan(400);
@@ -497,8 +497,8 @@ describe("bad input sends nothing", () => {
   });
 });
 
-describe("odd input is taken", () => {
-  test("a lone -- is an end of flags that were not given", async () => {
+describe("unusual input is accepted", () => {
+  test("-- without flags", async () => {
     expect((await sandbox.cli(["kb", "--"])).out).toContain("Usage: kb <command> [flags]");
     expect((await sandbox.cli(["kb", "list", "--keyword", "nobody", "-o", "json", "--"])).out).toBe(
       "[]\n",
@@ -506,7 +506,7 @@ describe("odd input is taken", () => {
     expect((await sandbox.cli(["kb", "show", "--", "-dash"])).exit).toBe(3);
   });
 
-  test("a text of 10 MB is sent whole", async () => {
+  test("a text of 10 MB", async () => {
     const id = await createdKb("Large");
     const text = "0123456789grüße\n".repeat(600_000);
     const path = await file("large.md", text);
@@ -519,7 +519,7 @@ describe("odd input is taken", () => {
     expect(sent.text === text).toBe(true);
   });
 
-  test("--curl beside --dry-run shows the curl command", async () => {
+  test("--curl with --dry-run prints the curl command", async () => {
     const ran = await sandbox.cli(["kb", "create", "Never", "--dry-run", "--curl"]);
     expect(ran.exit).toBe(0);
     expect(ran.out).toMatch(/^curl /);

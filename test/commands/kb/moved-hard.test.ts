@@ -24,21 +24,21 @@ beforeEach(async () => {
 
 const kb = (...argv: readonly string[]) => server.cli(["kb", ...argv], { folder: home });
 
-/** Runs a line that has to work. */
+/** Runs a command that must succeed. */
 async function done(...argv: readonly string[]): Promise<Ran> {
   const ran = await kb(...argv);
   expect(ran.exit, `${argv.join(" ")}: ${ran.err}`).toBe(0);
   return ran;
 }
 
-/** Adds documents made by text, and waits until they are indexed. */
+/** Adds documents from text and waits until they are indexed. */
 async function texts(base: string, contents: Readonly<Record<string, string>>): Promise<void> {
   for (const [document, text] of Object.entries(contents))
     await done("doc", "add", base, document, "--text", text);
   await done("doc", "wait", base);
 }
 
-/** Uploads a file of this name; a second one of a name stands beside the first. */
+/** Uploads a file; a second one of the same name does not replace the first. */
 async function upload(base: string, file: string, content: string): Promise<void> {
   const path = join(home, file);
   await writeFile(path, content);
@@ -46,17 +46,17 @@ async function upload(base: string, file: string, content: string): Promise<void
   await done("doc", "upload", base, path, ...rule);
 }
 
-/** A kind that the sandbox stores and cannot index. */
+/** A file that the sandbox stores but cannot index. */
 const unreadable = "quarter.pdf";
 
-/** Documents of the manifest, as they were written. */
+/** Documents of the manifest. */
 async function bundled(): Promise<Record<string, unknown>[]> {
   const text = await readFile(join(folder, "manifest.json"), "utf8");
   const { state } = JSON.parse(text) as { state: { documents: Record<string, unknown>[] } };
   return state.documents;
 }
 
-/** Changes a manifest as somebody does who makes the sum fit again. */
+/** Changes a manifest and its checksum. */
 async function forge(from: string, to: string): Promise<void> {
   const path = join(folder, "manifest.json");
   const text = (await readFile(path, "utf8")).replace(from, to);
@@ -70,7 +70,7 @@ const listed = async (base: string, path: string) =>
 const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
 
 describe("an export over an earlier one", () => {
-  test("takes over what the server says now, where no content changed", async () => {
+  test("updates state and metadata of documents with the same content", async () => {
     await texts(name, { "a.md": "one" });
     await done("metadata", "create", name, "team", "--type", "string");
     await done("export", name, folder, "--chunks");
@@ -86,7 +86,7 @@ describe("an export over an earlier one", () => {
     expect((await kb("verify", folder, name)).exit).toBe(0);
   });
 
-  test("puts a changed file right, though it has its length", async () => {
+  test("restores a modified file of the same size", async () => {
     await texts(name, { "a.md": "one" });
     await done("export", name, folder);
     await writeFile(join(folder, "documents/a.md"), "two");
@@ -95,7 +95,7 @@ describe("an export over an earlier one", () => {
     expect(await readFile(join(folder, "documents/a.md"), "utf8")).toBe("one");
   });
 
-  test("leaves the last one whole when it is ended early", async () => {
+  test("keeps the last one complete if it is interrupted", async () => {
     await texts(name, { "a.md": "one", "b.md": "two" });
     await done("export", name, folder);
     await texts(name, { "a.md": "ONE!", "b.md": "TWO!" });
@@ -105,8 +105,8 @@ describe("an export over an earlier one", () => {
         ? Promise.reject(Object.assign(new Error("no room"), { code: "ENOSPC", path }))
         : diskFiles.writeAtomic(path, ...content);
     const line = ["kb", "export", name, folder];
-    const cut = await server.cli(line, { folder: home, files: { writeAtomic: full } });
-    expect(cut.exit).toBe(1);
+    const interrupted = await server.cli(line, { folder: home, files: { writeAtomic: full } });
+    expect(interrupted.exit).toBe(1);
     expect(await readFile(join(folder, "manifest.json"), "utf8")).toBe(before);
     expect(await readdir(join(folder, "documents"))).toEqual(["a (1).md", "a.md", "b.md"]);
     await done("import", folder, "--name", `${name} then`);
@@ -118,7 +118,7 @@ describe("an export over an earlier one", () => {
     expect((await readdir(folder)).sort()).toEqual(["documents", "manifest.json"]);
   });
 
-  test("a changed document goes back to its own name with the next change", async () => {
+  test("alternates between two file names for a document that changes", async () => {
     await texts(name, { "a.md": "one" });
     await done("export", name, folder);
     await texts(name, { "a.md": "two" });
@@ -133,8 +133,8 @@ describe("an export over an earlier one", () => {
   });
 
   test.each([
-    ["a folder of the name of an earlier file", "x", "x/y.md"],
-    ["a file of the name of an earlier folder", "x/y.md", "x"],
+    ["writes a directory with the name of an earlier file", "x", "x/y.md"],
+    ["writes a file with the name of an earlier directory", "x/y.md", "x"],
   ])("%s", async (_, first, second) => {
     await texts(name, { [first]: "one" });
     await done("export", name, folder);
@@ -147,7 +147,7 @@ describe("an export over an earlier one", () => {
 });
 
 describe("an import", () => {
-  test("keeps the names of texts that no file can have", async () => {
+  test("keeps names of texts that files cannot have", async () => {
     await texts(name, { "sub/notes.txt": "plain", "sub\\more.TXT": "plain, too" });
     await done("export", name, folder);
     await done("import", folder, "--name", `${name} copy`);
@@ -156,28 +156,28 @@ describe("an import", () => {
     expect(await listed(`${name} copy`, ".name")).toHaveLength(2);
   });
 
-  test("says when a document gets another name, and finds it there again", async () => {
+  test("reports a changed name, and finds the document under it", async () => {
     await texts(name, { "sub/a.md": "one" });
     await done("doc", "disable", name, "sub/a.md");
     await texts(name, { "sub/a.md": "two" });
     await done("export", name, folder);
     const ran = await done("import", folder, "--name", `${name} copy`);
-    expect(ran.out).toContain("it became sub∕a.md");
+    expect(ran.out).toContain("stored as sub∕a.md");
     await done("import", folder, "--into", `${name} copy`);
     expect(await listed(`${name} copy`, ".name")).toHaveLength(2);
   });
 
-  test("never lets more people see it than before", async () => {
+  test("never gives access to more people than before", async () => {
     await texts(name, { "a.md": "one" });
     const members = JSON.stringify([{ user_id: "00000000-0000-4000-8000-000000000001" }]);
     await done("update", name, "--permission", "partial_members", "--partial-member-list", members);
     await done("export", name, folder);
     const ran = await done("import", folder, "--name", `${name} copy`);
-    expect(ran.err).toContain(`${name} copy is for its owner alone until they are named`);
+    expect(ran.err).toContain(`${name} copy is private to its owner`);
     expect((await done("show", `${name} copy`, "--jq", ".permission")).out).toBe("only_me\n");
   });
 
-  test("keeps the other values of a document that is there", async () => {
+  test("keeps other values of existing documents", async () => {
     await texts(name, { "a.md": "one" });
     await done("metadata", "create", name, "team", "--type", "string");
     await done("metadata", "set", name, "a.md", "--set", "team=people");
@@ -192,7 +192,7 @@ describe("an import", () => {
     expect(await listed(other, path)).toEqual([{ owner: "ann", team: "people" }]);
   });
 
-  test("sends a document again that is there in error, in its place", async () => {
+  test("replaces an existing document in error", async () => {
     await upload(name, unreadable, "%PDF");
     await done("export", name, folder);
     const copy = ["import", folder, "--name", `${name} copy`] as const;
@@ -203,14 +203,14 @@ describe("an import", () => {
     const second = await kb(...copy);
     expect([second.exit, second.out]).toEqual([
       10,
-      expect.stringContaining("it was there in error"),
+      expect.stringContaining("replaced a document with an indexing error"),
     ]);
     const paths = server.seen.slice(sent).map(({ path }) => path.split("/").at(-1));
     expect(paths.filter((path) => path === "create-by-file")).toHaveLength(1);
     expect(await listed(`${name} copy`, ".id")).toEqual(before);
   });
 
-  test("tells why a document that was disabled could not be indexed", async () => {
+  test("reports why a disabled document could not be indexed", async () => {
     await upload(name, unreadable, "%PDF");
     await done("export", name, folder);
     await forge('"enabled": true', '"enabled": false');
@@ -221,7 +221,7 @@ describe("an import", () => {
     });
   });
 
-  test("touches none of two of a name where one is there in error", async () => {
+  test("does not touch two documents of one name if one is in error", async () => {
     const other = `${name} other`;
     await done("create", other, "--indexing-technique", "economy");
     await upload(other, unreadable, "%PDF one");
@@ -231,14 +231,17 @@ describe("an import", () => {
     await done("export", name, folder);
     const before = server.seen.length;
     const ran = await kb("import", folder, "--into", other);
-    expect([ran.exit, ran.err]).toEqual([10, expect.stringContaining("it is there in error")]);
+    expect([ran.exit, ran.err]).toEqual([
+      10,
+      expect.stringContaining("exists with an indexing error"),
+    ]);
     const paths = server.seen.slice(before).map(({ path }) => path.split("/").at(-1));
     expect(paths).not.toContain("create-by-file");
   });
 });
 
-describe("verify tells", () => {
-  test("a document in error from one that is available", async () => {
+describe("verify", () => {
+  test("reports a document in error", async () => {
     await texts(name, { "a.md": "one" });
     await done("export", name, folder);
     await forge('"completed"', '"error"');
@@ -246,7 +249,7 @@ describe("verify tells", () => {
     expect([ran.exit, ran.out]).toEqual([14, "status\ta.md\terror\tenabled\n"]);
   });
 
-  test("the second of a name from one that is called so", async () => {
+  test("distinguishes the second document of a name from one with such a name", async () => {
     await texts(name, { "a.md": "one" });
     await done("doc", "disable", name, "a.md");
     await texts(name, { "a.md": "two", "a.md #2": "three" });
@@ -260,15 +263,15 @@ describe("verify tells", () => {
     ]);
   });
 
-  test("what it could not compare", async () => {
+  test("reports documents without content", async () => {
     await texts(name, { "a.md": "one" });
     server.sandbox.setFaults([parseFault("POST */download-zip status=404")]);
     expect((await kb("export", name, folder)).exit).toBe(10);
     const ran = await done("verify", folder, name);
-    expect(ran.err).toContain("were compared; documents without content: 1");
+    expect(ran.err).toContain("; documents without content: 1");
   });
 
-  test("that chunks are not compared, whatever their kind, and an export that they are not in it", async () => {
+  test("and export report which chunks they leave out, for each form", async () => {
     const forms = [
       ["text_model", "edited chunks, summaries"],
       ["hierarchical_model", "edited chunks, child chunks, summaries"],
@@ -281,38 +284,38 @@ describe("verify tells", () => {
       await done("doc", "wait", base);
       const place = `${folder} ${form}`;
       const exported = await kb("export", base, place);
-      expect(exported.err).toContain(`not in an export: ${words}`);
+      expect(exported.err).toContain(`not exported: ${words}`);
       const ran = await kb("verify", place, base);
-      expect(ran.err).toContain(`no difference: 1 and 1 documents`);
+      expect(ran.err).toContain("no differences; compared 1 and 1 documents");
       expect(ran.err).toContain(`not compared: ${words}`);
     }
   });
 
-  test("that chunks were edited, where the chunks are exported", async () => {
+  test("with chunks, an export reports edited ones", async () => {
     await texts(name, { "a.md": "one", "b.md": "two" });
     const chunk = (await done("chunk", "list", name, "a.md", "-o", "name")).out.trim();
     await done("chunk", "update", name, "a.md", chunk, "--content", "one, edited");
     const ran = await done("export", name, folder, "--chunks");
-    expect(ran.err).toContain("a.md has chunks that were edited");
-    expect(ran.err).not.toContain("b.md has chunks");
+    expect(ran.err).toContain("a.md has edited chunks");
+    expect(ran.err).not.toContain("b.md has edited chunks");
   });
 
-  test("of a base whose name has slashes and quotes, by name: and without it", async () => {
+  test("takes names with slashes and quotes, with and without name:", async () => {
     const odd = `Hand/Copy "x" 🦊 ${number}`;
     await done("create", odd, "--indexing-technique", "economy");
     for (const side of [odd, `name:${odd}`]) {
       const ran = await done("verify", name, side);
-      expect(ran.err).toContain("no difference");
+      expect(ran.err).toContain("no differences");
     }
     const missing = await kb("verify", name, "no/such");
     expect([missing.exit, missing.err]).toEqual([
       2,
-      expect.stringContaining("no/such holds no export"),
+      expect.stringContaining("no export found in no/such"),
     ]);
   });
 });
 
-describe("hierarchical documents are cut into parents and children, however they come", () => {
+describe("hierarchical documents get child chunks", () => {
   const children = async (base: string, document: string) => {
     const listed = await done(
       "chunk",
@@ -325,7 +328,7 @@ describe("hierarchical documents are cut into parents and children, however they
     return JSON.parse(listed.out) as number[];
   };
 
-  test("by sync, with a rule of their own or none, and by import", async () => {
+  test("in sync, with a rule of their own or none, and in import", async () => {
     const rule =
       '{"mode":"hierarchical","rules":{"pre_processing_rules":[],"segmentation":{"separator":"\\n\\n","max_tokens":500,"chunk_overlap":0},"parent_mode":"paragraph","subchunk_segmentation":{"separator":". ","max_tokens":100,"chunk_overlap":0}}}';
     const text = "One. Two. Three.\n\nFour. Five.";
@@ -353,7 +356,7 @@ describe("hierarchical documents are cut into parents and children, however they
     expect((await children(name, "new.csv"))[0]).toBeGreaterThan(0);
 
     await done("export", name, folder);
-    // As a server has it whose documents came with an automatic rule: without a chunk.
+    // Without rules, as if the documents had been added with an automatic one.
     const path = join(folder, "manifest.json");
     const { sum: _, ...manifest } = JSON.parse(await readFile(path, "utf8")) as Record<
       string,
@@ -367,7 +370,7 @@ describe("hierarchical documents are cut into parents and children, however they
 });
 
 describe("a copy", () => {
-  test("keeps how documents are summarised; verify compares it", async () => {
+  test("keeps the summary settings, which verify compares", async () => {
     const setting =
       '{"enable":true,"model_name":"m","model_provider_name":"p","summary_prompt":"short"}';
     const base = `${name} summed`;
@@ -385,7 +388,7 @@ describe("a copy", () => {
     expect(differing.out).toContain("setting\tsummary_index_setting");
   });
 
-  test("whose name is taken is refused before anything is fetched, with a line that works", async () => {
+  test("with an existing name is rejected before the download, with a hint that works", async () => {
     await texts(name, { "a.md": "one" });
     for (const flags of [[], ["--dry-run"]]) {
       const before = server.seen.length;
@@ -398,7 +401,7 @@ describe("a copy", () => {
     }
   });
 
-  test("is only planned in a dry run, whether or not anything has to be fetched", async () => {
+  test("is only planned in a dry run", async () => {
     await texts(name, { "a.md": "one" });
     const line = ["copy", name, "--name", `${name} copy`, "--dry-run"];
     const before = server.seen.length;
@@ -411,18 +414,20 @@ describe("a copy", () => {
     expect(server.seen.slice(before).every(({ method }) => method === "GET")).toBe(true);
   });
 
-  test("that fails says what it keeps, and goes on with it", async () => {
+  test("that fails keeps the downloaded documents and resumes with them", async () => {
     await texts(name, { "a.md": "one" });
     const line = ["copy", name, "--name", `${name} copy`];
     server.sandbox.setFaults([parseFault("POST */create-by-text status=500")]);
     const ran = await kb(...line, "--retries", "0");
-    const kept = /what was fetched stays in (.*): the same copy goes on with it/.exec(ran.err)?.[1];
-    expect(await readdir(kept ?? "")).toEqual(["documents", "manifest.json"]);
+    const directory = /documents stay in (.*); run the same command again/.exec(ran.err)?.[1];
+    expect(await readdir(directory ?? "")).toEqual(["documents", "manifest.json"]);
     server.sandbox.setFaults([]);
     const before = server.seen.length;
     await done(...line);
-    const fetched = server.seen.slice(before).filter(({ path }) => path.endsWith("/download-zip"));
-    expect(fetched).toHaveLength(0);
+    const downloads = server.seen
+      .slice(before)
+      .filter(({ path }) => path.endsWith("/download-zip"));
+    expect(downloads).toHaveLength(0);
     expect(await readdir(join(home, "cache", "copies"))).toEqual([]);
     expect((await kb("verify", name, `${name} copy`)).exit).toBe(0);
   });

@@ -9,7 +9,7 @@ interface Recorded {
   readonly response: { readonly body: unknown };
 }
 
-/** What a server answered, by the title of the exchange. */
+/** A recorded response, by the title of the exchange. */
 async function recorded(file: string, title: string): Promise<string> {
   const path = join(recordingsFolder, file);
   const { exchanges } = JSON.parse(await readFile(path, "utf8")) as { exchanges: Recorded[] };
@@ -27,30 +27,33 @@ test.each([
     "a Q&A document whose model failed",
     [["qa-model.json", "documents"]],
     ["kb", "doc", "wait", kb],
-    "1 of 3 documents were not indexed; qafail.md",
+    "failed to index 1 of 3 documents: qafail.md",
   ],
   [
     "a parent-child document with an automatic rule",
     [["parent-child-rules.json", "no rule: detail"]],
     ["kb", "doc", "wait", kb, doc],
-    "1 of 1 documents were not indexed; n.md",
+    "failed to index 1 of 1 documents: n.md",
   ],
   [
-    "the same, asked for by its batch",
+    "the same document in a batch",
     [
       ["qa-model.json", "create-by-text, qa_model, the model fails: indexing status"],
       ["parent-child-rules.json", "no rule: detail"],
     ],
     ["kb", "doc", "wait", kb, "--batch", batch],
-    "1 of 1 documents were not indexed; n.md",
+    "failed to index 1 of 1 documents: n.md",
   ],
-] as const)("completed without a chunk has failed: %s", async (_, files, line, message) => {
-  const answers = await Promise.all(files.map(([file, title]) => recorded(file, title)));
-  const ran = await against(
-    answers.map((answer) => say(answer)),
-    line,
-  );
-  expect(ran.exit, ran.err).toBe(9);
-  expect(ran.err).toContain(message);
-  expect(ran.err).toContain("completed without a single chunk");
-});
+] as const)(
+  "a document completed without chunks counts as failed: %s",
+  async (_, files, line, message) => {
+    const responses = await Promise.all(files.map(([file, title]) => recorded(file, title)));
+    const ran = await against(
+      responses.map((response) => say(response)),
+      line,
+    );
+    expect(ran.exit, ran.err).toBe(9);
+    expect(ran.err).toContain(message);
+    expect(ran.err).toContain("completed without any chunks");
+  },
+);

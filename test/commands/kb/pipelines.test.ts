@@ -19,7 +19,7 @@ const published = [...run, "--datasource-info-list", '[{"reference":"r"}]', "--i
 const draft = [...run, "--datasource-info-list", '[{"reference":"r"}]', "--no-is-published"];
 const node = ["kb", "pipeline", "run-node", kb, "d", "--datasource-type", "website_crawl"];
 
-/** The answer that was recorded, as its server sent it. */
+/** The recorded response. */
 function answerOf(name: string): Route {
   const found = exchanges.find((exchange) => exchange.name === name);
   const type = Object.entries(found?.response.headers ?? {}).find(([key]) => /type/i.test(key));
@@ -51,7 +51,7 @@ const formats = [[], ["-o", "jsonl"], ["-o", "json"], ["-o", "name"], ["--blocki
 const answers = ["run, streaming", "run, blocking"].map((title) => `pipeline-run.json: ${title}`);
 
 test.each([...answers, "1.15/pipeline.json: run, published, streaming"])(
-  "a published pipeline answers with its documents, and they are waited for: %s",
+  "a published pipeline returns its documents and waits for them: %s",
   async (name) => {
     for (const flags of formats) {
       const done = {
@@ -59,7 +59,7 @@ test.each([...answers, "1.15/pipeline.json: run, published, streaming"])(
         [look]: inTurn(status("waiting"), status("completed")),
       };
       const ran = await against(done, [...published, ...flags]);
-      expect([ran.exit, ran.err, ran.posts]).toEqual([0, "indexed: 1 document\n", 1]);
+      expect([ran.exit, ran.err, ran.posts]).toEqual([0, "indexed 1 document\n", 1]);
       expect(ran.out).toMatch(/\d{20}/);
       const broken = { [start]: answerOf(name), [look]: status("error", "Rate limit reached") };
       const lost = await against(broken, [...published, ...flags]);
@@ -76,7 +76,7 @@ test.each([...answers, "1.15/pipeline.json: run, published, streaming"])(
   },
 );
 
-test("a published pipeline that has nothing to read says so, and a document that never begins can be left", async () => {
+test("a published pipeline without inputs prints a notice, and a wait that times out prints a hint", async () => {
   const none = await against({ [start]: answerOf("pipeline-run.json: run, no data source info") }, [
     ...run,
     "--datasource-info-list",
@@ -85,7 +85,7 @@ test("a published pipeline that has nothing to read says so, and a document that
   ]);
   expect([none.exit, none.err]).toEqual([
     0,
-    "the pipeline made no document: the list of what to read is empty\n",
+    "the pipeline created no documents: the list of inputs is empty\n",
   ]);
   const stop = new AbortController();
   const waits: Record<string, Route> = {
@@ -100,7 +100,7 @@ test("a published pipeline that has nothing to read says so, and a document that
   expect(late.err).toContain(`hint: kb doc wait ${kb} --batch 20261121202345946740\n`);
 });
 
-test("a draft is followed to its end, by events or in one answer", async () => {
+test("a draft is followed to its end, by events or in one response", async () => {
   const events = { [start]: answerOf("pipeline-run.json: run of the draft, streaming") };
   expect(await against(events, draft)).toMatchObject({ exit: 0, posts: 1 });
   expect(await against(events, [...draft, "-o", "jsonl"])).toMatchObject({ exit: 0, posts: 1 });
@@ -123,7 +123,7 @@ test.each([
   ["run the crawler node, plugin error", 9, "Rate limit reached for stub-chat"],
   ["run a node that is not there", 9, "Datasource node data not found"],
 ])(
-  "a data source ends with what its events tell, in every format: %s",
+  "the events of a data source give the exit code, in every format: %s",
   async (title, exit, info) => {
     const routes = {
       [`POST /v1/datasets/${kb}/pipeline/datasource`]: answerOf(`pipeline-run.json: ${title}`),

@@ -1,4 +1,4 @@
-/** Search settings that are read from a server and sent again hold no null members. */
+/** Null members of search settings from a server are not sent back. */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -7,7 +7,7 @@ import { temporaryFolder } from "../../lib/support.ts";
 
 const server = await testSandbox();
 
-test("of search, eval, copy and apply", async () => {
+test("search, eval, copy and apply send settings without null members", async () => {
   const folder = await temporaryFolder();
   await server.cli(["kb", "create", "Handbook", "--indexing-technique", "economy"]);
   await server.cli(["kb", "doc", "add", "Handbook", "a.md", "--text", "Parking is free."]);

@@ -24,7 +24,7 @@ beforeAll(async () => {
   await made("kb", "doc", "wait", kb);
 });
 
-/** Runs a line that must succeed and gives the id it names. */
+/** Runs a command that must succeed and returns the ID in its output. */
 async function made(...argv: string[]): Promise<string> {
   const ran = await server.cli([...argv, "-o", "name"]);
   expect(ran.exit, ran.err).toBe(0);
@@ -33,26 +33,26 @@ async function made(...argv: string[]): Promise<string> {
 
 const writes = () => server.seen.filter(({ method }) => method !== "GET");
 
-describe("nothing is sent that can do nothing, or not what was asked", () => {
+describe("requests without an effect are not sent", () => {
   const file = () => join(folder, `${"n".repeat(201)}.md`);
   test.each<[string, () => string[], string]>([
     [
-      "a knowledge base with no change",
+      "a knowledge base without changes",
       () => ["kb", "update", kb],
       "specify at least one of --name, --description",
     ],
     [
-      "a document with no change",
+      "a document without changes",
       () => ["kb", "doc", "update", kb, "a.md"],
       "specify at least one of --text, --text-file, --process-rule",
     ],
     [
-      "a document with a new name alone",
+      "a document with only a new name",
       () => ["kb", "doc", "update", kb, "a.md", "--name", "new"],
       "specify at least one of --text, --text-file, --process-rule",
     ],
     [
-      "a chunk with no change",
+      "a chunk without changes",
       () => ["kb", "chunk", "update", kb, "a.md", nobody],
       "specify at least one of --content, --answer",
     ],
@@ -62,25 +62,25 @@ describe("nothing is sent that can do nothing, or not what was asked", () => {
       "specify at least one of --segments, --content",
     ],
     [
-      "two flags missing, both named",
+      "two missing flags",
       () => ["kb", "pipeline", "run-node", kb, "n1"],
       "--datasource-type and --is-published are required",
     ],
-    ["a text missing", () => ["kb", "doc", "add", kb, "x"], "--text or --text-file is required"],
+    ["a missing text", () => ["kb", "doc", "add", kb, "x"], "--text or --text-file is required"],
     ["a blank name", () => ["kb", "create", "   "], '<name> "   " is blank'],
-    ["a blank name of a tag", () => ["kb", "tag", "create", " "], '<name> " " is blank'],
+    ["a blank tag name", () => ["kb", "tag", "create", " "], '<name> " " is blank'],
     [
-      "a name that would be cut",
+      "a name that is too long",
       () => ["kb", "doc", "add", kb, "n".repeat(201), "--text", "x"],
       "has 201 characters; 1 to 200 are allowed",
     ],
     [
-      "a file whose name would be cut",
+      "a file whose name is too long",
       () => ["kb", "doc", "upload", kb, file()],
       "has a name of 204 characters; 200 are allowed",
     ],
     [
-      "high_quality on an economy base",
+      "high_quality on an economy knowledge base",
       () => ["kb", "doc", "add", kb, "x.md", "--text", "x", "--indexing-technique", "high_quality"],
       "--indexing-technique has no effect: the knowledge base already has the indexing technique economy",
     ],
@@ -98,7 +98,7 @@ describe("nothing is sent that can do nothing, or not what was asked", () => {
       "already has the indexing technique economy",
     ],
     [
-      "search settings for a base with a technique",
+      "search settings for a knowledge base with a technique",
       () => [
         "kb",
         "doc",
@@ -113,7 +113,7 @@ describe("nothing is sent that can do nothing, or not what was asked", () => {
       "--retrieval-model has no effect",
     ],
     [
-      "a curl command for a plan",
+      "--curl for a command with a plan",
       () => ["kb", "sync", kb, folder, "--dry-run", "--curl"],
       "--curl",
     ],
@@ -127,7 +127,7 @@ describe("nothing is sent that can do nothing, or not what was asked", () => {
     expect(writes()).toEqual([]);
   });
 
-  test("a row of --each without a change is named", async () => {
+  test("the row of --each without changes is reported", async () => {
     const rows = join(folder, "rows.csv");
     await writeFile(rows, "kb,name,description\nHandbook,,\n");
     server.seen.length = 0;
@@ -138,8 +138,8 @@ describe("nothing is sent that can do nothing, or not what was asked", () => {
   });
 });
 
-describe("what is written where", () => {
-  test("- is standard output, for a ZIP and for --output-file", async () => {
+describe("output files", () => {
+  test("- is stdout for --zip and --output-file", async () => {
     const zip = await server.cli(["kb", "doc", "download", kb, "a.md", "b.md", "--zip", "-"]);
     expect(zip.exit, zip.err).toBe(0);
     expect(zip.out.startsWith("PK")).toBe(true);
@@ -148,7 +148,7 @@ describe("what is written where", () => {
     expect(existsSync("-")).toBe(false);
   });
 
-  test("folders that are missing are made", async () => {
+  test("missing directories are created", async () => {
     const zip = join(folder, "new", "deep", "z.zip");
     expect(await server.cli(["kb", "doc", "download", kb, "a.md", "--zip", zip])).toMatchObject({
       exit: 0,
@@ -164,7 +164,7 @@ describe("what is written where", () => {
     expect((await server.cli(["kb", "pull", kb, "--output-file", pulled])).exit).toBe(0);
   });
 
-  test("a file edited here is not overwritten by a download, one with the same bytes is no matter", async () => {
+  test("a download does not overwrite a file with other content", async () => {
     const dir = join(folder, "downloads");
     const line = ["kb", "doc", "download", kb, "a.md", "b.md", "--dir", dir];
     expect((await server.cli(line)).exit).toBe(0);
@@ -179,12 +179,12 @@ describe("what is written where", () => {
     expect(await readFile(join(dir, "b.md"), "utf8")).toBe("text of b.md");
   });
 
-  test("a name that a file cannot have is said", async () => {
+  test("a changed file name is reported", async () => {
     await made("kb", "doc", "add", kb, 'q"?.md', "--text", "quoted");
     const dir = join(folder, "names");
     const ran = await server.cli(["kb", "doc", "download", kb, 'q"?.md', "--dir", dir]);
     expect(ran.exit, ran.err).toBe(0);
-    expect(ran.err).toContain(`document q"?.md is written to ${dir}/`);
+    expect(ran.err).toContain(`wrote document q"?.md to ${dir}/`);
     expect(await readdir(dir)).toHaveLength(1);
   });
 });
@@ -195,7 +195,7 @@ test("chunks of --each are added in the order of their rows", async () => {
   const rows = join(folder, "chunks.csv");
   const texts = Array.from({ length: 12 }, (_, at) => `row ${String(at).padStart(2, "0")}`);
   await writeFile(rows, `content\n${texts.join("\n")}\n`);
-  // The first is answered late, so a second one on its way would overtake it.
+  // The first response is delayed, so that a concurrent second request would overtake it.
   server.sandbox.setFaults([parseFault("POST /datasets/*/segments delay=100ms times=1")]);
   const ran = await server.cli(["kb", "chunk", "add", kb, document, "--each", rows], { folder });
   server.sandbox.setFaults([]);
@@ -213,7 +213,7 @@ test("chunks of --each are added in the order of their rows", async () => {
   expect(listed.out.trim().split("\n").slice(1)).toEqual(texts);
 });
 
-test("a list shows the knowledge bases that some members see, as names find them", async () => {
+test("a list includes knowledge bases of selected members, like name resolution", async () => {
   const id = await made("kb", "create", "Some members");
   const given = await server.cli(["kb", "update", id, "--permission", "partial_members"]);
   expect(given.exit, given.err).toBe(0);
@@ -224,7 +224,7 @@ test("a list shows the knowledge bases that some members see, as names find them
   expect(server.seen[1]?.path).toContain("include_all=false");
 });
 
-describe("success is only said of what happened", () => {
+describe("success is printed only for changes", () => {
   const unknown = `"${nobody}" not found`;
   test.each<[string, () => string[]]>([
     ["doc disable", () => ["kb", "doc", "disable", kb, "a.md", nobody]],
@@ -245,12 +245,12 @@ describe("success is only said of what happened", () => {
     expect(writes()).toEqual([]);
   });
 
-  test("--if-exists takes an unknown field for deleted", async () => {
+  test("--if-exists treats an unknown field as deleted", async () => {
     const ran = await server.cli(["kb", "metadata", "delete", kb, nobody, "--yes", "--if-exists"]);
     expect(ran).toMatchObject({ exit: 0, out: "" });
   });
 
-  test("a known id costs one read, a name none beside its look-up", async () => {
+  test("an ID needs one read, a name only its lookup", async () => {
     const id = (
       await server.cli(["kb", "doc", "list", kb, "--keyword", "a.md", "-o", "name"])
     ).out.trim();
@@ -265,7 +265,7 @@ describe("success is only said of what happened", () => {
     expect(server.seen).toEqual([]);
   });
 
-  test("of more than twenty ids the list is read instead", async () => {
+  test("more than twenty IDs need one list", async () => {
     const ids = Array.from({ length: 21 }, (_, at) => `${nobody.slice(0, -2)}${at + 10}`);
     server.seen.length = 0;
     const ran = await server.cli(["kb", "doc", "enable", kb, ...ids]);
@@ -274,13 +274,13 @@ describe("success is only said of what happened", () => {
   });
 });
 
-describe("several things in one command", () => {
+describe("several documents in one command", () => {
   const add = (...names: string[]) =>
     Promise.all(names.map((name) => made("kb", "doc", "add", kb, name, "--text", name)));
   const left = async () =>
     (await server.cli(["kb", "doc", "list", kb, "--all", "--jq", ".[].name"])).out;
 
-  test("all are tried, each is named, and 10 ends it when some failed", async () => {
+  test("are all processed and listed, with exit code 10 if some fail", async () => {
     await add("x1.md", "x2.md");
     const ran = await server.cli([
       "kb",
@@ -308,7 +308,7 @@ describe("several things in one command", () => {
     expect(await left()).not.toMatch(/x1|x2/);
   });
 
-  test("where all fail alike, their exit code ends it; JSON has every one", async () => {
+  test("that all fail the same way give that exit code; JSON lists each", async () => {
     const ran = await server.cli([
       "kb",
       "doc",
@@ -328,7 +328,7 @@ describe("several things in one command", () => {
     expect(JSON.parse(ran.err)).toMatchObject({ error: { changed: "nothing" } });
   });
 
-  test("one alone fails as it is, and prints nothing", async () => {
+  test("a single one fails without output", async () => {
     const ran = await server.cli(["kb", "doc", "delete", kb, nobody, "--yes"]);
     expect(ran).toMatchObject({ exit: 3, out: "" });
     await add("y0.md");
@@ -338,7 +338,7 @@ describe("several things in one command", () => {
     });
   });
 
-  test("--if-exists skips those that are missing, not the others", async () => {
+  test("--if-exists skips only missing ones", async () => {
     await add("y1.md", "y2.md");
     const line = [
       "kb",
@@ -362,7 +362,7 @@ describe("several things in one command", () => {
     expect(await left()).not.toMatch(/y1|y2/);
   });
 
-  test("what meets all of them ends it at once", async () => {
+  test("a fatal error ends the command", async () => {
     await add("z1.md", "z2.md");
     server.sandbox.setFaults([parseFault("DELETE * status=401")]);
     const ran = await server.cli(["kb", "doc", "delete", kb, "z1.md", "z2.md", "--yes"]);
@@ -406,7 +406,7 @@ describe("chunks", () => {
     expect(sent()).toEqual({ segment });
   });
 
-  test("a Q&A chunk that lost its answer is not sent without one", async () => {
+  test("a Q&A chunk without an answer requires --answer", async () => {
     const lost = {
       ...asQa,
       [`GET ${one}`]: ok({ data: { ...stored, answer: null }, doc_form: "qa_model" }),
@@ -417,7 +417,7 @@ describe("chunks", () => {
     expect(canned.lines()).toEqual([`GET ${one}`]);
   });
 
-  test("other chunks are sent as typed", async () => {
+  test("other chunks are sent unchanged", async () => {
     const text = {
       ...asQa,
       [`GET ${one}`]: ok({ data: { ...stored, answer: null }, doc_form: "text_model" }),
@@ -435,7 +435,7 @@ describe("chunks", () => {
     enabled: false,
   };
 
-  test("a changed chunk in error ends with 9 and its error", async () => {
+  test("a changed chunk in error gives exit code 9 and its error", async () => {
     const ran = await canned.run(
       { ...asQa, [`POST ${one}`]: ok({ data: broken }) },
       line("--answer", "x"),
@@ -445,7 +445,7 @@ describe("chunks", () => {
     expect(ran.err).toContain("Rate limit reached");
   });
 
-  test("an added chunk in error ends with 9, says that it is not stored, and how many are", async () => {
+  test("an added chunk in error gives exit code 9 and the number of stored chunks", async () => {
     const add = [
       "kb",
       "chunk",
@@ -467,7 +467,7 @@ describe("chunks", () => {
     expect(JSON.parse(none.err)).toMatchObject({ error: { exit: 9, changed: "nothing" } });
   });
 
-  test("in --each it is a failed row", async () => {
+  test("a chunk in error is a failed row in --each", async () => {
     const rows = join(folder, "bad.csv");
     await writeFile(rows, "content\nbad\n");
     const add = ["kb", "chunk", "add", base, doc, "--each", rows];
@@ -476,7 +476,7 @@ describe("chunks", () => {
     expect(ran.out).toContain("Rate limit reached");
   });
 
-  test("a document that is being indexed takes no chunk: 5 and the line that waits for it", async () => {
+  test("a document that is being indexed rejects chunks: exit code 5 and a hint to wait", async () => {
     const refused = {
       status: 404,
       json: { code: "not_found", message: "Document is not completed.", status: 404 },
@@ -504,7 +504,7 @@ describe("parent-child documents", () => {
         .process_rule?.mode;
     });
 
-  test("get a hierarchical rule where the one that is stored is none", async () => {
+  test("get a hierarchical rule if the stored one is of another mode", async () => {
     const base = await made("kb", "create", "Parents", "--indexing-technique", "economy");
     const file = join(folder, "parents.md");
     await writeFile(file, text);
@@ -522,7 +522,7 @@ describe("parent-child documents", () => {
     ];
     const doc = await made(...add);
     await made("kb", "doc", "wait", base, doc);
-    // From now on the newest rule fits, so the server takes it by itself.
+    // Now the newest rule is hierarchical, and the server applies it.
     await made("kb", "doc", "upload", "Parents", file);
     await made("kb", "doc", "update", base, doc, "--text", `${text} Five.`);
     expect(rules()).toEqual(["hierarchical", undefined, undefined]);
@@ -533,7 +533,7 @@ describe("parent-child documents", () => {
     expect(refused.err).toContain("--process-rule needs the mode hierarchical");
   });
 
-  test("get it although the newest document of the base has another rule", async () => {
+  test("get a hierarchical rule even if the newest document has another one", async () => {
     const base = "11111111-1111-4111-8111-111111111111";
     const newest = "22222222-2222-4222-8222-222222222222";
     const routes = {
@@ -577,7 +577,7 @@ describe("parent-child documents", () => {
   });
 });
 
-describe("what a search and a list of chunks show", () => {
+describe("columns of searches and chunk lists", () => {
   const base = "11111111-1111-4111-8111-111111111111";
   const doc = "22222222-2222-4222-8222-222222222222";
   const segment = (more: object) => ({
@@ -600,7 +600,7 @@ describe("what a search and a list of chunks show", () => {
   });
   const line = ["kb", "search", base, "leave"];
 
-  test("the answer of a question, and the child that was hit", async () => {
+  test("the answer of a question and the matching child chunk", async () => {
     const qa = {
       segment: segment({ content: "How long?", answer: "30 days." }),
       child_chunks: [],
@@ -619,13 +619,13 @@ describe("what a search and a list of chunks show", () => {
     expect(both.out).toBe(
       "0.9\ta.md\tHow long?\t30 days.\t\n0.8\ta.md\tA long parent\t\tthis child\n",
     );
-    // A grid has no column that is empty in every row.
+    // A grid has no empty columns.
     const grid = await canned.run(search(qa), line, { tty: true });
     expect(grid.out).toContain("answer");
     expect(grid.out).not.toContain("child");
   });
 
-  test("the chunks of a document with their answers", async () => {
+  test("chunks of a document with their answers", async () => {
     const routes = {
       [`GET /datasets/${base}/documents/${doc}/segments`]: pageOf(
         segment({ content: "How long?", answer: "30 days." }),
@@ -638,7 +638,7 @@ describe("what a search and a list of chunks show", () => {
     expect(ran.out).toContain("How long?,30 days.,");
   });
 
-  test("models of all types where none is named, and those that a server does not know are said", async () => {
+  test("models of all types by default, with a notice for unsupported types", async () => {
     const routes = {
       "GET /workspaces/current/models/model-types/moderation": {
         status: 400,

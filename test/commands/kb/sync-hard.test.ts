@@ -44,8 +44,8 @@ const writes = (from: number) =>
 const three = { "a.md": "first", "people/leave.md": "30 days", "prices.csv": "a,b\n" };
 const valid = expect.stringMatching(/^[0-9a-f]{64}$/) as unknown;
 
-/** Refuses a request with this text (403), or lets it pass. */
-type Meddle = (method: string, path: string) => Promise<string | void> | string | void;
+/** Returns the message of a 403 response for a request, or undefined to forward it. */
+type Intercept = (method: string, path: string) => Promise<string | void> | string | void;
 
 const proxies = new Set<ReturnType<typeof createServer>>();
 afterEach(() => {
@@ -53,13 +53,13 @@ afterEach(() => {
   proxies.clear();
 });
 
-/** The environment of a line whose requests are looked at on their way. */
-async function through(meddle: Meddle): Promise<Required<Pick<World, "env">>> {
+/** The environment for a command whose requests go through a proxy. */
+async function through(intercept: Intercept): Promise<Required<Pick<World, "env">>> {
   const proxy = createServer(async (request, response) => {
     const pieces: Buffer[] = [];
     for await (const piece of request) pieces.push(piece as Buffer); // no encoding was set
     const { method = "", url = "" } = request;
-    const message = await meddle(method, url);
+    const message = await intercept(method, url);
     if (message !== undefined) {
       response.writeHead(403, { "content-type": "application/json", "x-version": "1.14.2" });
       response.end(JSON.stringify({ code: "forbidden", message, status: 403 }));
@@ -83,21 +83,20 @@ async function through(meddle: Meddle): Promise<Required<Pick<World, "env">>> {
 }
 
 const limit = "Sorry, you have reached the knowledge base request rate limit of your subscription.";
-/** Refuses the first of the requests that match. */
-const limitedOnce = (pattern: RegExp, most = 1): Meddle => {
+/** Rejects the first requests that match. */
+const limitedOnce = (pattern: RegExp, max = 1): Intercept => {
   let times = 0;
-  return (method, path) =>
-    pattern.test(`${method} ${path}`) && times++ < most ? limit : undefined;
+  return (method, path) => (pattern.test(`${method} ${path}`) && times++ < max ? limit : undefined);
 };
-/** A minute is as long as nothing. */
+/** Turns waits of one minute into none. */
 const shortMinutes = (host: RawHost): RawHost => ({
   ...host,
   sleep: (ms, signal) => host.sleep(ms === 60_000 ? 0 : ms, signal),
 });
 
-describe("--prune leaves alone", () => {
+describe("--prune keeps documents", () => {
   test.each([["nowhere"], ["../"]])(
-    "what lies below a link that leads to %s in place of a folder",
+    "below a symlink to %s that replaced a directory",
     async (target) => {
       await write(dir, { ...three, "p/sub/b.md": "b", "p/sub/c/d.md": "d", "p/subs.md": "e" });
       await sync();
@@ -109,18 +108,18 @@ describe("--prune leaves alone", () => {
     },
   );
 
-  test("everything where the directory cannot be read", async () => {
+  test("if the directory cannot be read", async () => {
     await write(dir, three);
     await sync();
     const list = (path: string) =>
       Promise.reject(Object.assign(new Error("EACCES"), { code: "EACCES", path }));
     const ran = await sync(["--prune", "--yes"], { files: { list } });
     expect(ran.exit).toBe(2);
-    expect(ran.err).toContain("--prune would delete every document");
+    expect(ran.err).toContain("refusing to --prune everything");
     expect(await names()).toHaveLength(3);
   });
 
-  test("everything where no file can be read", async () => {
+  test("if no file can be read", async () => {
     await write(dir, three);
     await sync();
     await rm(dir, { recursive: true });
@@ -131,7 +130,7 @@ describe("--prune leaves alone", () => {
     expect(await names()).toHaveLength(3);
   });
 
-  test("files that patterns leave out and that are there", async () => {
+  test("of excluded files that exist", async () => {
     await write(dir, { ...three, "old/x.csv": "x", "u\u0308.csv": "u", "gone.csv": "g" });
     await sync();
     await write(dir, { "gone.csv": null, ".kbignore": "old/\n" });
@@ -142,7 +141,7 @@ describe("--prune leaves alone", () => {
   });
 });
 
-test("--prune deletes what lay in a folder in whose place a file is", async () => {
+test("--prune deletes documents below a directory that a file replaced", async () => {
   await write(dir, { ...three, "guide/x.md": "x" });
   await sync();
   await rm(join(dir, "guide"), { recursive: true });
@@ -152,7 +151,7 @@ test("--prune deletes what lay in a folder in whose place a file is", async () =
   expect(actions(ran.out)).toEqual(["delete guide/x.md"]);
 });
 
-test("an ignore file is read only where it is a file of the directory, and not endless", async () => {
+test("an ignore file is read only if it is a regular file in the directory and not too large", async () => {
   const outside = join(home, "outside");
   await write(home, { outside: "secret ** ** ** ** ** ** line\n" });
   await write(dir, { "a/a.md": "a", "b/b.md": "b", "c/c.md": "c", "d/d.md": "d" });
@@ -175,25 +174,25 @@ test("an ignore file is read only where it is a file of the directory, and not e
   await write(dir, { "b/.gitignore": "#".repeat(2 ** 20 + 1) });
   const large = await sync([]);
   expect(large.exit).toBe(2);
-  expect(large.err).toContain("b/.gitignore is too large");
+  expect(large.err).toContain("ignore file b/.gitignore is too large");
 });
 
-test("an ignore file that is a link to nowhere leaves nothing out", async () => {
+test("an ignore file that is a broken symlink has no effect", async () => {
   await write(dir, three);
   await symlink("nowhere", join(dir, ".gitignore"));
   expect((await sync()).exit).toBe(0);
   expect(await names()).toHaveLength(3);
 });
 
-describe("names of fields", () => {
-  test("of the server and of the sync are left out of front matter, with one line", async () => {
+describe("reserved field names", () => {
+  test("in front matter are skipped with one notice", async () => {
     const long = "x".repeat(256);
     const head = `---\nsource: x\nkb_hash: y\n? ${long}\n: 1\nowner: Ann\n---\n`;
     await write(dir, { "a.md": `${head}a`, "b.md": `${head}b` });
     const flags = ["--metadata-from", "front-matter"];
     const ran = await sync(flags);
     expect(ran.exit, ran.err).toBe(0);
-    expect(ran.err.match(/no names of fields/g)).toHaveLength(1);
+    expect(ran.err.match(/cannot be field names/g)).toHaveLength(1);
     expect(ran.err).toContain("kb_hash, source");
     expect(await hashes()).toEqual([valid, valid]);
     const again = await sync(flags);
@@ -201,7 +200,7 @@ describe("names of fields", () => {
   });
 
   test.each([["source=x"], ["kb_hash=zz"], ["uploader=me"]])(
-    "--metadata %s is refused",
+    "--metadata %s is rejected",
     async (text) => {
       await write(dir, three);
       const before = server.seen.length;
@@ -212,8 +211,8 @@ describe("names of fields", () => {
   );
 });
 
-describe("a file that changes while it is synced", () => {
-  /** Does something after a file was read for the first time. */
+describe("a file that changes during a sync", () => {
+  /** Changes something after a file is read for the first time. */
   const afterReading = (name: string, change: () => Promise<void>): World => {
     let reads = 0;
     return {
@@ -227,7 +226,7 @@ describe("a file that changes while it is synced", () => {
     };
   };
 
-  test("has the hash of what was sent", async () => {
+  test("has the hash of the bytes that were sent", async () => {
     await write(dir, three);
     const ran = await sync(
       [],
@@ -241,7 +240,7 @@ describe("a file that changes while it is synced", () => {
   });
 
   test.each([["a.md"], ["prices.csv"]])(
-    "%s is gone: it is told, the others are there",
+    "%s is deleted: it is reported, and other files are synced",
     async (name) => {
       await write(dir, three);
       const ran = await sync(
@@ -249,14 +248,14 @@ describe("a file that changes while it is synced", () => {
         afterReading(name, () => write(dir, { [name]: null })),
       );
       expect(ran.exit, ran.err).toBe(10);
-      expect(ran.out).toMatch(`failed\t${name}\t\tit cannot be read: file not found`);
+      expect(ran.out).toMatch(`failed\t${name}\t\tfailed to read the file: file not found`);
       expect(await hashes()).toEqual([valid, valid]);
     },
   );
 });
 
 describe("--no-wait", () => {
-  test("comes to rest", async () => {
+  test("has nothing left to do after the second sync", async () => {
     await write(dir, three);
     await sync(["--no-wait"]);
     await run(["doc", "wait", kb], {});
@@ -270,7 +269,7 @@ describe("--no-wait", () => {
     expect((await sync(["--no-wait"])).out).toBe("");
   });
 
-  test("leaves hashes that hold where only values change", async () => {
+  test("keeps valid hashes if only metadata changes", async () => {
     await write(dir, three);
     await sync();
     const ran = await sync(["--no-wait", "--metadata", "team=it"]);
@@ -283,10 +282,10 @@ describe("--no-wait", () => {
   });
 });
 
-describe("the rate limit", () => {
+describe("a rate limit", () => {
   const values = /POST .*\/documents\/metadata$/;
 
-  test("is waited for when values are written, and when documents are deleted", async () => {
+  test("is waited for on metadata writes and on deletes", async () => {
     await write(dir, three);
     const asked = ["--wait-for-limit", "--prune", "--max-delete", "100%"];
     const first = await sync(asked, {
@@ -294,7 +293,7 @@ describe("the rate limit", () => {
       around: shortMinutes,
     });
     expect(first.exit, first.err).toBe(0);
-    expect(first.err).toContain("waiting a minute");
+    expect(first.err).toContain("waiting 60s");
     expect(await hashes()).toEqual([valid, valid, valid]);
     await write(dir, { "a.md": null });
     const second = await sync(asked, {
@@ -305,9 +304,9 @@ describe("the rate limit", () => {
     expect(actions(second.out)).toEqual(["delete a.md"]);
   });
 
-  test("met when values are written leaves documents that the next sync adopts", async () => {
+  test("on a metadata write leaves documents that the next sync adopts", async () => {
     await write(dir, three);
-    // Once for the marks of new documents, and once for their hashes.
+    // Once for the pending hashes, and once for the final ones.
     const ran = await sync([], await through(limitedOnce(values, 2)));
     expect(ran.exit).toBe(7);
     expect(actions(ran.out)).toEqual(["left a.md", "left people/leave.md", "left prices.csv"]);
@@ -319,7 +318,7 @@ describe("the rate limit", () => {
     ]);
   });
 
-  test("met before an update lets no content change under a hash that says otherwise", async () => {
+  test("before an update prevents new content under an old hash", async () => {
     await write(dir, three);
     await sync();
     await write(dir, { "a.md": "changed", "new.md": "new" });
@@ -329,7 +328,7 @@ describe("the rate limit", () => {
     expect((await stored()).get("a.md")?.text).toBe("first");
   });
 
-  test("met by a delete leaves it and the others", async () => {
+  test("on a delete leaves this document and the others", async () => {
     await write(dir, { ...three, "b.md": "b" });
     await sync();
     await write(dir, { "a.md": null, "b.md": null });
@@ -341,7 +340,7 @@ describe("the rate limit", () => {
   });
 });
 
-test("a document that is deleted while it is waited for is told as failed", async () => {
+test("a document that is deleted while it is indexed is reported as failed", async () => {
   await write(dir, three);
   let created = 0;
   const proxy = await through(async (method, path) => {
@@ -354,7 +353,7 @@ test("a document that is deleted while it is waited for is told as failed", asyn
   expect(actions(ran.out)).toEqual(["create people/leave.md", "create prices.csv", "failed a.md"]);
 });
 
-test("--watch goes on after a file that is no document, and after a network that fails", async () => {
+test("--watch continues after an invalid file and after a network error", async () => {
   await write(dir, { "a.md": "", "b.md": "b" });
   const interrupt = new AbortController();
   let info = () => {};
@@ -390,14 +389,14 @@ test("--watch goes on after a file that is no document, and after a network that
     }),
   });
   expect(ran.exit, ran.err).toBe(130);
-  expect(ran.err).toMatch(/Ctrl-C ends it\nerror: interrupted\n$/); // nothing was on its way
-  expect(ran.err).toContain("a.md is left out: it is empty");
-  expect(ran.err.match(/the next change tries again/g)).toHaveLength(2);
+  expect(ran.err).toMatch(/press Ctrl-C to stop\nerror: interrupted\n$/); // no request was open
+  expect(ran.err).toContain("skipped a.md: the file is empty");
+  expect(ran.err.match(/retrying after the next change/g)).toHaveLength(2);
   expect(await names()).toEqual(["a.md", "b.md"]);
 });
 
 describe("flags", () => {
-  test("--concurrency holds in a shard, too", async () => {
+  test("--concurrency applies in a shard", async () => {
     await write(dir, three);
     let open = 0;
     let both = () => {};
@@ -405,18 +404,18 @@ describe("flags", () => {
     const proxy = await through(async (_, path) => {
       if (!/create-by/.test(path)) return;
       if (++open === 2) both();
-      await met; // an upload is not answered before another one is on its way
+      await met; // no upload gets a response before another one is open
     });
     const ran = await sync(["--shard", "1/1", "--concurrency", "2"], proxy);
     expect(ran.exit, ran.err).toBe(0);
   });
 
-  test("--match sees the path that --include sees, and one that fits nothing is told", async () => {
+  test("--match uses the path without the prefix, and reports a pattern without matches", async () => {
     await write(dir, three);
     const values = ["--prefix", "hr", "--metadata", "team={1}", "--no-wait"];
     const ran = await sync([...values, "--match", "peo*/**", "--match", "hr/**"]);
     expect(ran.exit, ran.err).toBe(0);
-    expect(ran.err).toContain('--match "hr/**" fits no file');
+    expect(ran.err).toContain('--match "hr/**" matches no files');
     expect(ran.err).not.toContain('--match "peo*/**"');
     const shown = await run(
       [
@@ -432,28 +431,31 @@ describe("flags", () => {
     expect(shown.out).toBe("ple\n");
   });
 
-  test("--prefix hr/ is --prefix hr", async () => {
+  test("--prefix hr/ equals --prefix hr", async () => {
     await write(dir, three);
     await sync(["--prefix", "hr"]);
     const ran = await sync(["--prefix", "hr/"]);
     expect(ran).toMatchObject({ exit: 0, out: "" });
   });
 
-  test.each([["."], ["../x"], ["a//b"], ["/a"], [""]])("--prefix %j is refused", async (prefix) => {
-    await write(dir, three);
-    expect((await sync(["--prefix", prefix, "--dry-run"])).exit).toBe(2);
-  });
+  test.each([["."], ["../x"], ["a//b"], ["/a"], [""]])(
+    "--prefix %j is rejected",
+    async (prefix) => {
+      await write(dir, three);
+      expect((await sync(["--prefix", prefix, "--dry-run"])).exit).toBe(2);
+    },
+  );
 
-  test("--max-delete is checked in a dry run, too", async () => {
+  test("--max-delete is validated in a dry run", async () => {
     await write(dir, three);
     expect((await sync(["--max-delete", "abc", "--dry-run"])).exit).toBe(2);
   });
 });
 
-test("--since reads what links and other repositories bring in", async () => {
-  const given: string[] = [];
+test("--since reads files behind symlinks and in nested repositories", async () => {
+  const variables: string[] = [];
   const spawn: RawHost["spawn"] = (command, args, { env }) => {
-    given.push(...Object.keys(env));
+    variables.push(...Object.keys(env));
     const { status, stdout } = spawnSync(command, args, { encoding: "utf8", env });
     return { exit: Promise.resolve(status ?? 127), output: Promise.resolve(stdout), kill() {} };
   };
@@ -482,7 +484,7 @@ test("--since reads what links and other repositories bring in", async () => {
     "update texts/a.md",
   ]);
 
-  // Nothing that the repository names is started, and git is given no key.
+  // No program of the repository is run, and git does not get the key.
   const [hook, ran2] = [join(dir, "inner", "hook"), join(home, "hooked")];
   await writeFile(hook, `#!/bin/sh\necho x >> '${ran2}'\ncat\n`, { mode: 0o755 });
   await write(dir, { ".gitattributes": "* filter=x diff=x\n" });
@@ -491,5 +493,5 @@ test("--since reads what links and other repositories bring in", async () => {
   spawnSync("git", ["-C", dir, "config", "filter.x.required", "true"]);
   expect((await sync(["--since", "HEAD"], { spawn })).exit).toBe(0);
   expect(existsSync(ran2)).toBe(false);
-  expect(given).not.toContain("KB_KEY");
+  expect(variables).not.toContain("KB_KEY");
 });

@@ -11,17 +11,19 @@ const server = await testSandbox({ speed: 50 });
 const home = await temporaryFolder();
 
 test(
-  "a sync that is killed again and again ends with the directory",
+  "repeatedly killed syncs end with the state of the directory",
   { timeout: 60_000 },
   async () => {
-    // As servers have it whose lists say null for a document without values.
+    // Lists of some servers have null for a document without values.
     server.sandbox.setFaults([parseFault("* * plain-metadata")]);
     await killed(server, home, 1, 4);
     server.sandbox.setFaults([]);
   },
 );
 
-test("three shards, one of them killed", { timeout: 60_000 }, () => sharded(server, home, 3, 40));
+test("three shards, one of which is killed and started again", { timeout: 60_000 }, () =>
+  sharded(server, home, 3, 40),
+);
 
 const base = async (name: string) =>
   (
@@ -32,7 +34,7 @@ const texts = async (kb: string) =>
     [...(await contentsOf(server.sandbox.origin, kb))].map(([name, { text }]) => [name, text]),
   );
 
-test("a directory that is watched is synced after each change, until Ctrl-C", async () => {
+test("--watch syncs after each change until Ctrl-C", async () => {
   const dir = join(home, "watched");
   await write(dir, { "a.md": "one" });
   const kb = await base("Watched");
@@ -57,7 +59,7 @@ test("a directory that is watched is synced after each change, until Ctrl-C", as
   expect([exit, err]).toEqual([130, expect.not.stringContaining("unknown")]);
 });
 
-test("--since looks only at what git calls changed, and ends as a whole sync does", async () => {
+test("--since reads only files changed in git, with the same result as a full sync", async () => {
   const dir = join(home, "repository");
   const git = (...args: readonly string[]) =>
     execFileSync("git", [

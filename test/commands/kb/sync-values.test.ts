@@ -16,7 +16,7 @@ let dir = "";
 
 const run = (...argv: readonly string[]) => server.cli(["kb", ...argv], { folder: home });
 
-/** Runs a line that has to work. */
+/** Runs a command that must succeed. */
 async function done(...argv: readonly string[]): Promise<Ran> {
   const ran = await run(...argv);
   expect(ran.exit, `${argv.join(" ")}: ${ran.err}`).toBe(0);
@@ -24,7 +24,7 @@ async function done(...argv: readonly string[]): Promise<Ran> {
 }
 const sync = (...flags: readonly string[]) => run("sync", kb, dir, ...flags);
 
-/** Documents as servers show them whose lists have null for no values, and text for numbers. */
+/** Responses of servers whose lists have null for no values, and text for numbers. */
 const plainLists = () => server.sandbox.setFaults([parseFault("* * plain-metadata")]);
 
 beforeEach(async () => {
@@ -34,7 +34,7 @@ beforeEach(async () => {
   await done("create", kb, "--indexing-technique", "economy");
 });
 
-/** Values of a document as they are stored, its own marks aside. */
+/** Stored values of a document, without the sync fields. */
 async function values(base: string, document: string): Promise<Record<string, unknown>> {
   const shown = await done("doc", "show", base, document, "--metadata", "only", "-o", "json");
   const { doc_metadata } = JSON.parse(shown.out) as {
@@ -51,8 +51,8 @@ const fields = async () => {
   await done("metadata", "create", kb, "when", "--type", "time");
 };
 
-describe("a document without values, where the list says null for that", () => {
-  test("is read by sync, pull, export, verify, copy, import, plan, apply and eval", async () => {
+describe("a document without values, for which the list has null", () => {
+  test("works in sync, pull, export, verify, copy, import, plan, apply and eval", async () => {
     plainLists();
     await write(dir, { "a.md": "first", "b.md": "second" });
     await done("sync", kb, dir);
@@ -78,7 +78,7 @@ describe("a document without values, where the list says null for that", () => {
     await done("eval", kb, questions);
   });
 
-  test("is taken over by a sync after one that was ended before it wrote values", async () => {
+  test("is adopted after a sync that was killed before it wrote values", async () => {
     plainLists();
     await write(dir, { "a.md": "first", "b.md": "second" });
     await done("doc", "add", kb, "a.md", "--text", "first");
@@ -98,8 +98,8 @@ describe("a document without values, where the list says null for that", () => {
 describe.each([
   ["values as they are", () => {}],
   ["numbers as text", plainLists],
-])("lists with %s: a value is stored as its field stores it", (_, play) => {
-  test("by sync --metadata, front matter, import and copy; verify finds a text in place of a number", async () => {
+])("lists with %s: values are stored with the type of their field", (_, play) => {
+  test("by sync --metadata, front matter, import and copy; verify reports a text for a number", async () => {
     play();
     await fields();
     await write(dir, { "a.md": "---\nnum: 7\nwhen: 2026-01-01\n---\nfirst", "b.md": "second" });
@@ -167,7 +167,7 @@ describe.each([
     expect(differing.out).toContain("metadata\ta.md: num\t7 (number)\t7 (text)");
   });
 
-  test("and one that its field cannot hold is refused before anything is sent", async () => {
+  test("a value that its field cannot hold is rejected before anything is sent", async () => {
     play();
     await fields();
     await write(dir, { "a.md": "---\nnum: many\n---\nfirst", "b.md": "second" });
@@ -206,7 +206,7 @@ describe.each([
   });
 });
 
-test("a field that is new holds numbers only where every file has one", async () => {
+test("a new field has type number only if every value is a number", async () => {
   await write(dir, {
     "a.md": "---\nsize: 7\nrank: 1\n---\nfirst",
     "b.md": "---\nsize: big\nrank: 2\n---\nsecond",
@@ -216,8 +216,8 @@ test("a field that is new holds numbers only where every file has one", async ()
   expect(await values(kb, "b.md")).toEqual({ size: "big", rank: 2 });
 });
 
-describe("what was changed on the server since the last sync", () => {
-  test("by doc update, doc add and doc replace is updated, not called unchanged", async () => {
+describe("content changed on the server since the last sync", () => {
+  test("by doc update, doc add and doc replace is updated", async () => {
     await write(dir, { "1.md": "one", "2.md": "two", "3.md": "three", "r.csv": "a,b\n" });
     await done("sync", kb, dir);
     await done("doc", "update", kb, "1.md", "--text", "edited by hand");
@@ -229,7 +229,7 @@ describe("what was changed on the server since the last sync", () => {
     const since = server.seen.length;
     const ran = await done("sync", kb, dir);
     expect(actions(ran.out)).toEqual(["update 1.md", "update 2.md", "update r.csv"]);
-    expect(ran.out).toContain("it was changed on the server since the last sync");
+    expect(ran.out).toContain("changed on the server since the last sync");
     expect(server.seen.slice(since).filter(({ path }) => /download-zip/.test(path))).toHaveLength(
       1,
     );
@@ -244,7 +244,7 @@ describe("what was changed on the server since the last sync", () => {
     expect((await done("sync", kb, dir)).err).toContain("4 files: 4 unchanged");
   });
 
-  test("to the same content again is only noted", async () => {
+  test("to the same content is adopted without an upload", async () => {
     await write(dir, { "1.md": "one" });
     await done("sync", kb, dir);
     await done("doc", "update", kb, "1.md", "--text", "one");
@@ -254,7 +254,7 @@ describe("what was changed on the server since the last sync", () => {
   });
 });
 
-test("what is not in step ends with 10, in a dry run too: disabled, archived, archived and pruned", async () => {
+test("disabled, archived and archived documents to prune give exit code 10, in a dry run too", async () => {
   await write(dir, { "a.md": "1", "b.md": "2", "c.md": "3" });
   await done("sync", kb, dir);
   await done("doc", "disable", kb, "a.md");
@@ -263,7 +263,7 @@ test("what is not in step ends with 10, in a dry run too: disabled, archived, ar
   for (const flags of [["--dry-run"], []]) {
     const disabled = await sync(...flags);
     expect(disabled.exit).toBe(10);
-    expect(disabled.err).toContain("a.md: it is disabled and holds other content");
+    expect(disabled.err).toContain("a.md: the document is disabled and its content differs");
     expect(disabled.err).toMatch(/hint: kb doc enable .* id:/);
   }
   await write(dir, { "a.md": "1" });
@@ -276,7 +276,7 @@ test("what is not in step ends with 10, in a dry run too: disabled, archived, ar
   }
 });
 
-test("plan and apply show a conflict as what fails, and end with 10", async () => {
+test("plan and apply report a conflict as failed, with exit code 10", async () => {
   await write(dir, { "a.md": "mine" });
   await done("doc", "add", kb, "a.md", "--text", "somebody's");
   await done("doc", "wait", kb);
@@ -293,7 +293,7 @@ test("plan and apply show a conflict as what fails, and end with 10", async () =
   expect((await done("apply", file)).out).toMatch(/^change\tdocument\ta.md\t/);
 });
 
-test("a document that is completed without a chunk has failed, in sync and import", async () => {
+test("a document completed without chunks counts as failed in sync and import", async () => {
   const rule = JSON.stringify({
     mode: "hierarchical",
     rules: {
@@ -306,21 +306,21 @@ test("a document that is completed without a chunk has failed, in sync and impor
   const form = ["--doc-form", "hierarchical_model", "--process-rule", rule];
   await done("doc", "add", kb, "first.md", "--text", "one", ...form);
   await done("doc", "wait", kb);
-  // Of a text that is nothing but an address, this rule leaves nothing.
+  // This rule removes URLs, so nothing of this text remains.
   await write(dir, { "a.md": "https://example.com/a", "blank.md": " \n" });
   const ran = await sync();
   expect(ran.exit).toBe(10);
   expect(actions(ran.out)).toEqual(["failed a.md"]);
-  expect(ran.out).toContain("it was completed without a single chunk");
-  expect(ran.err).toContain("blank.md is left out: it is empty but for white space");
+  expect(ran.out).toContain("indexing completed without any chunks");
+  expect(ran.err).toContain("skipped blank.md: the file contains only whitespace");
   const folder = join(home, `export ${number}`);
   await done("export", kb, folder);
   const imported = await run("import", folder, "--name", `${kb} copy`);
   expect(imported.exit).toBe(10);
-  expect(imported.err).toContain("a.md: it was completed without a single chunk");
+  expect(imported.err).toContain("a.md: indexing completed without any chunks");
 });
 
-test("a document whose path was changed is not pruned when its file is added under its name", async () => {
+test("a document whose stored path is damaged is not pruned when its file is created again", async () => {
   await write(dir, { "a.md": "first", "gone.md": "gone" });
   await done("sync", kb, dir);
   await write(dir, { "gone.md": null });

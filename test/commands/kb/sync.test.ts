@@ -48,8 +48,8 @@ const writes = (from: number) =>
 
 const three = { "a.md": "first — ü\r\n", "people/leave.md": "30 days", "prices.csv": "a,b\n" };
 
-describe("a directory is kept in step", () => {
-  test("new files become documents, byte for byte, and a second sync writes nothing", async () => {
+describe("sync", () => {
+  test("creates documents byte for byte from new files; a second sync writes nothing", async () => {
     await write(dir, three);
     const first = await sync();
     expect(first.exit, first.err).toBe(0);
@@ -68,7 +68,7 @@ describe("a directory is kept in step", () => {
     expect(writes(before)).toEqual([]);
   });
 
-  test("changed ones are updated in place, others stay, gone ones stay without --prune", async () => {
+  test("updates changed files in place and keeps documents of deleted files without --prune", async () => {
     await write(dir, three);
     await sync();
     const ids = await run("doc", "list", kb, "--jq", "map({(.name): .id}) | add");
@@ -83,7 +83,7 @@ describe("a directory is kept in step", () => {
     expect((await run("doc", "list", kb, "--jq", "map({(.name): .id}) | add")).out).toBe(ids.out);
   });
 
-  test("--prune deletes what has no file, and only of this directory", async () => {
+  test("--prune deletes documents without a file, of this directory only", async () => {
     await write(dir, { ...three, "b.md": "b", "c.md": "c", "d.md": "d" });
     await sync();
     const other = join(home, `other ${number}`);
@@ -99,22 +99,22 @@ describe("a directory is kept in step", () => {
     );
   });
 
-  test("more than --max-delete is asked for, and an empty directory is refused", async () => {
+  test("prompts for more than --max-delete, and rejects --prune with an empty directory", async () => {
     await write(dir, three);
     await sync();
     await write(dir, { "a.md": null });
-    const refused = await sync("--prune");
-    expect(refused.exit).toBe(2);
-    expect(refused.err).toContain("Delete 1 of 3 documents");
+    const unconfirmed = await sync("--prune");
+    expect(unconfirmed.exit).toBe(2);
+    expect(unconfirmed.err).toContain("Delete 1 of 3 documents");
     expect((await sync("--prune", "--max-delete", "1")).exit).toBe(0);
     await write(dir, { "people/leave.md": null, "prices.csv": null });
     const empty = await sync("--prune", "--yes");
     expect(empty.exit).toBe(2);
-    expect(empty.err).toContain("would delete every document");
+    expect(empty.err).toContain("refusing to --prune everything");
     expect(Object.keys(await contents())).toHaveLength(2);
   });
 
-  test("the plan is shown with what is to be embedded, and nothing is sent", async () => {
+  test("--dry-run prints the plan with the size to embed, and sends nothing", async () => {
     await write(dir, three);
     const before = server.seen.length;
     const ran = await sync("--dry-run");
@@ -126,8 +126,8 @@ describe("a directory is kept in step", () => {
   });
 });
 
-describe("documents that were there before", () => {
-  test("are adopted when they hold the same; others are a conflict until --adopt", async () => {
+describe("existing documents", () => {
+  test("are adopted if the content is the same; otherwise they conflict until --adopt", async () => {
     await write(dir, { "a.md": "same", "b.md": "new" });
     await run("doc", "add", kb, "a.md", "--text", "same");
     await run("doc", "add", kb, "b.md", "--text", "old");
@@ -137,7 +137,7 @@ describe("documents that were there before", () => {
     for (const { exit, out, err } of [planned, ran]) {
       expect(exit).toBe(10);
       expect(actions(out)).toEqual(["adopt a.md", "conflict b.md"]);
-      expect(err).toContain("b.md: a document of this name was not made by kb sync");
+      expect(err).toContain("b.md: no sync created the document of this name");
       expect(err).toContain("hint: add --adopt");
     }
     expect(await contents()).toEqual({ "a.md": "same", "b.md": "old" });
@@ -148,21 +148,21 @@ describe("documents that were there before", () => {
     expect((await sync()).err).toContain("2 files: 2 unchanged");
   });
 
-  test("that are disabled are reported, and no second one is made", async () => {
+  test("that are disabled are reported and not duplicated", async () => {
     await write(dir, three);
     await sync();
     await run("doc", "disable", kb, "a.md");
     await write(dir, { "a.md": "changed" });
     const ran = await sync();
     expect(ran.out).toMatch(
-      /^skip\ta\.md\t[0-9a-f-]{36}\tit is disabled and holds other content\n$/,
+      /^skip\ta\.md\t[0-9a-f-]{36}\tthe document is disabled and its content differs\n$/,
     );
     expect((await contents())["a.md"]).toBe("first — ü\r\n");
   });
 });
 
-describe("which files count", () => {
-  test("patterns, ignore files and hidden files", async () => {
+describe("selection of files", () => {
+  test("applies patterns and ignore files and skips hidden files", async () => {
     await write(dir, {
       "a.md": "a",
       "b.txt": "b",
@@ -179,13 +179,13 @@ describe("which files count", () => {
   });
 
   test.each<[string, Readonly<Record<string, string | Uint8Array>>, string]>([
-    ["an empty file", { "a.md": "" }, "a.md is left out: it is empty"],
+    ["an empty file", { "a.md": "" }, "skipped a.md: the file is empty"],
     [
-      "bytes that are no text",
+      "bytes that are not text",
       { "a.txt": new Uint8Array([0xff, 0xfe, 0]) },
-      "a.txt is left out: it is not UTF-8 text",
+      "skipped a.txt: not valid UTF-8 text",
     ],
-  ])("%s is a clear line and ends with 10, the others are there", async (_, tree, line) => {
+  ])("%s is reported with exit code 10; other files are synced", async (_, tree, line) => {
     await write(dir, { ...tree, "b.md": "b" });
     const ran = await sync();
     expect(ran.exit).toBe(10);
@@ -193,32 +193,32 @@ describe("which files count", () => {
     expect(await contents()).toEqual({ "b.md": "b" });
   });
 
-  test("kinds that no server takes are counted and no failure", async () => {
+  test("unsupported file types are counted without an error", async () => {
     await write(dir, { "a.md": "a", "b.zip": "b", "c.png": "c" });
     const ran = await sync();
     expect(ran.exit, ran.err).toBe(0);
-    expect(ran.err).toContain("2 files are left out, which are no documents: png, zip");
+    expect(ran.err).toContain("skipped 2 unsupported files: png, zip");
   });
 
-  test("links that lead in a circle are not followed", async () => {
+  test("symlink loops are not followed", async () => {
     await write(dir, { "a.md": "a", "sub/b.md": "b" });
     await symlink("..", join(dir, "sub", "up"));
     expect(actions((await sync()).out)).toEqual(["create a.md", "create sub/b.md"]);
   });
 
   test.each([[{ "A.md": "1", "a.md": "2" }], [{ "ü.md": "1", "u\u0308.md": "2" }]])(
-    "names that only look different are refused before anything is sent: %j",
+    "names that differ only in case or Unicode form are rejected before anything is sent: %j",
     async (tree) => {
       await write(dir, tree);
       const before = server.seen.length;
       const ran = await sync();
       expect(ran.exit).toBe(2);
-      expect(ran.err).toContain("would be documents of one name");
+      expect(ran.err).toContain("map to the same document name");
       expect(writes(before)).toEqual([]);
     },
   );
 
-  test("an uploaded file in a folder and a name that is too long", async () => {
+  test("names of uploaded files in directories, and long names", async () => {
     const deep = `${"d".repeat(90)}/${"e".repeat(90)}/${"f".repeat(60)}.md`;
     await write(dir, { "x/prices.csv": "a\n", [deep]: "deep" });
     expect((await sync()).exit).toBe(0);
@@ -230,7 +230,7 @@ describe("which files count", () => {
     expect((await sync()).out).toBe("");
   });
 
-  test.each([["nowhere"], ["file"]])("a directory that is none: %s", async (name) => {
+  test.each([["nowhere"], ["file"]])("rejects a path that is not a directory: %s", async (name) => {
     await write(home, { file: "x" });
     const ran = await run("sync", kb, join(home, name));
     expect(ran.exit).toBe(2);
@@ -250,7 +250,7 @@ describe("metadata", () => {
     return JSON.parse(shown.out) as object;
   };
 
-  test("comes from front matter and from patterns of the path", async () => {
+  test("is set from front matter and from patterns of the path", async () => {
     await write(dir, {
       "teams/it/a.md": "---\nowner: Ann\npages: 3\ntags: [x, y]\n---\ntext",
       "b.md": "text",
@@ -277,16 +277,16 @@ describe("metadata", () => {
     expect(await values("b.md")).toEqual({ team: "all" });
   });
 
-  test("that is broken is told, and the others are synced", async () => {
+  test("that is invalid is reported; other files are synced", async () => {
     await write(dir, { "a.md": "---\n[\n---\n", "b.md": "b" });
     const ran = await sync("--metadata-from", "front-matter");
     expect(ran.exit).toBe(10);
-    expect(ran.err).toContain("a.md is left out: its front matter is broken, line ");
+    expect(ran.err).toContain("skipped a.md: invalid front matter, line ");
   });
 });
 
-describe("when something goes wrong", () => {
-  test("a document that cannot be sent is collected, the others are there", async () => {
+describe("failures", () => {
+  test("a failed upload is reported; other files are synced", async () => {
     await write(dir, three);
     faults("POST */create-by-file status=400");
     const ran = await sync();
@@ -297,7 +297,7 @@ describe("when something goes wrong", () => {
     expect(await contents()).toEqual(three);
   });
 
-  test("an answer that was lost makes no second document", async () => {
+  test("a lost response does not cause a duplicate document", async () => {
     await write(dir, three);
     faults("POST */create-by-text cut-bytes=10 times=2");
     await sync("--retries", "0");
@@ -307,7 +307,7 @@ describe("when something goes wrong", () => {
     expect(await contents()).toEqual(three);
   });
 
-  test("--no-wait leaves hashes that are confirmed by the next sync without an upload", async () => {
+  test("--no-wait leaves pending hashes, which the next sync completes without an upload", async () => {
     await write(dir, three);
     expect((await sync("--no-wait")).exit).toBe(0);
     for (const { hash } of (await contentsOf(server.sandbox.origin, kb)).values())
@@ -319,21 +319,21 @@ describe("when something goes wrong", () => {
   });
 });
 
-test("after a refusal for too many requests, one document less is on its way at a time", async () => {
+test("a 429 response reduces the concurrency by one", async () => {
   await write(
     dir,
     Object.fromEntries(Array.from({ length: 24 }, (_, at) => [`${at}.md`, `${at}`])),
   );
-  const refused: ServerResponse[] = [];
-  let [arrived, passed, open, most] = [0, 0, 0, 0];
+  const rejected: ServerResponse[] = [];
+  let [arrived, passed, open, maxOpen] = [0, 0, 0, 0];
   const proxy = createServer(async (request, response) => {
     const pieces: Buffer[] = [];
     for await (const piece of request) pieces.push(piece as Buffer); // no encoding was set
     const creates = request.url?.endsWith("/create-by-text") ?? false;
     if (creates && ++arrived <= 3) {
-      // The first three are refused together.
-      if (refused.push(response) < 3) return;
-      for (const each of refused) {
+      // The first three are rejected together.
+      if (rejected.push(response) < 3) return;
+      for (const each of rejected) {
         each.writeHead(429, { "content-type": "application/json" });
         each.end('{"code":"too_many_requests","message":"Too many"}');
       }
@@ -342,18 +342,18 @@ test("after a refusal for too many requests, one document less is on its way at 
     if (creates) {
       passed++;
       open++;
-      if (passed > 3) most = Math.max(most, open); // those that waited come back together
+      if (passed > 3) maxOpen = Math.max(maxOpen, open); // the rejected ones are retried together
     }
     const { "content-type": type = "", authorization = "" } = request.headers;
-    const answer = await fetch(`${server.sandbox.origin}${request.url}`, {
+    const upstream = await fetch(`${server.sandbox.origin}${request.url}`, {
       method: request.method ?? "GET",
       headers: { authorization, ...(type && { "content-type": type }) },
       body: pieces.length > 0 ? Buffer.concat(pieces) : null,
     });
-    const body = await answer.text();
-    if (creates) await latency(10); // so that what is sent together is open together
+    const body = await upstream.text();
+    if (creates) await latency(10); // so that concurrent requests overlap
     if (creates) open--;
-    response.writeHead(answer.status, { "content-type": "application/json" }).end(body);
+    response.writeHead(upstream.status, { "content-type": "application/json" }).end(body);
   });
   proxy.listen(0, "127.0.0.1");
   await once(proxy, "listening");
@@ -364,10 +364,10 @@ test("after a refusal for too many requests, one document less is on its way at 
   proxy.close();
   expect(ran.exit, ran.err).toBe(0);
   expect([arrived, passed]).toEqual([27, 24]);
-  expect(most).toBe(2);
+  expect(maxOpen).toBe(2);
 });
 
-test("a name is the same in every Unicode form, as machines write accents differently", async () => {
+test("names are compared in Unicode form NFC, as systems store accents differently", async () => {
   await write(dir, { "u\u0308ber.md": "one" });
   expect(actions((await sync()).out)).toEqual(["create \u00fcber.md"]);
   await write(dir, { "u\u0308ber.md": null, "\u00fcber.md": "one" });
@@ -375,7 +375,7 @@ test("a name is the same in every Unicode form, as machines write accents differ
   expect(await contents()).toEqual({ "\u00fcber.md": "one" });
 });
 
-test("a file larger than any server takes is told, and the others go on", async () => {
+test("a file that is too large is reported; other files are synced", async () => {
   await write(dir, { "a.md": "small", "large.pdf": "" });
   await truncate(join(dir, "large.pdf"), 101 * 1024 * 1024);
   const ran = await sync();
@@ -385,7 +385,7 @@ test("a file larger than any server takes is told, and the others go on", async 
   expect(await contents()).toEqual({ "a.md": "small" });
 });
 
-test("a refusal after others were done says that some changes were made", async () => {
+test("an auth error after some uploads reports that changes were made", async () => {
   await write(dir, three);
   faults("POST */create-by-text status=401 skip=1");
   const ran = await run("sync", kb, dir, "--concurrency", "1", "-o", "json");
@@ -395,7 +395,7 @@ test("a refusal after others were done says that some changes were made", async 
 });
 
 describe("shards", () => {
-  test("take every file once between them, and are the same on every machine", async () => {
+  test("cover every file exactly once", async () => {
     const tree = Object.fromEntries(Array.from({ length: 20 }, (_, at) => [`${at}.md`, `${at}`]));
     await write(dir, tree);
     const ran = await Promise.all(["1/3", "2/3", "3/3"].map((shard) => sync("--shard", shard)));
@@ -408,11 +408,11 @@ describe("shards", () => {
   });
 
   test.each<[readonly string[], World["env"], string]>([
-    [["--shard", "4/3"], {}, "there is no share 4"],
-    [["--shard", "auto"], {}, "no variable says which share this is"],
-    [["--shard", "auto"], { JOB_COMPLETION_INDEX: "0" }, "of how many is not said"],
-    [["--shard", "2/3", "--prune"], {}, "--prune is for shard 1 alone"],
-  ])("%j with %j is refused", async (flags, env, message) => {
+    [["--shard", "4/3"], {}, "index 4 is not between 1 and 3"],
+    [["--shard", "auto"], {}, "no CI variable with a shard index is set"],
+    [["--shard", "auto"], { JOB_COMPLETION_INDEX: "0" }, "the number of shards is missing"],
+    [["--shard", "2/3", "--prune"], {}, "--prune works only in shard 1"],
+  ])("%j with %j is rejected", async (flags, env, message) => {
     await write(dir, three);
     const ran = await server.cli(["kb", "sync", kb, dir, ...flags], { ...(env && { env }) });
     expect(ran.exit).toBe(2);
@@ -423,7 +423,7 @@ describe("shards", () => {
     [{ CI_NODE_INDEX: "2", CI_NODE_TOTAL: "2" }, "auto"],
     [{ JOB_COMPLETION_INDEX: "1" }, "auto/2"],
     [{}, "2/2"],
-  ])("%j is the second of two", async (env, shard) => {
+  ])("%j selects the second of two shards", async (env, shard) => {
     await write(dir, Object.fromEntries(["a", "b", "c", "d", "e", "f"].map((n) => [`${n}.md`, n])));
     const argv = ["kb", "sync", kb, dir, "--dry-run", "--shard", shard];
     const ran = await server.cli(argv, { env });

@@ -4,10 +4,10 @@ import { checkValue } from "../../../src/cli/parse/values.ts";
 import type { Sources } from "../../../src/cli/parse/values.ts";
 import { parseBytes } from "../../../src/lib/bytes.ts";
 import { evaluateCondition as isMet, parseCondition } from "../../../src/commands/condition.ts";
-import { conditionsOf } from "../../../src/commands/kb/eval/gate.ts";
+import { parseEvalConditions } from "../../../src/commands/kb/eval/gate.ts";
 import { parseCheck } from "../../../src/commands/wf/expect/parser.ts";
 import { safePath, uniquePath } from "../../../src/host/safe-path.ts";
-import { patternsOf, patternValues } from "../../../src/commands/kb/sync/patterns.ts";
+import { parsePatterns, patternValues } from "../../../src/commands/kb/sync/patterns.ts";
 import { baseUrlOf } from "../../../src/config/base-url.ts";
 import { formatDuration, parseDuration } from "../../../src/lib/duration.ts";
 import { didYouMean } from "../../../src/lib/did-you-mean.ts";
@@ -109,7 +109,7 @@ const conditions = target(
     const kinds = { p95: "seconds", failed: "share", error: "text", runs: "number" } as const;
     const found = readOrUsage(() => parseCondition("--fail-if", text, kinds));
     if (found) for (const value of [0, 1.5, "text", null, Number.NaN]) isMet(found, value);
-    readOrUsage(() => conditionsOf([text], [1, 5], true));
+    readOrUsage(() => parseEvalConditions([text], [1, 5], true));
   },
 );
 
@@ -185,11 +185,11 @@ const patterns = target(
   "patterns of --match",
   ["**/", "**", "*", "?", "/", "teams", ".md", "[a]", "(", "+", "\\", "{1}", "a", "é", "*a*b"],
   (text) => {
-    const found = readOrUsage(() => patternsOf(["team={1}", "all={0}{2}{99}"], [text]));
+    const found = readOrUsage(() => parsePatterns(["team={1}", "all={0}{2}{99}"], [text]));
     for (const path of ["teams/red/a.md", `${"a/".repeat(60)}b.md`, "a".repeat(100)]) {
       if (found) patternValues(path, found);
     }
-    readOrUsage(() => patternsOf([text], []));
+    readOrUsage(() => parsePatterns([text], []));
   },
 );
 

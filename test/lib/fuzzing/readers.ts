@@ -5,13 +5,13 @@ import { deflateRawSync } from "node:zlib";
 import { readEvents } from "../../../src/api/sse.ts";
 import type { ServerEvent } from "../../../src/api/sse.ts";
 import { apiErrorOf } from "../../../src/api/api-error.ts";
-import { questionsIn } from "../../../src/commands/kb/eval/questions.ts";
+import { parseQuestions } from "../../../src/commands/kb/eval/questions.ts";
 import { readExpectFile } from "../../../src/commands/wf/expect/yaml-file.ts";
 import { parseFrontMatter } from "../../../src/lib/front-matter.ts";
 import { readManifest } from "../../../src/commands/kb/snapshot/bundle.ts";
 import { readKbFile } from "../../../src/commands/kb/declarative/file.ts";
 import { readRecording } from "../../../src/commands/wf/recording/read.ts";
-import { fileAt } from "../../../src/commands/kb/sync/local-files.ts";
+import { readLocalFile } from "../../../src/commands/kb/sync/local-files.ts";
 import type { Context } from "../../../src/commands/command-spec.ts";
 import { unzip } from "../../../src/lib/unzip.ts";
 import { readProfiles } from "../../../src/config/profiles.ts";
@@ -214,7 +214,7 @@ const tables = target(
   async (bytes) => {
     for (const name of ["rows.csv", "rows.jsonl"]) {
       const table = await readOr(["usage"], () => readRowFile(name, bytes));
-      await readOr(["usage"], () => questionsIn(name, bytes));
+      await readOr(["usage"], () => parseQuestions(name, bytes));
       if (!table || table.columns?.includes("")) continue; // a column without a name may vanish
       const again = await readRowFile(name, Buffer.from(table.withOnly(table.rows)));
       areEqual(
@@ -364,8 +364,8 @@ const frontMatters = target(
     const found = await parseFrontMatter(bytes.length % 2 === 0 ? text : `---\n${text}\n---\n`);
     if (found.kind === "broken" && !(found.line >= 1)) throw new Error(`line ${found.line}`);
     const path = `${text.replaceAll("\0", "").slice(0, 600)}.md`;
-    const file = { kind: "file", path, place: "x", size: bytes.length } as const;
-    const local = await fileAt(file, { prefix: "p" }, true, contextOf(bytes));
+    const file = { kind: "file", path, location: "x", size: bytes.length } as const;
+    const local = await readLocalFile(file, { prefix: "p" }, true, contextOf(bytes));
     if ("name" in local && [...local.name].length > 200) throw new Error("the name is too long");
   },
 );

@@ -6,74 +6,79 @@ import {
   enableBuiltInFields,
 } from "../../../operations/metadata.ts";
 import { bindTags, createTag, listTags, unbindTags } from "../../../operations/tags.ts";
-import { changeSettings } from "../models/embedding-model.ts";
-import { documentsOf } from "./documents.ts";
-import { planSteps } from "./plan.ts";
-import type { PlannedStep } from "./plan.ts";
+import { changeSettings } from "../models/index.ts";
+import { syncDocuments } from "./documents.ts";
+import { readPlan } from "./plan.ts";
+import type { ApplyPlan } from "./plan.ts";
 import type { ApplyStep } from "./steps.ts";
 import type { Context } from "../../command-spec.ts";
 
-/**
- * Makes a knowledge base what a file says, and yields each step when it is taken. Applied again it
- * does nothing; what the file leaves out stays as it is.
- */
+/** Makes a knowledge base match a file, and yields each step when it is done. */
 export async function* run(
   input: { readonly file: string },
   context: Context,
 ): AsyncGenerator<ApplyStep> {
-  const plan = await planSteps(input.file, context);
+  const plan = await readPlan(input.file, context);
+  const { file, steps } = plan;
   if (context.options.dryRun) {
-    yield* plan.steps;
-    if (plan.id !== undefined) yield* documentsOf(input.file, plan.file, plan.id, context);
+    yield* steps;
+    if (plan.id !== undefined) yield* syncDocuments(input.file, file, plan.id, context);
     return;
   }
-  const dataset_id = plan.id ?? (await create(plan, context));
-  const of = (what: ApplyStep["what"]) => plan.steps.filter((step) => step.what === what);
-  yield* of("knowledge base");
-  if (plan.id !== undefined && of("setting").length > 0) {
-    await changeSettings({ dataset_id, ...settingsIn(plan) }, context);
+  const dataset_id = plan.id ?? (await createKb(plan, context));
+  yield* applySteps(dataset_id, plan, context);
+  let count = steps.length;
+  for await (const step of syncDocuments(input.file, file, dataset_id, context)) {
+    count++;
+    yield step;
   }
-  yield* of("setting");
-  for (const step of of("tag")) {
+  await context.notice(
+    count === 0
+      ? `${file.knowledge_base} matches ${input.file}; nothing to do`
+      : `${count} changes made`,
+  );
+}
+
+async function* applySteps(
+  dataset_id: string,
+  plan: ApplyPlan,
+  context: Context,
+): AsyncGenerator<ApplyStep> {
+  const stepsFor = (what: ApplyStep["what"]) => plan.steps.filter((step) => step.what === what);
+  yield* stepsFor("knowledge base");
+  if (plan.id !== undefined && stepsFor("setting").length > 0)
+    await changeSettings({ dataset_id, ...changedSettings(plan) }, context);
+  yield* stepsFor("setting");
+  for (const step of stepsFor("tag")) {
     await changeTag(dataset_id, step, context);
     yield step;
   }
-  for (const step of of("field")) {
+  for (const step of stepsFor("field")) {
     const type = step.to as "string"; // the file was checked
     await context.call(createMetadataField, { dataset_id, name: step.name, type });
     yield step;
   }
-  for (const step of of("built-in fields")) {
-    const row = step.to === true ? enableBuiltInFields : disableBuiltInFields;
-    await context.call(row, { dataset_id });
+  for (const step of stepsFor("built-in fields")) {
+    const operation = step.to === true ? enableBuiltInFields : disableBuiltInFields;
+    await context.call(operation, { dataset_id });
     yield step;
   }
-  let documents = 0;
-  for await (const step of documentsOf(input.file, plan.file, dataset_id, context)) {
-    documents++;
-    yield step;
-  }
-  await context.notice(
-    plan.steps.length + documents === 0
-      ? `${plan.file.knowledge_base} is as ${input.file} says; nothing to do`
-      : `${plan.steps.length + documents} changes made`,
-  );
 }
 
-async function create(plan: PlannedStep, context: Context): Promise<string> {
-  const answer = await context.call(createKnowledgeBase, {
+async function createKb(plan: ApplyPlan, context: Context): Promise<string> {
+  const created = await context.call(createKnowledgeBase, {
     name: plan.file.knowledge_base,
-    ...settingsIn(plan),
+    ...changedSettings(plan),
   });
-  return answer.id;
+  return created.id;
 }
 
-/** The settings that differ, as create and update take them; search settings are sent whole. */
-function settingsIn({ file, present, steps }: PlannedStep) {
+/** The settings that differ, as create and update take them; search settings are sent complete. */
+function changedSettings({ file, current, steps }: ApplyPlan) {
   const changes = (name: string) =>
     steps.some((step) => step.what === "setting" && step.name.split(".")[0] === name);
   const slash = file.embedding_model?.lastIndexOf("/") ?? -1;
-  const search = present?.settings.retrieval_model;
+  const search = current?.settings.retrieval_model;
   return {
     ...(changes("description") && { description: file.description ?? "" }),
     ...(changes("permission") && { permission: file.permission as "only_me" }),
@@ -86,7 +91,7 @@ function settingsIn({ file, present, steps }: PlannedStep) {
     }),
     ...(changes("retrieval_model") && {
       retrieval_model: withoutNulls({
-        ...usualSearch(file),
+        ...defaultSearch(file),
         ...(isObject(search) && search),
         ...file.retrieval_model,
       }),
@@ -94,22 +99,27 @@ function settingsIn({ file, present, steps }: PlannedStep) {
   };
 }
 
-/** The four settings that a request must hold (server §6.1), as a new knowledge base has them. */
-const usualSearch = ({ indexing_technique }: { readonly indexing_technique?: string }) => ({
+/** The settings that every request must have (server §6.1), as a new knowledge base has them. */
+const defaultSearch = ({ indexing_technique }: { readonly indexing_technique?: string }) => ({
   search_method: indexing_technique === "high_quality" ? "semantic_search" : "keyword_search",
   reranking_enable: false,
   top_k: 2,
   score_threshold_enabled: false,
 });
 
-/** Binds a tag, which is made where there is none, or takes it off. */
-async function changeTag(dataset_id: string, { name, action }: ApplyStep, context: Context) {
-  const there = (await context.call(listTags, {})).find((tag) => tag.name === name);
+/** Binds a tag, which is created if it does not exist, or unbinds it. */
+async function changeTag(
+  target_id: string,
+  { name, action }: ApplyStep,
+  context: Context,
+): Promise<void> {
+  const existing = (await context.call(listTags, {})).find((tag) => tag.name === name);
   if (action === "unbind") {
-    const tag_ids = there ? [there.id] : [];
-    if (there) await context.call(unbindTags, { tag_ids, tag_id: there.id, target_id: dataset_id });
+    if (!existing) return;
+    const { id: tag_id } = existing;
+    await context.call(unbindTags, { tag_ids: [tag_id], tag_id, target_id });
     return;
   }
-  const { id } = there ?? (await context.call(createTag, { name }));
-  await context.call(bindTags, { tag_ids: [id], target_id: dataset_id });
+  const { id } = existing ?? (await context.call(createTag, { name }));
+  await context.call(bindTags, { tag_ids: [id], target_id });
 }

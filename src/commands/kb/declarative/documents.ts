@@ -1,11 +1,11 @@
 import { dirname, isAbsolute, join } from "node:path";
+import { isOutOfSync, syncDirectory } from "../sync/index.ts";
 import type { KbFile } from "./file.ts";
 import type { ApplyStep } from "./steps.ts";
-import { isMissed, run as sync } from "../sync/sync.ts";
 import type { Context } from "../../command-spec.ts";
 
-/** Actions of a sync in the words of a plan; all others change a document. */
-const words: Readonly<Record<string, ApplyStep["action"]>> = {
+/** Actions of a sync as actions of a plan; all others change a document. */
+const actions: Readonly<Record<string, ApplyStep["action"]>> = {
   create: "create",
   delete: "delete",
   failed: "failed",
@@ -14,11 +14,8 @@ const words: Readonly<Record<string, ApplyStep["action"]>> = {
   conflict: "failed",
 };
 
-/**
- * Keeps the documents of a file's directory in step; with --dry-run it only tells how. The directory
- * is seen from the file.
- */
-export async function* documentsOf(
+/** Syncs the directory of a file, which is relative to the file; a dry run only yields the steps. */
+export async function* syncDocuments(
   path: string,
   { documents }: KbFile,
   dataset_id: string,
@@ -26,18 +23,16 @@ export async function* documentsOf(
 ): AsyncGenerator<ApplyStep> {
   if (!documents) return;
   const { directory, max_delete, ...rest } = documents;
-  const place = isAbsolute(directory) ? directory : join(dirname(path), directory);
-  for await (const done of sync(
-    {
-      dataset_id,
-      directory: place,
-      ...(max_delete !== undefined && { max_delete: String(max_delete) }),
-      ...rest,
-    },
-    context,
-  )) {
-    const { action, path: name, note } = done;
-    if (action === "unchanged" || (action === "skip" && !isMissed(done))) continue;
-    yield { action: words[action] ?? "change", what: "document", name, from: null, to: null, note };
+  const input = {
+    dataset_id,
+    directory: isAbsolute(directory) ? directory : join(dirname(path), directory),
+    ...(max_delete !== undefined && { max_delete: String(max_delete) }),
+    ...rest,
+  };
+  for await (const result of syncDirectory(input, context)) {
+    const { action, path: name, note } = result;
+    if (action === "unchanged" || (action === "skip" && !isOutOfSync(result))) continue;
+    const planned = actions[action] ?? "change";
+    yield { action: planned, what: "document", name, from: null, to: null, note };
   }
 }

@@ -1,76 +1,76 @@
 import { CliError } from "../../../errors.ts";
+import { modelName } from "../../../lib/model-names.ts";
 import { getKnowledgeBase } from "../../../operations/knowledge.ts";
 import { getMetadataOverview } from "../../../operations/metadata.ts";
-import { activeModels, embeddingModel, withoutModel } from "../models/embedding-model.ts";
-import { modelName } from "../../../lib/model-names.ts";
-import { documentsOf } from "./documents.ts";
+import { settingsOf, tagsOf } from "../documents/index.ts";
+import { activeModels, embeddingModel, withoutModel } from "../models/index.ts";
+import { syncDocuments } from "./documents.ts";
 import { readKbFile } from "./file.ts";
 import type { KbFile } from "./file.ts";
-import { settingsOf, tagsOf } from "../snapshot/state.ts";
 import { planApply } from "./steps.ts";
-import type { Present, ApplyStep } from "./steps.ts";
+import type { ApplyStep, CurrentState } from "./steps.ts";
 import type { Context } from "../../command-spec.ts";
 
-/** What a file describes, what is there, and the way from here to there. */
-export interface PlannedStep {
+/** A file, the current state of its knowledge base, and the steps between them. */
+export interface ApplyPlan {
   readonly file: KbFile;
-  /** Undefined where there is no such knowledge base yet. */
+  /** Undefined if the knowledge base does not exist. */
   readonly id: string | undefined;
-  readonly present: Present;
+  readonly current: CurrentState;
   readonly steps: readonly ApplyStep[];
 }
 
 /**
- * Compares a file with the knowledge base of its name. Throws what apply would meet: usage where
- * documents are to go into one that does not say how to index them, or where there is no embedding
- * model for it; refused for a field that would have to change its type.
+ * Compares a file with the knowledge base of its name. Throws what apply would: usage if documents have
+ * no indexing technique or no embedding model, refused if a field would have to change its type.
  */
-export async function planSteps(path: string, context: Context): Promise<PlannedStep> {
-  const read = await readKbFile(path, context.host.files);
-  const id = await idOf(read.knowledge_base, context);
-  const present = id === undefined ? undefined : await presentOf(id, context);
-  const file = await withModel(read, present, context);
-  const technique = file.indexing_technique ?? present?.settings.indexing_technique ?? null;
+export async function readPlan(path: string, context: Context): Promise<ApplyPlan> {
+  const written = await readKbFile(path, context.host.files);
+  const id = await findKb(written.knowledge_base, context);
+  const current = id === undefined ? undefined : await readCurrent(id, context);
+  const file = await withModel(written, current, context);
+  const technique = file.indexing_technique ?? current?.settings.indexing_technique ?? null;
   if (file.documents && technique === null) {
-    throw new CliError("usage", `${path}: its documents are indexed in no way`, {
+    throw new CliError("usage", `${path}: documents need an indexing_technique`, {
       sideEffect: "none",
-      hint: "give indexing_technique: high_quality or economy",
+      hint: "set indexing_technique to high_quality or economy",
     });
   }
-  const found = planApply(file, present);
-  const impossible = found.find(({ what, action }) => what === "field" && action === "change");
+  const steps = planApply(file, current);
+  const impossible = steps.find(({ what, action }) => what === "field" && action === "change");
   if (impossible) {
-    throw new CliError("refused", `the field ${impossible.name}: ${impossible.note}`, {
+    const message = `failed to change field ${impossible.name}: ${impossible.note}`;
+    throw new CliError("refused", message, {
       sideEffect: "none",
       hint: `kb metadata delete ${file.knowledge_base} ${impossible.name}`,
     });
   }
-  return { file, id, present, steps: found };
+  return { file, id, current, steps };
 }
 
-/** The file with its embedding model named in full, and with the technique that a model needs. */
-async function withModel(file: KbFile, present: Present, context: Context): Promise<KbFile> {
-  const { embedding_model: wanted, indexing_technique } = file;
-  const there = present?.settings.embedding_model ?? null;
-  if (wanted === undefined) {
-    if (indexing_technique !== "high_quality" || there !== null) return file;
+/** The file with the full name of its embedding model, and the technique that a model requires. */
+async function withModel(file: KbFile, current: CurrentState, context: Context): Promise<KbFile> {
+  const { embedding_model: written, indexing_technique } = file;
+  const existing = current?.settings.embedding_model ?? null;
+  if (written === undefined) {
+    if (indexing_technique !== "high_quality" || existing !== null) return file;
     const all = await activeModels("text-embedding", context);
-    // A new one takes the model that the workspace has as its default.
-    if (!present && all.length > 0) return file;
+    // A new knowledge base gets the default model of the workspace.
+    if (!current && all.length > 0) return file;
     throw withoutModel("embedding_model:", all);
   }
-  if (wanted === there) return file;
+  if (written === existing) return file;
   if (indexing_technique === "economy") {
-    throw new CliError("usage", "economy indexing takes no embedding model", {
+    throw new CliError("usage", "economy indexing does not use an embedding model", {
       sideEffect: "none",
-      hint: "write indexing_technique: high_quality, or remove embedding_model",
+      hint: "set indexing_technique to high_quality, or remove embedding_model",
     });
   }
-  const embedding_model = modelName(await embeddingModel(wanted, context));
+  const embedding_model = modelName(await embeddingModel(written, context));
   return { ...file, embedding_model, indexing_technique: "high_quality" };
 }
 
-async function idOf(name: string, context: Context): Promise<string | undefined> {
+async function findKb(name: string, context: Context): Promise<string | undefined> {
   try {
     return await context.resolveId("kb", `name:${name}`);
   } catch (error) {
@@ -79,8 +79,7 @@ async function idOf(name: string, context: Context): Promise<string | undefined>
   }
 }
 
-/** What is there, documents aside. */
-async function presentOf(dataset_id: string, context: Context): Promise<Present> {
+async function readCurrent(dataset_id: string, context: Context): Promise<CurrentState> {
   const kb = await context.call(getKnowledgeBase, { dataset_id });
   const overview = await context.call(getMetadataOverview, { dataset_id });
   return {
@@ -91,32 +90,36 @@ async function presentOf(dataset_id: string, context: Context): Promise<Present>
   };
 }
 
-/** Yields the steps; throws gate when there are any and --exit-code asks for it. */
+/** Yields the steps; with --exit-code, throws gate if there are any. */
 export async function* run(
   input: { readonly file: string; readonly exit_code?: boolean | undefined },
   context: Context,
 ): AsyncGenerator<ApplyStep> {
-  const plan = await planSteps(input.file, context);
-  yield* plan.steps;
-  let count = plan.steps.length;
-  if (plan.id !== undefined) {
-    const dry: Context = { ...context, options: { ...context.options, dryRun: true } };
-    for await (const step of documentsOf(input.file, plan.file, plan.id, dry)) {
+  const { id, file, steps } = await readPlan(input.file, context);
+  yield* steps;
+  let count = steps.length;
+  if (id !== undefined) {
+    const dryRun: Context = { ...context, options: { ...context.options, dryRun: true } };
+    for await (const step of syncDocuments(input.file, file, id, dryRun)) {
       count++;
       yield step;
     }
-  } else if (plan.file.documents) {
-    await context.notice(`every file of ${plan.file.documents.directory} becomes a document`);
+  } else if (file.documents) {
+    await context.notice(`every file of ${file.documents.directory} becomes a document`);
   }
   if (count === 0) {
-    await context.notice(`${plan.file.knowledge_base} is as ${input.file} says`);
+    await context.notice(`${file.knowledge_base} matches ${input.file}`);
     return;
   }
-  await context.notice(`${count} changes; kb apply ${input.file} makes them`);
+  await context.notice(`${count} changes; run \`kb apply ${input.file}\` to make them`);
   if (input.exit_code) {
-    throw new CliError("gate", `${plan.file.knowledge_base} differs in ${count} points`, {
-      isResult: true,
-      details: { changes: count },
-    });
+    throw new CliError(
+      "gate",
+      `${file.knowledge_base} differs from ${input.file}: ${count} changes`,
+      {
+        isResult: true,
+        details: { changes: count },
+      },
+    );
   }
 }

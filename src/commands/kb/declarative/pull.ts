@@ -1,12 +1,12 @@
+import { readKbState } from "../documents/index.ts";
 import { kbFileOf } from "./file.ts";
-import { stateOf } from "../snapshot/state.ts";
 import type { Context } from "../../command-spec.ts";
 
-/** A knowledge base as YAML, as plan and apply read it. */
+/** Prints a knowledge base as the YAML that plan and apply read. */
 export async function* run(
   input: { readonly dataset_id: string },
   context: Context,
 ): AsyncGenerator<string> {
   const { stringify } = await import("yaml");
-  yield stringify(kbFileOf(await stateOf(input.dataset_id, context)), { lineWidth: 0 });
+  yield stringify(kbFileOf(await readKbState(input.dataset_id, context)), { lineWidth: 0 });
 }

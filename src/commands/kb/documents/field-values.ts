@@ -1,36 +1,37 @@
 import { CliError } from "../../../errors.ts";
 import { isObject } from "../../../lib/json.ts";
 
-/** Types of metadata fields. */
 export type FieldType = "string" | "number" | "time";
 
-/** Types of fields by their names. */
+/** Types of metadata fields, by name. */
 export type FieldTypes = ReadonlyMap<string, FieldType>;
 
-/** What stands in a metadata field of a document; times are Unix seconds. */
+/** The value of a metadata field; times are Unix seconds. */
 export type FieldValue = string | number;
 
-/** Values by the names of their fields. */
+/** Values of metadata fields, by name. */
 export type FieldValues = Readonly<Record<string, FieldValue>>;
 
-/** Text that may be a time: what only looks a little like one would be guessed at. */
-const dated = /^\s*\d{4}-\d{2}/;
+/** Text that starts with a year and a month; Date.parse guesses at anything less. */
+const datePrefix = /^\s*\d{4}-\d{2}/;
 
 /**
- * A value as a field of a type stores it: numbers, and times as Unix seconds, which is what the
- * platform itself stores. Undefined for what such a field cannot hold. One value of another type
+ * Converts a value to what a field of this type stores: numbers, and times as Unix seconds, as the
+ * platform itself does. Undefined for a value that the field cannot hold: one value of another type
  * makes every search fail that compares the field (server §11).
+ *
+ *     ("number", "7") → 7    ("time", "2026-01-01") → 1767225600    ("number", "x") → undefined
  */
-export function fieldValue(type: FieldType, given: FieldValue): FieldValue | undefined {
-  if (type === "string") return String(given);
-  const value = typeof given === "string" && given.trim() === "" ? Number.NaN : Number(given);
+export function fieldValue(type: FieldType, input: FieldValue): FieldValue | undefined {
+  if (type === "string") return String(input);
+  const value = typeof input === "string" && input.trim() === "" ? Number.NaN : Number(input);
   if (Number.isFinite(value)) return value;
-  const time = type === "time" && dated.test(String(given)) ? Date.parse(String(given)) : NaN;
-  return Number.isNaN(time) ? undefined : Math.floor(time / 1000);
+  const ms = type === "time" && datePrefix.test(String(input)) ? Date.parse(String(input)) : NaN;
+  return Number.isNaN(ms) ? undefined : Math.floor(ms / 1000);
 }
 
-/** The error for a value that its field cannot hold; `place` is where it was written. */
-export const unfitValue = (
+/** The error for a value that its field cannot hold; `place` is where the user wrote it. */
+export const invalidFieldValue = (
   place: string,
   { name, type }: { readonly name: string; readonly type: FieldType },
   value: FieldValue,
@@ -40,7 +41,7 @@ export const unfitValue = (
     hint: type === "time" ? "times look like 2026-05-01T10:00:00Z or epoch seconds" : undefined,
   });
 
-/** The types that fields take: those that are there, and for others what all values have in common. */
+/** Types of all fields: known ones keep theirs, a new one holds numbers if all its values are. */
 export function typesFor(known: FieldTypes, all: Iterable<FieldValues>): FieldTypes {
   const types = new Map<string, FieldType>();
   for (const values of all) {
@@ -52,59 +53,61 @@ export function typesFor(known: FieldTypes, all: Iterable<FieldValues>): FieldTy
   return new Map([...types, ...known]);
 }
 
-/** Values as their fields store them. Throws usage that names place, field and value. */
-export const fittingValues = (values: FieldValues, types: FieldTypes, place: string): FieldValues =>
+/** Converts values to what their fields store. Throws usage with place, field and value. */
+export const convertValues = (values: FieldValues, types: FieldTypes, place: string): FieldValues =>
   Object.fromEntries(
-    Object.entries(values).map(([name, given]) => {
+    Object.entries(values).map(([name, input]) => {
       const type = types.get(name) ?? "string";
-      const value = fieldValue(type, given);
-      if (value === undefined) throw unfitValue(place, { name, type }, given);
+      const value = fieldValue(type, input);
+      if (value === undefined) throw invalidFieldValue(place, { name, type }, input);
       return [name, value];
     }),
   );
 
-/** One value as documents show it. */
-export interface ShownValue {
+/** One metadata value in the response for a document. */
+export interface ResponseValue {
   readonly id: string;
   readonly name: string;
   readonly value: FieldValue | null;
 }
 
 /**
- * The values that a document shows, built-in ones aside. Lists of some servers have null for a
- * document without any (server §9.5); whatever is no list of values is none.
+ * The metadata values in the response for a document, without built-in fields. Lists of some servers
+ * have null for a document without values (server §9.5); anything but a list counts as empty.
  */
-export function shownValues(doc_metadata: unknown): readonly ShownValue[] {
+export function responseValues(doc_metadata: unknown): readonly ResponseValue[] {
   if (!Array.isArray(doc_metadata)) return [];
-  return doc_metadata.flatMap((each: unknown): ShownValue[] => {
+  return doc_metadata.flatMap((each: unknown): ResponseValue[] => {
     if (!isObject(each) || each["id"] === "built-in") return [];
     const { id, name, value } = each;
     if (typeof id !== "string" || typeof name !== "string") return [];
     if (typeof value === "boolean") return [{ id, name, value: Number(value) }];
-    const plain = typeof value === "string" || typeof value === "number";
-    return [{ id, name, value: plain ? value : null }];
+    const isPlain = typeof value === "string" || typeof value === "number";
+    return [{ id, name, value: isPlain ? value : null }];
   });
 }
 
 /**
- * The values of a document by name, as their fields store them: lists of some servers show numbers
- * as text (server §9.5). What does not fit its field stays as it is shown.
+ * The values of a document as their fields store them: lists of some servers return numbers as text
+ * (server §9.5). A value that does not fit its field stays as it is.
  */
-export const storedValues = (doc_metadata: unknown, types: FieldTypes): FieldValues =>
+export const storedFieldValues = (doc_metadata: unknown, types: FieldTypes): FieldValues =>
   Object.fromEntries(
-    shownValues(doc_metadata).flatMap(({ name, value }) =>
+    responseValues(doc_metadata).flatMap(({ name, value }) =>
       value === null ? [] : [[name, fieldValue(types.get(name) ?? "string", value) ?? value]],
     ),
   );
 
-/** The values of a document by name, as they are shown. */
-export const asShown = (doc_metadata: unknown): FieldValues =>
+/** The values of a document by name, as the response has them. */
+export const rawValues = (doc_metadata: unknown): FieldValues =>
   Object.fromEntries(
-    shownValues(doc_metadata).flatMap(({ name, value }) => (value === null ? [] : [[name, value]])),
+    responseValues(doc_metadata).flatMap(({ name, value }) =>
+      value === null ? [] : [[name, value]],
+    ),
   );
 
-/** Does a list leave open whether a value of the document is a number, or a text where one belongs? */
-export const isOpen = (doc_metadata: unknown, types: FieldTypes): boolean =>
-  shownValues(doc_metadata).some(
+/** Can a text in the list be a number, or a text in a field of numbers? Only the detail tells. */
+export const hasAmbiguousValue = (doc_metadata: unknown, types: FieldTypes): boolean =>
+  responseValues(doc_metadata).some(
     ({ name, value }) => typeof value === "string" && (types.get(name) ?? "string") !== "string",
   );

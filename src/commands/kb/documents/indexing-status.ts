@@ -2,120 +2,124 @@ import { requireField } from "../../../api/response-fields.ts";
 import { CliError } from "../../../errors.ts";
 import type { Context } from "../../command-spec.ts";
 
-/** ms between two looks (server §9.6). */
-const longest = 2000;
-const first = 300;
-/** ms without any movement until that is said, and until waiting ends: a dead worker never moves. */
-const still = 300_000;
-const dead = 1_800_000;
+/** Delay between two polls in ms; it doubles up to the maximum (server §9.6). */
+const firstDelay = 300;
+const maxDelay = 2000;
+/** ms without progress until a notice, and until the wait ends: a dead worker never makes any. */
+const stallNotice = 300_000;
+const stallTimeout = 1_800_000;
 
-/** How one document stands. */
-export interface DocumentProgress {
+/** Indexing status of one document. */
+export interface DocumentStatus {
   readonly id: string;
   readonly name: string;
   readonly indexing_status: string;
-  /** Why it is not indexed, or why nothing of it can be found. */
+  /** Why the document is not indexed, or why no search finds it. */
   readonly error: string | null;
-  /** Chunks that are done and all of them, where the server tells. */
+  /** Indexed and total chunks, if the server reports them. */
   readonly chunks?: readonly [done: number, total: number] | undefined;
 }
 
-/** Is it done, and can it be found? */
-export const isIndexed = ({ indexing_status, error }: DocumentProgress): boolean =>
+/** Is indexing complete, and can a search find the document? */
+export const isIndexed = ({ indexing_status, error }: DocumentStatus): boolean =>
   indexing_status === "completed" && error === null;
 
-/** Why a document that is called completed cannot be found (server §9.8). */
-const nothingInIt = "it was completed without a single chunk, so no search finds it";
+/** The server reports such a document as completed (server §9.8). */
+const noChunks = "indexing completed without any chunks, so no search finds it";
 
 /**
- * How a document stands, as a list or a detail shows it. One that has a text and no chunk is
+ * The status of a document from a list or a detail. A document with content but without chunks is
  * `completed` for the server; here that is an error.
  */
-export function standingOf(document: ShownDocument): DocumentProgress {
+export function indexingStatusOf(document: DocumentResponse): DocumentStatus {
   const { id } = document;
   const name = requireField(document.name, "name");
   const indexing_status = requireField(document.indexing_status, "indexing_status");
+  if (indexing_status !== "completed")
+    return { id, name, indexing_status, error: document.error ?? null };
   const amount = document.segment_count ?? document.word_count;
   const file =
     document.data_source_detail_dict?.upload_file ?? document.data_source_info?.upload_file;
-  const standing = { id, name, indexing_status };
-  if (indexing_status !== "completed") return { ...standing, error: document.error ?? null };
-  return { ...standing, error: amount === 0 && (file?.size ?? 0) > 0 ? nothingInIt : null };
+  const isMissingChunks = amount === 0 && (file?.size ?? 0) > 0;
+  return { id, name, indexing_status, error: isMissingChunks ? noChunks : null };
 }
 
-/** What lists and details have in common, and how each tells what is in a document. */
-interface ShownDocument {
+/** Fields that lists and details share, and the field of each that has the size of the content. */
+interface DocumentResponse {
   readonly id: string;
   readonly name?: string;
   readonly indexing_status?: string;
   readonly error?: string | null;
   readonly segment_count?: number | null;
   readonly word_count?: number | null;
-  readonly data_source_detail_dict?: { readonly upload_file?: StoredSize | null } | null;
+  readonly data_source_detail_dict?: { readonly upload_file?: FileSize | null } | null;
   readonly data_source_info?: {
-    readonly upload_file?: StoredSize | null;
+    readonly upload_file?: FileSize | null;
     readonly upload_file_id?: string;
   } | null;
 }
 
-interface StoredSize {
+interface FileSize {
   readonly size?: number;
 }
 
-/** Does nothing more happen to it? */
-export const isDone = ({ indexing_status }: Pick<DocumentProgress, "indexing_status">): boolean =>
+/** Has indexing ended, with whatever result? */
+export const isDone = ({ indexing_status }: Pick<DocumentStatus, "indexing_status">): boolean =>
   indexing_status === "completed" || indexing_status === "error" || indexing_status === "paused";
 
 /**
- * Yields each document when it has been indexed or has failed to, asking `look` how all stand. Says
- * so when nothing moves for five minutes; throws deadline when nothing moves for thirty.
+ * Polls until all documents are indexed or have failed, and yields each one when it ends. Prints a
+ * notice after 5 minutes without progress; throws deadline after 30.
  */
 export async function* waitForIndexing(
-  look: () => Promise<readonly DocumentProgress[]>,
+  poll: () => Promise<readonly DocumentStatus[]>,
   context: Context,
-): AsyncGenerator<DocumentProgress> {
+): AsyncGenerator<DocumentStatus> {
   const { host } = context;
-  const info = new Set<string>();
-  let state = "";
-  let movedAt = host.elapsed();
-  let said = false;
-  for (let wait = first; ; wait = Math.min(longest, wait * 2)) {
-    const standings = await look();
+  const ended = new Set<string>();
+  let lastProgress = "";
+  let lastProgressAt = host.elapsed();
+  let isNoticed = false;
+  for (let delay = firstDelay; ; delay = Math.min(maxDelay, delay * 2)) {
+    const statuses = await poll();
     const now = host.elapsed();
-    for (const standing of standings.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
-      if (!isDone(standing) || info.has(standing.id)) continue;
-      info.add(standing.id);
-      yield standing;
+    for (const status of statuses.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
+      if (!isDone(status) || ended.has(status.id)) continue;
+      ended.add(status.id);
+      yield status;
     }
-    const open = standings.filter((standing) => !isDone(standing));
-    if (open.length === 0) return;
-    const present = JSON.stringify(open.map((each) => [each.indexing_status, each.chunks]));
-    if (present !== state) [state, movedAt, said] = [present, now, false];
-    const note = chunkWords(open);
-    context.progress({ done: info.size, total: standings.length, unit: "documents", note });
-    if (now - movedAt >= still && !said) {
-      said = true;
-      await context.notice(`no movement for 5 min: ${stuckWords(open)}`);
+    const pending = statuses.filter((status) => !isDone(status));
+    if (pending.length === 0) return;
+    const progress = JSON.stringify(pending.map((each) => [each.indexing_status, each.chunks]));
+    if (progress !== lastProgress)
+      [lastProgress, lastProgressAt, isNoticed] = [progress, now, false];
+    const note = chunkCounts(pending);
+    context.progress({ done: ended.size, total: statuses.length, unit: "documents", note });
+    const stalled = now - lastProgressAt;
+    if (stalled >= stallNotice && !isNoticed) {
+      isNoticed = true;
+      await context.notice(stallMessage(5, pending));
     }
-    if (now - movedAt >= dead) {
-      throw new CliError("deadline", `no movement for 30 min: ${stuckWords(open)}`, {
-        isResult: true,
-        details: { open: open.map(({ id, name }) => ({ id, name })) },
-        hint: "the server's worker may be down; adding a document again under its name starts it again",
-      });
-    }
-    await host.sleep(wait, context.signal).catch(() => {
+    if (stalled >= stallTimeout) throw stallError(pending);
+    await host.sleep(delay, context.signal).catch(() => {
       throw context.abortError();
     });
   }
 }
 
-function chunkWords(open: readonly DocumentProgress[]): string | undefined {
-  const known = open.flatMap(({ chunks }) => (chunks && chunks[1] > 0 ? [chunks] : []));
+function chunkCounts(pending: readonly DocumentStatus[]): string | undefined {
+  const known = pending.flatMap(({ chunks }) => (chunks && chunks[1] > 0 ? [chunks] : []));
   if (known.length === 0) return undefined;
-  const sum = (at: 0 | 1) => known.reduce((all, chunks) => all + chunks[at], 0);
-  return `${sum(0)} of ${sum(1)} chunks of those under way`;
+  const sum = (at: 0 | 1) => known.reduce((total, chunks) => total + chunks[at], 0);
+  return `${sum(0)} of ${sum(1)} chunks in progress`;
 }
 
-const stuckWords = (open: readonly DocumentProgress[]): string =>
-  `${open.length} documents, ${open[0]?.name} is ${open[0]?.indexing_status}`;
+const stallMessage = (minutes: number, pending: readonly DocumentStatus[]): string =>
+  `no indexing progress for ${minutes} minutes (${pending.length} documents pending, e.g. ${pending[0]?.name}: ${pending[0]?.indexing_status})`;
+
+const stallError = (pending: readonly DocumentStatus[]): CliError =>
+  new CliError("deadline", stallMessage(30, pending), {
+    isResult: true,
+    details: { open: pending.map(({ id, name }) => ({ id, name })) },
+    hint: "the server's indexing worker may be down; to restart a document, add it again under the same name",
+  });

@@ -5,15 +5,15 @@ import { hierarchicalRule } from "../../../operations/shared.ts";
 import type { Context } from "../../command-spec.ts";
 
 /**
- * The rule to send for a document of a form: the given one, unless the document is hierarchical and
- * the rule is not. With such a rule the server completes it without a single chunk (server §9.8).
+ * The chunking rule to send for a document of a form: the given one, or a hierarchical one if the
+ * form needs it. With another rule the server completes the document without chunks (server §9.8).
  */
 export function ruleFor(doc_form: string | null, rule: unknown): unknown {
   if (doc_form !== "hierarchical_model") return rule;
   return isObject(rule) && rule["mode"] === "hierarchical" ? rule : hierarchicalRule;
 }
 
-/** A stored rule as it may be sent: automatic ones hold what a request may not (server §6.2). */
+/** A stored rule in the form that requests accept; stored automatic rules have more (server §6.2). */
 export function sendableRule(stored: Partial<StoredProcessRule> | null | undefined): unknown {
   if (!stored?.mode || stored.mode === "automatic" || !stored.rules) return { mode: "automatic" };
   const { parent_mode, subchunk_segmentation, ...rest } = stored.rules;
@@ -27,7 +27,7 @@ export function sendableRule(stored: Partial<StoredProcessRule> | null | undefin
   };
 }
 
-/** How a document is cut, as it may be sent. */
+/** Reads the chunking rule of a document, in the form that requests accept. */
 export async function ruleOf(
   dataset_id: string,
   document_id: string,

@@ -5,19 +5,25 @@ import type { InputOf } from "../../../operations/operation.ts";
 import type { Context } from "../../command-spec.ts";
 
 /**
- * Replaces the file of a document; a server before 1.14.0 refuses the route and gets the older one
- * (server §9.4, §19). A refused route has changed nothing, so trying the other is no repeat.
+ * Replaces the file of a document. A server before 1.14.0 rejects the route and gets the older one
+ * (server §9.4, §19); a rejected route changed nothing, so this is not a retry.
  */
+export async function replaceFile(
+  input: InputOf<typeof replaceDocument>,
+  context: Context,
+): Promise<DocumentInBatch> {
+  try {
+    return await context.call(replaceDocument, input);
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.response.status !== 405) throw error;
+    await context.trace(1, "the server does not have this route; using the older one");
+    return context.call(updateDocumentByFile, input);
+  }
+}
+
 export async function* run(
   input: InputOf<typeof replaceDocument>,
   context: Context,
 ): AsyncGenerator<DocumentInBatch> {
-  try {
-    yield await context.call(replaceDocument, input);
-  } catch (error) {
-    const older = error instanceof ApiError && error.response.status === 405;
-    if (!older) throw error;
-    await context.trace(1, "the server lacks this route; the older one is used");
-    yield await context.call(updateDocumentByFile, input);
-  }
+  yield await replaceFile(input, context);
 }

@@ -1,7 +1,7 @@
 import { CliError } from "../../../errors.ts";
 import { getDocument, getIndexingStatus, listDocuments } from "../../../operations/documents.ts";
-import { waitForIndexing, isIndexed, standingOf } from "./indexing-status.ts";
-import type { DocumentProgress } from "./indexing-status.ts";
+import { waitForIndexing, isIndexed, indexingStatusOf } from "./indexing-status.ts";
+import type { DocumentStatus } from "./indexing-status.ts";
 import type { Context } from "../../command-spec.ts";
 
 /** Input of `kb doc wait`. */
@@ -12,54 +12,60 @@ interface WaitInput {
 }
 
 /**
- * Waits until documents are indexed: those named, those of a batch, or every one of the knowledge
- * base. Yields how each ended. Throws remote-failed when one ended in error, with the server's text.
+ * Waits until documents are indexed: the given ones, those of a batch, or all of the knowledge base.
+ * Yields the final status of each. Throws remote-failed with the server's error if one failed.
  */
-export async function* run(input: WaitInput, context: Context): AsyncGenerator<DocumentProgress> {
-  const failed: DocumentProgress[] = [];
+export async function* run(input: WaitInput, context: Context): AsyncGenerator<DocumentStatus> {
+  const failed: DocumentStatus[] = [];
   let count = 0;
-  for await (const standing of waitForIndexing(() => look(input, context), context)) {
+  for await (const status of waitForIndexing(() => statusesOf(input, context), context)) {
     count++;
-    if (!isIndexed(standing)) failed.push(standing);
-    yield standing;
+    if (!isIndexed(status)) failed.push(status);
+    yield status;
   }
   const [first] = failed;
   if (first === undefined) return;
-  const why = first.error ?? `it is ${first.indexing_status}`;
+  const why = first.error ?? `status is ${first.indexing_status}`;
   throw new CliError(
     "remote-failed",
-    `${failed.length} of ${count} documents were not indexed; ${first.name}: ${why}`,
+    `failed to index ${failed.length} of ${count} documents: ${first.name}: ${why}`,
     {
       isResult: true,
       details: { failed },
-      hint: "a document in error is replaced by adding it again under the same name",
+      hint: "to replace a failed document, add it again under the same name",
     },
   );
 }
 
-async function look(input: WaitInput, context: Context): Promise<DocumentProgress[]> {
+async function statusesOf(input: WaitInput, context: Context): Promise<DocumentStatus[]> {
   const { dataset_id, document_id, batch } = input;
-  const found: DocumentProgress[] = [];
+  const statuses: DocumentStatus[] = [];
   if (document_id !== undefined) {
     for (const id of document_id) {
       const document = await context.call(getDocument, { dataset_id, document_id: id });
-      found.push(standingOf(document));
+      statuses.push(indexingStatusOf(document));
     }
-    return found;
+    return statuses;
   }
-  if (batch !== undefined) {
-    const inBatch = await context.call(getIndexingStatus, { dataset_id, batch });
-    for (const each of inBatch) {
-      const { id, indexing_status, error, completed_segments, total_segments } = each;
-      const chunks = [completed_segments, total_segments] as const;
-      if (indexing_status === "completed" && total_segments === 0) {
-        const document = await context.call(getDocument, { dataset_id, document_id: id });
-        found.push({ ...standingOf(document), chunks });
-      } else found.push({ id, name: id, indexing_status, error, chunks });
-    }
-    return found;
-  }
+  if (batch !== undefined) return batchStatuses(dataset_id, batch, context);
   for await (const document of context.each(listDocuments, { dataset_id }))
-    found.push(standingOf(document));
-  return found;
+    statuses.push(indexingStatusOf(document));
+  return statuses;
+}
+
+async function batchStatuses(
+  dataset_id: string,
+  batch: string,
+  context: Context,
+): Promise<DocumentStatus[]> {
+  const statuses: DocumentStatus[] = [];
+  for (const each of await context.call(getIndexingStatus, { dataset_id, batch })) {
+    const { id, indexing_status, error, completed_segments, total_segments } = each;
+    const chunks = [completed_segments, total_segments] as const;
+    if (indexing_status === "completed" && total_segments === 0) {
+      const document = await context.call(getDocument, { dataset_id, document_id: id });
+      statuses.push({ ...indexingStatusOf(document), chunks });
+    } else statuses.push({ id, name: id, indexing_status, error, chunks });
+  }
+  return statuses;
 }

@@ -2,62 +2,62 @@ import { CliError } from "../../../errors.ts";
 import { isObject } from "../../../lib/json.ts";
 import { rounded } from "./metrics.ts";
 import type { Metrics } from "./metrics.ts";
-import type { Result } from "./search.ts";
-import type { SearchVariant } from "./matrix.ts";
+import type { QuestionResult, VariantResult } from "./search.ts";
+import type { SearchSettings } from "./matrix.ts";
 
-/** An earlier evaluation, as far as it is compared. */
+/** The parts of an earlier evaluation that are compared. */
 export interface Baseline {
   readonly file: string;
   readonly settings: readonly {
     readonly label: string;
-    readonly settings: SearchVariant;
+    readonly settings: SearchSettings;
     readonly figures: Metrics;
-    readonly questions: ReadonlyMap<string, Before>;
+    readonly questions: ReadonlyMap<string, BaselineQuestion>;
   }[];
 }
 
-interface Before {
+interface BaselineQuestion {
   readonly rank: number | null;
   readonly figures: Metrics;
 }
 
-/** A figure or the place of a question that is another one now; a rank is null where nothing relevant was found. */
-export interface RankChange {
+/** A changed value; null for a question without a relevant result. */
+export interface ValueChange {
   readonly before: number | null;
   readonly now: number | null;
   readonly change: number;
 }
 
-/** How one way to search compares with the same one of an earlier evaluation. */
+/** Comparison of one variant with the same one in the baseline. */
 export interface BaselineComparison {
   readonly label: string;
-  /** Search settings of the earlier one. */
-  readonly settings_before: SearchVariant;
-  readonly figures: readonly (RankChange & { readonly figure: string })[];
-  /** Questions that rose or fell, by nDCG at the largest k that both have. */
-  readonly questions: readonly (RankChange & {
+  /** Search settings in the baseline. */
+  readonly settings_before: SearchSettings;
+  readonly figures: readonly (ValueChange & { readonly figure: string })[];
+  /** Questions with a changed nDCG at the largest k that both have. */
+  readonly questions: readonly (ValueChange & {
     readonly question: string;
     readonly rank_before: number | null;
     readonly rank: number | null;
   })[];
-  /** Questions that only one of the two answered: its figures are of other questions. */
+  /** Number of questions that only one of the two has; metrics of different questions differ. */
   readonly added: number;
   readonly gone: number;
 }
 
-/** Reads what --save or `-o json` wrote. Throws usage for anything else. */
+/** Parses the output of --save or `-o json`. Throws usage for anything else. */
 export function readBaseline(file: string, text: string): Baseline {
   let data: unknown;
   try {
     data = JSON.parse(text);
   } catch {
-    // told below
+    // reported below
   }
   const settings = isObject(data) && data["kb_eval"] === 1 ? data["settings"] : undefined;
   if (!Array.isArray(settings)) {
-    throw new CliError("usage", `${file} is no evaluation`, {
+    throw new CliError("usage", `${file} is not the result of an evaluation`, {
       sideEffect: "none",
-      hint: "--save writes one, and so does -o json",
+      hint: "create one with kb eval --save FILE",
     });
   }
   return {
@@ -69,9 +69,9 @@ export function readBaseline(file: string, text: string): Baseline {
       questions: new Map(
         (Array.isArray(questions) ? questions.filter(isObject) : [])
           .filter(({ error }) => error === null)
-          .map(({ id, question, rank, figures: own }) => [
+          .map(({ id, question, rank, figures }) => [
             String(id ?? question),
-            { rank: typeof rank === "number" ? rank : null, figures: numbersIn(own) },
+            { rank: typeof rank === "number" ? rank : null, figures: numbersIn(figures) },
           ]),
       ),
     })),
@@ -87,56 +87,48 @@ const numbersIn = (value: unknown): Metrics =>
   );
 
 /**
- * Compares with the way to search of the same label; where both evaluations have one way only, with
- * that one. Undefined where there is none.
+ * Compares a variant with that of the same label in the baseline, or with its only one if both have just
+ * one. Undefined if there is none.
  */
 export function compareWithBaseline(
-  result: Result,
+  result: VariantResult,
   baseline: Baseline,
-  single: boolean,
+  isSingle: boolean,
 ): BaselineComparison | undefined {
   const { label } = result.variant;
   const before =
     baseline.settings.find((each) => each.label === label) ??
-    (single && baseline.settings.length === 1 ? baseline.settings[0] : undefined);
+    (isSingle && baseline.settings.length === 1 ? baseline.settings[0] : undefined);
   if (!before) return undefined;
   const figures = Object.entries(result.figures).flatMap(([figure, now]) => {
-    const then = before.figures[figure] ?? null;
-    return then === null || now === null
-      ? []
-      : [{ figure, before: then, now, change: rounded(now - then) }];
+    const old = before.figures[figure] ?? null;
+    if (old === null || now === null) return [];
+    return [{ figure, before: old, now, change: rounded(now - old) }];
   });
   const measure = figures.findLast(({ figure }) => figure.startsWith("ndcg@"))?.figure ?? "mrr";
-  const questions: BaselineComparison["questions"][number][] = [];
-  let added = 0;
-  let met = 0;
-  for (const { question, rank, figures: own, error } of result.answers) {
-    if (error !== null) continue;
-    const earlier = before.questions.get(question.key);
-    if (!earlier) {
-      added++;
-      continue;
-    }
-    met++;
-    const [then, exact] = [earlier.figures[measure] ?? null, own[measure] ?? null];
-    if (then === null || exact === null) continue;
-    const now = rounded(exact); // as the earlier ones were written
-    if (then === now) continue;
-    questions.push({
-      question: question.key,
-      rank_before: earlier.rank,
-      rank,
-      before: then,
-      now,
-      change: rounded(now - then),
-    });
-  }
+  const answered = result.answers.filter(({ error }) => error === null);
+  const common = answered.filter(({ question }) => before.questions.has(question.key));
   return {
     label,
     settings_before: before.settings,
     figures,
-    questions,
-    added,
-    gone: before.questions.size - met,
+    questions: common.flatMap((each) => questionChange(each, measure, before.questions) ?? []),
+    added: answered.length - common.length,
+    gone: before.questions.size - common.length,
   };
+}
+
+function questionChange(
+  { question, rank, figures }: QuestionResult,
+  measure: string,
+  baseline: ReadonlyMap<string, BaselineQuestion>,
+): BaselineComparison["questions"][number] | undefined {
+  const old = baseline.get(question.key);
+  const before = old?.figures[measure] ?? null;
+  const exact = figures[measure] ?? null;
+  if (!old || before === null || exact === null) return undefined;
+  const now = rounded(exact); // like the stored one
+  if (before === now) return undefined;
+  const change = rounded(now - before);
+  return { question: question.key, rank_before: old.rank, rank, before, now, change };
 }

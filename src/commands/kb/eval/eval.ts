@@ -2,23 +2,24 @@ import { requireField } from "../../../api/response-fields.ts";
 import { CliError, diskProblem } from "../../../errors.ts";
 import type { Host } from "../../../host/host.ts";
 import { isObject, valueAt } from "../../../lib/json.ts";
+import { junitText } from "../../../lib/junit.ts";
 import { getKnowledgeBase } from "../../../operations/knowledge.ts";
+import type { KnowledgeBase } from "../../../operations/knowledge.ts";
 import type { FileInput } from "../../../operations/operation.ts";
 import type { Report } from "../../../output/report-model.ts";
-import { readBaseline, compareWithBaseline } from "./baseline.ts";
-import { expectedDocuments } from "./expected-documents.ts";
-import { conditionsOf, checkEvalConditions, verdictsOf } from "./gate.ts";
+import { prepareOutput } from "../../output-path.ts";
+import { rerankModel } from "../models/index.ts";
+import { changedSettings } from "../search.ts";
+import { compareWithBaseline, readBaseline } from "./baseline.ts";
+import { resolveExpected } from "./expected-documents.ts";
+import { checkEvalConditions, evaluateConditions, parseEvalConditions } from "./gate.ts";
+import { parseMatrix, variantsOf } from "./matrix.ts";
+import type { MatrixAxis, SearchSettings, SearchVariant } from "./matrix.ts";
 import { averageMetrics } from "./metrics.ts";
-import { questionsIn } from "./questions.ts";
+import { parseQuestions } from "./questions.ts";
 import { evaluationReport, junitCases } from "./report.ts";
 import { searchQuestions } from "./search.ts";
-import type { QuestionResult, SearchOptions, Result } from "./search.ts";
-import { axesOf, variantsOf } from "./matrix.ts";
-import type { Axis, SearchVariant, Variant } from "./matrix.ts";
-import { rerankModel } from "../models/embedding-model.ts";
-import { junitText } from "../../../lib/junit.ts";
-import { changedSettings } from "../search.ts";
-import { prepareOutput } from "../../output-path.ts";
+import type { EvalSearch, QuestionResult, VariantResult } from "./search.ts";
 import type { Context } from "../../command-spec.ts";
 
 /** Input of `kb eval`. */
@@ -42,120 +43,115 @@ export interface EvalInput {
   readonly wait_for_limit?: boolean | undefined;
 }
 
-/** Questions at a time; a stock server serves ten connections (server §4). */
-const usualLanes = 3;
-const usualCutOffs = [1, 3, 5, 10];
+/** Default number of searches at a time; a default server handles ten connections (server §4). */
+const defaultConcurrency = 3;
+const defaultCutoffs = [1, 3, 5, 10];
+/** Settings that have a flag of their own. */
+const settingFlags = ["search_method", "top_k", "score_threshold"] as const;
 
 /**
- * Asks the questions of a file and measures what is found against what was expected, once for each
- * way to search. Throws `gate` as a verdict when a condition holds, and `partial` when questions were
- * not answered.
+ * Searches for the questions of a file with each variant of the settings and measures the results.
+ * Throws gate if a condition of --fail-if holds, and partial if searches failed.
  */
 export async function* run(input: EvalInput, context: Context): AsyncGenerator<Report> {
   const { dataset_id } = input;
-  const { files } = context.host;
   const file = input.questions.name;
-  const { questions, unused } = await questionsIn(
-    file,
-    await bytesOf(input.questions, context.host),
-  );
-  if (unused.length > 0) await context.notice(`${file}: not used: ${unused.join(", ")}`);
-  const baseline =
-    input.baseline &&
-    readBaseline(
-      input.baseline.name,
-      new TextDecoder().decode(await bytesOf(input.baseline, context.host)),
-    );
-  const given = (["search_method", "top_k", "score_threshold"] as const).filter(
-    (name) => input[name] !== undefined,
-  );
-  const axes = axesOf(input.matrix ?? [], given);
-  const { save, junit } = input;
-  if (save !== undefined) await prepareOutput(`--save ${save}`, save, context.host);
-  if (junit !== undefined) await prepareOutput(`--junit ${junit}`, junit, context.host);
+  const bytes = await readInput(input.questions, context.host);
+  const { questions, unused } = await parseQuestions(file, bytes);
+  if (unused.length > 0) await context.notice(`${file}: ignored columns: ${unused.join(", ")}`);
+  const baseline = await baselineOf(input, context.host);
+  const flags = settingFlags.filter((name) => input[name] !== undefined);
+  const axes = parseMatrix(input.matrix ?? [], flags);
+  for (const name of ["save", "junit"] as const) {
+    const path = input[name];
+    if (path !== undefined) await prepareOutput(`--${name} ${path}`, path, context.host);
+  }
 
   const kb = await context.call(getKnowledgeBase, { dataset_id });
-  const stored = isObject(input.retrieval_model)
-    ? input.retrieval_model
-    : requireField(kb.retrieval_model_dict, "retrieval_model_dict");
-  const settings = await withReranker(changedSettings({ ...stored }, input), axes, input, context);
-  const variants = variantsOf(settings, axes, {
-    embedding_provider_name: kb.embedding_model_provider,
-    embedding_model_name: kb.embedding_model,
-  });
-  const ks = cutOffs(input.k, variants);
-  const conditions = conditionsOf(input.fail_if ?? [], ks, baseline !== undefined);
-  const expected = await expectedDocuments(
-    dataset_id,
-    file,
-    questions,
-    input.allow_missing === true,
-    context,
-  );
+  const variants = await searchVariants(input, kb, axes, context);
+  const ks = parseCutoffs(input.k, variants);
+  const conditions = parseEvalConditions(input.fail_if ?? [], ks, baseline !== undefined);
+  const allowMissing = input.allow_missing === true;
+  const expected = await resolveExpected(dataset_id, file, questions, allowMissing, context);
 
-  const results: Result[] = [];
+  const results: VariantResult[] = [];
   for (const variant of variants) {
-    const asking: SearchOptions = {
+    const search: EvalSearch = {
       dataset_id,
       questions,
       expected,
       variant,
       ks: ks.filter((k) => k <= variant.topK),
-      lanes: context.limitConcurrency(input.concurrency ?? usualLanes),
+      limiter: context.limitConcurrency(input.concurrency ?? defaultConcurrency),
       waitForLimit: input.wait_for_limit === true,
     };
-    results.push(await resultOf(asking, results.length, variants.length, context));
+    results.push(await evaluateVariant(search, results.length, variants.length, context));
   }
 
-  const comparisons = results.map(
+  const compared = results.map(
     (result) => baseline && compareWithBaseline(result, baseline, results.length === 1),
   );
-  const verdicts = verdictsOf(conditions, results, comparisons);
+  const conditionResults = evaluateConditions(conditions, results, compared);
   const report = evaluationReport({
     kb: { id: kb.id, name: kb.name },
     file,
     questions: questions.length,
     results,
-    verdicts,
-    baseline: baseline && { file: baseline.file, compared: comparisons },
+    conditions: conditionResults,
+    baseline: baseline && { file: baseline.file, compared },
     failures: input.failures === true,
   });
   yield report;
+  // Written after the report is printed, so that a full disk does not cost it.
+  if (input.save !== undefined)
+    await writeResult(input.save, `${JSON.stringify(report.data)}\n`, context);
+  if (input.junit !== undefined)
+    await writeResult(input.junit, junitText(`kb eval ${kb.name}`, junitCases(results)), context);
 
-  // Written when the figures are out: a full disk takes the file away, not the evaluation.
-  const written = [
-    [input.save, () => `${JSON.stringify(report.data)}\n`],
-    [input.junit, () => junitText(`kb eval ${kb.name}`, junitCases(results))],
-  ] as const;
-  for (const [path, text] of written) {
-    if (path === undefined) continue;
-    await files.writeAtomic(path, text()).catch((error: unknown) => {
-      throw notWritten(path, error);
-    });
-    await context.notice(`written to ${path}`);
-  }
-  const closed = checkEvalConditions(verdicts);
-  const incomplete = unanswered(results);
-  if (closed && incomplete) await context.notice(incomplete.message);
-  const end = closed ?? incomplete;
-  if (end) throw end;
+  const failed = checkEvalConditions(conditionResults);
+  const incomplete = failedSearches(results);
+  if (failed && incomplete) await context.notice(incomplete.message);
+  const error = failed ?? incomplete;
+  if (error) throw error;
+}
+
+async function baselineOf({ baseline }: EvalInput, host: Host) {
+  if (!baseline) return undefined;
+  return readBaseline(baseline.name, new TextDecoder().decode(await readInput(baseline, host)));
+}
+
+async function searchVariants(
+  input: EvalInput,
+  kb: KnowledgeBase,
+  axes: readonly MatrixAxis[],
+  context: Context,
+): Promise<SearchVariant[]> {
+  const stored = isObject(input.retrieval_model)
+    ? input.retrieval_model
+    : requireField(kb.retrieval_model_dict, "retrieval_model_dict");
+  const settings = await withReranker(changedSettings({ ...stored }, input), axes, input, context);
+  return variantsOf(settings, axes, {
+    embedding_provider_name: kb.embedding_model_provider,
+    embedding_model_name: kb.embedding_model,
+  });
 }
 
 /**
- * Settings with a rerank model where a search is to rerank: without one the server takes the request
- * and reranks nothing (server §8), so that a comparison would be of a search with itself.
+ * Settings with a rerank model if a search reranks: without one, the server accepts the request but does
+ * not rerank (server §8), so a comparison would be of equal searches.
  */
 async function withReranker(
-  settings: SearchVariant,
-  axes: readonly Axis[],
+  settings: SearchSettings,
+  axes: readonly MatrixAxis[],
   { rerank_model }: EvalInput,
   context: Context,
-): Promise<SearchVariant> {
-  const varied = axes.find(({ name }) => name === "reranking_enable");
-  const reranks = varied?.values.includes("true") === true || rerank_model !== undefined;
-  const named = valueAt(settings, "reranking_model.reranking_model_name");
-  const known = rerank_model === undefined && typeof named === "string" && named !== "";
-  if (!reranks || known || settings["reranking_mode"] === "weighted_score") return settings;
+): Promise<SearchSettings> {
+  const axis = axes.find(({ name }) => name === "reranking_enable");
+  const reranks = axis?.values.includes("true") === true || rerank_model !== undefined;
+  const storedName = valueAt(settings, "reranking_model.reranking_model_name");
+  const hasModel =
+    rerank_model === undefined && typeof storedName === "string" && storedName !== "";
+  if (!reranks || hasModel || settings["reranking_mode"] === "weighted_score") return settings;
   const { provider, model } = await rerankModel(rerank_model, context);
   return {
     ...settings,
@@ -164,83 +160,83 @@ async function withReranker(
   };
 }
 
-async function bytesOf({ path }: FileInput, host: Host): Promise<Uint8Array> {
+async function readInput({ path }: FileInput, host: Host): Promise<Uint8Array> {
   if (path !== "-") return host.files.read(path);
   const pieces: Uint8Array[] = [];
   for await (const piece of host.stdin.bytes()) pieces.push(piece);
   return Buffer.concat(pieces);
 }
 
-const notWritten = (path: string, error: unknown): CliError => {
-  const problem = diskProblem(error);
-  if (!problem) throw error;
-  return new CliError(problem.kind, `${path} was not written: ${problem.reason}`, {
-    cause: error,
-    isResult: true,
+async function writeResult(path: string, text: string, context: Context): Promise<void> {
+  await context.host.files.writeAtomic(path, text).catch((error: unknown) => {
+    const problem = diskProblem(error);
+    if (!problem) throw error;
+    throw new CliError(problem.kind, `failed to write ${path}: ${problem.reason}`, {
+      cause: error,
+      isResult: true,
+    });
   });
-};
+  await context.notice(`wrote ${path}`);
+}
 
-/** Reads `--k`; without it the usual ones that the searches reach. Throws usage. */
-function cutOffs(text: string | undefined, variants: readonly Variant[]): number[] {
-  const reach = variants.map(({ topK }) => topK);
+/** Parses --k; the default are the usual cutoffs up to what the searches return. Throws usage. */
+function parseCutoffs(text: string | undefined, variants: readonly SearchVariant[]): number[] {
+  const topKs = variants.map(({ topK }) => topK);
   if (text === undefined) {
-    // Where a search reaches less far, its end is looked at as well.
-    const ends = reach.map((topK) => Math.min(topK, ...usualCutOffs.slice(-1)));
-    return ascending([...usualCutOffs.filter((k) => k <= Math.max(...ends)), ...ends]);
+    const max = Math.max(...defaultCutoffs);
+    // A search that returns fewer also gets a cutoff at its end.
+    const ends = topKs.map((topK) => Math.min(topK, max));
+    return ascending([...defaultCutoffs.filter((k) => k <= Math.max(...ends)), ...ends]);
   }
-  const ks = text.split(",").map((word) => word.trim());
-  const bad = ks.find((word) => !/^[1-9]\d{0,2}$/.test(word));
+  const words = text.split(",").map((word) => word.trim());
+  const bad = words.find((word) => !/^[1-9]\d{0,2}$/.test(word));
   if (bad !== undefined) {
-    throw new CliError("usage", `--k ${JSON.stringify(bad)} is no whole number from 1`, {
+    throw new CliError("usage", `invalid --k ${JSON.stringify(bad)}: not a positive whole number`, {
       sideEffect: "none",
-      hint: "--k 1,3,5",
+      hint: "for example --k 1,3,5",
     });
   }
-  const most = Math.max(...reach);
-  const numbers = ascending(ks.map(Number));
-  const beyond = numbers.find((k) => k > most);
+  const ks = ascending(words.map(Number));
+  const maxTopK = Math.max(...topKs);
+  const beyond = ks.find((k) => k > maxTopK);
   if (beyond !== undefined) {
-    throw new CliError("usage", `--k ${beyond}: a search gives ${most} chunks at most`, {
+    const message = `invalid --k ${beyond}: a search returns at most ${maxTopK} chunks`;
+    throw new CliError("usage", message, {
       sideEffect: "none",
       hint: `add --top-k ${beyond}`,
     });
   }
-  return numbers;
+  return ks;
 }
 
 const ascending = (numbers: readonly number[]): number[] =>
   [...new Set(numbers)].sort((a, b) => a - b);
 
-async function resultOf(
-  asking: SearchOptions,
-  before: number,
+async function evaluateVariant(
+  search: EvalSearch,
+  variantsDone: number,
   variants: number,
   context: Context,
-): Promise<Result> {
-  const { variant, ks, questions } = asking;
-  const all: QuestionResult[] = [];
-  for await (const answer of searchQuestions(asking, context)) {
-    all.push(answer);
+): Promise<VariantResult> {
+  const { variant, ks, questions } = search;
+  const answers: QuestionResult[] = [];
+  for await (const answer of searchQuestions(search, context)) {
+    answers.push(answer);
     context.progress({
-      done: before * questions.length + all.length,
+      done: variantsDone * questions.length + answers.length,
       total: variants * questions.length,
       unit: "questions",
     });
   }
-  const answered = all.filter(({ error }) => error === null);
-  return {
-    variant,
-    ks,
-    answers: all,
-    figures: averageMetrics(answered, ks),
-    failed: all.length - answered.length,
-  };
+  const successful = answers.filter(({ error }) => error === null);
+  const figures = averageMetrics(successful, ks);
+  return { variant, ks, answers, figures, failed: answers.length - successful.length };
 }
 
-/** The error for questions without an answer; undefined when there is none. */
-function unanswered(results: readonly Result[]): CliError | undefined {
-  const failed = results.flatMap(({ variant, answers: all }) =>
-    all.flatMap(({ question, error }) =>
+/** The error for failed searches; undefined if there are none. */
+function failedSearches(results: readonly VariantResult[]): CliError | undefined {
+  const failed = results.flatMap(({ variant, answers }) =>
+    answers.flatMap(({ question, error }) =>
       error === null
         ? []
         : [{ line: question.line, question: question.key, label: variant.label, error }],
@@ -248,10 +244,10 @@ function unanswered(results: readonly Result[]): CliError | undefined {
   );
   const [first] = failed;
   if (!first) return undefined;
-  const asked = results.reduce((sum, each) => sum + each.answers.length, 0);
+  const total = results.reduce((sum, each) => sum + each.answers.length, 0);
   return new CliError(
     "partial",
-    `${failed.length} of ${asked} searches failed; line ${first.line}: ${first.error}`,
+    `${failed.length} of ${total} searches failed: line ${first.line}: ${first.error}`,
     { isResult: true, details: { failed } },
   );
 }

@@ -1,26 +1,26 @@
 import { CliError } from "../../../errors.ts";
 import { listDocuments } from "../../../operations/documents.ts";
 import type { Document } from "../../../operations/documents.ts";
+import { rawValues } from "../documents/index.ts";
 import type { Question } from "./questions.ts";
-import { asShown } from "../documents/field-values.ts";
 import type { Context } from "../../command-spec.ts";
 
-/** Metadata field in which a directory that is kept in step notes a document's path. */
+/** Metadata field in which `kb sync` stores the path of a document. */
 const pathField = "kb_path";
 
 /** A document that a question expects. */
 export interface ExpectedDocument {
-  /** As it was written. */
+  /** As written in the question. */
   readonly written: string;
-  /** Undefined where the knowledge base has none of that name; then the name is compared. */
+  /** Undefined if it is not in the knowledge base; then its name is compared. */
   readonly id: string | undefined;
 }
 
 /**
- * Finds the documents that questions expect, by id, name or path. Throws not-found that names those
- * that are not there, unless that is allowed, and refused where several have one name.
+ * Resolves the documents that questions expect, by ID, name or path. Throws not-found with the missing
+ * ones, unless they are allowed, and refused for an ambiguous name.
  */
-export async function expectedDocuments(
+export async function resolveExpected(
   dataset_id: string,
   file: string,
   questions: readonly Question[],
@@ -41,38 +41,37 @@ export async function expectedDocuments(
   }
   const missing = [...lines].filter(([name]) => !known.has(name));
   if (missing.length > 0) {
-    const info = missing.map(([name, line]) => `${JSON.stringify(name)} (line ${line})`);
-    const some = info.length > mostTold ? ` and ${info.length - mostTold} more` : "";
-    const text = `${file} expects documents that the knowledge base does not hold: ${info.slice(0, mostTold).join(", ")}${some}`;
+    const listed = missing
+      .slice(0, MAX_NAMES)
+      .map(([name, line]) => `${JSON.stringify(name)} (line ${line})`);
+    const more = missing.length > MAX_NAMES ? ` and ${missing.length - MAX_NAMES} more` : "";
+    const message = `expected documents of ${file} not found: ${listed.join(", ")}${more}`;
     if (!allowMissing) {
-      throw new CliError("not-found", text, {
+      throw new CliError("not-found", message, {
         sideEffect: "none",
         details: { missing: missing.map(([document, line]) => ({ document, line })) },
-        hint: "correct the file, or count them as not found: --allow-missing",
+        hint: "fix the file, or add --allow-missing to count them as not found",
       });
     }
-    await context.notice(text);
+    await context.notice(message);
   }
   for (const [name, [first, ...others]] of known) {
     if (first && others.length > 0) throw ambiguous(file, name, lines, [first, ...others]);
     if (first && (first.display_status ?? "available") !== "available") {
       await context.notice(
-        `no search finds ${JSON.stringify(first.name)}: it is ${first.display_status}`,
+        `document ${JSON.stringify(first.name)} is ${first.display_status}; no search finds it`,
       );
     }
   }
   return (written) => ({ written, id: known.get(written)?.[0]?.id });
 }
 
-/** Names that an error lists at most. */
-const mostTold = 10;
+/** Limit for the names in an error. */
+const MAX_NAMES = 10;
 
-/**
- * What a document may be called: an uploaded file has no `/` in its name, so a path is written with
- * another sign in its place.
- */
+/** The texts that identify a document. In the name of an uploaded file, `∕` (U+2215) stands for `/`. */
 function namesOf({ id, name, doc_metadata }: Document): ReadonlySet<string> {
-  const path = asShown(doc_metadata)[pathField];
+  const path = rawValues(doc_metadata)[pathField];
   return new Set([
     id,
     name,
@@ -85,22 +84,22 @@ function ambiguous(
   file: string,
   name: string,
   lines: ReadonlyMap<string, number>,
-  found: readonly Document[],
+  candidates: readonly Document[],
 ): CliError {
   return new CliError(
     "refused",
-    `${file} line ${lines.get(name)}: ${found.length} documents are called ${JSON.stringify(name)}`,
+    `${file} line ${lines.get(name)}: ${candidates.length} documents have the name ${JSON.stringify(name)}`,
     {
       code: "ambiguous",
       sideEffect: "none",
       details: {
-        candidates: found.map((each) => ({
+        candidates: candidates.map((each) => ({
           id: each.id,
           name: each.name,
           display_status: each.display_status,
         })),
       },
-      hint: "use the id of the one you mean",
+      hint: "use the document ID instead",
     },
   );
 }

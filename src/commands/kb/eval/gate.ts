@@ -3,22 +3,22 @@ import { evaluateCondition, parseCondition } from "../../condition.ts";
 import type { Condition, FieldKind } from "../../condition.ts";
 import type { BaselineComparison } from "./baseline.ts";
 import { latencies, metricNames } from "./metrics.ts";
-import type { Result } from "./search.ts";
+import type { VariantResult } from "./search.ts";
 
-/** A condition that must not hold, and what became of it with one way to search. */
-export interface Verdict {
+/** The result of a --fail-if condition for one variant. */
+export interface EvalConditionResult {
   readonly condition: string;
   readonly label: string;
-  /** Null where nothing was measured. */
+  /** Null if nothing was measured. */
   readonly value: number | null;
   readonly verdict: "passed" | "failed" | "unmeasured";
 }
 
-/** End of the name of a difference to the baseline. */
-const difference = ".change";
+/** Suffix of a metric for its difference from the baseline. */
+const changeSuffix = ".change";
 
-/** Reads `--fail-if`. Throws usage with the position of what does not fit. */
-export function conditionsOf(
+/** Parses --fail-if. Throws usage with the position of the problem. */
+export function parseEvalConditions(
   texts: readonly string[],
   ks: readonly number[],
   withBaseline: boolean,
@@ -27,56 +27,60 @@ export function conditionsOf(
   for (const name of metricNames(ks)) fields[name] = "share";
   for (const name of latencies) fields[name] = "seconds";
   const compared = withBaseline ? Object.keys(fields) : [];
-  for (const name of compared) fields[`${name}${difference}`] = "number";
+  for (const name of compared) fields[`${name}${changeSuffix}`] = "number";
   fields["failed"] = "number";
   return texts.map((text) => parseCondition("--fail-if", text, fields));
 }
 
-/** What became of the conditions with each way to search. */
-export const verdictsOf = (
+/** Evaluates each condition for each variant. */
+export const evaluateConditions = (
   conditions: readonly Condition[],
-  results: readonly Result[],
-  compared: readonly (BaselineComparison | undefined)[],
-): Verdict[] =>
+  results: readonly VariantResult[],
+  comparisons: readonly (BaselineComparison | undefined)[],
+): EvalConditionResult[] =>
   conditions.flatMap((condition) =>
-    results.map((result, index): Verdict => {
-      const value = valueOf(condition.field, result, compared[index]);
-      const verdict =
-        value === null ? "unmeasured" : evaluateCondition(condition, value) ? "failed" : "passed";
-      return { condition: condition.text, label: result.variant.label, value, verdict };
+    results.map((result, index): EvalConditionResult => {
+      const value = valueFor(condition.field, result, comparisons[index]);
+      const { label } = result.variant;
+      return { condition: condition.text, label, value, verdict: verdictFor(condition, value) };
     }),
   );
 
-function valueOf(
+function verdictFor(condition: Condition, value: number | null): EvalConditionResult["verdict"] {
+  if (value === null) return "unmeasured";
+  return evaluateCondition(condition, value) ? "failed" : "passed";
+}
+
+function valueFor(
   field: string,
-  result: Result,
-  compared: BaselineComparison | undefined,
+  result: VariantResult,
+  comparison: BaselineComparison | undefined,
 ): number | null {
   if (field === "failed") return result.failed;
-  if (!field.endsWith(difference)) return result.figures[field] ?? null;
-  const name = field.slice(0, -difference.length);
-  return compared?.figures.find(({ figure }) => figure === name)?.change ?? null;
+  if (!field.endsWith(changeSuffix)) return result.figures[field] ?? null;
+  const name = field.slice(0, -changeSuffix.length);
+  return comparison?.figures.find(({ figure }) => figure === name)?.change ?? null;
 }
 
 /**
- * The error for conditions that hold, and for those that no way to search measured: a check that
- * measured nothing must not look like one that passed. Undefined when all is well.
+ * The error for conditions that hold, and for those that no variant measured: a check without a
+ * measurement must not look like one that passed. Undefined if all pass.
  */
-export function checkEvalConditions(verdicts: readonly Verdict[]): CliError | undefined {
+export function checkEvalConditions(all: readonly EvalConditionResult[]): CliError | undefined {
   const measured = new Set(
-    verdicts.filter(({ verdict }) => verdict !== "unmeasured").map(({ condition }) => condition),
+    all.filter(({ verdict }) => verdict !== "unmeasured").map(({ condition }) => condition),
   );
-  const closed = verdicts.filter(
+  const failed = all.filter(
     ({ verdict, condition }) => verdict === "failed" || !measured.has(condition),
   );
-  if (closed.length === 0) return undefined;
-  const info = closed.map(({ condition, label, value }) => {
+  if (failed.length === 0) return undefined;
+  const details = failed.map(({ condition, label, value }) => {
     const where = label === "" ? "" : `${label}: `;
-    return `${condition} (${where}${value === null ? "nothing was measured" : `it is ${value}`})`;
+    return `${condition} (${where}${value === null ? "not measured" : `value ${value}`})`;
   });
-  const { length } = verdicts;
-  return new CliError("gate", `${closed.length} of ${length} checks failed: ${info.join(", ")}`, {
+  const counts = `${failed.length} of ${all.length} checks failed`;
+  return new CliError("gate", `${counts}: ${details.join(", ")}`, {
     isResult: true,
-    details: { conditions: verdicts },
+    details: { conditions: all },
   });
 }

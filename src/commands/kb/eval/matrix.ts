@@ -4,72 +4,74 @@ import { isObject } from "../../../lib/json.ts";
 import { asText } from "../../../operations/operation.ts";
 import { searchMethods } from "../../../operations/shared.ts";
 
-/** Search settings as they are sent. */
-export type SearchVariant = Readonly<Record<string, unknown>>;
+/** Search settings of a request. */
+export type SearchSettings = Readonly<Record<string, unknown>>;
 
-/** One way to search, among those that are compared. */
-export interface Variant {
-  /** What tells it from the others: values of the matrix; empty where there is only one. */
+/** One combination of search settings to evaluate. */
+export interface SearchVariant {
+  /** Its values of the matrix; empty without a matrix. */
   readonly label: string;
-  readonly settings: SearchVariant;
-  /** Chunks at most. */
+  readonly settings: SearchSettings;
+  /** Number of chunks that a search returns. */
   readonly topK: number;
 }
 
-/** Ways that a matrix may have; each one asks every question. */
-const mostVariants = 24;
+/** Limit for combinations, as each of them searches for every question. */
+const MAX_VARIANTS = 24;
 
-/** The embedding model of the knowledge base; weights name it. */
+/** The embedding model of the knowledge base, which weights refer to. */
 export interface EmbeddingModel {
   readonly embedding_provider_name: string | null;
   readonly embedding_model_name: string | null;
 }
 
-/** What a value changes in settings; undefined where the text is no such value. */
-type Knob = (
+/** Returns the settings that a value changes; undefined for an invalid value. */
+type ApplyValue = (
   text: string,
-  settings: SearchVariant,
+  settings: SearchSettings,
   model: EmbeddingModel,
-) => SearchVariant | undefined;
+) => SearchSettings | undefined;
 
-const number = (text: string, least: number, most: number): number | undefined => {
+const numberIn = (text: string, min: number, max: number): number | undefined => {
   const value = Number(text);
-  return /^\d+(\.\d+)?$/.test(text) && value >= least && value <= most ? value : undefined;
+  return /^\d+(\.\d+)?$/.test(text) && value >= min && value <= max ? value : undefined;
 };
 
-/** What a matrix may vary, and the values it takes. */
-const knobs: Readonly<Record<string, { readonly takes: string; readonly set: Knob }>> = {
+/** The settings that a matrix can vary, and their values. */
+const matrixSettings: Readonly<
+  Record<string, { readonly values: string; readonly set: ApplyValue }>
+> = {
   search_method: {
-    takes: searchMethods.join(", "),
+    values: searchMethods.join(", "),
     set: (text) =>
       searchMethods.some((method) => method === text) ? { search_method: text } : undefined,
   },
   top_k: {
-    takes: "whole numbers from 1 to 100",
+    values: "whole numbers from 1 to 100",
     set: (text) => {
-      const top_k = number(text, 1, 100);
+      const top_k = numberIn(text, 1, 100);
       return top_k !== undefined && Number.isInteger(top_k) ? { top_k } : undefined;
     },
   },
   score_threshold: {
-    takes: "numbers from 0 to 1, or none",
+    values: "numbers from 0 to 1, or none",
     set: (text) => {
       if (text === "none") return { score_threshold_enabled: false };
-      const score_threshold = number(text, 0, 1);
+      const score_threshold = numberIn(text, 0, 1);
       return score_threshold === undefined
         ? undefined
         : { score_threshold, score_threshold_enabled: true };
     },
   },
   reranking_enable: {
-    takes: "true, false",
+    values: "true, false",
     set: (text) =>
       /^(true|false)$/.test(text) ? { reranking_enable: text === "true" } : undefined,
   },
   vector_weight: {
-    takes: "numbers from 0 to 1; the rest is the weight of keywords",
+    values: "numbers from 0 to 1; keywords get the rest",
     set: (text, { weights }, model) => {
-      const vector_weight = number(text, 0, 1);
+      const vector_weight = numberIn(text, 0, 1);
       if (vector_weight === undefined) return undefined;
       const stored = isObject(weights) ? weights : {};
       const vector = isObject(stored["vector_setting"]) ? stored["vector_setting"] : {};
@@ -88,83 +90,93 @@ const knobs: Readonly<Record<string, { readonly takes: string; readonly set: Kno
 
 const noModel: EmbeddingModel = { embedding_provider_name: null, embedding_model_name: null };
 
-/** One line of a matrix: a setting and the values it takes in turn. */
-export interface Axis {
+/** One setting of a matrix and its values. */
+export interface MatrixAxis {
   readonly name: string;
   readonly values: readonly string[];
 }
 
-/**
- * Reads `--matrix top_k=3,5`. `given` are the settings that flags of their own give. Throws usage
- * for what no search has.
- */
-export function axesOf(matrix: readonly string[], given: readonly string[]): Axis[] {
-  const axes: Axis[] = [];
-  for (const text of matrix) {
-    const fail = (problem: string, hint?: string) =>
-      new CliError("usage", `--matrix ${JSON.stringify(text)} ${problem}`, {
-        sideEffect: "none",
-        hint,
-      });
-    const [, name = "", list = ""] = /^\s*(\w+)\s*=(.*)$/s.exec(text) ?? [];
-    const knob = Object.hasOwn(knobs, name) ? knobs[name] : undefined;
-    if (!knob) {
-      throw fail(
-        name === "" ? "is no setting=value,value" : `varies ${name}, which is no setting it knows`,
-        `it varies ${Object.keys(knobs).join(", ")}`,
-      );
-    }
-    if (axes.some((axis) => axis.name === name)) throw fail(`varies ${name} a second time`);
-    if (given.includes(name)) {
-      throw fail(`varies ${name}, which --${name.replaceAll("_", "-")} gives; give one`);
-    }
-    const values = list.split(",").map((value) => value.trim());
-    const bad = values.find((value) => knob.set(value, {}, noModel) === undefined);
-    if (bad !== undefined)
-      throw fail(`holds ${JSON.stringify(bad)}`, `${name} takes ${knob.takes}`);
-    const twice = values.find((value, index) => values.indexOf(value) !== index);
-    if (twice !== undefined) throw fail(`holds ${twice} twice`);
-    axes.push({ name, values });
-  }
+/** Parses `--matrix top_k=3,5`; `flags` are the settings that have a flag of their own. Throws usage. */
+export function parseMatrix(matrix: readonly string[], flags: readonly string[]): MatrixAxis[] {
+  const axes: MatrixAxis[] = [];
+  for (const text of matrix) axes.push(parseAxis(text, axes, flags));
   const count = axes.reduce((product, { values }) => product * values.length, 1);
-  if (count > mostVariants) {
-    throw new CliError("usage", `--matrix makes ${count} ways to search; at most ${mostVariants}`, {
+  if (count > MAX_VARIANTS) {
+    const message = `--matrix has ${count} combinations; the limit is ${MAX_VARIANTS}`;
+    throw new CliError("usage", message, {
       sideEffect: "none",
-      hint: "each one asks every question: vary less at a time",
+      hint: "each combination searches for every question: use fewer values",
     });
   }
   return axes;
 }
 
-/** Every combination of the values, the last setting varying fastest. */
+function parseAxis(
+  text: string,
+  others: readonly MatrixAxis[],
+  flags: readonly string[],
+): MatrixAxis {
+  const usage = (problem: string, hint?: string) =>
+    new CliError("usage", `invalid --matrix ${JSON.stringify(text)}: ${problem}`, {
+      sideEffect: "none",
+      hint,
+    });
+  const [, name = "", list = ""] = /^\s*(\w+)\s*=(.*)$/s.exec(text) ?? [];
+  const setting = Object.hasOwn(matrixSettings, name) ? matrixSettings[name] : undefined;
+  if (!setting) {
+    const problem = name === "" ? "expected setting=value,value" : `unknown setting ${name}`;
+    throw usage(problem, `valid settings: ${Object.keys(matrixSettings).join(", ")}`);
+  }
+  if (others.some((axis) => axis.name === name))
+    throw usage(`${name} is already in another --matrix`);
+  if (flags.includes(name)) {
+    const flag = `--${name.replaceAll("_", "-")}`;
+    throw usage(`${flag} sets ${name}, too; use only one of them`);
+  }
+  const values = list.split(",").map((value) => value.trim());
+  const bad = values.find((value) => setting.set(value, {}, noModel) === undefined);
+  if (bad !== undefined)
+    throw usage(`invalid value ${JSON.stringify(bad)}`, `values of ${name}: ${setting.values}`);
+  const duplicate = values.find((value, index) => values.indexOf(value) !== index);
+  if (duplicate !== undefined) throw usage(`duplicate value ${duplicate}`);
+  return { name, values };
+}
+
+/**
+ * All combinations of the values; the last setting varies fastest:
+ *
+ *     top_k=3,5 search_method=a,b  →  "top_k=3 a", "top_k=3 b", "top_k=5 a", "top_k=5 b"
+ */
 export function variantsOf(
-  settings: SearchVariant,
-  axes: readonly Axis[],
+  settings: SearchSettings,
+  axes: readonly MatrixAxis[],
   model: EmbeddingModel,
-): Variant[] {
-  let combined: { readonly words: readonly string[]; readonly settings: SearchVariant }[] = [
+): SearchVariant[] {
+  let combined: { readonly words: readonly string[]; readonly settings: SearchSettings }[] = [
     { words: [], settings },
   ];
   for (const { name, values } of axes) {
     combined = combined.flatMap((each) =>
       values.map((value) => ({
-        // The methods say what they are by themselves.
+        // The names of search methods need no label.
         words: [...each.words, name === "search_method" ? value : `${name}=${value}`],
-        settings: { ...each.settings, ...knobs[name]?.set(value, each.settings, model) },
+        settings: {
+          ...each.settings,
+          ...matrixSettings[name]?.set(value, each.settings, model),
+        },
       })),
     );
   }
   return combined.map(({ words, settings: all }) => ({
     label: words.join(" "),
     settings: all,
-    topK: topKIn(all),
+    topK: topKOf(all),
   }));
 }
 
-/** How many chunks a search gives. Throws `failure` where the stored settings hold no such number. */
-function topKIn({ top_k }: SearchVariant): number {
+/** The number of chunks that a search returns. Throws failure if the stored settings have none. */
+function topKOf({ top_k }: SearchSettings): number {
   if (Number.isSafeInteger(top_k) && Number(top_k) > 0) return Number(top_k);
-  throw invalidResponse(
-    `retrieval_model_dict.top_k is ${asText(top_k) || "not set"}, not a whole number from 1`,
-  );
+  const value = asText(top_k) || "not set";
+  throw invalidResponse(`retrieval_model_dict.top_k is ${value}, not a positive whole number`);
 }

@@ -1,30 +1,32 @@
 /**
- * What became of a question. A rank counts documents: the first chunk of a document gives its
- * place, further chunks of it none.
+ * The ranked documents of a search. A document has the rank of its first chunk; further chunks of it do
+ * not count.
  */
 export interface Ranking {
-  /** Is the document at this rank a relevant one? The best rank comes first. */
+  /** Is the document at this rank relevant? The best rank comes first. */
   readonly relevant: readonly boolean[];
-  /** Relevant documents that there are, found or not; at least one. */
+  /** Number of relevant documents, found or not; at least one. */
   readonly expected: number;
 }
 
-/** Figures by name; null where nothing was measured. */
+/** Metrics by name; null if nothing was measured. */
 export type Metrics = Readonly<Record<string, number | null>>;
 
 /**
- * Figures of rankings at a cut-off k. Precision, recall and nDCG are those of Manning, Raghavan and
- * Schütze, "Introduction to Information Retrieval" (2008), sections 8.3 and 8.4, with relevance that is
- * binary; precision is divided by k also where fewer than k were found, as trec_eval does.
+ * Metrics at a cutoff k. Precision, recall and nDCG follow Manning, Raghavan and Schütze, "Introduction
+ * to Information Retrieval" (2008), sections 8.3 and 8.4, with binary relevance; precision is divided by
+ * k even if fewer were found, as in trec_eval. With one of two relevant documents found, at rank 2:
+ *
+ *     recall@3 = 1/2    precision@3 = 1/3    hit_rate@3 = 1    ndcg@3 = (1/log2 3) / (1 + 1/log2 3)
  */
-const atCutOff = {
+const cutoffMetrics = {
   /** Share of the relevant documents that are among the first k. */
   recall: ({ relevant, expected }, k) => hits(relevant, k) / expected,
   /** Share of the first k that are relevant. */
   precision: ({ relevant }, k) => hits(relevant, k) / k,
-  /** 1 where any of the first k is relevant. */
+  /** 1 if any of the first k is relevant. */
   hit_rate: ({ relevant }, k) => (hits(relevant, k) > 0 ? 1 : 0),
-  /** Gain of the first k, 1/log2(1 + rank) for each relevant one, by that of the best order. */
+  /** Gain of the first k, 1/log2(1 + rank) for each relevant one, divided by that of the best order. */
   ndcg: ({ relevant, expected }, k) => gain(relevant, k) / bestGain(expected, k),
 } as const satisfies Record<string, (ranking: Ranking, k: number) => number>;
 
@@ -34,7 +36,7 @@ const hits = (relevant: readonly boolean[], k: number): number =>
 const gain = (relevant: readonly boolean[], k: number): number =>
   relevant
     .slice(0, k)
-    .reduce((sum, found, index) => sum + (found ? 1 / Math.log2(index + 2) : 0), 0);
+    .reduce((sum, isRelevant, index) => sum + (isRelevant ? 1 / Math.log2(index + 2) : 0), 0);
 
 const bestGain = (expected: number, k: number): number =>
   gain(
@@ -42,36 +44,36 @@ const bestGain = (expected: number, k: number): number =>
     k,
   );
 
-/** Rank of the first relevant document, from 1; null where none was found. */
+/** Rank of the first relevant document, from 1; null if none was found. */
 export function firstRank({ relevant }: Ranking): number | null {
   const index = relevant.indexOf(true);
   return index === -1 ? null : index + 1;
 }
 
-/** Names of the figures of a question, in the order in which they are shown. */
+/** Names of the metrics of a question, in display order. */
 export const metricNames = (ks: readonly number[]): string[] => [
-  ...Object.keys(atCutOff).flatMap((name) => ks.map((k) => `${name}@${k}`)),
+  ...Object.keys(cutoffMetrics).flatMap((name) => ks.map((k) => `${name}@${k}`)),
   "mrr",
 ];
 
 /**
- * The figures of one ranking. `mrr` is the reciprocal rank of the first relevant document, 0 where
- * none was found (Voorhees, "The TREC-8 Question Answering Track Report", 1999).
+ * The metrics of one ranking. `mrr` is the reciprocal rank of the first relevant document, 0 if none was
+ * found (Voorhees, "The TREC-8 Question Answering Track Report", 1999).
  */
 export function metricsOf(ranking: Ranking, ks: readonly number[]): Record<string, number> {
   const rank = firstRank(ranking);
   const figures: Record<string, number> = {};
-  for (const [name, figure] of Object.entries(atCutOff)) {
+  for (const [name, figure] of Object.entries(cutoffMetrics)) {
     for (const k of ks) figures[`${name}@${k}`] = figure(ranking, k);
   }
   figures["mrr"] = rank === null ? 0 : 1 / rank;
   return figures;
 }
 
-/** Names of the figures about time, in seconds. */
+/** Names of the latency metrics, in seconds. */
 export const latencies = ["latency_p50", "latency_p95"] as const;
 
-/** Means of the figures of all questions, and percentiles of the seconds they took. */
+/** Means of the metrics of all questions, and percentiles of their latencies. */
 export function averageMetrics(
   questions: readonly { readonly figures: Metrics; readonly seconds: number | null }[],
   ks: readonly number[],
@@ -87,9 +89,9 @@ export function averageMetrics(
   return figures;
 }
 
-/** The smallest value that at least so many percent do not exceed; null of none. */
+/** Percentile by the nearest-rank method; null without values. */
 const nearestRank = (sorted: Float64Array, percent: number): number | null =>
   sorted[Math.ceil((percent * sorted.length) / 100) - 1] ?? null;
 
-/** To six places: figures compare as they are printed, and a sum of tenths as a person would add it. */
+/** Rounds to six digits, so that metrics compare as printed and 0.1 + 0.2 is 0.3. */
 export const rounded = (value: number): number => Number(value.toFixed(6));

@@ -3,15 +3,15 @@ import { searchKnowledgeBase } from "../../../operations/knowledge.ts";
 import { readRowFile, unreadable } from "../../../lib/rows-file.ts";
 import type { FileRow } from "../../../lib/rows-file.ts";
 
-/** One question and what a search for it is expected to find. */
+/** A question and what its search is expected to find. */
 export interface Question {
-  /** What tells it from all others, in other runs too: its id, else its text. */
+  /** Identifies it across runs: its ID, or else its text. */
   readonly key: string;
   readonly id: string | null;
   readonly question: string;
-  /** Documents as they were written: name, id or path. */
+  /** Documents as written: name, ID or path. */
   readonly documents: readonly string[];
-  /** Texts that the chunks found are to hold. */
+  /** Texts that found chunks must contain. */
   readonly texts: readonly string[];
   /** `metadata_filtering_conditions` of its search. */
   readonly filter: Readonly<Record<string, unknown>> | undefined;
@@ -19,44 +19,49 @@ export interface Question {
   readonly line: number;
 }
 
-/** Questions in the order of a file, and its columns that mean nothing here. */
+/** The questions of a file in order, and the columns that are not used. */
 export interface QuestionFile {
   readonly questions: readonly Question[];
   readonly unused: readonly string[];
 }
 
-const columns: ReadonlySet<string> = new Set(["id", "question", "documents", "text", "filter"]);
-/** Characters of a query (server §8). */
-const longest = searchKnowledgeBase.params.query.length[1];
+const knownColumns: ReadonlySet<string> = new Set([
+  "id",
+  "question",
+  "documents",
+  "text",
+  "filter",
+]);
+/** Limit for the length of a query (server §8). */
+const maxLength = searchKnowledgeBase.params.query.length[1];
 
-/** Reads CSV or JSON Lines. Throws usage with the line of what is wrong. */
-export async function questionsIn(name: string, bytes: Uint8Array): Promise<QuestionFile> {
-  if (bytes.length === 0) throw unreadable(name, "there is no question: it is empty", shape);
+/** Parses CSV or JSON Lines. Throws usage with the line of the problem. */
+export async function parseQuestions(name: string, bytes: Uint8Array): Promise<QuestionFile> {
+  if (bytes.length === 0) throw unreadable(name, "no questions: the file is empty", exampleLine);
   const table = await readRowFile(name, bytes);
-  const absent = table.columns && !table.columns.includes("question");
-  if (absent) throw unreadable(`${name} line 1`, "there is no column question", shape);
+  if (table.columns && !table.columns.includes("question"))
+    throw unreadable(`${name} line 1`, "column question is missing", exampleLine);
   const byKey = new Map<string, Question>();
   const unused = new Set<string>();
   for (const row of table.rows) {
-    for (const [column] of row.cells) if (!columns.has(column)) unused.add(column);
+    for (const [column] of row.cells) if (!knownColumns.has(column)) unused.add(column);
     const question = questionOf(row, `${name} line ${row.line}`, table.columns !== undefined);
     const other = byKey.get(question.key);
     if (other) {
-      const problem =
-        question.id === null ? "the same question stands" : `the id ${question.id} is used`;
+      const duplicate = question.id === null ? "duplicate question" : `duplicate id ${question.id}`;
       throw unreadable(
         `${name} line ${row.line}`,
-        `${problem} on line ${other.line} already`,
-        "questions are told apart by their id, or by their text where they have none",
+        `${duplicate}, first on line ${other.line}`,
+        "questions must differ in their id, or in their text if they have none",
       );
     }
     byKey.set(question.key, question);
   }
-  if (byKey.size === 0) throw unreadable(name, "there is no question", shape);
+  if (byKey.size === 0) throw unreadable(name, "no questions", exampleLine);
   return { questions: [...byKey.values()], unused: [...unused] };
 }
 
-const shape = `a line is like {"question": "How many days of leave?", "documents": ["leave.md"]}`;
+const exampleLine = `a line looks like {"question": "How many days of leave?", "documents": ["leave.md"]}`;
 
 function questionOf({ cells, line }: FileRow, place: string, isCsv: boolean): Question {
   const values = new Map(cells);
@@ -64,42 +69,42 @@ function questionOf({ cells, line }: FileRow, place: string, isCsv: boolean): Qu
     const value = values.get(column) ?? undefined;
     if (typeof value === "number") return String(value);
     if (value === undefined || typeof value === "string") return value?.trim() || undefined;
-    throw unreadable(place, `${column} is no text`);
+    throw unreadable(place, `${column} is not text`);
   };
   const question = textIn("question");
-  if (question === undefined) throw unreadable(place, "question is missing", shape);
+  if (question === undefined) throw unreadable(place, "question is missing", exampleLine);
   const length = [...question].length;
-  if (length > longest) {
-    throw unreadable(place, `the question has ${length} characters; the server takes ${longest}`);
+  if (length > maxLength) {
+    throw unreadable(place, `the question has ${length} characters; the limit is ${maxLength}`);
   }
   const documents = textsIn("documents", values.get("documents"), isCsv ? ";" : undefined, place);
-  // A sentence may hold a semicolon, so only line ends part texts.
+  // A sentence may contain a semicolon, so only line breaks separate texts.
   const texts = textsIn("text", values.get("text"), isCsv ? "\n" : undefined, place);
   if (documents.length + texts.length === 0) {
-    throw unreadable(place, "nothing is expected", "give documents, text or both");
+    throw unreadable(place, "no expected documents or text", "add documents, text or both");
   }
   const id = textIn("id") ?? null;
   const filter = filterIn(values.get("filter"), isCsv, place);
   return { key: id ?? question, id, question, documents, texts, filter, line };
 }
 
-/** One text or a list of them. In CSV a list is JSON, or parted by the separator where there is one. */
+/** One text or a list. In CSV, a list is JSON or split at the separator: `a.md; b.md`. */
 function textsIn(column: string, value: unknown, separator: string | undefined, place: string) {
   if (value === undefined || value === null) return [];
-  const parted = separator !== undefined && typeof value === "string";
-  const list: unknown = parted ? (jsonList(value) ?? value.split(separator)) : value;
+  const isSplit = separator !== undefined && typeof value === "string";
+  const list: unknown = isSplit ? (jsonList(value) ?? value.split(separator)) : value;
   const texts = (Array.isArray(list) ? list : [list]).map((each: unknown) => {
     if (typeof each === "string") return each.trim();
-    throw unreadable(place, `${column} is neither a text nor a list of texts`);
+    throw unreadable(place, `${column} is not a text or a list of texts`);
   });
   return [...new Set(texts.filter((each) => each !== ""))];
 }
 
-/** Undefined for a text that only looks like a list, if at all. */
+/** Undefined for text that is not a JSON list. */
 function jsonList(text: string): unknown[] | undefined {
   if (!text.trimStart().startsWith("[")) return undefined;
   try {
-    return JSON.parse(text) as unknown[]; // what begins with [ is a list
+    return JSON.parse(text) as unknown[]; // JSON that starts with [ is a list
   } catch {
     return undefined;
   }
@@ -113,7 +118,7 @@ function filterIn(
   if (value === undefined || value === null || value === "") return undefined;
   const filter = isCsv ? jsonIn("filter", String(value), place) : value;
   const conditions = isObject(filter) ? filter["conditions"] : undefined;
-  const good =
+  const isValid =
     Array.isArray(conditions) &&
     conditions.every(
       (each) =>
@@ -121,11 +126,11 @@ function filterIn(
         typeof each["name"] === "string" &&
         typeof each["comparison_operator"] === "string",
     );
-  if (!isObject(filter) || !good) {
+  if (!isObject(filter) || !isValid) {
     throw unreadable(
       place,
-      "filter has no conditions, each with name and comparison_operator",
-      `filters look like {"logical_operator": "and", "conditions": [{"name": "team", "comparison_operator": "is", "value": "people"}]}`,
+      "filter must have conditions, each with name and comparison_operator",
+      `a filter looks like {"logical_operator": "and", "conditions": [{"name": "team", "comparison_operator": "is", "value": "people"}]}`,
     );
   }
   return filter;
@@ -136,6 +141,6 @@ function jsonIn(column: string, text: string, place: string): unknown {
     return JSON.parse(text) as unknown;
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    throw unreadable(place, `${column} is not JSON: ${reason}`);
+    throw unreadable(place, `${column} is not valid JSON: ${reason}`);
   }
 }

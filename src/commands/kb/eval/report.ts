@@ -1,44 +1,44 @@
 import type { Cell, Heading, Report, Section } from "../../../output/report-model.ts";
 import { asText } from "../../../operations/operation.ts";
 import type { BaselineComparison } from "./baseline.ts";
-import type { Verdict } from "./gate.ts";
+import type { EvalConditionResult } from "./gate.ts";
 import { latencies, metricNames, rounded } from "./metrics.ts";
-import type { QuestionResult, Result } from "./search.ts";
-import type { SearchVariant } from "./matrix.ts";
+import type { QuestionResult, VariantResult } from "./search.ts";
+import type { SearchSettings } from "./matrix.ts";
 import type { JUnitCase } from "../../../lib/junit.ts";
 
-/** What a report of an evaluation is made of. */
+/** The data of a report. */
 export interface Evaluation {
   readonly kb: { readonly id: string; readonly name: string };
-  /** Name of the file of questions. */
+  /** Name of the file with the questions. */
   readonly file: string;
   readonly questions: number;
-  readonly results: readonly Result[];
-  readonly verdicts: readonly Verdict[];
+  readonly results: readonly VariantResult[];
+  readonly conditions: readonly EvalConditionResult[];
   readonly baseline:
     | { readonly file: string; readonly compared: readonly (BaselineComparison | undefined)[] }
     | undefined;
-  /** List the questions whose documents or texts were not all found? */
+  /** List the questions with missing documents or texts? */
   readonly failures: boolean;
 }
 
 export function evaluationReport(evaluation: Evaluation): Report {
-  const { verdicts, baseline, failures } = evaluation;
+  const { conditions, baseline, failures } = evaluation;
   const compared = baseline?.compared.filter((each) => each !== undefined) ?? [];
   return {
     data: evaluationData(evaluation),
     sections: [
       figureSection(evaluation),
-      ...(verdicts.length > 0 ? [verdictSection(verdicts)] : []),
+      ...(conditions.length > 0 ? [conditionSection(conditions)] : []),
       ...(baseline ? comparedSections(evaluation, baseline.file, compared) : []),
       ...(failures ? [failureSection(evaluation)] : []),
     ],
   };
 }
 
-/** What `-o json` prints and a later evaluation compares with. */
+/** The output of `-o json`, which is also the format of a baseline. */
 function evaluationData(evaluation: Evaluation) {
-  const { kb, file, questions, results, verdicts, baseline } = evaluation;
+  const { kb, file, questions, results, conditions, baseline } = evaluation;
   return {
     kb_eval: 1,
     knowledge_base: kb,
@@ -67,33 +67,30 @@ function evaluationData(evaluation: Evaluation) {
     best: Object.fromEntries(
       metricNames(unionOf(results)).map((name) => [name, best(name, results)]),
     ),
-    conditions: verdicts,
+    conditions,
     baseline: baseline ?? null,
   };
 }
 
-/** Every figure that any way to search has, in the order in which they are shown. */
-const namesOf = (results: readonly Result[]): string[] => [
+/** Names of the metrics of all variants, in display order. */
+const namesOf = (results: readonly VariantResult[]): string[] => [
   ...metricNames(unionOf(results)),
   ...latencies,
 ];
 
-const unionOf = (results: readonly Result[]): number[] =>
+const unionOf = (results: readonly VariantResult[]): number[] =>
   [...new Set(results.flatMap(({ ks }) => ks))].sort((a, b) => a - b);
 
-/**
- * Labels of the ways to search that are best; none where all are the same. Times are left out: a
- * few milliseconds are chance.
- */
-function best(name: string, results: readonly Result[]): string[] {
+/** Labels of the best variants; none if all are the same, or for latencies, which vary by chance. */
+function best(name: string, results: readonly VariantResult[]): string[] {
   if (isLatency(name)) return [];
   const known = results.flatMap(({ figures, variant }) => {
     const value = figures[name] ?? null;
     return value === null ? [] : [{ label: variant.label, value }];
   });
   const top = Math.max(...known.map(({ value }) => value));
-  const found = known.filter(({ value }) => value === top);
-  return found.length === known.length ? [] : found.map(({ label }) => label);
+  const leaders = known.filter(({ value }) => value === top);
+  return leaders.length === known.length ? [] : leaders.map(({ label }) => label);
 }
 
 const isLatency = (name: string): boolean => latencies.some((latency) => latency === name);
@@ -138,19 +135,19 @@ function figureSection({ kb, questions, results }: Evaluation): Section {
     rows,
     notes: [
       ...(single && first ? [settingsText(first.variant.settings)] : []),
-      "@k counts documents: the first chunk of each gives its rank",
+      "@k counts documents; the rank of a document is that of its first chunk",
       ...failed.map(
         ({ variant, failed: count }) =>
-          `${labelled(variant.label)}${count} of ${questions} questions were not answered and are in no figure`,
+          `${prefixFor(variant.label)}${count} of ${questions} searches failed and are not included`,
       ),
     ],
   };
 }
 
-const labelled = (label: string): string => (label === "" ? "" : `${label}: `);
+const prefixFor = (label: string): string => (label === "" ? "" : `${label}: `);
 
-/** The settings that decide most, as words. */
-const settingsText = (settings: SearchVariant): string =>
+/** The main settings in one line: `search_method semantic_search, top_k 3, …`. */
+const settingsText = (settings: SearchSettings): string =>
   Object.entries({
     search_method: settings["search_method"],
     top_k: settings["top_k"],
@@ -160,8 +157,10 @@ const settingsText = (settings: SearchVariant): string =>
     .map(([name, value]) => `${name} ${asText(value) || "not set"}`)
     .join(", ");
 
-const verdictSection = (verdicts: readonly Verdict[]): Section => {
-  const several = verdicts.some(({ label }) => label !== "");
+const verdictTones = { passed: "good", failed: "bad", unmeasured: "warn" } as const;
+
+const conditionSection = (conditions: readonly EvalConditionResult[]): Section => {
+  const several = conditions.some(({ label }) => label !== "");
   return {
     title: "Conditions that must not hold",
     columns: [
@@ -170,108 +169,114 @@ const verdictSection = (verdicts: readonly Verdict[]): Section => {
       right("value"),
       left("verdict"),
     ],
-    rows: verdicts.map(({ condition, label, value, verdict }) => [
+    rows: conditions.map(({ condition, label, value, verdict }) => [
       condition,
       ...(several ? [label] : []),
       amount(value),
-      {
-        text: verdict,
-        tone: verdict === "passed" ? "good" : verdict === "failed" ? "bad" : "warn",
-      },
+      { text: verdict, tone: verdictTones[verdict] },
     ]),
   };
 };
 
 function comparedSections(
-  { results }: Evaluation,
+  evaluation: Evaluation,
   file: string,
-  all: readonly BaselineComparison[],
+  comparisons: readonly BaselineComparison[],
 ): Section[] {
-  const several = all.some(({ label }) => label !== "");
-  const changed = all.flatMap(({ label, figures }) =>
-    figures.filter(({ change }) => change !== 0).map((each) => ({ label, ...each })),
-  );
-  const same = all.reduce((sum, { figures }) => sum + figures.length, 0) - changed.length;
-  const sections: Section[] = [
-    {
-      title: `Compared with ${file}`,
-      columns: [
-        ...(several ? [left("settings")] : []),
-        left("figure"),
-        right("before"),
-        right("now"),
-        right("change"),
-        left("verdict"),
-      ],
-      rows: changed.map(({ label, figure, before, now, change }) => [
-        ...(several ? [label] : []),
-        labelOf(figure),
-        amount(before),
-        amount(now),
-        signed(change),
-        verdictCell(figure, change),
-      ]),
-      notes: [
-        ...(all.length === 0 ? ["nothing to compare: it has no such settings"] : []),
-        ...(same > 0 ? [`${same} figures are the same`] : []),
-        ...all.flatMap(({ label, settings_before }) => {
-          const now = results.find(({ variant }) => variant.label === label);
-          const then = settingsText(settings_before);
-          return now && settingsText(now.variant.settings) !== then
-            ? [`${labelled(label)}before with ${then}`]
-            : [];
-        }),
-        ...all
-          .filter(({ added, gone }) => added + gone > 0)
-          .map(
-            ({ label, added, gone }) =>
-              `${labelled(label)}not the same questions: ${added} are new, ${gone} are gone`,
-          ),
-      ],
-    },
-  ];
-  const moved = all.flatMap(({ label, questions }) =>
+  const several = comparisons.some(({ label }) => label !== "");
+  const changed = comparisons.flatMap(({ label, questions }) =>
     questions.map((each) => ({ label, ...each })),
   );
-  if (moved.length === 0) return sections;
-  return [
-    ...sections,
-    {
-      title: "Questions that rose or fell",
-      columns: [
-        ...(several ? [left("settings")] : []),
-        left("question"),
-        right("rank before"),
-        right("rank"),
-        right("nDCG before"),
-        right("nDCG"),
-        left("verdict"),
-      ],
-      rows: moved.map((each) => [
-        ...(several ? [each.label] : []),
-        each.question,
-        each.rank_before,
-        each.rank,
-        amount(each.before),
-        amount(each.now),
-        verdictCell("ndcg", each.change),
-      ]),
-    },
-  ];
+  const questions: Section = {
+    title: "Questions with another rank",
+    columns: [
+      ...(several ? [left("settings")] : []),
+      left("question"),
+      right("rank before"),
+      right("rank"),
+      right("nDCG before"),
+      right("nDCG"),
+      left("verdict"),
+    ],
+    rows: changed.map((each) => [
+      ...(several ? [each.label] : []),
+      each.question,
+      each.rank_before,
+      each.rank,
+      amount(each.before),
+      amount(each.now),
+      verdictCell("ndcg", each.change),
+    ]),
+  };
+  const figures = figureChanges(evaluation, file, comparisons, several);
+  return changed.length === 0 ? [figures] : [figures, questions];
 }
 
-/** Nothing is said of times: a few milliseconds are chance. */
+function figureChanges(
+  evaluation: Evaluation,
+  file: string,
+  comparisons: readonly BaselineComparison[],
+  several: boolean,
+): Section {
+  const all = comparisons.flatMap(({ label, figures }) =>
+    figures.map((each) => ({ label, ...each })),
+  );
+  const changed = all.filter(({ change }) => change !== 0);
+  return {
+    title: `Compared with ${file}`,
+    columns: [
+      ...(several ? [left("settings")] : []),
+      left("figure"),
+      right("before"),
+      right("now"),
+      right("change"),
+      left("verdict"),
+    ],
+    rows: changed.map(({ label, figure, before, now, change }) => [
+      ...(several ? [label] : []),
+      labelOf(figure),
+      amount(before),
+      amount(now),
+      signed(change),
+      verdictCell(figure, change),
+    ]),
+    notes: comparisonNotes(evaluation, comparisons, all.length - changed.length),
+  };
+}
+
+function comparisonNotes(
+  { results }: Evaluation,
+  comparisons: readonly BaselineComparison[],
+  unchanged: number,
+): string[] {
+  const notes: string[] = [];
+  if (comparisons.length === 0) notes.push("nothing to compare: no settings of the same label");
+  if (unchanged > 0) notes.push(`${unchanged} figures are the same`);
+  for (const { label, settings_before } of comparisons) {
+    const now = results.find(({ variant }) => variant.label === label);
+    const before = settingsText(settings_before);
+    if (now && settingsText(now.variant.settings) !== before)
+      notes.push(`${prefixFor(label)}before with ${before}`);
+  }
+  for (const { label, added, gone } of comparisons) {
+    if (added + gone > 0)
+      notes.push(`${prefixFor(label)}different questions: ${added} added, ${gone} removed`);
+  }
+  return notes;
+}
+
+/** Empty for latencies, which vary by chance. */
 const verdictCell = (figure: string, change: number): Cell => {
   if (isLatency(figure)) return null;
   return change > 0 ? { text: "better", tone: "good" } : { text: "worse", tone: "bad" };
 };
 
-/** Was a question answered as it was to be? */
-const isWhole = ({ missing, error }: QuestionResult): boolean =>
+/** Was everything found? */
+const isComplete = ({ missing, error }: QuestionResult): boolean =>
   missing.length === 0 && error === null;
 
-/** What stood where the expected was to stand, the best first. */
-const instead = ({ found }: QuestionResult): string =>
+/** Names of the documents that were found but not expected, the best first. */
+const foundInstead = ({ found }: QuestionResult): string =>
   found
     .filter(({ relevant }) => !relevant)
     .map(({ document }) => document)
@@ -281,16 +286,16 @@ function failureSection({ results }: Evaluation): Section {
   const several = results.length > 1;
   const rows = results.flatMap(({ variant, answers }) =>
     answers
-      .filter((answer) => !isWhole(answer))
+      .filter((answer) => !isComplete(answer))
       .map((answer): Cell[] => [
         ...(several ? [variant.label] : []),
         answer.question.line,
         answer.question.key,
         answer.missing.join(", "),
-        answer.error === null ? instead(answer) : { text: answer.error, tone: "bad" },
+        answer.error === null ? foundInstead(answer) : { text: answer.error, tone: "bad" },
       ]),
   );
-  const title = "Questions with something missing";
+  const title = "Questions with missing documents or texts";
   if (rows.length === 0) return { title, columns: [], rows, notes: ["none"] };
   return {
     title,
@@ -305,16 +310,16 @@ function failureSection({ results }: Evaluation): Section {
   };
 }
 
-/** A case for each question and each way to search. */
-export const junitCases = (results: readonly Result[]): JUnitCase[] =>
+/** One test case for each question and variant. */
+export const junitCases = (results: readonly VariantResult[]): JUnitCase[] =>
   results.flatMap(({ variant, answers }) =>
     answers.map((answer): JUnitCase => {
       const { question, missing, error, seconds } = answer;
-      const others = instead(answer) || "nothing";
+      const others = foundInstead(answer) || "nothing";
       return {
         name: variant.label === "" ? question.key : `${question.key} (${variant.label})`,
         ...(seconds !== null && { seconds }),
-        ...(!isWhole(answer) && {
+        ...(!isComplete(answer) && {
           failure: error ?? `not found: ${missing.join(", ")}\nfound instead: ${others}`,
         }),
       };

@@ -8,10 +8,10 @@ import type { ExpectedDocument } from "./expected-documents.ts";
 import { metricsOf, firstRank } from "./metrics.ts";
 import type { Metrics } from "./metrics.ts";
 import type { Question } from "./questions.ts";
-import type { Variant } from "./matrix.ts";
+import type { SearchVariant } from "./matrix.ts";
 import type { Context } from "../../command-spec.ts";
 
-/** A document that a search found, at the place of its first chunk. */
+/** A document that a search found, ranked by its first chunk. */
 interface FoundDocument {
   readonly rank: number;
   readonly document: string;
@@ -20,60 +20,66 @@ interface FoundDocument {
   readonly relevant: boolean;
 }
 
-/** What became of one question. */
+/** The result of one question. */
 export interface QuestionResult {
   readonly question: Question;
-  /** Of the first relevant document, from 1. */
+  /** Rank of the first relevant document, from 1. */
   readonly rank: number | null;
   readonly found: readonly FoundDocument[];
-  /** Documents and texts that were expected and not found. */
+  /** Expected documents and texts that were not found. */
   readonly missing: readonly string[];
   readonly figures: Metrics;
-  /** As the client waited, repeats included; null where there is no answer. */
+  /** Time until the response, retries included; null if the search failed. */
   readonly seconds: number | null;
-  /** Why there is no answer; null where there is one. */
+  /** Why the search failed; null if it succeeded. */
   readonly error: string | null;
 }
 
-/** What became of all questions with one way to search. */
-export interface Result {
-  readonly variant: Variant;
+/** The results of all questions for one variant. */
+export interface VariantResult {
+  readonly variant: SearchVariant;
   readonly ks: readonly number[];
   readonly answers: readonly QuestionResult[];
-  /** Over the questions that were answered. */
+  /** Averages over the questions whose search succeeded. */
   readonly figures: Metrics;
-  /** Questions without an answer. */
+  /** Number of failed searches. */
   readonly failed: number;
 }
 
-/** What holds for all questions of one way to search. */
-export interface SearchOptions {
+/** The questions and settings of one variant. */
+export interface EvalSearch {
   readonly dataset_id: string;
   readonly questions: readonly Question[];
   readonly expected: (written: string) => ExpectedDocument;
-  readonly variant: Variant;
+  readonly variant: SearchVariant;
   readonly ks: readonly number[];
-  readonly lanes: ConcurrencyLimiter;
+  readonly limiter: ConcurrencyLimiter;
   readonly waitForLimit: boolean;
 }
 
 /**
- * Asks every question and gives what became of each, in their order. A question that the server
- * fails to answer is no end; throws what every further question would meet.
+ * Searches for every question and yields the results in order. A question that the server fails or
+ * rejects is a result; throws any failure that every question would have.
  */
 export async function* searchQuestions(
-  asking: SearchOptions,
+  search: EvalSearch,
   context: Context,
 ): AsyncGenerator<QuestionResult> {
-  const ask = asker(asking, context);
-  yield* mapConcurrent(asking.questions, asking.lanes, ask);
+  const send = rateLimitedSearch(search, context);
+  yield* mapConcurrent(search.questions, search.limiter, (question) =>
+    evaluateQuestion(question, send, search, context),
+  );
 }
 
-function asker(asking: SearchOptions, context: Context) {
-  const { dataset_id, variant, ks, expected } = asking;
-  /** One wait for all requests that are on their way. */
+interface SearchResponse {
+  readonly records: readonly SearchRecord[];
+  readonly seconds: number;
+}
+
+/** Returns a search that waits for the rate limit, with one wait for all concurrent searches. */
+function rateLimitedSearch({ dataset_id, variant, waitForLimit }: EvalSearch, context: Context) {
   let waiting: Promise<void> | undefined;
-  const search = async ({ question, filter }: Question) => {
+  return async ({ question, filter }: Question): Promise<SearchResponse> => {
     const retrieval_model = {
       ...variant.settings,
       ...(filter && { metadata_filtering_conditions: filter }),
@@ -86,87 +92,87 @@ function asker(asking: SearchOptions, context: Context) {
         const records = await context.call(searchKnowledgeBase, request);
         return { records, seconds: (context.host.elapsed() - start) / 1000 };
       } catch (error) {
-        if (!asking.waitForLimit || !isRateLimit(error)) throw error;
-        waiting ??= aMinute(context).finally(() => (waiting = undefined));
+        if (!waitForLimit || !isRateLimit(error)) throw error;
+        waiting ??= waitOneMinute(context).finally(() => (waiting = undefined));
       }
-    }
-  };
-  return async (question: Question): Promise<QuestionResult> => {
-    try {
-      const { records, seconds } = await search(question);
-      // One document may be written in several ways: by name, path and id.
-      const named = question.documents.map(expected);
-      const keys = named.map(({ id, written }) => id ?? written);
-      const documents = named.filter((_, index) => keys.indexOf(keys[index] ?? "") === index);
-      return { question, ...judged(question, documents, records, ks), seconds, error: null };
-    } catch (error) {
-      if (context.signal.aborted) throw context.abortError();
-      if (!(error instanceof CliError) || meetsAll(error)) throw error;
-      const missing = [...question.documents, ...question.texts];
-      const nothing = { rank: null, found: [], missing, figures: {}, seconds: null };
-      return { question, ...nothing, error: error.message };
     }
   };
 }
 
-/** The one refusal that passes by itself: so many requests in a minute (server §4). */
+async function evaluateQuestion(
+  question: Question,
+  send: (question: Question) => Promise<SearchResponse>,
+  { ks, expected }: EvalSearch,
+  context: Context,
+): Promise<QuestionResult> {
+  try {
+    const { records, seconds } = await send(question);
+    // The same document can be expected by name, path and ID.
+    const named = question.documents.map(expected);
+    const keys = named.map(({ id, written }) => id ?? written);
+    const documents = named.filter((_, index) => keys.indexOf(keys[index] ?? "") === index);
+    return { question, ...rateRecords(question, documents, records, ks), seconds, error: null };
+  } catch (error) {
+    if (context.signal.aborted) throw context.abortError();
+    if (!(error instanceof CliError) || isFatal(error)) throw error;
+    const missing = [...question.documents, ...question.texts];
+    const nothing = { rank: null, found: [], missing, figures: {}, seconds: null };
+    return { question, ...nothing, error: error.message };
+  }
+}
+
+/** The limit of requests per minute (server §4), the only one that ends on its own. */
 const isRateLimit = (error: unknown): boolean =>
   error instanceof ApiError &&
   error.kind === "limited" &&
   error.response.status === 403 &&
   error.info.retryable === true;
 
-/** Waits until the server counts anew, in pieces, so that it is seen. */
-async function aMinute(context: Context): Promise<void> {
-  await context.notice("the rate limit of the knowledge base is reached: waiting a minute");
-  for (let left = 60; left > 0; left -= 10) {
+/** Waits until the server's limit is reset, in steps so that progress is shown. */
+async function waitOneMinute(context: Context): Promise<void> {
+  await context.notice("knowledge base rate limit reached; waiting 60s");
+  for (let seconds = 60; seconds > 0; seconds -= 10) {
     await context.host.sleep(10_000, context.signal).catch(() => {
       throw context.abortError();
     });
   }
 }
 
-/** Would every further question meet the same? Only what the server says about one question would not. */
-const meetsAll = ({ kind }: CliError): boolean => kind !== "failure" && kind !== "refused";
+/** Would every further question fail the same way? */
+const isFatal = ({ kind }: CliError): boolean => kind !== "failure" && kind !== "refused";
 
-/** What a search found, compared with what it was to find. */
-function judged(
+interface RankedDocument {
+  readonly name: string;
+  readonly score: number;
+  /** Texts of its chunks, if the question expects texts. */
+  readonly chunks: string[];
+}
+
+/** Compares the records of a search with the expected documents and texts. */
+function rateRecords(
   { texts }: Question,
   documents: readonly ExpectedDocument[],
   records: readonly SearchRecord[],
   ks: readonly number[],
 ): Pick<QuestionResult, "rank" | "found" | "missing" | "figures"> {
-  const places = new Map<string, { name: string; score: number; chunks: string[] }>();
-  for (const record of records) {
-    const { document, document_id } = record.segment;
-    const id = requireField(document?.id ?? document_id, "segment.document_id");
-    const place = places.get(id) ?? { name: document?.name ?? id, score: record.score, chunks: [] };
-    if (texts.length > 0) place.chunks.push(textOf(record));
-    places.set(id, place);
-  }
-  const placeOf = ({ id, written }: ExpectedDocument): string | undefined =>
-    id === undefined
-      ? [...places].find(([, { name }]) => name === written)?.[0]
-      : places.has(id)
-        ? id
-        : undefined;
+  const ranked = rankDocuments(records, texts.length > 0);
   const relevant = new Set<string>();
   const missing: string[] = [];
   for (const document of documents) {
-    const place = placeOf(document);
-    if (place === undefined) missing.push(document.written);
-    else relevant.add(place);
+    const id = rankedId(document, ranked);
+    if (id === undefined) missing.push(document.written);
+    else relevant.add(id);
   }
-  // A text stands for one document: an expected one that holds it, else the first that does.
+  // A text counts for one document: an expected one that contains it, or else the first that does.
   for (const text of texts) {
-    const holding = [...places]
-      .filter(([, { chunks }]) => chunks.some((chunk) => chunk.includes(even(text))))
+    const containing = [...ranked]
+      .filter(([, { chunks }]) => chunks.some((chunk) => chunk.includes(normalized(text))))
       .map(([id]) => id);
-    const stands = holding.find((id) => relevant.has(id)) ?? holding[0];
-    if (stands === undefined) missing.push(text);
-    else relevant.add(stands);
+    const id = containing.find((each) => relevant.has(each)) ?? containing[0];
+    if (id === undefined) missing.push(text);
+    else relevant.add(id);
   }
-  const found = [...places].map(([id, { name, score }], index) => ({
+  const found = [...ranked].map(([id, { name, score }], index) => ({
     rank: index + 1,
     document: name,
     id,
@@ -180,13 +186,39 @@ function judged(
   return { rank: firstRank(ranking), found, missing, figures: metricsOf(ranking, ks) };
 }
 
-/** All words of a chunk that a reader of the answer would see. */
-const textOf = ({ segment, child_chunks }: SearchRecord): string =>
-  even(
+/** Documents by ID, in the order of their first chunks. */
+function rankDocuments(
+  records: readonly SearchRecord[],
+  withTexts: boolean,
+): ReadonlyMap<string, RankedDocument> {
+  const ranked = new Map<string, RankedDocument>();
+  for (const record of records) {
+    const { document, document_id } = record.segment;
+    const id = requireField(document?.id ?? document_id, "segment.document_id");
+    const first = { name: document?.name ?? id, score: record.score, chunks: [] };
+    const entry: RankedDocument = ranked.get(id) ?? first;
+    if (withTexts) entry.chunks.push(chunkText(record));
+    ranked.set(id, entry);
+  }
+  return ranked;
+}
+
+/** The ID under which an expected document was found. */
+function rankedId(
+  { id, written }: ExpectedDocument,
+  ranked: ReadonlyMap<string, RankedDocument>,
+): string | undefined {
+  if (id === undefined) return [...ranked].find(([, { name }]) => name === written)?.[0];
+  return ranked.has(id) ? id : undefined;
+}
+
+/** All text of a chunk that readers of the result see. */
+const chunkText = ({ segment, child_chunks }: SearchRecord): string =>
+  normalized(
     [segment.content, segment.answer ?? "", ...child_chunks.map(({ content }) => content)].join(
       "\n",
     ),
   );
 
-/** Indexing changes white space, and one character may be written in two ways. */
-const even = (text: string): string => text.normalize("NFC").replace(/\s+/g, " ");
+/** Ignores differences of white space, which indexing changes, and of Unicode form. */
+const normalized = (text: string): string => text.normalize("NFC").replace(/\s+/g, " ");

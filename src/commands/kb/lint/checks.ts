@@ -1,23 +1,16 @@
-import {
-  binaryKinds,
-  extensionOf,
-  extraKinds,
-  markupKinds,
-  textKinds,
-} from "../sync/file-kinds.ts";
 import { parseFrontMatter } from "../../../lib/front-matter.ts";
+import { decodeUtf8 } from "../../../lib/utf8.ts";
+import { binaryKinds, extensionOf, extraKinds, markupKinds, textKinds } from "../sync/index.ts";
 
-/** One thing that is wrong with a file. */
-export interface Problem {
+/** A problem of a file. */
+export interface LintProblem {
   /** Stable word for programs. */
-  readonly finding: Finding;
-  /** What is wrong, as a sentence without its end. */
+  readonly finding: LintFinding;
   readonly problem: string;
-  /** What to do about it. */
   readonly fix: string;
 }
 
-/** Every finding, and whether the file comes through: with a warning it does. */
+/** Findings and their severity; a file with a warning is still accepted. */
 export const findings = {
   empty: "error",
   size: "error",
@@ -40,32 +33,32 @@ export const findings = {
   "no-file": "warning",
 } as const satisfies Record<string, "error" | "warning">;
 
-export type Finding = keyof typeof findings;
+export type LintFinding = keyof typeof findings;
 
 const isText = (extension: string) => textKinds.has(extension) || markupKinds.has(extension);
 
-/** What is wrong with the kind of a file, as far as its name says. */
-export function* kindProblems(path: string): Generator<Problem> {
+/** Problems with the type of a file, by its name. */
+export function* kindProblems(path: string): Generator<LintProblem> {
   const extension = extensionOf(path);
   if (isText(extension) || binaryKinds.has(extension)) return;
-  const called = extension === "" ? "a file without an extension" : `.${extension}`;
+  const files = extension === "" ? "files without an extension" : `.${extension} files`;
   if (extraKinds.has(extension)) {
     yield {
       finding: "maybe-kind",
-      problem: `only servers set up for it take ${called}`,
-      fix: "ask the operator for ETL_TYPE, or save it as another kind",
+      problem: `only servers with a special setting accept ${files}`,
+      fix: "set ETL_TYPE on the server, or convert the file",
     };
     return;
   }
   yield {
     finding: "kind",
-    problem: `the server does not take ${called}`,
-    fix: "leave it out by .kbignore or --exclude, save it as .md or .pdf, or add its text: kb doc add",
+    problem: `the server does not accept ${files}`,
+    fix: "exclude it with .kbignore or --exclude, convert it to .md or .pdf, or add its text with kb doc add",
   };
 }
 
-/** How files of a kind begin, as Latin-1; a ZIP is what Office files are. */
-const signatures: readonly (readonly [begins: string, name: string, kinds: readonly string[]])[] = [
+/** First bytes of files as Latin-1; Office files are ZIP files. */
+const signatures: readonly (readonly [start: string, name: string, kinds: readonly string[]])[] = [
   ["%PDF-", "a PDF", ["pdf"]],
   ["PK\u0003\u0004", "a ZIP or an Office file", ["docx", "xlsx", "pptx", "epub"]],
   ["\u00d0\u00cf\u0011\u00e0", "an older Office file", ["xls", "doc", "msg"]],
@@ -76,72 +69,68 @@ const signatures: readonly (readonly [begins: string, name: string, kinds: reado
   ["\u007fELF", "a program", []],
 ];
 
-/** What is wrong with the bytes of a file. */
-export async function contentProblems(path: string, bytes: Uint8Array): Promise<Problem[]> {
+/** Problems with the content of a file. */
+export async function contentProblems(path: string, bytes: Uint8Array): Promise<LintProblem[]> {
   const extension = extensionOf(path);
-  const begin = Buffer.from(bytes.subarray(0, 8)).toString("latin1");
-  const looks = signatures.find(([begins]) => begin.startsWith(begins));
+  const firstBytes = Buffer.from(bytes.subarray(0, 8)).toString("latin1");
+  const signature = signatures.find(([start]) => firstBytes.startsWith(start));
   if (bytes.length === 0) return [empty];
   if (!isText(extension)) {
     const [, , kinds = []] = signatures.find(([, , each]) => each.includes(extension)) ?? [];
-    if (kinds.length === 0 || looks?.[2] === kinds) return [];
+    if (kinds.length === 0 || signature?.[2] === kinds) return [];
     return [
       {
         finding: "wrong-kind",
-        problem: `it does not begin like .${extension}${looks ? ` but like ${looks[1]}` : ""}`,
-        fix: "open it: it may be damaged or have the wrong extension",
+        problem: `the content is not that of .${extension}${signature ? `, but of ${signature[1]}` : ""}`,
+        fix: "check the file: it may be damaged or have the wrong extension",
       },
     ];
   }
-  if (looks) {
+  if (signature) {
     return [
       {
         finding: "binary",
-        problem: `it is ${looks[1]}, not text`,
-        fix: `give it its own extension, or leave it out`,
+        problem: `the content is ${signature[1]}, not text`,
+        fix: "correct the extension, or exclude it",
       },
     ];
   }
   return textProblems(extension, bytes);
 }
 
-const empty: Problem = {
+const empty: LintProblem = {
   finding: "empty",
-  problem: "it holds no words",
-  fix: "write something, or leave it out",
+  problem: "the file has no text",
+  fix: "add text, or exclude it",
 };
 
-async function textProblems(extension: string, bytes: Uint8Array): Promise<Problem[]> {
-  const wide = utf16(bytes);
-  const decoded = wide === undefined ? utf8(bytes) : undefined;
+async function textProblems(extension: string, bytes: Uint8Array): Promise<LintProblem[]> {
+  const fix = "save it as UTF-8";
+  const wide = utf16Name(bytes);
+  if (wide) return [{ finding: "encoding", problem: `encoded as ${wide}, not UTF-8`, fix }];
+  const decoded = decodeUtf8(bytes);
   if (decoded === undefined) {
-    const isBinary = wide === undefined && bytes.subarray(0, 8192).includes(0);
-    return [
-      isBinary
-        ? { finding: "binary", problem: "it is no text", fix: "leave it out" }
-        : {
-            finding: "encoding",
-            problem: wide ? `it is ${wide}, not UTF-8` : `it is not UTF-8 (line ${badLine(bytes)})`,
-            fix: "save it as UTF-8",
-          },
-    ];
+    if (bytes.subarray(0, 8192).includes(0))
+      return [{ finding: "binary", problem: "the content is binary", fix: "exclude it" }];
+    const problem = `not valid UTF-8 (line ${invalidLine(bytes)})`;
+    return [{ finding: "encoding", problem, fix }];
   }
-  const problems: Problem[] = [];
+  const problems: LintProblem[] = [];
   if (decoded.startsWith("\uFEFF")) {
     problems.push({
       finding: "bom",
-      problem: "it begins with a byte order mark, which becomes a part of its text",
+      problem: "starts with a byte order mark, which becomes part of the text",
       fix: "save it as UTF-8 without BOM",
     });
   }
-  const words = decoded.replace(/^\uFEFF/, "");
-  if (words.trim() === "") return [...problems, empty];
-  const nul = words.indexOf("\0");
+  const text = decoded.replace(/^\uFEFF/, "");
+  if (text.trim() === "") return [...problems, empty];
+  const nul = text.indexOf("\0");
   if (nul !== -1) {
     problems.push({
       finding: "nul",
-      problem: `it holds a NUL character (line ${lineAt(words, nul)}), which the server refuses`,
-      fix: "take the character out",
+      problem: `contains a NUL character (line ${lineAt(text, nul)}), which the server rejects`,
+      fix: "remove the character",
     });
   }
   if (textKinds.has(extension)) {
@@ -149,39 +138,29 @@ async function textProblems(extension: string, bytes: Uint8Array): Promise<Probl
     if (matter.kind === "broken") {
       problems.push({
         finding: "front-matter",
-        problem: `the front matter is broken (line ${matter.line}): ${matter.reason}`,
-        fix: "correct the YAML between the lines ---",
+        problem: `invalid front matter (line ${matter.line}): ${matter.reason}`,
+        fix: "fix the YAML between the --- lines",
       });
     }
   }
   return problems;
 }
 
-/** Name of the encoding of a text whose first bytes say that it is no UTF-8. */
-function utf16([first, second]: Uint8Array): string | undefined {
+/** Name of the encoding if the text starts with a byte order mark of UTF-16. */
+function utf16Name([first, second]: Uint8Array): string | undefined {
   if (first === 0xff && second === 0xfe) return "UTF-16 (LE)";
   return first === 0xfe && second === 0xff ? "UTF-16 (BE)" : undefined;
 }
 
-/** The text with its byte order mark; undefined where it is no UTF-8. */
-function utf8(bytes: Uint8Array): string | undefined {
-  try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    return undefined;
-  }
-}
+const lineAt = (text: string, index: number): number => text.slice(0, index).split("\n").length;
 
-const lineAt = (decoded: string, index: number): number =>
-  decoded.slice(0, index).split("\n").length;
-
-/** The line of the first byte that is no UTF-8: a line feed is never a part of another character. */
-function badLine(bytes: Uint8Array): number {
+/** The first line that is not UTF-8; a line feed is never part of another character. */
+function invalidLine(bytes: Uint8Array): number {
   let line = 1;
   for (let start = 0; start < bytes.length; line++) {
     const feed = bytes.indexOf(10, start);
     const end = feed === -1 ? bytes.length : feed;
-    if (utf8(bytes.subarray(start, end)) === undefined) return line;
+    if (decodeUtf8(bytes.subarray(start, end)) === undefined) return line;
     start = end + 1;
   }
   return line;

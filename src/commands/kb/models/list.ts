@@ -6,26 +6,26 @@ import type { Context } from "../../command-spec.ts";
 
 type ModelType = (typeof modelTypes)[number];
 
-/** Lists the active models of one type, or of all; a type that the server does not know is said. */
+/** Lists the active models of one type or of all; prints a notice for a type the server rejects. */
 export async function* run(
   { model_type }: { readonly model_type?: ModelType | undefined },
   context: Context,
 ): AsyncGenerator<ModelProvider> {
-  let left = context.options.rows.limit;
+  let remaining = context.options.rows.limit;
   for (const type of model_type === undefined ? modelTypes : [model_type]) {
     for (const provider of await providersOf(type, model_type === undefined, context)) {
-      if (left-- > 0) yield provider;
+      if (remaining-- > 0) yield provider;
     }
-    if (left <= 0) return;
+    if (remaining <= 0) return;
   }
 }
 
-async function providersOf(model_type: ModelType, oneOfAll: boolean, context: Context) {
+async function providersOf(model_type: ModelType, isOneOfAll: boolean, context: Context) {
   try {
     return await context.call(listModels, { model_type });
   } catch (error) {
-    if (!oneOfAll || !(error instanceof ApiError) || error.kind !== "refused") throw error;
-    await context.notice(`the server does not list models of type ${model_type}`);
+    if (!isOneOfAll || !(error instanceof ApiError) || error.kind !== "refused") throw error;
+    await context.notice(`skipped model type ${model_type}: the server does not support it`);
     return [];
   }
 }

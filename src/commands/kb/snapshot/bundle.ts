@@ -1,29 +1,27 @@
-import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { CliError } from "../../../errors.ts";
 import type { Files } from "../../../host/host.ts";
-import { isObject, own } from "../../../lib/json.ts";
-import { docForms } from "../../../operations/shared.ts";
-import { fieldValue } from "../documents/field-values.ts";
-import type { FieldValues } from "../documents/field-values.ts";
-import type { DocumentState, KbState } from "./state.ts";
 import { isBelow, pathInside } from "../../../host/safe-path.ts";
+import { isObject, own } from "../../../lib/json.ts";
+import { sha256 } from "../../../lib/sha256.ts";
+import { docForms } from "../../../operations/shared.ts";
+import { fieldValue } from "../documents/index.ts";
+import type { DocumentState, FieldValues, KbState } from "../documents/index.ts";
 
-/** A document of a bundle: what the server said, and its file. */
+/** A document of an export and its file. */
 export interface BundledDocument extends DocumentState {
-  /** Path below the folder, with `/`; null where the server had no content to give. */
+  /** Path below the directory, with `/`; null if the server has no file for it. */
   readonly file: string | null;
   readonly bytes: number;
   readonly sha256: string | null;
-  /** File with its chunks as JSON Lines, where they were asked for. */
+  /** JSON Lines file with its chunks, if requested. */
   readonly chunks?: string;
 }
 
-/** What `manifest.json` holds. */
+/** The content of `manifest.json`. */
 export interface Manifest {
-  /** Version of this layout. */
+  /** Version of the format. */
   readonly kb_export: 1;
-  /** Where it came from. */
   readonly source: { readonly base_url: string; readonly id: string; readonly name: string };
   readonly exported_at: string;
   readonly state: Omit<KbState, "documents"> & { readonly documents: readonly BundledDocument[] };
@@ -33,57 +31,50 @@ export interface Manifest {
 
 const fileName = "manifest.json";
 
-/** SHA-256 in hexadecimal digits. */
-export const sha256 = (bytes: Uint8Array | string): string =>
-  createHash("sha256").update(bytes).digest("hex");
+/** Is the directory an export? */
+export const isBundle = async (directory: string, files: Files): Promise<boolean> =>
+  (await files.stat(join(directory, fileName))) !== null;
 
-/** Is there a bundle in the folder? */
-export const isBundle = async (folder: string, files: Files): Promise<boolean> =>
-  (await files.stat(join(folder, fileName))) !== null;
-
-/** Writes the manifest whole or not at all, with a sum over all it says. */
+/** Writes the manifest atomically, with a checksum over its content. */
 export async function writeManifest(
-  folder: string,
+  directory: string,
   manifest: Manifest,
   files: Files,
 ): Promise<void> {
   const sum = sha256(JSON.stringify(manifest));
   await files.writeAtomic(
-    join(folder, fileName),
+    join(directory, fileName),
     `${JSON.stringify({ ...manifest, sum }, null, 2)}\n`,
   );
 }
 
-/**
- * Reads the manifest of a bundle; undefined where there is none. Throws usage for one that is cut,
- * changed or of another version.
- */
-export async function readManifest(folder: string, files: Files): Promise<Manifest | undefined> {
-  const path = join(folder, fileName);
+/** Reads the manifest of an export; undefined if there is none. Throws usage for an invalid one. */
+export async function readManifest(directory: string, files: Files): Promise<Manifest | undefined> {
+  const path = join(directory, fileName);
   if ((await files.stat(path)) === null) return undefined;
-  const broken = (why: string) =>
-    new CliError("usage", `${path} ${why}`, {
+  const invalid = (why: string) =>
+    new CliError("usage", `invalid manifest ${path}: ${why}`, {
       sideEffect: "none",
-      hint: "export again into an empty folder: kb export <kb> <dir>",
+      hint: "export again into an empty directory: kb export <kb> <dir>",
     });
   let value: unknown;
   try {
     value = JSON.parse(new TextDecoder().decode(await files.read(path)));
   } catch {
-    throw broken("is no JSON: it was cut or changed");
+    throw invalid("not valid JSON");
   }
-  if (!isObject(value) || value["kb_export"] !== 1) throw broken("is no manifest of an export");
+  if (!isObject(value) || value["kb_export"] !== 1) throw invalid("not written by kb export");
   const { sum, ...manifest } = value;
-  if (sum !== sha256(JSON.stringify(manifest))) throw broken("was changed after it was written");
-  if (!isWhole(manifest)) throw broken("lacks a part");
+  if (sum !== sha256(JSON.stringify(manifest))) throw invalid("modified after the export");
+  if (!isManifest(manifest)) throw invalid("a part is missing or has another type");
   const outside = manifest.state.documents
     .flatMap(({ file, chunks = null }) => [file, chunks])
-    .find((place) => place !== null && !isBelow(place));
-  if (outside) throw broken(`names a file outside of the folder: ${outside}`);
+    .find((file) => file !== null && !isBelow(file));
+  if (outside) throw invalid(`file outside the directory: ${outside}`);
   return { ...manifest, state: typedState(manifest.state) };
 }
 
-/** Values as their fields store them: an export of an earlier version has numbers as text. */
+/** Converts values to what their fields store: earlier versions exported numbers as text. */
 function typedState(state: Manifest["state"]): Manifest["state"] {
   const types = new Map(state.fields.map(({ name, type }) => [name, type]));
   const typed = (metadata: FieldValues) =>
@@ -128,8 +119,8 @@ const valuesOf =
   (value) =>
     isObject(value) && Object.values(value).every(is);
 
-/** The parts of a manifest and what each of them is; more may stand in it. */
-const isManifest: Is = record({
+/** The required parts of a manifest; it may have others. */
+const hasManifestParts: Is = record({
   source: record({ base_url: isText, id: isText, name: isText }),
   rules: valuesOf(isObject),
   state: record({
@@ -166,37 +157,37 @@ const isManifest: Is = record({
   }),
 });
 
-/** Has it the parts of which it consists? The sum says only that whoever wrote it was not cut off. */
-const isWhole = (value: object): value is Manifest => isManifest(value);
+/** The checksum only proves that the manifest is complete, not who wrote it. */
+const isManifest = (value: object): value is Manifest => hasManifestParts(value);
 
-/** A file of a bundle that is not as the manifest says. */
+/** A file of an export that does not match the manifest. */
 export interface Damage {
   readonly file: string;
   readonly problem: "missing" | "changed";
 }
 
-/** Compares every file with the manifest, and yields those that differ. */
+/** Yields the files that do not match the manifest. */
 export async function* findDamage(
-  folder: string,
+  directory: string,
   { state }: Manifest,
   files: Files,
 ): AsyncGenerator<Damage> {
-  for (const { file, sha256: sum } of state.documents) {
+  for (const { file, sha256: expected } of state.documents) {
     if (file === null) continue;
-    const bytes = await contentIn(folder, file, files);
+    const bytes = await readBundledFile(directory, file, files);
     if (bytes === undefined) yield { file, problem: "missing" };
-    else if (sha256(bytes) !== sum) yield { file, problem: "changed" };
+    else if (sha256(bytes) !== expected) yield { file, problem: "changed" };
   }
 }
 
-/** A file of the bundle; undefined where there is none. Throws usage for a link that leads outside. */
-export async function contentIn(
-  folder: string,
+/** Reads a file of an export; undefined if it is missing. Throws usage for a symlink to the outside. */
+export async function readBundledFile(
+  directory: string,
   file: string,
   files: Files,
 ): Promise<Uint8Array | undefined> {
   try {
-    return await files.read(await pathInside(folder, file, files));
+    return await files.read(await pathInside(directory, file, files));
   } catch (error) {
     const code = error instanceof Error && "code" in error ? error.code : undefined;
     if (code === "ENOENT" || code === "EISDIR" || code === "ENOTDIR") return undefined;
@@ -204,19 +195,19 @@ export async function contentIn(
   }
 }
 
-/** Refuses a bundle with damaged files before anything is sent. */
-export async function requireWhole(
-  folder: string,
+/** Throws usage for damaged files. */
+export async function requireUndamaged(
+  directory: string,
   manifest: Manifest,
   files: Files,
 ): Promise<void> {
   const damages: Damage[] = [];
-  for await (const damage of findDamage(folder, manifest, files)) damages.push(damage);
+  for await (const damage of findDamage(directory, manifest, files)) damages.push(damage);
   const [first] = damages;
   if (first === undefined) return;
   throw new CliError(
     "usage",
-    `${damages.length} files of ${folder} are not as they were exported; ${first.file} is ${first.problem}`,
-    { sideEffect: "none", details: { damages }, hint: "export again, or restore the files" },
+    `${damages.length} files of ${directory} do not match the manifest: ${first.file} is ${first.problem}`,
+    { sideEffect: "none", details: { damages }, hint: "restore the files, or export again" },
   );
 }

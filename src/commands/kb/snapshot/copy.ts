@@ -1,10 +1,11 @@
 import { join } from "node:path";
 import { CliError } from "../../../errors.ts";
+import { sha256 } from "../../../lib/sha256.ts";
 import { getKnowledgeBase } from "../../../operations/knowledge.ts";
-import { sha256 } from "./bundle.ts";
-import { run as exported } from "./export.ts";
-import { importBundle, noteOf, planImport } from "./import.ts";
-import { stateOf } from "./state.ts";
+import { readKbState } from "../documents/index.ts";
+import { run as exportKb } from "./export.ts";
+import { importBundle, planImport } from "./import.ts";
+import { importNotePath } from "./import-target.ts";
 import type { Context } from "../../command-spec.ts";
 
 /** Input of `kb copy`. */
@@ -15,24 +16,59 @@ export interface CopyInput {
   readonly map_model?: readonly string[] | undefined;
 }
 
-/** Throws refused where the name of the copy is taken, unless by a copy that was ended early. */
-async function requireFree(
+/**
+ * Copies a knowledge base by an export into the cache directory and an import. If the copy fails, the
+ * export is kept, so that running the command again resumes it.
+ */
+export async function* run(input: CopyInput, context: Context): AsyncGenerator<unknown> {
+  const { dataset_id, to_profile, name, map_model } = input;
+  const target = to_profile === undefined ? context : context.withProfile(to_profile);
+  await requireFreeName(input, target, context);
+  if (context.options.dryRun) {
+    yield* planImport({ name, map_model }, await readKbState(dataset_id, context), target);
+    return;
+  }
+  const { files, directories } = context.host;
+  const copies = join(directories.cache, "copies");
+  const source = `${await context.baseUrl()}\n${dataset_id}`;
+  const directory = join(copies, sha256(source).slice(0, 32));
+  await files.makeDirectory(copies, 0o700);
+  const quiet = { ...context, notice: () => Promise.resolve() };
+  try {
+    for await (const _ of exportKb({ dataset_id, directory }, quiet)) {
+      // the import reports each document
+    }
+    yield* importBundle({ directory, name, map_model }, target);
+  } catch (error) {
+    if ((await files.stat(directory)) !== null) {
+      await context.notice(
+        `the downloaded documents stay in ${directory}; run the same command again to resume`,
+      );
+    }
+    throw error;
+  }
+  await files.remove(directory);
+  const flag = to_profile ? ` --to-profile ${to_profile}` : "";
+  await context.notice(`Copied. Run \`kb verify${flag}\` to compare the two.`);
+}
+
+/** Throws refused if the name of the copy is taken, except by an interrupted copy. */
+async function requireFreeName(
   { dataset_id, name }: CopyInput,
   target: Context,
   context: Context,
 ): Promise<void> {
-  const wanted = name ?? (await context.call(getKnowledgeBase, { dataset_id })).name;
-  const begun = await target.host.files.stat(await noteOf(wanted, dataset_id, target));
-  if (begun !== null || !(await isTaken(wanted, target))) return;
-  throw new CliError("refused", `knowledge base ${JSON.stringify(wanted)} already exists`, {
+  const copyName = name ?? (await context.call(getKnowledgeBase, { dataset_id })).name;
+  const note = await target.host.files.stat(await importNotePath(copyName, dataset_id, target));
+  if (note !== null || !(await isTaken(copyName, target))) return;
+  throw new CliError("refused", `knowledge base ${JSON.stringify(copyName)} already exists`, {
     code: "already-exists",
     sideEffect: "none",
-    hint: `kb copy id:${dataset_id} --name ${quoted(`${[...wanted].slice(0, 35).join("")} copy`)}`,
+    hint: `kb copy id:${dataset_id} --name ${shellQuoted(`${[...copyName].slice(0, 35).join("")} copy`)}`,
   });
 }
 
-/** A word for a shell. */
-const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
+const shellQuoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
 async function isTaken(name: string, target: Context): Promise<boolean> {
   try {
@@ -43,37 +79,4 @@ async function isTaken(name: string, target: Context): Promise<boolean> {
     if (error instanceof CliError && error.kind === "refused") return true; // several have it
     throw error;
   }
-}
-
-/**
- * Copies a knowledge base through a folder of our own: an export, then an import. The folder stays
- * when the copy fails, so that a repeated copy goes on where it stopped.
- */
-export async function* run(input: CopyInput, context: Context): AsyncGenerator<unknown> {
-  const { dataset_id, to_profile, name, map_model } = input;
-  const target = to_profile === undefined ? context : context.withProfile(to_profile);
-  await requireFree(input, target, context);
-  if (context.options.dryRun) {
-    yield* planImport({ name, map_model }, await stateOf(dataset_id, context), target);
-    return;
-  }
-  const place = `${await context.baseUrl()}\n${dataset_id}`;
-  const directory = join(context.host.directories.cache, "copies", sha256(place).slice(0, 32));
-  const { files } = context.host;
-  await files.makeDirectory(join(context.host.directories.cache, "copies"), 0o700);
-  const quiet = { ...context, notice: () => Promise.resolve() };
-  try {
-    for await (const _ of exported({ dataset_id, directory }, quiet)) {
-      // what is fetched is told by the import
-    }
-    yield* importBundle({ directory, name, map_model }, target);
-  } catch (error) {
-    if ((await files.stat(directory)) !== null)
-      await context.notice(`what was fetched stays in ${directory}: the same copy goes on with it`);
-    throw error;
-  }
-  await files.remove(directory);
-  await context.notice(
-    `copied; kb verify compares the two${to_profile ? ` (--to-profile ${to_profile})` : ""}`,
-  );
 }

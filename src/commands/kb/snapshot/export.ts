@@ -1,15 +1,6 @@
 import { join } from "node:path";
 import { CliError } from "../../../errors.ts";
-import { isObject, own } from "../../../lib/json.ts";
-import { listChunks } from "../../../operations/chunks.ts";
-import type { Chunk } from "../../../operations/chunks.ts";
-import { fieldValue } from "../documents/field-values.ts";
-import { contentIn, isBundle, readManifest, sha256, writeManifest } from "./bundle.ts";
-import type { BundledDocument, Manifest } from "./bundle.ts";
-import { notCarried } from "./diff.ts";
-import { readContents } from "./contents.ts";
-import { rulesOf, stateOf } from "./state.ts";
-import type { DocumentState, KbState } from "./state.ts";
+import type { Files } from "../../../host/host.ts";
 import {
   isBelow,
   newPathInside,
@@ -17,6 +8,15 @@ import {
   safePath,
   uniquePath,
 } from "../../../host/safe-path.ts";
+import { isObject, own } from "../../../lib/json.ts";
+import { sha256 } from "../../../lib/sha256.ts";
+import { listChunks } from "../../../operations/chunks.ts";
+import type { Chunk } from "../../../operations/chunks.ts";
+import { fieldValue, readContents, readKbState, readRules } from "../documents/index.ts";
+import type { DocumentState, KbState } from "../documents/index.ts";
+import { isBundle, readBundledFile, readManifest, writeManifest } from "./bundle.ts";
+import type { BundledDocument, Manifest } from "./bundle.ts";
+import { notExported } from "./diff.ts";
 import type { Context } from "../../command-spec.ts";
 
 /** Input of `kb export`. */
@@ -26,248 +26,302 @@ export interface ExportInput {
   readonly chunks?: boolean | undefined;
 }
 
-/** One file of the folder that changed. */
-interface Change {
+/** A change to a file of the directory. */
+interface FileChange {
   readonly action: "written" | "removed" | "no content";
   readonly document: string;
   readonly file: string | null;
   readonly bytes: number;
 }
 
-/** What is known of a file that was written, and nothing that the server may say anew. */
-type Written = Pick<BundledDocument, "id" | "stored" | "file" | "bytes" | "sha256">;
+/** The file of a document, without what the server may report differently now. */
+type StoredDocument = Pick<BundledDocument, "id" | "stored" | "file" | "bytes" | "sha256">;
+
+/** Names the files of an unfinished export, so that they need no second download. */
+const journalName = "manifest.part.jsonl";
+/** Number of files between two writes of the journal. */
+const journalBatch = 100;
+
+interface ExportRun {
+  readonly dataset_id: string;
+  readonly directory: string;
+  readonly state: KbState;
+  /** File of each document, by document ID. */
+  readonly paths: ReadonlyMap<string, string>;
+  /** Documents whose file is in place, by ID. */
+  readonly stored: Map<string, StoredDocument>;
+  /** Documents to download. */
+  readonly changed: readonly DocumentState[];
+}
 
 /**
- * Writes a knowledge base into a folder: documents byte for byte, and a manifest of all the rest.
- * What did not change since the last export is not fetched again. What changed is written beside
- * its earlier file, which goes once the manifest names the new one: a folder always holds the last
- * export that was finished, and what was fetched before a kill counts.
+ * Exports a knowledge base: the exact bytes of documents, and a manifest of everything else. Documents
+ * unchanged since the last export are not downloaded again. A changed one is written beside its old
+ * file, which is removed after the manifest names the new one: at any time, the directory has a
+ * complete export.
  */
-export async function* run(input: ExportInput, context: Context): AsyncGenerator<Change> {
+export async function* run(input: ExportInput, context: Context): AsyncGenerator<FileChange> {
   const { dataset_id, directory } = input;
   const { files } = context.host;
   const before = await readManifest(directory, files);
-  await requireOurs(directory, before, dataset_id, context);
-  const state = await stateOf(dataset_id, context);
-  const rules = await rulesOf(dataset_id, state, context);
-  const journal = join(directory, "manifest.part.jsonl");
-  const cut = await writtenIn(journal, context);
-  const earlier = [...(before?.state.documents ?? []), ...cut];
-  const known = new Map(earlier.map((each) => [each.id, writtenOf(each)]));
-
-  const places = placesFor(state.documents, known, earlier);
-  const done = new Map<string, Written>();
-  const wanted: DocumentState[] = [];
-  for (const document of state.documents) {
-    const old = known.get(document.id);
-    const kept = old?.file && old.file === places.get(document.id);
-    const bytes = kept ? await contentIn(directory, old.file, files) : undefined;
-    if (old && bytes && sha256(bytes) === old.sha256) done.set(document.id, old);
-    else wanted.push(document);
-  }
+  await requireOwnDirectory(directory, before, dataset_id, context);
+  const state = await readKbState(dataset_id, context);
+  const rules = await readRules(dataset_id, state, context);
+  const journal = join(directory, journalName);
+  const interrupted = await readJournal(journal, files);
+  const earlier = [...(before?.state.documents ?? []), ...interrupted];
+  const exported = await startExport(input, state, earlier, files);
 
   await files.makeDirectory(directory);
-  await files.append(journal, ""); // whatever comes next, the folder is known as an export
-  const unlogged: Written[] = [];
+  await files.append(journal, ""); // from now on, the directory is known as an export
+  const withoutFile = yield* download(exported, journal, context);
+
+  const { documents, edited } = await bundleDocuments(input, exported, context);
+  const manifest: Manifest = {
+    kb_export: 1,
+    source: { base_url: await context.baseUrl(), id: dataset_id, name: state.settings.name },
+    exported_at: context.host.now().toISOString(),
+    state: { ...state, documents },
+    rules,
+  };
+  await writeManifest(directory, manifest, files);
+  const kept = new Set(documents.flatMap(({ file, chunks: chunkFile }) => [file, chunkFile]));
+  yield* removeStale(directory, before?.state.documents ?? [], interrupted, kept, files);
+  await files.remove(journal);
+  await noticeResult(exported, withoutFile.length, edited, context);
+  if (withoutFile.length > 0) throw incomplete(withoutFile, state);
+}
+
+/** Finds a path for each document, and the documents whose file is in place already. */
+async function startExport(
+  { dataset_id, directory }: ExportInput,
+  state: KbState,
+  earlier: readonly StoredDocument[],
+  files: Files,
+): Promise<ExportRun> {
+  const known = new Map(earlier.map((each) => [each.id, storedPart(each)]));
+  const paths = documentPaths(state.documents, known, earlier);
+  const stored = new Map<string, StoredDocument>();
+  const changed: DocumentState[] = [];
+  for (const document of state.documents) {
+    const old = known.get(document.id);
+    const isInPlace = old?.file && old.file === paths.get(document.id);
+    const bytes = isInPlace ? await readBundledFile(directory, old.file, files) : undefined;
+    if (old && bytes && sha256(bytes) === old.sha256) stored.set(document.id, old);
+    else changed.push(document);
+  }
+  return { dataset_id, directory, state, paths, stored, changed };
+}
+
+/** Downloads the changed documents; returns those for which the server has no file. */
+async function* download(
+  { dataset_id, directory, paths, stored, changed }: ExportRun,
+  journal: string,
+  context: Context,
+): AsyncGenerator<FileChange, DocumentState[]> {
+  const { files } = context.host;
+  const withoutFile: DocumentState[] = [];
+  const unlogged: StoredDocument[] = [];
   const log = async () => {
     if (unlogged.length === 0) return;
     const lines = unlogged.splice(0).map((each) => `${JSON.stringify(each)}\n`);
     await files.append(journal, lines.join(""));
   };
-  const without: DocumentState[] = [];
   try {
-    for await (const { document, bytes } of readContents(dataset_id, wanted, context)) {
-      const { id, name, stored } = document;
+    for await (const { document, bytes } of readContents(dataset_id, changed, context)) {
+      const { id, name, stored: storedId } = document;
       if (bytes === undefined) {
-        without.push(document);
-        done.set(id, { id, stored, file: null, bytes: 0, sha256: null });
+        withoutFile.push(document);
+        stored.set(id, { id, stored: storedId, file: null, bytes: 0, sha256: null });
         yield { action: "no content", document: name, file: null, bytes: 0 };
         continue;
       }
-      const file = places.get(id) ?? id;
+      const file = paths.get(id) ?? id;
       await files.writeAtomic(await newPathInside(directory, file, files), bytes);
-      const written = { id, stored, file, bytes: bytes.length, sha256: sha256(bytes) };
-      done.set(id, written);
+      const written = { id, stored: storedId, file, bytes: bytes.length, sha256: sha256(bytes) };
+      stored.set(id, written);
       unlogged.push(written);
-      if (unlogged.length >= 100) await log();
+      if (unlogged.length >= journalBatch) await log();
       yield { action: "written", document: name, file, bytes: bytes.length };
     }
   } finally {
     await log();
   }
-
-  const bundled: BundledDocument[] = [];
-  const edited: DocumentState[] = [];
-  for (const document of state.documents) {
-    const written = done.get(document.id);
-    if (!written) continue;
-    const chunkFile = input.chunks
-      ? await writeChunks(dataset_id, document, written.file ?? document.id, directory, context)
-      : undefined;
-    if (chunkFile?.edited) edited.push(document);
-    bundled.push({ ...document, ...written, ...(chunkFile && { chunks: chunkFile.file }) });
-  }
-  const manifest: Manifest = {
-    kb_export: 1,
-    source: { base_url: await context.baseUrl(), id: dataset_id, name: state.settings.name },
-    exported_at: context.host.now().toISOString(),
-    state: { ...state, documents: bundled },
-    rules,
-  };
-  await writeManifest(directory, manifest, files);
-  yield* removeStale(directory, before, cut, bundled, context);
-  await files.remove(journal);
-  const fetched = wanted.length - without.length;
-  await context.notice(
-    `${state.documents.length} documents of ${state.settings.name} in ${directory}: ${fetched} fetched, ${state.documents.length - wanted.length} unchanged`,
-  );
-  await context.notice(`not in an export: ${notCarried(state.settings)}`);
-  for (const { name } of edited)
-    await context.notice(`${name} has chunks that were edited; an import makes them from its text`);
-  const unfit = state.documents.filter((document) => isUnfit(document, state));
-  for (const { name } of unfit)
-    await context.notice(`${name} has a value that does not fit its field; an import refuses it`);
-  if (without.length > 0) throw incomplete(without, state);
+  return withoutFile;
 }
 
-/** Never writes into a folder that holds anything else. */
-async function requireOurs(
+/** The documents for the manifest, with their chunks if requested, and those with edited chunks. */
+async function bundleDocuments(
+  input: ExportInput,
+  { state, stored }: ExportRun,
+  context: Context,
+): Promise<{ readonly documents: BundledDocument[]; readonly edited: DocumentState[] }> {
+  const documents: BundledDocument[] = [];
+  const edited: DocumentState[] = [];
+  for (const document of state.documents) {
+    const file = stored.get(document.id);
+    if (!file) continue;
+    const written = input.chunks
+      ? await writeChunks(input, document, file.file ?? document.id, context)
+      : undefined;
+    if (written?.isEdited) edited.push(document);
+    documents.push({ ...document, ...file, ...(written && { chunks: written.file }) });
+  }
+  return { documents, edited };
+}
+
+async function noticeResult(
+  { directory, state, changed }: ExportRun,
+  withoutFile: number,
+  edited: readonly DocumentState[],
+  { notice }: Context,
+): Promise<void> {
+  const { documents, settings } = state;
+  const counts = `${changed.length - withoutFile} downloaded, ${documents.length - changed.length} unchanged`;
+  await notice(
+    `exported ${documents.length} documents of ${settings.name} to ${directory}: ${counts}`,
+  );
+  await notice(`not exported: ${notExported(settings)}`);
+  for (const { name } of edited)
+    await notice(`${name} has edited chunks; an import chunks its text again`);
+  for (const { name } of documents.filter((document) => hasInvalidValue(document, state)))
+    await notice(`${name} has a value that its metadata field cannot hold; an import will fail`);
+}
+
+/** Throws usage for a directory that has anything but an export of this knowledge base. */
+async function requireOwnDirectory(
   directory: string,
   before: Manifest | undefined,
   dataset_id: string,
   { host: { files } }: Context,
 ): Promise<void> {
-  const refuse = (message: string) =>
-    new CliError("usage", message, { sideEffect: "none", hint: "choose another folder" });
+  const unusable = (message: string) =>
+    new CliError("usage", `${directory} ${message}`, {
+      sideEffect: "none",
+      hint: "choose another directory",
+    });
   if (before && before.source.id !== dataset_id)
-    throw refuse(`${directory} holds an export of another knowledge base, ${before.source.name}`);
-  const found = await files.stat(directory);
-  if (found === null || before) return;
-  if (!found.isDirectory) throw refuse(`${directory} is a file`);
+    throw unusable(`is an export of another knowledge base, ${before.source.name}`);
+  const status = await files.stat(directory);
+  if (status === null || before) return;
+  if (!status.isDirectory) throw unusable("is not a directory");
   const names = await files.list(directory);
-  const ours = names.includes("manifest.part.jsonl") || names.length === 0;
-  if (!ours && !(await isBundle(directory, files)))
-    throw refuse(`${directory} is not empty, and holds no export`);
+  const isOwn = names.includes(journalName) || names.length === 0;
+  if (!isOwn && !(await isBundle(directory, files)))
+    throw unusable("is not empty and not an export");
 }
 
-/** What an export that was ended early had written. */
-async function writtenIn(journal: string, { host: { files } }: Context): Promise<Written[]> {
-  if ((await files.stat(journal)) === null) return [];
-  const text = new TextDecoder().decode(await files.read(journal));
+/** Reads the journal of an interrupted export. */
+async function readJournal(path: string, files: Files): Promise<StoredDocument[]> {
+  if ((await files.stat(path)) === null) return [];
+  const text = new TextDecoder().decode(await files.read(path));
   return text.split("\n").flatMap((line) => {
     try {
       const value: unknown = JSON.parse(line);
-      const ours = isObject(value) && typeof value["file"] === "string" && isBelow(value["file"]);
-      return ours ? [value as unknown as Written] : [];
+      const isValid =
+        isObject(value) && typeof value["file"] === "string" && isBelow(value["file"]);
+      return isValid ? [value as unknown as StoredDocument] : [];
     } catch {
-      return []; // the end of the file, or a line that a kill cut
+      return []; // the end of the file, or a line that a kill truncated
     }
   });
 }
 
-const writtenOf = ({ id, stored, file, bytes, sha256: sum }: Written): Written => ({
+const storedPart = ({ id, stored, file, bytes, sha256: hash }: StoredDocument): StoredDocument => ({
   id,
   stored,
   file,
   bytes,
-  sha256: sum,
+  sha256: hash,
 });
 
 /**
- * A path for each document, no two differing only in case: the one it had while its content is the
- * same, and else one that no earlier file has, whichever document that was of.
+ * Chooses a path for each document, no two differing only in case: its old one while the content is
+ * the same, or else one that no earlier file has.
  */
-function placesFor(
+function documentPaths(
   documents: readonly DocumentState[],
-  known: ReadonlyMap<string, Written>,
-  earlier: readonly Written[],
+  known: ReadonlyMap<string, StoredDocument>,
+  earlier: readonly StoredDocument[],
 ): ReadonlyMap<string, string> {
   const taken = new Set<string>();
-  const places = new Map<string, string>();
+  const paths = new Map<string, string>();
   for (const { id, name, stored } of documents) {
     const old = known.get(id);
     if (!old?.file || old.stored !== stored) continue;
-    // A renamed document moves; one that only stood aside for another of its name stays.
-    const stays = stem(old.file) === stem(`documents/${safePath(name)}`);
-    if (stays && uniquePath(old.file, taken) === old.file) places.set(id, old.file);
+    // The file of a renamed document moves; a number that avoids a conflict stays.
+    const isSameName = withoutNumbers(old.file) === withoutNumbers(`documents/${safePath(name)}`);
+    if (isSameName && uniquePath(old.file, taken) === old.file) paths.set(id, old.file);
   }
-  const kept = new Set(places.values());
+  const kept = new Set(paths.values());
   for (const file of new Set(earlier.map((each) => each.file)))
     if (file !== null && !kept.has(file)) uniquePath(file, taken);
   for (const { id, name } of documents) {
-    if (!places.has(id)) places.set(id, uniquePath(`documents/${safePath(name)}`, taken));
+    if (!paths.has(id)) paths.set(id, uniquePath(`documents/${safePath(name)}`, taken));
   }
-  return places;
+  return paths;
 }
 
-/** A path without the numbers with which its steps stand aside. */
-const stem = (path: string): string => path.replaceAll(/ \(\d+\)(?=(\.[^./]*)?(\/|$))/g, "");
+/** A path without the numbers that make it unique: `a (2)/b (3).md` → `a/b.md`. */
+const withoutNumbers = (path: string): string =>
+  path.replaceAll(/ \(\d+\)(?=(\.[^./]*)?(\/|$))/g, "");
 
 async function writeChunks(
-  dataset_id: string,
-  document: DocumentState,
-  place: string,
-  directory: string,
+  { dataset_id, directory }: ExportInput,
+  { id: document_id }: DocumentState,
+  documentFile: string,
   context: Context,
-): Promise<{ readonly file: string; readonly edited: boolean }> {
+): Promise<{ readonly file: string; readonly isEdited: boolean }> {
   const { files } = context.host;
   const lines: string[] = [];
-  let edited = false;
-  const rows = context.each(listChunks, { dataset_id, document_id: document.id });
-  for await (const row of rows) {
-    const { position, content, answer, keywords, enabled } = row;
-    edited ||= isEdited(row);
-    const children = (row.child_chunks ?? []).map((child) => child.content);
+  let isEdited = false;
+  for await (const chunk of context.each(listChunks, { dataset_id, document_id })) {
+    const { position, content, answer, keywords, enabled } = chunk;
+    isEdited ||= isEditedChunk(chunk);
+    const children = (chunk.child_chunks ?? []).map((child) => child.content);
     lines.push(`${JSON.stringify({ position, content, answer, keywords, enabled, children })}\n`);
   }
-  const file = `${place.replace(/^documents\//, "chunks/")}.jsonl`;
+  const file = `${documentFile.replace(/^documents\//, "chunks/")}.jsonl`;
   await files.writeAtomic(await newPathInside(directory, file, files), lines.join(""));
-  return { file, edited };
+  return { file, isEdited };
 }
 
-/** Did somebody change a chunk or one of its children? One that was added does not tell. */
-const isEdited = ({ updated_by, child_chunks }: Chunk): boolean =>
+/** Was a chunk or one of its children edited? Added ones cannot be told from others. */
+const isEditedChunk = ({ updated_by, child_chunks }: Chunk): boolean =>
   typeof updated_by === "string" || (child_chunks ?? []).some(({ type }) => type === "customized");
 
 /** Has a document a value that its field cannot hold? */
-const isUnfit = ({ metadata }: DocumentState, { fields }: KbState): boolean =>
+const hasInvalidValue = ({ metadata }: DocumentState, { fields }: KbState): boolean =>
   fields.some(({ name, type }) => {
     const value = own(metadata, name);
     return value !== undefined && fieldValue(type, value) === undefined;
   });
 
-/**
- * Takes away the files of an earlier export that the manifest no longer names, and those that an
- * export wrote which was ended early.
- */
+/** Removes the files of the last and of an interrupted export that the manifest no longer names. */
 async function* removeStale(
   directory: string,
-  before: Manifest | undefined,
-  cut: readonly Written[],
-  now: readonly BundledDocument[],
-  { host: { files } }: Context,
-): AsyncGenerator<Change> {
-  const kept = new Set(now.flatMap(({ file, chunks: other }) => [file, other]));
-  for (const { name, file, bytes, chunks: other } of before?.state.documents ?? []) {
-    if (other !== undefined && !kept.has(other))
-      await files.remove(await pathInside(directory, other, files));
+  before: readonly BundledDocument[],
+  interrupted: readonly StoredDocument[],
+  kept: ReadonlySet<string | null | undefined>,
+  files: Files,
+): AsyncGenerator<FileChange> {
+  const remove = async (file: string) => files.remove(await pathInside(directory, file, files));
+  for (const { name, file, bytes, chunks: chunkFile } of before) {
+    if (chunkFile !== undefined && !kept.has(chunkFile)) await remove(chunkFile);
     if (file === null || kept.has(file)) continue;
-    await files.remove(await pathInside(directory, file, files));
+    await remove(file);
     yield { action: "removed", document: name, file, bytes };
   }
-  for (const { file } of cut) {
-    if (file !== null && !kept.has(file))
-      await files.remove(await pathInside(directory, file, files));
-  }
+  for (const { file } of interrupted) if (file !== null && !kept.has(file)) await remove(file);
 }
 
-const incomplete = (without: readonly DocumentState[], state: KbState) =>
+const incomplete = (withoutFile: readonly DocumentState[], { documents }: KbState) =>
   new CliError(
     "partial",
-    `${without.length} of ${state.documents.length} documents have no file on the server: ${without[0]?.name}`,
+    `${withoutFile.length} of ${documents.length} documents have no file on the server: ${withoutFile[0]?.name}`,
     {
       isResult: true,
-      details: { without: without.map(({ id, name }) => ({ id, name })) },
-      hint: "documents of other sources, such as web pages, cannot be downloaded; --chunks keeps their text",
+      details: { without: withoutFile.map(({ id, name }) => ({ id, name })) },
+      hint: "documents of other sources, such as web pages, cannot be downloaded; --chunks exports their text",
     },
   );

@@ -1,9 +1,9 @@
 import { CliError } from "../../../errors.ts";
-import { contentIn, readManifest, sha256 } from "./bundle.ts";
-import { diffKb, notCarried } from "./diff.ts";
-import type { ComparedDocument, KbDifference, Side } from "./diff.ts";
-import { readContents } from "./contents.ts";
-import { stateOf } from "./state.ts";
+import { sha256 } from "../../../lib/sha256.ts";
+import { contentHashes, readKbState } from "../documents/index.ts";
+import { readBundledFile, readManifest } from "./bundle.ts";
+import { diffKb, notExported } from "./diff.ts";
+import type { ComparedDocument, ComparedKb, KbDifference } from "./diff.ts";
 import type { Context } from "../../command-spec.ts";
 
 /** Input of `kb verify`. */
@@ -13,58 +13,62 @@ export interface VerifyInput {
   readonly to_profile?: string | undefined;
 }
 
-/**
- * Compares two knowledge bases, or exports of them, down to the bytes of every document. Yields the
- * differences; throws gate when there are any.
- */
+/** Compares two knowledge bases or exports byte for byte. Throws gate if there are differences. */
 export async function* run(input: VerifyInput, context: Context): AsyncGenerator<KbDifference> {
-  const there = input.to_profile === undefined ? context : context.withProfile(input.to_profile);
-  const a = await sideOf(input.a, context);
-  const b = await sideOf(input.b, there);
+  const other = input.to_profile === undefined ? context : context.withProfile(input.to_profile);
+  const a = await readSide(input.a, context);
+  const b = await readSide(input.b, other);
   let count = 0;
   for (const difference of diffKb(a, b)) {
     count++;
     yield difference;
   }
-  const without = a.documents.filter((document) => document.sha256 === null).length;
-  const blind = without > 0 ? `; documents without content: ${without}` : "";
-  const checked = `${a.documents.length} and ${b.documents.length} documents, their content and metadata, ${a.fields.length} fields, ${a.tags.length} tags and the settings were compared${blind}; not compared: ${notCarried(a.settings)}`;
+  const scope = scopeOf(a, b);
   if (count > 0) {
-    throw new CliError("gate", `${count} differences: ${checked}`, {
+    throw new CliError("gate", `${count} differences; ${scope}`, {
       isResult: true,
       details: { differences: count },
     });
   }
-  await context.notice(`no difference: ${checked}`);
+  await context.notice(`no differences; ${scope}`);
 }
 
-/** What a knowledge base or the directory of an export holds; `name:` and `id:` are never a path. */
-async function sideOf(text: string, context: Context): Promise<Side> {
+function scopeOf(a: ComparedKb, b: ComparedKb): string {
+  const documents = `${a.documents.length} and ${b.documents.length} documents with their content and metadata`;
+  const missing = a.documents.filter((document) => document.sha256 === null).length;
+  const withoutContent = missing > 0 ? `; documents without content: ${missing}` : "";
+  return `compared ${documents}, ${a.fields.length} fields, ${a.tags.length} tags and the settings${withoutContent}; not compared: ${notExported(a.settings)}`;
+}
+
+/** Reads a knowledge base or the directory of an export; `name:` and `id:` are never a path. */
+async function readSide(text: string, context: Context): Promise<ComparedKb> {
   const { files } = context.host;
   const isName = /^(name|id):/.test(text);
   const manifest = isName ? undefined : await readManifest(text, files);
   if (manifest) {
     const documents: ComparedDocument[] = [];
     for (const document of manifest.state.documents) {
-      const bytes = document.file === null ? null : await contentIn(text, document.file, files);
-      // What lies in the folder counts, not what the manifest says of it.
+      const { file } = document;
+      const bytes = file === null ? null : await readBundledFile(text, file, files);
+      // The file counts, not the hash in the manifest.
       documents.push({ ...document, sha256: bytes ? sha256(bytes) : null });
     }
     return { ...manifest.state, documents };
   }
-  const noExport = new CliError("usage", `${text} holds no export`, {
+  const noExport = new CliError("usage", `no export found in ${text}`, {
     sideEffect: "none",
-    hint: "kb export <kb> <dir> makes one; write name:<kb> for a knowledge base of that name",
+    hint: "create one with kb export <kb> <dir>, or write name:<kb> for a knowledge base",
   });
   if (!isName && (await files.stat(text))?.isDirectory) throw noExport;
   const dataset_id = await context.resolveId("kb", text).catch((error: unknown) => {
-    const missing = error instanceof CliError && error.kind === "not-found";
-    throw missing && !isName && /[/\\]/.test(text) ? noExport : error;
+    const isMissing = error instanceof CliError && error.kind === "not-found";
+    throw isMissing && !isName && /[/\\]/.test(text) ? noExport : error;
   });
-  const state = await stateOf(dataset_id, context, { exact: true });
-  const sums = new Map<string, string | null>();
-  for await (const { document, bytes } of readContents(dataset_id, state.documents, context))
-    sums.set(document.id, bytes ? sha256(bytes) : null);
-  const documents = state.documents.map((each) => ({ ...each, sha256: sums.get(each.id) ?? null }));
+  const state = await readKbState(dataset_id, context, { exact: true });
+  const hashes = await contentHashes(dataset_id, state.documents, context);
+  const documents = state.documents.map((each) => ({
+    ...each,
+    sha256: hashes.get(each.id) ?? null,
+  }));
   return { ...state, documents };
 }

@@ -1,48 +1,38 @@
 import type { ConcurrencyLimiter } from "../../../api/concurrency-limit.ts";
 import { mapConcurrent } from "../../../api/concurrent-map.ts";
-import { ApiError, CliError, reasonOf } from "../../../errors.ts";
+import { ApiError, CliError } from "../../../errors.ts";
 import type { FailureKind } from "../../../errors.ts";
+import { deleteDocument, listDocuments } from "../../../operations/documents.ts";
 import {
-  createDocumentByFile,
-  createDocumentByText,
-  deleteDocument,
-  listDocuments,
-  replaceDocument,
-  updateDocumentByFile,
-  updateDocumentByText,
-} from "../../../operations/documents.ts";
-import type { InputOf } from "../../../operations/operation.ts";
-import { waitForIndexing, isDone, isIndexed, standingOf } from "../documents/indexing-status.ts";
-import type { DocumentProgress } from "../documents/indexing-status.ts";
-import { sha256 } from "../snapshot/bundle.ts";
-import type { DocumentState } from "../snapshot/state.ts";
-import { ruleFor, ruleOf } from "../documents/process-rule.ts";
-import { storedFile } from "../snapshot/state.ts";
-import { decodeText } from "./local-files.ts";
-import type { LocalFile } from "./local-files.ts";
-import { waitOnRateLimit } from "./rate-limit.ts";
-import { atOnce, metadataWriter, valuesBefore } from "./metadata-writer.ts";
-import type { Writer } from "./metadata-writer.ts";
-import { fields, pendingHash } from "./plan.ts";
+  indexingStatusOf,
+  isDone,
+  isIndexed,
+  METADATA_BATCH,
+  metadataWriter,
+  waitForIndexing,
+  waitOnRateLimit,
+} from "../documents/index.ts";
+import type {
+  DocumentStatus,
+  MetadataChange,
+  MetadataWriter,
+  RateLimitWaiter,
+} from "../documents/index.ts";
+import { pendingHash, syncFields } from "./plan.ts";
 import type { SyncStep } from "./plan.ts";
+import { sendFile } from "./send.ts";
+import type { SentDocument, UploadOptions } from "./send.ts";
 import type { Context } from "../../command-spec.ts";
 
-/** How steps are carried out. */
-export interface SyncOptions {
-  readonly dataset_id: string;
+export interface SyncOptions extends UploadOptions {
   readonly source: string;
-  readonly indexing_technique: "high_quality" | "economy";
-  readonly doc_form: string | null;
-  /** The knowledge base holds no document yet, so a file has to bring its chunking rules. */
-  readonly first: boolean;
-  /** Id of its newest document. */
-  readonly newest: string | undefined;
-  readonly lanes: ConcurrencyLimiter;
+  readonly limiter: ConcurrencyLimiter;
+  /** Wait until documents are indexed. */
   readonly wait: boolean;
   readonly waitForLimit: boolean;
 }
 
-/** What became of one step. */
+/** The result of one step. */
 export interface SyncResult {
   readonly action: SyncStep["action"] | "failed" | "left";
   readonly path: string;
@@ -50,334 +40,303 @@ export interface SyncResult {
   readonly note: string | null;
 }
 
-/** Uploads between two looks at what was indexed. */
-const wave = 1000;
-/** What needs no request. */
-const idle: ReadonlySet<SyncStep["action"]> = new Set(["unchanged", "skip", "conflict"]);
-/** Failures that every further request would meet, too. */
-const endsAll: readonly FailureKind[] = ["auth", "unsupported", "not-found"];
-
-/** A document that was sent, and what was really in the file. */
-interface Sent {
-  readonly step: SyncStep;
-  readonly id: string;
-  readonly hash: string;
-  /** Id of the stored file, where the server says it. */
-  readonly stored: string | null;
-}
+/** Number of uploads before their indexing is awaited. */
+const uploadBatch = 1000;
+const withoutRequest: ReadonlySet<SyncStep["action"]> = new Set(["unchanged", "skip", "conflict"]);
+/** Failures that every further request would have, too. */
+const fatalKinds: readonly FailureKind[] = ["auth", "unsupported", "not-found"];
 
 /**
- * Carries steps out and yields what became of each. A hash is marked as pending before its content
- * changes and becomes valid when that content is indexed (server §11), so a kill at any moment
- * leaves none that lies. What fails is collected; a limit stops the sending.
+ * Carries out the steps of a sync and yields the result of each. A failure of one document is a result;
+ * a rate limit stops further requests and is thrown at the end.
+ *
+ * A hash is valid only while its content is indexed (server §11), so that a kill at any moment leaves
+ * no wrong one:
+ *
+ *     update: write "pending:<hash>" → send the content → wait for indexing → write "<hash>"
+ *     create: send the content → write "pending:<hash>" → wait for indexing → write "<hash>"
  */
 export async function* applySync(
   steps: readonly SyncStep[],
-  how: SyncOptions,
+  options: SyncOptions,
   context: Context,
 ): AsyncGenerator<SyncResult> {
-  const { dataset_id } = how;
-  const patient = waitOnRateLimit(how.waitForLimit, context);
-  const writer = await metadataWriter(dataset_id, how.lanes, patient, context);
-  const change = ({ step, id, stored }: Omit<Sent, "hash">, hash: string) => ({
-    id,
-    before: valuesBefore(step.document),
-    values: {
-      ...step.file?.metadata,
-      [fields.path]: step.path,
-      [fields.source]: how.source,
-      [fields.hash]: hash,
-      ...(stored !== null && { [fields.stored]: stored }),
-    },
-  });
-  const of = (...actions: readonly SyncStep["action"][]) =>
-    steps.filter(({ action }) => actions.includes(action));
-  const total = steps.filter(({ action }) => !idle.has(action)).length;
-  let done = 0;
-  const info = (result: SyncResult): SyncResult => {
-    context.progress({ done: ++done, total, unit: "documents" });
+  const waiter = waitOnRateLimit(options.waitForLimit, context);
+  const writer = await metadataWriter(options.dataset_id, options.limiter, waiter, context);
+  yield* new SyncRun(steps, options, waiter, writer, context).run();
+}
+
+class SyncRun {
+  readonly #steps: readonly SyncStep[];
+  readonly #options: SyncOptions;
+  readonly #waiter: RateLimitWaiter;
+  readonly #writer: MetadataWriter;
+  readonly #context: Context;
+  readonly #total: number;
+  #done = 0;
+  /** The rate limit after which nothing more is sent. */
+  #limit: CliError | undefined;
+
+  constructor(
+    steps: readonly SyncStep[],
+    options: SyncOptions,
+    waiter: RateLimitWaiter,
+    writer: MetadataWriter,
+    context: Context,
+  ) {
+    this.#steps = steps;
+    this.#options = options;
+    this.#waiter = waiter;
+    this.#writer = writer;
+    this.#context = context;
+    this.#total = steps.filter(({ action }) => !withoutRequest.has(action)).length;
+  }
+
+  async *run(): AsyncGenerator<SyncResult> {
+    const { limiter } = this.#options;
+    yield* this.#finish(this.#withContent());
+    const uploads = this.#stepsOf("create", "update");
+    for (let at = 0; at < uploads.length; at += uploadBatch)
+      yield* this.#upload(uploads.slice(at, at + uploadBatch));
+    const deleteDocument = (step: SyncStep) => this.#tryDelete(step);
+    for await (const result of mapConcurrent(this.#stepsOf("delete"), limiter, deleteDocument))
+      yield this.#counted(result);
+    for (const step of this.#stepsOf("skip", "conflict")) yield resultOf(step);
+    if (this.#limit) throw this.#limit;
+  }
+
+  #stepsOf(...actions: readonly SyncStep["action"][]): SyncStep[] {
+    return this.#steps.filter(({ action }) => actions.includes(action));
+  }
+
+  /** Documents that have the right content already. */
+  #withContent(): SentDocument[] {
+    return this.#stepsOf("adopt", "metadata").flatMap((step) =>
+      step.document && step.file
+        ? [{ step, id: step.document.id, hash: step.file.hash, stored: step.document.stored }]
+        : [],
+    );
+  }
+
+  #counted(result: SyncResult): SyncResult {
+    this.#context.progress({ done: ++this.#done, total: this.#total, unit: "documents" });
     return result;
-  };
+  }
 
-  const right = of("adopt", "metadata").flatMap((step) =>
-    step.document && step.file
-      ? [{ step, id: step.document.id, hash: step.file.hash, stored: step.document.stored }]
-      : [],
-  );
-  yield* settled(right);
-
-  const sends = of("create", "update");
-  let stopped: CliError | undefined;
-  for (let at = 0; at < sends.length; at += wave) {
-    const part = sends.slice(at, at + wave);
-    const updates = part.flatMap((step) =>
+  async *#upload(steps: readonly SyncStep[]): AsyncGenerator<SyncResult> {
+    const updates = steps.flatMap((step) =>
       step.document ? [{ step, id: step.document.id, stored: null }] : [],
     );
-    const pending = updates.map((each) => change(each, pendingHash(each.step.file?.hash ?? "")));
-    const problem = stopped ?? (await unwritten(pending));
-    if (!problem) await untilAvailable(updates.map(({ id }) => id));
-    const sent: Sent[] = [];
-    const unmarked: Sent[] = [];
-    const tried = async (step: SyncStep) =>
-      problem && step.document ? failed(step, problem) : attempt(step, false);
-    for await (const result of mapConcurrent(part, how.lanes, tried)) {
+    const pending = updates.map((each) =>
+      this.#change(each, pendingHash(each.step.file?.hash ?? "")),
+    );
+    const problem = this.#limit ?? (await this.#tryWrite(pending));
+    if (!problem) await this.#waitUntilEditable(updates.map(({ id }) => id));
+    const sent: SentDocument[] = [];
+    const unmarked: SentDocument[] = [];
+    const send = async (step: SyncStep) =>
+      problem && step.document ? failed(step, problem) : this.#trySend(step, false);
+    for await (const result of mapConcurrent(steps, this.#options.limiter, send)) {
       if (!("hash" in result)) {
-        yield info(result);
+        yield this.#counted(result);
         continue;
       }
       sent.push(result);
       if (!result.step.document) unmarked.push(result);
-      if (unmarked.length === atOnce) await begun(unmarked.splice(0));
+      if (unmarked.length === METADATA_BATCH) await this.#markPending(unmarked.splice(0));
     }
-    await begun(unmarked);
-    yield* settled(sent);
+    await this.#markPending(unmarked);
+    yield* this.#finish(sent);
   }
-  for await (const result of mapConcurrent(of("delete"), how.lanes, removed)) yield info(result);
-  for (const step of of("skip", "conflict")) yield doneOf(step);
-  if (stopped) throw stopped;
+
+  /** New values of a document: those of its file, and the sync fields. */
+  #change({ step, id, stored }: Omit<SentDocument, "hash">, hash: string): MetadataChange {
+    return {
+      id,
+      before: step.document?.metadata ?? {},
+      values: {
+        ...step.file?.metadata,
+        [syncFields.path]: step.path,
+        [syncFields.source]: this.#options.source,
+        [syncFields.hash]: hash,
+        ...(stored !== null && { [syncFields.stored]: stored }),
+      },
+    };
+  }
 
   /**
-   * Marks new documents as ours long before they are indexed: a kill leaves few that nobody knows.
-   * Where that fails, the same is tried with their hashes.
+   * Marks new documents before they are indexed, so that a kill leaves few without sync fields. Should
+   * it fail, the write of their hashes fails in the same way.
    */
-  async function begun(sent: readonly Sent[]): Promise<void> {
-    if (!how.wait || sent.length === 0) return;
-    const changes = sent.map((each) => change(each, pendingHash(each.hash)));
-    await writer.set(changes).catch((error: unknown) => {
-      if (!isBearable(error)) throw error;
+  async #markPending(sent: readonly SentDocument[]): Promise<void> {
+    if (!this.#options.wait || sent.length === 0) return;
+    const changes = sent.map((each) => this.#change(each, pendingHash(each.hash)));
+    await this.#writer.set(changes).catch((error: unknown) => {
+      if (!this.#isRecoverable(error)) throw error;
     });
   }
 
-  /** Waits for documents, repeats once what was not indexed, and makes their hashes valid. */
-  async function* settled(sent: readonly Sent[]): AsyncGenerator<SyncResult> {
-    if (!how.wait) {
-      yield* marked(sent, ({ step, hash }) => (isRight(step) ? hash : pendingHash(hash)));
+  /** Waits for documents, sends those that failed once more, and writes the hashes. */
+  async *#finish(sent: readonly SentDocument[]): AsyncGenerator<SyncResult> {
+    if (!this.#options.wait) {
+      const hashFor = ({ step, hash }: SentDocument) =>
+        isContentIndexed(step) ? hash : pendingHash(hash);
+      yield* this.#writeHashes(sent, hashFor);
       return;
     }
-    const unfit = yield* completed(sent);
-    const again: Sent[] = [];
-    for await (const result of mapConcurrent(unfit, how.lanes, ([{ step }]) =>
-      attempt(step, true),
-    )) {
-      if ("hash" in result) again.push(result);
-      else yield info(result);
+    const unindexed = yield* this.#awaitIndexing(sent);
+    const resent: SentDocument[] = [];
+    const resend = ({ sent: { step } }: Unindexed) => this.#trySend(step, true);
+    for await (const result of mapConcurrent(unindexed, this.#options.limiter, resend)) {
+      if ("hash" in result) resent.push(result);
+      else yield this.#counted(result);
     }
-    for (const [{ step, id }, { error, indexing_status }] of yield* completed(again)) {
-      const note = `not indexed: ${error ?? indexing_status}`;
-      yield info({ action: "failed", path: step.path, document_id: id, note });
+    for (const { sent: each, status } of yield* this.#awaitIndexing(resent)) {
+      const note = `indexing failed: ${status.error ?? status.indexing_status}`;
+      yield this.#counted({ ...failure(each.step, note), document_id: each.id });
     }
   }
 
-  /** Yields those that are indexed, with their values written; returns the others. */
-  async function* completed(
-    sent: readonly Sent[],
-  ): AsyncGenerator<SyncResult, (readonly [Sent, DocumentProgress])[]> {
+  /** Yields the results of indexed documents, with their hashes written; returns the others. */
+  async *#awaitIndexing(sent: readonly SentDocument[]): AsyncGenerator<SyncResult, Unindexed[]> {
     if (sent.length === 0) return [];
     const byId = new Map(sent.map((each) => [each.id, each]));
-    const gone = new Set(sent);
-    const good: Sent[] = [];
-    const bad: (readonly [Sent, DocumentProgress])[] = [];
-    for await (const standing of waitForIndexing(() => standingsOf(byId), context)) {
-      const each = byId.get(standing.id);
+    const missing = new Set(sent);
+    const indexed: SentDocument[] = [];
+    const unindexed: Unindexed[] = [];
+    const poll = () => this.#statusesOf(byId);
+    for await (const status of waitForIndexing(poll, this.#context)) {
+      const each = byId.get(status.id);
       if (!each) continue;
-      gone.delete(each);
-      if (isIndexed(standing)) good.push(each);
-      else bad.push([each, standing]);
+      missing.delete(each);
+      if (isIndexed(status)) indexed.push(each);
+      else unindexed.push({ sent: each, status });
     }
-    yield* marked(good, ({ hash }) => hash);
-    for (const { step, id } of gone) {
-      const note = "it is not in the knowledge base any more";
-      yield info({ action: "failed", path: step.path, document_id: id, note });
+    yield* this.#writeHashes(indexed, ({ hash }) => hash);
+    for (const { step, id } of missing) {
+      const note = "no longer in the knowledge base";
+      yield this.#counted({ ...failure(step, note), document_id: id });
     }
-    return bad;
+    return unindexed;
   }
 
-  /** Writes hashes with the other values of documents, and tells what became of each. */
-  async function* marked(
-    sent: readonly Sent[],
-    hashFor: (sent: Sent) => string,
+  async *#writeHashes(
+    sent: readonly SentDocument[],
+    hashFor: (sent: SentDocument) => string,
   ): AsyncGenerator<SyncResult> {
-    const problem = await unwritten(sent.map((each) => change(each, hashFor(each))));
-    for (const { step, id } of sent)
-      yield info({ ...(problem ? failed(step, problem) : doneOf(step)), document_id: id });
+    const problem = await this.#tryWrite(sent.map((each) => this.#change(each, hashFor(each))));
+    for (const { step, id } of sent) {
+      const result = problem ? failed(step, problem) : resultOf(step);
+      yield this.#counted({ ...result, document_id: id });
+    }
   }
 
-  /** Writes values; gives why that was not done, unless it ends everything. */
-  async function unwritten(changes: Parameters<Writer["set"]>[0]): Promise<CliError | undefined> {
+  /** Writes values; returns a recoverable failure and throws any other. */
+  async #tryWrite(changes: readonly MetadataChange[]): Promise<CliError | undefined> {
     try {
-      await writer.set(changes);
+      await this.#writer.set(changes);
       return undefined;
     } catch (error) {
-      return bearable(error);
+      return this.#recovered(error);
     }
   }
 
-  async function standingsOf(wanted: ReadonlyMap<string, unknown>): Promise<DocumentProgress[]> {
-    const found: DocumentProgress[] = [];
-    // Newest first: a first sync finds all it made before the list is at its end.
-    for await (const document of context.each(listDocuments, { dataset_id })) {
-      if (wanted.has(document.id)) found.push(standingOf(document));
-      if (found.length === wanted.size) break;
+  async #statusesOf(byId: ReadonlyMap<string, unknown>): Promise<DocumentStatus[]> {
+    const { dataset_id } = this.#options;
+    const statuses: DocumentStatus[] = [];
+    // The newest come first, so a first sync finds all of its documents early in the list.
+    for await (const document of this.#context.each(listDocuments, { dataset_id })) {
+      if (byId.has(document.id)) statuses.push(indexingStatusOf(document));
+      if (statuses.length === byId.size) break;
     }
-    return found;
+    return statuses;
   }
 
-  /** A document that is being indexed cannot be changed (server §9.4). */
-  async function untilAvailable(ids: readonly string[]): Promise<void> {
+  /** A document cannot be changed while it is being indexed (server §9.4). */
+  async #waitUntilEditable(ids: readonly string[]): Promise<void> {
     const busy = new Set(
-      steps.flatMap(({ document }) => (document && !isDone(document) ? [document.id] : [])),
+      this.#steps.flatMap(({ document }) => (document && !isDone(document) ? [document.id] : [])),
     );
-    const wanted = new Map(ids.filter((id) => busy.has(id)).map((id) => [id, id]));
-    if (wanted.size === 0) return;
-    for await (const _ of waitForIndexing(() => standingsOf(wanted), context)) {
-      // only the end counts
+    const waiting = new Map(ids.filter((id) => busy.has(id)).map((id) => [id, id]));
+    if (waiting.size === 0) return;
+    for await (const _ of waitForIndexing(() => this.#statusesOf(waiting), this.#context)) {
+      // any status will do
     }
   }
 
-  async function attempt(step: SyncStep, repair: boolean): Promise<Sent | SyncResult> {
-    if (stopped) return left(step);
+  async #trySend(step: SyncStep, replace: boolean): Promise<SentDocument | SyncResult> {
+    if (this.#limit) return notSent(step);
     try {
-      return await patient(() => send(step, repair, how, context));
+      return await this.#waiter(() => sendFile(step, replace, this.#options, this.#context));
     } catch (error) {
-      return failed(step, bearable(error));
+      return failed(step, this.#recovered(error));
     }
   }
 
-  async function removed(step: SyncStep): Promise<SyncResult> {
-    if (stopped) return left(step);
+  async #tryDelete(step: SyncStep): Promise<SyncResult> {
+    if (this.#limit) return notSent(step);
+    const { dataset_id } = this.#options;
     const document_id = step.document?.id ?? "";
     try {
-      await patient(() => context.call(deleteDocument, { dataset_id, document_id }));
+      await this.#waiter(() => this.#context.call(deleteDocument, { dataset_id, document_id }));
     } catch (error) {
-      const gone = error instanceof ApiError && error.kind === "not-found";
-      if (!gone) return failed(step, bearable(error));
+      const isDeleted = error instanceof ApiError && error.kind === "not-found";
+      if (!isDeleted) return failed(step, this.#recovered(error));
     }
-    return doneOf(step);
+    return resultOf(step);
   }
 
-  /** Is it the failure of one request, after which others may work? */
-  function isBearable(error: unknown): error is CliError {
-    return error instanceof CliError && !context.signal.aborted && !endsAll.includes(error.kind);
+  /** Can requests for other documents still succeed? */
+  #isRecoverable(error: unknown): error is CliError {
+    const { aborted } = this.#context.signal;
+    return error instanceof CliError && !aborted && !fatalKinds.includes(error.kind);
   }
 
-  /** The failure of a step, after which others go on; a limit stops them. Throws any other. */
-  function bearable(error: unknown): CliError {
-    if (!isBearable(error)) throw error;
-    if (error.kind === "limited") stopped ??= limited(error);
+  /** Returns a recoverable failure and notes a rate limit; throws any other. */
+  #recovered(error: unknown): CliError {
+    if (!this.#isRecoverable(error)) throw error;
+    if (error.kind === "limited") this.#limit ??= limitError(error);
     return error;
   }
 }
 
-const failed = (step: SyncStep, { kind, message }: CliError): SyncResult => ({
-  ...doneOf(step),
-  action: kind === "limited" ? "left" : "failed",
-  note: message,
-});
+/** A document whose indexing failed. */
+interface Unindexed {
+  readonly sent: SentDocument;
+  readonly status: DocumentStatus;
+}
 
-const left = (step: SyncStep): SyncResult => ({
-  ...doneOf(step),
-  action: "left",
-  note: "not sent",
-});
-
-/** Is the document known to be indexed with this very content? */
-const isRight = ({ action, document }: SyncStep): boolean =>
+/** Is the content of the document known to be indexed? */
+const isContentIndexed = ({ action, document }: SyncStep): boolean =>
   action === "metadata" || (action === "adopt" && document?.indexing_status === "completed");
 
-const limited = (error: CliError) =>
-  new CliError("limited", error.message, {
-    ...error.info,
-    isResult: true,
-    hint: "what is told as left is not done; the same command goes on, --wait-for-limit waits by itself",
-  });
-
-const doneOf = ({ action, path, document, note }: SyncStep): SyncResult => ({
+const resultOf = ({ action, path, document, note }: SyncStep): SyncResult => ({
   action,
   path,
   document_id: document?.id ?? null,
   note,
 });
 
-/** Sends the content of a file; `repair` replaces a document that could not be indexed. */
-async function send(
-  step: SyncStep,
-  repair: boolean,
-  how: SyncOptions,
-  context: Context,
-): Promise<Sent> {
-  const { dataset_id, indexing_technique, first } = how;
-  const file = step.file as LocalFile; // creates and updates are of files
-  // A document in error is replaced by another one of its name, under its id (server §9.1).
-  const document = repair || step.document?.indexing_status === "error" ? undefined : step.document;
-  const form = await formFor(document, how, context);
-  // Read once: what is sent and what the hash is of cannot differ.
-  const bytes = await context.host.files.read(file.place).catch((error: unknown) => {
-    if (error instanceof CliError) throw error; // interrupted
-    throw new CliError("usage", `it cannot be read: ${reasonOf(error)}`, { cause: error });
+const failure = (step: SyncStep, note: string): SyncResult => ({
+  ...resultOf(step),
+  action: "failed",
+  note,
+});
+
+const notSent = (step: SyncStep): SyncResult => ({
+  ...resultOf(step),
+  action: "left",
+  note: "not sent",
+});
+
+const failed = (step: SyncStep, { kind, message }: CliError): SyncResult => ({
+  ...failure(step, message),
+  ...(kind === "limited" && { action: "left" }),
+});
+
+const limitError = (error: CliError) =>
+  new CliError("limited", error.message, {
+    ...error.info,
+    isResult: true,
+    hint: "run the same command again to resume, or add --wait-for-limit to wait for the limit",
   });
-  if (bytes.length === 0) throw new CliError("usage", "it is empty");
-  const hash = sha256(bytes);
-  if (file.kind === "text") {
-    const text = decodeText(bytes);
-    if (text === undefined) throw new CliError("usage", "it is no UTF-8 text any more");
-    const answer = document
-      ? await context.call(updateDocumentByText, {
-          dataset_id,
-          document_id: document.id,
-          name: file.name,
-          text,
-          ...form,
-        })
-      : await context.call(createDocumentByText, {
-          dataset_id,
-          name: file.name,
-          text,
-          indexing_technique,
-          ...form,
-        });
-    return { step, id: answer.document.id, hash, stored: storedFile(answer.document) };
-  }
-  const source = { path: file.place, name: file.name, bytes };
-  const answer = document
-    ? await replaced({ dataset_id, document_id: document.id, file: source, ...form }, context)
-    : (
-        await context.call(createDocumentByFile, {
-          dataset_id,
-          file: source,
-          indexing_technique,
-          ...(first && { process_rule: { mode: "automatic" } }),
-          ...form,
-        })
-      ).document;
-  return { step, id: answer.id, hash, stored: storedFile(answer) };
-}
-
-/**
- * The form of a document and, for hierarchical ones, how they are cut: as the document was before, a
- * new one as the newest one was. Without a rule the server takes its last one, whatever that is.
- */
-async function formFor(
-  document: DocumentState | undefined,
-  { dataset_id, doc_form, newest }: SyncOptions,
-  context: Context,
-) {
-  if (doc_form === null) return {};
-  const form = { doc_form: doc_form as "text_model" };
-  if (doc_form !== "hierarchical_model") return form;
-  const model = document?.id ?? newest;
-  const rule = model === undefined ? undefined : await ruleOf(dataset_id, model, context);
-  return { ...form, process_rule: ruleFor(doc_form, rule) as { mode: "hierarchical" } };
-}
-
-/** A server before 1.14.0 has the older route only (server §9.4). */
-async function replaced(
-  input: InputOf<typeof replaceDocument>,
-  context: Context,
-): Promise<{ readonly id: string }> {
-  try {
-    return (await context.call(replaceDocument, input)).document;
-  } catch (error) {
-    if (!(error instanceof ApiError) || error.response.status !== 405) throw error;
-    return (await context.call(updateDocumentByFile, input)).document;
-  }
-}

@@ -1,6 +1,6 @@
-/** Kinds that are made from text: what is in the file is what is indexed. */
+/** Text files: their content is what is indexed. */
 export const textKinds: ReadonlySet<string> = new Set(["txt", "md", "markdown", "mdx"]);
-/** Kinds that hold text and are read by the server (server §9.3). */
+/** Files with text that the server extracts (server §9.3). */
 export const markupKinds: ReadonlySet<string> = new Set([
   "html",
   "htm",
@@ -8,9 +8,9 @@ export const markupKinds: ReadonlySet<string> = new Set([
   "vtt",
   "properties",
 ]);
-/** Other kinds that every server takes (server §9.3). */
+/** Other files that every server accepts (server §9.3). */
 export const binaryKinds: ReadonlySet<string> = new Set(["pdf", "docx", "xlsx", "xls"]);
-/** Kinds that need a setting of the server (server §9.3). */
+/** Files that only servers with a special setting accept (server §9.3). */
 export const extraKinds: ReadonlySet<string> = new Set([
   "doc",
   "pptx",
@@ -20,12 +20,12 @@ export const extraKinds: ReadonlySet<string> = new Set([
   "epub",
 ]);
 
-/** Lower case, without its dot; "" where there is none. */
+/** The extension in lower case without its dot; "" if there is none. */
 export const extensionOf = (path: string): string =>
   /\.([^./]+)$/.exec(path)?.[1]?.toLowerCase() ?? "";
 
-/** How a file becomes a document; undefined for kinds that no server takes. */
-export function kindOf(path: string): "text" | "file" | undefined {
+/** Is a file sent as text or uploaded? Undefined if no server accepts it. */
+export function uploadKind(path: string): "text" | "file" | undefined {
   const extension = extensionOf(path);
   if (textKinds.has(extension)) return "text";
   return [markupKinds, binaryKinds, extraKinds].some((kinds) => kinds.has(extension))

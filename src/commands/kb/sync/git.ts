@@ -2,21 +2,21 @@ import { CliError } from "../../../errors.ts";
 import { documentPath } from "./local-files.ts";
 import type { Context } from "../../command-spec.ts";
 
-/** What git tracks as a plain file; links (120000) and other repositories (160000) are none. */
-const plainFile = /^100\d{3} [^\t]*\t(.*)$/s;
+/** A tracked regular file in `ls-files --stage`; not a symlink (120000) or a submodule (160000). */
+const regularFile = /^100\d{3} [^\t]*\t(.*)$/s;
 
-/** Bytes that git may write: names of files. */
-const most = 256 * 2 ** 20;
+/** Limit for the output of git, which is a list of file names. */
+const MAX_OUTPUT_BYTES = 256 * 2 ** 20;
 
-/** Programs that git starts by itself. */
-const untrusted = ["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"];
+/** Turns off programs that git starts on its own. */
+const noPrograms = ["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"];
 
-/** Settings that name programs of a repository: git runs them, and it may be a stranger's. */
-const programs =
+/** Settings that name programs to run; the repository may be untrusted. */
+const programSettings =
   /^(filter\..*\.(clean|smudge|process|required)|core\.(fsmonitor|hookspath|sshcommand))$/is;
 
-/** Names of files that differ; what other repositories inside hold is not looked at. */
-const diff = [
+/** Lists names of files that differ, without looking into submodules. */
+const diffNames = [
   "diff",
   "--no-ext-diff",
   "--no-textconv",
@@ -26,8 +26,8 @@ const diff = [
   "-z",
 ];
 
-/** Settings without a value for git, as the environment carries them: their names may hold any sign. */
-const emptied = (names: readonly string[]) => ({
+/** Environment that overrides settings with an empty value; unlike -c it takes any name. */
+const emptySettings = (names: readonly string[]) => ({
   GIT_CONFIG_COUNT: String(names.length),
   ...Object.fromEntries(
     names.flatMap((name, at) => [
@@ -38,40 +38,41 @@ const emptied = (names: readonly string[]) => ({
 });
 
 /**
- * Paths below a directory of which git knows that they hold what they held at a revision. New files,
- * links, what lies behind links and in other repositories are not among them. Throws usage.
+ * Paths below a directory that git knows to be unchanged since a revision. New files, symlinks, and
+ * files behind symlinks or in submodules are not among them. Throws usage.
  */
 export async function unchangedSince(
   revision: string,
   directory: string,
-  { host, signal, abortError: interrupted }: Context,
+  { host, signal, abortError }: Context,
 ): Promise<ReadonlySet<string>> {
-  // Nothing is fetched either: a remote may be a program.
+  // No protocol is allowed, as a remote can name a program.
   let env: Record<string, string | undefined> = { GIT_ALLOW_PROTOCOL: "none" };
   const git = async (...args: readonly string[]): Promise<string[]> => {
-    const child = host.spawn("git", [...untrusted, "-C", directory, ...args], {
+    const child = host.spawn("git", [...noPrograms, "-C", directory, ...args], {
       env,
-      collect: most,
+      collect: MAX_OUTPUT_BYTES,
       signal,
     });
     const exit = await child.exit.catch(() => 127);
-    if (signal.aborted) throw interrupted();
+    if (signal.aborted) throw abortError();
     if (exit !== 0) {
-      throw new CliError("usage", `--since ${JSON.stringify(revision)}: git says no (${exit})`, {
+      const message = `invalid --since ${JSON.stringify(revision)}: git exited with code ${exit}`;
+      throw new CliError("usage", message, {
         sideEffect: "none",
-        hint: "the directory must be in a git repository that has this revision",
+        hint: "the directory must be in a git repository that contains this revision",
       });
     }
     return (await child.output).split("\0").filter((path) => path !== "");
   };
-  const all = await git("config", "--list", "--name-only", "-z");
-  env = { ...env, ...emptied(all.filter((name) => programs.test(name))) };
+  const settings = await git("config", "--list", "--name-only", "-z");
+  env = { ...env, ...emptySettings(settings.filter((name) => programSettings.test(name))) };
   await git("rev-parse", "--verify", "--quiet", "--end-of-options", `${revision}^{commit}`);
   const tracked = await git("ls-files", "--stage", "-z", "--", ".");
-  const changed = new Set(await git(...diff, revision, "--", "."));
+  const changed = new Set(await git(...diffNames, revision, "--", "."));
   return new Set(
-    tracked.flatMap((line) => {
-      const path = plainFile.exec(line)?.[1];
+    tracked.flatMap((entry) => {
+      const path = regularFile.exec(entry)?.[1];
       return path === undefined || changed.has(path) ? [] : [documentPath(path, undefined)];
     }),
   );

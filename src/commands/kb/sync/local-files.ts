@@ -1,183 +1,180 @@
 import { CliError, reasonOf } from "../../../errors.ts";
-import type { Context } from "../../command-spec.ts";
-import { sha256 } from "../snapshot/bundle.ts";
 import { parseFrontMatter } from "../../../lib/front-matter.ts";
-import { kindOf } from "./file-kinds.ts";
-import type { FolderFile, Obstacle, FileFilter } from "./walk.ts";
+import { sha256 } from "../../../lib/sha256.ts";
+import { decodeText } from "../../../lib/utf8.ts";
+import type { Context } from "../../command-spec.ts";
+import { uploadKind } from "./file-kinds.ts";
+import type { DirectoryEntry, FileFilter, FoundFile, Obstacle } from "./walk.ts";
 
-/** Which files of a directory count. */
+/** Which files of a directory to sync, and under which path. */
 export interface Selection extends FileFilter {
-  /** Before every name, with a `/` between: several directories share one knowledge base. */
+  /** Put before each path, with `/`, so that several directories can share a knowledge base. */
   readonly prefix?: string | undefined;
 }
 
-/** A file that is to be a document. */
+/** A file to store as a document. */
 export interface LocalFile {
-  /** Relative to the directory, with `/`; with the prefix it identifies the document. */
+  /** Relative to the directory, with `/` and after the prefix; it identifies the document. */
   readonly path: string;
   /** The same without the prefix. */
-  readonly within: string;
-  /** Where it lies. */
-  readonly place: string;
+  readonly relativePath: string;
+  /** Path to open it. */
+  readonly location: string;
   /** Name of the document. */
   readonly name: string;
-  /** Made from text, or uploaded as a file. */
+  /** Sent as text, or uploaded. */
   readonly kind: "text" | "file";
   readonly bytes: number;
-  /** SHA-256 of its bytes. */
   readonly hash: string;
-  /** What has to be embedded: characters of a text, bytes of a file. */
+  /** Size to embed: characters of a text, bytes of a file. */
   readonly characters: number;
-  /** Values of its front matter, where that was asked for. */
+  /** Values from its front matter, if requested. */
   readonly metadata: Readonly<Record<string, string | number>>;
 }
 
-/** A file that cannot be a document, and why. */
+/** A file that cannot become a document, and why. */
 export interface SkippedFile {
   readonly path: string;
   readonly problem: string;
 }
 
-/** What is wrong with files that are no documents at all. */
-const otherKind = "the server takes no files of this kind";
-const noFile = "it is a loop of links, or no file";
+const unsupportedType = "unsupported file type";
+const notRegular = "not a regular file, or a symlink loop";
 
-/** Is nothing missing where it is left out? */
+/** Is it a file that a sync skips without an error? */
 export const isUnsupported = ({ problem }: SkippedFile): boolean =>
-  problem === otherKind || problem === noFile;
+  problem === unsupportedType || problem === notRegular;
 
-/** Characters that a name may have (server §9.1). */
-const longestName = 200;
+/** Limit for the name of a document (server §9.1). */
+const MAX_NAME_LENGTH = 200;
 
-/**
- * Reads one file. Gives what is wrong with it in place of a document: empty, not UTF-8, not to be
- * read, or of a kind that the server does not take.
- */
-export async function fileAt(
-  found: FolderFile | Obstacle,
+/** Reads a file, or reports why it cannot become a document. */
+export async function readLocalFile(
+  entry: FoundFile | Obstacle,
   { prefix }: Selection,
   withFrontMatter: boolean,
   { host: { files } }: Context,
 ): Promise<LocalFile | SkippedFile> {
-  const { path } = found;
-  if (found.kind !== "file") return { path, problem: obstacles[found.kind](found.reason) };
-  const kind = kindOf(path);
-  if (kind === undefined) return { path, problem: otherKind };
-  const { place } = found;
+  const { path } = entry;
+  if (entry.kind !== "file") return { path, problem: obstacleTexts[entry.kind](entry.reason) };
+  const kind = uploadKind(path);
+  if (kind === undefined) return { path, problem: unsupportedType };
+  const { location } = entry;
   let content: Uint8Array;
   try {
-    content = await files.read(place);
+    content = await files.read(location);
   } catch (error) {
     return { path, problem: reasonOf(error) };
   }
-  if (content.length === 0) return { path, problem: "it is empty" };
+  if (content.length === 0) return { path, problem: "the file is empty" };
   const text = kind === "text" ? decodeText(content) : undefined;
-  if (kind === "text" && text === undefined)
-    return { path, problem: "it is not UTF-8 text, as its name says" };
-  if (text?.trim() === "") return { path, problem: "it is empty but for white space" };
-  const hash = sha256(content);
-  const whole = documentPath(path, prefix);
+  if (kind === "text" && text === undefined) return { path, problem: "not valid UTF-8 text" };
+  if (text?.trim() === "") return { path, problem: "the file contains only whitespace" };
   const front = withFrontMatter && text !== undefined ? await parseFrontMatter(text) : undefined;
   if (front?.kind === "broken")
-    return { path, problem: `its front matter is broken, line ${front.line}: ${front.reason}` };
+    return { path, problem: `invalid front matter, line ${front.line}: ${front.reason}` };
+  const fullPath = documentPath(path, prefix);
   return {
-    path: whole,
-    within: documentPath(path, undefined),
-    place,
-    name: nameFor(whole, kind),
+    path: fullPath,
+    relativePath: documentPath(path, undefined),
+    location,
+    name: documentName(fullPath, kind),
     kind,
     bytes: content.length,
-    hash,
-    characters: text === undefined ? content.length : charactersOf(text),
+    hash: sha256(content),
+    characters: text === undefined ? content.length : codePoints(text),
     metadata: front?.kind === "good" ? plainValues(front.fields) : {},
   };
 }
 
-/**
- * The prefix without slashes at its end, with which every path would have two. Throws usage for one
- * that is no path.
- */
-export function prefixOf(text: string | undefined): string | undefined {
+const obstacleTexts: Readonly<Record<Obstacle["kind"], (reason?: string) => string>> = {
+  unreadable: (reason) => `failed to read: ${reason}`,
+  "broken-link": () => "broken symlink",
+  "link-loop": () => notRegular,
+  "outside-link": () => "the symlink points outside the directory",
+  "no-file": () => notRegular,
+};
+
+/** The prefix without slashes at its end. Throws usage for one that is not a relative path. */
+export function parsePrefix(text: string | undefined): string | undefined {
   const prefix = text?.replace(/(?<!\/)\/+$/, "");
   if (prefix?.split("/").some((step) => /^\.{0,2}$/.test(step))) {
-    throw new CliError("usage", `--prefix ${JSON.stringify(text)} is no path`, {
+    throw new CliError("usage", `invalid --prefix ${JSON.stringify(text)}: not a relative path`, {
       sideEffect: "none",
-      hint: "--prefix hr or --prefix hr/rules",
+      hint: "for example --prefix hr or --prefix hr/rules",
     });
   }
   return prefix;
 }
 
-/** Code points, counted without making a string of each. */
-const charactersOf = (text: string): number =>
+/** Counts code points without an array of them. */
+const codePoints = (text: string): number =>
   text.length - (text.match(/[\ud800-\udbff][\udc00-\udfff]/g)?.length ?? 0);
 
 /**
- * What identifies the document of a file: its path behind the prefix, in the one Unicode form that
- * all machines agree on, as some give accents as letters of their own.
+ * The path that identifies a document, in Unicode form NFC, as some systems store accents as separate
+ * characters.
  */
 export const documentPath = (path: string, prefix: string | undefined): string =>
   (prefix === undefined ? path : `${prefix}/${path}`).normalize("NFC");
 
-/** What stands in the way of a file; what is no file at all is not missed. */
-const obstacles: Readonly<Record<Obstacle["kind"], (reason?: string) => string>> = {
-  unreadable: (reason) => `it cannot be read: ${reason}`,
-  "broken-link": () => "the link leads nowhere",
-  "link-loop": () => noFile,
-  "outside-link": () => "the link leads out of the directory",
-  "no-file": () => noFile,
-};
-
-/** Values as fields take them: lists are joined by commas, dates are Unix seconds. */
+/** Front matter as metadata: lists are joined with commas, dates become Unix seconds. */
 const plainValues = (values: Readonly<Record<string, unknown>>): LocalFile["metadata"] =>
   Object.fromEntries(
     Object.entries(values).flatMap(([name, value]) => {
-      const plain = plainOf(value);
+      const plain = plainValue(value);
       return plain === undefined ? [] : [[name, plain]];
     }),
   );
 
-function plainOf(value: unknown): string | number | undefined {
+function plainValue(value: unknown): string | number | undefined {
   if (typeof value === "string" || typeof value === "number") return value;
   if (typeof value === "boolean") return String(value);
   if (value instanceof Date) return Math.floor(value.getTime() / 1000);
-  if (Array.isArray(value)) return value.map((each) => String(plainOf(each) ?? "")).join(", ");
+  if (Array.isArray(value)) return value.map((each) => String(plainValue(each) ?? "")).join(", ");
   return undefined;
 }
 
-/** Text as it is sent, or undefined for bytes that are none. */
-export function decodeText(content: Uint8Array): string | undefined {
-  try {
-    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(content);
-    return text.includes("\0") ? undefined : text;
-  } catch {
-    return undefined;
+/**
+ * The name of the document of a file. Uploaded files have `∕` (U+2215) for `/`, which the server does
+ * not allow in file names. A path that is too long becomes a piece of its hash and its end:
+ * `very/long/…/path.md` → `3f2a9c01b4d7…h/path.md`.
+ */
+function documentName(path: string, kind: "text" | "file"): string {
+  const points = [...(kind === "file" ? path.replaceAll("/", "∕") : path)];
+  if (points.length <= MAX_NAME_LENGTH) return points.join("");
+  const start = `${sha256(path).slice(0, 12)}…`;
+  return start + points.slice(points.length - MAX_NAME_LENGTH + start.length).join("");
+}
+
+/** Throws usage for two files whose names the server or another machine takes for the same. */
+export function requireDistinctNames(files: readonly LocalFile[]): void {
+  const seen = new Map<string, string>();
+  for (const { name, path } of files) {
+    const key = name.normalize("NFC").toLowerCase();
+    const other = seen.get(key);
+    if (other !== undefined) {
+      throw new CliError("usage", `${other} and ${path} map to the same document name`, {
+        sideEffect: "none",
+        hint: "names must differ in more than case or Unicode form: rename one of the files",
+      });
+    }
+    seen.set(key, path);
   }
 }
 
 /**
- * The path, in an uploaded file's name with `∕` for `/`, which no file name may hold. A path that is
- * too long keeps its end, after a piece of the hash of the whole.
+ * Returns a test whether the file of a document may exist in the directory. Nothing is known about
+ * files below a directory that is excluded or cannot be read, so they may.
  */
-function nameFor(path: string, kind: "text" | "file"): string {
-  const points = [...(kind === "file" ? path.replaceAll("/", "∕") : path)];
-  if (points.length <= longestName) return points.join("");
-  const piece = `${sha256(path).slice(0, 12)}…`;
-  return piece + points.slice(points.length - longestName + piece.length).join("");
-}
-
-/** Refuses names that the server, or another machine, would take for one. */
-export function requireDistinctPaths(files: readonly LocalFile[]): void {
-  const known = new Map<string, string>();
-  for (const { name, path } of files) {
-    const key = name.normalize("NFC").toLowerCase();
-    const other = known.get(key);
-    if (other !== undefined) {
-      throw new CliError("usage", `${other} and ${path} would be documents of one name`, {
-        sideEffect: "none",
-        hint: "names that differ only in case or in their Unicode form clash: rename one of the files",
-      });
-    }
-    known.set(key, path);
-  }
+export function presenceIn(
+  entries: readonly DirectoryEntry[],
+  prefix: string | undefined,
+): (path: string) => boolean {
+  const pathOf = ({ path }: DirectoryEntry) => documentPath(path, prefix);
+  const present = new Set(entries.map(pathOf));
+  const opaque = new Set(entries.filter(({ kind }) => kind !== "file").map(pathOf));
+  return (path) =>
+    present.has(path) ||
+    [...path.matchAll(/\//g)].some(({ index }) => opaque.has(path.slice(0, index)));
 }

@@ -1,7 +1,7 @@
 import { CliError } from "../../../errors.ts";
-import { isOwnField } from "./plan.ts";
+import { isCustomField } from "./plan.ts";
 
-/** Values for files whose path fits, with `{1}` for what its first wildcard stands for. */
+/** Values for files that match a glob; `{1}` is the match of its first wildcard. */
 export interface Pattern {
   readonly text: string;
   readonly glob: readonly string[];
@@ -9,96 +9,100 @@ export interface Pattern {
 }
 
 /**
- * Reads `--metadata 'team={1}' --match 'teams/*\/**'`. Without --match the values are for every
- * file. Throws usage.
+ * Parses --metadata and --match: `--metadata 'team={1}' --match 'teams/*\/**'` sets team=hr for
+ * `teams/hr/leave.md`. Without --match, the values apply to every file. Throws usage.
  */
-export function patternsOf(
+export function parsePatterns(
   assignments: readonly string[],
-  matches: readonly string[],
+  globs: readonly string[],
 ): readonly Pattern[] {
-  const wrong = (message: string) => new CliError("usage", message, { sideEffect: "none" });
-  if (matches.length > 0 && assignments.length === 0)
-    throw wrong("--match says for which files --metadata is, which is missing");
+  const invalid = (message: string) => new CliError("usage", message, { sideEffect: "none" });
+  if (globs.length > 0 && assignments.length === 0) throw invalid("--match requires --metadata");
   const values = assignments.map((text) => {
     const at = text.indexOf("=");
-    if (at < 1) throw wrong(`--metadata ${JSON.stringify(text)} is no field=value`);
+    if (at < 1) throw invalid(`invalid --metadata ${JSON.stringify(text)}: expected field=value`);
     const field = text.slice(0, at);
-    if (!isOwnField(field))
-      throw wrong(`--metadata ${JSON.stringify(field)}: this field is not yours to set`);
+    if (!isCustomField(field)) {
+      const name = JSON.stringify(field);
+      throw invalid(`invalid --metadata ${name}: the field name is reserved or too long`);
+    }
     return [field, text.slice(at + 1)] as const;
   });
   if (values.length === 0) return [];
-  return (matches.length > 0 ? matches : ["**"]).map((text) => ({
+  return (globs.length > 0 ? globs : ["**"]).map((text) => ({
     text,
-    glob: partsOf(text),
+    glob: globParts(text),
     values,
   }));
 }
 
-/** Wildcards and single characters. */
-const partsOf = (glob: string): string[] => glob.match(/\*\*\/?|[^]/gu) ?? [];
+/** Splits a glob into wildcards and single characters: `a*` → `a`, `*`. */
+const globParts = (glob: string): string[] => glob.match(/\*\*\/?|[^]/gu) ?? [];
 
 /**
- * What the wildcards of a glob stand for, each as much as it can; undefined where the path does not
- * fit. `*` is one step of a path, `**` any number of them, `?` a character. No regular expression:
- * of `*a*a*a*b` it would try every way to share out a path.
+ * Matches a path against a glob and returns what each wildcard matched, or undefined:
+ *
+ *     teams/*\/**  with  teams/hr/a/b.md  →  ["hr", "a/b.md"]
+ *
+ * `*` matches within a path segment, `**` across segments, `?` one character; all are greedy. Not a
+ * regular expression, because `*a*a*a*b` backtracks exponentially; failed positions are remembered
+ * here, so the work is at most glob × path.
  */
-function wildcardsIn(glob: readonly string[], path: string): string[] | undefined {
+function matchWildcards(glob: readonly string[], path: string): string[] | undefined {
   const characters = [...path];
-  /** Where each part ends. */
+  /** End of each part's match. */
   const ends: number[] = [];
-  /** From where the rest is known not to fit. */
-  const dead = new Set<number>();
+  const failed = new Set<number>();
 
-  /** Does the rest of the path fit? `begun`: the part has taken characters already. */
-  const fits = (part: number, place: number, begun: boolean): boolean => {
-    if (part === glob.length) return place === characters.length;
-    const key = (part * (characters.length + 1) + place) * 2 + Number(begun);
-    if (dead.has(key)) return false;
-    const found = partFits(part, place, begun);
-    if (!found) dead.add(key);
-    return found;
+  /** Does the rest of the path match? `begun`: the part has matched some characters already. */
+  const matches = (part: number, at: number, begun: boolean): boolean => {
+    if (part === glob.length) return at === characters.length;
+    const key = (part * (characters.length + 1) + at) * 2 + Number(begun);
+    if (failed.has(key)) return false;
+    const isMatch = partMatches(part, at, begun);
+    if (!isMatch) failed.add(key);
+    return isMatch;
   };
-  const partFits = (part: number, place: number, begun: boolean): boolean => {
-    const wanted = glob[part] ?? "";
-    const next = characters[place];
+  const partMatches = (part: number, at: number, begun: boolean): boolean => {
+    const pattern = glob[part] ?? "";
+    const next = characters[at];
     const endsAt = (end: number) => {
       ends[part] = end;
-      return fits(part + 1, end, false);
+      return matches(part + 1, end, false);
     };
-    if (!wanted.startsWith("*")) {
-      const same = wanted === "?" ? next !== undefined && next !== "/" : next === wanted;
-      return same && endsAt(place + 1);
+    if (!pattern.startsWith("*")) {
+      const isSame = pattern === "?" ? next !== undefined && next !== "/" : next === pattern;
+      return isSame && endsAt(at + 1);
     }
-    const goesOn = next !== undefined && (wanted !== "*" || next !== "/");
-    if (goesOn && fits(part, place + 1, true)) return true;
-    return (wanted !== "**/" || !begun || characters[place - 1] === "/") && endsAt(place);
+    const canExtend = next !== undefined && (pattern !== "*" || next !== "/");
+    if (canExtend && matches(part, at + 1, true)) return true;
+    return (pattern !== "**/" || !begun || characters[at - 1] === "/") && endsAt(at);
   };
-  if (!fits(0, 0, false)) return undefined;
+  if (!matches(0, 0, false)) return undefined;
   return glob.flatMap((part, index) =>
     /^[*?]/.test(part) ? [characters.slice(ends[index - 1] ?? 0, ends[index]).join("")] : [],
   );
 }
 
-/** The values of the first pattern that a path fits. */
+/** The values of the first pattern that matches a path. */
 export function patternValues(
   path: string,
   patterns: readonly Pattern[],
 ): Readonly<Record<string, string>> {
   for (const { glob, values } of patterns) {
-    const found = wildcardsIn(glob, path);
-    if (!found) continue;
-    const all = [path, ...found];
+    const wildcards = matchWildcards(glob, path);
+    if (!wildcards) continue;
+    const groups = [path, ...wildcards];
     return Object.fromEntries(
       values.map(([field, value]) => [
         field,
-        value.replace(/\{(\d+)\}/g, (_, number: string) => all[Number(number)] ?? ""),
+        value.replace(/\{(\d+)\}/g, (_, number: string) => groups[Number(number)] ?? ""),
       ]),
     );
   }
   return {};
 }
 
-/** Does it fit none of these paths? */
-export const fitsNone = ({ glob }: Pattern, paths: readonly string[]): boolean =>
-  !paths.some((path) => wildcardsIn(glob, path));
+/** Does the pattern match none of these paths? */
+export const matchesNone = ({ glob }: Pattern, paths: readonly string[]): boolean =>
+  !paths.some((path) => matchWildcards(glob, path));

@@ -1,48 +1,47 @@
-import { own as ownValue } from "../../../lib/json.ts";
-import type { DocumentState } from "../snapshot/state.ts";
+import { own } from "../../../lib/json.ts";
+import type { DocumentState } from "../documents/index.ts";
 import type { LocalFile } from "./local-files.ts";
 
 /**
- * Metadata fields that tell which file a document is, and which content it holds: its hash, and the
- * id of the stored file that had it. Every other write makes another file of it (server §9.5).
+ * Metadata fields with which a sync marks a document: its file, its content (a hash, and the ID of the
+ * stored file that had it, which changes with every other write, server §9.5) and its source.
  */
-export const fields = {
+export const syncFields = {
   path: "kb_path",
   hash: "kb_hash",
   source: "kb_source",
   stored: "kb_file",
 } as const;
 
-/** Fields that every server has of its own (server §7). */
-const builtIn = ["document_name", "uploader", "upload_date", "last_update_date", "source"];
-/** Characters that the name of a field may have (server §11). */
-const longestField = 255;
+/** Built-in fields of every server (server §7). */
+const builtInFields = ["document_name", "uploader", "upload_date", "last_update_date", "source"];
+/** Limit for the name of a field (server §11). */
+const MAX_FIELD_LENGTH = 255;
 
-/** May a field of one's own have this name? */
-export const isOwnField = (name: string): boolean =>
+/** Can users set a field of this name? */
+export const isCustomField = (name: string): boolean =>
   name !== "" &&
-  [...name].length <= longestField &&
-  !builtIn.includes(name) &&
-  !Object.values<string>(fields).includes(name);
+  [...name].length <= MAX_FIELD_LENGTH &&
+  !builtInFields.includes(name) &&
+  !Object.values<string>(syncFields).includes(name);
 
-/** Before a hash that is only what the content is to become. */
-const pending = "pending:";
-export const pendingHash = (hash: string): string => `${pending}${hash}`;
+/** Marks a hash whose content is not indexed yet. */
+export const pendingHash = (hash: string): string => `pending:${hash}`;
 
-/** What is to happen with one file or document. */
+/** One action on a file or document. */
 export interface SyncStep {
   readonly action:
     | "create"
     | "update"
-    /** The content is right; only what says so is missing. */
+    /** The content is right; only the sync fields are missing. */
     | "adopt"
     /** Only metadata values differ. */
     | "metadata"
     | "unchanged"
     | "delete"
-    /** Disabled or archived, or a second one of its path: left as it is. */
+    /** A disabled, archived or duplicate document, which is left as it is. */
     | "skip"
-    /** Another document has its name. */
+    /** A document that no sync created has the same name. */
     | "conflict";
   readonly path: string;
   readonly file: LocalFile | undefined;
@@ -50,109 +49,111 @@ export interface SyncStep {
   readonly note: string | null;
 }
 
-/** Documents of the server as a sync sees them. */
-export interface RemoteState {
+/** The documents of a knowledge base. */
+export interface RemoteDocuments {
   readonly documents: readonly DocumentState[];
-  /** Sums of the contents of documents whose own hash says nothing, by id. */
-  readonly sums: ReadonlyMap<string, string | null>;
+  /** Hashes of downloaded contents, by document ID, where the sync fields do not tell. */
+  readonly hashes: ReadonlyMap<string, string | null>;
 }
 
-/** Documents of which only the content itself can tell whether it is right. */
+/** What a sync may do. */
+export interface SyncRules {
+  readonly source: string;
+  /** Delete documents of this source whose file is gone. */
+  readonly prune: boolean;
+  /** Replace documents that no sync created and that have the name of a file. */
+  readonly adopt: boolean;
+  /** May the file of this path exist? Its document is not deleted then. */
+  readonly mayExist: (path: string) => boolean;
+}
+
+/** Documents whose content must be downloaded to tell whether it is that of their file. */
 export function ambiguousContent(
   files: readonly LocalFile[],
   documents: readonly DocumentState[],
 ): readonly DocumentState[] {
-  const known = matched(files, documents);
+  const matches = matchDocuments(files, documents);
   return files.flatMap((file) => {
-    const document = known.get(file.path)?.[0];
+    const document = matches.get(file.path)?.[0];
     return document && !isKnownToHold(document, file) && mayHold(document, file) ? [document] : [];
   });
 }
 
-/** Does its hash say so, and is it still that of the stored file? */
-export const isKnownToHold = (document: DocumentState, { hash }: Pick<LocalFile, "hash">) =>
-  document.metadata[fields.hash] === hash && isUntouched(document);
+/** Do the sync fields prove that a document has the content of a file? */
+const isKnownToHold = (document: DocumentState, { hash }: Pick<LocalFile, "hash">) =>
+  document.metadata[syncFields.hash] === hash && isUntouched(document);
 
-/** Is it known what it holds, whatever that is? */
-export const isSettled = (document: DocumentState): boolean =>
-  /^[0-9a-f]{64}$/.test(String(document.metadata[fields.hash] ?? "")) && isUntouched(document);
+/** Do the sync fields prove which content a document has? */
+export const isSynced = (document: DocumentState): boolean =>
+  /^[0-9a-f]{64}$/.test(String(document.metadata[syncFields.hash] ?? "")) && isUntouched(document);
 
-/** Is the stored file the one of the last sync? A server that names none leaves only the hash. */
+/** Is the stored file that of the last sync? Without its ID, only the hash counts. */
 const isUntouched = ({ stored, metadata }: DocumentState): boolean =>
-  stored === null || metadata[fields.stored] === stored;
+  stored === null || metadata[syncFields.stored] === stored;
 
-/** May it hold the content already: not known to hold another, and was it to become this one? */
+/** Can a document already have the content of a file? */
 function mayHold({ metadata }: DocumentState, { hash }: LocalFile): boolean {
-  const own = metadata[fields.hash];
-  return own === undefined || own === hash || own === pendingHash(hash);
+  const current = metadata[syncFields.hash];
+  return current === undefined || current === hash || current === pendingHash(hash);
 }
 
 /**
- * What makes the documents hold what the files hold. Pure: a document belongs to a file by its path
- * field. One that has none and the file's name was made by a sync that was ended early, if it holds
- * what the file holds; else somebody made it, and only `adopt` takes it over. Documents of other
- * sources are not touched.
+ * Plans the steps that make the documents match the files; pure. A document belongs to a file by its
+ * path field. A document without one belongs to the file of its name: if the content is the same, an
+ * interrupted sync created it; otherwise someone else did, and only `adopt` replaces it. Documents of
+ * other sources are not touched.
  */
 export function planSync(
   files: readonly LocalFile[],
-  { documents, sums }: RemoteState,
-  { source, prune, adopt }: Rules,
+  { documents, hashes }: RemoteDocuments,
+  rules: SyncRules,
 ): readonly SyncStep[] {
-  const known = matched(files, documents);
+  const matches = matchDocuments(files, documents);
   const steps: SyncStep[] = [];
   for (const file of files) {
-    const [document, ...others] = known.get(file.path) ?? [];
-    steps.push(stepFor(file, document, sums, adopt));
-    for (const other of others) {
-      const note = secondOne;
-      steps.push({
-        action: prune ? "delete" : "skip",
-        path: file.path,
-        file: undefined,
-        document: other,
-        note,
-      });
+    const [document, ...duplicates] = matches.get(file.path) ?? [];
+    steps.push(stepFor(file, document, hashes, rules.adopt));
+    for (const duplicate of duplicates) {
+      const action = rules.prune ? "delete" : "skip";
+      const { path } = file;
+      steps.push({ action, path, file: undefined, document: duplicate, note: duplicatePath });
     }
   }
-  const wanted = new Set(files.map(({ path }) => path));
-  // A new document of a taken name may become the one that has it (server §9.1), which stays then.
-  const created = new Set(
-    steps.flatMap(({ action, file }) => (action === "create" && file ? [file.name] : [])),
-  );
-  for (const document of documents) {
-    const path = String(document.metadata[fields.path] ?? "");
-    if (document.metadata[fields.source] !== source || path === "" || wanted.has(path)) continue;
-    if (prune && !created.has(document.name)) steps.push(pruned(path, document));
-  }
+  if (rules.prune) steps.push(...pruneSteps(files, documents, steps, rules));
   return steps;
 }
 
-/** Why a document is left alone although its file has another one. */
-export const secondOne = "a second document of this path";
+/** Note of a document whose path another document has, too. */
+export const duplicatePath = "another document has the same path";
 
-/** What a sync is allowed to do. */
-interface Rules {
-  readonly source: string;
-  /** Delete documents of this source whose file is gone. */
-  readonly prune: boolean;
-  /** Take over documents that somebody else made under the name of a file. */
-  readonly adopt: boolean;
+/** Deletes documents of this source without a file; the server keeps archived ones (server §9.7). */
+function pruneSteps(
+  files: readonly LocalFile[],
+  documents: readonly DocumentState[],
+  steps: readonly SyncStep[],
+  { source, mayExist }: SyncRules,
+): SyncStep[] {
+  const paths = new Set(files.map(({ path }) => path));
+  // A new document can take over an existing one of its name (server §9.1), which must stay then.
+  const createdNames = new Set(
+    steps.flatMap(({ action, file }) => (action === "create" && file ? [file.name] : [])),
+  );
+  return documents.flatMap((document): SyncStep[] => {
+    const path = String(document.metadata[syncFields.path] ?? "");
+    if (document.metadata[syncFields.source] !== source || path === "") return [];
+    if (paths.has(path) || createdNames.has(document.name)) return [];
+    const step = { path, file: undefined, document };
+    if (document.archived) return [{ ...step, action: "skip", note: archivedStays }];
+    return mayExist(path) ? [] : [{ ...step, action: "delete", note: null }];
+  });
 }
 
-/** The end of a document without a file; the server keeps those that are archived (server §9.7). */
-function pruned(path: string, document: DocumentState): SyncStep {
-  const step = { path, file: undefined, document };
-  if (!document.archived) return { ...step, action: "delete", note: null };
-  return { ...step, action: "skip", note: archivedStays };
-}
-
-/** Why a document without a file stays. */
-export const archivedStays = "an archived document cannot be deleted; unarchive it first";
+const archivedStays = "an archived document cannot be deleted; unarchive it first";
 
 function stepFor(
   file: LocalFile,
   document: DocumentState | undefined,
-  sums: RemoteState["sums"],
+  hashes: RemoteDocuments["hashes"],
   adopt: boolean,
 ): SyncStep {
   const step = (action: SyncStep["action"], note: string | null = null): SyncStep => ({
@@ -163,53 +164,49 @@ function stepFor(
     note,
   });
   if (!document) return step("create");
-  const holds = isKnownToHold(document, file) || sums.get(document.id) === file.hash;
-  const failed = document.indexing_status === "error";
-  if (!holds && !adopt && document.metadata[fields.path] === undefined) {
-    return step("conflict", "a document of this name was not made by kb sync; --adopt replaces it");
+  const hasContent = isKnownToHold(document, file) || hashes.get(document.id) === file.hash;
+  if (!hasContent && !adopt && document.metadata[syncFields.path] === undefined) {
+    return step("conflict", "no sync created the document of this name; --adopt replaces it");
   }
   if (!document.enabled || document.archived) {
-    const how = document.archived ? "archived" : "disabled";
-    return holds ? step("unchanged", how) : step("skip", `it is ${how} and holds other content`);
+    const state = document.archived ? "archived" : "disabled";
+    if (hasContent) return step("unchanged", state);
+    return step("skip", `the document is ${state} and its content differs`);
   }
-  if (failed) return step("update", "it was not indexed");
-  if (!holds) return step("update", isTouched(document, file) ? touched : null);
+  if (document.indexing_status === "error") return step("update", "indexing failed before");
+  if (!hasContent) return step("update", isTouched(document, file) ? touched : null);
   if (!isKnownToHold(document, file)) return step("adopt");
-  const other = Object.entries(file.metadata).some(
-    ([name, value]) => (ownValue(document.metadata, name) ?? "") !== value,
+  const isOther = Object.entries(file.metadata).some(
+    ([name, value]) => (own(document.metadata, name) ?? "") !== value,
   );
-  return step(other ? "metadata" : "unchanged");
+  return step(isOther ? "metadata" : "unchanged");
 }
 
-const touched = "it was changed on the server since the last sync";
+const touched = "changed on the server since the last sync";
 
-/** Was its content changed by somebody else since the last sync? */
+/** Did something other than a sync write the content of a document? */
 const isTouched = (document: DocumentState, { hash }: LocalFile): boolean =>
-  document.metadata[fields.hash] === hash ||
-  (document.metadata[fields.stored] !== undefined && !isUntouched(document));
+  document.metadata[syncFields.hash] === hash ||
+  (document.metadata[syncFields.stored] !== undefined && !isUntouched(document));
 
-/** Documents of each file's path: those that say so themselves, else one of its name. */
-function matched(
+/** Finds the documents of each file: by path, enabled ones first, or else the one of its name. */
+function matchDocuments(
   files: readonly LocalFile[],
   documents: readonly DocumentState[],
 ): ReadonlyMap<string, readonly DocumentState[]> {
   const byPath = new Map<string, DocumentState[]>();
   const byName = new Map<string, DocumentState>();
   for (const document of documents) {
-    const path = document.metadata[fields.path];
+    const path = document.metadata[syncFields.path];
     if (typeof path === "string") byPath.set(path, [...(byPath.get(path) ?? []), document]);
     else byName.set(document.name, document);
   }
-  const found = new Map<string, readonly DocumentState[]>();
+  const matches = new Map<string, readonly DocumentState[]>();
   for (const { path, name } of files) {
-    const own = byPath.get(path);
-    const named = byName.get(name);
-    if (own)
-      found.set(
-        path,
-        own.toSorted((a, b) => Number(b.enabled) - Number(a.enabled)),
-      );
-    else if (named) found.set(path, [named]);
+    const withPath = byPath.get(path)?.sort((a, b) => Number(b.enabled) - Number(a.enabled));
+    const withName = byName.get(name);
+    if (withPath) matches.set(path, withPath);
+    else if (withName) matches.set(path, [withName]);
   }
-  return found;
+  return matches;
 }

@@ -1,7 +1,7 @@
 import { CliError } from "../../../errors.ts";
-import { sha256 } from "../snapshot/bundle.ts";
+import { sha256 } from "../../../lib/sha256.ts";
 
-/** A share of the files, from 1. */
+/** A share of the files; the index starts at 1. */
 export interface Shard {
   readonly index: number;
   readonly count: number;
@@ -9,8 +9,8 @@ export interface Shard {
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** Where systems that run a job many times say which one it is. */
-const places: readonly {
+/** Variables with which CI systems number parallel jobs. */
+const ciVariables: readonly {
   readonly index: string;
   readonly first: 0 | 1;
   readonly count?: string;
@@ -21,27 +21,30 @@ const places: readonly {
   { index: "JOB_COMPLETION_INDEX", first: 0 }, // indexed jobs of Kubernetes
 ];
 
-/** Reads `3/8`, `auto` or `auto/8`. Throws usage for a share that there is not. */
-export function shardOf(text: string | undefined, env: Env): Shard | undefined {
+/** Parses `3/8`, `auto` or `auto/8`. Throws usage. */
+export function parseShard(text: string | undefined, env: Env): Shard | undefined {
   if (text === undefined) return undefined;
-  const wrong = (problem: string) =>
-    new CliError("usage", `--shard ${JSON.stringify(text)}: ${problem}`, {
+  const invalid = (problem: string) =>
+    new CliError("usage", `invalid --shard ${JSON.stringify(text)}: ${problem}`, {
       sideEffect: "none",
-      hint: "--shard 3/8 is the third of eight; auto reads CI_NODE_INDEX and the like",
+      hint: "--shard 3/8 is the third of eight; auto reads CI_NODE_INDEX and similar variables",
     });
-  const [, which = "", of] = /^(\d+|auto)(?:\/(\d+))?$/.exec(text) ?? [];
-  if (which === "") throw wrong("this is no share");
-  const place = places.find(({ index }) => env[index]);
-  if (which === "auto" && !place) throw wrong("no variable says which share this is");
-  const index =
-    which === "auto" && place ? Number(env[place.index]) + 1 - place.first : Number(which);
-  const count = Number(of ?? (which === "auto" && place?.count ? env[place.count] : undefined));
-  if (!Number.isInteger(count)) throw wrong("of how many is not said: auto/8");
+  const [, which = "", total] = /^(\d+|auto)(?:\/(\d+))?$/.exec(text) ?? [];
+  if (which === "") throw invalid("expected INDEX/COUNT, auto or auto/COUNT");
+  let index = Number(which);
+  let count = Number(total);
+  if (which === "auto") {
+    const ci = ciVariables.find((variables) => env[variables.index]);
+    if (!ci) throw invalid("no CI variable with a shard index is set");
+    index = Number(env[ci.index]) + 1 - ci.first;
+    if (total === undefined && ci.count) count = Number(env[ci.count]);
+  }
+  if (!Number.isInteger(count)) throw invalid("the number of shards is missing");
   if (!Number.isInteger(index) || index < 1 || index > count)
-    throw wrong(`there is no share ${index}`);
+    throw invalid(`index ${index} is not between 1 and ${count}`);
   return { index, count };
 }
 
-/** Is this path in the share? The same on every machine, however many files there are. */
+/** Is this path in the shard? The same on every machine, however many files there are. */
 export const isInShard = (path: string, shard: Shard | undefined): boolean =>
   shard === undefined || parseInt(sha256(path).slice(0, 8), 16) % shard.count === shard.index - 1;

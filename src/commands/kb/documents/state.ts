@@ -1,26 +1,25 @@
-import { define } from "../../../lib/json.ts";
 import { mapConcurrent } from "../../../api/concurrent-map.ts";
 import { requireField } from "../../../api/response-fields.ts";
+import { define, valueAt } from "../../../lib/json.ts";
 import { getDocument, listDocuments } from "../../../operations/documents.ts";
 import type { Document } from "../../../operations/documents.ts";
 import { getKnowledgeBase } from "../../../operations/knowledge.ts";
 import type { KnowledgeBase } from "../../../operations/knowledge.ts";
 import { getMetadataOverview } from "../../../operations/metadata.ts";
-import { asShown, isOpen, storedValues } from "../documents/field-values.ts";
-import type { FieldType, FieldTypes, FieldValues } from "../documents/field-values.ts";
-import { valueAt } from "../../../lib/json.ts";
-import { ruleOf } from "../documents/process-rule.ts";
+import { rawValues, hasAmbiguousValue, storedFieldValues } from "./field-values.ts";
+import type { FieldType, FieldTypes, FieldValues } from "./field-values.ts";
+import { ruleOf } from "./process-rule.ts";
 import type { Context } from "../../command-spec.ts";
 
-/** What a knowledge base holds, said without ids, so that two can be compared and one made again. */
+/** State of a knowledge base without its IDs, to compare two or to create one again. */
 export interface KbState {
   readonly settings: KbSettings;
-  /** Names, sorted. */
+  /** Sorted names. */
   readonly tags: readonly string[];
-  /** By name, sorted; built-in ones aside. */
+  /** Sorted by name, without built-in fields. */
   readonly fields: readonly FieldState[];
   readonly built_in_fields: boolean;
-  /** In the order in which they were made. */
+  /** In the order of their creation. */
   readonly documents: readonly DocumentState[];
 }
 
@@ -31,10 +30,10 @@ export interface KbSettings {
   readonly permission: string;
   readonly indexing_technique: string | null;
   readonly doc_form: string | null;
-  /** `provider/model`; null where none is used. */
+  /** `provider/model`; null if there is none. */
   readonly embedding_model: string | null;
   readonly retrieval_model: unknown;
-  /** How documents are summarised; null where they are not. */
+  /** How documents are summarized; null if they are not. */
   readonly summary_index_setting: unknown;
 }
 
@@ -47,30 +46,29 @@ export interface FieldState {
 export interface DocumentState {
   readonly id: string;
   readonly name: string;
-  /** Changes whenever the content does: the id of the stored file. Null where there is no file. */
+  /** ID of the stored file, which changes with every write of the content; null if there is none. */
   readonly stored: string | null;
-  /** Was it made from text (server §9.1), not from a file? */
+  /** Was it created from text (server §9.1) and not from a file? */
   readonly from_text: boolean;
   readonly enabled: boolean;
   readonly archived: boolean;
   readonly indexing_status: string;
-  /** Values by field name as the fields store them, built-in ones aside. */
+  /** Values as their fields store them, without built-in fields. */
   readonly metadata: FieldValues;
-  /** Key into the rules. */
+  /** Key of its chunking rule. */
   readonly rule: string | null;
 }
 
-/** How exactly values are wanted. */
-interface Reading {
-  /** Asks for each document of which the list shows a number as text, whether it is one. */
+interface StateOptions {
+  /** Read the detail of each document for which the list does not tell a number from a text. */
   readonly exact?: boolean;
 }
 
 /** Reads a knowledge base: settings, tags, fields and the list of its documents. */
-export async function stateOf(
+export async function readKbState(
   dataset_id: string,
   context: Context,
-  { exact = false }: Reading = {},
+  { exact = false }: StateOptions = {},
 ): Promise<KbState> {
   const kb = await context.call(getKnowledgeBase, { dataset_id });
   const { doc_metadata, built_in_field_enabled } = await context.call(getMetadataOverview, {
@@ -79,16 +77,7 @@ export async function stateOf(
   const listed: Document[] = [];
   for await (const document of context.each(listDocuments, { dataset_id })) listed.push(document);
   const types = new Map(doc_metadata.map(({ name, type }) => [name, type]));
-  const open = exact ? listed.filter((each) => isOpen(each.doc_metadata, types)) : [];
-  const shown = new Map<string, FieldValues>();
-  const read = ({ id: document_id }: Document) =>
-    context.call(getDocument, { dataset_id, document_id, metadata: "only" });
-  for await (const { id, doc_metadata: values } of mapConcurrent(open, 3, read))
-    shown.set(id, asShown(values));
-  const stateFor = (document: Document): DocumentState => ({
-    ...documentState(document, types),
-    ...(shown.has(document.id) && { metadata: shown.get(document.id) ?? {} }),
-  });
+  const exactValues = exact ? await detailValues(dataset_id, listed, types, context) : undefined;
   return {
     settings: settingsOf(kb),
     tags: tagsOf(kb),
@@ -98,11 +87,30 @@ export async function stateOf(
     built_in_fields: built_in_field_enabled,
     documents: listed
       .toSorted((a, b) => (a.position ?? 0) - (b.position ?? 0) || createdAt(a) - createdAt(b))
-      .map(stateFor),
+      .map((document) => {
+        const state = documentState(document, types);
+        return { ...state, metadata: exactValues?.get(document.id) ?? state.metadata };
+      }),
   };
 }
 
-/** Names of the tags of a knowledge base, sorted. */
+/** Values from the details of those documents whose list entry is ambiguous, by document ID. */
+async function detailValues(
+  dataset_id: string,
+  listed: readonly Document[],
+  types: FieldTypes,
+  context: Context,
+): Promise<ReadonlyMap<string, FieldValues>> {
+  const ambiguous = listed.filter((each) => hasAmbiguousValue(each.doc_metadata, types));
+  const read = ({ id: document_id }: Document) =>
+    context.call(getDocument, { dataset_id, document_id, metadata: "only" });
+  const values = new Map<string, FieldValues>();
+  for await (const { id, doc_metadata } of mapConcurrent(ambiguous, 3, read))
+    values.set(id, rawValues(doc_metadata));
+  return values;
+}
+
+/** Sorted names of the tags of a knowledge base. */
 export const tagsOf = ({ tags }: KnowledgeBase): string[] =>
   requireField(tags, "tags")
     .map(({ name }) => name)
@@ -124,7 +132,7 @@ export const settingsOf = (kb: KnowledgeBase): KbSettings => ({
 const createdAt = ({ created_at = 0 }: Document): number => created_at;
 
 function documentState(document: Document, types: FieldTypes): DocumentState {
-  requireField(document.data_source_info, "data_source_info"); // without it nobody knows of a file
+  requireField(document.data_source_info, "data_source_info"); // it has the ID of the stored file
   const extension = valueAt(document, "data_source_detail_dict.upload_file.extension");
   return {
     id: document.id,
@@ -134,34 +142,34 @@ function documentState(document: Document, types: FieldTypes): DocumentState {
     enabled: requireField(document.enabled, "enabled"),
     archived: requireField(document.archived, "archived"),
     indexing_status: requireField(document.indexing_status, "indexing_status"),
-    metadata: storedValues(document.doc_metadata, types),
+    metadata: storedFieldValues(document.doc_metadata, types),
     rule: document.dataset_process_rule_id ?? null,
   };
 }
 
-/** The id of the file behind a document, as lists and answers of writes show it; null for none. */
+/** ID of the stored file of a document, in lists and in responses to writes; null if there is none. */
 export function storedFile(document: unknown): string | null {
   const id = valueAt(document, "data_source_info.upload_file_id");
   return typeof id === "string" && id !== "" ? id : null;
 }
 
-/** Can a document of this name come from an uploaded text file? Their names have no slashes. */
+/** Can an uploaded text file have this name? Their names have no slashes. */
 const isFileName = (name: string): boolean => /^[^/\\]*\.txt$/i.test(name);
 
-/** Chunking rules by the id that documents name, as create takes them. */
-export async function rulesOf(
+/** Reads the chunking rules of all documents, in the form that create takes, by rule ID. */
+export async function readRules(
   dataset_id: string,
   state: KbState,
   context: Context,
 ): Promise<Readonly<Record<string, unknown>>> {
-  const first = new Map<string, string>();
+  const documentWithRule = new Map<string, string>();
   for (const { id, rule } of state.documents) {
-    if (rule !== null && !first.has(rule)) first.set(rule, id);
+    if (rule !== null && !documentWithRule.has(rule)) documentWithRule.set(rule, id);
   }
   const rules: Record<string, unknown> = {};
   const read = async ([rule, document_id]: readonly [string, string]) =>
     [rule, await ruleOf(dataset_id, document_id, context)] as const;
-  for await (const [rule, stored] of mapConcurrent([...first], 3, read))
+  for await (const [rule, stored] of mapConcurrent([...documentWithRule], 3, read))
     define(rules, rule, stored);
   return rules;
 }

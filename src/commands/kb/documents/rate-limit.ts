@@ -1,13 +1,13 @@
 import { ApiError } from "../../../errors.ts";
 import type { Context } from "../../command-spec.ts";
 
-/** ms that a knowledge rate limit lasts (server §4). */
-const limitLasts = 60_000;
+/** Duration of a knowledge rate limit in ms (server §4). */
+const rateLimitMs = 60_000;
 
-/** Carries out a request, again after a rate limit where that is to be waited for. */
+/** Sends a request, and sends it again after a rate limit if the user chose to wait. */
 export type RateLimitWaiter = <T>(request: () => Promise<T>) => Promise<T>;
 
-/** Patience for limits that pass, if `wait` says so; any other failure is thrown. */
+/** Returns a sender that waits for rate limits if `wait` is set; it throws any other failure. */
 export const waitOnRateLimit =
   (wait: boolean, context: Context): RateLimitWaiter =>
   async (request) => {
@@ -15,11 +15,11 @@ export const waitOnRateLimit =
       try {
         return await request();
       } catch (error) {
-        const passes =
+        const isTransient =
           error instanceof ApiError && error.kind === "limited" && error.info.retryable === true;
-        if (!wait || !passes || context.signal.aborted) throw error;
-        await context.notice(`${error.message}; waiting a minute`);
-        await context.host.sleep(limitLasts, context.signal).catch(() => {
+        if (!wait || !isTransient || context.signal.aborted) throw error;
+        await context.notice(`${error.message}; waiting 60s`);
+        await context.host.sleep(rateLimitMs, context.signal).catch(() => {
           throw context.abortError();
         });
       }

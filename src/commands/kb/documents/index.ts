@@ -1,0 +1,22 @@
+/** What other features use of documents. */
+export { contentHashes, readContents } from "./contents.ts";
+export {
+  convertValues,
+  fieldValue,
+  invalidFieldValue,
+  rawValues,
+  responseValues,
+  typesFor,
+} from "./field-values.ts";
+export type { FieldTypes, FieldValue, FieldValues } from "./field-values.ts";
+export { indexingStatusOf, isDone, isIndexed, waitForIndexing } from "./indexing-status.ts";
+export type { DocumentStatus } from "./indexing-status.ts";
+export { METADATA_BATCH, metadataWriter } from "./metadata-writer.ts";
+export type { MetadataChange, MetadataWriter } from "./metadata-writer.ts";
+export { ruleFor, ruleOf } from "./process-rule.ts";
+export { waitOnRateLimit } from "./rate-limit.ts";
+export type { RateLimitWaiter } from "./rate-limit.ts";
+export { replaceFile } from "./replace.ts";
+export { readKbState, readRules, settingsOf, storedFile, tagsOf } from "./state.ts";
+export type { DocumentState, FieldState, KbState } from "./state.ts";
+export { run as waitForDocuments } from "./wait.ts";

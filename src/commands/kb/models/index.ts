@@ -1,0 +1,8 @@
+/** What other features use of models. */
+export {
+  activeModels,
+  changeSettings,
+  embeddingModel,
+  rerankModel,
+  withoutModel,
+} from "./embedding-model.ts";

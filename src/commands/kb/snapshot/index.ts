@@ -1,0 +1,2 @@
+/** What other features use of exports. */
+export { diffSetting } from "./diff.ts";

@@ -1,0 +1,148 @@
+import { mapAll } from "../../../api/concurrent-map.ts";
+import { CliError } from "../../../errors.ts";
+import { convertValues, typesFor } from "../documents/index.ts";
+import type { KbState } from "../documents/index.ts";
+import { unchangedSince } from "./git.ts";
+import { documentPath, isUnsupported, readLocalFile } from "./local-files.ts";
+import type { LocalFile, Selection, SkippedFile } from "./local-files.ts";
+import { matchesNone, patternValues } from "./patterns.ts";
+import type { Pattern } from "./patterns.ts";
+import { isCustomField, isSynced, syncFields } from "./plan.ts";
+import { isInShard } from "./shard.ts";
+import type { Shard } from "./shard.ts";
+import { walkFiles } from "./walk.ts";
+import type { DirectoryEntry, FoundFile, Obstacle } from "./walk.ts";
+import type { Context } from "../../command-spec.ts";
+
+/** Number of files read at a time. */
+const concurrency = 16;
+
+export interface ScanOptions extends Selection {
+  readonly directory: string;
+  readonly prune?: boolean | undefined;
+  readonly since?: string | undefined;
+  readonly metadata_from?: "front-matter" | undefined;
+}
+
+/** The files that a sync reads. */
+export interface ScannedFiles {
+  readonly files: readonly LocalFile[];
+  readonly skipped: readonly SkippedFile[];
+}
+
+/** Lists a directory. Throws usage if there is no file and --prune would delete every document. */
+export async function listEntries(
+  { directory, prune, include, exclude }: ScanOptions,
+  context: Context,
+): Promise<readonly DirectoryEntry[]> {
+  const entries: DirectoryEntry[] = [];
+  for await (const entry of walkFiles(directory, { include, exclude }, context.host.files))
+    entries.push(entry);
+  const isReadable = entries.every(({ path }) => path !== ".");
+  if (prune && !(isReadable && entries.some(({ kind }) => kind === "file"))) {
+    const message = `no readable files in ${directory}; refusing to --prune everything`;
+    throw new CliError("usage", message, { sideEffect: "none" });
+  }
+  return entries;
+}
+
+/** Reads the files of the shard; only --since needs the state of the server for that. */
+export async function readFiles(
+  entries: readonly DirectoryEntry[],
+  options: ScanOptions,
+  shard: Shard | undefined,
+  state: Promise<KbState>,
+  context: Context,
+): Promise<ScannedFiles> {
+  const inShard = entries
+    .filter((entry) => entry.kind !== "excluded")
+    .filter(({ path }) => isInShard(documentPath(path, options.prefix), shard));
+  const changed = await changedEntries(inShard, options, state, context);
+  const withFrontMatter = options.metadata_from !== undefined;
+  const read = await mapAll(changed, concurrency, (entry) =>
+    readLocalFile(entry, options, withFrontMatter, context),
+  );
+  return {
+    files: read.filter(isFile),
+    skipped: read.filter((each): each is SkippedFile => !isFile(each)),
+  };
+}
+
+const isFile = (each: LocalFile | SkippedFile): each is LocalFile => "hash" in each;
+
+/** With --since, leaves out files that git knows to be unchanged and the server has. */
+async function changedEntries<T extends FoundFile | Obstacle>(
+  entries: readonly T[],
+  { since, directory, prefix }: ScanOptions,
+  state: Promise<KbState>,
+  context: Context,
+): Promise<readonly T[]> {
+  if (since === undefined) return entries;
+  const unchanged = await unchangedSince(since, directory, context);
+  const { documents } = await state;
+  const synced = new Set(
+    documents.filter(isSynced).map(({ metadata }) => metadata[syncFields.path]),
+  );
+  return entries.filter(
+    ({ path }) =>
+      !unchanged.has(documentPath(path, undefined)) || !synced.has(documentPath(path, prefix)),
+  );
+}
+
+/**
+ * Files with their final metadata: front matter and patterns, as the fields store it. Throws usage that
+ * names file, field and value.
+ */
+export function withMetadata(
+  readable: readonly LocalFile[],
+  patterns: readonly Pattern[],
+  { fields }: KbState,
+): readonly LocalFile[] {
+  const files = readable.map((file) => ({
+    ...file,
+    metadata: {
+      ...Object.fromEntries(Object.entries(file.metadata).filter(([name]) => isCustomField(name))),
+      ...patternValues(file.relativePath, patterns),
+    },
+  }));
+  const known = new Map(fields.map(({ name, type }) => [name, type]));
+  const types = typesFor(
+    known,
+    files.map(({ metadata }) => metadata),
+  );
+  return files.map((file) => ({
+    ...file,
+    metadata: convertValues(file.metadata, types, file.path),
+  }));
+}
+
+/** Prints which names of front matter, patterns and files a sync does not use. */
+export async function noticeUnused(
+  { files, skipped }: ScannedFiles,
+  patterns: readonly Pattern[],
+  entries: readonly DirectoryEntry[],
+  context: Context,
+): Promise<void> {
+  const names = new Set(files.flatMap(({ metadata }) => Object.keys(metadata)));
+  const reserved = [...names].filter((name) => !isCustomField(name)).sort();
+  if (reserved.length > 0) {
+    const shown = reserved.map((name) => (name.length > 40 ? `${name.slice(0, 40)}…` : name));
+    await context.notice(
+      `skipped front matter keys that cannot be field names: ${shown.join(", ")}`,
+    );
+  }
+  const paths = entries
+    .filter(({ kind }) => kind === "file")
+    .map(({ path }) => documentPath(path, undefined));
+  for (const { text } of patterns.filter((pattern) => matchesNone(pattern, paths)))
+    await context.notice(`--match ${JSON.stringify(text)} matches no files`);
+  for (const { path, problem } of skipped.filter((each) => !isUnsupported(each)))
+    await context.notice(`skipped ${path}: ${problem}`);
+  const unsupported = skipped.filter(isUnsupported);
+  if (unsupported.length === 0) return;
+  const kinds = new Set(unsupported.map(({ path }) => path.slice(path.lastIndexOf(".") + 1)));
+  const noun = unsupported.length === 1 ? "file" : "files";
+  await context.notice(
+    `skipped ${unsupported.length} unsupported ${noun}: ${[...kinds].sort().join(", ")}`,
+  );
+}

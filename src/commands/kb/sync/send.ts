@@ -1,0 +1,130 @@
+import { CliError, reasonOf } from "../../../errors.ts";
+import { sha256 } from "../../../lib/sha256.ts";
+import { decodeText } from "../../../lib/utf8.ts";
+import {
+  createDocumentByFile,
+  createDocumentByText,
+  updateDocumentByText,
+} from "../../../operations/documents.ts";
+import { replaceFile, ruleFor, ruleOf, storedFile } from "../documents/index.ts";
+import type { DocumentState } from "../documents/index.ts";
+import type { LocalFile } from "./local-files.ts";
+import type { SyncStep } from "./plan.ts";
+import type { Context } from "../../command-spec.ts";
+
+/** Settings of the knowledge base for uploads. */
+export interface UploadOptions {
+  readonly dataset_id: string;
+  readonly indexing_technique: "high_quality" | "economy";
+  readonly doc_form: string | null;
+  /** Has the knowledge base no documents? Then an upload must bring its chunking rule. */
+  readonly isEmpty: boolean;
+  /** ID of the newest document. */
+  readonly newestId: string | undefined;
+}
+
+/** A document that was sent. */
+export interface SentDocument {
+  readonly step: SyncStep;
+  readonly id: string;
+  /** Hash of the bytes that were sent. */
+  readonly hash: string;
+  /** ID of the stored file, if the server returns it. */
+  readonly stored: string | null;
+}
+
+/**
+ * Sends the content of a file: creates its document or updates it in place. A document in error is
+ * replaced by creating one of its name, which keeps its ID (server §9.1); so does `replace`.
+ */
+export async function sendFile(
+  step: SyncStep,
+  replace: boolean,
+  options: UploadOptions,
+  context: Context,
+): Promise<SentDocument> {
+  const file = step.file as LocalFile; // every create and update has one
+  const isReplaced = replace || step.document?.indexing_status === "error";
+  const document = isReplaced ? undefined : step.document;
+  const form = await formFor(document, options, context);
+  // The bytes are read once, so that the hash is that of what is sent.
+  const bytes = await context.host.files.read(file.location).catch((error: unknown) => {
+    if (error instanceof CliError) throw error; // interrupted
+    throw new CliError("usage", `failed to read the file: ${reasonOf(error)}`, { cause: error });
+  });
+  if (bytes.length === 0) throw new CliError("usage", "the file is empty");
+  const send = file.kind === "text" ? sendText : sendUpload;
+  const response = await send({ file, bytes, document, form, options }, context);
+  return { step, id: response.id, hash: sha256(bytes), stored: storedFile(response) };
+}
+
+interface Upload {
+  readonly file: LocalFile;
+  readonly bytes: Uint8Array;
+  /** The document to update; undefined to create one. */
+  readonly document: DocumentState | undefined;
+  readonly form: Awaited<ReturnType<typeof formFor>>;
+  readonly options: UploadOptions;
+}
+
+async function sendText(
+  { file: { name }, bytes, document, form, options }: Upload,
+  context: Context,
+): Promise<{ readonly id: string }> {
+  const { dataset_id, indexing_technique } = options;
+  const text = decodeText(bytes);
+  if (text === undefined) throw new CliError("usage", "the file is no longer valid UTF-8 text");
+  const response = document
+    ? await context.call(updateDocumentByText, {
+        dataset_id,
+        document_id: document.id,
+        name,
+        text,
+        ...form,
+      })
+    : await context.call(createDocumentByText, {
+        dataset_id,
+        name,
+        text,
+        indexing_technique,
+        ...form,
+      });
+  return response.document;
+}
+
+async function sendUpload(
+  { file: { location, name }, bytes, document, form, options }: Upload,
+  context: Context,
+): Promise<{ readonly id: string }> {
+  const { dataset_id, indexing_technique, isEmpty } = options;
+  const file = { path: location, name, bytes };
+  if (document) {
+    const input = { dataset_id, document_id: document.id, file, ...form };
+    return (await replaceFile(input, context)).document;
+  }
+  const response = await context.call(createDocumentByFile, {
+    dataset_id,
+    file,
+    indexing_technique,
+    ...(isEmpty && { process_rule: { mode: "automatic" } }),
+    ...form,
+  });
+  return response.document;
+}
+
+/**
+ * The form of a document and, for hierarchical ones, its chunking rule: that of the document itself, or
+ * of the newest one. Without a rule, the server applies its last one, whatever that is.
+ */
+async function formFor(
+  document: DocumentState | undefined,
+  { dataset_id, doc_form, newestId }: UploadOptions,
+  context: Context,
+) {
+  if (doc_form === null) return {};
+  const form = { doc_form: doc_form as "text_model" };
+  if (doc_form !== "hierarchical_model") return form;
+  const model = document?.id ?? newestId;
+  const rule = model === undefined ? undefined : await ruleOf(dataset_id, model, context);
+  return { ...form, process_rule: ruleFor(doc_form, rule) as { mode: "hierarchical" } };
+}
