@@ -216,7 +216,9 @@ test("an evaluation does not reckon with a stored top_k that is no count", async
     expect([ran.exit, ran.out, ran.err]).toEqual([
       1,
       "",
-      expect.stringContaining(`retrieval_model_dict.top_k is ${top_k}, not a positive whole number`),
+      expect.stringContaining(
+        `retrieval_model_dict.top_k is ${top_k}, not a positive whole number`,
+      ),
     ]);
   }
 });
