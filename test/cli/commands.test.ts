@@ -13,7 +13,7 @@ beforeAll(async () => {
 const run = (line: string, world: Parameters<typeof cli>[1] = {}) =>
   server.cli(line.split(" "), world);
 
-/** Makes a knowledge base and gives its id. */
+/** Creates a knowledge base and returns its ID. */
 async function created(name: string): Promise<string> {
   const ran = await server.cli([
     "kb",
@@ -29,13 +29,13 @@ async function created(name: string): Promise<string> {
 }
 
 describe("names", () => {
-  test("a tag is renamed by its name", async () => {
+  test("a tag can be renamed by its name", async () => {
     await run("kb tag create draft");
     const ran = await run("kb tag rename draft published --jq .name");
     expect(ran).toMatchObject({ exit: 0, out: "published\n" });
   });
 
-  test("a name nobody has ends with 3 and says where to look", async () => {
+  test("an unknown name exits with 3 and hints at the list", async () => {
     const ran = await run("kb show Nowhere");
     expect(ran.exit).toBe(3);
     expect(ran.err).toBe(
@@ -43,8 +43,8 @@ describe("names", () => {
     );
   });
 
-  test("an ambiguous name ends with 5 and a table of candidates, never the first match", async () => {
-    // Documents of one name: a disabled one is not replaced by a second of its name.
+  test("an ambiguous name exits with 5 and lists the matches", async () => {
+    // A disabled document is not replaced by another one of the same name.
     const kb = await created("Twins");
     await server.cli(["kb", "doc", "add", kb, "a.md", "--text", "one"]);
     await run(`kb doc wait ${kb}`);
@@ -66,20 +66,20 @@ describe("names", () => {
     expect((await run(`kb doc show ${kb} id:${ids[0]} -o name`)).out).toBe(`${ids[0]}\n`);
   });
 
-  test("a name that looks like an id is found with name:", async () => {
+  test("a name that looks like an ID is found with name:", async () => {
     const name = "0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e";
     const id = await created(name);
     expect((await run(`kb show name:${name} -o name`)).out).toBe(`${id}\n`);
     expect((await run(`kb show ${name}`)).exit).toBe(3);
   });
 
-  test("wildcards of the server in a name are no wildcards here", async () => {
+  test("wildcards of the server in a name match literally", async () => {
     const id = await created("100%_a\\b");
     await created("100xxa-b");
     expect((await server.cli(["kb", "show", "100%_a\\b", "-o", "name"])).out).toBe(`${id}\n`);
   });
 
-  test("an id costs no extra request, a name one", async () => {
+  test("an ID needs no additional request, a name needs one", async () => {
     const id = await created("Costs");
     server.seen.length = 0;
     await run(`kb show ${id}`);
@@ -118,14 +118,14 @@ describe("wrong input sends nothing", () => {
     const ran = await server.cli(argv);
     expect(ran.err).toContain(message);
     expect([2, 3]).toContain(ran.exit);
-    // A name may be looked up; nothing else leaves.
+    // Lookups of names are allowed.
     expect(server.seen.filter(({ method }) => method !== "GET")).toEqual([]);
     expect(ran.out).toBe("");
   });
 });
 
 describe("writes", () => {
-  test("--dry-run shows what would be sent, byte for byte, and sends nothing", async () => {
+  test("--dry-run prints the request byte for byte and sends nothing", async () => {
     const name = 'söme/va#lue "q" 日本語';
     const line = ["kb", "create", name, "--description", "a\nb", "--indexing-technique", "economy"];
     server.seen.length = 0;
@@ -142,14 +142,14 @@ describe("writes", () => {
     expect(request?.path).toBe("/v1/datasets");
   });
 
-  test("--curl keeps the key in its variable and quotes for a shell", async () => {
+  test("--curl leaves the key in its variable and quotes for a shell", async () => {
     const ran = await server.cli(["kb", "create", "it's", "--curl"]);
     expect(ran.out).toBe(
       `curl --fail-with-body -X POST ${server.env["KB_BASE_URL"]}/datasets -H "Authorization: Bearer $KB_KEY" -H 'content-type: application/json' --data-binary '{"name":"it'\\''s"}'\n`,
     );
   });
 
-  test("a delete without a terminal and without --yes is refused, naming the flag", async () => {
+  test("a delete without a terminal needs --yes", async () => {
     const id = await created("Kept");
     const ran = await run(`kb delete ${id}`);
     expect(ran.exit).toBe(2);
@@ -157,7 +157,7 @@ describe("writes", () => {
     expect((await run(`kb show ${id}`)).exit).toBe(0);
   });
 
-  test("a delete on a terminal asks, naming the thing, and takes no for an answer", async () => {
+  test("a delete on a terminal prompts with the name, and can be declined", async () => {
     const id = await created("Asked");
     const no = await run(`kb delete Asked`, { tty: true, answers: ["n"] });
     expect(no.exit).toBe(2);
@@ -167,14 +167,14 @@ describe("writes", () => {
     expect((await run(`kb show ${id}`)).exit).toBe(3);
   });
 
-  test("--read-only refuses a write before it is sent, and lets reads through", async () => {
+  test("--read-only blocks writes before they are sent and allows reads", async () => {
     server.seen.length = 0;
     expect((await run("kb create Never --read-only")).exit).toBe(2);
     expect(server.seen).toEqual([]);
     expect((await run("kb list")).exit).toBe(0);
   });
 
-  test("--if-not-exists gives the one that is there, --if-exists takes a missing one for done", async () => {
+  test("--if-not-exists returns the existing object, --if-exists accepts a missing one", async () => {
     const id = await created("Once");
     const again = await run("kb create Once --if-not-exists -o name");
     expect(again).toMatchObject({ exit: 0, out: `${id}\n` });
@@ -186,7 +186,7 @@ describe("writes", () => {
     expect((await run("kb delete Gone --yes")).exit).toBe(3);
   });
 
-  test("a document takes technique and form from its knowledge base", async () => {
+  test("a document inherits technique and form from its knowledge base", async () => {
     const kb = await created("Forms");
     const ran = await run(`kb doc add ${kb} a.md --text hello -v -o json`);
     expect(ran.exit, ran.err).toBe(0);
@@ -207,13 +207,13 @@ describe("lists", () => {
     for (let index = 0; index < 23; index++) await created(`Page ${index}`);
   });
 
-  test("the first page says how much it shows", async () => {
+  test("the first page has a notice with the total", async () => {
     const ran = await run("kb list -o name");
     expect(ran.out.trim().split("\n")).toHaveLength(20);
     expect(ran.err).toMatch(/^20 of \d+ shown, --all for the rest\n$/);
   });
 
-  test("--all shows every one once, --limit as many as wanted", async () => {
+  test("--all lists every row once, --limit that many rows", async () => {
     const all = (await run("kb list --all -o name")).out.trim().split("\n");
     expect(new Set(all).size).toBe(all.length);
     expect(all.length).toBeGreaterThan(23);
@@ -230,7 +230,7 @@ describe("lists", () => {
 });
 
 describe("documents", () => {
-  test("indexing that fails ends waiting with 9 and the server's text", async () => {
+  test("failed indexing exits with 9 and the error of the server", async () => {
     const kb = await created("Broken");
     const rule =
       '{"mode":"custom","rules":{"pre_processing_rules":[],"segmentation":{"separator":"x","max_tokens":10}}}';
@@ -295,7 +295,7 @@ describe("documents", () => {
     }
   });
 
-  test("documents come out byte for byte, under their own names, never above the folder", async () => {
+  test("documents are downloaded byte for byte under their names, never outside the directory", async () => {
     const folder = await temporaryFolder();
     const kb = await created("Out");
     for (const name of ["dir/sub/a.md", "../evil.txt"])
@@ -316,7 +316,7 @@ describe("documents", () => {
     expect(await readFile(join(folder, "evil.txt"), "utf8")).toBe("grüße ../evil.txt");
   });
 
-  test("a file is streamed as one part, its name kept", async () => {
+  test("a file is streamed as one part with its name", async () => {
     const folder = await temporaryFolder();
     const path = join(folder, "nötes 日本.md");
     await writeFile(path, "# hello");
@@ -337,7 +337,7 @@ describe("documents", () => {
 });
 
 describe("profiles", () => {
-  test("a key comes from standard input, rests with 0600 and is masked everywhere", async () => {
+  test("a key from stdin is stored with mode 0600 and masked everywhere", async () => {
     const folder = await temporaryFolder();
     const base = { KB_BASE_URL: "", KB_KEY: "", KB_PROFILE: "" };
     const world = { folder, env: base };
@@ -368,7 +368,7 @@ describe("profiles", () => {
     expect((await diskFiles.stat(join(folder, "config")))?.mode).toBe(0o700);
   });
 
-  test("its output format is that of all commands, and of errors", async () => {
+  test("the output format of a profile applies to all commands and to errors", async () => {
     const folder = await temporaryFolder();
     const world = { folder, env: { KB_BASE_URL: "", KB_KEY: "", KB_PROFILE: "" } };
     const url = server.env["KB_BASE_URL"] ?? "";
@@ -381,7 +381,7 @@ describe("profiles", () => {
     const ran = await wf("run --input query=hello");
     expect(JSON.parse(ran.out), ran.err).toMatchObject({ status: "succeeded" });
     expect((await wf("run --input query=hello -o name")).out).toMatch(/^[\w-]{36}\n$/);
-    // What is text by its flag stays text; only a format on the line would contradict it.
+    // --text is not affected by the format of the profile, only by a format on the command line.
     expect((await wf("run --input query=hello --text")).out).toBe("hello\n");
     expect((await wf("run --input query=hello --text --json")).exit).toBe(2);
     const missing = await wf("show 00000000-0000-4000-8000-000000000000");
@@ -406,7 +406,7 @@ describe("profiles", () => {
     expect(ran.err).toContain("belongs to https://example.com/v1");
   });
 
-  test("a damaged profile file is named with its line, never quoted, and left as it is", async () => {
+  test("a damaged profile file is reported with its line, not quoted and not changed", async () => {
     const folder = await temporaryFolder();
     const { diskFiles } = await import("../../src/host/node-files.ts");
     const path = join(folder, "config", "profiles.json");
@@ -445,13 +445,13 @@ describe("profiles", () => {
       2,
       "contains spaces, line breaks or characters no key has",
     ],
-  ])("%s with %j is refused before anything is sent", async (line, env, exit, message) => {
+  ])("%s with %j is rejected before anything is sent", async (line, env, exit, message) => {
     const ran = await run(line, { env });
     expect(ran.exit).toBe(exit);
     expect(ran.err).toContain(message);
   });
 
-  test("a field that the server misses is named as a flag, with what it may be", async () => {
+  test("a field that the server requires is reported as a flag with its choices", async () => {
     expect((await run("kb create Unsaid")).exit).toBe(0);
     const ran = await run("kb doc add Unsaid a.md --text hello");
     expect(ran).toMatchObject({
@@ -460,7 +460,7 @@ describe("profiles", () => {
     });
   });
 
-  test("a format may be given where nothing is printed: it is that of errors, and no consent", async () => {
+  test("a command without output takes a format for its errors, which is not consent", async () => {
     expect((await run("kb create Gone")).exit).toBe(0);
     const asked = await run("kb delete Gone -o json");
     expect(asked).toMatchObject({ exit: 2, out: "" });
@@ -470,7 +470,7 @@ describe("profiles", () => {
     expect(await run("kb delete Gone --json --yes")).toMatchObject({ exit: 0, out: "", err: "" });
   });
 
-  test("a sandbox that does not run is called that", async () => {
+  test("a sandbox that is not running is reported as such", async () => {
     const ran = await cli(["kb", "-p", "sandbox", "list"], {});
     expect(ran).toMatchObject({
       exit: 2,
@@ -478,14 +478,14 @@ describe("profiles", () => {
     });
   });
 
-  test("on a terminal an empty list is said, what --jq leaves is not", async () => {
+  test("on a terminal an empty list has a notice, an empty --jq result has none", async () => {
     const none = await run("kb list --keyword nobody-has-this", { tty: true });
     expect(none.err).toBe("no results\n");
     const length = await run("kb list --keyword nobody-has-this --jq length", { tty: true });
     expect(length).toMatchObject({ exit: 0, out: "0\n", err: "" });
   });
 
-  test("doctor says for every key what it is, and ends with 0 when all is well", async () => {
+  test("doctor describes every key and exits with 0 if all checks pass", async () => {
     const ran = await run("kb doctor -o json");
     expect(ran.exit, ran.err).toBe(0);
     const findings = JSON.parse(ran.out) as { check: string; result: string; found: string }[];
@@ -495,7 +495,7 @@ describe("profiles", () => {
     );
   });
 
-  test("doctor asks a server that no key is known for, and tells when it is down", async () => {
+  test("doctor checks a server without a key, and reports one that is down", async () => {
     const address = { KB_BASE_URL: server.env["KB_BASE_URL"] ?? "" };
     const up = await cli(["kb", "doctor", "-o", "json"], { env: address });
     expect(up.exit, up.err).toBe(0);
@@ -530,7 +530,7 @@ describe("profiles", () => {
     expect(JSON.parse(unread.out)).toMatchObject([{}, {}, { check: "settings" }]);
   });
 
-  test("doctor names the next step for a wrong key and ends as other commands do", async () => {
+  test("doctor suggests the next step for a wrong key and exits like other commands", async () => {
     const ran = await run("kb doctor -o json", { env: { KB_KEY: "dataset-wrong" } });
     expect(ran.exit).toBe(4);
     const findings = JSON.parse(ran.out) as {

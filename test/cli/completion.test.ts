@@ -9,41 +9,43 @@ import type { World } from "../lib/support.ts";
 import { testSandbox } from "../lib/sandbox.ts";
 import { root } from "../lib/paths.ts";
 
-/** Words and descriptions that `__complete` answers. */
-async function answers(words: readonly string[], world: World = {}, program = "kb") {
+/** Lines that `__complete` prints: words with descriptions. */
+async function completionLines(words: readonly string[], world: World = {}, program = "kb") {
   const ran = await cli([program, "__complete", "--", ...words], world);
   expect(ran).toMatchObject({ exit: 0, err: "" });
   return ran.out.split("\n").slice(0, -1);
 }
 
-/** The words alone. */
+/** The words without descriptions. */
 const values = async (words: readonly string[], world: World = {}, program = "kb") =>
-  (await answers(words, world, program)).map((line) => line.split("\t")[0]);
+  (await completionLines(words, world, program)).map((line) => line.split("\t")[0]);
 
-test("a word of a command comes with its summary", async () => {
-  expect(await answers(["tag", "ren"])).toEqual(["rename\tRename a tag"]);
+test("a command has its summary as description", async () => {
+  expect(await completionLines(["tag", "ren"])).toEqual(["rename\tRename a tag"]);
 });
 
-test("groups come with the words below them", async () => {
-  expect(await answers(["met"])).toEqual(["metadata\tlist, create, rename, delete, set, built-in"]);
+test("a group has the words below it as description", async () => {
+  expect(await completionLines(["met"])).toEqual([
+    "metadata\tlist, create, rename, delete, set, built-in",
+  ]);
 });
 
-test("words of groups inside groups", async () => {
+test("groups inside groups are completed", async () => {
   expect(await values(["metadata", "built-in", ""])).toEqual(["list", "disable", "enable"]);
 });
 
-test("wf has its own words and those of both programs", async () => {
+test("wf has its own words and the shared ones", async () => {
   const words = await values([""], {}, "wf");
   expect(words).toEqual(expect.arrayContaining(["run", "logs", "profile", "completion", "help"]));
   expect(words).not.toContain("tag");
 });
 
-test("an alias leads to its command", async () => {
+test("the flags of a command are completed after its alias", async () => {
   expect(await values(["tag", "rm", "--y"])).toEqual(["--yes"]);
 });
 
-test("flags are the command's own and the shared ones it takes, those given left out", async () => {
-  expect(await answers(["tag", "create", "x", "--if"])).toEqual([
+test("flags are the command's own and its shared ones, without those on the line", async () => {
+  expect(await completionLines(["tag", "create", "x", "--if"])).toEqual([
     "--if-not-exists\tSucceed if it already exists",
   ]);
   expect(await values(["tag", "create", "--dry-run", "x", "--d"])).toEqual([]);
@@ -51,7 +53,7 @@ test("flags are the command's own and the shared ones it takes, those given left
   expect(await values(["tag", "list", "-vq", "--qu"])).toEqual([]);
 });
 
-test("a flag that is sent has a --no- twin, a text may come from a file", async () => {
+test("a flag that is sent has a --no- form, a text a -file form", async () => {
   expect(await values(["list", "--no-inc"])).toEqual(["--no-include-all"]);
   expect(await values(["doc", "add", "--text"])).toEqual(["--text", "--text-file"]);
 });
@@ -83,14 +85,14 @@ test.each([
   [["doc", "add", "Handbook", "x", "--text-file", "re"]],
   [["--ca-file", ""]],
   [["list", "--ca-file=a"]],
-])("%j leaves the place to the shell's files", async (words) => {
-  expect(await answers(words)).toEqual([":files"]);
+])("%j requests the shell's file completion", async (words) => {
+  expect(await completionLines(words)).toEqual([":files"]);
 });
 
-test("nothing is offered where anything may stand, and after a word that is no command", async () => {
-  expect(await answers(["create", ""])).toEqual([]);
-  expect(await answers(["list", "--jq", ""])).toEqual([]);
-  expect(await answers(["nonsense", ""])).toEqual([]);
+test("there are no candidates for free text and after an unknown command", async () => {
+  expect(await completionLines(["create", ""])).toEqual([]);
+  expect(await completionLines(["list", "--jq", ""])).toEqual([]);
+  expect(await completionLines(["nonsense", ""])).toEqual([]);
 });
 
 test("help completes topics and commands", async () => {
@@ -98,7 +100,7 @@ test("help completes topics and commands", async () => {
   expect(await values(["help", "tag", "ren"])).toEqual(["rename"]);
 });
 
-test("profiles and the applications of the profile that is named", async () => {
+test("profiles, and the applications of the profile on the line", async () => {
   const folder = await temporaryFolder();
   const add = ["profile", "add", "work place", "--base-url", "http://127.0.0.1:9/v1"];
   for (const app of ["echo", "support"]) {
@@ -108,7 +110,9 @@ test("profiles and the applications of the profile that is named", async () => {
     });
     expect(ran.exit, ran.err).toBe(0);
   }
-  expect(await answers(["-p", "wo"], { folder })).toEqual(["work place\thttp://127.0.0.1:9/v1"]);
+  expect(await completionLines(["-p", "wo"], { folder })).toEqual([
+    "work place\thttp://127.0.0.1:9/v1",
+  ]);
   expect(await values(["profile", "use", ""], { folder })).toEqual(["work place", "sandbox"]);
   expect(await values(["-p", "work place", "--app", ""], { folder }, "wf")).toEqual([
     "echo",
@@ -116,13 +120,13 @@ test("profiles and the applications of the profile that is named", async () => {
   ]);
 });
 
-/** A moment at which the clock stands still: whatever a machine is busy with, no time passes. */
+/** A stopped clock, so that a busy machine does not reach the time limit. */
 const moment = new Date("2026-01-01T00:00:00Z");
 const still = { now: () => moment };
 
 const awkward = ["Team Handbook", `it's "5 $" & more`, "報告書 2024", "-dash", "name: x"];
 
-/** A sandbox with things to name, asked at a standing clock. */
+/** A sandbox with named objects, and a host with a stopped clock. */
 async function furnished() {
   const sandbox = await testSandbox();
   const folder = await temporaryFolder();
@@ -146,7 +150,7 @@ async function furnished() {
 
 test("names of knowledge bases, documents, tags and fields come from the server", async () => {
   const { world } = await furnished();
-  // Of those made in one second, which comes first is the server's choice.
+  // The server chooses the order of objects created in the same second.
   const found = await values(["show", "Hand"], world);
   expect(found.toSorted()).toEqual(["Handbook", "Handbook 2"]);
   expect(await values(["doc", "show", "Handbook", ""], world)).toEqual(["welcome.md"]);
@@ -154,23 +158,23 @@ test("names of knowledge bases, documents, tags and fields come from the server"
   expect(await values(["tag", "bind", "Handbook", "name:Te"], world)).toEqual([
     "name:Team Handbook",
   ]);
-  // What would be read as a flag or a prefix gets one.
+  // Names that look like a flag or a prefix get the prefix name:.
   expect(new Set(await values(["tag", "delete", ""], world))).toEqual(
     new Set([...awkward.slice(0, 3), "name:-dash", "name:name: x"]),
   );
 });
 
-test("what a line names already is not offered again", async () => {
+test("names that are already on the line are not suggested again", async () => {
   const { world } = await furnished();
   const left = await values(["tag", "bind", "Handbook", "Team Handbook", ""], world);
   expect(left).toContain("報告書 2024");
   expect(left).not.toContain("Team Handbook");
 });
 
-test("names are kept for a minute, beside no key, and never for another key", async () => {
+test("names are cached for a minute per key, and the cache contains no key", async () => {
   const { world, seen, folder, sandbox } = await furnished();
-  await answers(["tag", "rename", ""], world);
-  await answers(["tag", "rename", "Te"], world);
+  await completionLines(["tag", "rename", ""], world);
+  await completionLines(["tag", "rename", "Te"], world);
   expect(seen).toHaveLength(1);
 
   const kept = readFileSync(join(folder, "cache", "names.json"), "utf8");
@@ -178,7 +182,7 @@ test("names are kept for a minute, beside no key, and never for another key", as
   expect(kept).not.toContain("dataset-sandbox");
 
   const other = { ...world, env: { ...world.env, KB_KEY: "dataset-other" } };
-  expect(await answers(["tag", "rename", ""], other)).toEqual([]);
+  expect(await completionLines(["tag", "rename", ""], other)).toEqual([]);
 
   const later = { ...world, now: () => new Date(moment.getTime() + 60_000) };
   expect(await values(["tag", "rename", "Te"], later)).toEqual(["Team Handbook"]);
@@ -192,13 +196,13 @@ test("names are kept for a minute, beside no key, and never for another key", as
   expect(await values(["tag", "rename", "Te"], later)).toEqual(["Team Handbook"]);
 });
 
-test("a server that does not answer costs the patience of 300 ms and says nothing", async () => {
+test("a server that does not respond within 300 ms yields no candidates and no error", async () => {
   const { world } = await furnished();
   const waits: number[] = [];
-  // Each look at the clock finds it 200 ms further on.
+  // The clock advances by 200 ms each time it is read.
   let ms = moment.getTime();
   const now = () => new Date((ms += 200));
-  expect(await answers(["tag", "rename", ""], { ...world, now, waits })).toEqual([]);
+  expect(await completionLines(["tag", "rename", ""], { ...world, now, waits })).toEqual([]);
   expect(waits[0]).toBe(300);
 });
 
@@ -207,19 +211,19 @@ test.each([
   ["no settings", {}],
   ["a wrong key", { KB_BASE_URL: "http://127.0.0.1:9/v1", KB_KEY: "app-echo" }],
   ["a wrong setting", { KB_BASE_URL: "nonsense", KB_KEY: "dataset-sandbox", KB_RETRIES: "x" }],
-])("%s: nothing is offered and nothing is said", async (_, env) => {
+])("%s: no candidates and no error", async (_, env) => {
   const folder = await temporaryFolder();
-  expect(await answers(["tag", "rename", ""], { ...still, env, folder })).toEqual([]);
+  expect(await completionLines(["tag", "rename", ""], { ...still, env, folder })).toEqual([]);
 });
 
-test("a command that prints the key is not run while a line is typed", async () => {
+test("a key command is not run for completion", async () => {
   const folder = await temporaryFolder();
   await cli(
     ["kb", "profile", "add", "w", "--base-url", "http://127.0.0.1:9", "--key-command", "pass"],
     { folder },
   );
-  // Starting anything would fail the test: its Host has no programs.
-  expect(await answers(["-p", "w", "tag", "rename", ""], { ...still, folder })).toEqual([]);
+  // Starting a program would fail the test: its host has none.
+  expect(await completionLines(["-p", "w", "tag", "rename", ""], { ...still, folder })).toEqual([]);
 });
 
 test.each(["bash", "zsh", "fish", "powershell"])(
@@ -234,13 +238,13 @@ test.each(["bash", "zsh", "fish", "powershell"])(
   },
 );
 
-test("an unknown shell is refused by name", async () => {
+test("an unknown shell is an error that names it", async () => {
   const ran = await cli(["kb", "completion", "tcsh"]);
   expect(ran.exit).toBe(2);
   expect(ran.err).toContain("tcsh");
 });
 
-/** How a shell is started and made to complete; each reads Ctrl-A as the way to the line's start. */
+/** How a shell is started with completion; in each, Ctrl-A moves to the start of the line. */
 const interactive = {
   bash: { args: ["--norc", "--noprofile", "-i"], load: "source <(kb completion bash)" },
   zsh: {
@@ -255,7 +259,7 @@ const interactive = {
 
 const installed = (shell: string) => spawnSync("sh", ["-c", `command -v ${shell}`]).status === 0;
 
-/** A shell in a terminal of its own, with the programs as they were built. */
+/** A shell in a terminal of its own, with the built programs. */
 async function openShell(
   shell: keyof typeof interactive,
   env: Readonly<Record<string, string>>,
@@ -289,7 +293,7 @@ async function openShell(
   terminal.write(`${load}; echo rea''dy\r`);
   await until(/ready\r?\n/);
   return {
-    /** The words of a line as the shell reads them, after these keys were typed. */
+    /** The words of the command line after these keys, as the shell splits them. */
     async words(keys: string): Promise<string[]> {
       shown = "";
       terminal.write(`${keys} .\u0001printf '<%s>\\n' \r`);
@@ -301,7 +305,7 @@ async function openShell(
 }
 
 const typed: Readonly<Record<string, readonly string[]>> = {
-  // The next word begins at once: a blank was added.
+  // A completed word is followed by a blank, so the next word starts at once.
   "kb tag ren\tdraft": ["kb", "tag", "rename", "draft"],
   "kb tag rename Te\t": ["kb", "tag", "rename", "Team Handbook"],
   "kb tag rename Team\\ H\t": ["kb", "tag", "rename", "Team Handbook"],
@@ -318,12 +322,12 @@ const typed: Readonly<Record<string, readonly string[]>> = {
   "kb --ca-file=my\t": ["kb", "--ca-file=my file.pem"],
 };
 
-/** Types every line in a shell and compares the words that came of it. */
+/** Types every line in a shell and compares the resulting words. */
 async function typeAll(shell: keyof typeof interactive) {
   const { world, env: server, folder, ...rest } = await furnished();
   for (const name of ["$(exit)`exit`", "a:b=c@d"]) await rest.cli(["kb", "tag", "create", name]);
   await writeFile(join(folder, "my file.pem"), "");
-  // Read once at a standing clock, so that no shell waits for a busy machine.
+  // Fill the cache with a stopped clock, so that shells do not reach the time limit.
   const now = new Date();
   const warm = { ...world, now: () => now };
   expect(await values(["tag", "rename", "a"], warm)).toEqual(["a:b=c@d"]);
@@ -337,6 +341,6 @@ async function typeAll(shell: keyof typeof interactive) {
   expect(found).toEqual(typed);
 }
 
-test("bash completes words, names and files, quoted as they must be", () => typeAll("bash"));
+test("bash completes words, names and files with correct quoting", () => typeAll("bash"));
 test.runIf(installed("zsh"))("zsh does", () => typeAll("zsh"));
 test.runIf(installed("fish"))("fish does", () => typeAll("fish"));

@@ -13,22 +13,22 @@ import { root } from "../lib/paths.ts";
 const start = process.cwd();
 afterAll(() => process.chdir(start));
 
-/** Lines that do not end with 0: pattern, exit code, reason. */
+/** Examples that do not exit with 0: pattern, exit code, reason. */
 const otherEnds: readonly (readonly [RegExp, number, string])[] = [
   [/^kb pipeline (run|plugins)/, 5, "Handbook has no pipeline"],
-  [/^wf text (create|stop)/, 6, "echo is no completion application"],
+  [/^wf text (create|stop)/, 6, "echo is not a text generation application"],
   [/^wf audio /, 5, "echo has no model for speech"],
-  [/^wf .* rename .* --auto-generate/, 6, "the sandbox has no model that makes names"],
+  [/^wf .* rename .* --auto-generate/, 6, "the sandbox has no model that generates names"],
   [/^wf .* message suggested/, 5, "the sandbox has no model that suggests"],
-  [/^wf .* reply status/, 6, "the sandbox has no model, so no such job"],
-  [/^wf api \w+ \/datasets/, 4, "the route wants a knowledge key"],
-  [/^wf diff .*--exit-code/, 14, "the runs ended in other ways"],
+  [/^wf .* reply status/, 6, "the sandbox has no model and so no such job"],
+  [/^wf api \w+ \/datasets/, 4, "the route needs a knowledge key"],
+  [/^wf diff .*--exit-code/, 14, "the runs ended differently"],
   [/^kb plan .*--exit-code/, 14, "the description would change"],
-  [/sandbox --data/, 130, "it stays until it is interrupted"],
+  [/sandbox --data/, 130, "it runs until it is interrupted"],
   [/^wf logs --follow/, 130, "it follows until it is interrupted"],
 ];
 
-/** What is done before a line whose thing is there already, or not yet. */
+/** Commands that prepare an example: they create or delete an object. */
 const firstDone: readonly (readonly [RegExp, readonly string[]])[] = [
   [/^kb (create Handbook --indexing|api POST)/, ["kb delete Handbook --yes"]],
   [/^kb metadata create Handbook team/, ["kb metadata delete Handbook team --yes"]],
@@ -40,7 +40,7 @@ const firstDone: readonly (readonly [RegExp, readonly string[]])[] = [
   [/^kb eval .*--baseline/, ["kb eval Handbook questions.jsonl --save before.json"]],
 ];
 
-/** What `--record` writes of a run with one node. */
+/** A recording of a run with one node. */
 const recording = (status: string): string =>
   [
     { event: "workflow_started", data: { id: "r" } },
@@ -78,17 +78,17 @@ const files: Readonly<Record<string, string>> = {
   "november.jsonl": `${JSON.stringify({ id: "1", created_at: 1795219614, workflow_run: { id: "2", status: "succeeded" } })}\n`,
 };
 
-/** Time that runs fifty times faster for whatever waits. */
+/** A clock whose waits take a fiftieth of their time. */
 const clock: Clock = {
   now: () => new Date(),
   sleep: (ms, signal) => sleep(ms / 50, undefined, signal && { signal }),
 };
 
-/** What the variables of the examples stand for, by name. */
+/** Values of the variables in the examples. */
 let variables: Readonly<Record<string, string>> = {};
-/** Everything the examples name: data of a sandbox, profiles, files. Each line gets a copy. */
+/** Sandbox data, profiles and files of the examples. Each example runs in a copy. */
 const template = await temporaryFolder();
-/** Where the copies are. */
+/** Directory of the copies. */
 const places = await temporaryFolder();
 
 const environment = (origin: string) => ({
@@ -185,7 +185,7 @@ beforeAll(async () => {
   await sandbox.stop();
 });
 
-/** Words of a line as a POSIX shell makes them from quotes, backslashes and variables. */
+/** Splits a command line like a POSIX shell, with quotes, backslashes and variables. */
 function wordsOf(line: string, values: Readonly<Record<string, string>>): string[] {
   const words: string[] = [];
   let open: string | undefined;
@@ -205,14 +205,14 @@ function wordsOf(line: string, values: Readonly<Record<string, string>>): string
   return open === undefined ? words : [...words, open];
 }
 
-/** What of an example is run, and by whom: shells that may not be here have their part left out. */
+/** How an example is run; parts that need a missing shell are removed. */
 function runnable(line: string): { readonly line: string; readonly by: "us" | "sh" } {
   const inner = /<\((.*?)\)/.exec(line)?.[1] ?? line.replace(/ \| (source|Out-String.*)$/, "");
   const bare = inner.replace(/'[^']*'|"[^"]*"/g, "");
   return { line: inner, by: /[|<>;&(]|sandbox |logs --follow/.test(bare) ? "sh" : "us" };
 }
 
-/** Runs a line by the machine's shell and the built programs; `interrupted` once it says something. */
+/** Runs an example in a shell with the built programs; `interrupted` after its first output. */
 async function bySh(
   line: string,
   env: Readonly<Record<string, string>>,
@@ -234,14 +234,14 @@ async function bySh(
   return { exit, out: out.join(""), err: err.join("") };
 }
 
-/** Every example, once. */
+/** All distinct examples. */
 const examples = [
   ...new Set(
     [...(await commandsOf("kb")), ...(await commandsOf("wf"))].flatMap(({ examples }) => examples),
   ),
 ];
 
-test("the tables of exceptions name no line that is not there", () => {
+test("every exception matches an example", () => {
   for (const [pattern] of [...otherEnds, ...firstDone]) {
     expect(
       examples.some((line) => pattern.test(line)),

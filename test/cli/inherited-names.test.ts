@@ -5,8 +5,8 @@ import { http, rawServer } from "../lib/raw-server.ts";
 import { testSandbox } from "../lib/sandbox.ts";
 import { cli, temporaryFolder } from "../lib/support.ts";
 
-// Words that every object of JavaScript knows, as names of ours, of users and of servers: what is
-// looked up by a name has it itself or not at all.
+// Names of JavaScript's own object properties, used as names of profiles, fields and objects: a lookup
+// must only find own properties.
 
 const words = ["constructor", "__proto__", "toString"] as const;
 
@@ -30,7 +30,7 @@ await writeFile(
 );
 for (const word of words) await writeFile(join(folder, `${word}.csv`), `${word}\n1\n`);
 
-/** Lines with W for the word, with the variables that go before, and how they end. */
+/** Command lines with W for the word, their exit codes and their environment. */
 const lines: readonly (readonly [
   line: string,
   exit: number,
@@ -79,7 +79,7 @@ const lines: readonly (readonly [
 ];
 
 test.each(words)(
-  "%s names nothing: no application, profile, format, column, topic or field",
+  "%s is not found as an application, profile, format, column, topic or field",
   async (word) => {
     const seen: unknown[] = [];
     const put = (text: string) => text.replaceAll("W", word).replaceAll("@", `${folder}/`);
@@ -95,7 +95,7 @@ test.each(words)(
   },
 );
 
-test.each(words)("an application may be called %s, and is found then", async (word) => {
+test.each(words)("an application named %s is found", async (word) => {
   const own = await temporaryFolder();
   const add = ["profile", "add", "p", "--base-url", origin, "--app", word, "--key-file", "-"];
   expect((await cli(["wf", ...add], { folder: own, stdin: "app-echo" })).exit).toBe(0);
@@ -103,7 +103,7 @@ test.each(words)("an application may be called %s, and is found then", async (wo
   expect(ran).toMatchObject({ exit: 0, out: "echo\n" });
 });
 
-test.each(words)("a server may call everything %s", async (word) => {
+test.each(words)("objects and fields of a server can be named %s", async (word) => {
   const field = (value: unknown) => `{${JSON.stringify(word)}:${JSON.stringify(value)}}`;
   const document = {
     id: word,

@@ -11,7 +11,7 @@ interface Started {
   readonly less: string | undefined;
 }
 
-/** Runs a command line at a terminal with so many rows; `exit` is the pager's, an Error means none. */
+/** Runs a command line on a terminal; `exit` is the pager's exit code, or its error if it is missing. */
 async function page(
   line: string,
   { rows = 10, env = {}, exit = 0 as number | Error } = {},

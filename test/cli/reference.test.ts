@@ -8,13 +8,13 @@ import { root } from "../lib/paths.ts";
 
 const docs = join(root, "docs");
 const stored = (name: string) => readFileSync(join(docs, name), "utf8");
-const hint = "the commands have changed: npm run reference";
+const hint = "the commands have changed: run `npm run reference`";
 
-test("docs/reference.md is what the commands say", async () => {
+test("docs/reference.md is up to date", async () => {
   expect(stored("reference.md"), hint).toBe(await referencePage());
 });
 
-test.each(["kb", "wf"] as const)("docs/man/%s.1 is what the commands say", async (program) => {
+test.each(["kb", "wf"] as const)("docs/man/%s.1 is up to date", async (program) => {
   expect(stored(join("man", `${program}.1`)), hint).toBe(await manPage(program));
 });
 
@@ -36,7 +36,7 @@ test("a command has its usage, arguments, effect, operation and examples", () =>
   );
 });
 
-test("shared flags, exit codes and commands of both programs stand there once", () => {
+test("shared flags, exit codes and shared commands are listed once", () => {
   const page = stored("reference.md");
   for (const once of [
     "| `-o, --output <format>` |",

@@ -41,23 +41,23 @@ test.each<[string, Param, string, unknown]>([
   ["JSON", body.json("x"), '[1,null,"ä"]', [1, null, "ä"]],
   ["JSON from a file", body.json("x"), "@a.json", { a: 1 }],
   [
-    "search settings with fields nobody knows",
+    "search settings with unknown fields",
     settings,
     JSON.stringify({ ...whole, new: 1 }),
     { ...whole, new: 1 },
   ],
   [
-    "an ISO time, as typed",
+    "an ISO time, unchanged",
     query.time("x"),
     "2026-05-01T10:00:00+02:00",
     "2026-05-01T10:00:00+02:00",
   ],
-  ["a date, as typed", query.time("x"), "2026-05-01", "2026-05-01"],
+  ["a date, unchanged", query.time("x"), "2026-05-01", "2026-05-01"],
   ["now", query.time("x"), "now", "2026-11-21T10:30:00Z"],
   ["two hours ago", query.time("x"), "2h", "2026-11-21T08:30:00Z"],
   ["two hours ago with a minus", query.time("x"), "-2h", "2026-11-21T08:30:00Z"],
   ["epoch seconds", query.time("x"), "1795219614", "2026-11-21T00:06:54Z"],
-])("%s is taken", async (_, param, typed, value) => {
+])("%s is accepted", async (_, param, typed, value) => {
   expect(await checkValue("--x", param, typed, sources)).toEqual(value);
 });
 
@@ -70,19 +70,24 @@ test.each<[string, Param, string, string]>([
   ],
   ["too short", name, "", "--x has 0 characters; 1 to 40 are allowed"],
   ["a NUL character", name, "a\0b", '--x "a\\u0000b" contains a NUL character'],
-  ["no choice", technique, "cheap", '--x "cheap" is not one of high_quality, economy'],
-  ["no whole number", local.integer("x"), "1.5", '--x "1.5" is not a whole number'],
+  ["an unknown choice", technique, "cheap", '--x "cheap" is not one of high_quality, economy'],
+  ["a fraction for a whole number", local.integer("x"), "1.5", '--x "1.5" is not a whole number'],
   [
     "a number beyond the range",
     local.integer("x", { range: [1, 10] }),
     "11",
     '--x "11" is not between 1 and 10',
   ],
-  ["no number", local.number("x"), "0x10", '--x "0x10" is not a number'],
+  ["a hexadecimal number", local.number("x"), "0x10", '--x "0x10" is not a number'],
   ["infinity", local.number("x"), "1e999", '--x "1e999" is not a number'],
-  ["no UUID", local.uuid("x"), "abc", '--x "abc" is not a UUID'],
-  ["no duration", local.duration("x"), "5 minutes", '--x "5 minutes" is not a valid duration'],
-  ["no time", query.time("x"), "yesterday", '--x "yesterday" is not a valid time'],
+  ["an invalid UUID", local.uuid("x"), "abc", '--x "abc" is not a UUID'],
+  [
+    "an invalid duration",
+    local.duration("x"),
+    "5 minutes",
+    '--x "5 minutes" is not a valid duration',
+  ],
+  ["an invalid time", query.time("x"), "yesterday", '--x "yesterday" is not a valid time'],
   [
     "a day that does not exist",
     query.time("x"),
@@ -96,30 +101,30 @@ test.each<[string, Param, string, string]>([
     "--x.reranking_enable is missing",
   ],
   [
-    "a field of the wrong kind",
+    "a field of the wrong type",
     settings,
     JSON.stringify({ ...whole, top_k: "3" }),
     '--x.top_k "\\"3\\"" is not a whole number',
   ],
   [
-    "a choice deep inside",
+    "an unknown choice in a nested field",
     settings,
     JSON.stringify({ ...whole, search_method: "magic" }),
     '--x.search_method "\\"magic\\"" is not one of keyword_search, semantic_search, full_text_search, hybrid_search',
   ],
   [
-    "a limit deep inside",
+    "a nested number beyond its range",
     rule,
     '{"mode":"custom","rules":{"pre_processing_rules":[],"segmentation":{"max_tokens":10}}}',
     '--x.rules.segmentation.max_tokens "10" is not between 50 and 4000',
   ],
-])("%s is refused, named with value and limit", async (_, param, typed, message) => {
+])("%s is rejected with the value and the limit", async (_, param, typed, message) => {
   const error = await checkValue("--x", param, typed, sources).catch((failure: unknown) => failure);
   expect(error).toBeInstanceOf(CliError);
   expect(error).toMatchObject({ kind: "usage", message });
 });
 
-test("a long value is cut in the message", async () => {
+test("a long value is truncated in the message", async () => {
   const error = await checkValue("--x", name, "x".repeat(10_000_000), sources).catch(
     (failure: unknown) => failure,
   );

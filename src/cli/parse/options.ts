@@ -22,7 +22,7 @@ export interface Options {
   readonly retries: number;
   /** Milliseconds for the command. */
   readonly timeout: number | undefined;
-  /** ms without a byte; absent: what the row says. */
+  /** Milliseconds without data; undefined for the default of the operation. */
   readonly idleTimeout: number | undefined;
   readonly connection: ConnectionSettings;
 }
@@ -30,15 +30,11 @@ export interface Options {
 /** Checks the shared flags. Throws usage. */
 export function optionsFor(globals: Globals, host: Host): Options {
   const env = (name: string): string | undefined => host.env[name] || undefined;
-  const debug = Number(env("KB_DEBUG") ?? 0);
   const timeout = globals.timeout ?? env("KB_TIMEOUT");
   return {
     globals,
     quiet: globals.quiet ?? false,
-    verbosity: Math.max(
-      globals.verbose?.length ?? 0,
-      Number.isFinite(debug) ? debug : isOn(env("KB_DEBUG")) ? 1 : 0,
-    ),
+    verbosity: Math.max(globals.verbose?.length ?? 0, debugLevel(env("KB_DEBUG"))),
     get input() {
       return (
         globals.mayAsk !== false &&
@@ -67,6 +63,13 @@ export function optionsFor(globals: Globals, host: Host): Options {
       caFile: globals.caFile,
     },
   };
+}
+
+/** Verbosity of KB_DEBUG: a number, or 1 for other values that are not "off". */
+function debugLevel(text: string | undefined): number {
+  const level = Number(text ?? 0);
+  if (Number.isFinite(level)) return level;
+  return isOn(text) ? 1 : 0;
 }
 
 /** A whole number in a range. Throws usage. */
@@ -103,13 +106,18 @@ export function styleFor(
     ...(globals.sort !== undefined && { sort: globals.sort }),
     reverse: globals.reverse ?? false,
     ...(globals.jq !== undefined && { jq: globals.jq }),
-    times: globals.relative ? "relative" : globals.utc ? "utc" : "local",
+    times: timesOf(globals),
     ...(zone !== undefined && { timeZone: zone }),
     color: wantsColor(globals, host, host.stdout),
     accessible: isOn(host.env["KB_ACCESSIBLE"]),
     unicode: wantsUnicode(host),
     now: () => host.now(),
   };
+}
+
+function timesOf({ relative, utc }: Globals): Style["times"] {
+  if (relative) return "relative";
+  return utc ? "utc" : "local";
 }
 
 /** The output format; undefined for the default. Throws usage for one that the command lacks. */
