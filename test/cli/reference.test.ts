@@ -40,7 +40,7 @@ test("shared flags, exit codes and shared commands are listed once", () => {
   const page = stored("reference.md");
   for (const once of [
     "| `-o, --output <format>` |",
-    "| 13 | A followed stream",
+    "| 13 | Event stream",
     "### kb doctor\n",
   ]) {
     expect(page.split(once)).toHaveLength(2);
