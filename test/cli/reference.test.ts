@@ -38,11 +38,7 @@ test("a command has its usage, arguments, effect, operation and examples", () =>
 
 test("shared flags, exit codes and shared commands are listed once", () => {
   const page = stored("reference.md");
-  for (const once of [
-    "| `-o, --output <format>` |",
-    "| 13 | Event stream",
-    "### kb doctor\n",
-  ]) {
+  for (const once of ["| `-o, --output <format>` |", "| 13 | Event stream", "### kb doctor\n"]) {
     expect(page.split(once)).toHaveLength(2);
   }
   expect(page).not.toContain("### wf doctor");
