@@ -391,7 +391,7 @@ describe("wrong sentences are told with their position, and nothing is sent", ()
       "succeeded",
     ],
     ["run succeeded witin 2m", 15, "witin is not within", "within"],
-    ["run succeeded within 2 minutes", 24, "the sentence ends before this", undefined],
+    ["run succeeded within 2 minutes", 24, "unexpected text after the sentence", undefined],
     ["run succeeded within soon", 22, "soon is not a duration such as 30s or 1m30s", undefined],
     ["run took 10s", 10, "10s is not one of at, exactly, less, more", undefined],
     ["run took at mots 10s", 13, "mots is not one of least, most", "most"],
@@ -405,17 +405,17 @@ describe("wrong sentences are told with their position, and nothing is sent", ()
     ['"A" befor "B"', 5, "befor is not before", "before"],
     ['"A" before', 11, "a name is missing", undefined],
     ["output x does not contian 'y'", 19, "contian is not one of exist, contain, match", "contain"],
-    ["output x is yes", 13, "this is no JSON value", undefined],
+    ["output x is yes", 13, "invalid JSON value", undefined],
     ["output x contains y", 19, "y is not a text in quotes", undefined],
     ["output x >= high", 13, "high is not a number", undefined],
     ["output x matches refund", 18, "refund is not a pattern such as /refund/i", undefined],
-    ["output x matches /a/gi", 21, "a pattern has the flags i, m, s, u, v", undefined],
-    ["output x matches /(/", 18, "the pattern is wrong: Unterminated group", undefined],
-    ['output x is not "\\q"', 17, "this is no JSON value", undefined],
+    ["output x matches /a/gi", 21, "invalid flag of a pattern; use i, m, s, u or v", undefined],
+    ["output x matches /(/", 18, "invalid pattern: Unterminated group", undefined],
+    ['output x is not "\\q"', 17, "invalid JSON value", undefined],
     [
       'text contains "\\q"',
       15,
-      'a backslash in double quotes stands before \\ " n t or uXXXX',
+      'invalid escape sequence; in double quotes use \\\\, \\", \\n, \\t or \\uXXXX',
       undefined,
     ],
     ["no erors", 4, "erors is not one of errors, gaps, retries, pauses", "errors"],
@@ -426,7 +426,7 @@ describe("wrong sentences are told with their position, and nothing is sent", ()
     });
     const hint =
       meant === undefined
-        ? /^hint: (`wf help expect` lists what can be expected|texts stand in quotes: is "yes")$/m
+        ? /^hint: (run `wf help expect` for the syntax|put texts in quotes: is "yes")$/m
         : new RegExp(`^hint: did you mean ${meant}\\?$`, "m");
     expect(ran.exit).toBe(2);
     expect(ran.err).toContain(
@@ -504,26 +504,26 @@ outputs:
   });
 
   test.each([
-    ["", "line 1: the file expects nothing"],
-    ["name: x\n", "line 1: the file expects nothing"],
-    ["- run succeeded\n", "line 1: a mapping belongs here"],
+    ["", "line 1: the file has no expectations"],
+    ["name: x\n", "line 1: the file has no expectations"],
+    ["- run succeeded\n", "line 1: expected a mapping"],
     [
       "checks:\n  - run failed\nrequird: [A]\n",
       'line 3: "requird" is not one of name, checks, required, forbidden, order, within, tokens, outputs\nhint: did you mean required?',
     ],
-    ["checks: run failed\n", "line 1: a list belongs here"],
-    ["checks:\n", "line 1: a list belongs here"],
-    ["checks:\n  -\n", "line 2: a text belongs here"],
-    ["{checks}\n", "line 1: there is no value"],
+    ["checks: run failed\n", "line 1: expected a list"],
+    ["checks:\n", "line 1: expected a list"],
+    ["checks:\n  -\n", "line 2: expected a text"],
+    ["{checks}\n", "line 1: missing value"],
     [
       "checks:\n  - run failed\n  - node X rann\n",
       'line 3: "node X rann", position 8: rann is not one of',
     ],
-    ["checks: [{run: failed}]\n", "line 1: a text belongs here"],
+    ["checks: [{run: failed}]\n", "line 1: expected a text"],
     ["required: [A]\nrequired: [B]\n", "line 2: Map keys must be unique\n"],
     ["required: [A\n", "line 2: Flow sequence in block collection must be"],
-    ["order: [[A]]\n", "line 1: an order has two nodes or more"],
-    ["order: [A, B]\n", "line 1: a list belongs here"],
+    ["order: [[A]]\n", "line 1: expected two or more nodes"],
+    ["order: [A, B]\n", "line 1: expected a list"],
     [
       "within:\n  run: soon\n",
       'line 2: "run took at most soon", position 18: soon is not a duration',
@@ -540,10 +540,10 @@ outputs:
       "outputs:\n  a:\n    match: x\n",
       'line 3: "match" is not one of equals, contains, matches, exists\nhint: did you mean matches?',
     ],
-    ["outputs: {a: {exists: maybe}}\n", "line 1: true or false belongs here"],
+    ["outputs: {a: {exists: maybe}}\n", "line 1: expected true or false"],
     [
       "outputs: {a: {matches: '/(/'}}\n",
-      'line 1: "output \\"a\\" matches /(/", position 20: the pattern is wrong',
+      'line 1: "output \\"a\\" matches /(/", position 20: invalid pattern',
     ],
     ["checks: !secret [run failed]\n", "line 1: Unresolved tag: !secret"],
   ])("%j is refused with its line", async (text, message) => {
@@ -557,8 +557,8 @@ outputs:
 
   test.each([
     ["missing.yml", "file not found"],
-    ["folder.yaml", "this is a folder"],
-    ["large.yml", "the file is larger than 1 MiB"],
+    ["folder.yaml", "is a directory"],
+    ["large.yml", "file larger than 1 MiB"],
   ])("%s is refused", async (name, problem) => {
     await mkdir(join(folder, "folder.yaml"), { recursive: true });
     await writeFile(join(folder, "large.yml"), "#".repeat(1024 * 1024 + 1));

@@ -53,8 +53,8 @@ describe("a file", () => {
         until: "2026-11-21T11:00:00Z",
       },
     ]);
-    expect(err).toContain(`250 runs in ${path}; ${summary["refetched"]} rows were fetched again`);
-    expect(err).toContain("24 runs had not ended, written as they stood");
+    expect(err).toContain(`250 runs in ${path}; ${summary["refetched"]} rows fetched again`);
+    expect(err).toContain("24 unfinished runs written in their current state");
     const rows = rowsIn(path);
     expect(sortedIds(rows)).toEqual(idsOf(logs));
     const second = new Map(logs.map(({ id, created_at }) => [id, created_at]));
@@ -109,9 +109,7 @@ describe("a file", () => {
     const wanted = inTime.filter(({ id }) => Number(id.slice(-2)) >= 60);
     expect(sortedIds(rowsIn(path))).toEqual(idsOf(wanted));
     expect(err).toContain("since 2026-11-21T10:00:05Z\n");
-    expect(err).toContain(
-      `; ${wanted.length} of ${inTime.length} match; filtered here, not by the server`,
-    );
+    expect(err).toContain(`; ${wanted.length} of ${inTime.length} match (filtered locally)`);
     const lists = seen.filter(({ pathname }) => pathname.endsWith("/logs"));
     expect(lists.every(({ searchParams }) => searchParams.get("status") === "succeeded")).toBe(
       true,
@@ -173,7 +171,7 @@ describe("details of runs", () => {
     });
     const path = place("runs.jsonl");
     const { exit, err } = await exporting(path, ["--with-detail"], { env });
-    expect([exit, err]).toEqual([0, expect.stringContaining("; 1 run without a detail")]);
+    expect([exit, err]).toEqual([0, expect.stringContaining("; 1 run without details")]);
     const without = rowsIn(path).filter(({ run_detail }) => run_detail === null);
     expect(idsOf(without)).toEqual([uuid(2)]);
   });
@@ -215,7 +213,7 @@ describe("a state", () => {
     ]);
     const one = await server.run();
     expect([one.exit, one.summary]).toEqual([0, expect.objectContaining({ rows: 1, waiting: 2 })]);
-    expect(one.err).toContain("2 runs had not ended, written by the export after they have");
+    expect(one.err).toContain("2 unfinished runs left for a later export");
     expect(idsOf(exported(server.target))).toEqual([uuid(2)]);
 
     server.pass(100);
@@ -277,7 +275,7 @@ describe("a state", () => {
     const { summary, err } = await server.run();
     expect([summary["waiting"], err]).toEqual([
       0,
-      expect.stringContaining("1 run left the log before the end"),
+      expect.stringContaining("1 run removed from the log before finishing"),
     ]);
   });
 
@@ -392,7 +390,7 @@ describe("an export that does not come to its end", () => {
     const { env, logs, ran, seen } = await interruptedAt(8, path);
     expect([ran.exit, ran.out]).toEqual([130, ""]);
     const [, read] =
-      /hint: (\d+) runs are read and kept; the same command goes on/.exec(ran.err) ?? [];
+      /hint: (\d+) runs are saved; run the same command to resume/.exec(ran.err) ?? [];
     expect(Number(read)).toBeGreaterThan(400);
     expect(existsSync(path)).toBe(false);
     // Half a line, and half an entry: what a kill may leave.
@@ -402,7 +400,7 @@ describe("an export that does not come to its end", () => {
     const { exit, err } = await exporting(path, [], { env });
     expect([exit, err]).toEqual([
       0,
-      expect.stringContaining(`going on after ${read} runs that are read`),
+      expect.stringContaining(`resuming: ${read} runs already read`),
     ]);
     expect(sortedIds(rowsIn(path))).toEqual(idsOf(logs));
     expect(seen.length).toBeLessThan(13); // 15 are all
@@ -425,7 +423,7 @@ describe("an export that does not come to its end", () => {
     await exporting(path, argv, { ...at(0), signal: stop.signal });
     const part = readFileSync(`${path}.part`, "utf8");
     const other = await exporting(`${path}`, [...argv, "--where", "steps>5"], at(1000));
-    expect(other.err).toContain("an unfinished export of something else is dropped");
+    expect(other.err).toContain("discarding an unfinished export of something else");
     expect(rowsIn(path)).toEqual([]);
 
     asked = 0;
@@ -532,7 +530,7 @@ describe("an export that does not come to its end", () => {
     expect(err).toContain(`error: ${path}.part: disk full\nhint: what was written so far is kept`);
     expect(existsSync(path)).toBe(false);
     const again = await exporting(path, [], { env });
-    expect([again.exit, again.err]).toEqual([0, expect.stringContaining("going on after")]);
+    expect([again.exit, again.err]).toEqual([0, expect.stringContaining("resuming: ")]);
     expect(sortedIds(rowsIn(path))).toEqual(idsOf(logs));
   });
 

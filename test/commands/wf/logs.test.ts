@@ -225,7 +225,7 @@ describe("wf logs --follow", () => {
     expect(JSON.parse(err)).toMatchObject({
       error: {
         code: "interrupted",
-        hint: "wf logs --follow --since 2026-11-21T11:00:10Z goes on, with the same filters",
+        hint: "resume with wf logs --follow --since 2026-11-21T11:00:10Z and the same filters",
       },
     });
   });
@@ -314,13 +314,13 @@ describe("wf logs --follow", () => {
       );
     const nine = await run([2, 3, 4, 5, 6, 7, 8, 9, 10]);
     expect([nine.exit, idsIn(nine.out)]).toEqual([130, ids(1, 2)]);
-    expect(nine.err.split("looking again")).toHaveLength(10);
+    expect(nine.err.split("; retrying")).toHaveLength(10);
     expect(nine.waits.slice(1, 10)).toEqual([
       250, 500, 1000, 2000, 4000, 8000, 15000, 15000, 15000,
     ]);
     const ten = await run([2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
     expect([ten.exit, idsIn(ten.out)]).toEqual([13, ids(1)]);
-    expect(ten.err).toContain("10 looks in a row failed");
+    expect(ten.err).toContain("10 consecutive polls failed");
     expect(ten.err).toContain("--follow --since 2026-11-21T11:00:02Z goes on");
   });
 

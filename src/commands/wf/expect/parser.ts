@@ -25,26 +25,24 @@ import {
   exists,
 } from "./value-checks.ts";
 import type { Subject } from "./value-checks.ts";
-import { wordsOf } from "./lexer.ts";
-import type { Words } from "./lexer.ts";
+import { SentenceReader } from "./lexer.ts";
 import type { RunTrace } from "../../../runs/trace.ts";
 
-/** What a sentence says, without its name. */
-type Said = Pick<Check, "evaluate" | "end">;
+/** The check of a sentence, without its name. */
+type SentenceCheck = Pick<Check, "evaluate" | "end">;
 type Evaluate = (trace: RunTrace) => CheckResult;
 
 /**
- * Reads one sentence of `help expect`. `where` leads the usage error with the position of what does
- * not fit.
+ * Parses one sentence of `help expect`. Throws `usage` with the source and the position of a mistake.
  */
-export function parseCheck(sentence: string, where: string): Check {
-  const words = wordsOf(sentence, where);
-  const said = words.isQuoted() ? { evaluate: order(words, node(words)) } : subject(words);
+export function parseCheck(sentence: string, source: string): Check {
+  const words = new SentenceReader(sentence, source);
+  const check = words.isQuoted() ? { evaluate: order(words, node(words)) } : subject(words);
   words.end();
-  return { name: sentence.trim().replace(/\s+/g, " "), ...said };
+  return { name: sentence.trim().replace(/\s+/g, " "), ...check };
 }
 
-function subject(words: Words): Said {
+function subject(words: SentenceReader): SentenceCheck {
   switch (words.oneOf("run", "node", "output", "text", "error", "no")) {
     case "run":
       return run(words);
@@ -61,7 +59,7 @@ function subject(words: Words): Said {
   }
 }
 
-function run(words: Words): Said {
+function run(words: SentenceReader): SentenceCheck {
   const what = words.oneOf(...ends, "took", "used");
   if (what === "took") {
     const limit = duration(words);
@@ -76,7 +74,7 @@ function run(words: Words): Said {
   return { evaluate: (trace) => ended(trace, what, limit), end: what };
 }
 
-function nodes(words: Words, name: NodeName): Evaluate {
+function nodes(words: SentenceReader, name: NodeName): Evaluate {
   const what = words.oneOf(
     ...keysOf(nodeEnds),
     "ran",
@@ -118,24 +116,24 @@ function nodes(words: Words, name: NodeName): Evaluate {
   }
 }
 
-function order(words: Words, first: NodeName): Evaluate {
+function order(words: SentenceReader, first: NodeName): Evaluate {
   words.oneOf("before");
   return after(words, first);
 }
 
-function after(words: Words, first: NodeName): Evaluate {
+function after(words: SentenceReader, first: NodeName): Evaluate {
   words.takes("node");
   const second = node(words);
   return (trace) => inOrder(trace, first, second);
 }
 
 /** `"Title"`, a word, or `type llm`. */
-function node(words: Words): NodeName {
+function node(words: SentenceReader): NodeName {
   const byType = words.takes("type");
   return { text: words.name(), byType };
 }
 
-function value(words: Words, subject: Subject): Evaluate {
+function value(words: SentenceReader, subject: Subject): Evaluate {
   const what = words.oneOf(
     "exists",
     "does not exist",
@@ -172,24 +170,24 @@ function value(words: Words, subject: Subject): Evaluate {
 const never: Amount = { bound: "exactly", value: 0 };
 
 /** `within 30s`, or nothing. */
-function timeLimit(words: Words): Amount | undefined {
+function timeLimit(words: SentenceReader): Amount | undefined {
   if (words.maybe("within") === undefined) return undefined;
   return { bound: "at most", value: words.seconds() };
 }
 
-const duration = (words: Words): Amount => ({
+const duration = (words: SentenceReader): Amount => ({
   bound: words.oneOf(...bounds),
   value: words.seconds(),
 });
 
 /** `3` or `at most 3`. */
-function amount(words: Words): Amount {
+function amount(words: SentenceReader): Amount {
   const bound = bounds.find((each) => words.takes(each)) ?? "exactly";
   return { bound, value: words.count() };
 }
 
 /** `3 times`, `at most 1 time`; nothing means at least once. */
-function times(words: Words): Amount {
+function times(words: SentenceReader): Amount {
   if (words.isAtEnd()) return { bound: "at least", value: 1 };
   const often = amount(words);
   words.oneOf("times", "time");

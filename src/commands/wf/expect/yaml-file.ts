@@ -1,166 +1,216 @@
-import type { Node } from "yaml";
+import type { Document, Node } from "yaml";
 import { CliError } from "../../../errors.ts";
 import type { Files } from "../../../host/host.ts";
 import { didYouMean } from "../../../lib/did-you-mean.ts";
+import { parseYaml } from "../../../lib/yaml.ts";
 import type { Check } from "./check.ts";
 import { parseCheck } from "./parser.ts";
-import { parseYaml } from "../../../lib/yaml.ts";
 
-/** A file of expectations: what its suite is called and what it asks. */
+/** A file of expectations: the name of its suite and its checks. */
 interface ExpectFile {
   readonly name: string | undefined;
   readonly checks: readonly Check[];
 }
 
-/** Larger ones are no file of expectations. */
-const largest = 1024 * 1024;
+/** Maximum size of a file of expectations, in bytes. */
+const MAX_SIZE = 1024 * 1024;
 
-/** A sentence that a place of the file stands for. */
+/** A sentence and the place of the file that it comes from. */
 interface Sentence {
   readonly text: string;
   readonly at: Node;
 }
 
+/** Reads the sentences of each key that a mapping may have. */
+type Keys = Readonly<Record<string, (value: Node) => Sentence[]>>;
+
 /**
- * Reads a YAML file of expectations (`help expect`): everything in it becomes sentences. Throws
- * usage with the line of what does not fit.
+ * Reads a YAML file of expectations (`help expect`) and translates it to sentences. Throws `usage`
+ * with the line of a mistake.
  */
 export async function readExpectFile(path: string, files: Files): Promise<ExpectFile> {
-  const { isAlias, isMap, isScalar, isSeq } = await import("yaml");
   const yaml = await parseYaml(await contentOf(path, files), { strict: true });
-  const wrongAt = (line: number, problem: string, hint?: string) =>
-    new CliError("usage", `${path} line ${line}: ${problem}`, {
-      sideEffect: "none",
-      hint: hint ?? "`wf help expect` shows what a file holds",
-    });
-  if ("problem" in yaml) throw wrongAt(yaml.line, yaml.problem);
-  const { document } = yaml;
-  const lineOf = (node: Node) => yaml.lineAt(node.range?.[0] ?? 0);
-  const wrong = (node: Node, problem: string, hint?: string) =>
-    wrongAt(lineOf(node), problem, hint);
-
-  /** The node an alias stands for; a missing value is reported at its key. */
-  const real = (node: unknown, key: Node): Node => {
-    const found = isAlias(node) ? node.resolve(document) : (node as Node | null | undefined);
-    if (!found) throw wrong(key, "there is no value");
-    return found;
-  };
-  const items = (node: Node): Node[] => {
-    if (!isSeq(node)) throw wrong(node, "a list belongs here");
-    return node.items.map((item) => real(item, node));
-  };
-  const entries = (node: Node): { key: Node; name: string; value: Node }[] => {
-    if (!isMap(node)) throw wrong(node, "a mapping belongs here");
-    return node.items.map((pair) => {
-      const key = real(pair.key, node);
-      return { key, name: textIn(key), value: real(pair.value, key) };
-    });
-  };
-  /** As it stands there: a node id that looks like a number is text all the same. */
-  const textIn = (node: Node): string => {
-    if (!isScalar(node) || node.value === null) throw wrong(node, "a text belongs here");
-    return typeof node.value === "string" ? node.value : (node.source ?? String(node.value));
-  };
-  const nameIn = (node: Node): string => JSON.stringify(textIn(node));
-  const unknownKey = (key: Node, name: string, known: readonly string[]) => {
-    const near = didYouMean(name, known);
-    return wrong(
-      key,
-      `${JSON.stringify(name)} is not one of ${known.join(", ")}`,
-      near === undefined ? undefined : `did you mean ${near}?`,
-    );
-  };
-  /** Entries by a table of the keys that may be there. */
-  const read = (node: Node, table: Readonly<Record<string, (value: Node) => Sentence[]>>) =>
-    entries(node).flatMap(({ key, name, value }) => {
-      const known = Object.hasOwn(table, name) ? table[name] : undefined;
-      if (known === undefined) throw unknownKey(key, name, Object.keys(table));
-      return known(value);
-    });
-  const said = (at: Node, text: string): Sentence[] => [{ at, text }];
-  const perNode = (node: Node, text: (value: string) => string): Sentence[] =>
-    entries(node).flatMap(({ key, value }) =>
-      said(value, `node ${nameIn(key)} ${text(textIn(value))}`),
-    );
-  const perName = (node: Node, text: string): Sentence[] =>
-    items(node).flatMap((item) => said(item, `node ${nameIn(item)} ${text}`));
-
-  const ofOutput = (output: string, node: Node): Sentence[] =>
-    read(node, {
-      equals: (value) =>
-        said(value, `${output} is ${JSON.stringify(value.toJS(document) ?? null)}`),
-      contains: (value) => said(value, `${output} contains ${nameIn(value)}`),
-      matches: (value) => said(value, `${output} matches ${patternText(textIn(value))}`),
-      exists(value) {
-        if (!isScalar(value) || typeof value.value !== "boolean")
-          throw wrong(value, "true or false belongs here");
-        return said(value, `${output} ${value.value ? "exists" : "does not exist"}`);
-      },
-    });
-
+  if ("problem" in yaml) throw usageAt(path, yaml.line, yaml.problem);
+  const nodes = new YamlNodes(path, yaml, await import("yaml"));
+  const { contents } = yaml.document;
+  if (!contents) throw usageAt(path, 1, "the file has no expectations");
   let name: string | undefined;
-  const sections: Readonly<Record<string, (value: Node) => Sentence[]>> = {
+  const sentences = nodes.keys(contents, {
+    ...sections(nodes),
     name(value) {
-      name = textIn(value);
+      name = nodes.text(value);
       return [];
     },
-    checks: (value) => items(value).flatMap((item) => said(item, textIn(item))),
-    required: (value) => perName(value, "ran"),
-    forbidden: (value) => perName(value, "did not run"),
-    order: (value) =>
-      items(value).flatMap((chain) => {
-        const nodes = items(chain);
-        if (nodes.length < 2) throw wrong(chain, "an order has two nodes or more");
-        return nodes
-          .slice(1)
-          .flatMap((after, index) =>
-            said(after, `node ${nameIn(nodes[index] ?? after)} before ${nameIn(after)}`),
-          );
-      }),
-    within: (value) =>
-      read(value, {
-        run: (limit) => said(limit, `run took at most ${textIn(limit)}`),
-        nodes: (limits) => perNode(limits, (limit) => `took at most ${limit}`),
-      }),
-    tokens: (value) =>
-      read(value, {
-        max: (limit) => said(limit, `run used at most ${textIn(limit)} tokens`),
-        nodes: (limits) => perNode(limits, (limit) => `used at most ${limit} tokens`),
-      }),
-    outputs: (value) =>
-      entries(value).flatMap(({ key, value: claims }) => ofOutput(`output ${nameIn(key)}`, claims)),
-  };
-
-  if (!document.contents) throw wrongAt(1, "the file expects nothing");
-  const checks = read(document.contents, sections).map(({ at, text }): Check => {
-    const line = lineOf(at);
+  });
+  if (sentences.length === 0) throw usageAt(path, 1, "the file has no expectations");
+  const checks = sentences.map(({ at, text }): Check => {
+    const line = nodes.lineOf(at);
     return { ...parseCheck(text, `${path} line ${line}:`), from: { path, line } };
   });
-  if (checks.length === 0) throw wrongAt(1, "the file expects nothing");
   return { name, checks };
 }
 
-/** `/refund/i` as it is, anything else as the inside of a pattern. */
+const usageAt = (path: string, line: number, problem: string, hint?: string) =>
+  new CliError("usage", `${path} line ${line}: ${problem}`, {
+    sideEffect: "none",
+    hint: hint ?? "run `wf help expect` for the keys of a file",
+  });
+
+/** Typed access to the nodes of a YAML document. Throws `usage` for a node of another type. */
+class YamlNodes {
+  private readonly path: string;
+  private readonly document: Document.Parsed;
+  private readonly lineAt: (offset: number) => number;
+  private readonly yaml: typeof import("yaml");
+
+  constructor(
+    path: string,
+    {
+      document,
+      lineAt,
+    }: { readonly document: Document.Parsed; readonly lineAt: (offset: number) => number },
+    yaml: typeof import("yaml"),
+  ) {
+    this.path = path;
+    this.document = document;
+    this.lineAt = lineAt;
+    this.yaml = yaml;
+  }
+
+  lineOf(node: Node): number {
+    return this.lineAt(node.range?.[0] ?? 0);
+  }
+
+  error(node: Node, problem: string, hint?: string): CliError {
+    return usageAt(this.path, this.lineOf(node), problem, hint);
+  }
+
+  /** The text of a scalar in the file: a node ID that looks like a number is text too. */
+  text(node: Node): string {
+    if (!this.yaml.isScalar(node) || node.value === null) throw this.error(node, "expected a text");
+    return typeof node.value === "string" ? node.value : (node.source ?? String(node.value));
+  }
+
+  /** The text in quotes, for a sentence. */
+  quoted(node: Node): string {
+    return JSON.stringify(this.text(node));
+  }
+
+  boolean(node: Node): boolean {
+    if (this.yaml.isScalar(node) && typeof node.value === "boolean") return node.value;
+    throw this.error(node, "expected true or false");
+  }
+
+  json(node: Node): string {
+    return JSON.stringify(node.toJS(this.document) ?? null);
+  }
+
+  items(node: Node): Node[] {
+    if (!this.yaml.isSeq(node)) throw this.error(node, "expected a list");
+    return node.items.map((item) => this.resolve(item, node));
+  }
+
+  entries(node: Node): { key: Node; name: string; value: Node }[] {
+    if (!this.yaml.isMap(node)) throw this.error(node, "expected a mapping");
+    return node.items.map((pair) => {
+      const key = this.resolve(pair.key, node);
+      return { key, name: this.text(key), value: this.resolve(pair.value, key) };
+    });
+  }
+
+  /** The sentences of a mapping with known keys. */
+  keys(node: Node, table: Keys): Sentence[] {
+    return this.entries(node).flatMap(({ key, name, value }) => {
+      const known = Object.hasOwn(table, name) ? table[name] : undefined;
+      if (known !== undefined) return known(value);
+      const names = Object.keys(table);
+      const near = didYouMean(name, names);
+      throw this.error(
+        key,
+        `${JSON.stringify(name)} is not one of ${names.join(", ")}`,
+        near === undefined ? undefined : `did you mean ${near}?`,
+      );
+    });
+  }
+
+  /** The node of an alias; a missing value is reported at its key. */
+  private resolve(node: unknown, key: Node): Node {
+    const resolved = this.yaml.isAlias(node)
+      ? node.resolve(this.document)
+      : (node as Node | null | undefined);
+    if (!resolved) throw this.error(key, "missing value");
+    return resolved;
+  }
+}
+
+/** The sections of a file, each translated to sentences. */
+function sections(nodes: YamlNodes): Keys {
+  const sentence = (at: Node, text: string): Sentence[] => [{ at, text }];
+  const perName = (list: Node, text: string) =>
+    nodes.items(list).flatMap((item) => sentence(item, `node ${nodes.quoted(item)} ${text}`));
+  const perNode = (map: Node, text: (limit: string) => string) =>
+    nodes
+      .entries(map)
+      .flatMap(({ key, value }) =>
+        sentence(value, `node ${nodes.quoted(key)} ${text(nodes.text(value))}`),
+      );
+  const chain = (list: Node) => {
+    const names = nodes.items(list);
+    if (names.length < 2) throw nodes.error(list, "expected two or more nodes");
+    return names
+      .slice(1)
+      .flatMap((after, index) =>
+        sentence(
+          after,
+          `node ${nodes.quoted(names[index] ?? after)} before ${nodes.quoted(after)}`,
+        ),
+      );
+  };
+  const output = (name: Node, claims: Node) => {
+    const subject = `output ${nodes.quoted(name)}`;
+    return nodes.keys(claims, {
+      equals: (value) => sentence(value, `${subject} is ${nodes.json(value)}`),
+      contains: (value) => sentence(value, `${subject} contains ${nodes.quoted(value)}`),
+      matches: (value) => sentence(value, `${subject} matches ${patternText(nodes.text(value))}`),
+      exists: (value) =>
+        sentence(value, `${subject} ${nodes.boolean(value) ? "exists" : "does not exist"}`),
+    });
+  };
+  return {
+    name: () => [],
+    checks: (list) => nodes.items(list).flatMap((item) => sentence(item, nodes.text(item))),
+    required: (list) => perName(list, "ran"),
+    forbidden: (list) => perName(list, "did not run"),
+    order: (list) => nodes.items(list).flatMap(chain),
+    within: (map) =>
+      nodes.keys(map, {
+        run: (limit) => sentence(limit, `run took at most ${nodes.text(limit)}`),
+        nodes: (limits) => perNode(limits, (limit) => `took at most ${limit}`),
+      }),
+    tokens: (map) =>
+      nodes.keys(map, {
+        max: (limit) => sentence(limit, `run used at most ${nodes.text(limit)} tokens`),
+        nodes: (limits) => perNode(limits, (limit) => `used at most ${limit} tokens`),
+      }),
+    outputs: (map) => nodes.entries(map).flatMap(({ key, value }) => output(key, value)),
+  };
+}
+
+/** `/refund/i` as it is, any other text as the source of a pattern. */
 const patternText = (text: string): string =>
   /^\/.*\/\w*$/s.test(text)
     ? text
-    : `/${text.replace(/\\.|\//gs, (found) => (found === "/" ? "\\/" : found))}/`;
+    : `/${text.replace(/\\.|\//gs, (match) => (match === "/" ? "\\/" : match))}/`;
 
 async function contentOf(path: string, files: Files): Promise<string> {
-  const found = await files.stat(path);
-  const problem =
-    found === null
-      ? "file not found"
-      : found.isDirectory
-        ? "this is a folder"
-        : found.size > largest
-          ? "the file is larger than 1 MiB"
-          : undefined;
-  if (problem !== undefined) {
-    throw new CliError("usage", `--expect ${path}: ${problem}`, {
+  const stat = await files.stat(path);
+  const fail = (problem: string) =>
+    new CliError("usage", `--expect ${path}: ${problem}`, {
       sideEffect: "none",
-      hint: "what ends in .yml or .yaml is a file, everything else a sentence",
+      hint: "an expectation that ends in .yml or .yaml is a file, any other text a sentence",
     });
-  }
+  if (stat === null) throw fail("file not found");
+  if (stat.isDirectory) throw fail("is a directory");
+  if (stat.size > MAX_SIZE) throw fail("file larger than 1 MiB");
   return new TextDecoder().decode(await files.read(path));
 }

@@ -12,7 +12,7 @@ import type { ExportState } from "./export-state.ts";
 import { baseOf, fileFor, refuseExisting, seenFrom, exportTarget } from "./export-target.ts";
 import type { ExportTarget } from "./export-target.ts";
 import { findLeftover, openExportJournal, settleExport } from "./export-journal.ts";
-import type { LeftoverExport, ExportStep, ExportJournal } from "./export-journal.ts";
+import type { ExportPlace, LeftoverExport, ExportStep, ExportJournal } from "./export-journal.ts";
 import type { LogFilters } from "./filters.ts";
 import { logLines } from "./write-lines.ts";
 import type { LogLines } from "./write-lines.ts";
@@ -29,34 +29,36 @@ type Input = LogFilters & {
   readonly concurrency?: number | undefined;
 };
 
-/** Requests for details at a time, where nothing is said (server §20). */
-const usualLanes = 3;
-/** Waiting runs that are asked for before what was found is written down. */
-const waitingAtOnce = 50;
+/** Default number of concurrent requests for details (server §20). */
+const DEFAULT_CONCURRENCY = 3;
+/** Unfinished runs that are requested before the results are written. */
+const WAITING_BATCH = 50;
 
-/** What holds for all parts of one export. */
+/** Settings that hold for all parts of one export. */
 interface Export {
   readonly input: Input;
-  readonly lanes: ConcurrencyLimiter;
+  readonly concurrency: ConcurrencyLimiter;
   readonly query: LogQuery;
   readonly context: Context;
   readonly target: ExportTarget;
   readonly application: Application;
   readonly options: ExportState["options"];
-  /** What the last export with this --state left. */
+  /** The state of the previous export with this --state. */
   readonly state: ExportState | undefined;
+  /** Where the previous export with this --state stopped in the target. */
+  readonly base: ExportPlace["base"];
   readonly lines: LogLines;
-  /** Unix seconds; what the log is read from and, if that was said, up to. */
+  /** Unix seconds; `until` only if it was requested. */
   readonly since: number;
   readonly until: number | undefined;
 }
 
 /**
- * Writes every run of a workflow to a file, each once, and yields a summary. The log is read in
- * windows of time that add up; nothing but the ids of the last minute is kept of them. A work file
- * beside the target holds what was read, so that the same command goes on after a kill. Runs are
- * read up to the server's clock at the start; with --state the next export goes on from there, and a
- * run that had not ended is written when it has. Throws `partial` where the server hides runs.
+ * Writes every run of a workflow to a file, without duplicates, and yields a summary. The log is read
+ * in windows of time, and a journal beside the target records what was read, so that the same command
+ * resumes after a kill. The export ends at the server's clock at the start; with --state the next
+ * export continues from there, and unfinished runs are written once they have finished. Throws
+ * `partial` if the server hides runs.
  */
 export async function* run(input: Input, context: Context): AsyncGenerator<unknown> {
   const { host, notice } = context;
@@ -64,20 +66,44 @@ export async function* run(input: Input, context: Context): AsyncGenerator<unkno
   if (input.state !== undefined && input.keyword !== undefined) {
     throw new CliError("usage", "--state and --keyword cannot be used together", {
       sideEffect: "none",
-      hint: "a run that goes on has no outputs to look into, so it would be missed",
+      hint: "an unfinished run has no outputs to search, so it would be missed",
     });
   }
   const target = await exportTarget(input.target, context);
-  const left = await findLeftover(target.journal, host);
-  if (left?.ending) {
-    await settleExport(target, left.ending, host);
-    await notice(
-      "an export that was all read is in place now; repeat the command for what came since",
-    );
-    yield left.ending.summary;
+  const leftover = await findLeftover(target.journal, host);
+  if (leftover?.ending) {
+    await settleExport(target, leftover.ending, host);
+    await notice("completed the previous export; run the command again for newer runs");
+    yield leftover.ending.summary;
     return;
   }
+  const [whole, journal] = await begin(input, { context, query, target, leftover });
+  try {
+    await readLog(whole, journal);
+    if (whole.state) await readWaiting(whole, whole.state, journal);
+  } catch (error) {
+    throw await keepProgress(error, journal, context);
+  }
+  const summary = await finish(whole, journal);
+  await printSummary(summary, whole, journal.done);
+  if (journal.done.read === 0) await warnIfUnlogged(context);
+  yield summary;
+  if (journal.done.missing > 0) throw hiddenRows(journal.done.read, journal.done.missing);
+}
 
+/** Opens the journal of a new export, or of the unfinished one of the same command. */
+async function begin(
+  input: Input,
+  {
+    context,
+    query,
+    target,
+    leftover,
+  }: Pick<Export, "context" | "query" | "target"> & {
+    readonly leftover: LeftoverExport | undefined;
+  },
+): Promise<[Export, ExportJournal]> {
+  const { host, notice } = context;
   if (input.state === undefined && !input.overwrite) await refuseExisting(target, host);
   const application = await applicationOf(context, { withId: input.state !== undefined });
   const options = optionsOf(input, target);
@@ -94,73 +120,79 @@ export async function* run(input: Input, context: Context): AsyncGenerator<unkno
     until: query.until ?? null,
     clock: Math.floor(host.now().getTime() / 1000),
   };
-  const goesOn = left !== undefined && isSame(left, begun);
-  if (left !== undefined && !goesOn)
-    await notice("an unfinished export of something else is dropped");
-  const times = goesOn ? (left.begun as typeof begun) : begun; // isSame compared them
+  const resumed = leftover !== undefined && isSame(leftover, begun) ? leftover : undefined;
+  if (leftover && !resumed) await notice("discarding an unfinished export of something else");
+  const times = resumed ? (resumed.begun as typeof begun) : begun; // isSame compared them
   const lines = await logLines(target.format, input.with_detail ?? false, context.formulas);
-  const place = { ...target, base, head: lines.head };
-  const work = await openExportJournal(place, begun, goesOn ? left : undefined, host);
-  const whole: Export = {
-    input,
-    lanes: context.limitConcurrency(input.concurrency ?? usualLanes),
-    query,
-    context,
-    target,
-    application,
-    options,
-    state,
-    lines,
-    since: state ? Math.max(state.since, state.until - lateness) : (times.since ?? 0),
-    until: times.until ?? undefined,
-  };
-  await tellTimes({ since: whole.since || undefined, until: whole.until }, context);
+  const journal = await openExportJournal(
+    { ...target, base, head: lines.head },
+    begun,
+    resumed,
+    host,
+  );
+  const since = state ? Math.max(state.since, state.until - lateness) : (times.since ?? 0);
+  const until = times.until ?? undefined;
+  await tellTimes({ since: since || undefined, until }, context);
   await tellKeyword(query, context);
-  if (goesOn && work.done.read > 0)
-    await notice(`going on after ${work.done.read} runs that are read`);
-
-  try {
-    await readLog(whole, work);
-    if (state) await readWaiting(whole, state, work);
-  } catch (error) {
-    throw await kept(error, work, context);
+  if (resumed && journal.done.read > 0) {
+    await notice(`resuming: ${journal.done.read} runs already read`);
   }
-  const withFile = work.done.rows > 0 || (target.kind === "file" && base === undefined);
-  const until = work.done.until ?? 0;
-  const file = withFile ? await fileFor(target, timeOf(until), host) : null;
-  const summary = summaryOf(whole, work.done, file);
-  await work.end(withFile, (bytes) => ({
+  const concurrency = context.limitConcurrency(input.concurrency ?? DEFAULT_CONCURRENCY);
+  return [
+    {
+      input,
+      concurrency,
+      query,
+      context,
+      target,
+      application,
+      options,
+      state,
+      base,
+      lines,
+      since,
+      until,
+    },
+    journal,
+  ];
+}
+
+/** Puts the file and the state in place. */
+async function finish(whole: Export, journal: ExportJournal) {
+  const { input, context, target, application, options, state, base } = whole;
+  const { done } = journal;
+  const withFile = done.rows > 0 || (target.kind === "file" && base === undefined);
+  const until = done.until ?? 0;
+  const file = withFile ? await fileFor(target, timeOf(until), context.host) : null;
+  const summary = summaryOf(whole, done, file);
+  const stateAfter = (path: string, bytes: number) =>
+    stateText({
+      application,
+      options,
+      since: state?.since ?? whole.since,
+      until,
+      recent: recentAfter(state, done),
+      waiting: waitingAfter(state, done),
+      file:
+        target.kind === "folder"
+          ? null
+          : {
+              path: seenFrom(path, target.path, context.host),
+              bytes: withFile ? bytes : (base?.bytes ?? 0),
+            },
+    });
+  await journal.end(withFile, (bytes) => ({
     file,
     summary,
     state:
       input.state === undefined
         ? null
-        : {
-            path: input.state,
-            text: stateText({
-              application,
-              options,
-              since: state?.since ?? whole.since,
-              until,
-              recent: recentAfter(state, work.done),
-              waiting: waitingAfter(state, work.done),
-              file:
-                target.kind === "folder"
-                  ? null
-                  : {
-                      path: seenFrom(input.state, target.path, host),
-                      bytes: withFile ? bytes : (base?.bytes ?? 0),
-                    },
-            }),
-          },
+        : { path: input.state, text: stateAfter(input.state, bytes) },
   }));
-  await tell(summary, whole, work.done);
-  if (work.done.read === 0) await warnIfUnlogged(context);
-  yield summary;
-  if (work.done.missing > 0) throw hiddenRows(work.done.read, work.done.missing);
+  return summary;
 }
 
-/** What an export asks for, under the names of its flags; times are not part of it. */
+/** The options of an export by the names of its flags, without times. */
 const optionsOf = (input: Input, { format }: ExportTarget): ExportState["options"] => ({
   format,
   ...(input.with_detail && { "with-detail": true }),
@@ -174,8 +206,8 @@ const optionsOf = (input: Input, { format }: ExportTarget): ExportState["options
 });
 
 /**
- * Was the same command begun before? A time that was said as a distance has moved with the clock
- * since then; the export goes on with the times it began with.
+ * Whether an unfinished export is of the same command. A relative time has moved with the clock; the
+ * export resumes with the times it started with.
  */
 function isSame({ begun }: LeftoverExport, now: Readonly<Record<string, unknown>>): boolean {
   if (!isObject(begun)) return false;
@@ -188,22 +220,22 @@ function isSame({ begun }: LeftoverExport, now: Readonly<Record<string, unknown>
   });
 }
 
-/** Reads the log window by window, from where an earlier run came to. */
-async function readLog(whole: Export, work: ExportJournal): Promise<void> {
+/** Reads the log window by window, from where an interrupted export stopped. */
+async function readLog(whole: Export, journal: ExportJournal): Promise<void> {
   const { query, context, state, since } = whole;
-  if (work.done.next === null) return;
+  if (journal.done.next === null) return;
   const known = new Set([...(state?.recent ?? []), ...(state?.waiting ?? []).map(({ id }) => id)]);
   const sent = {
     ...query.sent,
     ...(since > 0 && { created_at__after: timeOf(since) }),
     ...(whole.until !== undefined && { created_at__before: timeOf(whole.until) }),
   };
-  for await (const window of context.windows(listWorkflowLogs, sent, { last: work.done.next })) {
-    const until = work.done.until ?? Math.max(window.to, state?.until ?? 0);
+  for await (const window of context.windows(listWorkflowLogs, sent, { last: journal.done.next })) {
+    const until = journal.done.until ?? Math.max(window.to, state?.until ?? 0);
     const rows = window.rows.filter(({ id }) => !known.has(id));
     const isRecent = ({ created_at }: WorkflowLog) => created_at >= until - lateness;
-    const { text, step } = await written(rows, whole);
-    await work.add(text, {
+    const { text, step } = await formatRows(rows, whole);
+    await journal.add(text, {
       ...step,
       until,
       next: window.from - 1,
@@ -214,43 +246,47 @@ async function readLog(whole: Export, work: ExportJournal): Promise<void> {
         recent: window.rows.filter(isRecent).map(({ id }) => id),
       }),
     });
-    const { read } = work.done;
+    const { read } = journal.done;
     context.progress({ done: read, total: read + window.left, unit: "runs" });
   }
-  await work.add("", { next: null });
+  await journal.add("", { next: null });
 }
 
-/** Asks for the runs that had not ended when the last export was made. */
-async function readWaiting(whole: Export, state: ExportState, work: ExportJournal): Promise<void> {
-  const { context, lanes } = whole;
-  const settled = new Set(work.done.settled);
+/** Requests the runs that were unfinished at the previous export. */
+async function readWaiting(
+  whole: Export,
+  state: ExportState,
+  journal: ExportJournal,
+): Promise<void> {
+  const { context, concurrency } = whole;
+  const settled = new Set(journal.done.settled);
   const open = state.waiting.filter(({ id }) => !settled.has(id));
-  for (let at = 0; at < open.length; at += waitingAtOnce) {
-    const asked = open.slice(at, at + waitingAtOnce);
-    const found = await mapAll(asked, lanes, (log) => logOf(log, context));
-    const logs = found.filter((log) => log !== undefined);
+  for (let at = 0; at < open.length; at += WAITING_BATCH) {
+    const batch = open.slice(at, at + WAITING_BATCH);
+    const results = await mapAll(batch, concurrency, (log) => logOf(log, context));
+    const logs = results.filter((log) => log !== undefined);
     const ended = logs.filter(hasEnded);
-    const goOn = new Set(logs.filter((log) => !hasEnded(log)).map(({ id }) => id));
-    const { text, step } = await written(ended, whole);
-    await work.add(text, {
+    const unfinished = new Set(logs.filter((log) => !hasEnded(log)).map(({ id }) => id));
+    const { text, step } = await formatRows(ended, whole);
+    await journal.add(text, {
       ...step,
       read: ended.length,
-      refetched: goOn.size,
-      gone: asked.length - logs.length,
-      settled: asked.map(({ id }) => id).filter((id) => !goOn.has(id)),
+      refetched: unfinished.size,
+      gone: batch.length - logs.length,
+      settled: batch.map(({ id }) => id).filter((id) => !unfinished.has(id)),
     });
   }
 }
 
-/** The lines of those rows that are to be written, and what becomes of the others. */
-async function written(
+/** The lines of the rows to write, and the counts of the others. */
+async function formatRows(
   rows: readonly WorkflowLog[],
-  { input, lanes, query, context, lines }: Export,
+  { input, concurrency, query, context, lines }: Export,
 ): Promise<{ readonly text: string; readonly step: Partial<ExportStep> }> {
   const waits = (log: WorkflowLog) => input.state !== undefined && !hasEnded(log);
   const logs = rows.filter((log) => !waits(log) && (query.keeps?.(log) ?? true));
   const details = input.with_detail
-    ? await mapAll(logs, lanes, (log) => detailOf(log, context))
+    ? await mapAll(logs, concurrency, (log) => detailOf(log, context))
     : [];
   return {
     text: logs.map((log, at) => lines.line({ log, detail: details[at] })).join(""),
@@ -269,7 +305,7 @@ const known = ({ id, workflow_run, created_at }: WorkflowLog): KnownLog => ({
   created_at,
 });
 
-/** The run behind an entry; null where the server has none any more. */
+/** The run of a log row; null if the server no longer has it. */
 async function detailOf(
   { workflow_run }: WorkflowLog,
   context: Context,
@@ -283,7 +319,7 @@ async function detailOf(
   }
 }
 
-/** The ids of the last minute. An export that ends before the last one did sees only some of them. */
+/** The IDs of the last minute. An export that ends before the previous one sees only some of them. */
 const recentAfter = (state: ExportState | undefined, { until, recent }: ExportStep) =>
   until === state?.until ? [...new Set([...(state?.recent ?? []), ...recent])] : recent;
 
@@ -292,15 +328,15 @@ function waitingAfter(state: ExportState | undefined, done: ExportStep): readonl
   return [...(state?.waiting ?? []).filter(({ id }) => !settled.has(id)), ...done.waiting];
 }
 
-/** Writes down what was read before an error ends the command, and says how to go on. */
-async function kept(
+/** Saves the progress before an error ends the command, and adds how to resume. */
+async function keepProgress(
   error: unknown,
-  work: ExportJournal,
+  journal: ExportJournal,
   { signal, notice }: Context,
 ): Promise<unknown> {
   if (error instanceof CliError && error.info.code === "disk") return error;
-  await work.flush().catch(() => {}); // the first error is the one to tell
-  const hint = `${work.done.read} runs are read and kept; the same command goes on from there`;
+  await journal.flush().catch(() => {}); // the first error is the one to report
+  const hint = `${journal.done.read} runs are saved; run the same command to resume`;
   if (signal.aborted && error instanceof CliError) {
     return new CliError(error.kind, error.message, { ...error.info, hint });
   }
@@ -320,22 +356,23 @@ const summaryOf = ({ state, since }: Export, done: ExportStep, file: string | nu
   until: timeOf(done.until ?? 0),
 });
 
-async function tell(
+async function printSummary(
   { rows, refetched, waiting, running, file }: ReturnType<typeof summaryOf>,
   { query, state, context }: Export,
   { read, gone, undetailed }: ExportStep,
 ): Promise<void> {
   const runs = (count: number) => (count === 1 ? "1 run" : `${count} runs`);
-  const written = state ? `${runs(rows)} more` : runs(rows);
-  const notOver = (count: number) => `${runs(count)} had not ended`;
-  const said = [
-    file === null ? written : `${written} in ${file}`,
-    ...(query.keeps ? [`${rows} of ${read} match; filtered here, not by the server`] : []),
-    ...(refetched > 0 ? [`${refetched} rows were fetched again`] : []),
-    ...(running > 0 ? [`${notOver(running)}, written as they stood`] : []),
-    ...(waiting > 0 ? [`${notOver(waiting)}, written by the export after they have`] : []),
-    ...(gone > 0 ? [`${runs(gone)} left the log before the end`] : []),
-    ...(undetailed > 0 ? [`${runs(undetailed)} without a detail`] : []),
+  const count = state ? `${runs(rows)} more` : runs(rows);
+  const unfinished = (count: number) =>
+    count === 1 ? "1 unfinished run" : `${count} unfinished runs`;
+  const parts = [
+    file === null ? count : `${count} in ${file}`,
+    ...(query.keeps ? [`${rows} of ${read} match (filtered locally)`] : []),
+    ...(refetched > 0 ? [`${refetched} rows fetched again`] : []),
+    ...(running > 0 ? [`${unfinished(running)} written in their current state`] : []),
+    ...(waiting > 0 ? [`${unfinished(waiting)} left for a later export`] : []),
+    ...(gone > 0 ? [`${runs(gone)} removed from the log before finishing`] : []),
+    ...(undetailed > 0 ? [`${runs(undetailed)} without details`] : []),
   ];
-  await context.notice(said.join("; "));
+  await context.notice(parts.join("; "));
 }

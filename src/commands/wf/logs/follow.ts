@@ -6,88 +6,113 @@ import { hasEnded, lateness, logOf } from "./query.ts";
 import type { LogQuery } from "./query.ts";
 import type { Context } from "../../command-spec.ts";
 
-/** ms between two looks. */
-const between = 2000;
-/** Looks in a row that fail before giving up, and the waits after them, ms. */
-const budget = 10;
-const firstWait = 500;
-const longestWait = 30_000;
-/** Runs that go on and are older than that: how many are kept in mind, and asked for at a look. */
-const mostOpen = 1000;
-const openPerLook = 5;
+const POLL_MS = 2000;
+/** Consecutive failed polls before giving up. */
+const MAX_FAILURES = 10;
+const FIRST_DELAY_MS = 500;
+const MAX_DELAY_MS = 30_000;
+/** Unfinished runs older than the overlap: how many are remembered, and requested per poll. */
+const MAX_OPEN = 1000;
+const OPEN_PER_POLL = 5;
 
-/** A run as it was seen last; `status` is undefined for one that is not to be shown. */
-interface Known {
+/** The last known state of a run; `status` is undefined if the run is not shown. */
+interface KnownRun {
   readonly second: number;
   readonly status: string | null | undefined;
 }
 
-/** What one look has brought. */
-interface Look {
+/** The result of one poll. */
+interface Poll {
   /** Newest first. */
   readonly logs: readonly WorkflowLog[];
-  /** Unix second up to which the log was read. */
+  /** The Unix second up to which the log was read. */
   readonly to: number;
   readonly missing: number;
 }
 
 /**
- * Runs as they come, oldest first: each when it appears, and again when its status has changed.
- * Begins with the newest ones, or with all since a time. What is kept in mind does not grow with
- * time: runs of the last minute, and those that go on. Throws `cut` after ten failed looks in a row.
+ * Yields runs as they appear, oldest first, and again when their status changes. Starts with the
+ * newest ones, or with all since a time. Memory does not grow with time: it holds the runs of the
+ * last minute and unfinished ones. Throws `cut` after ten consecutive failed polls.
  */
 export async function* followLogs(query: LogQuery, context: Context): AsyncGenerator<WorkflowLog> {
   if (query.sent.keyword !== undefined) {
     await context.notice(
-      "runs are looked up for a minute: --keyword misses words in the outputs of longer ones",
+      "new runs are polled for a minute, so --keyword misses words in the outputs of longer ones",
     );
   }
-  const { rows: wanted } = context.options;
-  /** Runs to begin with. */
-  const atFirst = query.since !== undefined && wanted.byDefault ? Infinity : wanted.limit;
-  const known = new Map<string, Known>();
-  /** Runs that were met and go on; the one that was asked for last stands last. */
-  const open = new Map<string, WorkflowLog>();
-  let from = query.since ?? 0;
-  let to: number | undefined;
-  let hidden = 0;
-  for (let failed = 0; ;) {
-    let wait = between;
+  const follower = new LogFollower(query, context);
+  for (let failures = 0; ;) {
+    let delay = POLL_MS;
     try {
-      const look = to === undefined ? await firstLook() : await nextLook(to);
-      failed = 0;
-      if (look.missing > hidden) await context.notice(`the server hides ${look.missing} runs`);
-      hidden = look.missing;
-      yield* news(look, to === undefined ? atFirst : Infinity);
-      to = look.to;
-      forget(to);
+      yield* await follower.poll();
+      failures = 0;
     } catch (error) {
-      if (context.signal.aborted) throw goingOn(error);
-      if (to === undefined || !passes(error)) throw error;
-      if (++failed >= budget) throw goingOn(gaveUp(error));
-      await context.notice(`${error.message}; looking again`);
-      wait = Math.min(longestWait, firstWait * 2 ** (failed - 1)) * context.host.random();
+      if (context.signal.aborted) throw follower.withResumeHint(error);
+      if (!follower.started || !isTransient(error)) throw error;
+      if (++failures >= MAX_FAILURES) throw follower.withResumeHint(gaveUp(error));
+      await context.notice(`${error.message}; retrying`);
+      delay = Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** (failures - 1)) * context.host.random();
     }
-    await context.host.sleep(wait, context.signal).catch(() => {
-      throw goingOn(context.abortError());
+    await context.host.sleep(delay, context.signal).catch(() => {
+      throw follower.withResumeHint(context.abortError());
     });
   }
+}
 
-  /** The runs to begin with, and all that the next look would take for new. */
-  async function firstLook(): Promise<Look> {
+class LogFollower {
+  private readonly query: LogQuery;
+  private readonly context: Context;
+  private readonly known = new Map<string, KnownRun>();
+  /** Unfinished runs; the one that was requested last comes last. */
+  private readonly open = new Map<string, WorkflowLog>();
+  private from: number;
+  /** The end of the last poll. */
+  private to: number | undefined;
+  private missing = 0;
+
+  constructor(query: LogQuery, context: Context) {
+    this.query = query;
+    this.context = context;
+    this.from = query.since ?? 0;
+  }
+
+  get started(): boolean {
+    return this.to !== undefined;
+  }
+
+  /** Reads the log once. Returns new runs and changed ones, oldest first. */
+  async poll(): Promise<readonly WorkflowLog[]> {
+    const { rows } = this.context.options;
+    const first = this.query.since !== undefined && rows.byDefault ? Infinity : rows.limit;
+    const isFirst = this.to === undefined;
+    const poll = this.to === undefined ? await this.readFirst(first) : await this.readNext(this.to);
+    if (poll.missing > this.missing) {
+      await this.context.notice(`the server hides ${poll.missing} runs`);
+    }
+    this.missing = poll.missing;
+    const changed = this.changedRuns(poll, isFirst ? first : Infinity);
+    this.to = poll.to;
+    this.forget(poll.to);
+    return changed;
+  }
+
+  /** The first runs, and all others that the next poll would take for new. */
+  private async readFirst(count: number): Promise<Poll> {
     const logs: WorkflowLog[] = [];
     let end: number | undefined;
     let missing = 0;
-    for await (const window of context.windows(listWorkflowLogs, query.sent)) {
+    for await (const window of this.context.windows(listWorkflowLogs, this.query.sent)) {
       end ??= window.to;
       missing += window.missing;
       logs.push(...window.rows);
-      if (logs.length >= atFirst && window.from <= end - lateness) break;
+      if (logs.length >= count && window.from <= end - lateness) break;
     }
-    return { logs, to: end ?? from, missing };
+    return { logs, to: end ?? this.from, missing };
   }
 
-  async function nextLook(last: number): Promise<Look> {
+  private async readNext(last: number): Promise<Poll> {
+    const { context, from, open, query } = this;
     const logs: WorkflowLog[] = [];
     let end = last;
     let missing = 0;
@@ -98,7 +123,7 @@ export async function* followLogs(query: LogQuery, context: Context): AsyncGener
       logs.push(...window.rows);
     }
     const older = [...open.values()].filter(({ created_at }) => created_at < from);
-    for (const before of older.slice(0, openPerLook)) {
+    for (const before of older.slice(0, OPEN_PER_POLL)) {
       const now = await logOf(before, context, { retries: 0 });
       open.delete(before.id);
       if (now) {
@@ -109,58 +134,59 @@ export async function* followLogs(query: LogQuery, context: Context): AsyncGener
     return { logs, to: end, missing };
   }
 
-  /** Remembers what a look has brought and gives what of it is news, oldest first. */
-  function news({ logs }: Look, most: number): WorkflowLog[] {
+  /** Remembers the runs of a poll. Returns those to show, at most the `max` newest, oldest first. */
+  private changedRuns({ logs }: Poll, max: number): WorkflowLog[] {
     return logs
       .filter((log, index) => {
         const status = log.workflow_run?.status ?? null;
-        const before = known.get(log.id);
-        const silent = index >= most || (before !== undefined && before.status === undefined);
-        known.set(log.id, { second: log.created_at, status: silent ? undefined : status });
-        if (silent || hasEnded(log)) open.delete(log.id);
-        else open.set(log.id, log);
-        return !silent && before?.status !== status && (query.keeps?.(log) ?? true);
+        const before = this.known.get(log.id);
+        const hidden = index >= max || (before !== undefined && before.status === undefined);
+        this.known.set(log.id, { second: log.created_at, status: hidden ? undefined : status });
+        if (hidden || hasEnded(log)) this.open.delete(log.id);
+        else this.open.set(log.id, log);
+        return !hidden && before?.status !== status && (this.query.keeps?.(log) ?? true);
       })
       .reverse();
   }
 
-  /** Keeps in mind only what a next look can bring again. */
-  function forget(last: number): void {
-    from = Math.max(query.since ?? 0, last - lateness);
-    for (const id of [...open.keys()].slice(0, Math.max(0, open.size - mostOpen))) open.delete(id);
-    for (const [id, { second }] of known) if (second < from && !open.has(id)) known.delete(id);
+  /** Forgets runs that the next poll cannot return again. */
+  private forget(last: number): void {
+    const { known, open } = this;
+    this.from = Math.max(this.query.since ?? 0, last - lateness);
+    const surplus = Math.max(0, open.size - MAX_OPEN);
+    for (const id of [...open.keys()].slice(0, surplus)) open.delete(id);
+    for (const [id, { second }] of known) {
+      if (second < this.from && !open.has(id)) known.delete(id);
+    }
   }
 
-  function goingOn(error: unknown): unknown {
+  withResumeHint(error: unknown): unknown {
     if (!(error instanceof CliError)) return error;
-    const since = to === undefined ? "" : ` --since ${timeOf(to)}`;
-    const hint = `wf logs --follow${since} goes on, with the same filters`;
+    const since = this.to === undefined ? "" : ` --since ${timeOf(this.to)}`;
+    const hint = `resume with wf logs --follow${since} and the same filters`;
     return new CliError(error.kind, error.message, { ...error.info, hint });
   }
 }
 
-/** Refuses flags that make no sense without an end. Throws usage. */
-export function checkFollow({ until }: LogQuery, { options: asked }: Context): void {
-  const wrong =
-    asked.rows.page !== undefined
-      ? "--page shows one page"
-      : until !== undefined
-        ? "--until ends the list"
-        : asked.gathers !== undefined
-          ? `${asked.gathers} waits for the last row`
-          : undefined;
-  if (wrong === undefined) return;
-  throw new CliError("usage", `${wrong}, and --follow has no end`, { sideEffect: "none" });
+/** Rejects flags that need an end of the list. Throws `usage`. */
+export function checkFollow({ until }: LogQuery, { options }: Context): void {
+  const fail = (reason: string) => {
+    throw new CliError("usage", `${reason}, and --follow has no end`, { sideEffect: "none" });
+  };
+  if (options.rows.page !== undefined) fail("--page shows one page");
+  if (until !== undefined) fail("--until ends the list");
+  if (options.gathers !== undefined) fail(`${options.gathers} waits for the last row`);
 }
 
-/** Is it a failure that another look may not meet? */
-const passes = (error: unknown): error is CliError =>
-  error instanceof ApiError
-    ? error.response.status >= 500 || error.info.retryable === true
-    : error instanceof CliError && (error.kind === "network" || error.info.retryable === true);
+/** Whether a later poll may succeed. */
+function isTransient(error: unknown): error is CliError {
+  if (!(error instanceof CliError)) return false;
+  if (error.info.retryable === true) return true;
+  return error instanceof ApiError ? error.response.status >= 500 : error.kind === "network";
+}
 
 const gaveUp = (error: CliError) =>
-  new CliError("cut", `${budget} looks in a row failed: ${error.message}`, {
+  new CliError("cut", `${MAX_FAILURES} consecutive polls failed: ${error.message}`, {
     cause: error,
     retryable: true,
   });
