@@ -321,7 +321,7 @@ describe("wf logs --follow", () => {
     const ten = await run([2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
     expect([ten.exit, idsIn(ten.out)]).toEqual([13, ids(1)]);
     expect(ten.err).toContain("10 consecutive polls failed");
-    expect(ten.err).toContain("--follow --since 2026-11-21T11:00:02Z goes on");
+    expect(ten.err).toContain("resume with wf logs --follow --since 2026-11-21T11:00:02Z");
   });
 
   test("ends at once where the server refuses, and where the first look fails", async () => {
