@@ -4,7 +4,7 @@ import { getAppInfo } from "../../operations/apps.ts";
 import { getWorkflowRun, listWorkflowLogs } from "../../operations/workflows.ts";
 import type { Context } from "../command-spec.ts";
 
-/** Identifies an app without its key. */
+/** Identifies an application without its key. */
 export interface Application {
   readonly base_url: string;
   readonly name: string;
@@ -12,7 +12,7 @@ export interface Application {
   readonly id: string | null;
 }
 
-/** The app of the key. No route returns its ID, but the inputs of its runs have it (server §13). */
+/** The application of the key. Only the inputs of its runs have its ID (server §13). */
 export async function applicationOf(
   context: Context,
   { withId }: { readonly withId: boolean },
@@ -22,14 +22,14 @@ export async function applicationOf(
   return { base_url, name, id: withId ? await readAppId(context) : null };
 }
 
-/** Prints a notice if the app never has logs (server §12). */
+/** Prints a notice if the application never has logs (server §12). */
 export async function warnIfUnlogged(context: Context): Promise<void> {
   const mode = await context.call(getAppInfo, {}).then(
     (info) => info.mode,
     () => undefined, // the log itself was readable
   );
   if (mode === undefined || mode === "workflow" || context.signal.aborted) return;
-  await context.notice(`only workflows have logs; this app has mode ${mode}`);
+  await context.notice(`only workflows have logs; this application has mode ${mode}`);
 }
 
 /** Reads the ID from the newest run. */

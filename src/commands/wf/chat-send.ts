@@ -74,11 +74,13 @@ async function warnAboutConversation(
   await notice(`conversation ${requested} not found; a new one was started: ${actual}`);
 }
 
-/** An app that accepts no files drops them silently (server §18). */
+/** An application that accepts no files drops them silently (server §18). */
 async function warnAboutFiles({ files }: ChatInput, context: Context): Promise<void> {
   if (!Array.isArray(files) || files.length === 0) return;
   const { file_upload: upload } = await context.call(getAppParameters, {});
   const switches = [upload?.enabled, upload?.image?.enabled];
   if (switches.includes(true) || !switches.includes(false)) return;
-  await context.notice("the app does not accept files with a message; the server drops them");
+  await context.notice(
+    "the application does not accept files with a message; the server drops them",
+  );
 }

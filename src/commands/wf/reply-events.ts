@@ -123,7 +123,7 @@ async function readMessage(
   }
 }
 
-/** The model or the app failed; message and conversation are stored nevertheless. */
+/** The model or the application failed; message and conversation are stored nevertheless. */
 const replyFailed = (message: unknown, reply: ReplyCollector): CliError =>
   new CliError("remote-failed", `the reply failed: ${asText(message)}`, {
     isResult: true,
@@ -157,7 +157,7 @@ export function blockingFailure(error: unknown): unknown {
   if (!(error instanceof ApiError)) return error;
   const { message, response, info } = error;
   if (/does not support blocking/.test(message)) {
-    const hint = "agent apps only stream; remove --blocking";
+    const hint = "agent applications only stream; remove --blocking";
     return new ApiError("refused", message, response, { ...info, hint });
   }
   const failed = response.serverCode === "completion_request_error" || /Run failed: /.test(message);

@@ -126,7 +126,7 @@ function listenForEnd(workflow_run_id: string, context: Context): EndListener {
   };
 }
 
-/** Sends the stop to the route of workflows or, for other apps, that of chats. */
+/** Sends the stop to the route of workflows or, for other applications, that of chats. */
 async function stopTask(task_id: string, context: Context): Promise<void> {
   try {
     await context.call(stopWorkflowRun, { task_id });
@@ -159,7 +159,7 @@ async function rejectRunId(id: string, context: Context): Promise<void> {
   }
   const { mode } = await context.call(getAppInfo, {});
   if (mode !== "workflow") {
-    throw new CliError("unsupported", `${id} is a run of a chat app`, {
+    throw new CliError("unsupported", `${id} is a run of a chat application`, {
       sideEffect: "none",
       hint: "run `wf chat stop` with the task_id from the events of the reply",
     });

@@ -360,7 +360,7 @@ describe("wf run", () => {
       "--input",
       "query=x",
       "--input",
-      "seconds=3",
+      "seconds=12",
       "-o",
       "jsonl",
     ]);

@@ -85,7 +85,9 @@ describe("wf logs", () => {
       const { env } = await logServer(() => [], 1, { app: { ...chatflow, id: uuid(1) } });
       const ran = await cli(line.split(" "), { env });
       expect(ran.exit, ran.err).toBe(0);
-      expect(ran.err).toContain("only workflows have logs; this app has mode advanced-chat");
+      expect(ran.err).toContain(
+        "only workflows have logs; this application has mode advanced-chat",
+      );
     }
   });
 

@@ -42,7 +42,7 @@ const explainNotFound = (error: ApiError, isReconnect: boolean): ApiError =>
   withInfo(error, {
     hint: isReconnect
       ? "the run was readable before; check that --user is the end user that started it"
-      : "a run is visible only to the end user that started it (--user) with the key of its app (--app), and console runs are not visible; check the ID with `wf logs`",
+      : "a run is visible only to the end user that started it (--user) with the key of its application (--app), and console runs are not visible; check the ID with `wf logs`",
   });
 
 /** Explains a failed form submission. */

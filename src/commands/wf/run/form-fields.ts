@@ -2,7 +2,7 @@ import { CliError } from "../../../errors.ts";
 import { define, isObject, own } from "../../../lib/json.ts";
 import type { FormInput } from "../../../operations/forms.ts";
 
-/** An input field of an app, or of the form of a paused run. */
+/** An input field of an application, or of the form of a paused run. */
 export interface Field {
   readonly variable: string;
   /** text-input, paragraph, number, select, checkbox, file, file-list, json_object. */
@@ -26,7 +26,7 @@ interface FileRules {
   readonly methods: readonly string[];
 }
 
-/** Parses the input form of an app: `[{ "text-input": { variable, label, required, … } }]`. */
+/** Parses the input form of an application: `[{ "text-input": { variable, label, required, … } }]`. */
 export function appFields(form: readonly unknown[]): readonly Field[] {
   return form.flatMap((entry) =>
     Object.entries(isObject(entry) ? entry : {}).flatMap(([control, field]) => {

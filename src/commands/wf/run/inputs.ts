@@ -16,9 +16,9 @@ export interface RawInputs {
 export type MakeInputs = (raw: RawInputs) => Promise<Record<string, unknown>>;
 
 /**
- * Returns a function that parses and checks inputs by the form of the app, before anything is sent or
- * uploaded. It throws `usage` for an unknown, missing or invalid input, and `unsupported` if the key
- * does not belong to a workflow.
+ * Returns a function that parses and checks inputs by the form of the application, before anything is
+ * sent or uploaded. It throws `usage` for an unknown, missing or invalid input, and `unsupported` if
+ * the key does not belong to a workflow.
  */
 export async function inputMaker(context: Context): Promise<MakeInputs> {
   const fields = await readFields(context);
@@ -29,7 +29,7 @@ export async function inputMaker(context: Context): Promise<MakeInputs> {
       await requireFiles(values, context);
       return values;
     } catch (error) {
-      // With the key of another type of app, that is the actual mistake.
+      // With the key of another type of application, that is the actual mistake.
       await requireWorkflow(context);
       throw error;
     }
@@ -49,8 +49,12 @@ async function readFields(context: Context): Promise<readonly Field[]> {
 async function requireWorkflow(context: Context): Promise<void> {
   const { mode } = await context.call(getAppInfo, {});
   if (mode === undefined || mode === "workflow") return;
-  throw new CliError("unsupported", `the key belongs to an app of mode ${mode}, not a workflow`, {
-    sideEffect: "none",
-    hint: "send messages to chat apps with `wf chat send`",
-  });
+  throw new CliError(
+    "unsupported",
+    `the key belongs to an application of mode ${mode}, not a workflow`,
+    {
+      sideEffect: "none",
+      hint: "send messages to chat applications with `wf chat send`",
+    },
+  );
 }
