@@ -22,7 +22,7 @@ export function bodyReader(
   onInexact: OnInexact = () => Promise.resolve(),
 ): ReadBody {
   if (returns.kind === "events") {
-    return returns.orAnswer ? (response) => streamOrJson(response, onInexact) : eventStream;
+    return returns.orResponse ? (response) => streamOrJson(response, onInexact) : eventStream;
   }
   if (returns.kind === "file") return (response) => fileBytes(response, returns.media ?? "");
   if (returns.kind === "nothing") return readNothing;

@@ -33,9 +33,9 @@ export interface ReplyStatus extends ReplyJob {
   readonly error_msg: string | null;
 }
 
-const annotation_id = path.uuid("Annotation id", { placeholder: "annotation" });
-const question = body.text("What is asked", { required });
-const answer = body.text("What to answer", { required });
+const annotation_id = path.uuid("Annotation ID", { placeholder: "annotation" });
+const question = body.text("Question", { required });
+const answer = body.text("Answer", { required });
 
 const sheet = record<Annotation>(
   "id",
@@ -121,8 +121,8 @@ const replySwitch = {
   params: {
     // Asked for whichever way the switch goes.
     embedding_provider_name: body.text("Provider of the embedding model", { required }),
-    embedding_model_name: body.text("Embedding model that compares questions", { required }),
-    score_threshold: body.number("How alike questions must be, up to 1", { required }),
+    embedding_model_name: body.text("Embedding model that compares the questions", { required }),
+    score_threshold: body.number("Minimum similarity of questions, up to 1", { required }),
   },
   returns: withNamePath("job_id", record<ReplyJob>("job_id", "job_status")),
   retry: "idempotent",
@@ -149,7 +149,7 @@ export const getAnnotationReplyStatus = operation({
   route: "GET /apps/annotation-reply/{action}/status/{job_id}",
   params: {
     action: path.choice(["enable", "disable"], "What the job does"),
-    job_id: path.uuid("Job id, from the switch", { placeholder: "job" }),
+    job_id: path.uuid("Job ID from enable or disable", { placeholder: "job" }),
   },
   returns: withNamePath("job_id", record<ReplyStatus>("job_id", "job_status", "error_msg")),
 });

@@ -231,7 +231,7 @@ export const getEndUser = operation({
   key: "app",
   route: "GET /end-users/{end_user_id}",
   params: {
-    end_user_id: path.uuid("End user id; not the name that --user sends", { placeholder: "id" }),
+    end_user_id: path.uuid("End user ID, not the name that --user sends", { placeholder: "id" }),
   },
   returns: record<EndUser>(
     "id",

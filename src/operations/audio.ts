@@ -18,7 +18,7 @@ export const transcribeAudio = operation({
   key: "app",
   route: "POST /audio-to-text",
   params: {
-    file: form.file("Path of the file, - for standard input: mp3, m4a, wav, amr or mpga", {
+    file: form.file("Audio file, - for stdin (mp3, m4a, wav, amr, mpga)", {
       required,
       mediaTypes,
     }),
@@ -39,10 +39,10 @@ export const speakText = operation({
   key: "app",
   route: "POST /text-to-audio",
   params: {
-    message_id: body.uuid("Message whose answer to speak, instead of a text"),
+    message_id: body.uuid("Message whose answer to speak instead of --text"),
     text: body.text("Text to speak", { orFile: true }),
-    voice: body.text("Voice, the application's own when absent"),
-    streaming: body.flag("Send the sound while it is made"),
+    voice: body.text("Voice (default: the one of the application)"),
+    streaming: body.flag("Stream the audio while it is generated"),
     user: userInBody,
   },
   returns: audioFile,

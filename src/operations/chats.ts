@@ -173,20 +173,22 @@ export interface Feedback {
   readonly updated_at: string;
 }
 
-const conversation_id = path.uuid("Conversation id", { placeholder: "conversation" });
-const message_id = path.uuid("Message id", { placeholder: "message" });
+const conversation_id = path.uuid("Conversation ID", { placeholder: "conversation" });
+const message_id = path.uuid("Message ID", { placeholder: "message" });
 
 const message = {
   id: "sendChatMessage",
   key: "app",
   route: "POST /chat-messages",
   params: {
-    query: body.text("What to say", { required }),
+    query: body.text("Message to send", { required }),
     inputs: runWorkflow.params.inputs,
-    conversation_id: body.uuid("Conversation to go on with, a new one when absent"),
+    conversation_id: body.uuid("Conversation to continue (default: a new one)"),
     files: runWorkflow.params.files,
-    auto_generate_name: body.flag("Name a new conversation by itself", { serverDefault: "true" }),
-    workflow_id: body.text("Published version of the workflow, the newest when absent"),
+    auto_generate_name: body.flag("Name a new conversation automatically", {
+      serverDefault: "true",
+    }),
+    workflow_id: body.text("Published version of the workflow (default: newest)"),
     user: userInBody,
   },
 } as const;
@@ -234,7 +236,7 @@ export const stopMessage = operation({
   key: "app",
   route: "POST /chat-messages/{task_id}/stop",
   params: {
-    task_id: path.text("Task id, from the events of the answer, or id of its run", {
+    task_id: path.text("Task ID from the response's events, or its run ID", {
       placeholder: "task",
     }),
     user: userInBody,
@@ -270,7 +272,7 @@ export const setFeedback = operation({
   route: "POST /messages/{message_id}/feedbacks",
   params: {
     message_id,
-    rating: body.choice(["like", "dislike"], "How good the answer is; absent, it is withdrawn"),
+    rating: body.choice(["like", "dislike"], "Rating (default: withdraw the rating)"),
     content: body.text("Why"),
     user: userInBody,
   },
@@ -317,7 +319,7 @@ export const listConversations = operation({
   params: {
     sort_by: query.choice(
       ["created_at", "-created_at", "updated_at", "-updated_at"],
-      "What to sort by, newest first with a minus",
+      "Sort field; - sorts newest first",
       { serverDefault: "-updated_at" },
     ),
     user: userInQuery,
@@ -362,8 +364,8 @@ export const renameConversation = operation({
   route: "POST /conversations/{conversation_id}/name",
   params: {
     conversation_id,
-    name: body.text("New name; needed without --auto-generate"),
-    auto_generate: body.flag("Let a model find the name", { serverDefault: "false" }),
+    name: body.text("New name; required without --auto-generate"),
+    auto_generate: body.flag("Let a model choose the name", { serverDefault: "false" }),
     user: userInBody,
   },
   returns: record<Conversation>(
@@ -414,8 +416,10 @@ export const setConversationVariable = operation({
   route: "PUT /conversations/{conversation_id}/variables/{variable_id}",
   params: {
     conversation_id,
-    variable_id: path.uuid("Variable id, from the list of variables", { placeholder: "variable" }),
-    value: body.json("New value, JSON of the variable's own type", { required }),
+    variable_id: path.uuid("Variable ID from `wf conversation variables`", {
+      placeholder: "variable",
+    }),
+    value: body.json("New value, of the variable's type", { required }),
     user: userInBody,
   },
   returns: record<ConversationVariable>(
@@ -442,7 +446,7 @@ export const listMessages = operation({
   key: "app",
   route: "GET /messages",
   params: {
-    conversation_id: query.uuid("Conversation id", { placeholder: "conversation", required }),
+    conversation_id: query.uuid("Conversation ID", { placeholder: "conversation", required }),
     user: userInQuery,
   },
   returns: cursor<Message>(

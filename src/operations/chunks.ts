@@ -133,8 +133,8 @@ const childSheet = withNamePath(
   ),
 );
 
-const segment_id = path.uuid("Chunk id", { placeholder: "chunk" });
-const child_chunk_id = path.uuid("Child chunk id", { placeholder: "child" });
+const segment_id = path.uuid("Chunk ID", { placeholder: "chunk" });
+const child_chunk_id = path.uuid("Child chunk ID", { placeholder: "child" });
 
 export const listChunks = operation({
   id: "listSegments",
@@ -146,7 +146,7 @@ export const listChunks = operation({
   params: {
     dataset_id,
     document_id,
-    status: query.choice(statuses, "Only with this status", { many: true }),
+    status: query.choice(statuses, "Only chunks with this status", { many: true }),
     keyword: query.text("Only chunks that contain this text"),
   },
   returns: withFields(
@@ -177,7 +177,7 @@ export const createChunks = operation({
   params: {
     dataset_id,
     document_id,
-    segments: body.json("Several chunks: a list of {content, answer, keywords}", {
+    segments: body.json("Several chunks: [{content, answer, keywords}]", {
       shape: {
         kind: "list",
         of: {
@@ -194,7 +194,7 @@ export const createChunks = operation({
     "segments.0.content": body.text("Content of the chunk", { flag: "content" }),
     "segments.0.answer": body.text("Answer, in question-and-answer documents", { flag: "answer" }),
     "segments.0.keywords": body.text("Keyword", { flag: "keyword", many: true }),
-    "segments.0.attachment_ids": body.text("Uploaded file that belongs to it", {
+    "segments.0.attachment_ids": body.text("Uploaded file to attach", {
       flag: "attachment-ids",
       many: true,
     }),
@@ -205,12 +205,12 @@ export const createChunks = operation({
     {
       message: "Document is not completed",
       kind: "refused",
-      hint: "wait until it is indexed: kb doc wait {dataset_id} {document_id}",
+      hint: "run `kb doc wait {dataset_id} {document_id}` until it is indexed",
     },
     {
       message: "Document is disabled",
       kind: "refused",
-      hint: "enable it first: kb doc enable {dataset_id} {document_id}",
+      hint: "run `kb doc enable {dataset_id} {document_id}` first",
     },
   ],
   ordered: true,
@@ -258,16 +258,16 @@ export const updateChunk = operation({
       from: "current.data.answer",
       onlyIf: ["current.doc_form", "qa_model"],
     }),
-    "segment.keywords": body.text("Keyword; replaces all earlier ones", {
+    "segment.keywords": body.text("Keyword; replaces the existing ones", {
       flag: "keyword",
       many: true,
     }),
-    "segment.enabled": body.flag("Let searches find it", { flag: "enabled" }),
-    "segment.regenerate_child_chunks": body.flag("Cut its child chunks anew", {
+    "segment.enabled": body.flag("Include it in searches", { flag: "enabled" }),
+    "segment.regenerate_child_chunks": body.flag("Split its child chunks again", {
       flag: "regenerate-child-chunks",
       serverDefault: "false",
     }),
-    "segment.attachment_ids": body.text("Uploaded file that belongs to it", {
+    "segment.attachment_ids": body.text("Uploaded file to attach", {
       flag: "attachment-ids",
       many: true,
     }),

@@ -196,8 +196,8 @@ export const listDocuments = operation({
   route: "GET /datasets/{dataset_id}/documents",
   params: {
     dataset_id,
-    keyword: query.text("Only names that contain this text; % and _ stand for any characters"),
-    status: query.choice(displayStatuses, "Only with this display status"),
+    keyword: query.text("Only names that contain this text; % and _ are wildcards"),
+    status: query.choice(displayStatuses, "Only documents with this display status"),
   },
   returns: withFields(
     {
@@ -251,7 +251,7 @@ export const getDocument = operation({
   params: {
     dataset_id,
     document_id,
-    metadata: query.choice(["all", "only", "without"], "How much metadata to show", {
+    metadata: query.choice(["all", "only", "without"], "Metadata to include", {
       serverDefault: "all",
     }),
   },
@@ -311,25 +311,25 @@ export const createDocumentByText = operation({
     // The server cuts a longer one, and nobody would find it by the name it was given.
     name: body.text("Name", { required, length: [1, 200] }),
     text: body.text("Content", { required, orFile: true }),
-    indexing_technique: body.choice(indexingTechniques, "How chunks are indexed", {
+    indexing_technique: body.choice(indexingTechniques, "Indexing technique", {
       from: "kb.indexing_technique",
       lockedBy: "kb.indexing_technique",
       needs: needsEmbeddingModel,
     }),
-    doc_form: body.choice(docForms, "Kind of chunking", {
+    doc_form: body.choice(docForms, "Chunk structure", {
       from: "kb.doc_form",
       serverDefault: "text_model",
     }),
     doc_language,
     process_rule,
     retrieval_model: { ...retrieval_model, lockedBy: "kb.indexing_technique" },
-    embedding_model: body.model("Embedding model, while the knowledge base has no technique", {
+    embedding_model: body.model("Embedding model, if none is set yet", {
       fills: { embedding_model_provider: "provider" },
       implies: impliesHighQuality,
       lockedBy: "kb.indexing_technique",
     }),
-    embedding_model_provider: body.text("Provider of it, where the model is given alone"),
-    original_document_id: body.ref("document", "Document to update instead, name or id"),
+    embedding_model_provider: body.text("Provider of a model given without one"),
+    original_document_id: body.ref("document", "Name or ID of a document to update instead"),
   },
   returns: inBatch,
   retry: "upsert",
@@ -351,31 +351,31 @@ export const createDocumentByFile = operation({
     dataset_id,
     file: namedFileParam,
     content_type,
-    indexing_technique: data.choice(indexingTechniques, "How chunks are indexed", {
-      serverDefault: "that of the knowledge base",
+    indexing_technique: data.choice(indexingTechniques, "Indexing technique", {
+      serverDefault: "the knowledge base's",
       lockedBy: "kb.indexing_technique",
       needs: needsEmbeddingModel,
     }),
-    doc_form: data.choice(docForms, "Kind of chunking", {
+    doc_form: data.choice(docForms, "Chunk structure", {
       from: "kb.doc_form",
-      serverDefault: "that of the knowledge base, else text_model",
+      serverDefault: "the knowledge base's, or text_model",
     }),
     doc_language: doc_language_data,
     process_rule: process_rule_data,
-    retrieval_model: data.json("Search settings, JSON", {
+    retrieval_model: data.json("Search settings", {
       shape: retrievalShape,
       lockedBy: "kb.indexing_technique",
     }),
-    embedding_model: data.model("Embedding model, while the knowledge base has no technique", {
+    embedding_model: data.model("Embedding model, if none is set yet", {
       fills: { embedding_model_provider: "provider" },
       implies: impliesHighQuality,
       lockedBy: "kb.indexing_technique",
     }),
-    embedding_model_provider: data.text("Provider of it, where the model is given alone"),
-    duplicate: data.flag("Replace a document of the same name instead of adding a second one", {
+    embedding_model_provider: data.text("Provider of a model given without one"),
+    duplicate: data.flag("Replace a document with the same name", {
       serverDefault: "true",
     }),
-    original_document_id: data.ref("document", "Document to update instead, name or id"),
+    original_document_id: data.ref("document", "Name or ID of a document to update instead"),
   },
   returns: inBatch,
   retry: "upsert",
@@ -400,7 +400,7 @@ export const updateDocumentByText = operation({
     name: body.text("New name", { from: "document.name", length: [1, 255] }),
     text: body.text("New content", { orFile: true }),
     process_rule,
-    doc_form: body.choice(docForms, "Kind of chunking", {
+    doc_form: body.choice(docForms, "Chunk structure", {
       from: "document.doc_form",
       serverDefault: "text_model",
     }),
@@ -413,7 +413,7 @@ export const updateDocumentByText = operation({
     {
       message: "Document is not available",
       kind: "refused",
-      hint: "only an enabled, indexed document can be changed; see kb doc show {dataset_id} {document_id}",
+      hint: "only enabled, indexed documents can be changed: run `kb doc show {dataset_id} {document_id}`",
     },
   ],
   returns: inBatch,
@@ -426,15 +426,15 @@ export const updateDocumentByText = operation({
 const replacement = {
   dataset_id,
   document_id,
-  file: form.file("Path of the new file, - for standard input", { maxNameLength: 200 }),
+  file: form.file("New file, - for stdin", { maxNameLength: 200 }),
   content_type,
   process_rule: process_rule_data,
-  doc_form: data.choice(docForms, "Kind of chunking", {
+  doc_form: data.choice(docForms, "Chunk structure", {
     from: "document.doc_form",
     serverDefault: "text_model",
   }),
   doc_language: doc_language_data,
-  retrieval_model: data.json("Search settings, JSON", { shape: retrievalShape }),
+  retrieval_model: data.json("Search settings", { shape: retrievalShape }),
 } as const;
 
 export const replaceDocument = operation({
@@ -475,7 +475,7 @@ export const deleteDocument = operation({
   ],
 });
 
-const document_ids = body.ref("document", "Document, name or id", {
+const document_ids = body.ref("document", "Document name or ID", {
   many: true,
   placeholder: "doc",
   required,
@@ -544,7 +544,7 @@ export const getIndexingStatus = operation({
   route: "GET /datasets/{dataset_id}/documents/{batch}/indexing-status",
   params: {
     dataset_id,
-    batch: path.text("Batch, from the answer that added or changed a document"),
+    batch: path.text("Batch ID from the response of an upload or update"),
   },
   returns: withFields(
     {
@@ -582,6 +582,7 @@ export const getDownloadLink = operation({
   command: "kb doc link <kb> <doc>",
   action: "get download link of document {kb}/{doc}",
   summary: "Show a signed download URL for the file of a document",
+  about: "The URL truncates text documents with non-ASCII characters; `kb doc download` does not.",
   key: "dataset",
   route: "GET /datasets/{dataset_id}/documents/{document_id}/download",
   params: { dataset_id, document_id },
@@ -597,7 +598,7 @@ export const downloadDocumentsZip = operation({
   route: "POST /datasets/{dataset_id}/documents/download-zip",
   params: {
     dataset_id,
-    document_ids: body.ref("document", "Document, name or id", {
+    document_ids: body.ref("document", "Document name or ID", {
       many: true,
       placeholder: "doc",
       length: [1, 100],

@@ -65,8 +65,8 @@ export const previewFile = operation({
   key: "app",
   route: "GET /files/{file_id}/preview",
   params: {
-    file_id: path.uuid("File id, from the upload"),
-    as_attachment: query.flag("Answer as a download, with the file's name", {
+    file_id: path.uuid("File ID from the upload"),
+    as_attachment: query.flag("Request a download with the file's name", {
       serverDefault: "false",
     }),
     user: userInQuery,

@@ -52,7 +52,7 @@ export interface HumanInputForm {
   readonly expiration_time: number | null;
 }
 
-const form_token = path.text("Form token, from the event that announced the pause", {
+const form_token = path.text("Form token from the event of the pause", {
   placeholder: "token",
 });
 
@@ -113,11 +113,11 @@ export const submitForm = operation({
   route: "POST /form/human_input/{form_token}",
   params: {
     form_token,
-    inputs: body.json("Values of the form's inputs by name, JSON", {
+    inputs: body.json("Values of the form's inputs by name", {
       required,
       shape: { kind: "object" },
     }),
-    action: body.text("Id of the action to take, from the form", { required }),
+    action: body.text("ID of the form's action to take", { required }),
     user: userInBody,
   },
   returns: record<Readonly<Record<string, unknown>>>(),

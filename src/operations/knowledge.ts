@@ -178,20 +178,20 @@ const sheet = record<KnowledgeBase>(
   "created_by",
 );
 
-const description = body.text("What it holds", { length: [0, 400] });
-const indexing_technique = body.choice(indexingTechniques, "How chunks are indexed", {
+const description = body.text("Description", { length: [0, 400] });
+const indexing_technique = body.choice(indexingTechniques, "Indexing technique", {
   needs: needsEmbeddingModel,
 });
-const permission = body.choice(permissions, "Who in the workspace may see it", {
+const permission = body.choice(permissions, "Who in the workspace can see it", {
   serverDefault: "only_me",
 });
-const embedding_model = body.model("Embedding model, from the list of models", {
+const embedding_model = body.model("Embedding model, see `kb model list`", {
   fills: { embedding_model_provider: "provider" },
   implies: impliesHighQuality,
 });
-const embedding_model_provider = body.text("Provider of it, where the model is given alone");
-const external_knowledge_api_id = body.text("API of the external knowledge");
-const external_knowledge_id = body.text("Knowledge behind that API");
+const embedding_model_provider = body.text("Provider of a model given without one");
+const external_knowledge_api_id = body.text("ID of the external knowledge API");
+const external_knowledge_id = body.text("ID of the knowledge in that API");
 
 export const listKnowledgeBases = operation({
   id: "listDatasets",
@@ -203,14 +203,11 @@ export const listKnowledgeBases = operation({
   params: {
     keyword: query.text("Only names that contain this text"),
     // Names are looked up among all of them, so all of them are listed.
-    include_all: query.flag(
-      "Also those that the owner of the workspace cannot see (default true)",
-      {
-        default: true,
-      },
-    ),
+    include_all: query.flag("Include those that the workspace owner cannot see (default true)", {
+      default: true,
+    }),
     // Servers differ in what several of them mean (server §5).
-    tag_ids: query.ref("tag", "Only with this tag, name or id; of several any, since 1.15 all", {
+    tag_ids: query.ref("tag", "Only with this tag; several match any (all since 1.15)", {
       many: true,
       flag: "tag",
     }),
@@ -251,7 +248,7 @@ export const createKnowledgeBase = operation({
     description,
     indexing_technique,
     permission,
-    provider: body.choice(["vendor", "external"], "Where the content lies", {
+    provider: body.choice(["vendor", "external"], "Where the content is stored", {
       serverDefault: "vendor",
     }),
     embedding_model,
@@ -259,7 +256,7 @@ export const createKnowledgeBase = operation({
     retrieval_model,
     external_knowledge_api_id,
     external_knowledge_id,
-    summary_index_setting: body.json("How documents are summarised", {
+    summary_index_setting: body.json("Summary index settings", {
       shape: { kind: "object" },
     }),
   },
@@ -309,12 +306,12 @@ export const updateKnowledgeBase = operation({
     dataset_id,
     name: body.text("New name, unique in the workspace", { length: [1, 40] }),
     description,
-    indexing_technique: body.choice(indexingTechniques, "How chunks are indexed"),
-    permission: body.choice(permissions, "Who in the workspace may see it"),
+    indexing_technique: body.choice(indexingTechniques, "Indexing technique"),
+    permission: body.choice(permissions, "Who in the workspace can see it"),
     embedding_model,
     embedding_model_provider,
     retrieval_model,
-    partial_member_list: body.json("Members who may see it: a list of {user_id}", {
+    partial_member_list: body.json("Members who can see it: [{user_id}]", {
       shape: {
         kind: "list",
         of: { kind: "object", fields: { user_id: { kind: "text", required } } },
@@ -372,7 +369,7 @@ export const searchKnowledgeBase = operation({
   route: "POST /datasets/{dataset_id}/retrieve",
   params: {
     dataset_id,
-    query: body.text("What to search for", { length: [1, 250], required }),
+    query: body.text("Search query", { length: [1, 250], required }),
     retrieval_model,
     attachment_ids: body.text("Uploaded file to search with", { many: true }),
     external_retrieval_model: body.json("Search settings of external knowledge", {

@@ -25,7 +25,7 @@ export interface CountedMetadataField extends MetadataField {
   readonly count: number;
 }
 
-const metadata_id = path.ref("field", "Metadata field, name or id", { mustExist: true });
+const metadata_id = path.ref("field", "Metadata field name or ID", { mustExist: true });
 const fields = { id: "id", name: "text", type: "text" } as const;
 
 export const listMetadataFields = operation({
@@ -68,7 +68,7 @@ export const createMetadataField = operation({
   route: "POST /datasets/{dataset_id}/metadata",
   params: {
     dataset_id,
-    type: body.choice(types, "What its values are", { required }),
+    type: body.choice(types, "Data type", { required }),
     name: body.text("Name, unique in the knowledge base", { length: [1, 255], required }),
   },
   returns: record<MetadataField>("id", "name", "type"),

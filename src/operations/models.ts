@@ -44,7 +44,7 @@ export const listModels = operation({
   action: "list models",
   key: "dataset",
   route: "GET /workspaces/current/models/model-types/{model_type}",
-  params: { model_type: path.choice(modelTypes, "What the models do", { placeholder: "type" }) },
+  params: { model_type: path.choice(modelTypes, "Model type", { placeholder: "type" }) },
   returns: withFields(
     { provider: "text", models: [{ model: "text" }] },
     withNamePath(

@@ -1,18 +1,18 @@
 /**
- * What a row of the operation table may say, and the types that follow from it. This is the only
- * file with type-level work: everything else reads rows as plain data.
+ * The format of a row of the operation table, and the types derived from it. All type-level work is
+ * in this file; everything else reads rows as plain data.
  */
 
-/** Things that have a name and an id; a parameter of kind `ref` takes either. */
+/** Objects with a name and an ID; a parameter of kind `ref` takes either. */
 export type Noun = "kb" | "document" | "tag" | "field";
 
-/** Things without an id that a `ref` picks from a list: a model, written `provider/model`. */
+/** Objects without an ID that a `ref` picks from a list: a model, written `provider/model`. */
 export type ListedNoun = "model";
 
-/** Where a value goes: `data` is the JSON part of a multipart form, `local` is never sent. */
+/** Where a value is sent: `data` is the JSON part of a multipart form, `local` is never sent. */
 export type ParamLocation = "path" | "query" | "body" | "data" | "form" | "local";
 
-/** What a JSON value must look like as far as the server refuses others; unknown fields pass. */
+/** The shape of a JSON value, as far as the server checks it; unknown fields are allowed. */
 export type Shape =
   | { readonly kind: "any" | "flag" | "number"; readonly required?: true }
   | {
@@ -33,69 +33,69 @@ export type Shape =
       readonly fields?: Readonly<Record<string, Shape>>;
     };
 
-/** What every parameter may say beside its place and kind. */
-interface Limits {
+/** Options of a parameter, besides its location and kind. */
+interface ParamOptions {
   readonly required?: true;
-  /** The flag repeats and the value is an array; a positional that is `many` takes several words. */
+  /** The flag is repeatable and its value an array; a positional takes several words. */
   readonly many?: true;
-  /** Smallest and largest number of characters of a text, or of items where `many`. */
+  /** Minimum and maximum number of characters, or of items with `many`. */
   readonly length?: readonly [number, number];
   readonly range?: readonly [number, number];
-  /** Characters that the server keeps of the name of a file. */
+  /** Longest file name that the server stores whole (characters). */
   readonly maxNameLength?: number;
-  /** Name of the flag, without dashes, where the wire name makes a poor one. */
+  /** Name of the flag without dashes (default: the wire name). */
   readonly flag?: string;
-  /** Further names of the flag, which help does not show. */
+  /** Hidden aliases of the flag. */
   readonly aliases?: readonly string[];
-  /** Word of the positional in `command`, where it is neither the wire name nor the noun. */
+  /** Word of the positional in `command` (default: the wire name or the noun). */
   readonly placeholder?: string;
-  /** What the flag means without a value, which may then be left out. */
+  /** Value of the flag when it is given without one. */
   readonly bareValue?: string;
-  /** One letter that stands for the flag. */
+  /** One-letter form of the flag. */
   readonly short?: string;
   /**
-   * Fills an absent value from the object that a `ref` was resolved to: `kb.doc_form` (server §9), or
-   * from what the row's `present` answers: `current.data.answer`.
+   * Source of a missing value: a field of a resolved `ref`, such as `kb.doc_form` (server §9), or of
+   * the response of the row's `current`, such as `current.data.answer`.
    */
   readonly from?: string;
-  /** Filled only where that field of the same object has this value, and then it must have one. */
+  /** Fill `from` only if this field has this value; the source must then have a value, too. */
   readonly onlyIf?: readonly [path: string, value: string];
-  /** What is sent when absent, by `doc_form`; a given value must have the same mode. */
+  /** Default value by `doc_form`; a given value must have the same mode. */
   readonly defaultByForm?: Readonly<Record<string, { readonly mode: string }>>;
   /**
-   * Absent parameters that the thing behind a `ref` fills, each with the field it takes from there.
-   * Where all of them are given, the value is sent as typed.
+   * Missing parameters that the object of a `ref` fills, with the field of each. If all of them are
+   * given, the value is sent without a lookup.
    */
   readonly fills?: Readonly<Record<string, string>>;
   /**
-   * What goes with the value: sent when absent, and nothing else may be given. Without its technique
-   * an embedding model is stored and nothing is indexed with it (server §8).
+   * Values of other parameters that this one requires: sent by default, and any other value is an
+   * error. Without its technique, an embedding model is stored but not used (server §8).
    */
   readonly implies?: Readonly<Record<string, string>>;
-  /** The parameter that a value needs; the server may have a default for it. */
+  /** The parameter that this value requires, unless the server has a default for it. */
   readonly needs?: readonly [value: string, param: string];
-  /** What the server takes when the value is absent: said in help, never sent. */
+  /** Default of the server, for help only; never sent. */
   readonly serverDefault?: string;
-  /** The server says nothing of an id that it does not know, so ids are looked up first. */
+  /** Look up IDs first, because the server silently ignores unknown ones. */
   readonly mustExist?: true;
-  /** Sent when the value is absent. */
+  /** Default value that is sent. */
   readonly default?: boolean;
   /**
-   * Field of the thing behind a `ref`, such as `kb.indexing_technique`: once it is set, the server
-   * ignores every other value without a word, so such a value is refused before it is sent.
+   * Field of a `ref`, such as `kb.indexing_technique`. Once it is set, the server silently ignores
+   * other values, so they are rejected before the request is sent.
    */
   readonly lockedBy?: string;
-  /** Path of a file that is written beside what is printed, so it cannot be standard output. */
+  /** Path of a file to write besides the output, so it cannot be stdout. */
   readonly isOutputPath?: true;
-  /** What a JSON value must look like. */
+  /** Shape of a JSON value. */
   readonly shape?: Shape;
-  /** The text may also come from a file: adds a flag `--<name>-file PATH`, `-` for standard input. */
+  /** Adds a flag `--<name>-file PATH` that reads the text from a file, `-` for stdin. */
   readonly orFile?: true;
-  /** Media types of a file by its extension, where the server has names of its own for them. */
+  /** Media types by file extension that the server expects. */
   readonly mediaTypes?: Readonly<Record<string, string>>;
 }
 
-export interface Param extends Limits {
+export interface Param extends ParamOptions {
   readonly in: ParamLocation;
   readonly kind:
     | "text"
@@ -118,20 +118,23 @@ export interface Param extends Limits {
 
 export type Params = Readonly<Record<string, Param>>;
 
-type Made<P extends ParamLocation, K extends Param["kind"], L, X = unknown> = {
+type ParamOf<P extends ParamLocation, K extends Param["kind"], L, X = unknown> = {
   readonly in: P;
   readonly kind: K;
   readonly help: string;
 } & X &
   NoInfer<L>;
 
-// `const L` keeps `required: true` a literal; without NoInfer in `Made` a bare call would infer L
+// `const L` keeps `required: true` a literal; without NoInfer in `ParamOf` a bare call would infer L
 // from the place it is used in and lose the choices.
-function at<P extends ParamLocation>(place: P) {
+function paramsIn<P extends ParamLocation>(location: P) {
   const make =
     <K extends Param["kind"]>(kind: K) =>
-    <const L extends Limits = Record<never, never>>(help: string, limits?: L): Made<P, K, L> =>
-      ({ in: place, kind, help, ...limits }) as Made<P, K, L>;
+    <const L extends ParamOptions = Record<never, never>>(
+      help: string,
+      options?: L,
+    ): ParamOf<P, K, L> =>
+      ({ in: location, kind, help, ...options }) as ParamOf<P, K, L>;
   return {
     text: make("text"),
     uuid: make("uuid"),
@@ -141,72 +144,77 @@ function at<P extends ParamLocation>(place: P) {
     time: make("time"),
     json: make("json"),
     file: make("file"),
-    /** Text of a file whose path is typed; `-` is standard input. */
+    /** Text of a file, by its path; `-` is stdin. */
     content: make("content"),
     duration: make("duration"),
-    choice: <const C extends readonly string[], const L extends Limits = Record<never, never>>(
+    choice: <
+      const C extends readonly string[],
+      const L extends ParamOptions = Record<never, never>,
+    >(
       choices: C,
       help: string,
-      limits?: L,
+      options?: L,
     ) =>
-      ({ in: place, kind: "choice", choices, help, ...limits }) as Made<
+      ({ in: location, kind: "choice", choices, help, ...options }) as ParamOf<
         P,
         "choice",
         L,
         { readonly choices: C }
       >,
-    ref: <const L extends Limits = Record<never, never>>(noun: Noun, help: string, limits?: L) =>
-      ({ in: place, kind: "ref", noun, help, ...limits }) as Made<
+    ref: <const L extends ParamOptions = Record<never, never>>(
+      noun: Noun,
+      help: string,
+      options?: L,
+    ) =>
+      ({ in: location, kind: "ref", noun, help, ...options }) as ParamOf<
         P,
         "ref",
         L,
         { readonly noun: Noun }
       >,
-    /** A model of the list of models; `fills` names the parameter that takes its provider. */
-    model: <const L extends Limits = Record<never, never>>(help: string, limits?: L) =>
+    /** A model from the list of models; `fills` names the parameter of its provider. */
+    model: <const L extends ParamOptions = Record<never, never>>(help: string, options?: L) =>
       ({
-        in: place,
+        in: location,
         kind: "ref",
         listed: "model",
         placeholder: "provider/model",
         help,
-        ...limits,
-      }) as Made<P, "ref", L, { readonly listed: "model" }>,
+        ...options,
+      }) as ParamOf<P, "ref", L, { readonly listed: "model" }>,
   };
 }
 
-/** Parameters by place: `body.text("Name", { length: [1, 40], required })`. */
-export const path = at("path");
-export const query = at("query");
-export const body = at("body");
-export const data = at("data");
-export const form = at("form");
-export const local = at("local");
+/** Parameters by location: `body.text("Name", { length: [1, 40], required })`. */
+export const path = paramsIn("path");
+export const query = paramsIn("query");
+export const body = paramsIn("body");
+export const data = paramsIn("data");
+export const form = paramsIn("form");
+export const local = paramsIn("local");
 
 /**
- * A column of a table: a path into the row (`data_source_info.size`), or a label and a cell. A sparse
- * one is left out of a grid in which it would be empty.
+ * A column of a table: a path into the row (`data_source_info.size`), or a label and a cell. A grid
+ * hides a sparse column if it is empty.
  */
 export type Column<T = never> =
   | string
   | readonly [label: string, cell: (row: T) => unknown, sparse?: "sparse"];
 
-/** Anything a server may send as words: a text as it is, nothing for nothing, all else as JSON. */
-export const asText = (value: unknown): string =>
-  typeof value === "string"
-    ? value
-    : value === undefined || value === null
-      ? ""
-      : (JSON.stringify(value) ?? "");
+/** Any JSON value as text: strings unchanged, null as "", everything else as JSON. */
+export function asText(value: unknown): string {
+  if (typeof value === "string") return value;
+  return value === undefined || value === null ? "" : (JSON.stringify(value) ?? "");
+}
 
-/** The items of a list as words, one after the other; `undefined` where there is no list. */
+/** The items of a list as one text; undefined if the value is not a list. */
 export const joinTexts = (list: unknown, separator = ", "): string | undefined =>
   Array.isArray(list) ? list.map(asText).join(separator) : undefined;
 
-/** Stands between columns: those after it are shown with `-o wide` only. */
+/** Separates columns: those after it are shown only with `-o wide`. */
 export const wideOnly = "…";
 
-/** Column of a Unix time in seconds, which tables show as local time; null stays empty. */
+/** Column of a Unix time in seconds, shown as local time; null stays empty. */
 export const timeColumn = <K extends string>(label: string, field: K) =>
   [
     label,
@@ -215,10 +223,10 @@ export const timeColumn = <K extends string>(label: string, field: K) =>
   ] as const;
 
 /**
- * What those who act on an answer rely on: fields and their types; further fields pass. A name with
- * `?` may be null or absent, `=` stands before the only text allowed, and a list has one entry for
- * all of its items. Numbers are finite, a time is one that can be shown, an id is not empty, and a
- * scalar is a text, a number, true or false.
+ * The fields of a response that callers rely on, with their types; further fields are allowed. A
+ * name with `?` can be null or missing, `=` precedes the only allowed text, and a list has one entry
+ * for all items. Numbers are finite, times displayable, IDs not empty; a scalar is a text, a number
+ * or a boolean.
  */
 export type RequiredFields =
   | "text"
@@ -231,7 +239,7 @@ export type RequiredFields =
   | readonly [RequiredFields]
   | { readonly [field: string]: RequiredFields };
 
-/** `Reads` that fit the type: what it allows to be null or absent has a `?`. */
+/** The `RequiredFields` that fit a type: fields that can be null or missing have a `?`. */
 type RequiredFieldsOf<T> = T extends string
   ? "text" | "id" | "scalar" | `=${T}`
   : T extends number
@@ -250,19 +258,19 @@ type RequiredFieldsOf<T> = T extends string
             ]?: RequiredFieldsOf<NonNullable<T[K]>>;
           };
 
-/** How an answer is laid out for people, and where its id is. */
+/** How a response is displayed, and where its ID is. */
 interface Layout<T> {
   readonly columns: readonly Column<T>[];
-  /** Path of what `-o name` prints; `id` when absent. */
+  /** Path of the value that `-o name` prints (default `id`). */
   readonly namePath?: string;
-  /** What each row, or the record, must hold for tasks, and after a write. */
+  /** Fields that each row, or the record, must have for tasks and after a write. */
   readonly fields?: RequiredFields;
 }
 
 /**
- * What an operation answers. `rows` is the path of the rows inside the answer, "" for the answer
- * itself. A page is asked for by `page` and `limit`, a cursor by the id of the last row: the
- * engine adds these parameters, rows do not declare them.
+ * The response of an operation. `rows` is the path of the rows in the response, "" for the response
+ * itself. Pages are requested by `page` and `limit`, cursors by the ID of the last row; the engine
+ * adds these parameters.
  */
 export type Returns<T = unknown> =
   | ({ readonly kind: "record" } & Layout<T>)
@@ -270,39 +278,38 @@ export type Returns<T = unknown> =
   | ({
       readonly kind: "page";
       readonly rows: string;
-      /** Largest page the server gives. */
+      /** Maximum page size of the server. */
       readonly cap: number;
     } & Layout<T>)
   | ({
       readonly kind: "cursor";
       readonly rows: string;
-      /** Query parameter that takes the id of the last row. */
+      /** Query parameter for the ID of the last row. */
       readonly after: string;
       readonly cap: number;
     } & Layout<T>)
   /**
-   * Batches of events. With `some` not every event of a run is among them; with `past` they come
-   * long after the dates in them, at the pace at which they came then; with `orAnswer` the server may
-   * answer with one JSON object instead, which is then the only event.
+   * Batches of events. `some`: not all events of a run; `past`: a recording, replayed at its original
+   * speed; `orResponse`: the server may send one JSON object instead, which becomes the only event.
    */
   | {
       readonly kind: "events";
       readonly some?: true;
       readonly past?: true;
-      readonly orAnswer?: true;
+      readonly orResponse?: true;
     }
-  /** Bytes; with `media` only those of a media type that begins so. */
+  /** Bytes, with `media` only of media types with this prefix. */
   | { readonly kind: "file"; readonly media?: string }
-  /** Any JSON values or texts, printed as they are. */
+  /** Any JSON values or texts, printed unchanged. */
   | { readonly kind: "json" }
-  /** Pieces of one text, printed as they come. */
+  /** Chunks of one text, printed as they arrive. */
   | { readonly kind: "text" }
   /** One `Report` (src/report.ts); with `picture` it has an `svg`. */
   | { readonly kind: "report"; readonly picture?: true }
   | { readonly kind: "nothing" };
 
 declare const answer: unique symbol;
-/** `Returns` that remembers the type of its row. The field exists for the compiler alone. */
+/** `Returns` with the type of its row; the field exists only for the compiler. */
 export type Typed<R extends Returns<never>, T> = R & { readonly [answer]?: T };
 
 type Kind<K extends Returns["kind"]> = Extract<Returns<never>, { kind: K }>;
@@ -311,7 +318,7 @@ type Kind<K extends Returns["kind"]> = Extract<Returns<never>, { kind: K }>;
 export const record = <T>(...columns: Column<T>[]): Typed<Kind<"record">, T> =>
   ({ kind: "record", columns }) as unknown as Typed<Kind<"record">, T>;
 
-/** A full list in one answer; `rows` is the path of the array, "" when the answer is the array. */
+/** A whole list in one response; `rows` is the path of the array, "" for the response itself. */
 export const list = <T>(rows: string, ...columns: Column<T>[]): Typed<Kind<"list">, T> =>
   ({ kind: "list", rows, columns }) as unknown as Typed<Kind<"list">, T>;
 
@@ -319,17 +326,17 @@ export const list = <T>(rows: string, ...columns: Column<T>[]): Typed<Kind<"list
 export const page = <T>(...columns: Column<T>[]): Typed<Kind<"page">, T> =>
   ({ kind: "page", rows: "data", cap: 100, columns }) as unknown as Typed<Kind<"page">, T>;
 
-/** A list that goes on after the id of the last row, sent as the parameter `after`. */
+/** A list that continues after the ID of the last row, sent as the parameter `after`. */
 export const cursor = <T>(after: string, ...columns: Column<T>[]): Typed<Kind<"cursor">, T> =>
   ({ kind: "cursor", rows: "data", cap: 100, after, columns }) as unknown as Typed<
     Kind<"cursor">,
     T
   >;
 
-/** The same answer with another path for `-o name`. */
+/** The same response with another path for `-o name`. */
 export const withNamePath = <R>(path: string, returns: R): R => ({ ...returns, namePath: path });
 
-/** The same answer with what those who act on it rely on. */
+/** The same response with the fields that callers rely on. */
 export const withFields = <R extends Returns<never>>(
   fields: RequiredFieldsOf<RowOf<R>>,
   returns: R,
@@ -338,14 +345,14 @@ export const withFields = <R extends Returns<never>>(
   fields,
 });
 
-/** The answer to a write that says nothing else. */
+/** The response of a write without a result. */
 export const success: Typed<Kind<"record">, { readonly result: "success" }> = {
   ...record<{ readonly result: "success" }>("result"),
   fields: { result: "=success" },
 };
 
 export const events = { kind: "events" } as const;
-export const eventsOrResponse = { kind: "events", orAnswer: true } as const;
+export const eventsOrResponse = { kind: "events", orResponse: true } as const;
 export const someEvents = { kind: "events", some: true } as const;
 export const pastEvents = { kind: "events", past: true } as const;
 export const fileContent = { kind: "file" } as const;
@@ -356,76 +363,76 @@ export const drawnReport = { kind: "report", picture: true } as const;
 export const noContent = { kind: "nothing" } as const;
 
 /**
- * May a request be repeated after a failure that leaves open whether the server did it?
- * `safe` reads; `idempotent` ends in the same state; `upsert` replaces by name; `never` could
- * double the work (server §20).
+ * May a request be retried after a failure with an unknown side effect? `safe` reads; `idempotent`
+ * ends in the same state; `upsert` replaces by name; `never` could duplicate the work (server §20).
  */
 export type Retry = "safe" | "idempotent" | "upsert" | "never";
 
 export interface Operation<P extends Params = Params, R extends Returns<never> = Returns<never>> {
   /** operationId of the API. */
   readonly id: string;
-  /** Words and positionals as typed; absent when only a task uses the row. */
+  /** Words and positionals; rows without a command are used by tasks only. */
   readonly command?: string;
   /** First line of the help page of the command. */
   readonly summary?: string;
   /** Longer text of the help page, after the summary. */
   readonly about?: string;
   /**
-   * What a request does, for progress, success and errors. A positional in braces is what was typed:
+   * What a request does, for progress, success and errors, with positionals in braces:
    * `rename tag {tag} to {name}` → `Renaming tag draft to published`.
    */
   readonly action: string;
   /** The success message, where it is not the action in the past tense. */
   readonly done?: string;
-  /** Which key opens it. */
+  /** The kind of API key. */
   readonly key: "dataset" | "app";
   readonly route: `${"GET" | "POST" | "PUT" | "PATCH" | "DELETE"} /${string}`;
   readonly params: P;
   readonly returns: R;
   readonly retry?: Retry;
-  /** Status that a repeat answers when the first try had done it. */
+  /** Status of a retry when the first attempt had succeeded. */
   readonly alreadyDoneStatus?: number;
-  /** Parameters of which at least one is needed; without any of them the request changes nothing. */
+  /** Parameters of which at least one is required; without any, the request changes nothing. */
   readonly anyOf?: readonly string[];
-  /** Answers the present state of what it changes, for values that are filled `from` it. */
+  /** Reads the current state of the object, for values that are filled `from` it. */
   readonly current?: AnyOperation;
   /**
-   * Where in an answer the things are that the server has indexed or failed to, each with `status`
-   * and `error`. Those in error are `dropped` where they are not stored.
+   * Path of the chunks in the response, each with the `status` and `error` of its indexing. `dropped`:
+   * chunks in error are not stored.
    */
   readonly indexes?: { readonly at: string; readonly dropped?: true };
-  /** What a refusal really means, by its text. `{dataset_id}` in a hint is the value that was sent. */
+  /** The meaning of API errors, by their text. `{dataset_id}` in a hint is the value sent. */
   readonly knownErrors?: readonly {
     readonly message: string;
     readonly kind: "refused";
     readonly hint: string;
   }[];
-  /** The order of its requests counts, so `--each` sends one at a time. */
+  /** Requests must arrive in order, so `--each` sends one at a time. */
   readonly ordered?: true;
   /** Constant fields of the body. */
   readonly fixed?: Readonly<Record<string, string>>;
-  /** Seconds of silence allowed, where more than the usual 30. */
+  /** Idle timeout in seconds (default 30). */
   readonly idleTimeout?: number;
-  /** Server version that has it. */
+  /** First server version that has it. */
   readonly since?: string;
   readonly destructive?: true;
   readonly examples?: readonly string[];
 }
 
-/** A row as the engine reads it. */
+/** A row without its types, as the engine reads it. */
 export type AnyOperation = Operation<Params, Returns<never>>;
 
-/** Declares a row; only the types happen here. */
+/** Declares a row: infers its types. */
 export const operation = <const P extends Params, R extends Returns<never>>(
   row: Operation<P, R>,
 ): Operation<P, R> => row;
 
-/** How may the row be repeated: what it says, else by its method. */
+/** May the row be retried? By its `retry`, else by its method. */
 export function retryOf(row: AnyOperation): Retry {
   if (row.retry) return row.retry;
   const method = row.route.slice(0, row.route.indexOf(" "));
-  return method === "GET" ? "safe" : method === "POST" ? "never" : "idempotent";
+  if (method === "GET") return "safe";
+  return method === "POST" ? "never" : "idempotent";
 }
 
 /** Method and path of a row: `POST /datasets` → `["POST", "/datasets"]`. */
@@ -434,13 +441,13 @@ export function methodAndPath(row: { readonly route: string }): [method: string,
   return [row.route.slice(0, blank), row.route.slice(blank + 1)];
 }
 
-/** A local file that becomes one part of a form: where it lies and the name it is sent under. */
+/** A local file as a part of a form: its path, and the name to send. */
 export interface FileInput {
   readonly path: string;
   readonly name: string;
-  /** Media type; by the extension of the name when absent. */
+  /** Media type (default: by the extension of the name). */
   readonly type?: string | undefined;
-  /** What is sent, where the file was read already and may have changed since. */
+  /** Content, if the file was read before and may have changed since. */
   readonly bytes?: Uint8Array | undefined;
 }
 
@@ -460,7 +467,7 @@ type Needed<P extends Param> = P extends { readonly in: "path" } | { readonly re
   ? true
   : false;
 
-/** What a row or task takes, by wire name: checked values, names already turned into ids. */
+/** Input of a row or task by wire name: checked values, with names resolved to IDs. */
 export type Input<P extends Params> = {
   readonly [K in keyof P as Needed<P[K]> extends true ? K : never]: Value<P[K]>;
 } & {
@@ -470,7 +477,7 @@ export type Input<P extends Params> = {
 /** Type of one row of a list, or of the whole record. */
 export type RowOf<R> = R extends { readonly [answer]?: infer T } ? T : unknown;
 
-/** What a call of the row gives: a record, the rows of one page, or nothing. */
+/** Result of a call of the row: a record, the rows of one page, or nothing. */
 export type ResponseOf<O> =
   O extends Operation<Params, infer R>
     ? R extends { readonly kind: "record" }
@@ -480,5 +487,5 @@ export type ResponseOf<O> =
         : unknown
     : never;
 
-/** Type of what goes into a row. */
+/** Type of the input of a row. */
 export type InputOf<O> = O extends { readonly params: infer P extends Params } ? Input<P> : never;

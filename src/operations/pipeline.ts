@@ -55,12 +55,12 @@ export interface PipelineFile {
   readonly created_at: string | null;
 }
 
-const inputs = body.json("Values of the pipeline's input variables, JSON", {
+const inputs = body.json("Values of the pipeline's input variables", {
   required,
   shape: { kind: "object" },
 });
-const datasource_type = body.choice(datasourceTypes, "Kind of data source", { required });
-const is_published = body.flag("Use the published version, not the draft", { required });
+const datasource_type = body.choice(datasourceTypes, "Type of data source", { required });
+const is_published = body.flag("Use the published version instead of the draft", { required });
 
 export const listDatasourcePlugins = operation({
   id: "listDatasourcePlugins",
@@ -71,7 +71,7 @@ export const listDatasourcePlugins = operation({
   route: "GET /datasets/{dataset_id}/pipeline/datasource-plugins",
   params: {
     dataset_id,
-    is_published: query.flag("Look at the published version, not the draft", {
+    is_published: query.flag("Use the published version instead of the draft", {
       serverDefault: "true",
     }),
   },
@@ -99,10 +99,10 @@ export const runDatasourceNode = operation({
   route: "POST /datasets/{dataset_id}/pipeline/datasource/nodes/{node_id}/run",
   params: {
     dataset_id,
-    node_id: path.text("Node, from the list of plugins", { placeholder: "node" }),
+    node_id: path.text("Node ID from `kb pipeline plugins`", { placeholder: "node" }),
     inputs,
     datasource_type,
-    credential_id: body.text("Stored key to use, from the list of plugins"),
+    credential_id: body.text("Credential ID from `kb pipeline plugins`"),
     is_published,
   },
   returns: events,
@@ -118,11 +118,11 @@ const pipelineRun = {
     dataset_id,
     inputs,
     datasource_type,
-    datasource_info_list: body.json("What to read, a list: its fields depend on the type", {
+    datasource_info_list: body.json("List of what to read; fields depend on the type", {
       required,
       shape: { kind: "list", of: { kind: "object" } },
     }),
-    start_node_id: body.text("Node to start from, from the list of plugins", { required }),
+    start_node_id: body.text("Start node ID from `kb pipeline plugins`", { required }),
     is_published,
   },
   since: "1.13.0",

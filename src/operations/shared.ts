@@ -4,27 +4,27 @@ import { body, data, form, local, path, query } from "./operation.ts";
 export const required = true as const;
 
 /** Knowledge base, by name or id. */
-export const dataset_id = path.ref("kb", "Knowledge base, name or id");
+export const dataset_id = path.ref("kb", "Knowledge base name or ID");
 
 /** Document of that knowledge base, by name or id. */
-export const document_id = path.ref("document", "Document, name or id", { placeholder: "doc" });
+export const document_id = path.ref("document", "Document name or ID", { placeholder: "doc" });
 
 /** Run of a workflow, from `wf run` or `wf logs` (`workflow_run.id`, not the log's own id). */
-export const workflow_run_id = path.uuid("Run id", { placeholder: "run" });
+export const workflow_run_id = path.uuid("Run ID", { placeholder: "run" });
 
 /**
  * The end user. Never typed per command: `--user`, `KB_USER`, the profile's or the fixed `kb-wf`
  * fill it (server §2), so rows only say where it goes.
  */
-export const userInBody = body.text("End user the request is made for", { from: "user" });
-export const userInQuery = query.text("End user the request is made for", { from: "user" });
-export const userInForm = form.text("End user the request is made for", { from: "user" });
+export const userInBody = body.text("End user of the request", { from: "user" });
+export const userInQuery = query.text("End user of the request", { from: "user" });
+export const userInForm = form.text("End user of the request", { from: "user" });
 
 /** The file of a multipart form. */
-export const fileParam = form.file("Path of the file, - for standard input", { required });
+export const fileParam = form.file("File, - for stdin", { required });
 
 /** Media type of that file. The server takes it from the part's header, never from the content. */
-export const content_type = local.text("Media type of the file, by its extension when absent", {
+export const content_type = local.text("Media type (default: by file extension)", {
   length: [1, 255],
 });
 
@@ -133,12 +133,12 @@ export const hierarchicalRule = {
 } as const;
 const defaultByForm = { hierarchical_model: hierarchicalRule } as const;
 
-export const retrieval_model = body.json("Search settings, JSON", { shape: retrievalShape });
-export const process_rule = body.json("How the text is cut into chunks, JSON", {
+export const retrieval_model = body.json("Search settings", { shape: retrievalShape });
+export const process_rule = body.json("Chunking rule", {
   defaultByForm,
   shape: processRuleShape,
 });
-export const process_rule_data = data.json("How the text is cut into chunks, JSON", {
+export const process_rule_data = data.json("Chunking rule", {
   defaultByForm,
   shape: processRuleShape,
 });

@@ -17,8 +17,8 @@ export interface Tag {
   readonly binding_count: string | number | null;
 }
 
-const tag_id = body.ref("tag", "Tag, name or id", { required });
-const target_id = body.ref("kb", "Knowledge base, name or id", { required });
+const tag_id = body.ref("tag", "Tag name or ID", { required });
+const target_id = body.ref("kb", "Knowledge base name or ID", { required });
 
 export const listTags = operation({
   id: "getKnowledgeTags",
@@ -39,7 +39,7 @@ export const createTag = operation({
   id: "createKnowledgeTag",
   command: "kb tag create <name>",
   action: "create tag {name}",
-  summary: "Create a tag for knowledge bases",
+  summary: "Create a tag",
   key: "dataset",
   route: "POST /datasets/tags",
   params: { name: body.text("Name, unique in the workspace", { length: [1, 50], required }) },
@@ -88,7 +88,7 @@ export const bindTags = operation({
   key: "dataset",
   route: "POST /datasets/tags/binding",
   params: {
-    tag_ids: body.ref("tag", "Tag, name or id", { many: true, required, mustExist: true }),
+    tag_ids: body.ref("tag", "Tag name or ID", { many: true, required, mustExist: true }),
     target_id,
   },
   returns: noContent,
@@ -102,9 +102,9 @@ export const unbindTags = operation({
   key: "dataset",
   route: "POST /datasets/tags/unbinding",
   params: {
-    tag_ids: body.ref("tag", "Tag, name or id", { many: true }),
+    tag_ids: body.ref("tag", "Tag name or ID", { many: true }),
     // All that servers before 1.14.1 know; newer ones take either (server §10).
-    tag_id: body.ref("tag", "Tag, name or id"),
+    tag_id: body.ref("tag", "Tag name or ID"),
     target_id,
   },
   returns: noContent,

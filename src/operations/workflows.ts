@@ -133,11 +133,11 @@ const parsed = (text: string | null): unknown => {
   }
 };
 
-const inputs = body.json("Values of the application's inputs by name, JSON", {
+const inputs = body.json("Values of the application's inputs by name", {
   required,
   shape: { kind: "object" },
 });
-const files = body.json("Files to work on, a JSON list; an uploaded one by upload_file_id", {
+const files = body.json("Input files: [{type, transfer_method, upload_file_id}]", {
   shape: {
     kind: "list",
     of: {
@@ -262,7 +262,7 @@ export const stopWorkflowRun = operation({
   key: "app",
   route: "POST /workflows/tasks/{task_id}/stop",
   params: {
-    task_id: path.text("Task id, from the events of the run", { placeholder: "task" }),
+    task_id: path.text("Task ID from the run's events", { placeholder: "task" }),
     user: userInBody,
   },
   // Success for any task, stopped or not: only the run's detail tells (server §13).
@@ -277,10 +277,10 @@ export const streamRunEvents = operation({
   route: "GET /workflow/{workflow_run_id}/events",
   params: {
     workflow_run_id,
-    include_state_snapshot: query.flag("Begin with what has happened so far", {
+    include_state_snapshot: query.flag("Start with the events so far", {
       serverDefault: "false",
     }),
-    continue_on_pause: query.flag("Stay connected while the run waits for a person", {
+    continue_on_pause: query.flag("Stay connected while the run is paused", {
       serverDefault: "false",
     }),
     user: userInQuery,
@@ -296,8 +296,8 @@ export const listWorkflowLogs = operation({
   key: "app",
   route: "GET /workflows/logs",
   params: {
-    keyword: query.text("Only runs with this text, 30 characters of it, or with this run id"),
-    status: query.choice(["succeeded", "failed", "stopped"], "Only runs that ended like this"),
+    keyword: query.text("Only runs with this text (30 characters) or run ID"),
+    status: query.choice(["succeeded", "failed", "stopped"], "Only runs with this status"),
     created_at__after: query.time("Only runs since this time", {
       flag: "since",
       aliases: ["after"],
@@ -310,7 +310,7 @@ export const listWorkflowLogs = operation({
     created_by_end_user_session_id: query.text("Only runs of this end user", {
       flag: "end-user",
     }),
-    created_by_account: query.text("Only runs of this account, by e-mail address", {
+    created_by_account: query.text("Only runs of the account with this email", {
       flag: "account",
     }),
   },

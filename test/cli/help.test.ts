@@ -53,7 +53,7 @@ test("a row: positionals have no flag, limits are numbers", () => {
         noun: "tag",
         required: true,
         many: false,
-        help: "Tag, name or id",
+        help: "Tag name or ID",
       },
       {
         name: "name",
@@ -103,7 +103,7 @@ test("flags: choices, bounds, lists, defaults, negations", () => {
         kind: "flag",
         required: false,
         many: false,
-        help: "Also those that the owner of the workspace cannot see (default true)",
+        help: "Include those that the workspace owner cannot see (default true)",
         negation: "--no-include-all",
       },
       expect.objectContaining({ name: "tag_ids", flag: "--tag", many: true, noun: "tag" }),

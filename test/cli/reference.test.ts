@@ -27,7 +27,7 @@ test("a command has its usage, arguments, effect, operation and examples", () =>
         "### kb tag rename",
         "Rename a tag\\.",
         "```text\nkb tag rename <tag> <name> \\[flags\\]\n```",
-        "\\| `<tag>` \\| Tag, name or id \\|",
+        "\\| `<tag>` \\| Tag name or ID \\|",
         "\\| `<name>` \\| New name, unique in the workspace \\(1 to 50 characters\\) \\|",
         "- Effect: writes\n- Sends: `PATCH /datasets/tags` \\(updateKnowledgeTag\\)",
         "```sh\nkb tag rename draft published\n",

@@ -64,12 +64,12 @@ const docWait = task({
   action: "wait for documents {doc} in knowledge base {kb}",
   summary: "Wait until documents are indexed",
   about:
-    "Waits for the documents named, for those of --batch, or for every document of the knowledge\nbase. --timeout sets the deadline; without one it ends when nothing has moved for 30 minutes. A\ndocument that ends in error ends the command with 9.",
+    "Waits for the given documents, for those of --batch, or for all documents of the knowledge\nbase. --timeout sets a deadline; without one it gives up after 30 minutes without progress.\nExits with code 9 if a document fails.",
   key: "dataset",
   params: {
     dataset_id,
-    document_id: local.ref("document", "Document, name or id", { many: true, placeholder: "doc" }),
-    batch: local.text("Batch that an upload or update answered"),
+    document_id: local.ref("document", "Document name or ID", { many: true, placeholder: "doc" }),
+    batch: local.text("Batch ID from the response of an upload or update"),
   },
   returns: list("", "id", "name", "indexing_status", "error"),
   sends: [listDocuments, getDocument, getIndexingStatus, listKnowledgeBases],
@@ -84,16 +84,16 @@ const docWait = task({
 });
 
 const searchFlags = {
-  search_method: local.choice(searchMethods, "How chunks are searched"),
-  top_k: local.integer("Chunks at most", { range: [1, 100] }),
-  score_threshold: local.number("Only chunks with at least this score", { range: [0, 1] }),
+  search_method: local.choice(searchMethods, "Search method"),
+  top_k: local.integer("Maximum number of chunks", { range: [1, 100] }),
+  score_threshold: local.number("Minimum score", { range: [0, 1] }),
 } as const;
 
 const kbSearch = task({
   command: "kb search <kb> <query>",
   summary: "Search a knowledge base for matching chunks",
   about:
-    "Searches with the settings of the knowledge base; a flag changes that one setting. On economy\nindexing only keyword search works, so that is what is asked there.",
+    "Uses the search settings of the knowledge base; flags override single settings. Economy indexing\nsupports keyword search only.",
   key: "dataset",
   params: {
     ...searchKnowledgeBase.params,
@@ -116,7 +116,7 @@ const modelList = task({
   summary: "List the active models by provider",
   key: "dataset",
   params: {
-    model_type: local.choice(modelTypes, "What the models do (default: all types)", {
+    model_type: local.choice(modelTypes, "Model type (default: all types)", {
       placeholder: "type",
     }),
   },
@@ -132,7 +132,7 @@ const modelList = task({
 const docReplace = task({
   command: "kb doc replace <kb> <doc> <file>",
   summary: "Replace the file of a document and reindex it",
-  about: "A server before 1.14.0 lacks the route and gets the older one by itself.",
+  about: "The document must be available. Servers before 1.14.0 are called with their older route.",
   key: "dataset",
   params: { ...replaceDocument.params, file: namedFileParam },
   returns: replaceDocument.returns,
@@ -150,18 +150,18 @@ const docDownload = task({
   command: "kb doc download <kb> <doc...>",
   summary: "Download the original files of documents",
   about:
-    "Writes files below --dir, under the documents' own names, or the ZIP of the server to --zip.",
+    "Writes the files, byte for byte, to --dir under the names of the documents, or as one ZIP to --zip.",
   key: "dataset",
   params: {
     dataset_id,
-    document_id: local.ref("document", "Document, name or id", {
+    document_id: local.ref("document", "Document name or ID", {
       many: true,
       required,
       placeholder: "doc",
     }),
-    dir: local.text("Folder for the files"),
-    zip: local.text("File for the ZIP, - for standard output"),
-    overwrite: local.flag("Replace files that have other content"),
+    dir: local.text("Directory for the files"),
+    zip: local.text("ZIP file to write, - for stdout"),
+    overwrite: local.flag("Overwrite files with different content"),
   },
   output: ({ zip }) => (zip === "-" ? bytes : undefined),
   returns: withNamePath("path", list("", "path", "bytes", "document_id")),
@@ -179,19 +179,19 @@ const docDownload = task({
 const metadataSet = task({
   command: "kb metadata set <kb> <doc...>",
   summary: "Set metadata values of documents",
-  about: "Values not named stay, unless --replace. Numbers and times are typed by their field.",
+  about: "Other values are kept unless --replace is set. The field determines the type of a value.",
   key: "dataset",
   params: {
     dataset_id,
-    document_id: local.ref("document", "Document, name or id", {
+    document_id: local.ref("document", "Document name or ID", {
       many: true,
       required,
       placeholder: "doc",
       mustExist: true,
     }),
-    set: local.text("One value: field=value", { many: true }),
-    unset: local.text("Field to take the value from", { many: true }),
-    replace: local.flag("Take away every value that is not set here"),
+    set: local.text("Value as field=value", { many: true }),
+    unset: local.text("Field to clear", { many: true }),
+    replace: local.flag("Remove all other values"),
   },
   returns: setDocumentMetadata.returns,
   sends: [setDocumentMetadata, listMetadataFields, getDocument],
@@ -224,16 +224,14 @@ const pipelineRun = task({
   key: "dataset",
   params: {
     ...runPipeline.params,
-    blocking: local.flag("Ask the server for one answer instead of events"),
-    no_wait: local.flag("Do not wait until the documents are indexed"),
+    blocking: local.flag("Wait for one response instead of streaming"),
+    no_wait: local.flag("Do not wait for indexing"),
   },
   returns: events,
-  output: (input: PipelineInput, format) =>
-    input.is_published
-      ? publishedRun
-      : asEvents(input, format)
-        ? undefined
-        : runPipelineBlocking.returns,
+  output(input: PipelineInput, format) {
+    if (input.is_published) return publishedRun;
+    return asEvents(input, format) ? undefined : runPipelineBlocking.returns;
+  },
   sends: [runPipeline, runPipelineBlocking, getIndexingStatus, getDocument],
   wraps: runPipeline,
   effect: "writes",
@@ -267,7 +265,7 @@ const switched = record<{ built_in_field_enabled: boolean }>("built_in_field_ena
 const builtInEnable = task({
   command: "kb metadata built-in enable <kb>",
   summary: "Enable the built-in metadata fields",
-  about: "The server answers success whatever happened, so the switch is read afterwards.",
+  about: "The server reports success in any case, so the setting is read again afterwards.",
   key: "dataset",
   params: { dataset_id },
   returns: switched,
@@ -284,7 +282,7 @@ const builtInEnable = task({
 const builtInDisable = task({
   command: "kb metadata built-in disable <kb>",
   summary: "Disable the built-in metadata fields",
-  about: "The server answers success whatever happened, so the switch is read afterwards.",
+  about: "The server reports success in any case, so the setting is read again afterwards.",
   key: "dataset",
   params: { dataset_id },
   returns: switched,
@@ -303,8 +301,8 @@ const tagUnbind = task({
   summary: "Unbind tags from a knowledge base",
   key: "dataset",
   params: {
-    target_id: body.ref("kb", "Knowledge base, name or id", { required }),
-    tag_ids: body.ref("tag", "Tag, name or id", {
+    target_id: body.ref("kb", "Knowledge base name or ID", { required }),
+    tag_ids: body.ref("tag", "Tag name or ID", {
       many: true,
       required,
       placeholder: "tag",
@@ -325,31 +323,31 @@ const kbSync = task({
   action: "sync {dir} to knowledge base {kb}",
   summary: "Sync a directory to a knowledge base",
   about:
-    "Creates documents for new files, updates changed ones in place, leaves unchanged ones alone. Which\nfile a document is and what it holds stands in its own metadata (kb_path, kb_hash, kb_source, kb_file),\nso any machine continues where another one stopped. A document of the same name that no sync made is\na conflict, unless it holds the same. What was changed on the server is updated.\nAn uploaded file has U+2215 for each / of its path in the name of its document, as the server takes\nno / there; kb_path holds the path. Texts are md, markdown, mdx and txt; other kinds are\nuploaded. --dry-run shows the plan. --prune leaves alone what is there and left out or cannot be read.\nShards take a share of the files each; only shard 1 may --prune, after the others.",
+    "Creates documents for new files, updates changed ones in place and skips unchanged ones. The state\nis stored as document metadata (kb_path, kb_hash, kb_source, kb_file), so any machine can continue.\nChanges made on the server are overwritten. A document that has the name of a file but was not\nsynced is a conflict unless its content is the same.\n\nmd, markdown, mdx and txt files are sent as text, others are uploaded: their document names have\nU+2215 in place of /. --prune keeps documents of files that are excluded or unreadable. Each shard\nsyncs a share of the files; only shard 1 can --prune, after the others.",
   key: "dataset",
   params: {
     dataset_id,
-    directory: local.text("Directory; links that lead out of it are not followed", {
+    directory: local.text("Directory; links that leave it are not followed", {
       required,
       placeholder: "dir",
     }),
-    include: local.text("Only files that match, such as '**/*.md'", { many: true }),
-    exclude: local.text("No files that match; .kbignore and .gitignore count too", { many: true }),
-    prefix: local.text("Before every path: several directories share a knowledge base"),
-    prune: local.flag("Also delete documents of this directory whose file is gone"),
-    adopt: local.flag("Replace documents that have the name of a file and were made otherwise"),
-    max_delete: local.text("Ask before more is deleted, a number or a share (20% when absent)"),
-    metadata_from: local.choice(["front-matter"], "Values from the head of each text"),
-    metadata: local.text("Value for each file: field=value, {1} is the first wildcard", {
+    include: local.text("Only files that match, e.g. '**/*.md'", { many: true }),
+    exclude: local.text("Exclude files, in addition to .kbignore and .gitignore", { many: true }),
+    prefix: local.text("Path prefix, for several directories in one knowledge base"),
+    prune: local.flag("Delete documents whose file no longer exists"),
+    adopt: local.flag("Take over documents that have the name of a file"),
+    max_delete: local.text("Confirm before deleting more, as number or % (default 20%)"),
+    metadata_from: local.choice(["front-matter"], "Read metadata from each text's front matter"),
+    metadata: local.text("Metadata as field=value; {1} is the first wildcard", {
       many: true,
     }),
-    match: local.text("Only files that match get the values of --metadata", { many: true }),
-    shard: local.text("A share of the files: 3/8, auto or auto/8"),
+    match: local.text("Set --metadata only on files that match", { many: true }),
+    shard: local.text("Sync one share of the files: 3/8, auto or auto/8"),
     since: local.text("Only files that differ from this git revision"),
-    no_wait: local.flag("Do not wait for indexing; the next sync marks what was indexed"),
-    wait_for_limit: local.flag("Wait when the knowledge rate limit is reached"),
-    watch: local.flag("Go on, and sync after every change"),
-    concurrency: local.integer("Uploads at once", {
+    no_wait: local.flag("Do not wait for indexing"),
+    wait_for_limit: local.flag("Wait at the rate limit of the knowledge base"),
+    watch: local.flag("Keep running and sync after each change"),
+    concurrency: local.integer("Concurrent uploads", {
       range: [1, 10],
       serverDefault: "3, 1 in a shard",
     }),
@@ -384,13 +382,10 @@ const kbSync = task({
   load: () => import("./sync/sync.ts"),
 });
 
-const directory = local.text("Folder of the export", { required });
-const map_model = local.text(
-  "Another embedding model at the target: provider/model=provider/model",
-  {
-    many: true,
-  },
-);
+const directory = local.text("Directory of the export", { required });
+const map_model = local.text("Replace an embedding model: provider/model=provider/model", {
+  many: true,
+});
 const to_profile = local.text("Profile of the target");
 const madeThere = withNamePath("id", list("", "action", "what", "name", "id", "note"));
 const makes = [
@@ -426,12 +421,15 @@ const kbExport = task({
   action: "export knowledge base {kb}",
   summary: "Export a knowledge base to a directory",
   about:
-    "The folder holds the documents and a manifest with settings, metadata, tags and sums. What did\nnot change since the last export into it is not fetched again; what changed is written beside its\nearlier file, which goes last, so an export that is ended early leaves the last one whole. Prints the\nfiles that changed.",
+    "Writes the documents, byte for byte, and a manifest with settings, metadata, tags and checksums.\nUnchanged documents are not downloaded again. Earlier files are removed last, so an interrupted\nexport leaves the previous one intact. Prints the files that changed.",
   key: "dataset",
   params: {
     dataset_id,
-    directory: local.text("Folder, new or of an earlier export", { required, placeholder: "dir" }),
-    chunks: local.flag("Also the chunks of every document, for reading and comparing"),
+    directory: local.text("Directory, new or of an earlier export", {
+      required,
+      placeholder: "dir",
+    }),
+    chunks: local.flag("Include the chunks of each document"),
   },
   returns: withNamePath("file", list("", "action", "document", "file", "bytes")),
   sends: [...reads, listChunks],
@@ -447,12 +445,12 @@ const kbImport = task({
   action: "import {dir}",
   summary: "Create a knowledge base from an export",
   about:
-    "Checks every file of the folder before anything is sent. Repeated after it was ended early, it\ngoes on: what is there with the same content stays as it is, unless it is in error. What only some\nmembers may see becomes visible to its owner alone.",
+    "Checks all files before it sends anything. After an interruption, the same command continues:\ndocuments with the same content are kept unless they are in error. Permissions for selected members\nare not imported; the copy is private to its owner.",
   key: "dataset",
   params: {
     directory: { ...directory, placeholder: "dir" },
-    name: local.text("Name of the new knowledge base, that of the export when absent"),
-    into: local.text("Knowledge base to fill instead, name or id"),
+    name: local.text("Name of the new knowledge base (default: as exported)"),
+    into: local.text("Existing knowledge base to import into"),
     map_model,
   },
   returns: madeThere,
@@ -468,12 +466,12 @@ const kbCopy = task({
   command: "kb copy <kb>",
   action: "copy knowledge base {kb}",
   summary: "Copy a knowledge base, also to another workspace",
-  about: "An export into a folder of our own, then an import with the settings of --to-profile.",
+  about: "Exports to a temporary directory, then imports with the settings of --to-profile.",
   key: "dataset",
   params: {
     dataset_id,
     to_profile,
-    name: local.text("Name of the copy, that of the original when absent"),
+    name: local.text("Name of the copy (default: the original's)"),
     map_model,
   },
   returns: madeThere,
@@ -493,11 +491,11 @@ const kbVerify = task({
   action: "compare {a} with {b}",
   summary: "Compare two knowledge bases or exports byte by byte",
   about:
-    "Each side is a knowledge base or the folder of an export. Lists what differs: documents, content,\nstatus, metadata values, fields, tags, settings; ends with 14 when anything does.",
+    "Each side is a knowledge base or the directory of an export. Lists differences in documents,\ncontent, status, metadata, fields, tags and settings, and exits with code 14 if there are any.",
   key: "dataset",
   params: {
-    a: local.text("Knowledge base or folder", { required, placeholder: "a" }),
-    b: local.text("Knowledge base or folder", { required, placeholder: "b" }),
+    a: local.text("Knowledge base or directory of an export", { required, placeholder: "a" }),
+    b: local.text("Knowledge base or directory of an export", { required, placeholder: "b" }),
     to_profile: local.text("Profile of the second side"),
   },
   returns: withNamePath("name", list("", "what", "name", "a", "b")),
@@ -532,7 +530,7 @@ const kbPlan = task({
   action: "plan {file}",
   summary: "Preview the changes that apply would make",
   key: "dataset",
-  params: { file: kbFile, exit_code: local.flag("End with 14 when anything would change") },
+  params: { file: kbFile, exit_code: local.flag("Exit with code 14 if there are changes") },
   returns: planRows,
   sends: [
     listKnowledgeBases,
@@ -553,7 +551,7 @@ const kbApply = task({
   action: "apply {file}",
   summary: "Create or update a knowledge base from a file",
   about:
-    "Creates it when there is none of that name. What the file leaves out stays as it is; applied\nagain it does nothing. Metadata fields are never deleted, documents only with prune;\nof more than max_delete (20% when absent) it asks first.",
+    "Creates the knowledge base if it does not exist. Settings that the file omits are kept, and a second\napply changes nothing. Metadata fields are never deleted; documents are only with prune, and above\nmax_delete (default 20%) only after confirmation.",
   key: "dataset",
   params: { file: kbFile },
   returns: planRows,
@@ -587,38 +585,38 @@ const kbEval = task({
   action: "evaluate knowledge base {kb}",
   summary: "Evaluate retrieval against a set of labelled questions",
   about:
-    "Questions are JSON Lines or CSV: question, documents (names, ids or paths that are to be found; a\nlist, in CSV parted by ;), text (to stand in a chunk that is found), filter (the conditions on\nmetadata of the search) and id; all but the question and one of documents and text may be left out.\n\nA rank counts documents: the first chunk of a document gives its place. A text stands for the\nfirst document that holds it; one that is not found, for a document that is missing. recall@k is\nthe share of what was expected that is among the first k, precision@k the share of k that was\nexpected, hit_rate@k the share of questions with any of it, ndcg@k its gain by binary relevance and\nlog2 of the rank, mrr the mean of 1/rank of the first that was expected.\n\nConditions of --fail-if are on these, on latency_p50 and latency_p95 and on failed; with --baseline\non a difference as well: 'recall@5.change<-0.02'. One that holds ends the command with 14, after the\nfigures. Without --k, k is 1, 3, 5 and 10 as far as the searches reach.",
+    "Questions are JSON Lines or CSV with the fields question, documents (expected names, IDs or paths;\nin CSV separated by ;), text (expected in a chunk), filter (metadata conditions of the search) and\nid. Only question and one of documents or text are required.\n\nRanks count documents: the first chunk of a document is its rank, and a text counts as the first\ndocument that contains it. recall@k is the share of the expected documents among the first k,\nprecision@k the share of the first k that was expected, hit_rate@k the share of questions with at\nleast one hit, ndcg@k the gain with binary relevance and log2 of the rank, mrr the mean of 1/rank of\nthe first hit.\n\n--fail-if takes these metrics, latency_p50, latency_p95 and failed; with --baseline also changes:\n'recall@5.change<-0.02'. If a condition is true, the exit code is 14. The default of --k is 1, 3, 5\nand 10, up to the number of results.",
   key: "dataset",
   params: {
     dataset_id,
-    questions: local.file("Questions and what is to be found, - for standard input", {
+    questions: local.file("File of questions and expectations, - for stdin", {
       required,
       placeholder: "questions",
     }),
     ...searchFlags,
-    retrieval_model: local.json("Search settings instead of those of the knowledge base, JSON", {
+    retrieval_model: local.json("Search settings (default: the knowledge base's)", {
       shape: retrievalShape,
     }),
     matrix: local.text(
-      "Compare settings, all combinations: search_method, top_k, score_threshold, reranking_enable or vector_weight=value,value",
+      "Compare combinations of settings: search_method, top_k, score_threshold, reranking_enable or vector_weight=value,value",
       { many: true },
     ),
     rerank_model: local.text(
-      "Rerank model, provider/model, where searches rerank (default: that of the settings, or the only active one)",
+      "Rerank model as provider/model (default: the configured one, or the only active one)",
     ),
-    k: local.text("How many documents are looked at, by comma: 1,3,5"),
-    failures: local.flag("List the questions with something missing, and what was found instead"),
-    baseline: local.file("Compare with an earlier evaluation, as --save writes it"),
-    save: local.text("File for everything that -o json prints, for --baseline", {
+    k: local.text("Numbers of top documents, e.g. 1,3,5"),
+    failures: local.flag("List questions with missing documents"),
+    baseline: local.file("Compare with an earlier evaluation from --save"),
+    save: local.text("Save the evaluation to this file, for --baseline", {
       isOutputPath: true,
     }),
-    fail_if: local.text("End with 14 if this holds, as in 'recall@5<0.9'", { many: true }),
-    junit: local.text("File for a JUnit report with a case for each question", {
+    fail_if: local.text("Exit with code 14 if true, e.g. 'recall@5<0.9'", { many: true }),
+    junit: local.text("JUnit report to write, one case per question", {
       isOutputPath: true,
     }),
-    allow_missing: local.flag("Count documents that are not there as not found"),
-    concurrency: local.integer("Questions at a time, 3 when absent", { range: [1, 50] }),
-    wait_for_limit: local.flag("Wait a minute at the rate limit of the knowledge base, and go on"),
+    allow_missing: local.flag("Count missing documents as not found"),
+    concurrency: local.integer("Concurrent questions (default 3)", { range: [1, 50] }),
+    wait_for_limit: local.flag("Wait at the rate limit of the knowledge base"),
   },
   returns: report,
   sends: [searchKnowledgeBase, getKnowledgeBase, listModels, listDocuments],
@@ -639,13 +637,13 @@ const kbLint = task({
   action: "check files in {dir}",
   summary: "Check the files of a directory before upload",
   about:
-    "Nothing is sent. An error means that a file is refused, cut or not told from another one, a\nwarning that it comes through but not as it should: only errors end the command with 14. What begins\nwith a dot is left out, and so is what .gitignore and .kbignore name.",
+    "Sends nothing. An error is a file that would be rejected, truncated or confused with another one; a\nwarning is a file that would be imported badly. Errors exit with code 14. Hidden files and those\nof .gitignore and .kbignore are skipped.",
   params: {
-    directory: local.text("Folder with the files", { required, placeholder: "dir" }),
-    include: local.text("Only these files, by a pattern as in .gitignore", { many: true }),
-    exclude: local.text("None of these files, by a pattern as in .gitignore", { many: true }),
-    max_size: local.text("Largest file that the server takes, 15MiB when absent"),
-    strict: local.flag("Warnings end the command with 14 as well"),
+    directory: local.text("Directory with the files", { required, placeholder: "dir" }),
+    include: local.text("Only files that match a .gitignore pattern", { many: true }),
+    exclude: local.text("Exclude files that match a .gitignore pattern", { many: true }),
+    max_size: local.text("Maximum file size of the server (default 15MiB)"),
+    strict: local.flag("Exit with code 14 on warnings, too"),
   },
   returns: withNamePath("file", list("", "severity", "file", "finding", "problem", "fix")),
   sends: [],

@@ -22,16 +22,16 @@ const profileAdd = task({
   action: "save profile {name}",
   summary: "Store a base URL and a key as a profile",
   about:
-    "The key comes from a file (- is standard input), from a command that prints it, or from a hidden\nprompt; never from the line itself. It rests in the keyring of the operating system when one\nanswers, otherwise in the profile file. With --app the key is that application's. What is not given\nstays as it is. A key that opens only some knowledge bases lists none: --kb names those it opens.",
+    "Reads the key from a file (- for stdin), from a command that prints it, or from a hidden prompt,\nnever from the command line. It is stored in the OS keyring if available, otherwise in the profile\nfile. With --app it is the key of that application. Other settings of the profile are kept. A key\nthat is bound to some knowledge bases cannot list them: name them with --kb.",
   params: {
     name: local.text("Name of the profile", { required, length: [1, 64] }),
-    key_file: local.content("File that holds the key, - for standard input"),
-    key_command: local.text("Command that prints the key, run each time it is needed"),
-    user: local.text("End user of this profile"),
-    format: local.text("Output format of this profile"),
-    insecure_storage: local.flag("Store the key in the profile file, not in the keyring"),
-    mark_read_only: local.flag("Refuse to change anything with this profile"),
-    kb: local.text("Knowledge base that the key opens, where it does not open all", {
+    key_file: local.content("File with the key, - for stdin"),
+    key_command: local.text("Command that prints the key, run on each use"),
+    user: local.text("Default end user"),
+    format: local.text("Default output format"),
+    insecure_storage: local.flag("Store the key in the profile file instead of the keyring"),
+    mark_read_only: local.flag("Block all writes with this profile"),
+    kb: local.text("Knowledge base of a bound key", {
       many: true,
       placeholder: "name=id",
     }),
@@ -67,7 +67,7 @@ const profileShow = task({
   command: "profile show [name]",
   action: "get profile {name}",
   summary: "Show a stored profile (keys masked)",
-  params: { name: local.text("Name of the profile, the default one when absent") },
+  params: { name: local.text("Name of the profile (default: the default profile)") },
   returns: withNamePath("name", profileSheet),
   sends: [],
   effect: "reads",
@@ -119,18 +119,18 @@ const api = task({
   action: "send request",
   summary: "Send a request to any path below the base URL",
   about:
-    "Fields become the query of a GET and the JSON body of the rest. kb sends the knowledge key, wf\nthe application key.",
+    "Fields become the query of a GET request and the JSON body of others. kb sends the knowledge key,\nwf the application key.",
   params: {
     method: local.text("GET, POST, PUT, PATCH or DELETE", { required }),
-    path: local.text("Path below the base URL: /datasets", { required }),
+    path: local.text("Path below the base URL, e.g. /datasets", { required }),
     raw_field: local.text("Field as text: name=value", { many: true, short: "f" }),
-    field: local.text("Field: true, false, null and numbers as such, @file", {
+    field: local.text("Typed field: true, false, null, a number or @file", {
       many: true,
       short: "F",
     }),
-    input: local.content("File that holds the body, - for standard input"),
-    header: local.text("Further header: 'Name: value'", { many: true }),
-    include: local.flag("Print status and headers of the answer, too", { short: "i" }),
+    input: local.content("File with the request body, - for stdin"),
+    header: local.text("Additional header: 'Name: value'", { many: true }),
+    include: local.flag("Include the response status and headers", { short: "i" }),
     all: local.flag("Read every page of a list"),
   },
   returns: { kind: "json" },
@@ -146,27 +146,27 @@ const api = task({
   load: () => import("./api.ts"),
 });
 
+const capabilityList = withNamePath("capability", list("", "capability", "supported", "how"));
+
 const doctor = task({
   command: "doctor",
   action: "run diagnostics",
   summary: "Diagnose configuration and connectivity",
   about:
-    "Reads only. Each finding that is not ok names the next step.\n--capabilities asks for things that nobody has, to learn which routes there are; kb asks with the\nknowledge key, wf with the application key. What only a write would tell is judged by the version.\n--last-error sends nothing. The last 20 failures that came after a request, or from a bug of ours, are\nkept in the state folder: the command line, the error, the last requests with status and times, and the\none that failed as a curl command. Credentials are masked, long words cut, and of bodies only the\nfields and lengths are kept. KB_KEEP_ERRORS=0 keeps none.",
+    "Changes nothing. Each check that fails names the next step.\n\n--capabilities requests IDs that do not exist to detect supported routes: kb with the knowledge key,\nwf with the application key. Write-only features are judged by the server version.\n\n--last-error sends nothing. The state directory keeps the last 20 errors of requests and internal\nerrors: command line, error, last requests, and the failed request as a curl command. Credentials\nare redacted, long words truncated, and bodies reduced to fields and lengths. KB_KEEP_ERRORS=0\ndisables this log.",
   params: {
-    capabilities: local.flag("Show what the server supports, and how that is known"),
-    last_error: local.integer("Show the last failure, or that many before: 1 is the last", {
+    capabilities: local.flag("Show what the server supports"),
+    last_error: local.integer("Show the last error, or the nth last", {
       range: [1, MAX_LOGGED_ERRORS],
       placeholder: "n",
       bareValue: "1",
     }),
   },
   returns: withNamePath("check", list("", "check", "result", "found", "next")),
-  output: ({ last_error, capabilities }) =>
-    last_error !== undefined
-      ? { kind: "json" }
-      : capabilities
-        ? withNamePath("capability", list("", "capability", "supported", "how"))
-        : undefined,
+  output({ last_error, capabilities }) {
+    if (last_error !== undefined) return { kind: "json" };
+    return capabilities ? capabilityList : undefined;
+  },
   sends: [],
   sendsRequests: true,
   effect: "reads",
@@ -184,17 +184,14 @@ const sandbox = task({
   action: "start sandbox",
   summary: "Start a local sandbox server",
   about:
-    "Listens on this machine only. With a command after -- it runs that against a sandbox of its own\nand ends with its exit code; without one it stays in the foreground, and the built-in profile\n`sandbox` reaches it. Faults are 'METHOD PATTERN ACTION[=value] [times=N] [skip=N]' with the actions\nstatus, html, delay, cut-after, cut-bytes, reset, silence, drip, length (a wrong Content-Length),\nversion, plain-metadata, stays-running (on the route of a stop: the record of that run says running for ever) and\nlose (on the events of a run: so many are lost between the snapshot and the first live one). The key\ndataset-bound-ID,ID opens only the knowledge bases with these ids.",
+    "Listens on localhost. With a command after --, it runs that command against a new sandbox and exits\nwith its code. Otherwise it stays in the foreground, and the built-in profile `sandbox` connects to\nit. The key dataset-bound-ID,ID is bound to these knowledge bases.\n\nA fault is 'METHOD PATTERN ACTION[=value] [times=N] [skip=N]' with one of the actions status, html,\ndelay, cut-after, cut-bytes, reset, silence, drip, length (wrong Content-Length), version,\nplain-metadata, stays-running (for a stop: the run never stops running) and lose (for events: this\nmany are lost after the snapshot).",
   params: {
     command: local.text("Command to run", { many: true }),
-    port: local.integer("Port, a free one when absent", { range: [0, 65535] }),
-    data: local.text("Folder that keeps the data"),
-    ephemeral: local.flag("Keep nothing"),
-    server: local.choice(
-      ["1.12", "1.14", "1.15"],
-      "The server version it behaves as; 1.14 when absent",
-    ),
-    fault: local.text("Something to go wrong: 'GET /datasets* status=503 times=2'", { many: true }),
+    port: local.integer("Port (default: any free port)", { range: [0, 65535] }),
+    data: local.text("Directory to store the data in"),
+    ephemeral: local.flag("Do not store any data"),
+    server: local.choice(["1.12", "1.14", "1.15"], "Server version to emulate (default 1.14)"),
+    fault: local.text("Fault to inject, e.g. 'GET /datasets* status=503 times=2'", { many: true }),
   },
   returns: withNamePath("base_url", record("base_url", "key", "apps", "profile", "data")),
   sends: [],

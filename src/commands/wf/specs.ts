@@ -50,11 +50,11 @@ const completionCreate = task({
   command: "wf text create",
   summary: "Generate text with a text generation application",
   about:
-    "Streams the answer; with -o json it waits for the whole of it. --query goes into the inputs as well\nwhere the application's form has a field of that name. A model that fails ends with 9 in every\nformat.",
+    "Streams the text; -o json prints it when it is complete. --query is also sent as an input if the\napplication's form has a field of that name. Exits with code 9 if the model fails.",
   key: "app",
   params: {
     ...createCompletion.params,
-    blocking: local.flag("Ask the server for one answer instead of events"),
+    blocking: local.flag("Wait for one response instead of streaming"),
   },
   returns: events,
   output: (input: CompletionInput, format) =>
@@ -71,44 +71,42 @@ const completionCreate = task({
 });
 
 const recordingParams = {
-  record: local.text("Write the events to a new file, for replay, timeline and diff", {
+  record: local.text("Record the events to a new file", {
     isOutputPath: true,
   }),
-  redact: local.flag("Keep texts out of the recording: only their length is written"),
+  redact: local.flag("Record the lengths of texts instead of the texts"),
 } as const;
 
 /** Parameters of every command that watches a run. */
 const expectParams = {
-  expect: local.text("Sentence or YAML file that the run must meet (`wf help expect`)", {
+  expect: local.text("Expected result, see `wf help expect`", {
     many: true,
   }),
-  junit: local.text("File for what became of the expectations, as JUnit XML", {
+  junit: local.text("JUnit report of the expectations", {
     isOutputPath: true,
   }),
 } as const;
 
 const runParams = {
-  workflow_id: local.uuid("Published version of the workflow, the newest when absent"),
-  input: local.text("One input as name=value, typed by the application's form; a file as @path", {
+  workflow_id: local.uuid("Published version of the workflow (default: newest)"),
+  input: local.text("Input as name=value; @path uploads a file", {
     many: true,
   }),
-  inputs: local.json("All inputs as one JSON object", { shape: { kind: "object" } }),
-  files: local.json("Files of the run, JSON list", {
+  inputs: local.json("All inputs as one object", { shape: { kind: "object" } }),
+  files: local.json("Input files: [{type, transfer_method, upload_file_id}]", {
     shape: { kind: "list", of: { kind: "object" } },
   }),
-  blocking: local.flag("Wait for one answer instead of events"),
-  detach: local.flag("Start the run and print its id at once"),
-  through_pauses: local.flag("Go on when the run waits for a person"),
-  answer: local.text("JSON file that answers a form: {action, inputs, node}", { many: true }),
+  blocking: local.flag("Wait for one response instead of streaming"),
+  detach: local.flag("Start the run, print its ID and exit"),
+  through_pauses: local.flag("Keep following while the run is paused"),
+  answer: local.text("JSON file that fills in a form: {action, inputs, node}", { many: true }),
   ...recordingParams,
   ...expectParams,
-  text: local.flag("Print the answer alone; to a file or pipe each node's text when it has ended"),
-  only_output: local.text("Print this one output of the run, as it is"),
-  each: local.text(
-    "Run once per row of a CSV or JSON Lines file (-: standard input), whose values win over --input",
-  ),
-  errors_to: local.text("With --each, write the rows whose runs failed or did not start to a file"),
-  concurrency: local.integer("Runs at once with --each", { range: [1, 10], serverDefault: "3" }),
+  text: local.flag("Print only the generated text"),
+  only_output: local.text("Print only this output, unchanged"),
+  each: local.text("Run once per row of a CSV or JSON Lines file"),
+  errors_to: local.text("Write rows that failed or did not start to this file"),
+  concurrency: local.integer("Concurrent runs with --each", { range: [1, 10], serverDefault: "3" }),
   user: userInBody,
 } as const;
 
@@ -116,22 +114,17 @@ const workflowRun = task({
   command: "wf run",
   summary: "Run the workflow and follow it to the end",
   about:
-    "Streams the events of the run; when the line is cut it goes on by following the run, and never\nstarts a second one. With -o json it prints the run's detail at the end. The exit code is what\nbecame of the run.",
+    "Streams the events of the run. If the connection is lost, it reconnects to the same run and never\nstarts a second one. -o json prints the result at the end. The exit code is the outcome of the run.\nWith --each, the values of a row override --input.",
   key: "app",
   params: runParams,
   returns: events,
-  output: (input: RunInput, format) =>
-    input.each !== undefined
-      ? eachRow
-      : input.text || input.only_output !== undefined
-        ? textChunks
-        : asEvents(input, format)
-          ? undefined
-          : input.detach
-            ? started
-            : input.blocking
-              ? runWorkflowBlocking.returns
-              : getWorkflowRun.returns,
+  output(input: RunInput, format) {
+    if (input.each !== undefined) return eachRow;
+    if (input.text || input.only_output !== undefined) return textChunks;
+    if (asEvents(input, format)) return undefined;
+    if (input.detach) return started;
+    return input.blocking ? runWorkflowBlocking.returns : getWorkflowRun.returns;
+  },
   sends: [
     runWorkflow,
     runWorkflowById,
@@ -169,23 +162,25 @@ const workflowEvents = task({
   command: "wf events <run...>",
   summary: "Show the events of runs as they arrive",
   about:
-    "Begins with what has happened so far. Without --follow it reads the stream to its end once, with\n--follow it reconnects until the run has ended and shows every event once. What a cut line lost is\nannounced (_gap) and filled from the run's outputs at the end (_gap_filled). The exit code is what\nbecame of the run either way; of several runs, the gravest.",
+    "Starts with the events so far. Without --follow it reads the stream once; with --follow it reconnects\nuntil the run has ended and shows each event once. Events that are lost on reconnecting are marked\n(_gap) and completed from the run's outputs at the end (_gap_filled). The exit code is the outcome\nof the run; the worst one of several runs.",
   key: "app",
   params: {
     workflow_run_id: local.uuid("Runs", { many: true, required, placeholder: "run" }),
     follow: local.flag("Reconnect until the run has ended", { short: "F" }),
-    through_pauses: local.flag("Go on when the run waits for a person"),
-    no_snapshot: local.flag("Show only what happens from now on"),
-    only: local.text("Only events of these kinds, separated by commas", { many: true }),
-    text: local.flag("Print the answer alone; to a file or pipe when the run has ended"),
-    reasoning: local.flag("Print the reasoning alone, or with --text both"),
+    through_pauses: local.flag("Keep following while the run is paused"),
+    no_snapshot: local.flag("Show new events only"),
+    only: local.text("Only these kinds of events, comma-separated", { many: true }),
+    text: local.flag("Print only the generated text"),
+    reasoning: local.flag("Print only the reasoning, or both with --text"),
     ...recordingParams,
     ...expectParams,
     user: userInQuery,
   },
   returns: events,
-  output: ({ text: asText, reasoning, only }) =>
-    asText || reasoning ? textChunks : only ? someEvents : undefined,
+  output({ text, reasoning, only }) {
+    if (text || reasoning) return textChunks;
+    return only ? someEvents : undefined;
+  },
   sends: [streamRunEvents, getWorkflowRun, getForm],
   wraps: streamRunEvents,
   effect: "reads",
@@ -199,7 +194,7 @@ const workflowEvents = task({
   load: () => import("./events/events.ts"),
 });
 
-const place = local.text("Recording (-: standard input), or id of a run that goes on", {
+const place = local.text("Recording (- for stdin), or ID of an active run", {
   required,
 });
 
@@ -208,11 +203,11 @@ const workflowReplay = task({
   action: "replay {file}",
   summary: "Replay a recorded run",
   about:
-    "Takes what --record wrote, or the output of wf events -o jsonl. On a terminal it takes the time\nthat the run took, in a pipe none. The exit code is that of the run; 13 where the recording ends\nbefore it.",
+    "Reads a recording from --record or `wf events -o jsonl`. A terminal replays at the original speed, a\npipe at once. The exit code is that of the run, or 13 if the recording ends before the run.",
   params: {
-    file: local.text("Recording (-: standard input)", { required }),
-    speed: local.text("How fast: 5x, 0.5x or max"),
-    idle_limit: local.duration("Wait no longer than this between two events"),
+    file: local.text("Recording (- for stdin)", { required }),
+    speed: local.text("Speed: 5x, 0.5x or max"),
+    idle_limit: local.duration("Maximum pause between two events"),
     ...expectParams,
   },
   returns: pastEvents,
@@ -233,11 +228,11 @@ const workflowTimeline = task({
   action: "build timeline of {run}",
   summary: "Show when each node of a run started and finished",
   about:
-    "Takes a recording, or a run that goes on, which is followed until it ends or waits for a person:\nthe server tells of nodes only as long as a run goes on. Of more than five rounds of a loop each\nnode has one row.",
+    "Reads a recording, or follows an active run until it ends or pauses: the server reports nodes only\nwhile a run is active. Loops of more than five rounds have one row per node.",
   key: "app",
   params: {
     run: place,
-    expand: local.flag("A row for each round, however many there are"),
+    expand: local.flag("Show one row for each round of a loop"),
     user: userInQuery,
   },
   returns: drawnReport,
@@ -257,15 +252,13 @@ const workflowDiff = task({
   action: "compare {a} with {b}",
   summary: "Compare two runs: status, path, time, tokens, outputs",
   about:
-    "Of a run that is over and was not recorded the server tells no nodes: status, time, tokens and\noutputs are compared. With --exit-code a difference in status, path, outputs or text ends with 14,\nas does a path or outputs that cannot be compared; one in time only where --timing says how much\nmore is too much.",
+    "The server has no nodes of a finished run: without a recording only status, time, tokens and outputs\nare compared. With --exit-code, a difference in status, path, outputs or text exits with code 14, as\ndo a path or outputs that cannot be compared. Differences in time count only with --timing.",
   key: "app",
   params: {
     a: { ...place, placeholder: "a" },
     b: { ...place, placeholder: "b" },
-    timing: local.text(
-      "The run or a node of b that takes this much longer is a difference, as in 20% (from 0.1 s)",
-    ),
-    exit_code: local.flag("End with 14 when the runs differ"),
+    timing: local.text("Report runs and nodes slower by this much, e.g. 20% (min 0.1s)"),
+    exit_code: local.flag("Exit with code 14 if the runs differ"),
     user: userInQuery,
   },
   returns: report,
@@ -297,11 +290,11 @@ const workflowWait = task({
   action: "wait for run {run}",
   summary: "Wait until a run has ended, then show it",
   about:
-    "Reads the run's record, again and again, without its events. The exit code is what became of the\nrun; --timeout sets a deadline. Without one it gives up (13) when the record has said running for an\nhour: on some servers that of a stopped run says so for ever.",
+    "Polls the run without its events. The exit code is the outcome of the run. --timeout sets a deadline;\nwithout one it exits with code 13 after an hour, because some servers report stopped runs as running.",
   key: "app",
   params: {
     workflow_run_id,
-    through_pauses: local.flag("Go on when the run waits for a person"),
+    through_pauses: local.flag("Keep following while the run is paused"),
   },
   returns: getWorkflowRun.returns,
   sends: [getWorkflowRun],
@@ -315,13 +308,13 @@ const formSubmit = task({
   command: "wf form submit <token>",
   summary: "Submit the form of a paused run so that it continues",
   about:
-    "On a terminal it shows the form and asks for what the line leaves out. Inputs are checked against\nthe form; a file is uploaded first.",
+    "On a terminal it shows the form and prompts for missing values. Inputs are checked against the form;\nfiles are uploaded first.",
   key: "app",
   params: {
     form_token: submitForm.params.form_token,
-    action: local.text("Id of the action to take, from the form"),
-    input: local.text("One input as name=value; a file as @path", { many: true }),
-    inputs: local.json("All inputs as one JSON object", { shape: { kind: "object" } }),
+    action: local.text("ID of the form's action to take"),
+    input: local.text("Input as name=value; @path uploads a file", { many: true }),
+    inputs: local.json("All inputs as one object", { shape: { kind: "object" } }),
     user: userInBody,
   },
   returns: withNamePath("form_token", record("form_token", "action", "inputs")),
@@ -339,14 +332,14 @@ const workflowStop = task({
   command: "wf stop <task>",
   summary: "Stop a running task",
   about:
-    "Takes the task id of the stream, or the id of a run that was started or followed here. The server\nsays the same for every id, so the run's event stream and its record tell whether it ended; where\nthe run is not known (--run), the stop is sent, not verified. A paused run cannot be stopped.",
+    "Takes a task ID from the events, or the ID of a run that was started or followed on this machine. The\nserver reports success for any ID, so the run is checked afterwards; for an unknown run (--run) the\nstop is not verified. A paused run cannot be stopped.",
   key: "app",
   params: {
-    task_id: local.text("Task id, from the stream of the run, or run id", {
+    task_id: local.text("Task ID from the run's events, or run ID", {
       required,
       placeholder: "task",
     }),
-    run: local.uuid("Run id, to verify that it stopped"),
+    run: local.uuid("Run ID, to verify that it stopped"),
     user: userInBody,
   },
   returns: record("result", "verified", "status"),
@@ -361,11 +354,11 @@ const workflowLogs = task({
   command: "wf logs",
   summary: "List the runs of the workflow, newest first",
   about:
-    "With --follow it looks for new runs every 2 seconds and prints them oldest first: each run when it\nappears, and again when its status has changed. It begins with the newest 20 (--limit), or with all\nsince --since; json and --jq then take one run at a time.",
+    "--follow polls for new runs every 2 seconds and prints them oldest first: each run when it appears,\nand again when its status changes. It starts with the newest 20 (--limit), or all since --since;\njson and --jq then handle one run at a time.",
   key: "app",
   params: {
     ...logFilters,
-    follow: local.flag("Go on with runs as they come", { short: "F" }),
+    follow: local.flag("Keep printing new runs", { short: "F" }),
   },
   returns: listWorkflowLogs.returns,
   output: ({ follow }: LogsInput, format) => (follow && format === "json" ? oneLog : undefined),
@@ -388,18 +381,17 @@ const workflowLogsExport = task({
   action: "export runs to {target}",
   summary: "Export the runs of the workflow to a file, each once",
   about:
-    "A target that ends in .jsonl or .csv is a file, any other a folder that gets one file per export,\nnamed by the time up to which the log was read (-o csv for CSV there). The file appears when it is\nwhole, newest run first; killed or interrupted, the same command goes on where it stood. With --state\nthe next export goes on where this one ended: a file grows at its end, a folder gets a further one,\nand runs that have not ended are written once, when they have.",
+    "A target that ends in .jsonl or .csv is a file; any other is a directory that gets one file per\nexport, named by its end time (CSV with -o csv). The file appears when it is complete, newest run\nfirst. After an interruption, the same command continues.\n\nWith --state, the next export continues where this one ended: a file is appended to, a directory gets\na new file. Unfinished runs are written once they have ended.",
   key: "app",
   params: {
-    target: local.text("File or folder to write to", { required, length: [1, 4096] }),
+    target: local.text("File or directory to write to", { required, length: [1, 4096] }),
     ...logFilters,
-    state: local.text(
-      "File that remembers where the next export goes on; --since then counts for the first",
-      { length: [1, 4096] },
-    ),
-    overwrite: local.flag("Replace the file where there is one already"),
-    with_detail: local.flag("Add inputs and outputs of each run, one request a run"),
-    concurrency: local.integer("Requests for details at a time, 3 when absent", {
+    state: local.text("File with the position of the next export; --since applies to the first", {
+      length: [1, 4096],
+    }),
+    overwrite: local.flag("Overwrite an existing file"),
+    with_detail: local.flag("Include inputs and outputs (one request per run)"),
+    concurrency: local.integer("Concurrent requests for details (default 3)", {
       range: [1, 50],
     }),
   },
@@ -427,25 +419,25 @@ const workflowStats = task({
   action: "compute statistics",
   summary: "Show statistics about the runs of the workflow",
   about:
-    "Reads the log of the last 24 hours, or since --since; with --from a file of it, whole. Shares are of\nthe runs that have ended, times and tokens are theirs. A percentile is the smallest value that at\nleast so many percent of the runs do not exceed (nearest rank). Of a run that waited for a person the\ntime is that from its start to its finish. The time before, of the same length, is read to compare.\n\nA condition of --fail-if that holds ends the command with 14, after the figures. So does one on a\nfigure that no run tells anything about: a check that measured nothing must not look green.",
+    "Reads the runs of the last 24 hours, since --since, or from the file of --from. Shares, times and\ntokens are of runs that have ended; percentiles use the nearest rank. The time of a paused run\nincludes the pause. The preceding period of the same length is read for comparison.\n\nIf a condition of --fail-if is true, or no run has data for it, the exit code is 14: a check without\ndata must not pass.",
   key: "app",
   params: {
     ...logFilters,
     created_at__after: {
       ...logFilters.created_at__after,
-      help: "Only runs since this time; 24 hours when absent, with --from all",
+      help: "Only runs since this time (default 24h; all with --from)",
     },
-    from: local.file("File of runs instead of the server, from wf logs -o jsonl or -o csv"),
-    by: local.choice(groupings, "Figures of each version or end user as well", { many: true }),
-    top: local.integer("Most rows of a list of errors, versions or users, 10 when absent", {
+    from: local.file("Read runs from a file of `wf logs -o jsonl` or `-o csv`"),
+    by: local.choice(groupings, "Also show statistics for each of these", { many: true }),
+    top: local.integer("Maximum rows of each list (default 10)", {
       range: [1, 10_000],
     }),
-    no_compare: local.flag("Do not read the time before"),
+    no_compare: local.flag("Do not compare with the preceding period"),
     fail_if: local.text(
-      `End with 14 if this holds, as in 'p95>20s' or 'failed>2%'; of ${Object.keys(figureKinds).join(", ")}`,
+      `Exit with code 14 if true, e.g. 'p95>20s' or 'failed>2%' (figures: ${Object.keys(figureKinds).join(", ")})`,
       { many: true },
     ),
-    pass_without_runs: local.flag("Let conditions pass that no run tells anything about"),
+    pass_without_runs: local.flag("Let conditions without data pass"),
   },
   returns: report,
   sends: [listWorkflowLogs],
@@ -463,11 +455,11 @@ const chatSend = task({
   command: "wf chat send <query>",
   summary: "Send a message to a chat application",
   about:
-    "Streams the answer; with -o json it waits for the whole of it. A line that is cut is followed up: the\nrun behind the answer, or the stored message; the message is never sent again. The sources of the\nanswer are told below it on standard error. A model that fails ends with 9 in every format.",
+    "Streams the answer; -o json prints it when it is complete. If the connection is lost, the rest comes\nfrom the run or the stored message; the message is never sent twice. Sources are printed to stderr\nbelow the answer. Exits with code 9 if the model fails.",
   key: "app",
   params: {
     ...sendMessage.params,
-    blocking: local.flag("Ask the server for one answer instead of events"),
+    blocking: local.flag("Wait for one response instead of streaming"),
   },
   returns: pastEvents,
   output: (input: ChatInput, format) =>
@@ -495,7 +487,8 @@ const chatSend = task({
 const chatStop = task({
   command: "wf chat stop <task>",
   summary: "Stop a chat response; reports success in any case",
-  about: "Takes the task id of the events, or the id of a run that was started or followed here.",
+  about:
+    "Takes a task ID from the events, or the ID of a run that was started or followed on this machine.",
   key: "app",
   params: stopMessage.params,
   returns: stopMessage.returns,
@@ -512,7 +505,7 @@ const conversationVariables = task({
   key: "app",
   params: {
     ...listConversationVariables.params,
-    variable_name: local.text("Only the variable of this name", { length: [1, 255] }),
+    variable_name: local.text("Only the variable with this name", { length: [1, 255] }),
   },
   returns: listConversationVariables.returns,
   pages: true,
@@ -526,7 +519,7 @@ const conversationVariables = task({
   load: () => import("./conversation-variables.ts"),
 });
 
-const wait = local.flag("Wait until the job is done, a minute for it to begin");
+const wait = local.flag("Wait until the job is done");
 
 const replyEnable = task({
   command: "wf annotation reply enable",
@@ -548,7 +541,7 @@ const replyEnable = task({
 const replyDisable = task({
   command: "wf annotation reply disable",
   summary: "Start the job that disables annotation replies",
-  about: "Where annotations do not answer already, the job never begins.",
+  about: "The job never starts if annotation replies are not enabled.",
   key: "app",
   params: { ...disableAnnotationReply.params, wait },
   returns: getAnnotationReplyStatus.returns,
@@ -566,7 +559,7 @@ const replyDisable = task({
 const replyStatus = task({
   command: "wf annotation reply status <action> <job>",
   summary: "Show the status of an annotation reply job",
-  about: "A job that failed ends the command with 9.",
+  about: "Exits with code 9 if the job failed.",
   key: "app",
   params: getAnnotationReplyStatus.params,
   returns: getAnnotationReplyStatus.returns,
