@@ -18,22 +18,22 @@ import type {
   RowOf,
 } from "../operations/operation.ts";
 
-/** What may be said for one call beside its input. */
+/** Options of one call besides its input. */
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
-  /** Replaces the row's repeats, e.g. 0 inside a loop that repeats by itself. */
+  /** Number of retries (default: --retries), e.g. 0 in a loop that retries on its own. */
   readonly retries?: number;
 }
 
-/** How a list is read by windows of time. */
+/** Options of reading a list by time windows. */
 export interface WindowOptions extends CallOptions {
-  /** Unix second at which the list ends; the server's clock when absent. */
+  /** Unix second at which the list ends (default: the server's clock). */
   readonly last?: number | undefined;
 }
 
-/** Rows that were asked for. */
+/** The rows requested by --all, --limit and --page. */
 export interface RequestedRows extends RowLimit {
-  /** Was nothing said about it? */
+  /** None of these flags is given. */
   readonly byDefault: boolean;
 }
 
@@ -43,143 +43,143 @@ export type Raw = (
   kind: "dataset" | "app",
   options: {
     readonly headers?: Readonly<Record<string, string>>;
-    /** Instead of what the settings say; without a key, where it has none. */
+    /** Overrides the settings; sends no key if it has none. */
     readonly target?: { readonly baseUrl: string; readonly key?: string | undefined };
   },
 ) => Promise<HttpResponse>;
 
 /** Cells of csv and tsv that a spreadsheet would run as formulas. */
 export interface Formulas {
-  /** The text of a cell, with an apostrophe before a formula; without --safe-cells it is noted. */
+  /** The text of a cell; --safe-cells prefixes formulas with an apostrophe. */
   cell(text: string): string;
-  /** Says once, when all is written, that formulas were written as they are. */
+  /** Warns once if formulas were written unchanged. */
   warn(): Promise<void>;
 }
 
-/** What a task works with: the server, typed by the table, and the world. */
+/** What a task works with: requests typed by the table, the host, and options. */
 export interface Context {
   readonly host: Host;
-  /** Sends one request and gives the answer (the rows of one page for lists). Throws CliError. */
+  /** Sends one request; returns the response, or the rows of one page. Throws CliError. */
   call<O extends AnyOperation>(
     row: O,
     input: InputOf<O>,
     options?: CallOptions,
   ): Promise<ResponseOf<O>>;
-  /** Every row of a list, page after page, each once. */
+  /** All rows of a list, without duplicates. */
   each<O extends AnyOperation>(row: O, input: InputOf<O>): AsyncIterable<RowOf<O["returns"]>>;
-  /** Rows of a list, as many as wanted; `progress` is kept up to date. */
+  /** Rows of a list up to a limit; updates `progress`. */
   rows<O extends AnyOperation>(
     row: O,
     input: InputOf<O>,
     wanted: RowLimit,
     progress?: PageCounter,
   ): AsyncIterable<RowOf<O["returns"]>>;
-  /** All rows of a list by windows of time, newest first; only for lists that can be read so. */
+  /** All rows of a list by time windows, newest first; only for lists with time filters. */
   windows<O extends AnyOperation>(
     row: O,
     input: InputOf<O>,
     options?: WindowOptions,
   ): AsyncIterable<TimeWindow<RowOf<O["returns"]>>>;
-  /** Opens an event stream; the iterator ends when the server closes it, and throws when it is cut. */
+  /** Opens an event stream; it ends when the server closes it, and throws if the connection is lost. */
   open<O extends AnyOperation>(
     row: O,
     input: InputOf<O>,
     options?: CallOptions,
   ): Promise<EventBatches>;
   readonly raw: Raw;
-  /** So many requests at a time; each time one has to wait before its repeat, one lane is closed. */
-  limitConcurrency(most: number): ConcurrencyLimiter;
-  /** Address of the API, with its path and no slash at its end. */
+  /** A concurrency limit that drops by one each time a request is retried. */
+  limitConcurrency(limit: number): ConcurrencyLimiter;
+  /** Base URL of the API without a trailing slash. */
   baseUrl(): Promise<string>;
-  /** The id of a thing that is named, as positionals are resolved. Throws not-found and refused. */
+  /** Resolves a name or ID to an ID, like a positional. Throws not-found and refused. */
   resolveId(noun: Noun, text: string): Promise<string>;
-  /** The same command with the settings of another profile. */
+  /** The same context with the settings of another profile. */
   withProfile(profile: string): Context;
-  /** One line on standard error; silent with --quiet. */
+  /** Prints a line to stderr unless --quiet is set. */
   notice(text: string): Promise<void>;
   readonly formulas: Formulas;
-  /** Says how far a long command is, where and as often as it is good to see; silent with --quiet. */
+  /** Reports the progress of a long command unless --quiet is set. */
   progress(step: {
     readonly done: number;
-    /** Absent where the length is not known. */
+    /** Undefined if unknown. */
     readonly total?: number | undefined;
-    /** What is counted: `documents`. */
+    /** Unit of the count, e.g. `documents`. */
     readonly unit: string;
     readonly note?: string | undefined;
   }): void;
-  /** One line on standard error with -v (1), -vv (2) or -vvv (3). */
+  /** Prints a line to stderr with -v (1), -vv (2) or -vvv (3). */
   trace(level: 1 | 2 | 3, text: string): Promise<void>;
-  /** Asks before something is destroyed; throws when the answer is no or nobody can be asked. */
+  /** Prompts before a delete; throws when declined or when no prompt is possible. */
   confirm(question: string): Promise<void>;
-  /** What the line asked for, as far as tasks may care. */
+  /** Shared flags that tasks need. */
   readonly options: {
-    /** Writes are shown instead of sent: the first one ends the command. */
+    /** Writes are printed instead of sent; the first one ends the command. */
     readonly dryRun: boolean;
-    /** Output format, undefined where none was named; `json` with --jq. */
+    /** Output format of flags or settings; `json` with --jq. */
     readonly format: string | undefined;
-    /** What --all, --limit and --page say about a list. */
+    /** The rows requested by --all, --limit and --page. */
     readonly rows: RequestedRows;
-    /** The same where the line itself names it, not the settings behind it. */
+    /** Output format of flags only. */
     readonly typed: string | undefined;
-    /** What makes output wait for the last row, if anything does. */
+    /** Why output waits for the last row, if it does. */
     readonly gathers: string | undefined;
-    /** Does a terminal show what is printed, as it comes? */
+    /** Is the output shown on a terminal? */
     readonly terminal: boolean;
-    /** Does --timeout say when to give up? */
+    /** Is --timeout given? */
     readonly deadline: boolean;
-    /** May questions be asked? */
+    /** Are prompts possible? */
     readonly input: boolean;
-    /** IANA name of the zone in which people are shown times. */
+    /** IANA name of the time zone of displayed times. */
     timeZone(): string;
     /** `kb` or `wf`. */
     readonly program: string;
     readonly flags: TargetFlags;
   };
-  /** Aborted by an interrupt or when --timeout has passed. */
+  /** Aborted by an interrupt or by --timeout. */
   readonly signal: AbortSignal;
   /** The error for an aborted `signal`. */
   abortError(): CliError;
 }
 
-/** A command that needs more than one request, or none. What it yields is printed as `returns` says. */
+/** A command with several requests, or none. It yields the values that `returns` describes. */
 export interface Task<P extends Params = Params> {
   readonly command: string;
   readonly summary: string;
-  /** What it does, as in a row; that of the row it wraps by default. */
+  /** What it does, as in a row (default: that of the wrapped row). */
   readonly action?: string;
   /** Longer text of the help page, after the summary. */
   readonly about?: string;
-  /** Which key it takes; absent for commands that talk to no server. */
+  /** The kind of API key; undefined for commands without one. */
   readonly key?: "dataset" | "app";
-  /** Sends requests all the same, with whatever key fits. */
+  /** Sends requests with either kind of key. */
   readonly sendsRequests?: true;
-  /** With --dry-run it yields what it would do; others end with the first write, shown. */
+  /** With --dry-run it yields a plan; other tasks end at their first write. */
   readonly plans?: true;
-  /** Writes files, so it works to its end when nobody reads what it prints; so do all that write. */
+  /** Writes files, so like every write it runs to the end even if stdout is closed. */
   readonly runsToEnd?: true;
-  /** Reads a list as far as `asked.rows` says, so it takes --limit, --all and --page. */
+  /** Reads a list, so it takes --limit, --all and --page. */
   readonly pages?: true;
-  /** May ask before something is destroyed, so it takes --yes. */
+  /** Can prompt before a delete, so it takes --yes. */
   readonly confirms?: true;
   readonly params: P;
   readonly returns: Returns<never>;
-  /** What it yields instead, where flags or the output format change that. */
+  /** Overrides `returns` depending on flags or the output format. */
   output?(input: Input<P>, format: string | undefined): Returns<never> | undefined;
-  /** The operations it may send. */
+  /** The operations it can send. */
   readonly sends: readonly AnyOperation[];
-  /** The one row it stands for: `help --json` and the reference show method and path. */
+  /** The row it wraps: help shows its method and path. */
   readonly wraps?: AnyOperation;
-  /** Reads only, writes, or destroys (asks before). */
+  /** Reads only, writes, or destroys (prompts before). */
   readonly effect: "reads" | "writes" | "destroys";
   readonly examples: readonly string[];
-  /** Exit codes it can give beside those of every request. */
+  /** Exit codes besides those of every request. */
   readonly exits?: readonly FailureKind[];
-  /** Brings the code when the command is used. */
+  /** Loads the code on use. */
   readonly load: () => Promise<{
-    /** Yields what is printed; a promise where nothing is. */
+    /** Yields the output; a promise if there is none. */
     run(input: Input<P>, context: Context): AsyncIterable<unknown> | Promise<void>;
   }>;
 }
 
-/** Declares a task; only the types happen here. */
+/** Declares a task: infers its types. */
 export const task = <const P extends Params>(spec: Task<P>): Task<P> => spec;

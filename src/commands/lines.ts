@@ -8,20 +8,20 @@ export interface Line {
   readonly text: string;
 }
 
-/** Longer than any line that is meant to be one. */
-const longest = 2 ** 26;
+/** Maximum length of a line. */
+const MAX_LINE = 2 ** 26;
 
 /**
- * Lines as they come, those of one piece together; the last one may lack its end. Throws what
- * `endless` makes of the number of a line that does not end.
+ * Lines as they arrive, in batches; the last one may lack its line end. Throws `tooLong` with the
+ * number of a line over the maximum length.
  */
 export async function* linesOf(
   bytes: AsyncIterable<Uint8Array>,
-  endless: (number: number) => CliError,
+  tooLong: (number: number) => CliError,
   context: Context,
 ): AsyncGenerator<{ readonly lines: readonly Line[]; readonly last: boolean }> {
   const decoder = new TextDecoder();
-  /** Pieces of a line that has not ended. */
+  /** Pieces of the incomplete line. */
   let open: string[] = [];
   let length = 0;
   let number = 0;
@@ -33,7 +33,7 @@ export async function* linesOf(
     if (end < 0) {
       open.push(text);
       length += text.length;
-      if (length > longest) throw endless(number + 1);
+      if (length > MAX_LINE) throw tooLong(number + 1);
       continue;
     }
     const lines = [...open, text.slice(0, end)].join("").split("\n").map(numbered);

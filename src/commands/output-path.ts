@@ -3,12 +3,12 @@ import { CliError, diskProblem } from "../errors.ts";
 import type { Host } from "../host/host.ts";
 
 /**
- * Makes the directory of a file that is written when the work is done. Throws usage, before anything
- * is sent, where the path cannot take a file; `what` names it: `--junit r.xml`.
+ * Creates the directory of a file that is written at the end. Throws usage before anything is sent if
+ * the path is invalid; `label` names it, e.g. `--junit r.xml`.
  */
-export async function prepareOutput(what: string, path: string, { files }: Host): Promise<void> {
+export async function prepareOutput(label: string, path: string, { files }: Host): Promise<void> {
   const failed = (reason: string, cause?: unknown) =>
-    new CliError(diskProblem(cause)?.kind ?? "usage", `${what}: ${reason}`, {
+    new CliError(diskProblem(cause)?.kind ?? "usage", `${label}: ${reason}`, {
       sideEffect: "none",
       cause,
     });

@@ -3,13 +3,13 @@ import type { PageCounter } from "../api/pages.ts";
 import { CliError } from "../errors.ts";
 import type { Context } from "./command-spec.ts";
 
-/** Says how much of a list was shown; a list that does not add up is a partial failure. */
+/** Prints how much of a list was shown. Throws partial for an incomplete list. */
 export async function noticeRowCount(
   progress: PageCounter,
-  { options: asked, host, notice }: Context,
+  { options, host, notice }: Context,
 ): Promise<void> {
   const { shown, total, complete } = progress;
-  const { limit, page, byDefault } = asked.rows;
+  const { limit, page, byDefault } = options.rows;
   if (host.stdout.closed) return;
   const ended = complete && page === undefined && lacksRows(progress);
   if (limit === Infinity || ended) requireAll(progress);
@@ -21,26 +21,26 @@ export async function noticeRowCount(
   }
 }
 
-/** Refuses a list that was to be read whole and is known not to be. */
+/** Throws partial for a whole list that is known to be incomplete. */
 export function requireAll(progress: PageCounter): void {
   const { shown, total, complete, maybeIncomplete: unsure } = progress;
   if (lacksRows(progress)) {
     throw new CliError(
       "partial",
-      `the server counts ${total} rows, but its pages held ${shown} different ones`,
+      `the server reports ${total} rows, but its pages contain ${shown} distinct ones`,
       {
         isResult: true,
         details: { shown, total },
-        hint: "rows were added or removed meanwhile, or the pages overlap; repeat, or narrow the list",
+        hint: "rows changed while they were read, or pages overlap; try again, or narrow the list",
       },
     );
   }
   if (complete && !unsure) return;
-  throw new CliError("partial", `failed to read the whole list: ${shown} rows were found`, {
+  throw new CliError("partial", `failed to read the whole list: got ${shown} rows`, {
     isResult: true,
     details: { shown },
     hint: unsure
-      ? "more rows of one second may exist than fit on a page, and the server cannot be asked for them"
-      : "the server sends the same rows again, or none where it claims more",
+      ? "one second may have more rows than fit on a page; they cannot be requested"
+      : "the server sends the same rows again, or none although it reports more",
   });
 }

@@ -2,16 +2,16 @@ import { ApiError, CliError, signalKinds } from "../errors.ts";
 import type { FailureKind } from "../errors.ts";
 import { list, withNamePath } from "../operations/operation.ts";
 
-/** What became of one of several things. */
+/** Outcome of one of several items. */
 export interface ItemOutcome {
-  /** As it was typed. */
+  /** As given. */
   readonly name: string;
   readonly status: "ok" | "failed" | "unknown" | "skipped";
   readonly id: string | null;
   readonly error: string | null;
 }
 
-/** What a command over several things prints. */
+/** Output of a command over several items. */
 export const itemOutcomes = withNamePath(
   "id",
   list<ItemOutcome>("", "name", "status", "id", "error"),
@@ -23,34 +23,33 @@ const always: ReadonlySet<FailureKind> = new Set([
   "deadline",
 ]);
 
-/** Would every further thing meet the same? A wrong key, a used up quota, no server. */
+/** Would every further request fail the same way, e.g. for a wrong key or without a server? */
 export function isFatal(error: CliError): boolean {
   const status = error instanceof ApiError ? error.response.status : undefined;
   const { sideEffect, retryable } = error.info;
   if (always.has(error.kind)) return true;
-  if (error.kind === "auth") return status !== 403; // one knowledge base may be closed to the key
+  if (error.kind === "auth") return status !== 403; // the key may be bound to other knowledge bases
   if (error.kind === "limited") return status === 403 || !retryable;
   return error.kind === "network" && sideEffect === "none";
 }
 
-/** One of several things: what `act` gives is its id, undefined where it was gone already. */
+/** One of several items; `act` returns its ID, or undefined if there was nothing to do. */
 export interface Item {
   readonly name: string;
   readonly act: () => Promise<string | undefined>;
 }
 
 /**
- * Does the same to each thing, one after the other, and gives what became of each. Ends early where
- * every further one would meet the same. Throws at the end: the error that ended it or, where some
- * failed, `partial`; where all failed alike, an error of their kind.
+ * Acts on each item in order and yields the outcomes. Ends early on a fatal error. Throws at the end:
+ * the fatal error, an error of the common kind if all items failed, or else `partial`.
  */
 export async function* forEachItem(
   noun: string,
-  things: readonly Item[],
+  items: readonly Item[],
 ): AsyncGenerator<ItemOutcome> {
   const failures: { readonly outcome: ItemOutcome; readonly error: CliError }[] = [];
   let done = 0;
-  for (const [index, { name, act }] of things.entries()) {
+  for (const [index, { name, act }] of items.entries()) {
     try {
       const id = await act();
       done += id === undefined ? 0 : 1;
@@ -61,18 +60,18 @@ export async function* forEachItem(
       const outcome = { name, status, id: null, error: error.message } as const;
       failures.push({ outcome, error });
       yield outcome;
-      const unsent = things.length - index - 1;
-      if (isFatal(error)) throw ended(error, unsent, done);
+      const unsent = items.length - index - 1;
+      if (isFatal(error)) throw fatal(error, unsent, done);
     }
   }
   const [first] = failures;
   if (!first) return;
   const { outcome, error } = first;
-  const alike =
-    failures.length === things.length && failures.every((each) => each.error.kind === error.kind);
+  const sameKind = failures.every((each) => each.error.kind === error.kind);
+  const alike = failures.length === items.length && sameKind;
   throw new CliError(
     alike ? error.kind : "partial",
-    `${failures.length} of ${things.length} failed: ${noun} ${JSON.stringify(outcome.name)}: ${error.message}`,
+    `${failures.length} of ${items.length} failed: ${noun} ${JSON.stringify(outcome.name)}: ${error.message}`,
     {
       isResult: true,
       sideEffect: sideEffectOf(
@@ -85,8 +84,8 @@ export async function* forEachItem(
   );
 }
 
-/** Those before were done, those after were not sent. */
-function ended(error: CliError, unsent: number, done: number): CliError {
+/** The fatal error, with the number of items that were not sent. */
+function fatal(error: CliError, unsent: number, done: number): CliError {
   const message = unsent > 0 ? `${error.message}; ${unsent} not sent` : error.message;
   return new CliError(error.kind, message, {
     ...error.info,

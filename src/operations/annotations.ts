@@ -12,23 +12,23 @@ import {
 } from "./operation.ts";
 import { required } from "./shared.ts";
 
-/** A fixed answer to a question; `created_at` is Unix seconds. */
+/** A fixed answer to a question; `created_at` is in Unix seconds. */
 export interface Annotation {
   readonly id: string;
   readonly question: string | null;
   readonly answer: string | null;
-  /** How often it was given. */
+  /** How often it was used. */
   readonly hit_count: number | null;
   readonly created_at: number | null;
 }
 
-/** The job that switches annotation replies on or off. */
+/** The job that enables or disables annotation replies. */
 export interface ReplyJob {
   readonly job_id: string;
   readonly job_status: string;
 }
 
-/** How far that job is: waiting, processing, completed or error. */
+/** Status of that job: waiting, processing, completed or error. */
 export interface ReplyStatus extends ReplyJob {
   readonly error_msg: string | null;
 }
@@ -119,7 +119,7 @@ const replySwitch = {
   key: "app",
   route: "POST /apps/annotation-reply/{action}",
   params: {
-    // Asked for whichever way the switch goes.
+    // Required to disable, too.
     embedding_provider_name: body.text("Provider of the embedding model", { required }),
     embedding_model_name: body.text("Embedding model that compares the questions", { required }),
     score_threshold: body.number("Minimum similarity of questions, up to 1", { required }),

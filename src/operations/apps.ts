@@ -9,7 +9,7 @@ import {
   asText,
 } from "./operation.ts";
 
-/** What an application is; all may be empty. */
+/** An application; all fields can be empty. */
 export interface AppInfo {
   readonly name?: string;
   readonly description: string | null;
@@ -18,23 +18,23 @@ export interface AppInfo {
   readonly author_name: string | null;
 }
 
-/** Icons of the tools that an application uses, by name of the tool; an address or an emoji. */
+/** Icons of the tools of an application, by tool name: a URL or an emoji. */
 export interface AppMeta {
   readonly tool_icons: Readonly<
     Record<string, string | { readonly background: string; readonly content: string }>
   >;
 }
 
-/** One field of the form that a run is started with. */
+/** A field of the form that starts a run. */
 export interface InputField {
   readonly variable: string;
   readonly label: string;
   readonly required: boolean;
   readonly type?: string;
   readonly default?: unknown;
-  /** Choices of a select; empty for other controls. */
+  /** Options of a select; empty for other controls. */
   readonly options?: readonly string[];
-  /** Largest number of characters, or of files. */
+  /** Maximum number of characters, or of files. */
   readonly max_length?: number | null;
   readonly allowed_file_types?: readonly string[];
   readonly allowed_file_extensions?: readonly string[];
@@ -45,7 +45,7 @@ interface Switch {
   readonly enabled: boolean;
 }
 
-/** What an application asks for and can do; sizes are MB, `workflow_file_upload_limit` is files. */
+/** Inputs and features of an application; sizes are in MB, `workflow_file_upload_limit` is files. */
 export interface AppParameters {
   readonly opening_statement: string | null;
   readonly suggested_questions: readonly string[];
@@ -60,7 +60,7 @@ export interface AppParameters {
   readonly annotation_reply: Switch;
   readonly more_like_this: Switch;
   readonly sensitive_word_avoidance: Switch;
-  /** Each entry holds one field under the name of its control: `{"text-input": {…}}`. */
+  /** Each entry is one field under the name of its control: `{"text-input": {…}}`. */
   readonly user_input_form?: readonly Readonly<Record<string, InputField>>[];
   readonly file_upload: {
     readonly enabled?: boolean;
@@ -84,7 +84,7 @@ export interface AppParameters {
   };
 }
 
-/** How the web page of an application looks. */
+/** Web app settings of an application. */
 export interface Site {
   readonly title: string;
   readonly description: string | null;
@@ -103,7 +103,7 @@ export interface Site {
   readonly use_icon_as_answer_icon: boolean;
 }
 
-/** A person that requests were made for; `session_id` is the name sent as `user`. */
+/** A user of an application; `session_id` is the value sent as `user`. */
 export interface EndUser {
   readonly id: string;
   readonly tenant_id: string;

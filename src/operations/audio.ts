@@ -1,7 +1,7 @@
 import { body, form, operation, record, audioFile } from "./operation.ts";
 import { content_type, required, userInBody, userInForm } from "./shared.ts";
 
-/** The five that the server takes, each by one name, whatever the bytes are (server §18). */
+/** The five types that the server accepts, by name, whatever the content is (server §18). */
 const mediaTypes = {
   mp3: "audio/mp3",
   m4a: "audio/m4a",

@@ -20,7 +20,7 @@ import { required, userInBody, userInQuery } from "./shared.ts";
 import { runWorkflow } from "./workflows.ts";
 import type { PauseReason } from "./workflows.ts";
 
-/** A chunk of knowledge that an answer was made from. */
+/** A chunk of knowledge that an answer is based on. */
 export interface RetrieverResource {
   readonly id: string;
   readonly message_id: string;
@@ -41,11 +41,11 @@ export interface RetrieverResource {
   readonly created_at: number;
 }
 
-/** What an answer cost and was made from; prices are decimal texts, times are seconds. */
+/** Cost and sources of an answer; prices are decimal texts, times are in seconds. */
 export interface AnswerMetadata {
   readonly annotation_reply?: unknown;
   readonly retriever_resources: readonly RetrieverResource[];
-  /** Null in a paused answer. */
+  /** Null if the run is paused. */
   readonly usage: {
     readonly prompt_tokens: number;
     readonly prompt_unit_price: string;
@@ -65,24 +65,24 @@ export interface AnswerMetadata {
 }
 
 /**
- * An answer in one piece. An unknown `conversation_id` in the request starts another conversation,
- * so compare the one that comes back (server §18). Times are Unix seconds.
+ * The blocking response of a chat. An unknown `conversation_id` in the request starts another
+ * conversation, so compare the ID of the response (server §18). Times are in Unix seconds.
  */
 export interface ChatResponse {
   readonly event: "message" | "workflow_paused";
-  /** What `stop` takes. */
+  /** The ID to stop it by. */
   readonly task_id: string;
   readonly id: string;
   readonly message_id: string;
   readonly conversation_id: string;
-  /** Kind of application; not in an answer that was put together from its events. */
+  /** App mode; missing in an answer collected from events. */
   readonly mode?: string;
-  /** So far, where the application waits for a person. */
+  /** Incomplete if the run is paused. */
   readonly answer: string;
-  /** Absent where the server told none. */
+  /** Missing if the server sent none. */
   readonly metadata?: AnswerMetadata;
   readonly created_at: number;
-  /** In an answer of a run; `data` in a paused one only. */
+  /** Workflow apps only; `data` only if the run is paused. */
   readonly workflow_run_id?: string;
   readonly data?: Pick<
     ChatResponse,
@@ -99,7 +99,7 @@ export interface ChatResponse {
   };
 }
 
-/** A conversation of one end user; times are Unix seconds. */
+/** A conversation of one end user; times are in Unix seconds. */
 export interface Conversation {
   readonly id: string;
   readonly name: string;
@@ -110,14 +110,14 @@ export interface Conversation {
   readonly updated_at: number;
 }
 
-/** A question with its answer; `created_at` is Unix seconds. */
+/** A question with its answer; `created_at` is in Unix seconds. */
 export interface Message {
   readonly id: string;
   readonly conversation_id: string;
   readonly parent_message_id: string | null;
   readonly inputs: Readonly<Record<string, unknown>>;
   readonly query: string;
-  /** After a pause the text before it twice: the run's outputs have the right one (server §18). */
+  /** After a pause, it repeats the text before: use the outputs of the run (server §18). */
   readonly answer: string;
   readonly status: string;
   readonly error: string | null;
@@ -135,7 +135,7 @@ export interface Message {
   }[];
   readonly retriever_resources: readonly RetrieverResource[];
   readonly agent_thoughts: readonly Readonly<Record<string, unknown>>[];
-  /** Forms that the application waited for, with the answer once submitted. */
+  /** Forms of paused runs, with the input once submitted. */
   readonly extra_contents?: readonly {
     readonly type: string;
     readonly workflow_run_id: string;
@@ -146,7 +146,7 @@ export interface Message {
   readonly created_at: number;
 }
 
-/** A variable that a conversation keeps; times are Unix seconds. */
+/** A variable of a conversation; times are in Unix seconds. */
 export interface ConversationVariable {
   readonly id: string;
   readonly name: string;
@@ -157,7 +157,7 @@ export interface ConversationVariable {
   readonly updated_at: number;
 }
 
-/** What somebody thought of a message. */
+/** Feedback on a message. */
 export interface Feedback {
   readonly id: string;
   readonly app_id: string;

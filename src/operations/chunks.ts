@@ -18,7 +18,7 @@ import { dataset_id, docForms, document_id, required } from "./shared.ts";
 
 const statuses = ["waiting", "indexing", "completed", "error", "paused", "re_segment"] as const;
 
-/** A file that belongs to a chunk. */
+/** A file attached to a chunk. */
 export interface Attachment {
   readonly id: string;
   readonly name: string;
@@ -40,14 +40,14 @@ export interface ChildChunk {
   readonly updated_at: number;
 }
 
-/** A chunk (the API says segment); `word_count` counts characters, times are Unix seconds. */
+/** A chunk ("segment" in the API); `word_count` counts characters, times are in Unix seconds. */
 export interface Chunk {
   readonly id: string;
   readonly position: number;
   readonly document_id: string;
   readonly content: string;
   readonly sign_content: string | null;
-  /** Set in question-and-answer documents. */
+  /** Only in question-and-answer documents. */
   readonly answer: string | null;
   readonly word_count: number;
   readonly tokens: number;
@@ -247,7 +247,7 @@ export const updateChunk = operation({
     dataset_id,
     document_id,
     segment_id,
-    // Without both the server destroys a chunk of questions and answers (server §9.8).
+    // Without both, the server clears a question-and-answer chunk (server §9.8).
     "segment.content": body.text("New content", {
       flag: "content",
       from: "current.data.content",

@@ -52,7 +52,7 @@ type IndexingStage =
   | "completed"
   | "error";
 
-/** The stored file of a document. `size` counts characters where the document was made by text. */
+/** The stored file of a document. `size` is in characters for documents created from text. */
 export interface StoredFile {
   readonly id: string;
   readonly name: string;
@@ -64,7 +64,7 @@ export interface StoredFile {
   readonly created_at: number;
 }
 
-/** Value of one metadata field; built-in fields all carry the id `built-in` (server §6.3). */
+/** Value of one metadata field; all built-in fields have the ID `built-in` (server §6.3). */
 export interface DocumentMetadata {
   readonly id: string;
   readonly name: string;
@@ -95,24 +95,24 @@ interface AnyDocument {
   readonly need_summary?: boolean | null;
 }
 
-/** A document as lists, creates and updates show it; times are Unix seconds (server §9.5). */
+/** A document in lists, creates and updates; times are in Unix seconds (server §9.5). */
 export interface Document extends AnyDocument {
   readonly data_source_info?: { readonly upload_file_id?: string };
   readonly data_source_detail_dict?: { readonly upload_file?: StoredFile };
   readonly word_count: number | null;
-  /** Null where the document has no values, on some servers (server §9.5). */
+  /** Null on some servers if the document has no values (server §9.5). */
   readonly doc_metadata: readonly DocumentMetadata[] | null;
 }
 
 interface Segmentation {
   readonly separator?: string;
-  /** Automatic rules have this in place of `separator`, so they cannot be sent back (server §6.2). */
+  /** Automatic rules have this instead of `separator`, so they cannot be sent back (server §6.2). */
   readonly delimiter?: string;
   readonly max_tokens: number;
   readonly chunk_overlap: number;
 }
 
-/** Chunking rules as the server stores them (server §6.2). */
+/** Chunking rules as stored by the server (server §6.2). */
 export interface StoredProcessRule {
   readonly mode: "automatic" | "custom" | "hierarchical";
   readonly rules: {
@@ -124,13 +124,13 @@ export interface StoredProcessRule {
 }
 
 /**
- * One document in detail. Asked with `metadata: "only"` it has id, doc_type and doc_metadata alone,
- * with `"without"` everything but the last two.
+ * One document in detail. With `metadata: "only"` it has just id, doc_type and doc_metadata, with
+ * `"without"` everything except the last two.
  */
 export interface DocumentDetail extends Pick<AnyDocument, "id">, Partial<Omit<AnyDocument, "id">> {
   readonly data_source_info?: { readonly upload_file?: StoredFile };
   readonly dataset_process_rule?: StoredProcessRule;
-  /** Empty where the document has no rules of its own. */
+  /** Empty if the document has no rules of its own. */
   readonly document_process_rule?: Partial<
     StoredProcessRule & { readonly id: string; readonly dataset_id: string }
   >;
@@ -145,13 +145,13 @@ export interface DocumentDetail extends Pick<AnyDocument, "id">, Partial<Omit<An
   readonly average_segment_length: number;
 }
 
-/** What a create or update answers. An update names the batch of the last create (server §9.4). */
+/** Response of a create or update. An update has the batch of the last create (server §9.4). */
 export interface DocumentInBatch {
   readonly document: Document;
   readonly batch: string;
 }
 
-/** How far a document of a batch is; `total_segments` is 0 until it is cut (server §9.6). */
+/** Progress of a document; `total_segments` is 0 until it is split (server §9.6). */
 export interface IndexingStatus {
   readonly id: string;
   readonly indexing_status: IndexingStage;
@@ -308,7 +308,7 @@ export const createDocumentByText = operation({
   route: "POST /datasets/{dataset_id}/document/create-by-text",
   params: {
     dataset_id,
-    // The server cuts a longer one, and nobody would find it by the name it was given.
+    // The server truncates a longer name, so the document could not be found by it.
     name: body.text("Name", { required, length: [1, 200] }),
     text: body.text("Content", { required, orFile: true }),
     indexing_technique: body.choice(indexingTechniques, "Indexing technique", {
@@ -396,7 +396,7 @@ export const updateDocumentByText = operation({
   params: {
     dataset_id,
     document_id,
-    // A new text needs a name, and an absent form would mean text_model (server §9.4).
+    // A new text requires a name, and a missing form means text_model (server §9.4).
     name: body.text("New name", { from: "document.name", length: [1, 255] }),
     text: body.text("New content", { orFile: true }),
     process_rule,
@@ -407,7 +407,7 @@ export const updateDocumentByText = operation({
     doc_language,
     retrieval_model,
   },
-  // A name alone is refused (server §9.4).
+  // A name alone is rejected (server §9.4).
   anyOf: ["text", "process_rule"],
   knownErrors: [
     {
@@ -444,7 +444,7 @@ export const replaceDocument = operation({
   route: "PATCH /datasets/{dataset_id}/documents/{document_id}",
   params: replacement,
   returns: inBatch,
-  // A repeat is refused while the first one is being indexed, and indexes again later.
+  // A retry is rejected during indexing, and indexes again afterwards.
   retry: "never",
   since: "1.14.0",
 });

@@ -10,8 +10,8 @@ import {
 import { content_type, fileParam, userInForm, userInQuery } from "./shared.ts";
 
 /**
- * A file uploaded for runs and messages of the end user who uploaded it: its `id` is their
- * `upload_file_id`. `source_url` is signed and works without a key.
+ * A file uploaded for runs and messages of one end user: its `id` is their `upload_file_id`.
+ * `source_url` is signed and works without a key.
  */
 export interface UploadedFile {
   readonly id: string;
@@ -21,7 +21,7 @@ export interface UploadedFile {
   readonly size: number;
   readonly extension: string | null;
   readonly mime_type: string | null;
-  /** Id of the end user. */
+  /** ID of the end user. */
   readonly created_by: string | null;
   /** Unix seconds. */
   readonly created_at: number;

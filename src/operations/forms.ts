@@ -11,10 +11,10 @@ import {
 } from "./operation.ts";
 import { required, userInBody } from "./shared.ts";
 
-/** A field that a person fills in while a run waits. */
+/** A field to fill in while a run is paused. */
 export interface FormInput {
   readonly type: "paragraph" | "select" | "file" | "file-list";
-  /** Key of the value in `inputs` of the answer. */
+  /** Key of the value in `inputs` of the submitted form. */
   readonly output_variable_name: string;
   readonly default?: {
     readonly type: "constant" | "variable";
@@ -32,7 +32,7 @@ export interface FormInput {
   readonly number_limits?: number;
 }
 
-/** A button of a form; its `id` is the action to answer with. */
+/** A button of a form; its `id` is the action to submit. */
 export interface FormAction {
   readonly id: string;
   readonly title: string;
@@ -40,8 +40,8 @@ export interface FormAction {
 }
 
 /**
- * A form that a run waits for. In `form_content` variables are filled in, and
- * `{{#$output.<name>#}}` marks where an input goes (server §14).
+ * The form of a paused run. In `form_content`, variables are filled in and
+ * `{{#$output.<name>#}}` is the place of an input (server §14).
  */
 export interface HumanInputForm {
   readonly form_content: string;

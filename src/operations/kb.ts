@@ -7,7 +7,7 @@ import type { AnyOperation } from "./operation.ts";
 import * as pipeline from "./pipeline.ts";
 import * as tags from "./tags.ts";
 
-/** Every row that takes the knowledge key, noun by noun: a module exports rows and nothing else. */
+/** All rows that use the knowledge key, by noun: the modules export nothing but rows. */
 export const kbOperations: readonly AnyOperation[] = [
   knowledge,
   documents,
@@ -16,4 +16,4 @@ export const kbOperations: readonly AnyOperation[] = [
   tags,
   models,
   pipeline,
-].flatMap((rows) => Object.values(rows) as AnyOperation[]); // types are gone at run time; rows remain
+].flatMap((rows) => Object.values(rows) as AnyOperation[]); // types are erased; rows remain

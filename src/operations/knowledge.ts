@@ -27,7 +27,7 @@ import {
 
 const permissions = ["only_me", "all_team_members", "partial_members"] as const;
 
-/** Search settings as stored; one without any shows the server's defaults (server §6.1). */
+/** Search settings; a knowledge base without any shows the defaults (server §6.1). */
 export interface SearchSettings {
   readonly search_method: (typeof searchMethods)[number];
   readonly reranking_enable: boolean;
@@ -51,8 +51,8 @@ export interface SearchSettings {
 }
 
 /**
- * A knowledge base; times are Unix seconds, optional fields depend on the server's version or on
- * the call, or are not needed by all who read one. Objects about icons, summaries and external knowledge hold nulls when unset (server §6.3).
+ * A knowledge base; times are in Unix seconds. Optional fields depend on the server version or the
+ * request. Unset objects of icons, summaries and external knowledge contain nulls (server §6.3).
  */
 export interface KnowledgeBase {
   readonly id: string;
@@ -61,7 +61,7 @@ export interface KnowledgeBase {
   readonly provider: string;
   readonly permission?: (typeof permissions)[number];
   readonly data_source_type: string | null;
-  /** Null until it is chosen, with the first document at the latest. */
+  /** Null until it is chosen, at the latest with the first document. */
   readonly indexing_technique: (typeof indexingTechniques)[number] | null;
   readonly app_count: number;
   readonly document_count?: number;
@@ -73,7 +73,7 @@ export interface KnowledgeBase {
   readonly updated_at: number;
   readonly embedding_model: string | null;
   readonly embedding_model_provider: string | null;
-  /** Null in the answers of create and update. */
+  /** Null in the responses of create and update. */
   readonly embedding_available: boolean | null;
   readonly retrieval_model_dict?: SearchSettings;
   readonly summary_index_setting?: {
@@ -99,7 +99,7 @@ export interface KnowledgeBase {
     readonly score_threshold: number | null;
     readonly score_threshold_enabled: boolean | null;
   };
-  /** Built-in fields all carry the id `built-in`. */
+  /** All built-in fields have the ID `built-in`. */
   readonly doc_metadata: readonly {
     readonly id: string;
     readonly name: string;
@@ -121,11 +121,11 @@ export interface KnowledgeBase {
   readonly enable_api: boolean;
   readonly is_multimodal?: boolean;
   readonly maintainer?: string | null;
-  /** Account ids; in the answer of update, and of show where the permission is partial_members. */
+  /** Account IDs; in the response of update, and of show with the permission partial_members. */
   readonly partial_member_list?: readonly string[];
 }
 
-/** A chunk that a search found; `score` is 0 in keyword search (server §6). */
+/** A search result; `score` is 0 in keyword search (server §6). */
 export interface SearchRecord {
   readonly segment: Omit<
     Chunk,
@@ -202,11 +202,11 @@ export const listKnowledgeBases = operation({
   route: "GET /datasets",
   params: {
     keyword: query.text("Only names that contain this text"),
-    // Names are looked up among all of them, so all of them are listed.
+    // Names are resolved among all of them, so the list has all of them.
     include_all: query.flag("Include those that the workspace owner cannot see (default true)", {
       default: true,
     }),
-    // Servers differ in what several of them mean (server §5).
+    // Servers differ in the meaning of several tags (server §5).
     tag_ids: query.ref("tag", "Only with this tag; several match any (all since 1.15)", {
       many: true,
       flag: "tag",
@@ -358,7 +358,7 @@ export const deleteKnowledgeBase = operation({
   examples: ["kb delete Handbook --yes", "kb delete Handbook --yes --if-exists"],
 });
 
-/** Content of the child chunk that was hit best. */
+/** Content of the child chunk with the highest score. */
 const bestChild = ({ child_chunks }: SearchRecord): string | undefined =>
   child_chunks.toSorted((a, b) => b.score - a.score)[0]?.content;
 

@@ -13,14 +13,14 @@ import { dataset_id, required } from "./shared.ts";
 
 const types = ["string", "number", "time"] as const;
 
-/** A metadata field of a knowledge base, built-in ones aside. */
+/** A metadata field of a knowledge base, except built-in ones. */
 export interface MetadataField {
   readonly id: string;
   readonly name: string;
   readonly type: (typeof types)[number];
 }
 
-/** A field as the list shows it; `count` is the number of documents that have a value. */
+/** A field in a list; `count` is the number of documents with a value. */
 export interface CountedMetadataField extends MetadataField {
   readonly count: number;
 }
@@ -43,7 +43,7 @@ export const listMetadataFields = operation({
   examples: ["kb metadata list Handbook", "kb metadata list Handbook --jq '.[].name'"],
 });
 
-/** The same answer whole: the switch of the built-in fields stands beside the list. */
+/** The whole response: the list, and whether built-in fields are enabled. */
 export const getMetadataOverview = operation({
   id: "listMetadataFields",
   action: "get metadata settings of knowledge base {kb}",
@@ -120,7 +120,7 @@ export const setDocumentMetadata = operation({
   route: "POST /datasets/{dataset_id}/documents/metadata",
   params: {
     dataset_id,
-    // Without partial_update all earlier values of the document go (server §11).
+    // Without partial_update, all other values of the document are removed (server §11).
     operation_data: body.json("Values by document", {
       required,
       shape: {
@@ -163,7 +163,7 @@ export const listBuiltInFields = operation({
   examples: ["kb metadata built-in list Handbook", "kb metadata built-in list Handbook -o json"],
 });
 
-// Answers success for any action, done or not: only reading the setting back tells (server §11).
+// Reports success for any action: only reading the setting shows its effect (server §11).
 const builtInSwitch = {
   id: "toggleBuiltInMetadataField",
   key: "dataset",

@@ -15,8 +15,8 @@ interface Localized {
 }
 
 /**
- * A provider with its active models of one type. `provider` and `models[].model` are sent as they
- * stand wherever the API takes a model (server §17).
+ * A provider with its active models of one type. `provider` and `models[].model` are the values that
+ * the API accepts for a model (server §17).
  */
 export interface ModelProvider {
   readonly tenant_id: string;

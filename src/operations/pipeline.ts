@@ -15,7 +15,7 @@ import { content_type, dataset_id, fileParam, required } from "./shared.ts";
 
 const datasourceTypes = ["local_file", "online_document", "website_crawl", "online_drive"] as const;
 
-/** A data source that a pipeline can read from, with the keys stored for it. */
+/** A data source of a pipeline, with its stored credentials. */
 export interface DatasourcePlugin {
   readonly node_id: string;
   readonly plugin_id: string;
@@ -31,7 +31,7 @@ export interface DatasourcePlugin {
   }[];
 }
 
-/** What a published pipeline answers: it works on, and the documents tell how far it is. */
+/** Response of a published pipeline: it continues, and its documents have the progress. */
 export interface PublishedRun {
   readonly batch: string;
   readonly dataset: { readonly id: string; readonly name: string };
@@ -43,7 +43,7 @@ export interface PublishedRun {
   }[];
 }
 
-/** A file uploaded for a pipeline run; its `id` is the `reference` of a local file there. */
+/** A file uploaded for a pipeline run; its `id` is the `reference` of a local file. */
 export interface PipelineFile {
   readonly id: string;
   readonly name: string;

@@ -1,20 +1,20 @@
 import { body, data, form, local, path, query } from "./operation.ts";
 
-/** `{ required }` in a parameter's limits. */
+/** `{ required }` in the options of a parameter. */
 export const required = true as const;
 
-/** Knowledge base, by name or id. */
+/** Knowledge base, by name or ID. */
 export const dataset_id = path.ref("kb", "Knowledge base name or ID");
 
-/** Document of that knowledge base, by name or id. */
+/** Document of that knowledge base, by name or ID. */
 export const document_id = path.ref("document", "Document name or ID", { placeholder: "doc" });
 
-/** Run of a workflow, from `wf run` or `wf logs` (`workflow_run.id`, not the log's own id). */
+/** Run of a workflow, from `wf run` or `wf logs` (`workflow_run.id`, not the ID of the log). */
 export const workflow_run_id = path.uuid("Run ID", { placeholder: "run" });
 
 /**
- * The end user. Never typed per command: `--user`, `KB_USER`, the profile's or the fixed `kb-wf`
- * fill it (server §2), so rows only say where it goes.
+ * The end user (server §2), filled from `--user`, `KB_USER`, the profile or the default `kb-wf`; rows
+ * only declare where it is sent.
  */
 export const userInBody = body.text("End user of the request", { from: "user" });
 export const userInQuery = query.text("End user of the request", { from: "user" });
@@ -23,15 +23,15 @@ export const userInForm = form.text("End user of the request", { from: "user" })
 /** The file of a multipart form. */
 export const fileParam = form.file("File, - for stdin", { required });
 
-/** Media type of that file. The server takes it from the part's header, never from the content. */
+/** Media type of that file. The server reads it from the header of the part, not from the content. */
 export const content_type = local.text("Media type (default: by file extension)", {
   length: [1, 255],
 });
 
-/** The server cuts a longer name, and nobody would find the document by the name of its file. */
+/** The server truncates longer names, so the document could not be found by the file name. */
 export const namedFileParam = { ...fileParam, maxNameLength: 200 } as const;
 
-/** Kinds of chunking (server §7). */
+/** Chunk structures (server §7). */
 export const docForms = ["text_model", "hierarchical_model", "qa_model"] as const;
 export const indexingTechniques = ["high_quality", "economy"] as const;
 
@@ -44,7 +44,7 @@ export const modelTypes = [
   "moderation",
 ] as const;
 
-/** The technique that embedding models are for, and the parameter that names one (server §8). */
+/** The technique of embedding models, and the parameter of the model (server §8). */
 export const impliesHighQuality = { indexing_technique: "high_quality" } as const;
 export const needsEmbeddingModel = ["high_quality", "embedding_model"] as const;
 
@@ -63,7 +63,7 @@ export const searchMethods = [
   "hybrid_search",
 ] as const;
 
-/** Search settings: four fields the server insists on, the rest optional (server §6). */
+/** Search settings: four fields are required, the rest is optional (server §6). */
 export const retrievalShape = {
   kind: "object",
   fields: {
@@ -88,13 +88,13 @@ const segmentation = {
   required,
   fields: {
     separator: { kind: "text" },
-    // Outside these bounds the call is taken and the document fails later (server §6).
+    // Outside this range the request succeeds and the document fails later (server §6).
     max_tokens: { kind: "integer", required, range: [50, 4000] },
     chunk_overlap: { kind: "integer" },
   },
 } as const;
 
-/** How a document is cut into chunks (server §6). */
+/** How a document is split into chunks (server §6). */
 export const processRuleShape = {
   kind: "object",
   fields: {
@@ -118,7 +118,7 @@ export const processRuleShape = {
   },
 } as const;
 
-/** The usual rule of parent-child documents; with another mode they get no chunk (server §9.8). */
+/** Default rule of parent-child documents; with another mode they get no chunks (server §9.8). */
 export const hierarchicalRule = {
   mode: "hierarchical",
   rules: {

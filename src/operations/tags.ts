@@ -9,7 +9,7 @@ import {
 } from "./operation.ts";
 import { dataset_id, required } from "./shared.ts";
 
-/** A tag of knowledge bases; `binding_count` comes as text, from some servers as a number. */
+/** A tag of knowledge bases; `binding_count` is text, on some servers a number. */
 export interface Tag {
   readonly id: string;
   readonly name: string;
@@ -103,7 +103,7 @@ export const unbindTags = operation({
   route: "POST /datasets/tags/unbinding",
   params: {
     tag_ids: body.ref("tag", "Tag name or ID", { many: true }),
-    // All that servers before 1.14.1 know; newer ones take either (server §10).
+    // The only form before 1.14.1; newer servers accept both (server §10).
     tag_id: body.ref("tag", "Tag name or ID"),
     target_id,
   },

@@ -8,7 +8,7 @@ import * as forms from "./forms.ts";
 import type { AnyOperation } from "./operation.ts";
 import * as workflows from "./workflows.ts";
 
-/** Every row that takes an application key, noun by noun: a module exports rows and nothing else. */
+/** All rows that use an application key, by noun: the modules export nothing but rows. */
 export const wfOperations: readonly AnyOperation[] = [
   workflows,
   forms,
@@ -18,4 +18,4 @@ export const wfOperations: readonly AnyOperation[] = [
   apps,
   audio,
   annotations,
-].flatMap((rows) => Object.values(rows) as AnyOperation[]); // types are gone at run time; rows remain
+].flatMap((rows) => Object.values(rows) as AnyOperation[]); // types are erased; rows remain

@@ -16,7 +16,7 @@ import {
 } from "./operation.ts";
 import { required, userInBody, userInQuery, workflow_run_id } from "./shared.ts";
 
-/** How a run stands; after the first four nothing more happens (server §7). */
+/** Status of a run; the first four are final (server §7). */
 export type RunStatus =
   | "succeeded"
   | "failed"
@@ -26,7 +26,7 @@ export type RunStatus =
   | "paused"
   | "scheduled";
 
-/** Why a run is paused. `form_token` is null where the form goes out by e-mail only (server §14). */
+/** Why a run is paused. `form_token` is null if the form is sent by email only (server §14). */
 export type PauseReason =
   | {
       readonly TYPE: "human_input_required";
@@ -47,7 +47,7 @@ export type PauseReason =
 /** Values by name. */
 type Variables = Readonly<Record<string, unknown>>;
 
-/** What all answers about one run tell; times are Unix seconds. */
+/** Fields of every response about a run; times are in Unix seconds. */
 interface AnyRun {
   readonly id: string;
   readonly workflow_id: string;
@@ -60,19 +60,19 @@ interface AnyRun {
   readonly finished_at: number | null;
 }
 
-/** A run as the server stored it. */
+/** A run as stored by the server. */
 export interface WorkflowRun extends AnyRun {
   /** JSON text, with the `sys.` variables that the server added. */
   readonly inputs: string | null;
-  /** Empty while the run goes on; JSON text from servers such as 1.12.1. */
+  /** Empty while the run is active; JSON text from servers such as 1.12.1. */
   readonly outputs: Variables | string | null;
-  /** Seconds; of the last segment only where the run was resumed (server §13). */
+  /** In seconds; only of the last segment if the run was resumed (server §13). */
   readonly elapsed_time: number | null;
 }
 
-/** What a run answers in one piece. A failed or paused one is a success of the request (server §13). */
+/** Blocking response of a run. The request succeeds for failed and paused runs, too (server §13). */
 export interface BlockingRun {
-  /** What `stop` takes; not the run id. */
+  /** The ID to stop the run by; not the run ID. */
   readonly task_id: string;
   readonly workflow_run_id: string;
   readonly data: AnyRun & {
@@ -80,18 +80,18 @@ export interface BlockingRun {
     /** Seconds. */
     readonly elapsed_time: number;
     readonly exceptions_count?: number;
-    /** Ids of the nodes that wait; in paused runs only, as are the reasons. */
+    /** IDs of the paused nodes; like the reasons, only in paused runs. */
     readonly paused_nodes?: readonly string[];
     readonly reasons?: readonly PauseReason[];
   };
 }
 
-/** One entry of the log. Its id is not the run's; the run is null once it was purged (server §12). */
+/** An entry of the log. Its ID is not that of the run, which is null once purged (server §12). */
 export interface WorkflowLog {
   readonly id: string;
   readonly workflow_run: {
     readonly id: string;
-    /** Time at which the version that ran was published. */
+    /** When the version that ran was published. */
     readonly version: string | null;
     readonly status: RunStatus | null;
     readonly triggered_from: string | null;
@@ -124,7 +124,7 @@ export interface WorkflowLog {
 const dateOf = (seconds: number | null | undefined) =>
   typeof seconds === "number" ? new Date(seconds * 1000) : null;
 
-/** JSON text as its value; any other text as it is. */
+/** The value of JSON text; any other text unchanged. */
 const parsed = (text: string | null): unknown => {
   try {
     return text === null ? null : JSON.parse(text);
@@ -245,7 +245,7 @@ export const getWorkflowRun = operation({
       "error",
       timeColumn("started", "created_at"),
       timeColumn("finished", "finished_at"),
-      // Of the last segment only where the run was resumed; the times above span all (server §13).
+      // Only of the last segment if the run was resumed; the times above span all (server §13).
       "elapsed_time",
       "total_tokens",
       "total_steps",
@@ -265,7 +265,7 @@ export const stopWorkflowRun = operation({
     task_id: path.text("Task ID from the run's events", { placeholder: "task" }),
     user: userInBody,
   },
-  // Success for any task, stopped or not: only the run's detail tells (server §13).
+  // Reports success for any task: only the run shows whether it stopped (server §13).
   returns: success,
   retry: "idempotent",
 });
@@ -306,7 +306,7 @@ export const listWorkflowLogs = operation({
       flag: "until",
       aliases: ["before"],
     }),
-    // Together with a keyword the server answers 500 (server §12).
+    // Together with a keyword, the server responds with 500 (server §12).
     created_by_end_user_session_id: query.text("Only runs of this end user", {
       flag: "end-user",
     }),

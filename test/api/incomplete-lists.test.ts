@@ -105,7 +105,7 @@ describe("a list", () => {
   test("of which some rows are wanted says what is missing, too", async () => {
     const ran = await listed(0, () => ({ total: 4, has_more: false }), ["--limit", "20"]);
     expect(ran).toMatchObject({ exit: 10, rows: 0 });
-    expect(ran.err).toContain("the server counts 4 rows, but its pages held 0 different ones");
+    expect(ran.err).toContain("the server reports 4 rows, but its pages contain 0 distinct ones");
   });
 
   test("that goes on after a row without an id is not asked for again and again", async () => {

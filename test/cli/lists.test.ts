@@ -304,6 +304,6 @@ describe("lists that go on after a row, compared by whole seconds", () => {
     const { env } = await cursorServer([3, 120, 3]);
     const ran = await cli(["wf", ...line], { env });
     expect([ran.exit, idsIn(ran.out).length]).toEqual([10, 106]);
-    expect(ran.err).toContain("failed to read the whole list: 106 rows were found");
+    expect(ran.err).toContain("failed to read the whole list: got 106 rows");
   });
 });

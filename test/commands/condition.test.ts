@@ -11,24 +11,24 @@ const refused = (condition: string, option = "--fail-if") =>
 
 describe("a condition that cannot be read", () => {
   test.each([
-    ["", 1, "a name is missing"],
-    [">20s", 1, "a name is missing"],
-    ["p96>20s", 1, "there is no p96"],
-    ["  constructor>1", 3, "there is no constructor"],
-    ["p95", 4, "one of >= <= != !~ > < = ~ is missing"],
-    ["p95 20s", 5, "one of >= <= != !~ > < = ~ is missing"],
-    ["p95>", 5, "this is no duration"],
-    ["p95>>20s", 5, "this is no duration"],
-    ["p95 >= 20 s", 8, "this is no duration"],
-    ["p95>-1s", 5, "this is no duration"],
+    ["", 1, "missing name"],
+    [">20s", 1, "missing name"],
+    ["p96>20s", 1, "unknown field p96"],
+    ["  constructor>1", 3, "unknown field constructor"],
+    ["p95", 4, "missing operator: >= <= != !~ > < = ~"],
+    ["p95 20s", 5, "missing operator: >= <= != !~ > < = ~"],
+    ["p95>", 5, "invalid duration"],
+    ["p95>>20s", 5, "invalid duration"],
+    ["p95 >= 20 s", 8, "invalid duration"],
+    ["p95>-1s", 5, "invalid duration"],
     ["p95~20s", 4, "p95 is a number"],
-    ["failed>2s", 8, "this is no share"],
+    ["failed>2s", 8, "invalid share"],
     ["failed>2", 8, "a share is at most 1"],
-    ["failed > -5%", 10, "this is no share"],
-    ["runs<1k", 6, "this is no number"],
-    ["runs<0x10", 6, "this is no number"],
-    ["runs<1e3", 6, "this is no number"],
-    ["runs<1,5", 6, "this is no number"],
+    ["failed > -5%", 10, "invalid share"],
+    ["runs<1k", 6, "invalid number"],
+    ["runs<0x10", 6, "invalid number"],
+    ["runs<1e3", 6, "invalid number"],
+    ["runs<1,5", 6, "invalid number"],
   ])("%j: position %d, %s", async (condition, position, problem) => {
     const { exit, out, err } = await refused(condition);
     expect([exit, out]).toEqual([2, ""]);
@@ -44,8 +44,8 @@ describe("a condition that cannot be read", () => {
   });
 
   test("the hint shows one on the same field, or the names there are", async () => {
-    expect((await refused("failed>x")).err).toContain("hint: conditions look like 'failed>2%'");
-    expect((await refused("speed>1")).err).toMatch(/hint: it has: runs, .*p95/);
+    expect((await refused("failed>x")).err).toContain("hint: example: 'failed>2%'");
+    expect((await refused("speed>1")).err).toMatch(/hint: valid fields: runs, .*p95/);
   });
 });
 

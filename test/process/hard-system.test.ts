@@ -83,7 +83,7 @@ test("no room for the file of failed rows: 1 before anything is sent", async () 
   expect(ran).toEqual({
     exit: 1,
     out: "",
-    err: "error: --errors-to cannot be written: file too large\n",
+    err: "error: failed to write --errors-to: file too large\n",
   });
 });
 

@@ -205,7 +205,7 @@ const metadataSet = task({
   load: () => import("./metadata-set.ts"),
 });
 
-/** The answer of a published pipeline. */
+/** Response of a published pipeline. */
 const publishedRun = withNamePath(
   "batch",
   record<PublishedRun>(
@@ -657,7 +657,7 @@ const kbLint = task({
   load: () => import("./lint/lint.ts"),
 });
 
-/** Commands of `kb` around operations, or of several. */
+/** Commands of `kb` that are not a single operation. */
 export const kbTasks: readonly Task[] = [
   kbSearch,
   modelList,

@@ -215,7 +215,7 @@ const shellLines = [
   ],
 ] as const;
 
-/** One command a shell, because `completion` is a noun of wf, too. */
+/** One command per shell. */
 const completion = shellLines.map(([shell, ...lines]) =>
   task({
     command: `completion ${shell}`,
@@ -232,7 +232,7 @@ const completion = shellLines.map(([shell, ...lines]) =>
   }),
 );
 
-/** Commands that both programs have; their first word is the program's name. */
+/** Commands of both programs, without the name of the program. */
 export const sharedTasks: readonly Task[] = [
   profileAdd,
   profileList,

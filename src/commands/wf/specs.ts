@@ -77,7 +77,7 @@ const recordingParams = {
   redact: local.flag("Record the lengths of texts instead of the texts"),
 } as const;
 
-/** Parameters of every command that watches a run. */
+/** Parameters of every command that follows a run. */
 const expectParams = {
   expect: local.text("Expected result, see `wf help expect`", {
     many: true,
@@ -574,7 +574,7 @@ const replyStatus = task({
   load: async () => (await import("./annotation-reply.ts")).status,
 });
 
-/** Commands of `wf` around operations, or of several. */
+/** Commands of `wf` that are not a single operation. */
 export const workflowTasks: readonly Task[] = [
   completionCreate,
   workflowRun,

@@ -506,10 +506,10 @@ describe("conditions", () => {
   });
 
   test.each([
-    ["recall@2<0.9", "position 1: there is no recall@2"],
-    ["recall@3 0.9", "position 10: one of >= <= != !~ > < = ~ is missing"],
-    ["recall@3<0.9x", "position 10: this is no share"],
-    ["recall@3.change<0", "position 1: there is no recall@3.change"],
+    ["recall@2<0.9", "position 1: unknown field recall@2"],
+    ["recall@3 0.9", "position 10: missing operator: >= <= != !~ > < = ~"],
+    ["recall@3<0.9x", "position 10: invalid share"],
+    ["recall@3.change<0", "position 1: unknown field recall@3.change"],
   ])("%s gives exit code 2 before any search", async (condition, info) => {
     const server = await searchServer(() => []);
     const ran = await server.run([questions(), "--fail-if", condition]);

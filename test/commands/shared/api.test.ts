@@ -389,6 +389,6 @@ describe("--all", () => {
       env: { KB_BASE_URL: baseUrl, KB_KEY: "dataset-sandbox" },
     });
     expect(ran).toMatchObject({ exit: 10, out: '[{"id":"a"}]\n' });
-    expect(ran.err).toContain("the server counts 2 rows, but its pages held 1 different ones");
+    expect(ran.err).toContain("the server reports 2 rows, but its pages contain 1 distinct ones");
   });
 });

@@ -137,8 +137,8 @@ describe("wf logs", () => {
   });
 
   test.each([
-    ["--where elapsd>2", "position 1: there is no elapsd"],
-    ["--where elapsed>fast", "position 9: this is no duration"],
+    ["--where elapsd>2", "position 1: unknown field elapsd"],
+    ["--where elapsed>fast", "position 9: invalid duration"],
     ["--where status=failed --page 2", "--page counts the server's rows, --where is asked here"],
     ["--follow --page 2", "--page shows one page, and --follow has no end"],
     ["--follow --until 2h", "--until ends the list, and --follow has no end"],

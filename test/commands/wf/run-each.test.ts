@@ -127,22 +127,22 @@ describe("a fatal error stops it, and every row has a result", () => {
 
 describe("--errors-to", () => {
   test.each<[string, () => Promise<string>, string]>([
-    ["a path below a file", async () => join(six, "f.csv"), "--errors-to cannot be written"],
+    ["a path below a file", async () => join(six, "f.csv"), "failed to write --errors-to"],
     [
       "a directory",
       async () => {
         await mkdir(join(home, "folder"), { recursive: true });
         return join(home, "folder");
       },
-      "--errors-to cannot be written",
+      "failed to write --errors-to",
     ],
-    ["the file of rows", async () => six, "--errors-to takes the path of another file"],
+    ["the file of rows", async () => six, "--errors-to must be a different file"],
     [
       "the file of rows by another path",
       async () => `${home}/./folder/../six.csv`,
-      "--errors-to takes the path of another file",
+      "--errors-to must be a different file",
     ],
-    ["stdout", async () => "-", "--errors-to takes the path of another file"],
+    ["stdout", async () => "-", "--errors-to must be a different file"],
   ])("%s is rejected before the first run", async (_, place, message) => {
     const ran = await each("echo", six, ["--errors-to", await place()]);
     expect(ran).toMatchObject({ exit: 2, out: "" });
@@ -172,7 +172,7 @@ describe("--errors-to", () => {
       }),
     });
     expect(ran.exit).toBe(1);
-    expect(ran.err).toContain("--errors-to cannot be written: disk full");
+    expect(ran.err).toContain("failed to write --errors-to: disk full");
     expect((JSON.parse(ran.out) as Result[]).map(({ status }) => status)).toEqual(
       Array.from({ length: 6 }, () => "failed"),
     );

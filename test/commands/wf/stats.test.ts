@@ -426,7 +426,7 @@ describe("--fail-if", () => {
     const { env, seen } = await server(runs);
     const { exit, out, err } = await wf(["--fail-if", "p95>20s", "--fail-if", "p95>2%"], { env });
     expect([exit, out, seen]).toEqual([2, "", []]);
-    expect(err).toContain('--fail-if "p95>2%", position 5: this is no duration');
+    expect(err).toContain('--fail-if "p95>2%", position 5: invalid duration');
     expect(err).toContain("'p95>20s'");
   });
 });
