@@ -199,7 +199,7 @@ async function loaded(argv: readonly string[]): Promise<string[]> {
 
 /** Chunks of heavy packages: agent is the part of undici that requests need. */
 const heavy =
-  /^(agent|conf|undici|dist|source|ora|cli-table3|sync|jq-wasm|node-sqlite3-wasm|keyring|@napi-rs)/;
+  /^(agent|conf|undici|dist|source|ora|cli-table3|sync|jq-wasm|node-sqlite3-wasm|keyring|@napi-rs)\b/;
 
 test.each([
   [["kb", "--help"], []],

@@ -7,7 +7,7 @@ import type { Sandbox } from "../../sandbox/http/server.ts";
 import type { Context } from "../command-spec.ts";
 
 /** Input of `sandbox`. */
-export interface SandboxInput {
+interface SandboxInput {
   readonly port?: number | undefined;
   readonly data?: string | undefined;
   readonly ephemeral?: boolean | undefined;
@@ -16,11 +16,11 @@ export interface SandboxInput {
   readonly command?: readonly string[] | undefined;
 }
 
-/** The exact versions of the servers that were recorded. */
+/** The exact versions of the recorded servers. */
 const versions = { "1.12": "1.12.1", "1.14": "1.14.2", "1.15": "1.15.0" } as const;
 
-/** What a person needs to reach it. */
-interface Reached {
+/** How to reach the sandbox. */
+interface SandboxRow {
   readonly base_url: string;
   readonly key: string;
   readonly apps: Readonly<Record<string, string>>;
@@ -29,43 +29,43 @@ interface Reached {
 }
 
 /**
- * The local server. With a command it runs that against a sandbox of its own and ends with its exit
- * code; without, it stays until it is interrupted.
+ * `sandbox`: runs a local server, until it is interrupted or for the duration of a command, whose
+ * exit code it passes on.
  */
-export async function* run(input: SandboxInput, context: Context): AsyncGenerator<Reached> {
+export async function* run(input: SandboxInput, context: Context): AsyncGenerator<SandboxRow> {
   const { host } = context;
   const { startSandbox } = await import("../../sandbox/http/server.ts");
   const { parseFault } = await import("../../sandbox/http/faults.ts");
   const faults = (input.fault ?? []).map((text) => faultOf(text, parseFault));
   if (input.ephemeral && input.data !== undefined) {
-    throw new CliError("usage", "give either --data or --ephemeral, not both");
+    throw new CliError("usage", "--data and --ephemeral cannot be used together");
   }
-  const folder = input.ephemeral ? null : (input.data ?? host.directories.data);
-  if (folder !== null) await host.files.makeDirectory(folder, 0o700);
+  const directory = input.ephemeral ? null : (input.data ?? host.directories.data);
+  if (directory !== null) await host.files.makeDirectory(directory, 0o700);
   const sandbox = await startSandbox({
     clock: { now: () => host.now(), sleep: (ms, signal) => host.sleep(ms, signal) },
     random: () => host.random(),
-    directory: folder,
+    directory,
     ...(input.port !== undefined && { port: input.port }),
     ...(input.server && { server: versions[input.server] }),
     faults,
-    onError: (error, where) => void tellBug(host, error, where),
+    onError: (error, where) => void reportError(host, error, where),
     ownPid: host.process.pid,
     isAlive: (pid) => host.process.isAlive(pid),
   }).catch((error: unknown) => {
-    throw cannotStart(error, input);
+    throw startError(error, input);
   });
   try {
     const command = input.command ?? [];
     if (command.length > 0) await runCommand(command, sandbox, context);
-    else yield* serve(sandbox, folder, context);
+    else yield* serve(sandbox, directory, context);
   } finally {
     await sandbox.stop();
   }
 }
 
-/** What the sandbox did wrong, with where it was: else it would look like the server's own failure. */
-const tellBug = (host: Host, error: unknown, where: string) =>
+/** Reports an internal error of the sandbox, which would otherwise look like one of the server. */
+const reportError = (host: Host, error: unknown, where: string) =>
   host.stderr.write(
     `the sandbox failed on ${where}:\n${error instanceof Error ? error.stack : String(error)}\n`,
   );
@@ -82,19 +82,19 @@ function faultOf(text: string, parse: (text: string) => Fault): Fault {
   }
 }
 
-function cannotStart(error: unknown, { port }: SandboxInput): unknown {
+function startError(error: unknown, { port }: SandboxInput): unknown {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   if (code === "EADDRINUSE") {
-    return new CliError("usage", `port ${port} is taken by another program`, {
-      hint: "choose another --port, or leave it away for a free one",
+    return new CliError("usage", `port ${port} is already in use`, {
+      hint: "choose another --port, or omit it to use a free one",
     });
   }
   return error instanceof CliError || !(error instanceof Error)
     ? error
-    : new CliError("failure", `the sandbox cannot start: ${reasonOf(error)}`, { cause: error });
+    : new CliError("failure", `failed to start the sandbox: ${reasonOf(error)}`, { cause: error });
 }
 
-/** Runs a command with the environment that leads it to this sandbox; ends with its exit code. */
+/** Runs a command whose environment points to the sandbox, and exits with its code. */
 async function runCommand(
   command: readonly string[],
   sandbox: Sandbox,
@@ -102,31 +102,31 @@ async function runCommand(
 ): Promise<void> {
   const [program = "", ...args] = command;
   const { no_proxy, NO_PROXY } = host.env;
-  const direct = [no_proxy || NO_PROXY, new URL(sandbox.origin).hostname].filter(Boolean).join();
+  const noProxy = [no_proxy || NO_PROXY, new URL(sandbox.origin).hostname].filter(Boolean).join();
   const child = host.spawn(program, args, {
     env: {
       KB_APP: undefined,
-      no_proxy: direct, // a proxy elsewhere does not reach this machine
-      NO_PROXY: direct,
+      no_proxy: noProxy, // a proxy on another machine cannot reach this one
+      NO_PROXY: noProxy,
       PATH: [host.binDirectory, host.env["PATH"]].filter(Boolean).join(host.pathSeparator),
       KB_BASE_URL: `${sandbox.origin}/v1`,
       KB_KEY: "dataset-sandbox",
       KB_PROFILE: sandboxProfile,
     },
   });
-  const forward = () => child.kill(signal.reason as NodeJS.Signals); // host not found:s the signal there
+  const forward = () => child.kill(signal.reason as NodeJS.Signals); // the reason is its name
   signal.addEventListener("abort", forward, { once: true });
-  const exit = await child.exit.catch((error: unknown) => {
-    throw new CliError("usage", `${program} cannot be started`, {
-      cause: error,
-      hint: "is it installed?",
+  const exit = await child.exit.catch((cause: unknown) => {
+    throw new CliError("usage", `failed to start ${program}`, {
+      cause,
+      hint: "check that it is installed and in PATH",
     });
   });
   if (signal.aborted) throw new SilentExit(abortError(signal, false).exit);
   if (exit !== 0) throw new SilentExit(exit);
 }
 
-/** Ends this program with an exit code and without a message. */
+/** Exits with this code, without an error message. */
 export class SilentExit extends CliError {
   readonly code: number;
 
@@ -142,9 +142,9 @@ export class SilentExit extends CliError {
 
 async function* serve(
   sandbox: Sandbox,
-  folder: string | null,
+  directory: string | null,
   context: Context,
-): AsyncGenerator<Reached> {
+): AsyncGenerator<SandboxRow> {
   const { host, signal } = context;
   const base_url = `${sandbox.origin}/v1`;
   const state = `${JSON.stringify({ base_url })}\n`;
@@ -152,7 +152,7 @@ async function* serve(
     await host.files.makeDirectory(host.directories.state, 0o700);
     await host.files.writeAtomic(sandboxStatePath(host), state, 0o600);
   } catch (error) {
-    await context.notice(`-p ${sandboxProfile} will not find it: ${reasonOf(error)}`);
+    await context.notice(`-p ${sandboxProfile} will not find the sandbox: ${reasonOf(error)}`);
   }
   try {
     yield {
@@ -160,27 +160,27 @@ async function* serve(
       key: "dataset-sandbox",
       apps: Object.fromEntries(sandboxApps.map((name) => [name, `app-${name}`])),
       profile: sandboxProfile,
-      data: folder,
+      data: directory,
     };
-    await context.notice(
-      `reach it with -p ${sandboxProfile}: kb -p ${sandboxProfile} list; Ctrl-C ends it`,
-    );
+    const example = `kb -p ${sandboxProfile} list`;
+    await context.notice(`use it with -p ${sandboxProfile}, such as ${example}; Ctrl-C stops it`);
     await new Promise<void>((resolve) => {
       if (signal.aborted) resolve();
       signal.addEventListener("abort", () => resolve(), { once: true });
     });
   } finally {
-    await forgetState(host, state);
+    await removeState(host, state);
   }
-  throw new SilentExit(context.abortError().exit); // Ctrl-C is how it ends: nothing to tell
+  throw new SilentExit(context.abortError().exit); // Ctrl-C is not an error here
 }
 
-/** Takes the address away, unless another sandbox has put its own there meanwhile. */
-async function forgetState(host: Host, state: string): Promise<void> {
+/** Removes the state file, unless another sandbox has replaced it. */
+async function removeState(host: Host, state: string): Promise<void> {
   try {
-    const found = await host.files.read(sandboxStatePath(host));
-    if (new TextDecoder().decode(found) === state) await host.files.remove(sandboxStatePath(host));
+    const current = await host.files.read(sandboxStatePath(host));
+    if (new TextDecoder().decode(current) === state)
+      await host.files.remove(sandboxStatePath(host));
   } catch {
-    // it is gone already
+    // already removed
   }
 }

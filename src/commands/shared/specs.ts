@@ -143,7 +143,7 @@ const api = task({
     "kb api GET /datasets --all --jq '.[].name'",
     "kb api POST /datasets -f name=Handbook -f indexing_technique=economy",
   ],
-  load: () => import("./api.ts"),
+  load: () => import("./api/api.ts"),
 });
 
 const capabilityList = withNamePath("capability", list("", "capability", "supported", "how"));

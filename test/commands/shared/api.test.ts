@@ -85,26 +85,29 @@ describe("fields", () => {
   });
 
   test.each([
-    [["POST", "/datasets", "-f", "name"], '"name" is no name=value'],
-    [["POST", "/datasets", "-f", "=x"], '"=x" is no name=value'],
-    [["POST", "/datasets", "-f", "a[b=c"], '"a[b=c" is no name=value'],
+    [["POST", "/datasets", "-f", "name"], 'expected name=value, not "name"'],
+    [["POST", "/datasets", "-f", "=x"], 'expected name=value, not "=x"'],
+    [["POST", "/datasets", "-f", "a[b=c"], 'expected name=value, not "a[b=c"'],
     [
       ["POST", "/datasets", "-f", "a=1", "-f", "a[]=1", "-f", "a[b]=2"],
       "as a list and as an object",
     ],
-    [["POST", "/datasets", "-F", "name=@/no/such/file"], '"/no/such/file" cannot be read'],
-    [["POST", "/datasets", "-f", "a=1", "--input", "-"], "either fields or --input"],
-    [["GET", "/datasets", "--input", "-"], "a GET has no body"],
-    [["FETCH", "/datasets"], '"FETCH" is no method'],
-    [["GET", "https://example.com/v1/datasets"], "give a path, not an address"],
+    [["POST", "/datasets", "-F", "name=@/no/such/file"], 'failed to read "/no/such/file"'],
+    [
+      ["POST", "/datasets", "-f", "a=1", "--input", "-"],
+      "fields and --input cannot be used together",
+    ],
+    [["GET", "/datasets", "--input", "-"], "GET has no body"],
+    [["FETCH", "/datasets"], 'invalid method "FETCH"'],
+    [["GET", "https://example.com/v1/datasets"], "pass a path, not a URL"],
     [["GET", "/datasets/../../console"], "leads upwards"],
     [["GET", "/datasets/%2E%2e/x"], "leads upwards"],
     [["GET", "/datasets\\..\\..\\console"], "a backslash or a control character"],
     [["GET", "/datasets/.\t./x"], "a backslash or a control character"],
-    [["GET", "/datasets", "--header", "nothing"], '"nothing" is no header'],
-    [["GET", "/datasets", "--header", "X: a\r\nY: b"], "is no header"],
-    [["GET", "/datasets", "--header", "Authorization: Bearer x"], "never from the line"],
-    [["POST", "/datasets", "--all"], "the method must be GET"],
+    [["GET", "/datasets", "--header", "nothing"], 'invalid header "nothing"'],
+    [["GET", "/datasets", "--header", "X: a\r\nY: b"], "invalid header"],
+    [["GET", "/datasets", "--header", "Authorization: Bearer x"], "not from --header"],
+    [["POST", "/datasets", "--all"], "use the method GET"],
     [["GET", "/datasets?page=2", "--all"], "--all cannot be used with page"],
   ])("%j ends with 2 and sends nothing", async (line, message) => {
     const ran = await kb(line, { stdin: "{}" });
@@ -260,7 +263,7 @@ describe("answers", () => {
     expect(await kb(["GET", "/x"], world)).toMatchObject({ exit: 0, out: bytes });
     const terminal = await kb(["GET", "/x"], { ...world, tty: true });
     expect(terminal).toMatchObject({ exit: 2, out: "" });
-    expect(terminal.err).toContain("the answer is binary (application/zip)");
+    expect(terminal.err).toContain("the response is binary (application/zip)");
     const filtered = await kb(["GET", "/x", "--jq", "."], world);
     expect(filtered).toMatchObject({ exit: 2, out: "" });
   });

@@ -1,0 +1,163 @@
+import { readText } from "../../../api/client.ts";
+import type { HttpResponse } from "../../../api/client.ts";
+import { inexactNotice } from "../../../api/exact-numbers.ts";
+import type { HttpRequest } from "../../../api/request.ts";
+import { eachEvent, readEvents } from "../../../api/sse.ts";
+import { CliError } from "../../../errors.ts";
+import type { Host } from "../../../host/host.ts";
+import type { Context } from "../../command-spec.ts";
+import { parseFields, usageError } from "./fields.ts";
+import type { Fields } from "./fields.ts";
+import { allPages, jsonOrText } from "./list-pages.ts";
+
+/** Input of `api`. */
+interface ApiInput {
+  readonly method: string;
+  readonly path: string;
+  readonly raw_field?: readonly string[] | undefined;
+  readonly field?: readonly string[] | undefined;
+  readonly input?: string | undefined;
+  readonly header?: readonly string[] | undefined;
+  readonly include?: boolean | undefined;
+  readonly all?: boolean | undefined;
+}
+
+const methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
+
+/**
+ * `api`: sends a request to any route below the base URL. Fields become the query of a GET and the
+ * JSON body of other methods. Yields JSON, events or text; writes other content to stdout itself.
+ */
+export async function* run(input: ApiInput, context: Context): AsyncGenerator<unknown> {
+  const method = input.method.toUpperCase();
+  if (!methods.includes(method)) {
+    const message = `invalid method ${JSON.stringify(input.method)}`;
+    throw usageError(message, `use one of ${methods.join(", ")}`);
+  }
+  const request = buildRequest(method, input, await fieldsOf(input, context.host));
+  const kind = context.options.program === "kb" ? "dataset" : "app";
+  const send = (query: Readonly<Record<string, string>>) =>
+    context.raw({ ...request, url: withQuery(request.url, query) }, kind, {});
+  if (input.all) {
+    yield* allPages(request, send, context);
+    return;
+  }
+  if (method === "DELETE" && !context.options.dryRun) {
+    await context.confirm(`Send DELETE ${request.url}?`);
+  }
+  const response = await send({});
+  if (input.include) await context.host.stdout.write(headText(response));
+  yield* responseValues(response, context);
+}
+
+async function fieldsOf(input: ApiInput, host: Host): Promise<Fields | undefined> {
+  const { raw_field: raw = [], field: typed = [] } = input;
+  if (raw.length + typed.length === 0) return undefined;
+  if (input.input !== undefined) throw usageError("fields and --input cannot be used together");
+  return parseFields(raw, typed, host);
+}
+
+function buildRequest(method: string, input: ApiInput, fields: Fields | undefined): HttpRequest {
+  const path = normalizePath(input.path);
+  const headers = parseHeaders(input.header ?? []);
+  if (method === "GET" || method === "HEAD") {
+    if (input.input !== undefined)
+      throw usageError(`${method} has no body: --input is not allowed`);
+    return { method, url: withQuery(path, fields ?? {}), headers };
+  }
+  const text = input.input ?? (fields && JSON.stringify(fields));
+  if (text === undefined) return { method, url: path, headers };
+  return {
+    method,
+    url: path,
+    headers: { "content-type": "application/json", ...headers },
+    body: { kind: "json", text },
+  };
+}
+
+/** Appends a query; each item of a list becomes a parameter of its own, as the server expects. */
+function withQuery(path: string, query: Fields): string {
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    for (const item of Array.isArray(value) ? (value as unknown[]) : [value]) {
+      search.append(name, typeof item === "string" ? item : JSON.stringify(item));
+    }
+  }
+  return search.size === 0 ? path : `${path}${path.includes("?") ? "&" : "?"}${search}`;
+}
+
+/**
+ * `/datasets`, `datasets` and `/v1/datasets` are the same. Rejects segments that lead upwards, which
+ * would send the key outside of the API: also those that URL parsers make of `\` and of control
+ * characters.
+ */
+function normalizePath(path: string): string {
+  if (/^[a-z][a-z\d+.-]*:\/\//i.test(path)) {
+    throw usageError(
+      "pass a path, not a URL: the host is that of the base URL",
+      "such as /datasets",
+    );
+  }
+  // oxlint-disable-next-line no-control-regex -- rejects exactly these
+  if (/[\x00-\x1f\x7f\\]/.test(path)) {
+    throw usageError(`the path ${JSON.stringify(path)} has a backslash or a control character`);
+  }
+  const [route = "", query] = path.replaceAll("#", "%23").split(/\?(.*)/s);
+  const normalized = route.replace(/^\/?v1(?=\/|$)/, "").replace(/^\/*/, "/");
+  if (normalized.split("/").some((segment) => /^(\.|%2e){1,2}$/i.test(segment))) {
+    throw usageError(`the path ${JSON.stringify(path)} leads upwards`);
+  }
+  return query === undefined ? normalized : `${normalized}?${query}`;
+}
+
+function parseHeaders(lines: readonly string[]): Record<string, string> {
+  const headers: Record<string, string> = {};
+  for (const line of lines) {
+    const [, name, value] = /^([\w-]+):[ \t]*([^\r\n\0]*)$/.exec(line) ?? [];
+    if (name === undefined || value === undefined) {
+      throw usageError(`invalid header ${JSON.stringify(line)}`, "use 'Accept: text/plain'");
+    }
+    if (name.toLowerCase() === "authorization") {
+      const message = "the key comes from the profile or the environment, not from --header";
+      throw usageError(message, "run `kb help auth`");
+    }
+    headers[name.toLowerCase()] = value;
+  }
+  return headers;
+}
+
+/** Status and headers, then an empty line; characters that could control a terminal are replaced. */
+function headText({ status, headers }: HttpResponse): string {
+  const lines = Object.entries(headers).map(([name, value = ""]) => `${name}: ${value}`);
+  return [`HTTP ${status}`, ...lines, "", ""]
+    .map((line) => line.replace(/[^\t\x20-\x7e\u00a0-\uffff]/g, "\ufffd"))
+    .join("\n");
+}
+
+async function* responseValues(
+  { headers, body }: HttpResponse,
+  { host, options, notice }: Context,
+): AsyncGenerator<unknown> {
+  const type = headers["content-type"] ?? "application/json";
+  const { isTTY } = host.stdout;
+  // Unchanged, unless a format or a filter needs values.
+  const isRaw = options.format === undefined;
+  if (type.includes("event-stream")) {
+    for await (const { raw, data } of eachEvent(readEvents(body))) yield isRaw ? raw : data;
+    return;
+  }
+  if (!/^text\/|json|xml|html/.test(type) && (isTTY || !isRaw)) {
+    throw new CliError("usage", `the response is binary (${type})`, {
+      hint: isTTY ? "redirect the output to a file" : "omit -o and --jq",
+    });
+  }
+  if (!type.includes("json") && isRaw && !isTTY) {
+    for await (const chunk of body) {
+      await host.stdout.write(chunk);
+      if (host.stdout.closed) return;
+    }
+    return;
+  }
+  const text = await readText(body);
+  if (text !== "") yield await jsonOrText(text, inexactNotice(notice));
+}
