@@ -69,7 +69,7 @@ export default defineConfig({
         },
         {
           name: "wf",
-          test: /src\/(operations\/(wf|workflows|forms|files|chats|completions|apps|audio|annotations)|commands\/wf\/(specs|logs\/filters|stats\/fields))\./,
+          test: /src\/(operations\/(wf|workflows|forms|files|chats|completions|apps|audio|annotations)|commands\/wf\/(specs|log-filters|stats-fields))\./,
         },
         {
           name: "print-error",

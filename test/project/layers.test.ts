@@ -97,6 +97,29 @@ test.each(files)("%s imports only from rooms it may know", (file) => {
   expect(wrong).toEqual([]);
 });
 
+/** The feature of a file: a folder under commands/kb, commands/wf or commands/shared. */
+const featureOf = (file: string) => /^commands\/(kb|wf|shared)\/[\w-]+(?=\/)/.exec(file)?.[0];
+
+test.each(files)("%s imports another feature only through its index.ts", (file) => {
+  const wrong = importsOf(file)
+    .filter((target) => target.startsWith("."))
+    .map((target) => resolved(file, target))
+    .filter((path) => {
+      const feature = featureOf(path);
+      return feature !== undefined && feature !== featureOf(file) && path !== `${feature}/index.ts`;
+    });
+  // A table of commands names the file of each command, which is loaded when the command runs.
+  const loadsCommands = /^commands\/\w+\/specs\.ts$/.test(file);
+  expect(loadsCommands ? wrong.filter((path) => !isLoaded(file, path)) : wrong).toEqual([]);
+});
+
+/** Whether a file imports the path dynamically. */
+function isLoaded(file: string, path: string): boolean {
+  const text = readFileSync(join(source, file), "utf8");
+  const loaded = [...text.matchAll(/\bimport\("([^"]+)"\)/g)].map((match) => match[1] ?? "");
+  return loaded.some((target) => resolved(file, target) === path);
+}
+
 test.each(files.filter((file) => !/^(main|host\/[\w-]+)\.ts$/.test(file)))(
   "%s reaches the outside world only through the Host",
   (file) => {

@@ -139,7 +139,7 @@ async function needModel(
     const list = await import("../../operations/models.ts");
     const found = await lookup.one(list.listModels, { model_type: "text-embedding" });
     if (!Array.isArray(found) || found.length > 0) continue;
-    const { withoutModel } = await import("../../commands/kb/models/embedding-model.ts");
+    const { withoutModel } = await import("../../commands/kb/models/index.ts");
     throw withoutModel(flagNamed(command, param.needs[1]), []);
   }
 }

@@ -17,7 +17,7 @@ export async function callAndWait(
   const plain =
     row.id !== updateKnowledgeBase.id || indexSettings.every((name) => input[name] === undefined);
   if (plain) return session.call(row, input, { extra });
-  const { changeSettings } = await import("../../commands/kb/models/embedding-model.ts");
+  const { changeSettings } = await import("../../commands/kb/models/index.ts");
   const call: Session["call"] = (each, values, options) =>
     session.call(each, values, each.id === row.id ? { ...options, extra } : options);
   // The input was checked against the row's own parameters.

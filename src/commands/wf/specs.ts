@@ -39,8 +39,8 @@ import {
 import { asEvents } from "../stream-or-wait.ts";
 import type { ChatInput } from "./chat-send.ts";
 import type { CompletionInput } from "./completion-create.ts";
-import { logFilters } from "./logs/filters.ts";
-import { figureKinds, groupings } from "./stats/fields.ts";
+import { logFilters } from "./log-filters.ts";
+import { figureKinds, groupings } from "./stats-fields.ts";
 import { task } from "../command-spec.ts";
 import type { Task } from "../command-spec.ts";
 import type { LogsInput } from "./logs/list.ts";

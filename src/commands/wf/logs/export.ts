@@ -13,7 +13,7 @@ import { baseOf, fileFor, refuseExisting, seenFrom, exportTarget } from "./expor
 import type { ExportTarget } from "./export-target.ts";
 import { findLeftover, openExportJournal, settleExport } from "./export-journal.ts";
 import type { ExportPlace, LeftoverExport, ExportStep, ExportJournal } from "./export-journal.ts";
-import type { LogFilters } from "./filters.ts";
+import type { LogFilters } from "../log-filters.ts";
 import { logLines } from "./write-lines.ts";
 import type { LogLines } from "./write-lines.ts";
 import { hasEnded, lateness, logOf, logQuery, tellKeyword, tellTimes } from "./query.ts";

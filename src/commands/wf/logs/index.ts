@@ -1,4 +1,3 @@
-export type { LogFilters } from "./filters.ts";
 export { hasEnded, logQuery, tellKeyword } from "./query.ts";
 export type { LogQuery } from "./query.ts";
 export { logsOfFile } from "./read-file.ts";

@@ -2,7 +2,7 @@ import { newCounter } from "../../../api/pages.ts";
 import { CliError } from "../../../errors.ts";
 import { listWorkflowLogs } from "../../../operations/workflows.ts";
 import type { WorkflowLog } from "../../../operations/workflows.ts";
-import type { LogFilters } from "./filters.ts";
+import type { LogFilters } from "../log-filters.ts";
 import { checkFollow, followLogs } from "./follow.ts";
 import { logQuery, tellKeyword, tellTimes } from "./query.ts";
 import type { LogQuery } from "./query.ts";

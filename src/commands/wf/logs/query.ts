@@ -6,8 +6,8 @@ import type { Column, InputOf } from "../../../operations/operation.ts";
 import { listWorkflowLogs } from "../../../operations/workflows.ts";
 import type { WorkflowLog } from "../../../operations/workflows.ts";
 import { evaluateCondition, parseCondition } from "../../condition.ts";
-import { logFields } from "./filters.ts";
-import type { LogFilters } from "./filters.ts";
+import { logFields } from "../log-filters.ts";
+import type { LogFilters } from "../log-filters.ts";
 import { isEnded } from "../../../runs/outcome.ts";
 import type { CallOptions, Context } from "../../command-spec.ts";
 

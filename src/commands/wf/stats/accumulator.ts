@@ -1,7 +1,7 @@
 import type { LoggedRun } from "../logs/index.ts";
 import { errorGroups } from "./error-groups.ts";
 import type { ErrorGroups } from "./error-groups.ts";
-import type { Grouping } from "./fields.ts";
+import type { Grouping } from "../stats-fields.ts";
 import { addRun, newStatsCounts } from "./figures.ts";
 import type { StatsCounts } from "./figures.ts";
 import { BUCKET_SECONDS } from "./periods.ts";

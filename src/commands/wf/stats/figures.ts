@@ -2,7 +2,7 @@ import { newFloat64List } from "../../../lib/float-array.ts";
 import type { Float64List } from "../../../lib/float-array.ts";
 import { isEnded } from "../../../runs/outcome.ts";
 import type { LoggedRun } from "../logs/index.ts";
-import type { FigureName } from "./fields.ts";
+import type { FigureName } from "../stats-fields.ts";
 
 /** Runs, counted. Times and tokens are kept, each as a number: percentiles are exact. */
 export interface StatsCounts {

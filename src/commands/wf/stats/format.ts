@@ -1,5 +1,5 @@
-import { figureKinds } from "./fields.ts";
-import type { FigureName } from "./fields.ts";
+import { figureKinds } from "../stats-fields.ts";
+import type { FigureName } from "../stats-fields.ts";
 
 /** Unit of a figure as it is shown; empty for numbers. */
 export const unitOf = (figure: FigureName): "" | "%" | "s" =>

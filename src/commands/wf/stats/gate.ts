@@ -2,7 +2,7 @@ import { CliError } from "../../../errors.ts";
 import { evaluateCondition } from "../../condition.ts";
 import type { Condition } from "../../condition.ts";
 import { amount } from "./format.ts";
-import type { FigureName } from "./fields.ts";
+import type { FigureName } from "../stats-fields.ts";
 import type { StatsFigures } from "./figures.ts";
 
 /** What became of a condition that must not hold. */

@@ -1,4 +1,4 @@
-import { figureNames } from "./fields.ts";
+import { figureNames } from "../stats-fields.ts";
 import type { StatsFigures } from "./figures.ts";
 import type { ConditionResult } from "./gate.ts";
 import type { Summary } from "./summary.ts";

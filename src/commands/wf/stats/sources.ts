@@ -5,7 +5,8 @@ import type { FileInput } from "../../../operations/operation.ts";
 import { listWorkflowLogs } from "../../../operations/workflows.ts";
 import type { WorkflowLog } from "../../../operations/workflows.ts";
 import { hasEnded, loggedRun, logsOfFile } from "../logs/index.ts";
-import type { FiledLog, LogFilters, LogQuery, LoggedRun } from "../logs/index.ts";
+import type { FiledLog, LogQuery, LoggedRun } from "../logs/index.ts";
+import type { LogFilters } from "../log-filters.ts";
 import type { Context } from "../../command-spec.ts";
 
 /** Unix seconds, both included. */

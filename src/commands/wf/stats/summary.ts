@@ -1,5 +1,5 @@
 import type { ErrorGroup, Others } from "./error-groups.ts";
-import type { Grouping } from "./fields.ts";
+import type { Grouping } from "../stats-fields.ts";
 import { statsFiguresOf } from "./figures.ts";
 import type { StatsFigures, StatsCounts } from "./figures.ts";
 import { periodsOf } from "./periods.ts";

@@ -1,8 +1,8 @@
 import type { Cell, Heading, Section } from "../../../output/report-model.ts";
 import { amount, formatChange, formatAmount, unitOf } from "./format.ts";
 import type { Others } from "./error-groups.ts";
-import { figureNames } from "./fields.ts";
-import type { FigureName } from "./fields.ts";
+import { figureNames } from "../stats-fields.ts";
+import type { FigureName } from "../stats-fields.ts";
 import type { ConditionResult } from "./gate.ts";
 import type { TimeSpan } from "./sources.ts";
 import type { Summary } from "./summary.ts";

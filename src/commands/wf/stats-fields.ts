@@ -1,4 +1,4 @@
-import type { FieldKind } from "../../condition.ts";
+import type { FieldKind } from "../condition.ts";
 
 /** Figures about runs, in the order in which they are shown, and what each is. */
 export const figureKinds = {
