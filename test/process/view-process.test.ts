@@ -112,3 +112,22 @@ test.each<[string, readonly string[], Readonly<Record<string, string>>]>([
   expect(text).toMatch(/node_finished/);
   expect(text).not.toContain("✓");
 });
+
+test("a list and a record are drawn as tables", async () => {
+  const env = { HOME: folder, NO_COLOR: "1", ...sandbox.env };
+  for (const name of ["draft", "文書", "e\u0301te\u0301"])
+    expect((await sandbox.cli(["kb", "tag", "create", name])).exit).toBe(0);
+  const listed = onPty("kb", ["tag", "list", "--columns", "name,id"], env);
+  expect(await listed.exit).toBe(0);
+  expect(steady((await listed.lines()).toSorted())).toEqual([
+    "draft  ID",
+    "e\u0301te\u0301    ID",
+    "name   id",
+    "─────  ────────────────────────────────────",
+    "文書   ID",
+  ]);
+  await sandbox.cli(["kb", "create", "文書", "--indexing-technique", "economy"]);
+  const shown = onPty("kb", ["show", "文書", "--columns", "name,document_count"], env);
+  expect(await shown.exit).toBe(0);
+  expect(await shown.lines()).toEqual(["name            文書", "document_count  0"]);
+});
