@@ -7,7 +7,7 @@ import type { Report } from "./report-model.ts";
 import { cellsFor } from "./formats/cells.ts";
 import type { Format } from "./formats-list.ts";
 import {
-  finished,
+  asLine,
   jsonArray,
   jsonLine,
   mdHead,
@@ -18,7 +18,7 @@ import {
 } from "./formats/text-formats.ts";
 import type { Style } from "./formats/text-formats.ts";
 import { printGrid } from "./table/grid.ts";
-import { checkFilter, filtered } from "./formats/jq.ts";
+import { checkFilter, applyFilter } from "./formats/jq.ts";
 import type { EventPrinter } from "./live/event-stream.ts";
 import type { DisplayedEvent } from "./live/event-lines.ts";
 import type { ViewStyle } from "./live/node-lines.ts";
@@ -30,8 +30,8 @@ import {
   fieldNamed,
   fieldsOf,
   isColumn,
-  sheet,
-  sorted,
+  recordTable,
+  sortRows,
 } from "./table/table.ts";
 import type { TableStyle, TableField } from "./table/table.ts";
 import { colorsFor, visible } from "./table/display-width.ts";
@@ -100,7 +100,7 @@ export async function render(
     if (form === "jsonl" && style.columns === undefined) {
       return each(events, out, (batch) => {
         let lines = "";
-        for (const { raw } of batch) lines += finished(raw, out.isTTY);
+        for (const { raw } of batch) lines += asLine(raw, out.isTTY);
         return lines;
       });
     }
@@ -170,7 +170,7 @@ async function* sortedRows(
   { sort, reverse }: Style,
 ): AsyncGenerator<unknown> {
   const all = await collected(rows);
-  const inOrder = sort === undefined ? all : sorted(all, fieldNamed(returns, sort));
+  const inOrder = sort === undefined ? all : sortRows(all, fieldNamed(returns, sort));
   yield* reverse ? inOrder.reverse() : inOrder;
 }
 
@@ -268,7 +268,7 @@ const printers: Readonly<Record<Form, Print>> = {
     const all = isList(returns) ? (await collected(rows)).map(pick) : undefined;
     let count = 0;
     for await (const value of all ? iterated([all]) : rows) {
-      const text = await filtered(all ? value : pick(value), filter, out.isTTY, style);
+      const text = await applyFilter(all ? value : pick(value), filter, out.isTTY, style);
       if (text !== "") await out.write(text);
       count += 1;
       if (out.closed) break;
@@ -342,7 +342,7 @@ async function printSheets(rows: AsyncIterable<unknown>, printing: Printing): Pr
   const style = await tableStyle(printing);
   let between = "";
   const sheets = mapped(rows, async (row) => {
-    const text = between + (await sheet(row, fieldsFor(printing, row), style, printing.out));
+    const text = between + (await recordTable(row, fieldsFor(printing, row), style, printing.out));
     between = "\n";
     return text;
   });

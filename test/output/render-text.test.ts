@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { escaped, shorten, visible, widthOf } from "../../src/output/table/display-width.ts";
+import { escapeControls, shorten, visible, widthOf } from "../../src/output/table/display-width.ts";
 
 test.each([
   ["plain ünïcödé 日本 👩‍👩‍👧", "plain ünïcödé 日本 👩‍👩‍👧"],
@@ -116,7 +116,7 @@ test.each([
 
 test("escaped JSON parses to the same value", () => {
   const value = { "\u202e": "a\u001b[0m\u007f\u009b\u2028\n", plain: "日本" };
-  const json = escaped(JSON.stringify(value, null, 2));
+  const json = escapeControls(JSON.stringify(value, null, 2));
   expect(json).toBe('{\n  "\\u202e": "a\\u001b[0m\\u007f\\u009b\\u2028\\n",\n  "plain": "日本"\n}');
   expect(JSON.parse(json)).toEqual(value);
 });

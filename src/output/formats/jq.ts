@@ -96,7 +96,7 @@ export async function checkFilter(filter: string, style: Style): Promise<void> {
  * The results of a filter, one after the other: strings raw, other values as JSON, indented on a
  * terminal. Throws failure when the filter fails, even after results.
  */
-export async function filtered(
+export async function applyFilter(
   value: unknown,
   filter: string,
   terminal: boolean,

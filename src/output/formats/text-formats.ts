@@ -1,7 +1,7 @@
 import type { Output } from "../../host/host.ts";
 import type { Format } from "../formats-list.ts";
 import type { Screen } from "../live/screen.ts";
-import { escaped, visible } from "../table/display-width.ts";
+import { escapeControls, visible } from "../table/display-width.ts";
 
 /** How values are printed, from the output flags of a command line. */
 export interface Style {
@@ -34,15 +34,15 @@ export interface Style {
 
 /** One value: over several lines on a terminal, on one line in a pipe. */
 export const prettyJson = (value: unknown, terminal: boolean): string =>
-  finished(JSON.stringify(value, null, terminal ? 2 : 0), terminal);
+  asLine(JSON.stringify(value, null, terminal ? 2 : 0), terminal);
 
 /** JSON on one line. */
 export const jsonLine = (value: unknown, terminal: boolean): string =>
-  finished(JSON.stringify(value), terminal);
+  asLine(JSON.stringify(value), terminal);
 
 /** JSON text as a line. */
-export const finished = (json: string, terminal: boolean): string =>
-  `${terminal ? escaped(json) : json}\n`;
+export const asLine = (json: string, terminal: boolean): string =>
+  `${terminal ? escapeControls(json) : json}\n`;
 
 /** One array in pieces; in a pipe one row per line. */
 export function* jsonArray(rows: readonly unknown[], terminal: boolean): Generator<string> {
@@ -52,7 +52,7 @@ export function* jsonArray(rows: readonly unknown[], terminal: boolean): Generat
     // Line ends in JSON are between its parts, never inside a string.
     const text = JSON.stringify(row, null, indent).replaceAll("\n", `\n${indent}`);
     const end = index === rows.length - 1 ? "\n]\n" : "";
-    yield `${index === 0 ? "[" : ","}\n${indent}${terminal ? escaped(text) : text}${end}`;
+    yield `${index === 0 ? "[" : ","}\n${indent}${terminal ? escapeControls(text) : text}${end}`;
   }
 }
 

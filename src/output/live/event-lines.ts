@@ -32,15 +32,15 @@ export interface LiveStyle {
 type Look = (path: string) => unknown;
 type Part = string | undefined;
 
-export const text = (value: unknown): Part =>
+export const textOf = (value: unknown): Part =>
   typeof value === "string" && value !== "" ? value : undefined;
 const after = (word: string, value: unknown): Part =>
-  typeof value === "number" || text(value) !== undefined ? `${word} ${String(value)}` : undefined;
+  typeof value === "number" || textOf(value) !== undefined ? `${word} ${String(value)}` : undefined;
 const count = (value: unknown, unit: string): Part =>
   typeof value === "number" ? `${value} ${unit}${value === 1 ? "" : "s"}` : undefined;
 
 /** `62ms`, `1.2s`, `2m05s` from seconds. */
-export function duration(value: unknown): Part {
+export function formatDuration(value: unknown): Part {
   if (typeof value !== "number" || !Number.isFinite(value)) return undefined;
   if (value < 0.9995) return `${Math.round(value * 1000)}ms`;
   if (value < 59.95) return `${value.toFixed(1)}s`;
@@ -48,7 +48,7 @@ export function duration(value: unknown): Part {
   return `${Math.floor(whole / 60)}m${String(whole % 60).padStart(2, "0")}s`;
 }
 
-const title = (look: Look): Part => text(look("title")) ?? text(look("node_title"));
+const title = (look: Look): Part => textOf(look("title")) ?? textOf(look("node_title"));
 /** Both count from 0; a loop sends no event for its first round, so its first `loop_next` has 1. */
 const round = (look: Look): Part => {
   const index = look("index");
@@ -56,15 +56,15 @@ const round = (look: Look): Part => {
 };
 const outcome = (look: Look): Part[] => [
   title(look),
-  text(look("status")),
-  duration(look("elapsed_time")),
+  textOf(look("status")),
+  formatDuration(look("elapsed_time")),
   reasonIn(look),
 ];
 /** Tokens and steps of a run that ended or paused, and why it did not succeed. */
 export const tokensUsed = (look: Look): Part[] => [
   count(look("total_tokens"), "token"),
   count(look("total_steps"), "step"),
-  text(look("error")),
+  textOf(look("error")),
   ...pauseMessages(look("reasons")),
 ];
 
@@ -79,8 +79,8 @@ const details: Readonly<Record<string, (look: Look) => readonly Part[]>> = {
   node_retry: (look) => [
     title(look),
     after("retry", look("retry_index")),
-    duration(look("elapsed_time")),
-    text(look("error")),
+    formatDuration(look("elapsed_time")),
+    textOf(look("error")),
   ],
   iteration_started: (look) => [title(look), count(look("metadata.iteration_length"), "round")],
   iteration_next: (look) => [title(look), round(look)],
@@ -91,10 +91,10 @@ const details: Readonly<Record<string, (look: Look) => readonly Part[]>> = {
   ],
   loop_next: (look) => [title(look), round(look)],
   loop_completed: outcome,
-  agent_log: (look) => [text(look("label")), text(look("status")), text(look("error"))],
-  message_replace: (look) => [text(look("reason"))],
+  agent_log: (look) => [textOf(look("label")), textOf(look("status")), textOf(look("error"))],
+  message_replace: (look) => [textOf(look("reason"))],
   text_replace: () => [],
-  message_file: (look) => [text(look("type")), text(look("url"))],
+  message_file: (look) => [textOf(look("type")), textOf(look("url"))],
   message_end: (look) => [count(look("metadata.usage.total_tokens"), "token")],
   // Base64 audio would fill the screen.
   tts_message: () => [],
@@ -102,20 +102,20 @@ const details: Readonly<Record<string, (look: Look) => readonly Part[]>> = {
   human_input_required: (look) => [title(look)],
   human_input_form_filled: (look) => [
     title(look),
-    text(look("action_text")) ?? text(look("action_id")),
+    textOf(look("action_text")) ?? textOf(look("action_id")),
   ],
   human_input_form_timeout: (look) => [title(look)],
   workflow_paused: (look) => [
-    text(look("status")),
-    duration(look("elapsed_time")),
+    textOf(look("status")),
+    formatDuration(look("elapsed_time")),
     ...tokensUsed(look),
   ],
   workflow_finished: (look) => [
-    text(look("status")),
-    duration(look("elapsed_time")),
+    textOf(look("status")),
+    formatDuration(look("elapsed_time")),
     ...tokensUsed(look),
   ],
-  error: (look) => [text(look("code")), text(look("message"))],
+  error: (look) => [textOf(look("code")), textOf(look("message"))],
   _gap: (look) => {
     const missing = look("missing");
     return Array.isArray(missing) ? [`missing: ${missing.join(", ")}`] : [];
@@ -123,8 +123,8 @@ const details: Readonly<Record<string, (look: Look) => readonly Part[]>> = {
   // The text is printed below.
   _answer: () => [],
   agent_thought: (look) => [
-    text(look("tool")),
-    text(look("tool_input")),
+    textOf(look("tool")),
+    textOf(look("tool_input")),
     after("gave", look("observation")),
   ],
   // The full outputs are printed below the end of the run.
@@ -135,7 +135,7 @@ const pauseMessages = (reasons: unknown): Part[] =>
   Array.isArray(reasons)
     ? reasons
         .filter((reason: unknown) => valueAt(reason, "TYPE") === "scheduled_pause")
-        .map((reason: unknown) => text(valueAt(reason, "message")))
+        .map((reason: unknown) => textOf(valueAt(reason, "message")))
     : [];
 
 /** Fields are under `data`, except in messages and errors. */
@@ -204,27 +204,29 @@ const dataOfUnknown = ({ data }: DisplayedEvent): unknown =>
   data["data"] ?? Object.fromEntries(Object.entries(data).filter(([key]) => !envelope.has(key)));
 
 /** Events that are pieces of a text: the field of the text, and its kind. */
-export const pieces: ReadonlyMap<string, readonly [field: string, kind: "answer" | "reasoning"]> =
-  new Map([
-    ["text_chunk", ["text", "answer"]],
-    ["message", ["answer", "answer"]],
-    ["agent_message", ["answer", "answer"]],
-    ["reasoning_chunk", ["reasoning", "reasoning"]],
-  ]);
+export const textEvents: ReadonlyMap<
+  string,
+  readonly [field: string, kind: "answer" | "reasoning"]
+> = new Map([
+  ["text_chunk", ["text", "answer"]],
+  ["message", ["answer", "answer"]],
+  ["agent_message", ["answer", "answer"]],
+  ["reasoning_chunk", ["reasoning", "reasoning"]],
+]);
 
 /** Whether the event adds nothing: a thought without a tool repeats pieces, or is empty (server §15.5). */
 export const isSilent = (event: DisplayedEvent): boolean =>
-  event.event === "agent_thought" && text(event.data["tool"]) === undefined;
+  event.event === "agent_thought" && textOf(event.data["tool"]) === undefined;
 
 /** Text that replaces the displayed text. An empty text of a snapshot does not (server §15.6). */
 export function replacement(event: DisplayedEvent): Part {
-  if (event.event === "text_replace") return text(lookInto(event)("text"));
+  if (event.event === "text_replace") return textOf(lookInto(event)("text"));
   const isAnswer = event.event === "message_replace" || event.event === "_answer";
-  return isAnswer ? text(event.data["answer"]) : undefined;
+  return isAnswer ? textOf(event.data["answer"]) : undefined;
 }
 
 /** Lines below an event line: an open form, or the outputs of a run. */
-export function below(event: DisplayedEvent, isTextShown: boolean, style: LiveStyle): string {
+export function linesBelow(event: DisplayedEvent, isTextShown: boolean, style: LiveStyle): string {
   const look = lookInto(event);
   if (event.event === "human_input_required") return lines(formLines(look, style));
   if (event.event !== "workflow_finished") return "";
@@ -249,16 +251,16 @@ function formLines(look: Look, { times }: LiveStyle): string[] {
   const defaults = look("resolved_default_values");
   const expires = look("expiration_time");
   const lines: readonly Part[] = [
-    ...(text(look("form_content"))?.split("\n") ?? []),
+    ...(textOf(look("form_content"))?.split("\n") ?? []),
     ...listAt(look, "inputs").map((input) => {
-      const name = text(valueAt(input, "output_variable_name"));
+      const name = textOf(valueAt(input, "output_variable_name"));
       return (
         name && inputLine(name, input, valueAt(defaults, name) ?? valueAt(input, "default.value"))
       );
     }),
     ...listAt(look, "actions").map((action) => {
-      const id = text(valueAt(action, "id"));
-      return id && `action   ${id}: ${text(valueAt(action, "title")) ?? id}`;
+      const id = textOf(valueAt(action, "id"));
+      return id && `action   ${id}: ${textOf(valueAt(action, "title")) ?? id}`;
     }),
     typeof expires === "number"
       ? `expires  ${times.text(new Date(expires * 1000))} ${times.zone ?? ""}`
@@ -269,7 +271,7 @@ function formLines(look: Look, { times }: LiveStyle): string[] {
 }
 
 function inputLine(name: string, input: unknown, value: unknown): string {
-  const kind = text(valueAt(input, "type")) ?? "text";
+  const kind = textOf(valueAt(input, "type")) ?? "text";
   const isEmpty = value === undefined || value === null || value === "";
   return `input    ${name} (${kind}${isEmpty ? "" : `, default ${JSON.stringify(value)}`})`;
 }

@@ -1,4 +1,4 @@
-import { visible, wrapped } from "../table/display-width.ts";
+import { visible, wrap } from "../table/display-width.ts";
 import type { Colors } from "../table/display-width.ts";
 
 type TextKind = "answer" | "reasoning";
@@ -34,7 +34,7 @@ export class GrowingText {
     if (rows < 1) return lines;
     for (const { kind, text } of this.#pieces.toReversed()) {
       for (const line of lastLines(text, columns * rows).toReversed()) {
-        lines.unshift(...wrapped(line, columns).map((part) => this.#colored(kind, part)));
+        lines.unshift(...wrap(line, columns).map((part) => this.#colored(kind, part)));
         if (lines.length >= rows) return lines.slice(-rows);
       }
     }

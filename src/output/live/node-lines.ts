@@ -1,5 +1,5 @@
 import type { NodeRun } from "../../runs/trace.ts";
-import { duration } from "./event-lines.ts";
+import { formatDuration } from "./event-lines.ts";
 import { colorOfStatus } from "../table/colors.ts";
 import type { LiveStyle } from "./event-lines.ts";
 import { pad, shorten, visible, widthOf } from "../table/display-width.ts";
@@ -68,7 +68,7 @@ export function nodeParts(
   return [
     ...headOf(sign, state, timeOf(node, state, style)),
     ...nodeTitle(node, depth),
-    ...plain([
+    ...plainParts([
       within && `round ${within.round}`,
       roundsOf(node, state),
       retries > 0 ? `${retries} ${retries === 1 ? "retry" : "retries"}` : undefined,
@@ -79,13 +79,13 @@ export function nodeParts(
 
 function timeOf(node: NodeRun, state: string, { now }: ViewStyle): string | undefined {
   if (state === "started") return undefined;
-  if (node.finishedAt !== undefined) return duration(node.elapsed);
-  return ticking(now().getTime() - node.startedAt);
+  if (node.finishedAt !== undefined) return formatDuration(node.elapsed);
+  return formatElapsed(now().getTime() - node.startedAt);
 }
 
 /** The title of a node, indented by its depth in loops and iterations. */
 export const nodeTitle = ({ title }: NodeRun, depth: number): LinePart[] =>
-  plain([`${"  ".repeat(depth)}${visible(title)}`]);
+  plainParts([`${"  ".repeat(depth)}${visible(title)}`]);
 
 /** Rounds of a loop or an iteration: planned, current or completed. */
 function roundsOf({ rounds, roundsAhead, type }: NodeRun, state: string): string | undefined {
@@ -99,17 +99,17 @@ function roundsOf({ rounds, roundsAhead, type }: NodeRun, state: string): string
 }
 
 /** Parts without a color; empty ones are omitted. */
-export const plain = (texts: readonly (string | undefined | 0 | "")[]): LinePart[] =>
+export const plainParts = (texts: readonly (string | undefined | 0 | "")[]): LinePart[] =>
   texts.flatMap((each) => (each ? [{ text: each }] : []));
 
 /** An elapsed time: `0.4s`, `12.0s`, `2m05s`. */
-export const ticking = (ms: number): string => {
+export const formatElapsed = (ms: number): string => {
   const seconds = Math.max(0, ms) / 1000;
-  return seconds < 59.95 ? `${seconds.toFixed(1)}s` : (duration(seconds) ?? "");
+  return seconds < 59.95 ? `${seconds.toFixed(1)}s` : (formatDuration(seconds) ?? "");
 };
 
 /** Parts as one line of at most `width` columns. */
-export function joined(parts: readonly LinePart[], colors: Colors, width = Infinity): string {
+export function joinParts(parts: readonly LinePart[], colors: Colors, width = Infinity): string {
   let line = "";
   let left = width;
   for (const { text, color } of parts) {

@@ -1,4 +1,12 @@
-import { below, eventLine, isSilent, lookInto, pieces, replacement, text } from "./event-lines.ts";
+import {
+  linesBelow,
+  eventLine,
+  isSilent,
+  lookInto,
+  textEvents,
+  replacement,
+  textOf,
+} from "./event-lines.ts";
 import type { DisplayedEvent, LiveStyle } from "./event-lines.ts";
 import { visible } from "../table/display-width.ts";
 
@@ -16,7 +24,7 @@ export class EventLines {
 
   /** The text that the event adds to the output: lines, or a piece of a growing text. */
   next(event: DisplayedEvent): string {
-    const piece = pieces.get(event.event);
+    const piece = textEvents.get(event.event);
     if (piece) return this.#piece(event, ...piece);
     if (isSilent(event)) return "";
     const answer = replacement(event);
@@ -29,7 +37,7 @@ export class EventLines {
     // After a lost connection or a pause, text is missing; only the outputs have it (server §15.6).
     if (event.event === "_gap" || lookInto(event)("reason") === "resumption")
       this.#displayed = "part";
-    const lines = below(event, this.#displayed === "all", this.#style);
+    const lines = linesBelow(event, this.#displayed === "all", this.#style);
     return `${this.end()}${eventLine(event, this.#style)}\n${lines}`;
   }
 
@@ -42,7 +50,7 @@ export class EventLines {
   }
 
   #piece(event: DisplayedEvent, field: string, kind: "answer" | "reasoning"): string {
-    const piece = text(lookInto(event)(field));
+    const piece = textOf(lookInto(event)(field));
     if (piece === undefined) return "";
     const label = kind === "reasoning" ? "reasoning: " : "";
     const start = this.#growing === kind ? "" : this.end() + label;

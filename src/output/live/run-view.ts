@@ -2,27 +2,27 @@ import { own, valueAt } from "../../lib/json.ts";
 import { runTrace } from "../../runs/trace.ts";
 import type { NodeRun, RunTrace } from "../../runs/trace.ts";
 import {
-  below,
-  duration,
+  linesBelow,
+  formatDuration,
   eventLineAfter,
   isSilent,
   lookInto,
-  pieces,
+  textEvents,
   replacement,
-  text,
+  textOf,
   tokensUsed,
 } from "./event-lines.ts";
 import type { DisplayedEvent } from "./event-lines.ts";
 import { GrowingText } from "./growing-text.ts";
 import {
   headOf,
-  joined,
+  joinParts,
   nodeParts,
   nodeTitle,
-  plain,
+  plainParts,
   signOf,
   spinnerSign,
-  ticking,
+  formatElapsed,
 } from "./node-lines.ts";
 import type { LinePart, ViewStyle } from "./node-lines.ts";
 import { visible } from "../table/display-width.ts";
@@ -64,7 +64,7 @@ export class RunView {
   add(event: DisplayedEvent): void {
     const now = this.#style.now().getTime();
     this.#addToTrace(event, this.#style.past ? now : arrivalTime(event, now));
-    const piece = pieces.get(event.event);
+    const piece = textEvents.get(event.event);
     if (piece) return this.#addText(event, ...piece);
     if (isSilent(event)) return;
     // After a lost connection or a pause, text is missing; only the outputs have it (server §15.6).
@@ -96,8 +96,8 @@ export class RunView {
     const style = this.#style;
     const now = style.now().getTime();
     const run = [
-      ...headOf(spinnerSign(style), "running", ticking(now - (startedAt ?? now))),
-      ...plain([runName(runId)]),
+      ...headOf(spinnerSign(style), "running", formatElapsed(now - (startedAt ?? now))),
+      ...plainParts([runName(runId)]),
     ];
     // Nodes leave most of the rows to the text.
     const maxNodes = this.#text.isEmpty ? rows - 1 : Math.max(1, Math.floor(rows / 3));
@@ -106,7 +106,7 @@ export class RunView {
     return [
       ...nodes,
       ...(tail.length > 0 ? ["", ...tail, ""] : []),
-      joined(run, style.colors, columns),
+      joinParts(run, style.colors, columns),
     ];
   }
 
@@ -114,7 +114,7 @@ export class RunView {
     const style = this.#style;
     const lines = this.#open.map((node) => {
       const parts = nodeParts(node, "running", this.#depthOf(node), style, spinnerSign(style));
-      return joined(parts, style.colors, columns);
+      return joinParts(parts, style.colors, columns);
     });
     if (lines.length <= rows) return lines;
     return [...lines.slice(0, rows - 1), `  ${lines.length - rows + 1} more nodes are running`];
@@ -164,7 +164,7 @@ export class RunView {
       this.#finishOpen("unfinished");
       this.#open = [];
       this.#finishText();
-      this.#final += below(event, this.#displayed === "all", this.#style);
+      this.#final += linesBelow(event, this.#displayed === "all", this.#style);
       this.#printRun(event);
     },
     _answer: this.#replaceText,
@@ -173,7 +173,7 @@ export class RunView {
   };
 
   #addText(event: DisplayedEvent, field: string, kind: "answer" | "reasoning"): void {
-    const piece = text(lookInto(event)(field));
+    const piece = textOf(lookInto(event)(field));
     if (piece === undefined) return;
     this.#text.add(kind, piece);
     if (kind === "answer" && this.#displayed === "nothing") this.#displayed = "all";
@@ -198,7 +198,7 @@ export class RunView {
       this.#printNode(node, "paused");
       this.#waiting.add(node);
     } else this.#printOther(event);
-    this.#final += below(event, false, this.#style);
+    this.#final += linesBelow(event, false, this.#style);
   }
 
   /** Prints a failed attempt of a node that is retried. */
@@ -207,9 +207,9 @@ export class RunView {
     const node = this.#open.find(({ id }) => id === look("id"));
     if (!node) return this.#printOther(event);
     this.#print([
-      ...headOf(signOf("retry", this.#style), "retry", duration(look("elapsed_time"))),
+      ...headOf(signOf("retry", this.#style), "retry", formatDuration(look("elapsed_time"))),
       ...nodeTitle(node, this.#depthOf(node)),
-      ...plain([`retry ${node.retries}`, visible(text(look("error")) ?? "")]),
+      ...plainParts([`retry ${node.retries}`, visible(textOf(look("error")) ?? "")]),
     ]);
   }
 
@@ -217,8 +217,8 @@ export class RunView {
     const { status, elapsed, runId } = this.#trace;
     const details = tokensUsed(lookInto(event)).map((part) => part && visible(part));
     this.#print([
-      ...headOf(signOf(status, this.#style), status, duration(elapsed)),
-      ...plain([runName(runId), ...details]),
+      ...headOf(signOf(status, this.#style), status, formatDuration(elapsed)),
+      ...plainParts([runName(runId), ...details]),
     ]);
   }
 
@@ -227,7 +227,7 @@ export class RunView {
   }
 
   #print(parts: readonly LinePart[]): void {
-    this.#final += `${joined(parts, this.#style.colors)}\n`;
+    this.#final += `${joinParts(parts, this.#style.colors)}\n`;
   }
 
   #depthOf({ within }: NodeRun): number {

@@ -20,7 +20,7 @@ export function visible(
 }
 
 /** JSON text in which control and bidi characters are written as `\u` escapes; line ends stay. */
-export const escaped = (json: string): string =>
+export const escapeControls = (json: string): string =>
   json.replace(
     /(?!\n)[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu,
     (match) => `\\u${match.charCodeAt(0).toString(16).padStart(4, "0")}`,
@@ -87,7 +87,7 @@ export function shorten(text: string, width: number): string {
 }
 
 /** A line as lines of at most `width` columns. */
-export function wrapped(line: string, width: number): string[] {
+export function wrap(line: string, width: number): string[] {
   if (widthOf(line, width) <= width) return [line];
   const lines: string[] = [];
   let [last, used] = ["", 0];

@@ -23,16 +23,16 @@ export async function printGrid(
   out: Output,
 ): Promise<number> {
   let count = 0;
-  let printer: LinePrinter | undefined;
+  let columns: readonly GridColumn[] | undefined;
   for await (const { group, isAll } of firstTogether(rows)) {
     let text = "";
     if (isAll) text = await gridText(group, fields, style, out);
     else {
-      if (!printer) {
-        printer = new LinePrinter(gridColumns(group, fields, style, out), style, out);
-        text = printer.head();
+      if (!columns) {
+        columns = gridColumns(group, fields, style, out);
+        text = gridHead(columns, style, out);
       }
-      for (const row of group) text += printer.line(row);
+      for (const row of group) text += gridLine(row, columns, style, out);
     }
     count += group.length;
     if (text !== "") await out.write(text);
@@ -49,9 +49,10 @@ export async function gridText(
   out: Output,
 ): Promise<string> {
   const columns = gridColumns(rows, fields, style, out);
-  const printer = new LinePrinter(columns, style, out);
-  if (!out.isTTY || columns.length === 0 || rows.length > MAX_TABLE_ROWS)
-    return printer.head() + rows.map((row) => printer.line(row)).join("");
+  if (!out.isTTY || columns.length === 0 || rows.length > MAX_TABLE_ROWS) {
+    const lines = rows.map((row) => gridLine(row, columns, style, out));
+    return gridHead(columns, style, out) + lines.join("");
+  }
   const { headers, colors } = style;
   const rule = ruleFor(style, out);
   const lines = await drawTable(
@@ -204,51 +205,45 @@ const lineOf = (cells: readonly TableCell[], columns: readonly TableColumn[]): s
     .join(columnGap)
     .trimEnd();
 
-/** Prints a grid line by line. On a terminal no line is wider than it. */
-class LinePrinter {
-  readonly #columns: readonly GridColumn[];
-  readonly #style: TableStyle;
-  readonly #out: Output;
-  /** Columns of the terminal for all cells of a line. */
-  readonly #available: number;
-  readonly #isFull: boolean;
+function gridHead(columns: readonly GridColumn[], style: TableStyle, out: Output): string {
+  if (!style.headers) return "";
+  const rule = ruleFor(style, out);
+  const head = `${style.colors.bold(lineOf(headCells(columns), columns))}\n`;
+  if (rule === "") return head;
+  const rules = columns.map(({ width }) => rule.repeat(width));
+  return `${head}${style.colors.dim(rules.join(columnGap))}\n`;
+}
 
-  constructor(columns: readonly GridColumn[], style: TableStyle, out: Output) {
-    this.#columns = columns;
-    this.#style = style;
-    this.#out = out;
-    this.#available = availableWidth(out) - columnGap.length * (columns.length - 1);
-    this.#isFull = sum(columns.map(({ width }) => width)) === this.#available;
-  }
+/** A row as a line. On a terminal the line is not wider than it. */
+function gridLine(
+  row: unknown,
+  columns: readonly GridColumn[],
+  style: TableStyle,
+  out: Output,
+): string {
+  const texts = rowTexts(row, columns, style);
+  const widened = widenedFor(row, texts, columns, out);
+  return `${lineOf(rowCells(row, texts, widened, style), widened)}\n`;
+}
 
-  head(): string {
-    const { headers, colors } = this.#style;
-    if (!headers) return "";
-    const columns = this.#columns;
-    const character = ruleFor(this.#style, this.#out);
-    const rule = columns.map(({ width }) => character.repeat(width)).join(columnGap);
-    return `${colors.bold(lineOf(headCells(columns), columns))}\n${character === "" ? "" : `${colors.dim(rule)}\n`}`;
-  }
-
-  line(row: unknown): string {
-    const texts = rowTexts(row, this.#columns, this.#style);
-    const columns = this.#isFull ? this.#columns : this.#columnsFor(row, texts);
-    return `${lineOf(rowCells(row, texts, columns, this.#style), columns)}\n`;
-  }
-
-  /** A row that arrived after the widths were set may use the space that they left. */
-  #columnsFor(row: unknown, texts: readonly string[]): readonly GridColumn[] {
-    const columns = this.#columns;
-    const fits = columns.every(({ width }, index) => widthOf(texts[index] ?? "", width) <= width);
-    if (fits) return columns;
-    const widths = fittedWidths(
-      columns.map(({ field, width }, index) => ({
-        headWidth: width,
-        cellWidth: widthOf(texts[index] ?? "", availableWidth(this.#out)),
-        whole: isUselessInPart(field.value(row)),
-      })),
-      this.#available,
-    );
-    return columns.map((column, index) => ({ ...column, width: widths[index] ?? 0 }));
-  }
+/** The columns for a row that arrived after the widths were set: it may use the space that they left. */
+function widenedFor(
+  row: unknown,
+  texts: readonly string[],
+  columns: readonly GridColumn[],
+  out: Output,
+): readonly GridColumn[] {
+  const textAt = (index: number) => texts[index] ?? "";
+  if (columns.every(({ width }, index) => widthOf(textAt(index), width) <= width)) return columns;
+  const available = availableWidth(out) - columnGap.length * (columns.length - 1);
+  if (sum(columns.map(({ width }) => width)) === available) return columns;
+  const widths = fittedWidths(
+    columns.map(({ field, width }, index) => ({
+      headWidth: width,
+      cellWidth: widthOf(textAt(index), availableWidth(out)),
+      whole: isUselessInPart(field.value(row)),
+    })),
+    available,
+  );
+  return columns.map((column, index) => ({ ...column, width: widths[index] ?? 0 }));
 }

@@ -130,7 +130,7 @@ export function cellText(value: unknown, times: Times): string {
 }
 
 /** Rows sorted by one column: numbers and dates by value, texts in natural order, gaps last. */
-export function sorted(rows: readonly unknown[], field: TableField): unknown[] {
+export function sortRows(rows: readonly unknown[], field: TableField): unknown[] {
   const texts = new Intl.Collator("en", { numeric: true });
   return rows
     .map((row) => ({ row, key: keyOf(field.value(row)) }))
@@ -165,7 +165,7 @@ export const availableWidth = ({ isTTY, columns }: Output): number => (isTTY ? c
  * One object as a table of names and values. Line ends of texts stay; an object that does not fit on
  * the line is written one field a line.
  */
-export async function sheet(
+export async function recordTable(
   row: unknown,
   fields: readonly TableField[],
   { times, colors, headers }: TableStyle,
