@@ -253,6 +253,7 @@ test("without a terminal, help is 80 columns wide", async () => {
 
 test.each([
   ["kb create", 40],
+  ["kb sync", 60],
   ["wf run", 60],
 ])("%s --help has at most %d lines", async (command, lines) => {
   const { out } = await cli([...command.split(" "), "--help"]);

@@ -18,7 +18,7 @@ const wrong: readonly (readonly [words: readonly string[], error: string, hint: 
   [
     ["kb", "create", "A", "--description"],
     "--description needs a value",
-    "--description <text>: What",
+    "--description <text>: Description",
   ],
   [["kb", "list", "-o"], "--output needs a value", "--output <format>: Output format"],
   // commander.excessArguments

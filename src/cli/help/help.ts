@@ -145,12 +145,19 @@ const effects = {
   destroys: "destructive: prompts on a terminal, needs --yes elsewhere",
 } as const;
 
-/** Operations are named by method and path, many of them by their id. */
-function requestsText(command: Command): string {
-  const operations = [...new Map(command.sends.map((row) => [row.id, row])).values()];
-  if (operations.length === 0) return command.requests ? "the request you specify" : "nothing";
+/** More operations than this are only listed in the JSON form of the page. */
+const MAX_OPERATIONS = 9;
+
+/** One or two operations with method and path, more by their ID. */
+function requestsText({ sends, requests, words: [program, ...words] }: Command): string {
+  const operations = [...new Map(sends.map((row) => [row.id, row])).values()];
+  if (operations.length === 0) return requests ? "the request you specify" : "nothing";
+  if (operations.length > MAX_OPERATIONS) {
+    return `${operations.length} operations: ${program} help ${words.join(" ")} --json`;
+  }
+  const isShort = operations.length <= 2;
   return operations
-    .map((row) => (operations.length > 2 ? row.id : `${methodAndPath(row).join(" ")} (${row.id})`))
+    .map((row) => (isShort ? `${methodAndPath(row).join(" ")} (${row.id})` : row.id))
     .join(", ");
 }
 
