@@ -3,14 +3,14 @@ import { isObject } from "../../../lib/json.ts";
 import { rounded } from "./metrics.ts";
 import type { Metrics } from "./metrics.ts";
 import type { QuestionResult, VariantResult } from "./search.ts";
-import type { SearchSettings } from "./matrix.ts";
+import type { EvalSettings } from "./matrix.ts";
 
 /** The parts of an earlier evaluation that are compared. */
 export interface Baseline {
   readonly file: string;
   readonly settings: readonly {
     readonly label: string;
-    readonly settings: SearchSettings;
+    readonly settings: EvalSettings;
     readonly figures: Metrics;
     readonly questions: ReadonlyMap<string, BaselineQuestion>;
   }[];
@@ -32,7 +32,7 @@ export interface ValueChange {
 export interface BaselineComparison {
   readonly label: string;
   /** Search settings in the baseline. */
-  readonly settings_before: SearchSettings;
+  readonly settings_before: EvalSettings;
   readonly figures: readonly (ValueChange & { readonly figure: string })[];
   /** Questions with a changed nDCG at the largest k that both have. */
   readonly questions: readonly (ValueChange & {

@@ -14,7 +14,7 @@ import { compareWithBaseline, readBaseline } from "./baseline.ts";
 import { resolveExpected } from "./expected-documents.ts";
 import { checkEvalConditions, evaluateConditions, parseEvalConditions } from "./gate.ts";
 import { parseMatrix, variantsOf } from "./matrix.ts";
-import type { MatrixAxis, SearchSettings, SearchVariant } from "./matrix.ts";
+import type { MatrixAxis, EvalSettings, SearchVariant } from "./matrix.ts";
 import { averageMetrics } from "./metrics.ts";
 import { parseQuestions } from "./questions.ts";
 import { evaluationReport, junitCases } from "./report.ts";
@@ -141,11 +141,11 @@ async function searchVariants(
  * not rerank (server §8), so a comparison would be of equal searches.
  */
 async function withReranker(
-  settings: SearchSettings,
+  settings: EvalSettings,
   axes: readonly MatrixAxis[],
   { rerank_model }: EvalInput,
   context: Context,
-): Promise<SearchSettings> {
+): Promise<EvalSettings> {
   const axis = axes.find(({ name }) => name === "reranking_enable");
   const reranks = axis?.values.includes("true") === true || rerank_model !== undefined;
   const storedName = valueAt(settings, "reranking_model.reranking_model_name");

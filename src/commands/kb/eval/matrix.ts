@@ -5,13 +5,13 @@ import { asText } from "../../../operations/operation.ts";
 import { searchMethods } from "../../../operations/shared.ts";
 
 /** Search settings of a request. */
-export type SearchSettings = Readonly<Record<string, unknown>>;
+export type EvalSettings = Readonly<Record<string, unknown>>;
 
 /** One combination of search settings to evaluate. */
 export interface SearchVariant {
   /** Its values of the matrix; empty without a matrix. */
   readonly label: string;
-  readonly settings: SearchSettings;
+  readonly settings: EvalSettings;
   /** Number of chunks that a search returns. */
   readonly topK: number;
 }
@@ -28,9 +28,9 @@ export interface EmbeddingModel {
 /** Returns the settings that a value changes; undefined for an invalid value. */
 type ApplyValue = (
   text: string,
-  settings: SearchSettings,
+  settings: EvalSettings,
   model: EmbeddingModel,
-) => SearchSettings | undefined;
+) => EvalSettings | undefined;
 
 const numberIn = (text: string, min: number, max: number): number | undefined => {
   const value = Number(text);
@@ -148,11 +148,11 @@ function parseAxis(
  *     top_k=3,5 search_method=a,b  →  "top_k=3 a", "top_k=3 b", "top_k=5 a", "top_k=5 b"
  */
 export function variantsOf(
-  settings: SearchSettings,
+  settings: EvalSettings,
   axes: readonly MatrixAxis[],
   model: EmbeddingModel,
 ): SearchVariant[] {
-  let combined: { readonly words: readonly string[]; readonly settings: SearchSettings }[] = [
+  let combined: { readonly words: readonly string[]; readonly settings: EvalSettings }[] = [
     { words: [], settings },
   ];
   for (const { name, values } of axes) {
@@ -175,7 +175,7 @@ export function variantsOf(
 }
 
 /** The number of chunks that a search returns. Throws failure if the stored settings have none. */
-function topKOf({ top_k }: SearchSettings): number {
+function topKOf({ top_k }: EvalSettings): number {
   if (Number.isSafeInteger(top_k) && Number(top_k) > 0) return Number(top_k);
   const value = asText(top_k) || "not set";
   throw invalidResponse(`retrieval_model_dict.top_k is ${value}, not a positive whole number`);

@@ -4,7 +4,7 @@ import type { BaselineComparison } from "./baseline.ts";
 import type { EvalConditionResult } from "./gate.ts";
 import { latencies, metricNames, rounded } from "./metrics.ts";
 import type { QuestionResult, VariantResult } from "./search.ts";
-import type { SearchSettings } from "./matrix.ts";
+import type { EvalSettings } from "./matrix.ts";
 import type { JUnitCase } from "../../../lib/junit.ts";
 
 /** The data of a report. */
@@ -147,7 +147,7 @@ function figureSection({ kb, questions, results }: Evaluation): Section {
 const prefixFor = (label: string): string => (label === "" ? "" : `${label}: `);
 
 /** The main settings in one line: `search_method semantic_search, top_k 3, …`. */
-const settingsText = (settings: SearchSettings): string =>
+const settingsText = (settings: EvalSettings): string =>
   Object.entries({
     search_method: settings["search_method"],
     top_k: settings["top_k"],
