@@ -5,11 +5,11 @@ import { CliError } from "../../src/errors.ts";
 import { seeded } from "../lib/log-server.ts";
 import { cli } from "../lib/support.ts";
 
-/** How a condition is refused, through a command line that sends nothing. */
-const refused = (condition: string, option = "--fail-if") =>
+/** Runs a command with a condition; it sends nothing. */
+const runWith = (condition: string, option = "--fail-if") =>
   cli(["wf", "stats", "--from", "-", option, condition], { stdin: "" });
 
-describe("a condition that cannot be read", () => {
+describe("an invalid condition", () => {
   test.each([
     ["", 1, "missing name"],
     [">20s", 1, "missing name"],
@@ -30,22 +30,22 @@ describe("a condition that cannot be read", () => {
     ["runs<1e3", 6, "invalid number"],
     ["runs<1,5", 6, "invalid number"],
   ])("%j: position %d, %s", async (condition, position, problem) => {
-    const { exit, out, err } = await refused(condition);
+    const { exit, out, err } = await runWith(condition);
     expect([exit, out]).toEqual([2, ""]);
     expect(err).toContain(
       `--fail-if ${JSON.stringify(condition)}, position ${position}: ${problem}`,
     );
   });
 
-  test("text is not compared by size", async () => {
-    const { exit, err } = await refused("error>a", "--where");
+  test("text cannot be compared with > or <", async () => {
+    const { exit, err } = await runWith("error>a", "--where");
     expect(exit).toBe(2);
     expect(err).toContain('--where "error>a", position 6: error is text');
   });
 
-  test("the hint shows one on the same field, or the names there are", async () => {
-    expect((await refused("failed>x")).err).toContain("hint: example: 'failed>2%'");
-    expect((await refused("speed>1")).err).toMatch(/hint: valid fields: runs, .*p95/);
+  test("the hint is an example with the same field, or the valid names", async () => {
+    expect((await runWith("failed>x")).err).toContain("hint: example: 'failed>2%'");
+    expect((await runWith("speed>1")).err).toMatch(/hint: valid fields: runs, .*p95/);
   });
 });
 
@@ -82,7 +82,7 @@ test.each<[string, unknown, boolean]>([
   expect(evaluateCondition(parseCondition("--if", text, fields), actual)).toBe(expected);
 });
 
-test("whatever is typed is read, or refused as a mistake with a position inside it", () => {
+test("random text is parsed, or rejected with a position inside it", () => {
   const parts = [
     ["n", "s", "share", "t", " n ", "", "ñ", "__proto__", "𝒳"],
     [">", ">=", "=", "!~", " ~ ", "", "=!", "\n"],

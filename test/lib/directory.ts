@@ -3,10 +3,10 @@ import { dirname, join } from "node:path";
 import { expect } from "vitest";
 import { unzip } from "../../src/lib/unzip.ts";
 
-/** Files of a directory by path; null takes one away. */
+/** Files of a directory by path; null deletes one. */
 export type Tree = Readonly<Record<string, string | Uint8Array | null>>;
 
-/** Writes files, and takes away those that are null. */
+/** Writes files and deletes those that are null. */
 export async function write(directory: string, tree: Tree): Promise<void> {
   for (const [path, content] of Object.entries(tree)) {
     const place = join(directory, path);
@@ -23,7 +23,7 @@ interface Listed {
   readonly doc_metadata: readonly { readonly name: string; readonly value: unknown }[] | null;
 }
 
-/** Documents of a knowledge base by name with their content, asked for without our programs. */
+/** Documents of a knowledge base by name with their content, read without our programs. */
 export async function contentsOf(
   origin: string,
   kb: string,
@@ -36,34 +36,34 @@ export async function contentsOf(
     all.push(...data);
     if (data.length < 100) break;
   }
-  const found = new Map<string, { text: string; hash: unknown }>();
+  const documents = new Map<string, { text: string; hash: unknown }>();
   for (let at = 0; at < all.length; at += 100) {
-    const some = all.slice(at, at + 100);
-    const answer = await fetch(`${origin}/v1/datasets/${kb}/documents/download-zip`, {
+    const batch = all.slice(at, at + 100);
+    const response = await fetch(`${origin}/v1/datasets/${kb}/documents/download-zip`, {
       method: "POST",
       headers,
-      body: JSON.stringify({ document_ids: some.map(({ id }) => id) }),
+      body: JSON.stringify({ document_ids: batch.map(({ id }) => id) }),
     });
     let index = 0;
-    const zip = new Uint8Array(await answer.arrayBuffer());
+    const zip = new Uint8Array(await response.arrayBuffer());
     for await (const bytes of unzip(one(zip))) {
-      const { name = "", doc_metadata } = some[index++] ?? {};
-      expect(found.has(name), `two documents are called ${name}`).toBe(false);
+      const { name = "", doc_metadata } = batch[index++] ?? {};
+      expect(documents.has(name), `two documents have the name ${name}`).toBe(false);
       const hash = doc_metadata?.find((each) => each.name === "kb_hash")?.value;
-      found.set(name, { text: new TextDecoder().decode(bytes), hash });
+      documents.set(name, { text: new TextDecoder().decode(bytes), hash });
     }
   }
-  return found;
+  return documents;
 }
 
 async function* one(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes;
 }
 
-/** Action and path of each row that a sync prints. */
+/** Action and path of each row in the output of a sync. */
 export const actions = (out: string): string[] =>
   out
     .split("\n")
     .filter(Boolean)
     .map((line) => line.split("\t").slice(0, 2).join(" "))
-    .sort(); // documents are told when they are indexed, which may be in any order
+    .sort(); // documents are printed when they are indexed, in any order

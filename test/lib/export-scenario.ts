@@ -8,21 +8,21 @@ import { logServer, logsOf, runOf, seeded, start, uuid } from "./log-server.ts";
 import { cli } from "./support.ts";
 import { root } from "./paths.ts";
 
-/** A row of an export, as far as these tests look at it. */
+/** A row of an export, as far as tests use it. */
 export interface Row {
   readonly id: string;
   readonly workflow_run: { readonly id: string; readonly status: string };
   readonly run_detail?: { readonly inputs: string } | null;
 }
 
-/** Rows of a file, in its order. */
+/** Rows of a file, in order. */
 export const rowsIn = (path: string): Row[] =>
   readFileSync(path, "utf8")
     .split("\n")
     .filter(Boolean)
-    .map((line) => JSON.parse(line) as Row); // rows that the server of the test made
+    .map((line) => JSON.parse(line) as Row); // written by the test server
 
-/** Rows of all exports into a folder or a file; work files are none. */
+/** Rows of all exports in a directory or a file, without work files. */
 export const exported = (target: string): Row[] =>
   target.endsWith(".jsonl")
     ? rowsIn(target)
@@ -33,9 +33,8 @@ export const exported = (target: string): Row[] =>
 const endings = ["succeeded", "failed", "stopped", "partial-succeeded"];
 
 /**
- * Exports a log again and again while runs are added and end, with rows of one second in changing
- * order and some seconds of more than a page; then looks whether every run stands in the files once,
- * as it ended.
+ * Repeatedly exports a log while runs are added and end, with rows of the same second in changing order
+ * and seconds with more than a page; then checks that the files have every run once, with its result.
  */
 export async function exportsUnderWay(seed: number, folder: string): Promise<void> {
   const random = seeded(seed);
@@ -49,7 +48,7 @@ export async function exportsUnderWay(seed: number, folder: string): Promise<voi
   const grow = () => {
     if (random() < 0.3) now++;
     for (let count = below(4); count > 0; count--) {
-      // Some appear late.
+      // Some appear with a delay.
       const created_at = now - (random() < 0.2 ? below(30) : 0);
       const status = random() < 0.5 ? "running" : (endings[below(4)] ?? "failed");
       logs.push({ id: uuid(added++), created_at, status });
@@ -77,7 +76,7 @@ export async function exportsUnderWay(seed: number, folder: string): Promise<voi
     expect(written.filter(({ id }) => running.has(id))).toEqual([]);
     now += below(100);
   }
-  // Nothing happens any more: the last export has to bring all that is missing.
+  // No more changes: the last export must add all missing runs.
   for (const log of logs) if (log.status === "running") log.status = "succeeded";
   now += 5;
   const quiet = await logServer(() => logs, seed, { now: () => now });
@@ -86,29 +85,29 @@ export async function exportsUnderWay(seed: number, folder: string): Promise<voi
   const { exit, out, err } = await cli(argv, { env: quiet.env });
   expect([exit, err]).toEqual([0, expect.anything()]);
   expect(JSON.parse(out)).toMatchObject({ missing: 0, waiting: 0, running: 0 });
-  const found = exported(target).map(
+  const lines = exported(target).map(
     ({ id, workflow_run }) => `${id} ${workflow_run.id} ${workflow_run.status}`,
   );
-  expect(found.sort()).toEqual(logs.map(({ id, status }) => `${id} ${runOf(id)} ${status}`));
+  expect(lines.sort()).toEqual(logs.map(({ id, status }) => `${id} ${runOf(id)} ${status}`));
 }
 
 const program = join(root, "bin", "wf.js");
 
 /**
- * Runs the built program on a log of fat rows and kills it so many times, at random requests and a
- * random moment after them; then lets it end and looks whether the file holds every run once.
+ * Runs the built program on a log of large rows and kills it at random moments after random requests;
+ * then lets it finish and checks that the file has every run once.
  */
 export async function exportsKilled(seed: number, kills: number, folder: string): Promise<void> {
   const random = seeded(seed);
   const logs = logsOf(...Array.from({ length: 60 }, () => 10 + Math.floor(random() * 30)));
-  let asked = 0;
+  let requests = 0;
   let moment = Infinity;
   let child: ChildProcess | undefined;
   const { env } = await logServer(() => logs, seed, {
-    // So that it flushes every second page.
+    // so that it flushes every second page
     padding: 20_000,
     before: () => {
-      if (++asked < moment) return;
+      if (++requests < moment) return;
       moment = Infinity;
       setTimeout(() => child?.kill("SIGKILL"), random() * 60);
     },
@@ -134,7 +133,7 @@ export async function exportsKilled(seed: number, kills: number, folder: string)
   let killed = 0;
   const pages = Math.ceil(logs.length / 80);
   for (let round = 0; round < kills; round++) {
-    moment = asked + 1 + Math.floor(random() * (pages / 2));
+    moment = requests + 1 + Math.floor(random() * (pages / 2));
     const { code, err } = await runs();
     if (code === null) killed++;
     else expect(code, err).toBe(0);
@@ -144,12 +143,12 @@ export async function exportsKilled(seed: number, kills: number, folder: string)
   const { code, err } = await runs();
   expect(code, err).toBe(0);
   expect(killed).toBeGreaterThan(kills / 2);
-  const wanted = logs.filter(({ status }) => seed % 2 === 1 || status !== "running");
+  const expected = logs.filter(({ status }) => seed % 2 === 1 || status !== "running");
   expect(
     rowsIn(target)
       .map(({ id }) => id)
       .sort(),
-  ).toEqual(wanted.map(({ id }) => id));
+  ).toEqual(expected.map(({ id }) => id));
   expect(readdirSync(folder).filter((name) => name.startsWith(`${seed}-killed.jsonl.p`))).toEqual(
     [],
   );

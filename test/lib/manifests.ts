@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { expect } from "vitest";
 import type { TestSandbox } from "./sandbox.ts";
 
-/** What takes the place of a part of a manifest; undefined takes the part away. */
-const others: readonly unknown[] = [
+/** Values to put in place of a part of a manifest; undefined removes the part. */
+const replacements: readonly unknown[] = [
   undefined,
   null,
   true,
@@ -21,16 +21,16 @@ const others: readonly unknown[] = [
   { __proto__: null, constructor: 1 },
 ];
 
-/** Every way to the parts of a value. */
-export function waysIn(value: unknown, before: readonly string[] = []): string[][] {
+/** Paths of all parts of a value. */
+export function pathsIn(value: unknown, before: readonly string[] = []): string[][] {
   if (typeof value !== "object" || value === null) return [];
   return Object.entries(value).flatMap(([key, part]) => [
     [...before, key],
-    ...waysIn(part, [...before, key]),
+    ...pathsIn(part, [...before, key]),
   ]);
 }
 
-/** A copy in which one part is another one. */
+/** A copy with one part replaced. */
 function changed(value: unknown, [step = "", ...rest]: readonly string[], to: unknown): unknown {
   const copy: Record<string, unknown> | unknown[] = Array.isArray(value)
     ? [...(value as unknown[])]
@@ -43,39 +43,39 @@ function changed(value: unknown, [step = "", ...rest]: readonly string[], to: un
 }
 
 /**
- * Changes one part of the manifest of an export, with a sum that fits, and lets every command that
- * reads it do so. Each of them works or refuses; none is at a loss, and nothing of this machine comes out.
+ * Replaces parts of the manifest of an export, with a valid checksum, and runs the commands that read it.
+ * Each must succeed or reject it, without an internal error and without exposing local files.
  */
-export async function tampered(
+export async function tamperWith(
   server: TestSandbox,
   home: string,
-  folder: string,
-  pick: (way: readonly string[], at: number) => boolean,
+  directory: string,
+  pick: (path: readonly string[], at: number) => boolean,
 ): Promise<number> {
-  const path = join(folder, "manifest.json");
-  const whole = await readFile(path, "utf8");
-  const { sum: _, ...manifest } = JSON.parse(whole) as Record<string, unknown>;
+  const file = join(directory, "manifest.json");
+  const original = await readFile(file, "utf8");
+  const { sum: _, ...manifest } = JSON.parse(original) as Record<string, unknown>;
   let tried = 0;
-  for (const way of waysIn(manifest)) {
-    for (const [at, to] of others.entries()) {
-      if (!pick(way, at)) continue;
+  for (const path of pathsIn(manifest)) {
+    for (const [at, to] of replacements.entries()) {
+      if (!pick(path, at)) continue;
       tried++;
-      const forged = changed(manifest, way, to) as Record<string, unknown>;
+      const forged = changed(manifest, path, to) as Record<string, unknown>;
       const sum = createHash("sha256").update(JSON.stringify(forged)).digest("hex");
-      await writeFile(path, JSON.stringify({ ...forged, sum }));
+      await writeFile(file, JSON.stringify({ ...forged, sum }));
       const { id } = manifest["source"] as { id: string };
-      for (const line of [
-        ["import", folder, "--name", `Forged ${tried}`],
-        ["verify", folder, `id:${id}`],
+      for (const command of [
+        ["import", directory, "--name", `Forged ${tried}`],
+        ["verify", directory, `id:${id}`],
       ]) {
-        const ran = await server.cli(["kb", ...line], { folder: home });
-        const info = `${way.join(".")} = ${JSON.stringify(to)}: ${line[0]}: ${ran.err}`;
+        const ran = await server.cli(["kb", ...command], { folder: home });
+        const info = `${path.join(".")} = ${JSON.stringify(to)}: ${command[0]}: ${ran.err}`;
         expect(ran.err, info).not.toContain("internal error:");
         expect([0, 2, 3, 5, 10, 14], info).toContain(ran.exit);
         expect(ran.out + ran.err, info).not.toMatch(/root:|TOP SECRET/);
       }
     }
   }
-  await writeFile(path, whole);
+  await writeFile(file, original);
   return tried;
 }

@@ -6,18 +6,18 @@ import { root } from "./paths.ts";
 
 const source = join(root, "src");
 
-/** A regular expression of the programs, and where it stands. */
+/** A regular expression of the programs and its place in the source. */
 interface Pattern {
   readonly where: string;
   readonly form: RegExp;
 }
 
-/** What is never given a long text that somebody else has written. */
+/** Patterns that never get long text from others. */
 const ownTexts: Readonly<Record<string, string>> = {
   "<(.+)>": "names of the programs' own flags",
 };
 
-/** Every regular expression of the programs that can repeat something. */
+/** Every regular expression of the programs with a quantifier. */
 export function patterns(): readonly Pattern[] {
   const found: Pattern[] = [];
   for (const file of readdirSync(source, { recursive: true, encoding: "utf8" })) {
@@ -34,46 +34,64 @@ export function patterns(): readonly Pattern[] {
   return found;
 }
 
-const usual = [" ", "\n", "\r\n", "\t", "0", "a", "aA1", "_", "-", ".", "/", "\\", '"', '\\"', "é"];
+const commonPieces = [
+  " ",
+  "\n",
+  "\r\n",
+  "\t",
+  "0",
+  "a",
+  "aA1",
+  "_",
+  "-",
+  ".",
+  "/",
+  "\\",
+  '"',
+  '\\"',
+  "é",
+];
 
-/** What a text may be made of, over and over, for the pattern to be tried at every place of it. */
+/** Pieces to repeat in a text so that the pattern is tried at every position. */
 function pieces({ source: text }: RegExp): string[] {
   const words = text.replace(/\\[a-zA-Z](\{[^}]*\})?/g, " ").match(/\w+|[^\s\w]/g) ?? [];
-  return [...new Set([...usual, ...words, ...words.flatMap((word) => [`${word}0`, `${word} `])])];
+  return [
+    ...new Set([...commonPieces, ...words, ...words.flatMap((word) => [`${word}0`, `${word} `])]),
+  ];
 }
 
-const world = createContext({});
+const scope = createContext({});
 const search = new Script("text.replace(form, '')");
-const longest = 3000;
+const maxMs = 3000;
 
-/** ms that a text takes. */
-function taken(form: RegExp, text: string): number {
-  Object.assign(world, { form, text });
+/** Measures the ms for a text. */
+function measure(form: RegExp, text: string): number {
+  Object.assign(scope, { form, text });
   form.lastIndex = 0;
   const began = performance.now();
   try {
-    search.runInContext(world, { timeout: longest });
+    search.runInContext(scope, { timeout: maxMs });
   } catch {
-    return longest;
+    return maxMs;
   }
   return performance.now() - began;
 }
 
-const best = (form: RegExp, text: string) => Math.min(...[1, 2, 3].map(() => taken(form, text)));
+const best = (form: RegExp, text: string) => Math.min(...[1, 2, 3].map(() => measure(form, text)));
 
 /**
- * A text of which eight times the length takes a pattern 24 times as long, in words: its work does
- * not grow with the text, but with its square or worse. Undefined where there is none.
+ * Describes a text for which a pattern takes 24 times as long at eight times the length, that is, more
+ * than linear time. Undefined if there is none.
  */
 export function explosion({ where, form }: Pattern, length: number): string | undefined {
   const starts = ["", "a", form.source.startsWith("^\\") ? (form.source[2] ?? "") : "0"];
   for (const piece of pieces(form)) {
     for (const start of starts) {
       const text = (size: number) => `${start}${piece.repeat(Math.ceil(size / piece.length))}\0`;
-      if (taken(form, text(length)) < 10) continue;
+      if (measure(form, text(length)) < 10) continue;
       const [short, long] = [best(form, text(length / 8)), best(form, text(length))];
       if (long > 10 && long > 24 * short)
-        return `${where} takes ${long} ms for ${JSON.stringify(`${start}${piece}`)} again and again`;
+        return `${where} takes ${long} ms for ${JSON.stringify(`${start}${piece}`)} repeated`;
     }
   }
   return undefined;

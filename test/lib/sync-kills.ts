@@ -10,7 +10,7 @@ import { root } from "./paths.ts";
 
 const bin = join(root, "bin", "kb.js");
 
-/** Starts the built program on a directory. */
+/** Starts the built program. */
 export function start(server: TestSandbox, home: string, argv: readonly string[]) {
   const child = spawn(process.execPath, [bin, ...argv], {
     env: { PATH: process.env["PATH"], HOME: home, ...server.env },
@@ -26,11 +26,11 @@ const isUpload = ({ method, path }: Pick<ReceivedRequest, "method" | "path">): b
   (method === "POST" && /create-by|update-by/.test(path)) || method === "PATCH";
 
 /**
- * Syncs a directory that changes, killing the program after a random number of requests, again and
- * again; one more sync then makes the knowledge base equal to the directory. A document that was sent
- * and not yet marked is a stranger once its file has changed, so these syncs adopt.
+ * Repeatedly syncs a changing directory and kills the program after a random number of requests; one
+ * more sync must make the knowledge base equal to the directory. A document that was sent without sync
+ * fields conflicts with its changed file, so these syncs use --adopt.
  */
-export async function killed(
+export async function syncWithKills(
   server: TestSandbox,
   home: string,
   seed: number,
@@ -67,7 +67,7 @@ export async function killed(
     await ended;
     clearInterval(watch);
     for (const [name, { text, hash }] of await contentsOf(server.sandbox.origin, kb)) {
-      // A hash that calls itself valid is that of the content, whatever moment the kill met.
+      // At any moment of the kill, a valid hash is that of the content.
       if (/^[0-9a-f]{64}$/.test(String(hash)))
         expect(hash, `${name} after kill ${turn} of seed ${seed}`).toBe(await sha256(text));
     }
@@ -79,15 +79,15 @@ export async function killed(
   const uploads = server.seen.slice(before).filter(isUpload).length;
   const found = await contentsOf(server.sandbox.origin, kb);
   expect(Object.fromEntries([...found].map(([name, { text }]) => [name, text]))).toEqual(tree);
-  // Six files changed; beside them at most what was in flight or in its wave when it was killed.
+  // Six files changed; in addition, at most the uploads that were open or unmarked at the kill.
   expect(uploads).toBeLessThanOrEqual(Object.keys(tree).length);
   const again = server.seen.length;
   expect((await start(server, home, ["sync", kb, dir, "--adopt"]).ended).exit).toBe(0);
   expect(server.seen.slice(again).filter(isUpload)).toEqual([]);
 }
 
-/** Shards at once, one of them killed and started again, make the knowledge base equal to the directory. */
-export async function sharded(
+/** Syncs in concurrent shards, one of which is killed and started again. */
+export async function syncInShards(
   server: TestSandbox,
   home: string,
   count: number,
@@ -122,7 +122,7 @@ export async function sharded(
   expect(restarted.exit, restarted.err).toBe(0);
   const found = await contentsOf(server.sandbox.origin, kb);
   expect(Object.fromEntries([...found].map(([name, { text }]) => [name, text]))).toEqual(tree);
-  // Every file once, and once more what was in flight in the shard that was killed.
+  // Each file once, plus the open upload of the killed shard.
   const uploads = server.seen.slice(begun).filter(isUpload).length;
   expect(uploads).toBeLessThanOrEqual(files + 1);
 }

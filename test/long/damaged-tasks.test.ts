@@ -1,16 +1,21 @@
-/** Tasks that write, with one damaged field in one answer: what is stored is what they say. */
+/** Tasks that write, with one damaged field in one response: they report what is stored. */
 import { afterAll, expect, test } from "vitest";
-import { begun, writingLines, wrongs } from "../lib/damaged-tasks.ts";
+import { findProblems, prepare, writingCommands } from "../lib/damaged-tasks.ts";
 
 let tried = 0;
-afterAll(() => console.info(`${tried} tasks read a damaged answer`));
+afterAll(() => console.info(`${tried} tasks read a damaged response`));
 
-const before = await begun();
-/** One in so many damages, a prime: every field and every way has its turn. */
-const each = Number(process.env["MUTATION_EACH"] ?? 97);
+const before = await prepare();
+/** Every nth damage; a prime, so that each field and each kind is used. */
+const step = Number(process.env["MUTATION_EACH"] ?? 97);
 
-test.each(writingLines)("%s leaves the rest as it is, and says what it did", async (...line) => {
-  const done = await wrongs(line, before, (trials) => trials.filter((_, at) => at % each === 0));
-  tried += done.tried;
-  expect(done.found).toEqual([]);
-});
+test.each(writingCommands)(
+  "%s changes nothing else and reports what it did",
+  async (...command) => {
+    const result = await findProblems(command, before, (trials) =>
+      trials.filter((_, at) => at % step === 0),
+    );
+    tried += result.tried;
+    expect(result.problems).toEqual([]);
+  },
+);

@@ -11,7 +11,7 @@ const server = await testSandbox({ speed: 50 });
 const home = await temporaryFolder();
 const bin = join(root, "bin", "kb.js");
 
-/** A directory with so many short texts. */
+/** Creates a directory with short texts. */
 async function directory(count: number): Promise<string> {
   const dir = join(home, String(count));
   for (let at = 0; at < count; at++) {

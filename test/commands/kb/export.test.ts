@@ -3,7 +3,7 @@ import { readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { parseFault } from "../../../src/sandbox/http/faults.ts";
-import { tampered } from "../../lib/manifests.ts";
+import { tamperWith } from "../../lib/manifests.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import { temporaryFolder } from "../../lib/support.ts";
 
@@ -282,7 +282,7 @@ test("a manifest with a part removed or replaced is rejected or read correctly",
   await filled();
   await done("export", name, folder);
   let seen = 0;
-  const some = await tampered(server, home, folder, () => seen++ % 53 === 0);
+  const some = await tamperWith(server, home, folder, () => seen++ % 53 === 0);
   expect(some).toBeGreaterThan(15);
 });
 

@@ -409,7 +409,7 @@ describe("invalid input sends nothing", () => {
       async () => add("--text-file", await file("nul.md", "a\0b")),
       "contains a NUL character",
     ],
-    ["a directory as a file", async () => add("--text-file", folder), '": it is a folder'],
+    ["a directory as a file", async () => add("--text-file", folder), '": is a directory'],
     [
       "a directory to upload",
       async () => ["kb", "doc", "upload", kb, folder],
@@ -418,7 +418,7 @@ describe("invalid input sends nothing", () => {
     [
       "a missing file",
       async () => add("--text-file", join(folder, "none.md")),
-      'none.md": there is no such file',
+      'none.md": file not found',
     ],
     [
       "stdin for two values",
@@ -433,7 +433,7 @@ describe("invalid input sends nothing", () => {
     [
       "JSON from a missing file",
       async () => add("--text", "a", "--process-rule", `@${join(folder, "none.json")}`),
-      'none.json": there is no such file',
+      'none.json": file not found',
     ],
     [
       "invalid JSON",

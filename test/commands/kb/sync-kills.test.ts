@@ -5,7 +5,7 @@ import { parseFault } from "../../../src/sandbox/http/faults.ts";
 import { contentsOf, write } from "../../lib/directory.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import { temporaryFolder } from "../../lib/support.ts";
-import { killed, sharded, start } from "../../lib/sync-kills.ts";
+import { syncWithKills, syncInShards, start } from "../../lib/sync-kills.ts";
 
 const server = await testSandbox({ speed: 50 });
 const home = await temporaryFolder();
@@ -16,13 +16,13 @@ test(
   async () => {
     // Lists of some servers have null for a document without values.
     server.sandbox.setFaults([parseFault("* * plain-metadata")]);
-    await killed(server, home, 1, 4);
+    await syncWithKills(server, home, 1, 4);
     server.sandbox.setFaults([]);
   },
 );
 
 test("three shards, one of which is killed and started again", { timeout: 60_000 }, () =>
-  sharded(server, home, 3, 40),
+  syncInShards(server, home, 3, 40),
 );
 
 const base = async (name: string) =>
