@@ -60,15 +60,12 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
     const segments = segmentsIn(call.body);
     if (atLeast(call.version, "1.15.0")) checkBlank(segments);
     for (const { content, answer } of segments) checkContent(document, content, answer);
-    const last = context.store.get<{ readonly position: number | null }>(
-      "SELECT max(position) AS position FROM segments WHERE document_id = ?",
-      document.id,
-    );
+    const last = context.store.max("position", "segments WHERE document_id = ?", document.id);
     const data = segments.map(({ content = "", answer = null, keywords = null }, index) => {
       const segment = {
         dataset_id: document.dataset_id,
         document_id: document.id,
-        position: (last?.position ?? 0) + 1 + index,
+        position: last + 1 + index,
         content,
         answer,
         keywords: keywords?.length ? keywords : null,

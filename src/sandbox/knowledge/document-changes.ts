@@ -49,38 +49,33 @@ export function createDocument(
   }
   const batch = newBatch(context);
   const name = [...content.name].slice(0, 200).join("");
-  const same =
-    processing.duplicate === false
-      ? undefined
-      : store.get<Pick<DocumentRow, "id">>(
-          "SELECT id FROM documents WHERE dataset_id = ? AND name = ? AND enabled ORDER BY key",
-          dataset.id,
-          name,
-        );
-  if (same) {
+  const sql = "SELECT id FROM documents WHERE dataset_id = ? AND name = ? AND enabled ORDER BY key";
+  const same = store.get<Pick<DocumentRow, "id">>(sql, dataset.id, name);
+  if (same && processing.duplicate !== false) {
     requeue(context, same.id, { content, rule_id, doc_form, created_from: "api", batch });
     return same.id;
   }
   const id = context.newId();
   const now = context.now();
-  store.run(
-    `INSERT INTO documents (id, dataset_id, position, batch, name, file_id, rule_id, doc_form,
-       doc_language, created_from, created_at, updated_at, indexing_status, queued_at,
-       enabled, archived, metadata)
-     SELECT ?, ?2, ifnull(max(position), 0) + 1, ?, ?, ?, ?, ?, ?, 'api', ?, ?, 'waiting', ?,
-       1, 0, '{}' FROM documents WHERE dataset_id = ?2`,
+  store.insert("documents", {
     id,
-    dataset.id,
+    dataset_id: dataset.id,
+    position: store.max("position", "documents WHERE dataset_id = ?", dataset.id) + 1,
     batch,
     name,
-    content.file_id,
+    file_id: content.file_id,
     rule_id,
     doc_form,
-    processing.doc_language ?? "English",
-    now,
-    now,
-    now,
-  );
+    doc_language: processing.doc_language ?? "English",
+    created_from: "api",
+    created_at: now,
+    updated_at: now,
+    indexing_status: "waiting",
+    queued_at: now,
+    enabled: 1,
+    archived: 0,
+    metadata: "{}",
+  });
   return id;
 }
 
@@ -133,12 +128,10 @@ function completeDataset(
     if (indexing_technique === "high_quality") {
       throw invalidParam("Default model not found for text-embedding");
     }
-    store.run(
-      "UPDATE datasets SET indexing_technique = ?, retrieval_model = ifnull(?, retrieval_model) WHERE id = ?",
-      indexing_technique ?? null,
-      retrieval_model === undefined ? null : JSON.stringify(retrieval_model),
-      dataset.id,
-    );
+    store.update("datasets", dataset.id, {
+      indexing_technique: indexing_technique ?? null,
+      ...(retrieval_model !== undefined && { retrieval_model: JSON.stringify(retrieval_model) }),
+    });
   }
   store.update("datasets", dataset.id, { doc_form });
 }
@@ -179,20 +172,19 @@ function requeue(
   if (change.content) {
     store.run("DELETE FROM files WHERE id = (SELECT file_id FROM documents WHERE id = ?)", id);
   }
-  store.run(
-    `UPDATE documents SET name = ifnull(?, name), file_id = ifnull(?, file_id), rule_id = ?,
-       doc_form = ?, created_from = ?, batch = ifnull(?, batch), indexing_status = 'waiting',
-       queued_at = ?, updated_at = ?, completed_at = NULL, stopped_at = NULL WHERE id = ?`,
-    change.content?.name ?? change.name ?? null,
-    change.content?.file_id ?? null,
-    change.rule_id,
-    change.doc_form,
-    change.created_from,
-    change.batch ?? null,
-    now,
-    now,
-    id,
-  );
+  const { content, name: newName, batch, ...fields } = change;
+  const name = content?.name ?? newName;
+  store.update("documents", id, {
+    ...fields,
+    ...(name !== undefined && { name }),
+    ...(content && { file_id: content.file_id }),
+    ...(batch !== undefined && { batch }),
+    indexing_status: "waiting",
+    queued_at: now,
+    updated_at: now,
+    completed_at: null,
+    stopped_at: null,
+  });
 }
 
 /** Fourteen digits of time and six random ones. */

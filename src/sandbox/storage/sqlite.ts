@@ -59,6 +59,12 @@ export class Store {
     return row?.count ?? 0;
   }
 
+  /** Maximum of a column, or 0 without rows. */
+  max(column: string, from: string, ...values: readonly SqlValue[]): number {
+    const sql = `SELECT max(${column}) AS max FROM ${from}`;
+    return this.get<{ readonly max: number | null }>(sql, ...values)?.max ?? 0;
+  }
+
   /** Adds a row with fields named like the columns; `onConflict` is the text after ON CONFLICT. */
   insert(table: string, row: object, onConflict?: string): void {
     const columns = Object.keys(row);
