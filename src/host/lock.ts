@@ -12,25 +12,25 @@ import {
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
 
-/** Who wants a lock, and how to find out about others of the same machine and namespace. */
+/** The process that takes a lock, and how to check other processes of the same machine. */
 export interface LockOwner {
   readonly pid: number;
   readonly isAlive: (pid: number) => boolean;
-  /** Who holds a lock longer than `staleAfter` keeps it fresh; who is quick needs no clock. */
+  /** Needed to hold a lock for longer than STALE_AFTER_MS: it is refreshed from time to time. */
   readonly clock?: { readonly sleep: (ms: number, signal: AbortSignal) => Promise<void> };
 }
 
-/** What a lock file says of its owner. */
-interface Held {
+/** Content of a lock file. */
+interface LockContent {
   readonly pid: number;
-  /** When that process started, as the system tells; null where it does not. */
+  /** Start time of that process; null if the system does not provide it. */
   readonly start: string | null;
-  /** Where its pid means something: machine, boot and namespace. */
+  /** Where the pid is valid: machine, boot and pid namespace. */
   readonly place: string;
   readonly token: string;
 }
 
-/** Somebody else has the lock; `holder` says who. */
+/** Another process, `holder`, has the lock. */
 export class LockHeld extends Error {
   readonly holder: string;
 
@@ -40,15 +40,15 @@ export class LockHeld extends Error {
   }
 }
 
-/** An owner whom nobody here can look at, as in another container, is dead after so many ms. */
-const staleAfter = 15_000;
-const freshEvery = 3000;
+/** An owner that cannot be checked, as in another container, counts as dead after this time. */
+const STALE_AFTER_MS = 15_000;
+const REFRESH_INTERVAL_MS = 3000;
 
-/** Locks of this very process: its own pid in a file proves nothing, it may be reused. */
-const ours = new Set<string>();
+/** Tokens of the locks of this process: a file with its pid may be that of an earlier process. */
+const ownTokens = new Set<string>();
 
-/** A lock that we have: its file, open, and what we wrote into it. */
-interface Taken {
+/** A lock that this process holds. */
+interface HeldLock {
   readonly file: string;
   readonly descriptor: number;
   readonly token: string;
@@ -56,40 +56,44 @@ interface Taken {
 }
 
 /**
- * Makes a lock file, and gives the function that removes it. Takes the place of an owner that is
- * dead: at once where its process can be looked at, else when its file has not been touched for 15
- * seconds. Throws LockHeld when it is alive.
+ * Creates a lock file and returns the function that removes it. Replaces a dead owner: at once if its
+ * process can be checked, otherwise once its file has not been refreshed for 15 seconds. Throws
+ * LockHeld if the owner is alive.
+ *
+ *     file       {"pid":7,…,"token":"a1"}   pid 7 is dead
+ *     file.a1    created by pid 9, so that no other process replaces that owner, too
+ *     file       renamed from file.a1: the lock of pid 9
  */
 export function takeLock(file: string, owner: LockOwner): () => void {
-  const lock = taken(file, owner);
-  const over = new AbortController();
-  if (owner.clock) void keepFresh(lock, owner.clock, over.signal);
+  const lock = acquire(file, owner);
+  const released = new AbortController();
+  if (owner.clock) void refresh(lock, owner.clock, released.signal);
   return () => {
-    over.abort();
-    letGo(lock);
+    released.abort();
+    release(lock);
   };
 }
 
-function taken(file: string, owner: LockOwner): Taken {
+function acquire(file: string, owner: LockOwner): HeldLock {
   for (let attempt = 0; attempt < 3; attempt++) {
-    const made = created(file, owner);
-    if (made) return made;
-    const held = read(file);
-    if (held === undefined) continue;
-    if (isHeld(file, held, owner)) throw new LockHeld(file, info(held));
-    // Only who has the lock on a dead owner's place may take it: that lock itself becomes ours.
-    const claim = taken(`${file}.${held?.token ?? "unnamed"}`, owner);
-    if (isStill(file, held)) {
+    const lock = create(file, owner);
+    if (lock) return lock;
+    const content = readLock(file);
+    if (content === undefined) continue;
+    if (isOwnerAlive(file, content, owner)) throw new LockHeld(file, describe(content));
+    // Only the holder of the lock on a dead owner may replace it, by that lock itself.
+    const claim = acquire(`${file}.${content?.token ?? "unnamed"}`, owner);
+    if (isUnchanged(file, content)) {
       renameSync(claim.file, file);
       return { ...claim, file };
     }
-    letGo(claim);
+    release(claim);
   }
-  throw new LockHeld(file, info(null));
+  throw new LockHeld(file, describe(null));
 }
 
-/** `wx`: of two that start at once, one fails here. */
-function created(file: string, { pid }: LockOwner): Taken | undefined {
+/** Undefined if the file exists: of two processes at once, `wx` fails for one. */
+function create(file: string, { pid }: LockOwner): HeldLock | undefined {
   let descriptor: number;
   try {
     descriptor = openSync(file, "wx", 0o600);
@@ -98,51 +102,51 @@ function created(file: string, { pid }: LockOwner): Taken | undefined {
     throw error;
   }
   const token = randomBytes(8).toString("hex");
-  const mine: Held = { pid, start: startOf(pid), place: placeOf(), token };
-  const text = `${JSON.stringify(mine)}\n`;
+  const content: LockContent = { pid, start: startTime(pid), place: currentPlace(), token };
+  const text = `${JSON.stringify(content)}\n`;
   try {
     writeSync(descriptor, text, 0);
   } catch (error) {
     closeSync(descriptor);
     rmSync(file, { force: true });
-    throw Object.assign(Object(error), { path: file }); // the system names no file of a failed write
+    throw Object.assign(Object(error), { path: file }); // a failed write has no path
   }
-  ours.add(token);
+  ownTokens.add(token);
   return { file, descriptor, token, text };
 }
 
-function letGo({ file, descriptor, token }: Taken): void {
-  ours.delete(token);
+function release({ file, descriptor, token }: HeldLock): void {
+  ownTokens.delete(token);
   closeSync(descriptor);
-  if (read(file)?.token === token) rmSync(file, { force: true });
+  if (readLock(file)?.token === token) rmSync(file, { force: true });
 }
 
-/** Is the dead owner's file still there, as it was? One that says nothing may be a new one. */
-function isStill(file: string, held: Held | null): boolean {
-  const now = read(file);
-  return now === null
-    ? held === null && !isFresh(file)
-    : now?.token === held?.token && now !== undefined;
+/** Is the file of the dead owner still the same? An unreadable one may be a new one. */
+function isUnchanged(file: string, content: LockContent | null): boolean {
+  const current = readLock(file);
+  return current === null
+    ? content === null && !isFresh(file)
+    : current?.token === content?.token && current !== undefined;
 }
 
-const info = (held: Held | null) =>
-  held ? `pid ${held.pid} on ${held.place.split(" ", 1)[0]}` : "another process";
+const describe = (content: LockContent | null) =>
+  content ? `pid ${content.pid} on ${content.place.split(" ", 1)[0]}` : "another process";
 
-function isHeld(file: string, held: Held | null, { pid, isAlive }: LockOwner): boolean {
-  if (held?.place !== placeOf()) return isFresh(file);
-  if (held.pid === pid) return ours.has(held.token);
-  if (!isAlive(held.pid)) return false;
-  const start = startOf(held.pid);
-  // Without start times another program may have got the pid: only the true owner touches the file.
-  return held.start !== null && start !== null ? held.start === start : isFresh(file);
+function isOwnerAlive(file: string, content: LockContent | null, self: LockOwner): boolean {
+  if (content?.place !== currentPlace()) return isFresh(file);
+  if (content.pid === self.pid) return ownTokens.has(content.token);
+  if (!self.isAlive(content.pid)) return false;
+  const start = startTime(content.pid);
+  // Without start times, the pid may be that of another process: only the owner refreshes the file.
+  return content.start !== null && start !== null ? content.start === start : isFresh(file);
 }
 
-/** Was the file touched lately, by the clock of its own disk? Owners may have another one. */
+/** Was the file refreshed lately, by the clock of its disk? That of the owner may differ. */
 function isFresh(file: string): boolean {
   const probe = `${file}.${randomBytes(8).toString("hex")}.now`;
   try {
     writeFileSync(probe, "", { flag: "wx" });
-    return statSync(probe).mtimeMs - statSync(file).mtimeMs < staleAfter;
+    return statSync(probe).mtimeMs - statSync(file).mtimeMs < STALE_AFTER_MS;
   } catch (error) {
     if (error instanceof Error && "code" in error && error.code === "ENOENT") return false;
     throw error;
@@ -151,29 +155,29 @@ function isFresh(file: string): boolean {
   }
 }
 
-/** Writes our own file again and again until we let go: so the disk sets its time by its own clock. */
-async function keepFresh(
-  { descriptor, text }: Taken,
+/** Rewrites the file until the lock is released, so that the disk updates its time. */
+async function refresh(
+  { descriptor, text }: HeldLock,
   clock: NonNullable<LockOwner["clock"]>,
   signal: AbortSignal,
 ): Promise<void> {
   for (;;) {
-    await clock.sleep(freshEvery, signal).catch(() => {});
+    await clock.sleep(REFRESH_INTERVAL_MS, signal).catch(() => {});
     if (signal.aborted) return;
     try {
       writeSync(descriptor, text, 0);
     } catch {
-      // a full disk; the next time may work
+      // such as a full disk; the next refresh may work
     }
   }
 }
 
-/** Machine, boot and pid namespace, as far as the system tells. */
-function placeOf(): string {
-  return [hostname(), textOf("/proc/sys/kernel/random/boot_id"), namespace()].join(" ");
+/** Machine, boot and pid namespace, as far as the system provides them. */
+function currentPlace(): string {
+  return [hostname(), textOf("/proc/sys/kernel/random/boot_id"), pidNamespace()].join(" ");
 }
 
-function namespace(): string {
+function pidNamespace(): string {
   try {
     return readlinkSync("/proc/self/ns/pid");
   } catch {
@@ -181,10 +185,10 @@ function namespace(): string {
   }
 }
 
-/** Start of a process in ticks since the machine's; Linux only. */
-function startOf(pid: number): string | null {
+/** Start time of a process in ticks since boot; Linux only. */
+function startTime(pid: number): string | null {
   const stat = textOf(`/proc/${pid}/stat`);
-  // The name of the program, in brackets, may hold blanks; the start is the 20th field after it.
+  // The program name, in parentheses, may contain spaces; the start time is the 20th field after it.
   return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? null;
 }
 
@@ -196,18 +200,18 @@ function textOf(file: string): string {
   }
 }
 
-/** undefined where nothing is there, null where nothing (yet) can be read. */
-function read(file: string): Held | null | undefined {
+/** Undefined if the file does not exist, null if it has no valid content (yet). */
+function readLock(file: string): LockContent | null | undefined {
   try {
-    const held: unknown = JSON.parse(readFileSync(file, "utf8"));
-    return describesOwner(held) ? held : null;
+    const content: unknown = JSON.parse(readFileSync(file, "utf8"));
+    return isLockContent(content) ? content : null;
   } catch (error) {
-    const gone = error instanceof Error && "code" in error && error.code === "ENOENT";
-    return gone ? undefined : null;
+    const isMissing = error instanceof Error && "code" in error && error.code === "ENOENT";
+    return isMissing ? undefined : null;
   }
 }
 
-const describesOwner = (value: unknown): value is Held =>
+const isLockContent = (value: unknown): value is LockContent =>
   typeof value === "object" &&
   value !== null &&
   ["pid", "start", "place"].every((field) => field in value) &&

@@ -1,4 +1,4 @@
-// Parts of undici that are loaded by themselves (dispatcher.ts); the package types only the whole.
+// Modules of undici that dispatcher.ts loads one by one; the package has types for its index only.
 declare module "undici/lib/dispatcher/agent.js" {
   export { Agent as default } from "undici";
 }
