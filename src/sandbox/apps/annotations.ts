@@ -81,13 +81,13 @@ const handlers: Handlers<typeof rows, AppContext> = {
     throw new HttpError(501, "not_implemented", text);
   },
 
-  setFeedback({ records, records: { store } }, input, call) {
+  setFeedback({ records }, input, call) {
     const endUser = records.endUser(requireApp(call).name, requireUser(input));
     const message = records.message(endUser.app, input.message_id);
     if (!message) throw notFound("Message Not Exists.");
     if (!input.rating) {
       const sql = "DELETE FROM feedbacks WHERE message_id = ? AND end_user_id = ?";
-      store.run(sql, message.id, endUser.id);
+      records.store.run(sql, message.id, endUser.id);
       return { json: { result: "success" } };
     }
     const now = records.now();
@@ -103,7 +103,11 @@ const handlers: Handlers<typeof rows, AppContext> = {
       updated_at: now,
     };
     const update = ["rating", "content", "updated_at"].map((name) => `${name} = excluded.${name}`);
-    store.insert("feedbacks", row, `(message_id, end_user_id) DO UPDATE SET ${update.join(", ")}`);
+    records.store.insert(
+      "feedbacks",
+      row,
+      `(message_id, end_user_id) DO UPDATE SET ${update.join(", ")}`,
+    );
     return { json: { result: "success" } };
   },
 

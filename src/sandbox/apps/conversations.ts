@@ -65,7 +65,8 @@ const handlers: Handlers<typeof operations, AppContext> = {
     return { json: conversationResponse(requireConversation(records, call, input)) };
   },
 
-  deleteConversation({ records: { store }, records }, input, call) {
+  deleteConversation({ records }, input, call) {
+    const { store } = records;
     const { id } = requireConversation(records, call, input);
     store.transaction(() => {
       store.run("DELETE FROM conversation_variables WHERE conversation_id = ?", id);

@@ -159,8 +159,8 @@ function matchesParts([first = "", ...rest]: readonly string[], text: string): b
 const isAction = (name: string): name is Action => Object.hasOwn(actions, name);
 
 function splitAssignment(text: string): [name: string, value: string | undefined] {
-  const at = text.indexOf("=");
-  return at === -1 ? [text, undefined] : [text.slice(0, at), text.slice(at + 1)];
+  const index = text.indexOf("=");
+  return index === -1 ? [text, undefined] : [text.slice(0, index), text.slice(index + 1)];
 }
 
 function count(text: string | undefined): number {

@@ -45,25 +45,25 @@ function parseDate(text: string): DateParts {
 function parseTime(text: string): [clock: number[], offset: number] {
   if (text.length < 2) throw invalidParam("ISO time too short");
   const clock: number[] = [];
-  let at = 0;
-  const colons = text[2] === ":";
-  while (at < text.length && clock.length < 4) {
-    if ("-+Zz".includes(text.charAt(at))) return [clock, parseOffset(text.slice(at))];
+  let index = 0;
+  const hasColons = text[2] === ":";
+  while (index < text.length && clock.length < 4) {
+    if ("-+Zz".includes(text.charAt(index))) return [clock, parseOffset(text.slice(index))];
     if (clock.length < 3) {
-      clock.push(parseDigits(text.slice(at, at + 2)));
-      at += 2;
-      if (colons && clock.length < 3 && text[at] === ":") at++;
+      clock.push(parseDigits(text.slice(index, index + 2)));
+      index += 2;
+      if (hasColons && clock.length < 3 && text[index] === ":") index++;
       continue;
     }
-    const fraction = /^[.,]([0-9]+)/.exec(text.slice(at));
+    const fraction = /^[.,]([0-9]+)/.exec(text.slice(index));
     if (!fraction) break;
     clock.push(Math.trunc(Number(`0.${fraction[1]}`) * 1000));
-    at += fraction[0].length;
+    index += fraction[0].length;
   }
-  if (at < text.length && "-+Zz".includes(text.charAt(at))) {
-    return [clock, parseOffset(text.slice(at))];
+  if (index < text.length && "-+Zz".includes(text.charAt(index))) {
+    return [clock, parseOffset(text.slice(index))];
   }
-  if (at < text.length) throw invalidParam("Unused components in ISO string");
+  if (index < text.length) throw invalidParam("Unused components in ISO string");
   return [clock, 0];
 }
 

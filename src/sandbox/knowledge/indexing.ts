@@ -60,15 +60,20 @@ function advance(context: KnowledgeContext, document: DocumentRow): void {
     "waiting",
   ];
 
-  const at = document.queued_at + Math.min(age, context.indexingDelay);
+  const time = document.queued_at + Math.min(age, context.indexingDelay);
   if ((isDone || stage === "indexing") && document.indexing_status !== "indexing") {
-    const problem = splitDocument(context, document, at);
+    const problem = splitDocument(context, document, time);
     if (problem !== undefined) {
-      const changes = { indexing_status: "error", error: problem, stopped_at: at, updated_at: at };
+      const changes = {
+        indexing_status: "error",
+        error: problem,
+        stopped_at: time,
+        updated_at: time,
+      };
       return store.update("documents", document.id, changes);
     }
   }
-  if (isDone) complete(context, document, at);
+  if (isDone) complete(context, document, time);
   else store.update("documents", document.id, { indexing_status: stage });
 }
 
@@ -76,7 +81,7 @@ function advance(context: KnowledgeContext, document: DocumentRow): void {
 function splitDocument(
   context: KnowledgeContext,
   document: DocumentRow,
-  at: number,
+  time: number,
 ): string | undefined {
   const chunks = splitFile(context, document);
   if (typeof chunks === "string") return chunks;
@@ -85,7 +90,7 @@ function splitDocument(
     const { dataset_id, id: document_id } = document;
     const position = index + 1;
     const segment = { dataset_id, document_id, position, content, answer: null, keywords: null };
-    addChildren(context, addSegment(context, segment, at), children, at);
+    addChildren(context, addSegment(context, segment, time), children, time);
   }
   const word_count = chunks.reduce((sum, { content }) => sum + countCharacters(content), 0);
   context.store.update("documents", document.id, { word_count, tokens: 0 });
@@ -115,7 +120,7 @@ function addChildren(
   context: KnowledgeContext,
   segmentId: string,
   contents: readonly string[],
-  at: number,
+  time: number,
 ): void {
   for (const [index, content] of contents.entries()) {
     context.store.insert("child_chunks", {
@@ -124,19 +129,19 @@ function addChildren(
       position: index + 1,
       content,
       type: "automatic",
-      created_at: at,
-      updated_at: at,
+      created_at: time,
+      updated_at: time,
     });
   }
 }
 
-function complete({ store }: KnowledgeContext, document: DocumentRow, at: number): void {
+function complete({ store }: KnowledgeContext, document: DocumentRow, time: number): void {
   store.update("documents", document.id, {
     indexing_status: "completed",
     error: null,
     stopped_at: null,
-    completed_at: at,
-    updated_at: at,
+    completed_at: time,
+    updated_at: time,
   });
   if (document.doc_form !== "hierarchical_model") return;
   // Without an embedding model, the chunks of a hierarchical document are never completed: the

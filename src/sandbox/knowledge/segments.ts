@@ -20,7 +20,7 @@ export interface NewSegment {
 }
 
 /** Stores and indexes a chunk; returns its ID. */
-export function addSegment(context: KnowledgeContext, segment: NewSegment, at: number): string {
+export function addSegment(context: KnowledgeContext, segment: NewSegment, time: number): string {
   const id = context.newId();
   const keywords = segment.keywords ?? extractKeywords(segment.content);
   context.store.insert("segments", {
@@ -31,10 +31,10 @@ export function addSegment(context: KnowledgeContext, segment: NewSegment, at: n
     index_node_id: context.newId(),
     status: "completed",
     enabled: 1,
-    created_at: at,
-    updated_at: at,
-    indexing_at: at,
-    completed_at: at,
+    created_at: time,
+    updated_at: time,
+    indexing_at: time,
+    completed_at: time,
   });
   indexWords(context, id);
   return id;
