@@ -53,63 +53,29 @@ export async function sendFile(
     throw new CliError("usage", `failed to read the file: ${reasonOf(error)}`, { cause: error });
   });
   if (bytes.length === 0) throw new CliError("usage", "the file is empty");
-  const send = file.kind === "text" ? sendText : sendUpload;
-  const response = await send({ file, bytes, document, form, options }, context);
-  return { step, id: response.id, hash: sha256(bytes), stored: storedFile(response) };
-}
-
-interface Upload {
-  readonly file: LocalFile;
-  readonly bytes: Uint8Array;
-  /** The document to update; undefined to create one. */
-  readonly document: DocumentState | undefined;
-  readonly form: Awaited<ReturnType<typeof formFor>>;
-  readonly options: UploadOptions;
-}
-
-async function sendText(
-  { file: { name }, bytes, document, form, options }: Upload,
-  context: Context,
-): Promise<{ readonly id: string }> {
-  const { dataset_id, indexing_technique } = options;
-  const text = decodeText(bytes);
-  if (text === undefined) throw new CliError("usage", "the file is no longer valid UTF-8 text");
-  const response = document
-    ? await context.call(updateDocumentByText, {
-        dataset_id,
-        document_id: document.id,
-        name,
-        text,
-        ...form,
-      })
-    : await context.call(createDocumentByText, {
-        dataset_id,
-        name,
-        text,
-        indexing_technique,
-        ...form,
-      });
-  return response.document;
-}
-
-async function sendUpload(
-  { file: { location, name }, bytes, document, form, options }: Upload,
-  context: Context,
-): Promise<{ readonly id: string }> {
+  const text = file.kind === "text" ? decodeText(bytes) : undefined;
+  if (file.kind === "text" && text === undefined)
+    throw new CliError("usage", "the file is no longer valid UTF-8 text");
   const { dataset_id, indexing_technique, isEmpty } = options;
-  const file = { path: location, name, bytes };
+  const { name, location } = file;
+  const upload = { path: location, name, bytes };
+  let response: { readonly document: { readonly id: string } };
   if (document) {
-    const input = { dataset_id, document_id: document.id, file, ...form };
-    return (await replaceFile(input, context)).document;
+    const target = { dataset_id, document_id: document.id, ...form };
+    response =
+      text === undefined
+        ? await replaceFile({ ...target, file: upload }, context)
+        : await context.call(updateDocumentByText, { ...target, name, text });
+  } else {
+    const target = { dataset_id, indexing_technique, ...form };
+    const rule = isEmpty && { process_rule: { mode: "automatic" } as const };
+    response =
+      text === undefined
+        ? await context.call(createDocumentByFile, { ...rule, ...target, file: upload })
+        : await context.call(createDocumentByText, { ...target, name, text });
   }
-  const response = await context.call(createDocumentByFile, {
-    dataset_id,
-    file,
-    indexing_technique,
-    ...(isEmpty && { process_rule: { mode: "automatic" } }),
-    ...form,
-  });
-  return response.document;
+  const { id } = response.document;
+  return { step, id, hash: sha256(bytes), stored: storedFile(response.document) };
 }
 
 /**

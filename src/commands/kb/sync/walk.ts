@@ -1,4 +1,4 @@
-import type { Ignore, Options } from "ignore";
+import type { Ignore } from "ignore";
 import { mapConcurrent } from "../../../api/concurrent-map.ts";
 import { CliError, reasonOf } from "../../../errors.ts";
 import type { Files } from "../../../host/host.ts";
@@ -76,129 +76,122 @@ export async function* walkFiles(
   }
   const root = await files.realPath(directory);
   const { default: ignore } = await import("ignore");
-  const filter = new EntryFilter(ignore, include, exclude);
-  yield* new DirectoryWalk(directory, root, filter, files).walk("", [], []);
+  const rulesOf = (patterns: readonly string[]) =>
+    ignore({ ignorecase: false }).add(patterns.map(simplifyPattern));
+  const included = include.length > 0 ? rulesOf(include) : undefined;
+  yield* walk(
+    { directory, root, rulesOf, included, excluded: rulesOf(exclude), files },
+    "",
+    [],
+    [],
+  );
 }
 
-/** Decides by patterns and ignore files which entries count. */
-class EntryFilter {
-  readonly #ignore: (options: Options) => Ignore;
-  readonly #included: Ignore | undefined;
-  readonly #excluded: Ignore;
-
-  constructor(
-    ignore: (options: Options) => Ignore,
-    include: readonly string[],
-    exclude: readonly string[],
-  ) {
-    this.#ignore = ignore;
-    this.#included = include.length > 0 ? this.rulesOf(include) : undefined;
-    this.#excluded = this.rulesOf(exclude);
-  }
-
-  rulesOf(patterns: readonly string[]): Ignore {
-    return this.#ignore({ ignorecase: false }).add(patterns.map(simplifyPattern));
-  }
-
-  includes(path: string, isDirectory: boolean, ignoreRules: readonly IgnoreRules[]): boolean {
-    const marked = (text: string) => (isDirectory ? `${text}/` : text);
-    if (this.#excluded.ignores(marked(path))) return false;
-    let isIgnored = false;
-    for (const { base, rules } of ignoreRules) {
-      const { ignored, unignored } = rules.test(marked(path.slice(base.length)));
-      isIgnored = ignored || (isIgnored && !unignored);
-    }
-    if (isIgnored) return false;
-    return isDirectory || this.#included === undefined || this.#included.ignores(path);
-  }
-}
-
-class DirectoryWalk {
-  readonly #directory: string;
+interface Walk {
+  readonly directory: string;
   /** Real path of the directory. */
-  readonly #root: string;
-  readonly #filter: EntryFilter;
-  readonly #files: Files;
+  readonly root: string;
+  readonly rulesOf: (patterns: readonly string[]) => Ignore;
+  readonly included: Ignore | undefined;
+  readonly excluded: Ignore;
+  readonly files: Files;
+}
 
-  constructor(directory: string, root: string, filter: EntryFilter, files: Files) {
-    this.#directory = directory;
-    this.#root = root;
-    this.#filter = filter;
-    this.#files = files;
+/** `base` is "" or ends with a slash; `parents` are the real paths of the directories around it. */
+async function* walk(
+  scope: Walk,
+  base: string,
+  inherited: readonly IgnoreRules[],
+  parents: readonly string[],
+): AsyncGenerator<DirectoryEntry> {
+  const { directory, rulesOf, files } = scope;
+  const location = `${directory}/${base}`;
+  let names: readonly string[];
+  let real: string;
+  try {
+    names = await files.list(location);
+    real = await files.realPath(location);
+  } catch (error) {
+    yield { kind: "unreadable", path: base.slice(0, -1) || ".", reason: reasonOf(error) };
+    return;
   }
+  if (parents.includes(real)) {
+    yield { kind: "link-loop", path: base.slice(0, -1) };
+    return;
+  }
+  const rules = [...inherited];
+  for (const name of ignoreFiles) {
+    const found = names.includes(name) ? await readIgnoreFile(scope, base, name) : undefined;
+    if (typeof found === "string") rules.push({ base, rules: rulesOf(found.split(/\r?\n/)) });
+    else if (found) yield found;
+  }
+  const visible = names.filter((name) => !name.startsWith("."));
+  const read = (name: string) => readStatus(scope, location, name);
+  for await (const status of mapConcurrent(visible, concurrency, read)) {
+    const path = base + status.name;
+    if (!isIncluded(scope, path, status.stat?.isDirectory === true, rules)) {
+      yield { kind: "excluded", path };
+      continue;
+    }
+    const entry = entryOf(path, location, status);
+    if (entry) yield entry;
+    else yield* walk(scope, `${path}/`, rules, [...parents, real]);
+  }
+}
 
-  /** `base` is "" or ends with a slash; `parents` are the real paths of the directories around it. */
-  async *walk(
-    base: string,
-    inherited: readonly IgnoreRules[],
-    parents: readonly string[],
-  ): AsyncGenerator<DirectoryEntry> {
-    const location = `${this.#directory}/${base}`;
-    let names: readonly string[];
-    let real: string;
-    try {
-      names = await this.#files.list(location);
-      real = await this.#files.realPath(location);
-    } catch (error) {
-      yield { kind: "unreadable", path: base.slice(0, -1) || ".", reason: reasonOf(error) };
-      return;
-    }
-    if (parents.includes(real)) {
-      yield { kind: "link-loop", path: base.slice(0, -1) };
-      return;
-    }
-    const rules = [...inherited];
-    for (const name of ignoreFiles) {
-      const found = names.includes(name) ? await this.#ignoreFile(base, name) : undefined;
-      if (typeof found === "string")
-        rules.push({ base, rules: this.#filter.rulesOf(found.split(/\r?\n/)) });
-      else if (found) yield found;
-    }
-    const visible = names.filter((name) => !name.startsWith("."));
-    const read = (name: string) => this.#status(location, name);
-    for await (const status of mapConcurrent(visible, concurrency, read)) {
-      const path = base + status.name;
-      const isDirectory = status.stat?.isDirectory === true;
-      if (!this.#filter.includes(path, isDirectory, rules)) yield { kind: "excluded", path };
-      else {
-        const entry = entryOf(path, location, status);
-        if (entry) yield entry;
-        else yield* this.walk(`${path}/`, rules, [...parents, real]);
-      }
-    }
+function isIncluded(
+  { included, excluded }: Walk,
+  path: string,
+  isDirectory: boolean,
+  ignoreRules: readonly IgnoreRules[],
+): boolean {
+  const marked = (text: string) => (isDirectory ? `${text}/` : text);
+  if (excluded.ignores(marked(path))) return false;
+  let isIgnored = false;
+  for (const { base, rules } of ignoreRules) {
+    const { ignored, unignored } = rules.test(marked(path.slice(base.length)));
+    isIgnored = ignored || (isIgnored && !unignored);
   }
+  return !isIgnored && (isDirectory || included === undefined || included.ignores(path));
+}
 
-  async #status(location: string, name: string): Promise<EntryStatus> {
-    try {
-      const stat = await this.#files.stat(location + name);
-      const inside =
-        stat !== null && isInside(this.#root, await this.#files.realPath(location + name));
-      return { name, stat, inside };
-    } catch (error) {
-      return { name, error };
-    }
+async function readStatus(
+  { root, files }: Walk,
+  location: string,
+  name: string,
+): Promise<EntryStatus> {
+  try {
+    const stat = await files.stat(location + name);
+    const inside = stat !== null && isInside(root, await files.realPath(location + name));
+    return { name, stat, inside };
+  } catch (error) {
+    return { name, error };
   }
+}
 
-  /**
-   * The text of an ignore file, or why it cannot be read; undefined if there is none, which as for git
-   * includes a directory or a broken symlink of this name. Throws usage for one that is too large.
-   */
-  async #ignoreFile(base: string, name: string): Promise<string | Obstacle | undefined> {
-    const location = `${this.#directory}/${base}`;
-    const { stat, inside, error } = await this.#status(location, name);
-    const path = base + name;
-    if (error !== undefined) return { kind: "unreadable", path, reason: reasonOf(error) };
-    if (!stat || stat.isDirectory) return undefined;
-    if (!inside) return { kind: "outside-link", path };
-    if (!stat.isFile) return { kind: "no-file", path };
-    if (stat.size > MAX_IGNORE_FILE_BYTES) {
-      throw new CliError("usage", `ignore file ${path} is too large`, {
-        sideEffect: "none",
-        hint: "an ignore file may have at most 1 MiB",
-      });
-    }
-    return new TextDecoder().decode(await this.#files.read(location + name));
+/**
+ * The text of an ignore file, or why it cannot be read; undefined if there is none, which as for git
+ * includes a directory or a broken symlink of this name. Throws usage for one that is too large.
+ */
+async function readIgnoreFile(
+  scope: Walk,
+  base: string,
+  name: string,
+): Promise<string | Obstacle | undefined> {
+  const location = `${scope.directory}/${base}`;
+  const { stat, inside, error } = await readStatus(scope, location, name);
+  const path = base + name;
+  if (error !== undefined) return { kind: "unreadable", path, reason: reasonOf(error) };
+  if (!stat || stat.isDirectory) return undefined;
+  if (!inside) return { kind: "outside-link", path };
+  if (!stat.isFile) return { kind: "no-file", path };
+  if (stat.size > MAX_IGNORE_FILE_BYTES) {
+    throw new CliError("usage", `ignore file ${path} is too large`, {
+      sideEffect: "none",
+      hint: "an ignore file may have at most 1 MiB",
+    });
   }
+  return new TextDecoder().decode(await scope.files.read(location + name));
 }
 
 /** The entry for a path; undefined for a directory. */
