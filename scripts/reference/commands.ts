@@ -4,7 +4,7 @@ import { exitsOf, flagHelp, FROM_FILE, helpFor } from "../../src/cli/help/help.t
 import { MAX_WIDTH } from "../../src/cli/help/layout.ts";
 import { topicNames } from "../../src/cli/help/topic-names.ts";
 import { topicText } from "../../src/cli/help/topics.ts";
-import { flagOf, flagParams, isNegatable, valueOf } from "../../src/cli/parse/command.ts";
+import { flagOf, flagParams, isNegatable, valueUsage } from "../../src/cli/parse/command.ts";
 import type { Command } from "../../src/cli/parse/command.ts";
 import { longFlag, sharedFlagsOf } from "../../src/cli/parse/shared-flags.ts";
 import { methodAndPath } from "../../src/operations/operation.ts";
@@ -38,7 +38,7 @@ export const ownFlagsOf = (command: Command): Entry[] =>
     const flag = flagOf(name, param);
     const short = param.short === undefined ? "" : `-${param.short}, `;
     return [
-      [`${short}--${flag}${valueOf(param)}`, flagHelp(param)],
+      [`${short}--${flag}${valueUsage(param)}`, flagHelp(param)],
       ...(param.orFile ? [[`--${flag}-file <path>`, FROM_FILE] as const] : []),
       ...(isNegatable(param) ? [[`--no-${flag}`, "Set to false"] as const] : []),
     ];

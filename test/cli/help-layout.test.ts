@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { columns, renderPage, wrap, wrapShell } from "../../src/cli/help/layout.ts";
+import { renderPage, twoColumns, wrapCommand, wrapWords } from "../../src/cli/help/layout.ts";
 
 test.each([
   ["one two three", 8, ["one two", "three"]],
@@ -8,20 +8,20 @@ test.each([
   ["a-very-long-word b", 5, ["a-very-long-word", "b"]],
   ["/datasets/{id}/documents", 16, ["/datasets/{id}/", "documents"]],
   ["", 10, []],
-])("wrap: %j at %d", (text, width, lines) => {
-  expect(wrap(text, width)).toEqual(lines);
+])("wrapWords: %j at %d", (text, width, lines) => {
+  expect(wrapWords(text, width)).toEqual(lines);
 });
 
-test("columns: the text is wrapped below itself", () => {
-  expect(columns([["-n, --dry-run", "Print the request without sending it"]], 34)).toEqual([
+test("twoColumns: the text is wrapped below itself", () => {
+  expect(twoColumns([["-n, --dry-run", "Print the request without sending it"]], 34)).toEqual([
     "-n, --dry-run  Print the request",
     "               without sending it",
   ]);
 });
 
-test("columns: a long term has its text on the next line and does not widen the others", () => {
+test("twoColumns: a long term has its text on the next line and does not widen the others", () => {
   expect(
-    columns(
+    twoColumns(
       [
         ["--all", "Read all pages"],
         ["--embedding-model-provider <text>", "Its provider"],
@@ -35,8 +35,8 @@ test.each([
   ["kb list", 80, ["kb list"]],
   ["kb doc add HB a.md --text 'x y'", 24, ["kb doc add HB a.md \\", "    --text 'x y'"]],
   [`kb tag create "a b" c`, 16, ["kb tag create \\", `    "a b" c`]],
-])("wrapShell: %j at %d", (line, width, lines) => {
-  expect(wrapShell(line, width)).toEqual(lines);
+])("wrapCommand: %j at %d", (line, width, lines) => {
+  expect(wrapCommand(line, width)).toEqual(lines);
 });
 
 test("a page: paragraphs, titled blocks, no empty ones", () => {

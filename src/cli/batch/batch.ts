@@ -17,7 +17,7 @@ import type { Globals } from "../parse/shared-flags.ts";
 import { allOf, extraBody, sourcesOf } from "../parse/input.ts";
 import { emptyJournal, openJournal } from "./journal.ts";
 import type { Journal } from "./journal.ts";
-import { count, optionsFor, styleFor } from "../parse/options.ts";
+import { optionsFor, styleFor, wholeNumber } from "../parse/options.ts";
 import type { ParsedLine } from "../parse/parser.ts";
 import type { TypedLine } from "../parse/typed-values.ts";
 import { readRowFile } from "../../lib/rows-file.ts";
@@ -67,7 +67,12 @@ export async function execute(
   if (globals.columns === "help") {
     return plainHost.stdout.write(`${columnNames(outcomes).join("\n")}\n`);
   }
-  const atOnce = count("--concurrency", globals.concurrency ?? (row.ordered ? "1" : "3"), 1, 50);
+  const atOnce = wholeNumber(
+    "--concurrency",
+    globals.concurrency ?? (row.ordered ? "1" : "3"),
+    1,
+    50,
+  );
   const limit = withTimeLimit(plainHost, options.timeout);
   const { name, bytes, host: reading } = await fileOf(globals.each, limit.host);
   const shown = progressStyle(globals, plainHost, !options.quiet);

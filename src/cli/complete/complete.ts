@@ -8,7 +8,7 @@ import { flagOf, flagParams, isNegatable } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
 import { appNames, fetchNames } from "./remote-names.ts";
 import {
-  flagValue,
+  flagPlaceholder,
   longFlag,
   sharedFlagHelp,
   sharedFlags,
@@ -226,7 +226,7 @@ const fromShared = (flag: SharedFlag, command: Command | undefined): Flag => ({
   short: shortFlag(flag),
   help: sharedFlagHelp(flag, command),
   many: flag.repeats === true,
-  value: flag.choices?.(command) ?? sharedSource(longFlag(flag), flagValue(flag)),
+  value: flag.choices?.(command) ?? sharedSource(longFlag(flag), flagPlaceholder(flag)),
 });
 
 function sharedSource(long: string, word: string | undefined): Source | undefined {

@@ -2,7 +2,7 @@ import type { RequestedRows } from "../../commands/command-spec.ts";
 import { CliError } from "../../errors.ts";
 import type { Command } from "../parse/command.ts";
 import type { Globals } from "../parse/shared-flags.ts";
-import { count } from "../parse/options.ts";
+import { wholeNumber } from "../parse/options.ts";
 
 /** Default number of rows: the default page size of the server. */
 const DEFAULT_ROWS = 20;
@@ -12,10 +12,14 @@ export function rowLimits({ returns }: Command, { limit, all, page }: Globals): 
   if (all && (limit !== undefined || page !== undefined)) {
     throw new CliError("usage", "--all cannot be used with --limit or --page");
   }
-  const number = page === undefined ? undefined : count("--page", page, 1, 99_999);
+  const number = page === undefined ? undefined : wholeNumber("--page", page, 1, 99_999);
   if (all) return { limit: Infinity, byDefault: false };
   if (limit !== undefined)
-    return { limit: count("--limit", limit, 1, 1_000_000_000), page: number, byDefault: false };
+    return {
+      limit: wholeNumber("--limit", limit, 1, 1_000_000_000),
+      page: number,
+      byDefault: false,
+    };
   return {
     limit: returns.kind === "list" ? Infinity : DEFAULT_ROWS,
     page: number,

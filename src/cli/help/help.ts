@@ -10,13 +10,13 @@ import {
   isNegatable,
   isRequired,
   usageOf,
-  valueOf,
+  valueUsage,
 } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
 import { longFlag, sharedFlagsOf, takesEach } from "../parse/shared-flags.ts";
 import { commandGroups } from "./groups.ts";
-import { MAX_WIDTH, renderPage, wrap, wrapShell } from "./layout.ts";
-import type { Block, Row } from "./layout.ts";
+import { MAX_WIDTH, renderPage, wrapCommand, wrapWords } from "./layout.ts";
+import type { HelpBlock, HelpRow } from "./layout.ts";
 import { topicNames } from "./topic-names.ts";
 
 /** How a help page is rendered. */
@@ -46,7 +46,7 @@ export function helpFor(
   );
 }
 
-function commandPage(command: Command, width: number, brief: boolean): Block[] {
+function commandPage(command: Command, width: number, brief: boolean): HelpBlock[] {
   const [program = ""] = command.words;
   return [
     command.summary,
@@ -54,13 +54,13 @@ function commandPage(command: Command, width: number, brief: boolean): Block[] {
     { lines: [`Usage: ${usageOf(command)}`] },
     {
       title: "Examples",
-      lines: command.examples.flatMap((example) => wrapShell(example, width - 2)),
+      lines: command.examples.flatMap((example) => wrapCommand(example, width - 2)),
     },
     { title: "Arguments", rows: argumentRows(command) },
     { title: "Flags", rows: flagRows(command) },
     {
       lines: [
-        ...wrap(sharedFlagsText(command), width),
+        ...wrapWords(sharedFlagsText(command), width),
         `Common flags: ${program} help flags · Exit codes: ${program} help exit-codes`,
       ],
     },
@@ -69,21 +69,21 @@ function commandPage(command: Command, width: number, brief: boolean): Block[] {
 }
 
 /** Positionals with their meaning. */
-export const argumentRows = ({ positionals, params }: Command): Row[] =>
-  positionals.flatMap(({ word, name }): Row[] => {
+export const argumentRows = ({ positionals, params }: Command): HelpRow[] =>
+  positionals.flatMap(({ word, name }): HelpRow[] => {
     const param = params[name];
     return param ? [[`<${word}>`, argumentHelp(param)]] : [];
   });
 
 /** The command's own flags, lined up where one of them has a short form. */
-function flagRows(command: Command): Row[] {
+function flagRows(command: Command): HelpRow[] {
   const params = flagParams(command);
   const indent = params.some(([, { short }]) => short !== undefined) ? "    " : "";
-  return params.flatMap(([name, param]): Row[] => {
+  return params.flatMap(([name, param]): HelpRow[] => {
     const flag = flagOf(name, param);
     const short = param.short === undefined ? indent : `-${param.short}, `;
     const no = isNegatable(param) ? "[no-]" : "";
-    const row: Row = [`${short}--${no}${flag}${valueOf(param)}`, flagHelp(param)];
+    const row: HelpRow = [`${short}--${no}${flag}${valueUsage(param)}`, flagHelp(param)];
     return param.orFile ? [row, [`${indent}--${flag}-file <path>`, FROM_FILE]] : [row];
   });
 }
@@ -124,8 +124,8 @@ function sharedFlagsText(command: Command): string {
   return names.length === 0 ? "" : `Also takes: ${names.join(", ")}`;
 }
 
-function effectRows(command: Command): Row[] {
-  const rows: Row[] = [
+function effectRows(command: Command): HelpRow[] {
+  const rows: HelpRow[] = [
     ["Effect", effects[command.effect]],
     ["Sends", requestsText(command)],
   ];
@@ -190,14 +190,14 @@ const abouts: Readonly<Record<string, string>> = {
   wf: "Run and follow the workflows of a Dify-compatible platform, and read their logs.",
 };
 
-function programPage(program: string, commands: readonly Command[]): Block[] {
+function programPage(program: string, commands: readonly Command[]): HelpBlock[] {
   const rows = new Map(childRows([program], commands));
   return [
     abouts[program] ?? "",
     { lines: [`Usage: ${program} <command> [flags]`] },
-    ...(commandGroups[program] ?? []).map(([title, words]): Block => ({
+    ...(commandGroups[program] ?? []).map(([title, words]): HelpBlock => ({
       title,
-      rows: words.map((word): Row => [word, rows.get(word) ?? ""]),
+      rows: words.map((word): HelpRow => [word, rows.get(word) ?? ""]),
     })),
     {
       title: "More help",
@@ -210,7 +210,7 @@ function programPage(program: string, commands: readonly Command[]): Block[] {
   ];
 }
 
-const groupPage = (words: readonly string[], commands: readonly Command[]): Block[] => [
+const groupPage = (words: readonly string[], commands: readonly Command[]): HelpBlock[] => [
   `Commands of ${words.join(" ")}`,
   { lines: [`Usage: ${words.join(" ")} <command> [flags]`] },
   { title: "Commands", rows: childRows(words, commands) },
@@ -218,13 +218,13 @@ const groupPage = (words: readonly string[], commands: readonly Command[]): Bloc
 ];
 
 /** The next words with a summary, or with the words below them: `doc` → `list, add, upload`. */
-function childRows(path: readonly string[], commands: readonly Command[]): Row[] {
+function childRows(path: readonly string[], commands: readonly Command[]): HelpRow[] {
   const children = new Map<string, Command[]>();
   for (const command of commands) {
     const word = command.words[path.length] ?? "";
     children.set(word, [...(children.get(word) ?? []), command]);
   }
-  return [...children].map(([word, entries]): Row => {
+  return [...children].map(([word, entries]): HelpRow => {
     const [only] = entries;
     const isLeaf = entries.length === 1 && only?.words.length === path.length + 1;
     return [word, isLeaf ? only.summary : wordsBelow(entries, path.length + 1)];

@@ -4,7 +4,7 @@ import type { AnyOperation, Param } from "../../operations/operation.ts";
 import { flagOf, flagParams, isNegatable, isRequired, usageOf } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
 import {
-  flagValue,
+  flagPlaceholder,
   longFlag,
   sharedFlagHelp,
   sharedFlags,
@@ -116,7 +116,7 @@ function sharedFlagTree(flag: SharedFlag) {
   return {
     flag: longFlag(flag),
     short: shortFlag(flag) ?? null,
-    value: flagValue(flag) ?? null,
+    value: flagPlaceholder(flag) ?? null,
     many: flag.repeats === true,
     help: sharedFlagHelp(flag),
     group: flag.group,

@@ -4,26 +4,26 @@ export const MAX_WIDTH = 80;
 const MAX_TERM = 30;
 
 /** A term and its meaning: a flag, an argument, a command. */
-export type Row = readonly [term: string, text: string];
+export type HelpRow = readonly [term: string, text: string];
 
 /** A part of a help page: a paragraph, a table of two columns, or lines that stay as they are. */
-export type Block =
+export type HelpBlock =
   | string
-  | { readonly title?: string; readonly rows: readonly Row[] }
+  | { readonly title?: string; readonly rows: readonly HelpRow[] }
   | { readonly title?: string; readonly lines: readonly string[] };
 
 /** The text of a page, its blocks separated by empty lines; empty blocks are skipped. */
-export const renderPage = (blocks: readonly Block[], width: number): string =>
+export const renderPage = (blocks: readonly HelpBlock[], width: number): string =>
   `${blocks
     .map((block) => renderBlock(block, Math.min(width, MAX_WIDTH)).join("\n"))
     .filter((text) => text !== "")
     .join("\n\n")}\n`;
 
-function renderBlock(block: Block, width: number): string[] {
-  if (typeof block === "string") return wrap(block, width);
+function renderBlock(block: HelpBlock, width: number): string[] {
+  if (typeof block === "string") return wrapWords(block, width);
   const { title } = block;
   const indent = title === undefined ? "" : "  ";
-  const lines = "rows" in block ? columns(block.rows, width - indent.length) : [...block.lines];
+  const lines = "rows" in block ? twoColumns(block.rows, width - indent.length) : [...block.lines];
   if (lines.length === 0) return [];
   return [...(title === undefined ? [] : [`${title}:`]), ...lines.map((line) => indent + line)];
 }
@@ -31,10 +31,10 @@ function renderBlock(block: Block, width: number): string[] {
 /**
  * Breaks text at blanks, and paths that are too long after a slash. Other long words stay whole.
  *
- *     wrap("one two three", 8) → ["one two", "three"]
- *     wrap("/a/bc/def", 6)     → ["/a/bc/", "def"]
+ *     wrapWords("one two three", 8) → ["one two", "three"]
+ *     wrapWords("/a/bc/def", 6)     → ["/a/bc/", "def"]
  */
-export function wrap(text: string, width: number): string[] {
+export function wrapWords(text: string, width: number): string[] {
   const lines: string[] = [];
   for (const word of text.split(/\s+/).flatMap((each) => brokenPath(each, width))) {
     const last = lines.at(-1);
@@ -56,12 +56,12 @@ function brokenPath(word: string, width: number): string[] {
  *     -n, --dry-run  Print the request
  *                    without sending it
  */
-export function columns(rows: readonly Row[], width: number): string[] {
+export function twoColumns(rows: readonly HelpRow[], width: number): string[] {
   const terms = rows.map(([term]) => term.length).filter((length) => length <= MAX_TERM);
   const left = Math.max(0, ...terms) + 2;
   const margin = " ".repeat(left);
   return rows.flatMap(([term, text]) => {
-    const [first = "", ...rest] = wrap(text, width - left);
+    const [first = "", ...rest] = wrapWords(text, width - left);
     const below = rest.map((line) => margin + line);
     if (term.length <= left - 2) return [`${term.padEnd(left)}${first}`.trimEnd(), ...below];
     return [term, ...(first === "" ? [] : [margin + first]), ...below];
@@ -74,7 +74,7 @@ export function columns(rows: readonly Row[], width: number): string[] {
  *     kb doc add Handbook leave.md \
  *         --text 'Thirty days'
  */
-export function wrapShell(line: string, width: number): string[] {
+export function wrapCommand(line: string, width: number): string[] {
   const words = line.match(/(?:'[^']*'|"[^"]*"|\\.|\S)+/g) ?? [];
   const lines: string[] = [];
   for (const word of words) {

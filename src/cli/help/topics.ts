@@ -2,7 +2,7 @@ import { exitCodes } from "../../errors.ts";
 import { sharedFlagHelp, sharedFlags } from "../parse/shared-flags.ts";
 import type { SharedFlag } from "../parse/shared-flags.ts";
 import { renderPage } from "./layout.ts";
-import type { Block, Row } from "./layout.ts";
+import type { HelpBlock, HelpRow } from "./layout.ts";
 import type { TopicName } from "./topic-names.ts";
 
 /** The page of a topic; its first line is the title. */
@@ -17,7 +17,7 @@ export const flagGroups: readonly (readonly [group: SharedFlag["group"], title: 
   ["Other", "Other"],
 ];
 
-const flagRows = (group: SharedFlag["group"]): Row[] =>
+const flagRows = (group: SharedFlag["group"]): HelpRow[] =>
   sharedFlags
     .filter((flag) => flag.group === group)
     .map((flag) => [
@@ -25,11 +25,11 @@ const flagRows = (group: SharedFlag["group"]): Row[] =>
       sharedFlagHelp(flag),
     ]);
 
-const topics: Readonly<Record<TopicName, readonly Block[]>> = {
+const topics: Readonly<Record<TopicName, readonly HelpBlock[]>> = {
   "exit-codes": [
     "Exit codes",
     {
-      rows: Object.entries(exitCodes).map(([name, [code, meaning]]): Row => [
+      rows: Object.entries(exitCodes).map(([name, [code, meaning]]): HelpRow => [
         `${String(code).padStart(3)}  ${name.padEnd(13)}`,
         meaning,
       ]),
@@ -127,7 +127,7 @@ const topics: Readonly<Record<TopicName, readonly Block[]>> = {
   flags: [
     "Common flags",
     "The --help page of a command lists the request flags that it takes. Common flags can also precede the command: `kb -p staging list`.",
-    ...flagGroups.map(([group, title]): Block => ({ title, rows: flagRows(group) })),
+    ...flagGroups.map(([group, title]): HelpBlock => ({ title, rows: flagRows(group) })),
     {
       title: "Help",
       rows: [

@@ -109,7 +109,7 @@ export const argumentOf = ({ word, variadic, optional }: Positional): string => 
 export const placeholder = (param: Param): string => param.placeholder ?? param.noun ?? param.kind;
 
 /** The value of a flag for help and parsing: ` <text>`, or ` [text]` where it is optional. */
-export const valueOf = (param: Param): string => {
+export const valueUsage = (param: Param): string => {
   if (param.kind === "flag") return "";
   return param.bareValue === undefined ? ` <${placeholder(param)}>` : ` [${placeholder(param)}]`;
 };

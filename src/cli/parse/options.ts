@@ -44,7 +44,7 @@ export function optionsFor(globals: Globals, host: Host): Options {
         host.stderr.isTTY
       );
     },
-    retries: count(
+    retries: wholeNumber(
       globals.retries === undefined ? "KB_RETRIES" : "--retries",
       globals.retries ?? env("KB_RETRIES") ?? "3",
       0,
@@ -73,7 +73,7 @@ function debugLevel(text: string | undefined): number {
 }
 
 /** A whole number in a range. Throws usage. */
-export function count(label: string, text: string, min: number, max: number): number {
+export function wholeNumber(label: string, text: string, min: number, max: number): number {
   const value = Number(text);
   if (!/^\d+$/.test(text) || value < min || value > max) {
     throw invalidValue(label, text, `is not a whole number from ${min} to ${max}`);

@@ -1,7 +1,7 @@
 import { Command as Commander, CommanderError, Option } from "commander";
 import type { CliError } from "../../errors.ts";
 import type { Param } from "../../operations/operation.ts";
-import { argumentOf, flagOf, flagParams, isNegatable, placeholder, valueOf } from "./command.ts";
+import { argumentOf, flagOf, flagParams, isNegatable, placeholder, valueUsage } from "./command.ts";
 import type { Command } from "./command.ts";
 import { formerWords } from "./former-words.ts";
 import { commandLineError, unknownCommand } from "./parse-error.ts";
@@ -233,7 +233,7 @@ function paramOptions(name: string, param: Param): Option[] {
     const yes = new Option(`${short}--${flag}`, param.help);
     return isNegatable(param) ? [yes, new Option(`--no-${flag}`)] : [yes];
   }
-  const option = new Option(`${short}--${flag}${valueOf(param)}`, param.help);
+  const option = new Option(`${short}--${flag}${valueUsage(param)}`, param.help);
   if (param.bareValue !== undefined) option.preset(param.bareValue);
   if (param.many) repeatable(option);
   const others = (param.aliases ?? []).map((alias) =>

@@ -247,7 +247,8 @@ export const longFlag = ({ flags }: SharedFlag): string => /--[\w-]+/.exec(flags
 export const shortFlag = ({ flags }: SharedFlag): string | undefined => /^-\w/.exec(flags)?.[0];
 
 /** `-o, --output <format>` → `format`; undefined for a flag without a value. */
-export const flagValue = ({ flags }: SharedFlag): string | undefined => /<(.+)>/.exec(flags)?.[1];
+export const flagPlaceholder = ({ flags }: SharedFlag): string | undefined =>
+  /<(.+)>/.exec(flags)?.[1];
 
 /** Values of the shared flags, by long name in camel case. */
 export interface Globals {
