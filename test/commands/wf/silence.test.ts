@@ -42,6 +42,23 @@ async function followed(events: Route, detail: Route, flags: readonly string[] =
   };
 }
 
+const pause = eventsText({
+  event: "workflow_paused",
+  workflow_run_id: silenced,
+  data: {
+    status: "paused",
+    paused_nodes: ["h"],
+    reasons: [
+      {
+        TYPE: "human_input_required",
+        form_id: "f",
+        form_token: "tok",
+        actions: [{ id: "yes" }],
+      },
+    ],
+  },
+});
+
 describe("a stream with nothing but pings", () => {
   test("the end of a run is found within seconds although the follower was silenced", async () => {
     const ran = await followed(
@@ -87,26 +104,31 @@ describe("a stream with nothing but pings", () => {
   });
 
   test("an unannounced pause is found, with its form", async () => {
-    const pause = eventsText({
-      event: "workflow_paused",
-      workflow_run_id: silenced,
-      data: {
-        status: "paused",
-        paused_nodes: ["h"],
-        reasons: [
-          {
-            TYPE: "human_input_required",
-            form_id: "f",
-            form_token: "tok",
-            actions: [{ id: "yes" }],
-          },
-        ],
-      },
-    });
     const ran = await followed(inTurn(pinging(heard), streaming(heard + pause)), record("paused"));
     expect(ran.exit, ran.err).toBe(8);
     expect(ran.err).toContain("wf form submit tok --action yes");
     expect(ran.seconds).toBeLessThan(12);
+  });
+
+  test("the stream of a paused run is kept with --through-pauses", async () => {
+    const time = sleptTime();
+    let finish = () => {};
+    const server = await runServer({
+      "GET /v1/workflow/": (socket, before, request) => {
+        pinging(heard + pause)(socket, before, request);
+        finish = () => void socket.write(closing);
+      },
+      "GET /v1/workflows/run/": (socket, before, request) => {
+        if (time.passed() > 600_000) finish();
+        record("paused")(socket, before, request);
+      },
+    });
+    const ran = await cli(["wf", "events", silenced, "--follow", "--through-pauses"], {
+      env: { ...key, KB_BASE_URL: server.baseUrl },
+      around: time.around,
+    });
+    expect(ran.exit, ran.err).toBe(0);
+    expect(ran.err).toContain("0 reconnects, 0 duplicates dropped, 0 gaps");
   });
 
   test("wf run ends with its run although its stream was silenced", async () => {

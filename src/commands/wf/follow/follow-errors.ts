@@ -1,9 +1,6 @@
 import { ApiError, CliError, withInfo } from "../../../errors.ts";
 import type { Context } from "../../command-spec.ts";
 
-/** Thrown when submitting a form failed, which is not an error of the stream. */
-export class FormError extends Error {}
-
 /** Returns why to reconnect. Throws errors that a new connection would not repair. */
 export function reasonToReconnect(
   thrown: unknown,
@@ -47,13 +44,13 @@ const explainNotFound = (error: ApiError, isReconnect: boolean): ApiError =>
 
 /** Explains a failed form submission. */
 export function explainFormError(
-  { cause }: FormError,
+  error: unknown,
   runId: string | undefined,
   context: Context,
 ): unknown {
-  if (context.signal.aborted) return withResumeHint(cause, runId);
-  if (!(cause instanceof CliError)) return cause;
-  return withInfo(cause, {
+  if (context.signal.aborted) return withResumeHint(error, runId);
+  if (!(error instanceof CliError)) return error;
+  return withInfo(error, {
     details: { run: runId },
     hint: `run \`wf events ${runId} --follow\` to see whether the run continued`,
   });

@@ -12,7 +12,6 @@ import type { FollowCounts } from "./event-filter.ts";
 import {
   explainError,
   explainFormError,
-  FormError,
   noRunId,
   reasonToReconnect,
   streamLost,
@@ -69,8 +68,12 @@ interface Connection {
   hasNewEvents: boolean;
   /** Why the connection ended. */
   reason: string;
-  /** Status in the run's record, if the stream was left because it did not announce it. */
+  /** Status in the run's record, as last read. */
+  recordStatus?: string | undefined;
+  /** The same if the stream was left because it did not announce it. */
   missedStatus?: string;
+  /** Whether a form is being submitted: its errors are not errors of the stream. */
+  isSubmitting?: boolean;
 }
 
 class RunFollower {
@@ -104,6 +107,7 @@ class RunFollower {
 
   /** Passes on the events of one connection; returns the result if they end the run. */
   private async *readEvents(connection: Connection): EventBatches<FollowResult | undefined> {
+    const { answer, first } = this.options;
     let silence: SilenceWatch | undefined;
     try {
       if (this.stream === undefined) {
@@ -128,9 +132,12 @@ class RunFollower {
         if (outcome) return this.resultOf(outcome);
         if (failed) return undefined;
         // The stream that started the run closes at a pause; the next one shows what follows.
-        if (pause && stream !== this.options.first) {
-          const unanswered = await this.submitForm(pause.forms ?? []);
-          if (unanswered !== undefined) return this.resultOf({ ...pause, unanswered });
+        if (pause && answer && stream !== first) {
+          connection.isSubmitting = true;
+          const result = await answer(pause.forms ?? []);
+          connection.isSubmitting = false;
+          if (result !== true) return this.resultOf({ ...pause, unanswered: result });
+          this.filter.isPaused = false;
         }
         silence.resume();
       }
@@ -162,58 +169,43 @@ class RunFollower {
   }
 
   private watch(stream: EventStream, connection: Connection): SilenceWatch {
-    let status: string | undefined;
+    const { context, filter } = this;
     return new SilenceWatch(
       {
-        contradiction: async (signal) => {
-          status = await this.readStatus(signal);
-          return this.contradicts(status) ? status : undefined;
-        },
-        leave(missedStatus) {
-          connection.missedStatus = missedStatus;
+        contradiction: (signal) => this.readContradiction(connection, signal),
+        leave(status) {
+          connection.missedStatus = status;
           stream.close();
         },
         report: (seconds) =>
-          this.context.notice(
-            `no events from run ${this.filter.runId ?? "(no ID yet)"} for ${seconds}s; its status is ${status ?? "unknown"}`,
+          context.notice(
+            `no events from run ${filter.runId ?? "(no ID yet)"} for ${seconds}s; its status is ${connection.recordStatus ?? "unknown"}`,
           ),
       },
-      this.context.host,
+      context.host,
     );
   }
 
-  /** The status in the run's record; undefined if it cannot be read. */
-  private async readStatus(signal: AbortSignal): Promise<string | undefined> {
-    const { runId } = this.filter;
-    if (runId === undefined) return undefined;
-    const options = { retries: 0, signal };
-    const state = await readRunState(runId, this.context, options).catch(() => undefined);
-    return state?.status;
-  }
-
-  /** Returns whether the record contradicts the stream. */
-  private contradicts(status: string | undefined): boolean {
-    if (status === undefined) return false;
-    if (isEnded(status)) return true;
-    const { isPaused } = this.filter;
-    return status === "paused" ? this.options.snapshot && !isPaused : isPaused;
-  }
-
-  /** Submits a form of a paused run; returns why the run stays paused. */
-  private async submitForm(forms: readonly Form[]): Promise<string | undefined> {
-    if (!this.options.answer) return undefined;
-    const result = await this.options.answer(forms).catch((cause: unknown) => {
-      throw new FormError("", { cause });
-    });
-    if (result !== true) return result;
-    this.filter.isPaused = false;
-    return undefined;
+  /** Reads the run's record; returns its status if it contradicts the stream. */
+  private async readContradiction(
+    connection: Connection,
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
+    const { context, filter, options } = this;
+    if (filter.runId === undefined) return undefined;
+    const { status } =
+      (await readRunState(filter.runId, context, { retries: 0, signal }).catch(() => {})) ?? {};
+    connection.recordStatus = status;
+    if (status === undefined || isEnded(status)) return status;
+    const contradicts =
+      status === "paused" ? options.snapshot && !filter.isPaused : filter.isPaused;
+    return contradicts ? status : undefined;
   }
 
   /** Returns why the connection ended; throws what does not warrant another one. */
-  private reasonOf(error: unknown, { missedStatus }: Connection): string {
+  private reasonOf(error: unknown, { missedStatus, isSubmitting }: Connection): string {
     const { context, filter, hasConnected } = this;
-    if (error instanceof FormError) throw explainFormError(error, filter.runId, context);
+    if (isSubmitting) throw explainFormError(error, filter.runId, context);
     if (missedStatus !== undefined && !context.signal.aborted)
       return `the stream sends only pings, but the run's status is ${missedStatus}`;
     const isOpening = this.stream === undefined;
@@ -228,46 +220,36 @@ class RunFollower {
     reason,
     missedStatus,
   }: Connection): Promise<FollowResult | undefined> {
+    const { context } = this;
     const { runId, lastKind, streamError } = this.filter;
     this.stream = undefined;
     this.emptyConnections = hasNewEvents ? 0 : this.emptyConnections + 1;
     if (runId === undefined) throw noRunId(reason);
-    this.end ??= await this.readFinalState(runId, streamError);
-    if (this.end) {
-      const isSilenced = missedStatus !== undefined && isEnded(this.end.status);
-      const limit = isSilenced ? MAX_SILENT_CONNECTIONS : MAX_EMPTY_CONNECTIONS;
-      if (await this.isFinal(this.end, limit, reason)) return this.resultOf(this.end);
-    } else if (!this.options.reconnect || this.emptyConnections >= MAX_EMPTY_CONNECTIONS) {
+    const end = (this.end ??= await this.readFinalState(runId, streamError));
+    if (end?.outdated) {
+      await context.notice(outdatedNotice(runId, end));
+      return { runId, outcome: end };
+    }
+    const isSilenced = missedStatus !== undefined && end !== undefined && isEnded(end.status);
+    const limit = isSilenced ? MAX_SILENT_CONNECTIONS : MAX_EMPTY_CONNECTIONS;
+    const gaveUp = this.emptyConnections >= limit;
+    if (end) {
+      // Another connection would send the closing event of an ended run, or the form of a paused one.
+      if (gaveUp)
+        await context.notice(`failed to read the closing event of run ${runId}: ${reason}`);
+      if (gaveUp || streamError !== undefined) return { runId, outcome: end };
+    } else if (gaveUp || !this.options.reconnect) {
       throw streamLost(runId, reason);
     } else if (lastKind !== "workflow_paused" || missedStatus !== undefined) {
-      await this.context.notice(`${reason}; reconnecting`);
+      await context.notice(`${reason}; reconnecting`);
     }
     // A stream that closed after its last event did not fail: reconnect at once.
-    const closedAtEnd = this.end !== undefined || lastKind === "workflow_paused";
-    if (this.emptyConnections > 0 || !closedAtEnd) await this.delay(runId);
-    return undefined;
-  }
-
-  /** A further connection would send the closing event of an ended run, or the form of a paused one. */
-  private async isFinal(end: RunState, limit: number, reason: string): Promise<boolean> {
-    const { runId, streamError } = this.filter;
-    if (end.outdated) {
-      await this.context.notice(outdatedNotice(this.runId(), end));
-      return true;
-    }
-    const gaveUp = this.emptyConnections >= limit;
-    if (gaveUp)
-      await this.context.notice(`failed to read the closing event of run ${runId}: ${reason}`);
-    return gaveUp || streamError !== undefined;
-  }
-
-  /** Waits with exponential backoff and jitter. */
-  private async delay(runId: string): Promise<void> {
-    const { host, signal } = this.context;
+    if (this.emptyConnections === 0 && (end || lastKind === "workflow_paused")) return undefined;
     const delay = Math.min(MAX_DELAY, FIRST_DELAY * 2 ** Math.max(0, this.emptyConnections - 1));
-    await host.sleep(delay * host.random(), signal).catch(() => {
-      throw withResumeHint(this.context.abortError(), runId);
+    await context.host.sleep(delay * context.host.random(), context.signal).catch(() => {
+      throw withResumeHint(context.abortError(), runId);
     });
+    return undefined;
   }
 
   /** Reads the run's record; undefined if there is more to follow. */
