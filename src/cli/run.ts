@@ -65,8 +65,10 @@ async function runLine(argv: readonly string[], host: Host, reported: Reported):
   }
   reported.globals = parsed.globals;
   // Some tasks have a flag --each of their own.
-  const { execute } =
-    batch && takesEach(parsed.command) ? batch : await import("./execute/execute.ts");
+  const execute =
+    batch && takesEach(parsed.command)
+      ? batch.executeBatch
+      : (await import("./execute/execute.ts")).execute;
   await execute(parsed, { ...host, prompt: sanitizedPrompt(host) }, reported.requests);
 }
 

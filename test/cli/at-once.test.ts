@@ -108,6 +108,6 @@ test("the rows of one file are sent by one command at a time", async () => {
   );
   expect(ran.map(({ exit }) => exit).sort()).toEqual([0, 1]);
   const refused = ran.find(({ exit }) => exit === 1);
-  expect(refused?.err).toMatch(/^error: these rows are being sent by another command, pid \d+/);
+  expect(refused?.err).toMatch(/^error: another command is sending these rows, pid \d+/);
   expect(server.seen.filter(({ method }) => method === "POST")).toHaveLength(20);
 });

@@ -62,7 +62,7 @@ test("named in KB_DATASET_IDS, those that open are listed, one request each, and
   expect((await run("kb show Second -o name", env)).out).toBe(`${second}\n`);
   const none = await run("kb show Shut", env);
   expect(none.exit).toBe(3);
-  expect(none.err).toContain('there is no knowledge base called "Shut"');
+  expect(none.err).toContain('knowledge base "Shut" not found');
 });
 
 test("a profile remembers them; another profile, and the environment, say otherwise", async () => {

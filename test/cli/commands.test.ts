@@ -39,7 +39,7 @@ describe("names", () => {
     const ran = await run("kb show Nowhere");
     expect(ran.exit).toBe(3);
     expect(ran.err).toBe(
-      'error: there is no knowledge base called "Nowhere"\nhint: names must match exactly, capitals too; list them with `kb list`\n',
+      'error: knowledge base "Nowhere" not found\nhint: names are case-sensitive; run `kb list` to see them\n',
     );
   });
 
@@ -53,7 +53,7 @@ describe("names", () => {
     const ids = (await run(`kb doc list ${kb} -o name`)).out.trim().split("\n");
     const ran = await run(`kb doc show ${kb} a.md`);
     expect(ran.exit).toBe(5);
-    expect(ran.err).toContain('2 documents are called "a.md"');
+    expect(ran.err).toContain('document name "a.md" is ambiguous (2 matches)');
     for (const id of ids) expect(ran.err).toContain(id);
     const json = await run(`kb doc show ${kb} a.md -o json`);
     expect(JSON.parse(json.err)).toMatchObject({
@@ -93,7 +93,7 @@ describe("names", () => {
 
 describe("wrong input sends nothing", () => {
   test.each<[string[], string]>([
-    [["kb", "delete", "..", "--yes"], "there is no knowledge base"],
+    [["kb", "delete", "..", "--yes"], 'knowledge base ".." not found'],
     [["kb", "doc", "status", "0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e", ".."], 'invalid batch: ".."'],
     [["kb", "create", ""], "<name> has 0 characters; 1 to 40 are allowed"],
     [["kb", "create", "x".repeat(41)], "has 41 characters; 1 to 40 are allowed"],

@@ -109,7 +109,8 @@ test("so many requests at a time as are allowed warn of nothing", async () => {
   process.on("warning", note);
   const path = await file("many.csv", `name\n${Array.from({ length: 50 }, word).join("\n")}\n`);
   const ran = await run(["kb", "tag", "create", "--each", path, "--concurrency", "50"]);
-  expect(ran).toMatchObject({ exit: 0, err: "50 of 50 rows done\n" });
+  expect(ran.exit).toBe(0);
+  expect(ran.err).toMatch(/^50 of 50 rows done\n$/m); // a busy machine prints progress before
   await new Promise((resolve) => setImmediate(resolve)); // warnings are told a turn later
   process.off("warning", note);
   expect(warnings).toEqual([]);
@@ -163,14 +164,14 @@ test("a list in a cell is JSON", async () => {
 const uuid = "00000000-0000-4000-8000-000000000000";
 
 test.each<[string, string | Uint8Array, RegExp]>([
-  ["missing.csv", "tag\na\n", /missing\.csv line 1: there is no column name/],
-  ["unknown.csv", "tag,nmae\na,b\n", /line 1: there is no column "nmae"[^]*did you mean name\?/],
-  ["semicolons.csv", "tag;name\na;b\n", /separated by commas/],
+  ["missing.csv", "tag\na\n", /missing\.csv line 1: column name not found/],
+  ["unknown.csv", "tag,nmae\na,b\n", /line 1: unknown column "nmae"[^]*did you mean name\?/],
+  ["semicolons.csv", "tag;name\na;b\n", /separate cells with commas/],
   ["twice.csv", "tag,name,name\na,b,c\n", /line 1: duplicate column name/],
   [
     "same.csv",
     `tag,tag_id,name\n,${uuid},a\na,b,c\n`,
-    /same\.csv row 2, column tag_id: another column of this row gives <tag>/,
+    /same\.csv row 2, column tag_id: another column of this row also sets <tag>/,
   ],
   [
     "open.csv",
@@ -188,7 +189,7 @@ test.each<[string, string | Uint8Array, RegExp]>([
   ["empty.csv", `tag,name\n${uuid},b\n${uuid},\n`, /empty\.csv row 2, column name: is empty/],
   ["long.csv", `tag,name\n${uuid},${"x".repeat(51)}\n`, /row 1, column name .*51 characters/],
   ["lines.jsonl", `{"tag":"${uuid}","name":"b"}\n{"tag":]\n`, /lines\.jsonl line 2: .*JSON/],
-  ["object.jsonl", `{"tag":"${uuid}","name":{"a":1}}\n`, /row 1, column name .*not a text/],
+  ["object.jsonl", `{"tag":"${uuid}","name":{"a":1}}\n`, /row 1, column name .*not a string/],
   ["more.jsonl", `{"tag":"${uuid}","name":"b"}\n[1]\n`, /line 2: expected a JSON object/],
 ])("%s is refused before anything is sent", async (name, text, message) => {
   const path = await file(name, text);
@@ -202,7 +203,7 @@ test.each<[string, string | Uint8Array, RegExp]>([
 test.each<[readonly string[], RegExp]>([
   [["--concurrency", "0"], /--concurrency "0" is not a whole number from 1 to 50/],
   [["--concurrency", "51"], /--concurrency/],
-  [["word"], /"word" on the line fills nothing/],
+  [["word"], /"word" on the command line: unexpected argument/],
   [["--errors-to", "-"], /--errors-to/],
 ])("a line with %j is refused", async (words, message) => {
   const path = await file("good.csv", `tag,name\n${uuid},b\n`);
@@ -234,7 +235,7 @@ test("names nobody has stop the command before the first row, all of them told",
     expect(JSON.parse(ran.err)).toMatchObject({
       error: {
         message: expect.stringMatching(
-          /names\.csv row 2, column tag: .*"nobody" \(and 1 row more\)/,
+          /names\.csv row 2, column tag: .*"nobody" not found \(and 1 row more\)/,
         ) as string,
         details: {
           rows: [
@@ -344,7 +345,7 @@ test("the same command again sends only what was not done", async () => {
   const sent = await sentBy(async () => {
     const again = await run(argv);
     expect(again.exit, again.err).toBe(0);
-    expect(again.err).toMatch(/^going on: 1 of 2 rows were done before/);
+    expect(again.err).toMatch(/^resuming: 1 of 2 rows already done/);
     expect(results(again.out).map(({ status }) => status)).toEqual(["skipped", "ok"]);
   });
   expect(sent).toEqual([expect.stringMatching(/^PATCH .*1"}$/)]);
@@ -398,7 +399,7 @@ test("Ctrl-C ends with 130, and the same command goes on", async () => {
   const ran = await run(argv, { signal: interrupt.signal });
   onRequest = () => {};
   expect(ran.exit).toBe(130);
-  expect(ran.err).toMatch(/not sent\n[^]*the same command again sends/);
+  expect(ran.err).toMatch(/not sent\n[^]*the same command sends/);
   const again = await run(argv);
   expect(again.exit, again.err).toBe(0);
   expect(results(again.out)).toHaveLength(30);
@@ -445,7 +446,7 @@ test("where the state folder takes nothing, the run goes on without a journal", 
   const path = await file("plain.csv", `tag,name\n${a},${a}1\n`);
   const ran = await run(["kb", "tag", "rename", "--each", path], { folder: path });
   expect(ran.exit).toBe(0);
-  expect(ran.err).toMatch(/^this run cannot be continued if it is cut off: not a directory/);
+  expect(ran.err).toMatch(/^if this run is interrupted, it cannot resume: not a directory/);
 });
 
 test("progress is a line every ten seconds where there is no terminal", async () => {

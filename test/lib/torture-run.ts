@@ -184,7 +184,7 @@ function wrongAgain(line: Line, normal: Undisturbed, first: Told, second: Told):
     const twice = repeated(normal.once, [...first.once, ...second.once]);
     if (twice.length > 0) return twice;
     const doubtful = first.once.length > 0 || first.hit?.kind === "request";
-    if (doubtful && ran.exit === 10 && /unknown whether applied/.test(ran.err)) return [];
+    if (doubtful && ran.exit === 10 && /\d unknown/.test(ran.err)) return [];
   }
   const end = differences(look, normal.look);
   if (ran.exit !== normal.ran.exit) return [`again: ${ran.exit} ${ran.err}`];

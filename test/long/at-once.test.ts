@@ -111,7 +111,7 @@ test.each([1, 2, 3])(
     const refused = ends.find(({ exit }) => exit !== 0);
     // A process that starts after the other has ended finds every row done.
     if (refused)
-      expect(refused.err).toMatch(/^error: these rows are being sent by another command, pid \d+/);
+      expect(refused.err).toMatch(/^error: another command is sending these rows, pid \d+/);
     expect(server.seen.slice(before).filter(({ method }) => method === "POST")).toHaveLength(30);
   },
 );

@@ -7,7 +7,7 @@ import { cli, temporaryFolder } from "../lib/support.ts";
 
 const id = "0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e";
 const names = ["=cmd|'/c calc'!A0", "+1+1", "@SUM(1)", "-2+3", "\t=1", "\r=1", "-", "-5", "a=1"];
-const said = "some cells begin like formulas";
+const said = "some cells start like formulas";
 
 async function printed(line: readonly string[], body: unknown) {
   const { baseUrl } = await rawServer([say(http(200, JSON.stringify(body)))]);

@@ -93,7 +93,7 @@ test("no room for the journal of rows: said, and every row is done", async () =>
   expect({ ...ran, err }).toEqual({
     exit: 0,
     out: "1\tok\n2\tok\n",
-    err: "this run cannot be continued if it is cut off: file too large\n2 of 2 rows done\n",
+    err: "if this run is interrupted, it cannot resume: file too large\n2 of 2 rows done\n",
   });
 });
 
@@ -135,7 +135,7 @@ describe("no home", () => {
   test("rows of --each are done without a journal", async () => {
     const ran = await run("kb tag create --each $T/names.csv -o json --if-not-exists", homeless);
     expect(ran.exit, ran.err).toBe(0);
-    expect(ran.err).toContain("this run cannot be continued if it is cut off");
+    expect(ran.err).toContain("if this run is interrupted, it cannot resume");
   });
 
   // Only root can become somebody whom the system does not know.

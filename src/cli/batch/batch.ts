@@ -21,7 +21,7 @@ import { optionsFor, styleFor, wholeNumber } from "../parse/options.ts";
 import type { ParsedLine } from "../parse/parser.ts";
 import type { TypedLine } from "../parse/typed-values.ts";
 import { readRowFile } from "../../lib/rows-file.ts";
-import { checkedRows } from "./row-input.ts";
+import { checkRows } from "./row-input.ts";
 import type { CheckedRow } from "./row-input.ts";
 import { confirmationText, progressText } from "../execute/command-texts.ts";
 import { DryRunShown } from "../execute/dry-run.ts";
@@ -29,16 +29,13 @@ import { openSession } from "../execute/session.ts";
 import type { Session } from "../execute/session.ts";
 import { withTimeLimit } from "../execute/deadline.ts";
 import type { RequestLog } from "../trace/request-log.ts";
-import { resolvedRows } from "./resolve.ts";
+import { resolveRows } from "./resolve.ts";
 import { countOutcome, newBatchCounts, sendRows } from "./send.ts";
 import type { RowOutcome, ReadyRow, BatchRun, BatchCounts } from "./send.ts";
 
 const outcomes = list<RowOutcome>("", "row", "status", "id", "error");
 
-/**
- * The commands as `--each` changes them: positionals may come from columns, and what is printed is
- * what became of each row.
- */
+/** The commands as `--each` changes them: columns may fill positionals, and outcomes are printed. */
 export const overRows = (commands: readonly Command[]): readonly Command[] =>
   commands.map((command) =>
     takesEach(command)
@@ -51,109 +48,112 @@ export const overRows = (commands: readonly Command[]): readonly Command[] =>
   );
 
 /**
- * Carries out a command once per row of a file. Nothing is sent before every row is checked and
- * every name is known. Throws usage, not-found or refused for rows that are wrong, partial when
- * some failed, and otherwise what stopped the run because it would have met every further row.
+ * Carries out a command once per row of a file. Nothing is sent before every row is checked and every
+ * name is resolved. Throws usage, not-found or refused for invalid rows, partial if some failed, and
+ * otherwise the fatal error that stopped the run.
  */
-export async function execute(
+export async function executeBatch(
   { command: { row }, typed, globals }: Extract<ParsedLine, { kind: "run" }>,
   plainHost: Host,
-  trail: RequestLog,
+  log: RequestLog,
 ): Promise<void> {
   if (!row || globals.each === undefined) return;
   const command = commandOf(row);
   const options = optionsFor(globals, plainHost);
-  const { checkStyle, columnNames, render } = await import("../../output/print.ts");
+  const printer = await import("../../output/print.ts");
   if (globals.columns === "help") {
-    return plainHost.stdout.write(`${columnNames(outcomes).join("\n")}\n`);
+    return plainHost.stdout.write(`${printer.columnNames(outcomes).join("\n")}\n`);
   }
-  const atOnce = wholeNumber(
-    "--concurrency",
-    globals.concurrency ?? (row.ordered ? "1" : "3"),
-    1,
-    50,
-  );
+  const concurrency = globals.concurrency ?? (row.ordered ? "1" : "3");
+  const atOnce = wholeNumber("--concurrency", concurrency, 1, 50);
   const limit = withTimeLimit(plainHost, options.timeout);
-  const { name, bytes, host: reading } = await fileOf(globals.each, limit.host);
-  const shown = progressStyle(globals, plainHost, !options.quiet);
-  const { host, update, stop } = progress(reading, progressText(command, {}), shown);
-  const session = openSession(command, options, host, update, trail);
+  const { file, bytes, host: reading } = await readEach(globals.each, limit.host);
+  const bar = progress(
+    reading,
+    progressText(command, {}),
+    progressStyle(globals, plainHost, !options.quiet),
+  );
+  const { host } = bar;
+  const session = openSession(command, options, host, bar.update, log);
+  const { context } = session;
   let release = () => {};
   try {
     const settings = await session.settings();
-    const { signal, abortError: interrupted, formulas } = session.context;
+    const format = await session.output();
     const style = {
-      ...styleFor(globals, host, await session.output(), outcomes, formulas),
-      stop: { signal, error: interrupted },
+      ...styleFor(globals, host, format, outcomes, context.formulas),
+      stop: { signal: context.signal, error: context.abortError },
     };
-    await checkStyle(outcomes, style);
+    await printer.checkStyle(outcomes, style);
     const sources = sourcesOf(host);
-    const table = await readRowFile(name, bytes);
+    const table = await readRowFile(file, bytes);
     const extra = await extraBody(globals, sources);
-    const checked = await checkedRows(command, name, table, typed, sources, extra);
+    const checked = await checkRows({ command, file, table, typed, sources, extra });
 
     const hash = fingerprint(row, typed, globals, bytes, settings);
     const path = join(host.directories.state, `each-${hash}.jsonl`);
-    if (globals.each !== "-" && !session.context.options.dryRun)
-      release = await journalTaken(path, host);
-    // Nobody can give the same standard input again, so there is nothing to continue.
-    const found = globals.each === "-" ? emptyJournal : await openJournal(path, host.files);
-    const rows = await resolvedRows(command, name, checked, found, globals, session);
-    if (session.context.options.dryRun) return await show(row, rows, extra, globals, session, host);
+    // Rows from stdin cannot be read again, so such a run cannot be continued.
+    const isFile = globals.each !== "-";
+    if (isFile && !context.options.dryRun) release = await lockJournal(path, host);
+    const earlier = isFile ? await openJournal(path, host.files) : emptyJournal;
+    const rows = await resolveRows({ command, file, checked, journal: earlier, globals, session });
+    if (context.options.dryRun)
+      return await printRequests(row, rows, extra, session, { globals, host });
 
     await announce(command, rows, path, session);
-    const collect = await openFailedRows(globals.errorsTo, globals.each, table, host);
-    const journal = await begun(found, checked, rows, session);
+    const writeFailed = await openFailedRows(globals.errorsTo, globals.each, table, host);
+    const journal = await beginJournal(earlier, checked, rows, session);
     const run: BatchRun = { row, command, globals, extra, session, journal };
-    const tally = newBatchCounts(rows, session);
-    await render(
-      outcomes,
-      sendRows(run, rows, session.context.limitConcurrency(atOnce), tally),
-      style,
-      host.stdout,
+    const counts = newBatchCounts(rows, session);
+    const sent = sendRows(run, rows, context.limitConcurrency(atOnce), counts);
+    await printer.render(outcomes, sent, style, host.stdout);
+    await context.formulas.warn();
+    await writeFailed(
+      rows.map((each) => each.row).filter((each) => counts.failed.has(each.number)),
     );
-    await formulas.warn();
-    await collect(rows.map(({ row }) => row).filter(({ number }) => tally.failed.has(number)));
-    await conclude(run, rows, tally);
+    await conclude(run, rows, counts);
   } finally {
     limit.stop();
     release();
-    stop();
+    bar.stop();
     await session.close();
   }
 }
 
 /**
- * Keeps others from sending the same rows at the same time, until it is let go. Throws failure where
- * somebody does; a disk that takes no lock takes no journal either, which is said later.
+ * Locks the journal, so that no other command sends the same rows. Throws failure if it is locked.
+ * Without a lock on a full or read-only disk there is no journal either, which is reported later.
  */
-async function journalTaken(path: string, host: Host): Promise<() => void> {
+async function lockJournal(path: string, host: Host): Promise<() => void> {
   const lock = await host.files
     .makeDirectory(host.directories.state, 0o700)
     .then(() => host.files.lock(`${path}.lock`, host.process))
     .catch(() => ({ release: () => {} }));
   if ("release" in lock) return lock.release;
-  throw new CliError("failure", `these rows are being sent by another command, ${lock.heldBy}`, {
+  throw new CliError("failure", `another command is sending these rows, ${lock.heldBy}`, {
     sideEffect: "none",
-    hint: "wait until it has ended, then look at what it says",
+    hint: "wait until it has finished, then check its output",
   });
 }
 
-/** The bytes of the file, and a host whose standard input is used up when it held them. */
-async function fileOf(path: string, host: Host) {
+/** The rows' bytes, and a host whose stdin is used up if they came from there. */
+async function readEach(path: string, host: Host) {
   if (path !== "-") {
-    await sourcesOf(host).file(path); // says what is wrong with a path
-    return { name: path, bytes: await host.files.read(path), host };
+    await sourcesOf(host).file(path); // throws for an invalid path
+    return { file: path, bytes: await host.files.read(path), host };
   }
   const bytes = await allOf(host.stdin.bytes());
-  const taken = () => {
-    throw new CliError("usage", "standard input (-) holds the rows, nothing else can come from it");
+  const usedUp = () => {
+    throw new CliError("usage", "stdin (-) has the rows and can only be used once");
   };
-  const stdin = { isTTY: host.stdin.isTTY, bytes: taken };
-  return { name: "standard input", bytes, host: { ...host, stdin } };
+  return {
+    file: "stdin",
+    bytes,
+    host: { ...host, stdin: { isTTY: host.stdin.isTTY, bytes: usedUp } },
+  };
 }
 
-/** What makes two runs the same one: where to, which command, with what. Holds no readable key. */
+/** Identifies a run by target, command and rows, to find its journal. Contains no readable key. */
 function fingerprint(
   row: AnyOperation,
   typed: Readonly<Record<string, TypedLine>>,
@@ -162,58 +162,59 @@ function fingerprint(
   settings: Settings,
 ): string {
   const { baseUrl, key } = targetOf(settings, row.key);
-  const given = { typed, body, bodySet, user, ifExists, ifNotExists };
+  const values = { typed, body, bodySet, user, ifExists, ifNotExists };
   return createHash("sha256")
-    .update(JSON.stringify([baseUrl, key, row.command, given]))
+    .update(JSON.stringify([baseUrl, key, row.command, values]))
     .update(bytes)
     .digest("hex")
     .slice(0, 32);
 }
 
-/** Prints every request instead of sending it. */
-async function show(
+const isDone = ({ earlier }: ReadyRow): boolean => earlier?.kind === "done";
+
+/** Prints all requests of a dry run. */
+async function printRequests(
   row: AnyOperation,
   rows: readonly ReadyRow[],
   extra: Values | undefined,
-  { curl }: Globals,
   session: Session,
-  host: Host,
+  { globals, host }: { readonly globals: Globals; readonly host: Host },
 ): Promise<void> {
-  const open = rows.filter(({ left }) => left?.kind !== "done");
+  const open = rows.filter((each) => !isDone(each));
   for (const [index, { input }] of open.entries()) {
     if (!input) continue;
-    if (index > 0 && !curl) await host.stdout.write("\n");
+    if (index > 0 && !globals.curl) await host.stdout.write("\n");
     await session.call(row, input, { extra }).catch((error: unknown) => {
       if (!(error instanceof DryRunShown)) throw error;
     });
   }
 }
 
-/** Asks before a delete, and says when a run goes on that was begun before. */
+/** Prompts before a delete, and prints whether the run resumes an earlier one. */
 async function announce(
   command: Command,
   rows: readonly ReadyRow[],
   path: string,
   { context }: Session,
 ): Promise<void> {
-  const open = rows.filter(({ left }) => left?.kind !== "done").length;
+  const open = rows.filter((row) => !isDone(row)).length;
   if (command.effect === "destroys" && open > 0) {
     await context.confirm(confirmationText(command, {}, countOutcome(open)));
   }
   if (open === rows.length) return;
   await context.notice(
-    `going on: ${rows.length - open} of ${countOutcome(rows.length)} were done before; to send all again, delete ${path}`,
+    `resuming: ${rows.length - open} of ${countOutcome(rows.length)} already done; delete ${path} to start over`,
   );
 }
 
-/** The journal with all ids in it; none where the disk takes none, which is said. */
-async function begun(
+/** Writes all resolved IDs to the journal. Without it, prints a notice and uses none. */
+async function beginJournal(
   journal: Journal,
   checked: readonly CheckedRow[],
   rows: readonly ReadyRow[],
   { context }: Session,
 ): Promise<Journal> {
-  function* found(): Generator<[number, Values]> {
+  function* resolved(): Generator<[number, Values]> {
     for (const [index, { row, input }] of rows.entries()) {
       if (!input) continue;
       const typed = checked[index]?.input ?? {};
@@ -222,16 +223,16 @@ async function begun(
     }
   }
   try {
-    await journal.begin(found());
+    await journal.begin(resolved());
     return journal;
   } catch (error) {
-    await journal.remove().catch(() => {}); // what of it there is helps nobody
-    await context.notice(`this run cannot be continued if it is cut off: ${reasonOf(error)}`);
+    await journal.remove().catch(() => {}); // an incomplete journal is useless
+    await context.notice(`if this run is interrupted, it cannot resume: ${reasonOf(error)}`);
     return emptyJournal;
   }
 }
 
-/** Ends the run: the journal goes when nothing is left, otherwise the error says what is. */
+/** Ends the run: deletes the journal if all rows are done, otherwise throws what is left. */
 async function conclude(
   { journal, globals, session }: BatchRun,
   rows: readonly ReadyRow[],
@@ -239,30 +240,37 @@ async function conclude(
 ): Promise<void> {
   const { ok, failed, unknown, skipped } = counts;
   const unsent = rows.length - ok - failed - unknown - skipped;
-  const parts = [
+  const summary = [
     `${ok} of ${countOutcome(rows.length)} done`,
     ...(skipped > 0 ? [`${skipped} skipped`] : []),
     ...(failed > 0 ? [`${failed} failed`] : []),
-    ...(unknown > 0 ? [`${unknown} unknown whether applied`] : []),
+    ...(unknown > 0 ? [`${unknown} unknown`] : []),
     ...(unsent > 0 ? [`${unsent} not sent`] : []),
-  ];
+  ].join(", ");
   const complete = reason === undefined && failed + unknown + unsent === 0;
-  const untouched = ok + unknown + skipped === 0 && rows.every(({ left }) => left === undefined);
+  const untouched = ok + unknown + skipped === 0 && rows.every(({ earlier }) => !earlier);
   if (complete || untouched) await journal.remove();
-  if (complete) return session.context.notice(parts.join(", "));
+  if (complete) return session.context.notice(summary);
 
-  const kept = journal !== emptyJournal && !untouched;
-  const hint =
-    unknown > 0
-      ? "look at the unknown ones; the same command again sends them only where that does no harm"
-      : globals.errorsTo !== undefined && failed > 0 && unsent === 0
-        ? `the failed rows are in ${globals.errorsTo}: correct them and give it to --each`
-        : kept
-          ? "the same command again sends only what is not done"
-          : undefined;
-  const details = { ...counts, unsent };
-  if (!reason) throw new CliError("partial", parts.join(", "), { hint, details });
-  await session.context.notice(parts.join(", "));
-  if (kept && hint !== undefined) await session.context.notice(hint);
+  const resumable = journal !== emptyJournal && !untouched;
+  const hint = nextStep(counts, unsent, globals.errorsTo, resumable);
+  if (!reason) throw new CliError("partial", summary, { hint, details: { ...counts, unsent } });
+  await session.context.notice(summary);
+  if (resumable && hint !== undefined) await session.context.notice(hint);
   throw reason;
+}
+
+function nextStep(
+  { unknown, failed }: BatchCounts["counts"],
+  unsent: number,
+  errorsTo: string | undefined,
+  resumable: boolean,
+): string | undefined {
+  if (unknown > 0) {
+    return "check the unknown rows; the same command sends them again only if that is safe";
+  }
+  if (errorsTo !== undefined && failed > 0 && unsent === 0) {
+    return `correct the failed rows in ${errorsTo} and pass it to --each`;
+  }
+  return resumable ? "run the same command again to send the remaining rows" : undefined;
 }

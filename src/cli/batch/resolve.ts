@@ -16,60 +16,74 @@ import { isUuid } from "../parse/values.ts";
 import { countOutcome } from "./send.ts";
 import type { ReadyRow } from "./send.ts";
 
-/** More different names than this, and their whole list is read instead of one keyword each. */
-const keywordLookups = 20;
+/** With more distinct names than this, the whole list is read instead of one search per name. */
+const MAX_KEYWORD_LOOKUPS = 20;
+
+/** What resolving the rows of a file needs. */
+interface RowsToResolve {
+  readonly command: Command;
+  /** Name of the file, for errors. */
+  readonly file: string;
+  readonly checked: readonly CheckedRow[];
+  readonly journal: Journal;
+  readonly globals: Globals;
+  readonly session: Session;
+}
 
 /**
- * Every name turned into an id, each looked up once. What an earlier run found is taken over: by
- * now the thing may have its new name. Throws for all rows that are wrong at once.
+ * Resolves the names of all rows, each once. Takes over what the journal of an earlier run has,
+ * because a rename may have been applied since. Throws one error for all rows that fail.
  */
-export async function resolvedRows(
-  command: Command,
-  name: string,
-  checked: readonly CheckedRow[],
-  journal: Journal,
-  globals: Globals,
-  session: Session,
-): Promise<ReadyRow[]> {
+export async function resolveRows({
+  command,
+  file,
+  checked,
+  journal,
+  globals,
+  session,
+}: RowsToResolve): Promise<ReadyRow[]> {
   const lookup = lookupFor(command, checked, session);
   const ready: ReadyRow[] = [];
-  const wrong: { row: FileRow; error: CliError }[] = [];
+  const failed: { row: FileRow; error: CliError }[] = [];
   for (const { row, input } of checked) {
-    const left = journal.left.get(row.number);
+    const earlier = journal.states.get(row.number);
     if (journal.resolved) {
       const values = journal.resolved.get(row.number);
-      ready.push({ row, input: values && { ...input, ...values }, left });
+      ready.push({ row, input: values && { ...input, ...values }, earlier });
       continue;
     }
     try {
-      ready.push({ row, input: await resolvedInput(command, input, lookup(input)), left });
+      ready.push({ row, input: await resolvedInput(command, input, lookup(input)), earlier });
     } catch (error) {
-      if (isAlreadyDeleted(error, globals)) ready.push({ row, input: undefined, left });
-      else if (error instanceof CliError && aboutNames.has(error.kind)) wrong.push({ row, error });
+      if (isAlreadyDeleted(error, globals)) ready.push({ row, input: undefined, earlier });
+      else if (error instanceof CliError && nameErrors.has(error.kind)) failed.push({ row, error });
       else throw error;
     }
   }
-  if (wrong.length > 0) throw wrongRows(name, wrong);
+  if (failed.length > 0) throw unresolvedRows(file, failed);
   return ready;
 }
 
-const aboutNames: ReadonlySet<FailureKind> = new Set(["usage", "not-found", "refused"]);
+const nameErrors: ReadonlySet<FailureKind> = new Set(["usage", "not-found", "refused"]);
 
-/** Wrong rows that an error lists for programs. */
-const mostListed = 100;
+/** Rows in the details of an error. */
+const MAX_LISTED = 100;
 
-function wrongRows(file: string, wrong: readonly { row: FileRow; error: CliError }[]): CliError {
-  const placed = wrong.slice(0, mostListed).map(({ row, error }) => {
-    // The look-up does not know of columns, but its error quotes the value.
+function unresolvedRows(
+  file: string,
+  failed: readonly { row: FileRow; error: CliError }[],
+): CliError {
+  const placed = failed.slice(0, MAX_LISTED).map(({ row, error }) => {
+    // The lookup does not know the column, but its error quotes the value.
     const cell = row.cells.find(([, value]) =>
       error.message.includes(JSON.stringify(String(value).replace(/^(name|id):/, ""))),
     );
     return { row: row.number, column: cell?.[0] ?? null, message: error.message };
   });
   const [first] = placed;
-  const [{ error } = { error: undefined }] = wrong;
+  const [{ error } = { error: undefined }] = failed;
   const place = `${file} row ${first?.row}${first?.column ? `, column ${first.column}` : ""}`;
-  const others = wrong.length > 1 ? ` (and ${countOutcome(wrong.length - 1)} more)` : "";
+  const others = failed.length > 1 ? ` (and ${countOutcome(failed.length - 1)} more)` : "";
   const candidates = isObject(error?.info.details) ? error.info.details : {};
   return new CliError(error?.kind ?? "refused", `${place}: ${first?.message}${others}`, {
     ...error?.info,
@@ -77,7 +91,7 @@ function wrongRows(file: string, wrong: readonly { row: FileRow; error: CliError
   });
 }
 
-/** Look-ups of one row's names that share their lists with all other rows. */
+/** Lookups for the names of one row; all rows share the lists that are read. */
 function lookupFor(
   command: Command,
   checked: readonly CheckedRow[],
@@ -104,17 +118,17 @@ function lookupFor(
   const lists = new Map<string, Promise<ReadonlyMap<unknown, readonly unknown[]>>>();
   const byName = (row: AnyOperation, query: Values) => {
     const key = `${row.id} ${JSON.stringify(query)}`;
-    const known = lists.get(key) ?? indexed(session.rows(row, query, { limit: Infinity }));
+    const known = lists.get(key) ?? indexByName(session.rows(row, query, { limit: Infinity }));
     lists.set(key, known);
     return known;
   };
   const objects = new Map<string, Promise<unknown>>();
   return (input) => ({
     async *rows(row, query) {
-      const { keyword: _, ...whole } = query;
-      const different = "dataset_id" in query ? documents.get(input["dataset_id"]) : kbs;
-      const many = row.returns.kind === "list" || (different?.size ?? 0) > keywordLookups;
-      const list = await byName(row, many ? whole : query);
+      const { keyword: _, ...unfiltered } = query;
+      const names = "dataset_id" in query ? documents.get(input["dataset_id"]) : kbs;
+      const many = row.returns.kind === "list" || (names?.size ?? 0) > MAX_KEYWORD_LOOKUPS;
+      const list = await byName(row, many ? unfiltered : query);
       for (const text of new Set(textsOf(input))) yield* list.get(text) ?? [];
     },
     one(row, query) {
@@ -130,7 +144,7 @@ function lookupFor(
   });
 }
 
-async function indexed(rows: AsyncIterable<unknown>): Promise<Map<unknown, unknown[]>> {
+async function indexByName(rows: AsyncIterable<unknown>): Promise<Map<unknown, unknown[]>> {
   const index = new Map<unknown, unknown[]>();
   for await (const row of rows) {
     const name = isObject(row) ? row["name"] : undefined;

@@ -11,57 +11,44 @@ import type { Sources } from "../parse/values.ts";
 import { rejectDuplicates, unreadable } from "../../lib/rows-file.ts";
 import type { FileRow, RowFile } from "../../lib/rows-file.ts";
 
-/** A row whose values are checked; names are still names. */
+/** A row with checked values and unresolved names. */
 export interface CheckedRow {
   readonly row: FileRow;
   readonly input: Values;
 }
 
-/** What a column fills; `file` where it holds the path of a file with the text. */
-interface Filled {
+/** The parameter of a column; `file`: the column has the path of a file with the text. */
+interface ColumnTarget {
   readonly name: string;
   readonly param: Param;
   readonly file: boolean;
 }
 
-/**
- * The input of each row: its cells, and what the line says for all of them. Words of the line fill
- * the positionals that no column fills. Throws usage that names row and column, or the column that
- * is missing or unknown.
- */
-export async function checkedRows(
-  command: Command,
-  name: string,
-  { rows, columns }: RowFile,
-  typed: Readonly<Record<string, TypedLine>>,
-  sources: Sources,
-  extra?: Values,
-): Promise<CheckedRow[]> {
-  const known = columnsOf(command);
-  const filling = new Map<string, Filled>();
-  /** Parameter → the column that fills it; of several the last. */
-  const byParam = new Map<string, string>();
-  const learn = (column: string, place: string) => {
-    const filled = known.get(column);
-    if (!filled) throw unknownColumn(place, column, [...known.keys()]);
-    byParam.set(filled.name, column);
-    filling.set(column, filled);
-  };
-  if (columns) {
-    rejectDuplicates(name, columns);
-    for (const column of columns) learn(column, `${name} line 1`);
-  } else {
-    for (const { number, cells } of rows) {
-      for (const [column] of cells) {
-        if (!filling.has(column)) learn(column, `${name} row ${number}`);
-      }
-    }
-  }
+/** A file of rows, and what the command line gives for all of them. */
+interface RowsToCheck {
+  readonly command: Command;
+  /** Name of the file, for errors. */
+  readonly file: string;
+  readonly table: RowFile;
+  readonly typed: Readonly<Record<string, TypedLine>>;
+  readonly sources: Sources;
+  readonly extra: Values | undefined;
+}
 
-  const line = onLine(command, typed, byParam);
+/**
+ * The input of each row: its cells, and the values of the command line for all rows. Words of the
+ * command line fill the positionals without a column. Throws usage with row and column, or the
+ * missing or unknown column.
+ */
+export async function checkRows(request: RowsToCheck): Promise<CheckedRow[]> {
+  const { command, file, table, typed, sources, extra } = request;
+  const { rows, columns } = table;
+  const targets = columnTargets(request);
+  /** Parameter → its column; the last one of several. */
+  const byParam = new Map([...targets].map(([column, { name }]) => [name, column]));
   const shared = await checkedInput(
     { ...command, params: optional(command.params) },
-    line,
+    sharedTyped(command, typed, byParam),
     sources,
   );
   const needed = Object.entries(command.params).filter(
@@ -71,38 +58,71 @@ export async function checkedRows(
   if (absent && (columns?.length || rows.length > 0)) {
     const [param, spec] = absent;
     throw unreadable(
-      columns ? `${name} line 1` : name,
-      `there is no column ${columnNames(command, param, spec)[0]}`,
-      `it stands for ${labelOf(command, param, spec)}; what the line gives holds for all rows`,
+      columns ? `${file} line 1` : file,
+      `column ${columnNames(command, param, spec)[0]} not found`,
+      `it is the column of ${labelOf(command, param, spec)}; a value on the command line applies to all rows`,
     );
   }
-
-  const checkedOnes: CheckedRow[] = [];
+  const checked: CheckedRow[] = [];
   for (const row of rows) {
-    const input: Record<string, unknown> = { ...shared };
-    for (const [column, cell] of row.cells) {
-      const filled = filling.get(column);
-      const place = `${name} row ${row.number}, column ${column}`;
-      const text = filled && typedIn(cell, filled, columns !== undefined, place);
-      if (!filled || text === undefined) continue;
-      if (input[filled.name] !== undefined) {
-        const label = labelOf(command, filled.name, filled.param);
-        throw unreadable(place, `another column of this row gives ${label}, too`);
-      }
-      input[filled.name] = await checkValue(place, filled.param, text, sources);
-    }
+    const input = await rowInput(row, shared, targets, request);
     for (const [param] of needed) {
       if (input[param] !== undefined) continue;
-      throw unreadable(`${name} row ${row.number}, column ${byParam.get(param)}`, "is empty");
+      throw unreadable(`${file} row ${row.number}, column ${byParam.get(param)}`, "is empty");
     }
     const problem = changeMissing(command, input, extra);
-    if (problem !== undefined) throw unreadable(`${name} row ${row.number}`, problem);
-    checkedOnes.push({ row, input });
+    if (problem !== undefined) throw unreadable(`${file} row ${row.number}`, problem);
+    checked.push({ row, input });
   }
-  return checkedOnes;
+  return checked;
 }
 
-/** The same parameters, none of them required: the columns may hold them. */
+/** Column → its parameter, in the order of the columns. Throws for an unknown column. */
+function columnTargets({ command, file, table }: RowsToCheck): Map<string, ColumnTarget> {
+  const { rows, columns } = table;
+  const known = columnsOf(command);
+  const targets = new Map<string, ColumnTarget>();
+  const add = (column: string, place: string) => {
+    const target = known.get(column);
+    if (!target) throw unknownColumn(place, column, [...known.keys()]);
+    targets.set(column, target);
+  };
+  if (columns) {
+    rejectDuplicates(file, columns);
+    for (const column of columns) add(column, `${file} line 1`);
+    return targets;
+  }
+  for (const { number, cells } of rows) {
+    for (const [column] of cells) {
+      if (!targets.has(column)) add(column, `${file} row ${number}`);
+    }
+  }
+  return targets;
+}
+
+/** The shared values with the checked cells of one row. */
+async function rowInput(
+  row: FileRow,
+  shared: Values,
+  targets: ReadonlyMap<string, ColumnTarget>,
+  { command, file, table, sources }: RowsToCheck,
+): Promise<Values> {
+  const input: Record<string, unknown> = { ...shared };
+  for (const [column, cell] of row.cells) {
+    const target = targets.get(column);
+    const place = `${file} row ${row.number}, column ${column}`;
+    const text = target && typedIn(cell, target, table.columns !== undefined, place);
+    if (!target || text === undefined) continue;
+    if (input[target.name] !== undefined) {
+      const label = labelOf(command, target.name, target.param);
+      throw unreadable(place, `another column of this row also sets ${label}`);
+    }
+    input[target.name] = await checkValue(place, target.param, text, sources);
+  }
+  return input;
+}
+
+/** The same parameters, none required: columns may have them. */
 const optional = (params: Params): Params =>
   Object.fromEntries(
     Object.entries(params).map(([name, param]) => {
@@ -117,9 +137,9 @@ function columnNames(command: Command, name: string, param: Param): string[] {
   return [...new Set([...(positional ? [positional.word] : []), flagOf(name, param), name])];
 }
 
-/** Every column a command knows: the word of a positional, the flag, the wire name. */
-function columnsOf(command: Command): Map<string, Filled> {
-  const columns = new Map<string, Filled>();
+/** The columns of a command: words of positionals, flags, wire names. */
+function columnsOf(command: Command): Map<string, ColumnTarget> {
+  const columns = new Map<string, ColumnTarget>();
   for (const [name, param] of Object.entries(command.params)) {
     if (param.from === "user") continue;
     for (const column of columnNames(command, name, param)) {
@@ -131,22 +151,19 @@ function columnsOf(command: Command): Map<string, Filled> {
 }
 
 function unknownColumn(place: string, column: string, known: readonly string[]): CliError {
-  const near = didYouMean(column, known);
-  return unreadable(
-    place,
-    `there is no column ${JSON.stringify(column)} in this command`,
-    /[;\t]/.test(column)
-      ? "cells are separated by commas"
-      : /^[[{]/.test(column)
-        ? "JSON stands in lines, one object on each, not in a list"
-        : near === undefined
-          ? `it takes ${known.join(", ")}`
-          : `did you mean ${near}?`,
-  );
+  const message = `unknown column ${JSON.stringify(column)}`;
+  return unreadable(place, message, columnHint(column, known));
 }
 
-/** What the line gives for all rows, its words on the positionals that no column fills. */
-function onLine(
+function columnHint(column: string, known: readonly string[]): string {
+  if (/[;\t]/.test(column)) return "separate cells with commas";
+  if (/^[[{]/.test(column)) return "write JSON as lines, one object per line";
+  const near = didYouMean(column, known);
+  return near === undefined ? `valid columns: ${known.join(", ")}` : `did you mean ${near}?`;
+}
+
+/** The values of the command line for all rows; its words fill the positionals without a column. */
+function sharedTyped(
   command: Command,
   typed: Readonly<Record<string, TypedLine>>,
   byParam: ReadonlyMap<string, string>,
@@ -154,7 +171,7 @@ function onLine(
   const words = command.positionals.flatMap(
     ({ name }) => (typed[name] as string | readonly string[] | undefined) ?? [], // positionals are words
   );
-  const line: Record<string, TypedLine> = {};
+  const shared: Record<string, TypedLine> = {};
   for (const [name, value] of Object.entries(typed)) {
     const param = command.params[name];
     if (!param || command.positionals.some((positional) => positional.name === name)) continue;
@@ -162,25 +179,28 @@ function onLine(
     if (column !== undefined) {
       throw new CliError(
         "usage",
-        `${labelOf(command, name, param)} is given and the file has a column ${column}; give one`,
+        `${labelOf(command, name, param)} conflicts with the column ${column} of the file`,
         { sideEffect: "none" },
       );
     }
-    line[name] = value;
+    shared[name] = value;
   }
   for (const { name, variadic } of command.positionals) {
     if (byParam.has(name) || words.length === 0) continue;
     const many = variadic && command.params[name]?.many;
-    line[name] = many ? words.splice(0) : (words.shift() ?? "");
+    shared[name] = many ? words.splice(0) : (words.shift() ?? "");
   }
   if (words.length > 0) {
     throw new CliError(
       "usage",
-      `${words.map((word) => JSON.stringify(word)).join(", ")} on the line fills nothing that the columns leave open`,
-      { sideEffect: "none", hint: "what is given on the line holds for all rows" },
+      `${words.map((word) => JSON.stringify(word)).join(", ")} on the command line: unexpected argument`,
+      {
+        sideEffect: "none",
+        hint: "the columns fill all arguments; values on the command line apply to all rows",
+      },
     );
   }
-  return line;
+  return shared;
 }
 
 function isNeeded(command: Command, name: string, param: Param): boolean {
@@ -190,12 +210,12 @@ function isNeeded(command: Command, name: string, param: Param): boolean {
 }
 
 /**
- * A cell as if it were typed; undefined for an empty cell of CSV and for null, which mean that
- * nothing is given. A list in CSV is written as JSON, as our own output does.
+ * A cell as a typed value; undefined for an empty CSV cell and for null, which set nothing. A list in
+ * CSV is JSON, as in the output of this program.
  */
 function typedIn(
   cell: unknown,
-  { param, file }: Filled,
+  { param, file }: ColumnTarget,
   isCsv: boolean,
   place: string,
 ): TypedLine | undefined {
@@ -212,7 +232,7 @@ function listIn(cell: unknown): unknown {
   try {
     return JSON.parse(String(cell)) as unknown;
   } catch {
-    return cell; // a text that only looks like a list
+    return cell; // text that only looks like a list
   }
 }
 
@@ -220,5 +240,5 @@ function wordOf(value: unknown, param: Param, place: string): string {
   if (typeof value === "string") return value;
   if (typeof value === "number" || typeof value === "boolean") return String(value);
   if (param.kind === "json") return JSON.stringify(value);
-  throw invalidValue(place, JSON.stringify(value), "is not a text");
+  throw invalidValue(place, JSON.stringify(value), "is not a string");
 }

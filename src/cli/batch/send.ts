@@ -17,7 +17,7 @@ import type { FileRow } from "../../lib/rows-file.ts";
 import type { Session } from "../execute/session.ts";
 import { isUuid } from "../parse/values.ts";
 
-/** What became of one row. */
+/** Outcome of one row. */
 export interface RowOutcome {
   readonly row: number;
   readonly status: "ok" | "failed" | "unknown" | "skipped";
@@ -25,20 +25,20 @@ export interface RowOutcome {
   readonly error: string | null;
 }
 
-/** A row whose names are ids. */
+/** A row whose names are resolved. */
 export interface ReadyRow {
   readonly row: FileRow;
-  /** Undefined when the thing is gone and `--if-exists` takes that. */
+  /** Undefined if the object is already deleted and `--if-exists` allows that. */
   readonly input: Values | undefined;
-  /** How far an earlier run came with it. */
-  readonly left: JournalState | undefined;
+  /** State of the row after an earlier run. */
+  readonly earlier: JournalState | undefined;
 }
 
 interface Sendable extends ReadyRow {
   readonly input: Values;
 }
 
-/** What holds for all rows of a run. */
+/** What all rows of a run share. */
 export interface BatchRun {
   readonly row: AnyOperation;
   readonly command: Command;
@@ -51,12 +51,12 @@ export interface BatchRun {
 /** `1 row`, `2 rows`. */
 export const countOutcome = (rows: number): string => `${rows} ${rows === 1 ? "row" : "rows"}`;
 
-/** How far the run is. */
+/** Progress of a run. */
 export interface BatchCounts {
   readonly counts: Readonly<Record<RowOutcome["status"], number>>;
-  /** Numbers of the rows that were refused and may be sent again. */
+  /** Numbers of the rows that were rejected and can be sent again. */
   readonly failed: ReadonlySet<number>;
-  /** What would have met every further row. */
+  /** The fatal error, which every further row would have met. */
   readonly reason: CliError | undefined;
   /** No further row is sent. */
   readonly stopped: boolean;
@@ -64,7 +64,7 @@ export interface BatchCounts {
   stop(reason?: CliError): void;
 }
 
-/** Counts outcomes and tells how far they are. */
+/** Counts outcomes and reports progress. */
 export function newBatchCounts(rows: readonly ReadyRow[], { context }: Session): BatchCounts {
   const counts = { ok: 0, failed: 0, unknown: 0, skipped: 0 };
   const failed = new Set<number>();
@@ -84,8 +84,8 @@ export function newBatchCounts(rows: readonly ReadyRow[], { context }: Session):
     add({ row, status }) {
       counts[status]++;
       if (status === "failed") failed.add(row);
-      const wrong = counts.failed + counts.unknown;
-      const note = wrong > 0 ? `${wrong} failed` : undefined;
+      const errors = counts.failed + counts.unknown;
+      const note = errors > 0 ? `${errors} failed` : undefined;
       context.progress({ done: ++done, total, unit: "rows", note });
     },
     stop(error) {
@@ -95,155 +95,207 @@ export function newBatchCounts(rows: readonly ReadyRow[], { context }: Session):
   };
 }
 
-/** May the row be sent again when it is open whether the server did it? */
-const repeatable = ({ row }: BatchRun, input: Values): boolean => {
+/** May the row be sent again if its side effect is unknown? */
+const isRepeatable = ({ row }: BatchRun, input: Values): boolean => {
   const retry = retryOf(row);
   return retry === "idempotent" || (retry === "upsert" && input["duplicate"] !== false);
 };
 
-/** Outcomes kept for a slow reader before the sending waits for it. */
-const mostKept = 1000;
-
-/** Sends the rows and gives what became of each as it is known; goes on when nobody reads. */
+/**
+ * Sends the rows concurrently and yields the outcomes as they arrive; continues if the consumer
+ * stops. Each worker takes the next row once the journal has it:
+ *
+ *     journal   {"sent":1} {"sent":2}    {"done":2} {"sent":3}    {"done":1}
+ *     worker A  row 1 ────────────────────────────────────────▶ ok
+ *     worker B  row 2 ──────────▶ ok    row 3 ────────▶ ok
+ *     yields                      2                   3          1
+ */
 export async function* sendRows(
   run: BatchRun,
   rows: readonly ReadyRow[],
-  lanes: ConcurrencyLimiter,
-  tally: BatchCounts,
+  limiter: ConcurrencyLimiter,
+  counts: BatchCounts,
 ): AsyncGenerator<RowOutcome> {
-  const kept: RowOutcome[] = [];
-  const change = openBell();
-  let [read, ended] = [true, false];
-  const give = (outcome: RowOutcome) => {
-    tally.add(outcome);
-    if (read) kept.push(outcome);
-    change.ring();
-  };
-
-  const open: Sendable[] = [];
-  for (const { row, input, left } of rows) {
-    const known = knownBefore(row.number, run, input, left);
-    if (known) give(known);
-    else if (input) open.push({ row, input, left });
-  }
-  const next = upcoming(run, open);
-  const broken = (error: unknown) => tally.stop(stopping(error));
-  const lane = async (number: number) => {
-    let info = Promise.resolve();
-    while (number < lanes.limit && !tally.stopped) {
-      if (kept.length >= mostKept) {
-        await change.heard();
-        continue;
-      }
-      const sendable = await next();
-      if (!sendable) break;
-      if (tally.stopped) {
-        await run.journal.failed(sendable.row.number); // it was noted, but not sent
-        break;
-      }
-      lanes.onStart();
-      const { outcome, stop } = await attempt(run, sendable);
-      if (stop) tally.stop(stop);
-      else if (run.globals.stopOnError && outcome.error !== null) tally.stop();
-      // The next row need not wait until this one is noted, but nobody is told before it is tried:
-      // what was done counts also where the note fails.
-      const before = info;
-      info = noted(run.journal, outcome)
-        .catch(broken)
-        .then(() => give(outcome))
-        .then(() => before);
-    }
-    await info;
-  };
-  const numbers = Array.from({ length: lanes.limit }, (_, number) => number);
-  const work = Promise.all(numbers.map((number) => lane(number).catch(broken))).then(() => {
-    ended = true;
-    change.ring();
-  });
+  const sender = new BatchSender(run, limiter, counts);
+  const work = sender.start(rows);
   try {
-    for (;;) {
-      const batch = kept.splice(0);
-      change.ring();
-      yield* batch;
-      if (kept.length > 0) continue;
-      if (ended) return;
-      await change.heard();
-    }
+    yield* sender.outcomes();
   } finally {
-    read = false;
-    kept.length = 0;
-    change.ring();
+    sender.discardOutcomes();
     await work;
   }
 }
 
-/** The outcome of a row that is not to be sent; undefined for the others. */
-function knownBefore(
+/** Outcomes that are buffered for a slow consumer before sending waits. */
+const MAX_BUFFERED = 1000;
+
+class BatchSender {
+  readonly #run: BatchRun;
+  readonly #limiter: ConcurrencyLimiter;
+  readonly #counts: BatchCounts;
+  readonly #changed = newSignal();
+  readonly #buffer: RowOutcome[] = [];
+  #consumed = true;
+  #ended = false;
+
+  constructor(run: BatchRun, limiter: ConcurrencyLimiter, counts: BatchCounts) {
+    this.#run = run;
+    this.#limiter = limiter;
+    this.#counts = counts;
+  }
+
+  /** Sends all rows that are not done yet. */
+  async start(rows: readonly ReadyRow[]): Promise<void> {
+    const sendable: Sendable[] = [];
+    for (const { row, input, earlier } of rows) {
+      const known = knownOutcome(row.number, this.#run, input, earlier);
+      if (known) this.#report(known);
+      else if (input) sendable.push({ row, input, earlier });
+    }
+    const next = journaledRows(this.#run, sendable);
+    const workers = Array.from({ length: this.#limiter.limit }, (_, index) =>
+      this.#work(index, next).catch((error: unknown) => this.#fail(error)),
+    );
+    await Promise.all(workers);
+    this.#ended = true;
+    this.#changed.notify();
+  }
+
+  async *outcomes(): AsyncGenerator<RowOutcome> {
+    for (;;) {
+      const batch = this.#buffer.splice(0);
+      this.#changed.notify();
+      yield* batch;
+      if (this.#buffer.length > 0) continue;
+      if (this.#ended) return;
+      await this.#changed.wait();
+    }
+  }
+
+  /** The consumer stopped: outcomes are counted, but no longer buffered. */
+  discardOutcomes(): void {
+    this.#consumed = false;
+    this.#buffer.length = 0;
+    this.#changed.notify();
+  }
+
+  /** Sends rows one after the other, until there are none or the limit drops below this worker. */
+  async #work(index: number, next: () => Promise<Sendable | undefined>): Promise<void> {
+    const { globals, journal } = this.#run;
+    let reported = Promise.resolve();
+    while (index < this.#limiter.limit && !this.#counts.stopped) {
+      if (this.#buffer.length >= MAX_BUFFERED) {
+        await this.#changed.wait();
+        continue;
+      }
+      const sendable = await next();
+      if (!sendable) break;
+      if (this.#counts.stopped) {
+        await journal.failed(sendable.row.number); // in the journal, but not sent
+        break;
+      }
+      this.#limiter.onStart();
+      const { outcome, stop } = await attempt(this.#run, sendable);
+      if (stop) this.#counts.stop(stop);
+      else if (globals.stopOnError && outcome.error !== null) this.#counts.stop();
+      // The next row does not wait for the journal, but the report of this one does. A row that is
+      // done counts even if the journal fails.
+      const before = reported;
+      reported = journalOutcome(journal, outcome)
+        .catch((error: unknown) => this.#fail(error))
+        .then(() => this.#report(outcome))
+        .then(() => before);
+    }
+    await reported;
+  }
+
+  #report(outcome: RowOutcome): void {
+    this.#counts.add(outcome);
+    if (this.#consumed) this.#buffer.push(outcome);
+    this.#changed.notify();
+  }
+
+  #fail(error: unknown): void {
+    const message = `no further row was sent: ${reasonOf(error)}`;
+    this.#counts.stop(
+      error instanceof CliError ? error : new CliError("failure", message, { cause: error }),
+    );
+  }
+}
+
+/** The outcome of a row that is not sent; undefined for the others. */
+function knownOutcome(
   row: number,
   run: BatchRun,
   input: Values | undefined,
-  left: JournalState | undefined,
+  earlier: JournalState | undefined,
 ): RowOutcome | undefined {
-  if (left?.kind === "done") return { row, status: "skipped", id: left.id ?? null, error: null };
+  if (earlier?.kind === "done") {
+    return { row, status: "skipped", id: earlier.id ?? null, error: null };
+  }
   if (!input) return { row, status: "skipped", id: null, error: null };
-  if (left?.kind !== "sent" || repeatable(run, input)) return undefined;
+  if (earlier?.kind !== "sent" || isRepeatable(run, input)) return undefined;
   const error = "sent by an interrupted run; the change may have been applied";
-  return { row, status: "unknown", id: thingIn(run.command, input), error };
+  return { row, status: "unknown", id: targetId(run.command, input), error };
 }
 
 /**
- * Rows noted ahead of those on their way, so that nobody waits for the disk. A note too many does
- * no harm where a row may be sent again; elsewhere a row is noted only when it is its turn.
+ * Write-ahead window: rows in the journal before they are sent, so that sending does not wait for the
+ * disk. Rows that must not be sent twice are journaled one at a time.
  */
-const notedAhead = 256;
+const WRITE_AHEAD = 256;
 
-/** Gives the next row once the journal says on disk that it is sent; undefined after the last. */
-function upcoming(run: BatchRun, rows: readonly Sendable[]): () => Promise<Sendable | undefined> {
-  const ahead = rows.every(({ input }) => repeatable(run, input)) ? notedAhead : 1;
-  const waiting: { readonly sendable: Sendable; readonly onDisk: Promise<void> }[] = [];
+/** Returns the next row once the journal has it on disk; undefined after the last. */
+function journaledRows(
+  run: BatchRun,
+  rows: readonly Sendable[],
+): () => Promise<Sendable | undefined> {
+  const ahead = rows.every(({ input }) => isRepeatable(run, input)) ? WRITE_AHEAD : 1;
+  const queue: { readonly sendable: Sendable; readonly onDisk: Promise<void> }[] = [];
   const rest = rows.values();
   return async () => {
-    while (waiting.length < ahead) {
+    while (queue.length < ahead) {
       const { value, done } = rest.next();
       if (done) break;
-      waiting.push({ sendable: value, onDisk: run.journal.sent(value.row.number) });
+      queue.push({ sendable: value, onDisk: run.journal.sent(value.row.number) });
     }
-    const first = waiting.shift();
+    const first = queue.shift();
     await first?.onDisk;
     return first?.sendable;
   };
 }
 
-/** What became of a row, and the error when no further row is to be tried. */
+/** The outcome of a row, and the error if no further row is to be sent. */
 interface Attempt {
   readonly outcome: RowOutcome;
   readonly stop?: CliError;
 }
 
-async function attempt(run: BatchRun, { row, input, left }: Sendable): Promise<Attempt> {
+async function attempt(run: BatchRun, { row, input, earlier }: Sendable): Promise<Attempt> {
   const { command, globals, session } = run;
   const { number } = row;
   const ended = (status: RowOutcome["status"], id: string | null, error: string | null = null) => ({
     outcome: { row: number, status, id, error },
   });
-  const thing = thingIn(command, input);
+  const target = targetId(command, input);
   try {
-    const answer = await callAndWait(run.row, input, run.extra, session);
-    const given: unknown[] = Array.isArray(answer) ? answer : [answer];
-    const [made] = given;
-    const verdict = indexingVerdict(run.row, given);
-    if (verdict) return ended("failed", idOf(run.row.returns, made) ?? thing, verdict.message);
-    return ended("ok", idOf(run.row.returns, made) ?? thing);
+    const response = await callAndWait(run.row, input, run.extra, session);
+    const values: unknown[] = Array.isArray(response) ? response : [response];
+    const id = idOf(run.row.returns, values[0]) ?? target;
+    const verdict = indexingVerdict(run.row, values);
+    return verdict ? ended("failed", id, verdict.message) : ended("ok", id);
   } catch (thrown) {
-    // Whatever a request throws that was cut off by an interrupt, that is why.
-    const { signal, abortError: interrupted } = session.context;
-    const error = signal.aborted && !isInterrupt(thrown) ? interrupted() : thrown;
-    // No row failed when this machine allows no write, or the mistake is ours.
+    // After an interrupt, any error of the request is a consequence of it.
+    const { signal, abortError } = session.context;
+    const error = signal.aborted && !isInterrupt(thrown) ? abortError() : thrown;
+    // Not errors of a row: internal errors, and read-only mode.
     if (!(error instanceof CliError) || error.info.code === "read-only") throw error;
-    if (isAlreadyDeleted(error, globals)) return ended("skipped", thing);
-    // The run that was cut off had done it.
+    if (isAlreadyDeleted(error, globals)) return ended("skipped", target);
+    // The interrupted run had succeeded.
     const status = error instanceof ApiError ? error.response.status : undefined;
-    if (left?.kind === "sent" && status === run.row.alreadyDoneStatus) return ended("ok", thing);
+    if (earlier?.kind === "sent" && status === run.row.alreadyDoneStatus) {
+      return ended("ok", target);
+    }
     const noun = createsNoun[run.row.id];
     if (globals.ifNotExists && noun !== undefined && isAlreadyExists(error)) {
       const name = `name:${String(input["name"])}`;
@@ -252,7 +304,7 @@ async function attempt(run: BatchRun, { row, input, left }: Sendable): Promise<A
     }
     const failed = ended(
       error.info.sideEffect === "unknown" ? "unknown" : "failed",
-      thing,
+      target,
       error.message,
     );
     return isFatal(error) ? { ...failed, stop: error } : failed;
@@ -269,38 +321,33 @@ function idOf(returns: Returns<never>, response: unknown): string | undefined {
 const isInterrupt = (error: unknown): boolean =>
   error instanceof CliError && (Object.values(signalKinds) as string[]).includes(error.kind);
 
-/** The id of what a row acts on: the last one in its positionals. */
-const thingIn = ({ positionals }: Command, input: Values): string | null =>
+/** ID of the object that a row changes: the last one of its positionals. */
+const targetId = ({ positionals }: Command, input: Values): string | null =>
   positionals
     .flatMap(({ name }) => input[name])
     .findLast((value): value is string => typeof value === "string" && isUuid(value)) ?? null;
 
-/** Resolves when the outcome is in the journal. What is unknown stays noted as sent. */
-function noted(journal: Journal, { row, status, id }: RowOutcome): Promise<void> {
+/** Resolves when the outcome is in the journal; unknown ones stay marked as sent. */
+function journalOutcome(journal: Journal, { row, status, id }: RowOutcome): Promise<void> {
   if (status === "failed") return journal.failed(row);
   return status === "unknown" ? Promise.resolve() : journal.done(row, id ?? undefined);
 }
 
-const stopping = (error: unknown): CliError =>
-  error instanceof CliError
-    ? error
-    : new CliError("failure", `no further row was sent: ${reasonOf(error)}`, { cause: error });
-
-/** Something to wait for that happens again and again. */
-function openBell() {
-  let { promise, ring } = nextRing();
+/** A resettable event, like a condition variable. */
+function newSignal() {
+  let { promise, resolve } = newPromise();
   return {
-    heard: () => promise,
-    ring() {
-      const now = ring;
-      ({ promise, ring } = nextRing());
-      now();
+    wait: () => promise,
+    notify() {
+      const current = resolve;
+      ({ promise, resolve } = newPromise());
+      current();
     },
   };
 }
 
-function nextRing() {
-  let ring = () => {};
-  const promise = new Promise<void>((resolve) => (ring = resolve));
-  return { promise, ring };
+function newPromise() {
+  let resolve = () => {};
+  const promise = new Promise<void>((done) => (resolve = done));
+  return { promise, resolve };
 }

@@ -7,10 +7,9 @@ import type { Command } from "../parse/command.ts";
 import type { Lookup } from "./lookup.ts";
 
 /**
- * The rule for chunking that a document of this form needs: with none, or with one of another mode,
- * the server makes a document without a single chunk (server §9.8). Undefined where nothing is to be
- * sent: another form, a rule was given, or the one that is stored fits. Throws usage for a given one
- * that does not fit.
+ * The chunking rule to send for a document form that requires one: without it, or with another mode,
+ * the server creates a document without chunks (server §9.8). Undefined if the form needs none, or
+ * the given or stored rule has the mode. Throws usage for a given rule with another mode.
  */
 export async function fittingRule(
   command: Command,
@@ -18,20 +17,20 @@ export async function fittingRule(
   lookup: Lookup,
 ): Promise<unknown> {
   const param = command.params["process_rule"];
-  const wanted = param?.defaultByForm?.[String(known["doc_form"])];
-  if (!param || wanted === undefined) return undefined;
+  const rule = param?.defaultByForm?.[String(known["doc_form"])];
+  if (!param || rule === undefined) return undefined;
   const given = known["process_rule"];
   if (given === undefined)
-    return (await storedMode(known, lookup)) === wanted.mode ? undefined : wanted;
-  if (valueAt(given, "mode") === wanted.mode) return undefined;
+    return (await storedMode(known, lookup)) === rule.mode ? undefined : rule;
+  if (valueAt(given, "mode") === rule.mode) return undefined;
   throw new CliError(
     "usage",
-    `${labelOf(command, "process_rule", param)} needs the mode ${wanted.mode} for ${String(known["doc_form"])} documents`,
-    { sideEffect: "none", hint: "leave it out for the usual rule" },
+    `${labelOf(command, "process_rule", param)} requires the mode ${rule.mode} for ${String(known["doc_form"])} documents`,
+    { sideEffect: "none", hint: "remove it to use the default rule" },
   );
 }
 
-/** Mode of the rule that the server would take by itself; undefined where that is not known. */
+/** Mode of the rule that the server uses by default; undefined if unknown. */
 async function storedMode(known: Values, lookup: Lookup): Promise<unknown> {
   const { dataset_id, document_id } = known;
   try {
@@ -39,7 +38,7 @@ async function storedMode(known: Values, lookup: Lookup): Promise<unknown> {
       const document = await lookup.one(getDocument, { dataset_id, document_id });
       return valueAt(document, "document_process_rule.mode");
     }
-    // A knowledge base does not show its newest rule, its documents do.
+    // A knowledge base does not include its newest rule, its documents do.
     const listed = await lookup.one(listDocuments, { dataset_id });
     const newest: unknown = Array.isArray(listed) ? listed[0] : undefined;
     if (!isObject(newest)) return undefined;

@@ -4,8 +4,8 @@ import { CliError } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 
 /**
- * The same host for a command that may take so many ms: its signal is aborted then, too, and what is
- * read from files and standard input ends with it. `stop` ends the waiting.
+ * Wraps the host of a command with a time limit in ms: after it, the signal is aborted, and pending
+ * reads of files and stdin end. `stop` clears the timer.
  */
 export function withTimeLimit(
   host: Host,
@@ -20,7 +20,8 @@ export function withTimeLimit(
       .catch(() => {}); // the command ended first
   }
   const signal = AbortSignal.any([host.signal, late.signal]);
-  setMaxListeners(0, signal); // each request on its way listens; Node would warn of more than ten
+  // In-flight requests add listeners; no limit, so that Node does not warn.
+  setMaxListeners(0, signal);
   const { stdin, files } = host;
   return {
     host: {
@@ -44,11 +45,11 @@ export function withTimeLimit(
 }
 
 const deadline = (ms: number) =>
-  new CliError("deadline", `not done after ${ms / 1000} s (--timeout)`, {
-    hint: "the remote work may go on; look again, or give more time",
+  new CliError("deadline", `timed out after ${ms / 1000}s`, {
+    hint: "the operation may still be running on the server; check its status or increase --timeout",
   });
 
-/** Whoever writes them may never do so. */
+/** Ends on abort even if the source never yields. */
 async function* untilAborted<T>(source: AsyncIterable<T>, signal: AbortSignal): AsyncGenerator<T> {
   const values = source[Symbol.asyncIterator]();
   for (;;) {
@@ -58,7 +59,7 @@ async function* untilAborted<T>(source: AsyncIterable<T>, signal: AbortSignal): 
   }
 }
 
-/** What is begun after the signal, as an end that is put in order, is waited for. */
+/** Rejects on abort; work that starts after the abort, such as cleanup, is awaited. */
 async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   if (signal.aborted) return work;
   let stop = () => {};

@@ -9,30 +9,30 @@ import type { Lookup } from "./lookup.ts";
 import { fromObject, objectOf, titleOf } from "./resolve-names.ts";
 import type { Resolved } from "./resolve-names.ts";
 
-/** What the names of a line were resolved to. */
-type Behind = Map<Noun | ListedNoun, Resolved>;
+/** The resolved names, by noun. */
+type ResolvedRefs = Map<Noun | ListedNoun, Resolved>;
 
-/** The object that a path such as `kb.doc_form` or `current.data.answer` leads into. */
+/** The object of a path such as `kb.doc_form` or `current.data.answer`. */
 type ObjectOf = (path: string) => Promise<unknown>;
 
 const nounOf = (path: string) => path.slice(0, path.indexOf(".")) as Noun; // rows name a noun there
 
 /**
- * The values with what follows from the things that were named: what a value implies and what the row
- * fills in. Throws usage for values that the server would ignore, and for what is missing.
+ * Adds values that follow from others: implied ones, and those that the row fills from resolved
+ * objects. Throws usage for values that the server would ignore, and for missing ones.
  */
-export async function filled(
+export async function fillValues(
   command: Command,
   typed: Values,
-  resolved: { readonly known: Values; readonly behind: Behind },
+  resolved: { readonly known: Values; readonly behind: ResolvedRefs },
   lookup: Lookup,
 ): Promise<Values> {
   const known: Record<string, unknown> = { ...resolved.known };
   const objectAt = objects(command, known, resolved.behind, lookup);
   addImplied(command, known);
-  await refuseIgnored(command, typed, known, objectAt);
+  await rejectIgnored(command, typed, known, objectAt);
   await fillAbsent(command, known, objectAt, lookup);
-  if (lookup.checks) await needModel(command, typed, known, { objectAt, lookup });
+  if (lookup.checks) await requireModel(command, typed, known, { objectAt, lookup });
   if (command.params["process_rule"]?.defaultByForm) {
     const { fittingRule } = await import("./chunking-rule.ts");
     const rule = await fittingRule(command, known, lookup);
@@ -41,7 +41,7 @@ export async function filled(
   return known;
 }
 
-function objects(command: Command, known: Values, behind: Behind, lookup: Lookup): ObjectOf {
+function objects(command: Command, known: Values, behind: ResolvedRefs, lookup: Lookup): ObjectOf {
   const { current } = command.row ?? {};
   let state: Promise<unknown> | undefined;
   return async (path) => {
@@ -55,7 +55,7 @@ function objects(command: Command, known: Values, behind: Behind, lookup: Lookup
   };
 }
 
-const wrongUse = (command: Command, message: string, hint = helpHint(command)) =>
+const usageError = (command: Command, message: string, hint = helpHint(command)) =>
   new CliError("usage", message, { sideEffect: "none", hint });
 
 const flagNamed = ({ params }: Command, name: string): string => {
@@ -69,7 +69,7 @@ function addImplied(command: Command, known: Record<string, unknown>): void {
     for (const [other, value] of Object.entries(param.implies ?? {})) {
       if ((known[other] ??= value) === value) continue;
       const label = labelOf(command, name, param);
-      throw wrongUse(
+      throw usageError(
         command,
         `${label} can only be used with ${flagNamed(command, other)} ${value}`,
       );
@@ -77,8 +77,8 @@ function addImplied(command: Command, known: Record<string, unknown>): void {
   }
 }
 
-/** Refuses what the thing has already and the server would not change by this request. */
-async function refuseIgnored(
+/** Throws for a value that the object has already and that this request would not change. */
+async function rejectIgnored(
   command: Command,
   typed: Values,
   known: Values,
@@ -87,14 +87,14 @@ async function refuseIgnored(
   for (const [name, param] of Object.entries(command.params)) {
     if (param.lockedBy === undefined || typed[name] === undefined) continue;
     const object = await objectAt(param.lockedBy);
-    const settled = fromObject(param.lockedBy, object);
-    if (settled === undefined || (isObject(object) && object[name] === known[name])) continue;
+    const current = fromObject(param.lockedBy, object);
+    if (current === undefined || (isObject(object) && object[name] === known[name])) continue;
     const noun = nounOf(param.lockedBy);
     const field = param.lockedBy.slice(noun.length + 1).replaceAll("_", " ");
-    throw wrongUse(
+    throw usageError(
       command,
-      `${labelOf(command, name, param)} has no effect: the ${titleOf(noun)} already has the ${field} ${String(settled)}`,
-      "leave it out; `kb update --help` shows how to change the knowledge base itself",
+      `${labelOf(command, name, param)} has no effect: the ${titleOf(noun)} already has the ${field} ${String(current)}`,
+      "remove it, or change the knowledge base with `kb update`",
     );
   }
 }
@@ -113,7 +113,7 @@ async function fillAbsent(
     const value = fromObject(param.from, object);
     if (value === undefined && field !== undefined) {
       const label = labelOf(command, name, param);
-      throw wrongUse(command, `${label} is required: there is none that could be kept`);
+      throw usageError(command, `${label} is required: there is no current value to keep`);
     }
     if (value === undefined) continue;
     known[name] = value;
@@ -121,12 +121,12 @@ async function fillAbsent(
   }
 }
 
-/** Is it typed as the value that needs another one, which is absent? */
+/** Does the value require another one that is missing? */
 export const lacksNeeded = (name: string, { needs }: Param, known: Values): boolean =>
   needs !== undefined && known[name] === needs[0] && known[needs[1]] === undefined;
 
-/** Refuses a technique that needs a model where the workspace has none to take by default. */
-async function needModel(
+/** Throws for a technique that needs a model if the workspace has no default one. */
+async function requireModel(
   command: Command,
   typed: Values,
   known: Values,
@@ -137,8 +137,8 @@ async function needModel(
     const has = param.lockedBy && fromObject(param.lockedBy, await objectAt(param.lockedBy));
     if (has !== undefined) continue;
     const list = await import("../../operations/models.ts");
-    const found = await lookup.one(list.listModels, { model_type: "text-embedding" });
-    if (!Array.isArray(found) || found.length > 0) continue;
+    const models = await lookup.one(list.listModels, { model_type: "text-embedding" });
+    if (!Array.isArray(models) || models.length > 0) continue;
     const { withoutModel } = await import("../../commands/kb/models/index.ts");
     throw withoutModel(flagNamed(command, param.needs[1]), []);
   }

@@ -1,21 +1,21 @@
 import type { Formulas } from "../../commands/command-spec.ts";
 
-/** A number is no formula, nor is a sign alone. */
+/** Starts like a formula, but is not a number or a single sign. */
 const formula = /^(?![+-]\d+(\.\d+)?(e[+-]?\d+)? ?%?$)[=+\-@\t\r][^]/i;
 
-/** With `safe` an apostrophe stands before each formula; without it `notice` tells of them. */
+/** Prefixes formulas with an apostrophe if `safe`; otherwise `warn` prints a notice about them. */
 export function formulasIn(safe: boolean, notice: (text: string) => Promise<void>): Formulas {
-  let met = false;
+  let found = false;
   return {
     cell(text) {
       if (!formula.test(text)) return text;
-      met ||= !safe;
+      found ||= !safe;
       return safe ? `'${text}` : text;
     },
     async warn() {
-      if (!met) return;
+      if (!found) return;
       await notice(
-        "some cells begin like formulas (=, +, -, @): use --safe-cells if a spreadsheet opens the output",
+        "some cells start like formulas (=, +, -, @): use --safe-cells if you open the output in a spreadsheet",
       );
     },
   };

@@ -3,8 +3,8 @@ import { isObject, valueAt } from "../../lib/json.ts";
 import type { AnyOperation } from "../../operations/operation.ts";
 
 /**
- * The error for what a write gave where the server took it and could not index it: it answers 200
- * with the status `error` (server §9.7). Undefined where all is well, or the row tells no status.
+ * The error of a write that the server accepted but failed to index: status 200 with the chunk status
+ * `error` (server §9.7). Undefined if all chunks are indexed, or the row has no such status.
  */
 export function indexingVerdict(
   row: AnyOperation,
@@ -12,14 +12,14 @@ export function indexingVerdict(
 ): CliError | undefined {
   const { indexes } = row;
   if (!indexes) return undefined;
-  const things = values.map((value) => valueAt(value, indexes.at));
-  const failed = things.filter((thing) => isObject(thing) && thing["status"] === "error");
+  const chunks = values.map((value) => valueAt(value, indexes.at));
+  const failed = chunks.filter((chunk) => isObject(chunk) && chunk["status"] === "error");
   if (failed.length === 0) return undefined;
   const reason = valueAt(failed[0], "error");
   const why = typeof reason === "string" && reason !== "" ? reason : "the server gave no reason";
   const count =
-    things.length === 1 ? "the chunk was" : `${failed.length} of ${things.length} chunks were`;
-  const some = !indexes.dropped || failed.length < things.length;
+    chunks.length === 1 ? "the chunk was" : `${failed.length} of ${chunks.length} chunks were`;
+  const some = !indexes.dropped || failed.length < chunks.length;
   return new CliError(
     "remote-failed",
     `${count} not ${indexes.dropped ? "stored" : "indexed"}: ${why}`,

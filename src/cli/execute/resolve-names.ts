@@ -13,44 +13,44 @@ import { listTags } from "../../operations/tags.ts";
 import type { Lookup } from "./lookup.ts";
 import { isUuid } from "../parse/values.ts";
 
-/** Where the things a `ref` names are listed, and how the list is narrowed to one name. */
+/** How the objects of a `ref` are listed and looked up. */
 interface Listing {
   readonly title: string;
   readonly row: AnyOperation;
-  /** Answer of one object by id; absent where there is none. */
+  /** Reads one object by ID, if the API can. */
   readonly show?: AnyOperation;
-  /** Parameter of `show` that takes the id. */
+  /** Parameter of `show` for the ID. */
   readonly id?: string;
-  /** Parameter that must be known first: documents and fields belong to a knowledge base. */
+  /** Parameter to resolve first: documents and fields belong to a knowledge base. */
   readonly within?: "dataset_id";
   readonly narrow: (name: string) => Readonly<Record<string, unknown>>;
-  /** The things in a row, each with `id` and `name`, where the row itself is none. */
-  readonly inside?: (row: unknown) => readonly (Thing & Model)[];
-  /** Is it what the API takes, so that nothing is looked up? */
+  /** The objects in a row, each with `id` and `name`, if the row itself is not one. */
+  readonly inside?: (row: unknown) => readonly (Listed & Model)[];
+  /** Is the text an ID, so that nothing is looked up? */
   readonly isId: (text: string) => boolean;
   readonly idHint: string;
-  /** Fields that tell things of one name apart. */
-  readonly differ: readonly string[];
+  /** Fields that distinguish objects with the same name. */
+  readonly distinct: readonly string[];
   readonly ambiguousHint: string;
 }
 
-type Thing = Readonly<Record<string, unknown>>;
+type Listed = Readonly<Record<string, unknown>>;
 
 /**
- * Keyword that every name containing it matches: the server takes `%`, `_` and `\` in it as
- * wildcards, so only the longest stretch between them is sent (server §5).
+ * The keyword to list a name by. The server takes `%`, `_` and `\` as wildcards, so only the longest
+ * part between them is sent (server §5).
  */
 function keyword(name: string): string | undefined {
   const longest = name.split(/[%_\\]/).sort((a, b) => b.length - a.length)[0] ?? "";
   return [...longest].slice(0, 100).join("").trim() || undefined;
 }
 
-/** How a thing with a UUID is told from its name. */
+/** Objects whose IDs are UUIDs. */
 const byUuid = {
   isId: isUuid,
-  idHint: "ids are UUIDs; for a name leave id: away",
-  differ: ["id", "name"],
-  ambiguousHint: "use the id of the one you mean",
+  idHint: "IDs are UUIDs; remove id: to use a name",
+  distinct: ["id", "name"],
+  ambiguousHint: "use the ID instead of the name",
 } as const;
 
 const listings: Readonly<Record<Noun | ListedNoun, Listing>> = {
@@ -85,17 +85,17 @@ const listings: Readonly<Record<Noun | ListedNoun, Listing>> = {
     narrow: () => ({ model_type: "text-embedding" }),
     inside: modelsOf,
     isId: () => false,
-    idHint: "models have no id; leave id: away",
-    differ: ["provider", "model"],
-    ambiguousHint: "give provider and model by a flag each",
+    idHint: "models have no ID; remove id:",
+    distinct: ["provider", "model"],
+    ambiguousHint: "set provider and model with separate flags",
   },
 };
 
 /** The models of a provider. */
-function modelsOf(provider: unknown): (Thing & Model)[] {
-  const found = isObject(provider) ? provider["models"] : undefined;
-  if (!isObject(provider) || !Array.isArray(found)) return [];
-  return found.filter(isObject).map(({ model }) => ({
+function modelsOf(provider: unknown): (Listed & Model)[] {
+  const models = isObject(provider) ? provider["models"] : undefined;
+  if (!isObject(provider) || !Array.isArray(models)) return [];
+  return models.filter(isObject).map(({ model }) => ({
     id: model,
     name: `${asText(provider["provider"])}/${asText(model)}`,
     provider: asText(provider["provider"]),
@@ -103,18 +103,18 @@ function modelsOf(provider: unknown): (Thing & Model)[] {
   }));
 }
 
-/** What people call a noun: `knowledge base`. */
+/** Display name of a noun: `knowledge base`. */
 export const titleOf = (noun: Noun): string => listings[noun].title;
 
-/** A reference resolved: the id to send, and the object where it was read. */
+/** A resolved reference: the ID to send, and the object if it was read. */
 export interface Resolved {
   readonly id: string;
   readonly object: unknown;
 }
 
 /**
- * The id of what was typed: a UUID or `id:…` is an id, everything else (and `name:…`) a name that
- * must match exactly. Throws not-found for none, refused with a table of candidates for several.
+ * Resolves a name or ID: a UUID or `id:…` is an ID, everything else (and `name:…`) a name that must
+ * match exactly. Throws not-found, or refused with the candidates of an ambiguous name.
  */
 export async function resolveName(
   noun: Noun | ListedNoun,
@@ -123,45 +123,28 @@ export async function resolveName(
   lookup: Lookup,
 ): Promise<Resolved> {
   const listing = listings[noun];
-  const { title, isId, differ, ambiguousHint } = listing;
+  const { title, isId } = listing;
   if (typed.startsWith("id:")) return { id: asId(listing, typed.slice(3)), object: undefined };
   if (!typed.startsWith("name:") && isId(typed)) return { id: typed, object: undefined };
   const name = typed.startsWith("name:") ? typed.slice(5) : typed;
-  const info = noun === "kb" ? await lookup.base(name) : undefined;
-  if (info !== undefined) {
-    await lookup.trace(1, `${title} ${JSON.stringify(name)} is ${info}, as its key was info`);
-    return { id: info, object: undefined };
+  const stored = noun === "kb" ? await lookup.base(name) : undefined;
+  if (stored !== undefined) {
+    await lookup.trace(1, `${title} ${JSON.stringify(name)} is ${stored} (from the profile)`);
+    return { id: stored, object: undefined };
   }
   const { provider } = known;
-  const full = provider === undefined ? name : `${String(provider)}/${name}`;
-  const { listed, found } = listing.inside
-    ? await listedNamed(listing, { name, provider }, listing.inside, lookup)
-    : { listed: [], found: await thingsNamed(listing, name, known, lookup) };
-  const [only] = found;
+  const { names, matches } = listing.inside
+    ? await matchesInside(listing, { name, provider }, listing.inside, lookup)
+    : { names: [], matches: await matchesOf(listing, name, known, lookup) };
+  const [only] = matches;
   if (only === undefined) {
-    throw new CliError(
-      "not-found",
-      `there is no ${title} called ${JSON.stringify(shortened(full))}`,
-      { sideEffect: "none", hint: whereToLook(listing, listed, known) },
-    );
-  }
-  if (found.length > 1) {
-    const candidates = found.map((candidate) => ({
-      ...Object.fromEntries(differ.map((field) => [field, candidate[field]])),
-      ...(typeof candidate["created_at"] === "number" && {
-        created: new Date(candidate["created_at"] * 1000)
-          .toISOString()
-          .slice(0, 19)
-          .replace("T", " "),
-      }),
-    }));
-    throw new CliError("refused", `${found.length} ${title}s are called ${JSON.stringify(name)}`, {
-      code: "ambiguous",
+    const full = provider === undefined ? name : `${String(provider)}/${name}`;
+    throw new CliError("not-found", `${title} ${JSON.stringify(shortened(full))} not found`, {
       sideEffect: "none",
-      details: { candidates },
-      hint: ambiguousHint,
+      hint: notFoundHint(listing, names, known),
     });
   }
+  if (matches.length > 1) throw ambiguous(listing, name, matches);
   const { id } = only;
   if (typeof id !== "string" || id === "") {
     throw invalidResponse(`the ${title} ${JSON.stringify(name)} has no id`);
@@ -170,65 +153,89 @@ export async function resolveName(
   return { id, object: only };
 }
 
-/** The things of exactly this name. */
-async function thingsNamed(
+function ambiguous(
+  { title, distinct, ambiguousHint }: Listing,
+  name: string,
+  matches: readonly Listed[],
+): CliError {
+  const candidates = matches.map((candidate) => ({
+    ...Object.fromEntries(distinct.map((field) => [field, candidate[field]])),
+    ...(typeof candidate["created_at"] === "number" && {
+      created: new Date(candidate["created_at"] * 1000)
+        .toISOString()
+        .slice(0, 19)
+        .replace("T", " "),
+    }),
+  }));
+  const message = `${title} name ${JSON.stringify(name)} is ambiguous (${matches.length} matches)`;
+  return new CliError("refused", message, {
+    code: "ambiguous",
+    sideEffect: "none",
+    details: { candidates },
+    hint: ambiguousHint,
+  });
+}
+
+/** The objects with exactly this name. */
+async function matchesOf(
   { row, title, within, narrow }: Listing,
   name: string,
   known: Readonly<Record<string, unknown>>,
   lookup: Lookup,
-): Promise<Thing[]> {
+): Promise<Listed[]> {
   const scope = within === undefined ? {} : { [within]: known[within] };
-  const found: Thing[] = [];
+  const matches: Listed[] = [];
   let nameless = false;
-  for await (const thing of lookup.rows(row, { ...scope, ...narrow(name) })) {
-    if (isObject(thing) && thing["name"] === name) found.push(thing);
-    nameless ||= !isObject(thing) || typeof thing["name"] !== "string";
+  for await (const each of lookup.rows(row, { ...scope, ...narrow(name) })) {
+    if (isObject(each) && each["name"] === name) matches.push(each);
+    nameless ||= !isObject(each) || typeof each["name"] !== "string";
   }
-  // One whose name nobody can read may have this one, too.
-  if (found.length === 0 && nameless)
+  // A row without a readable name could have this one.
+  if (matches.length === 0 && nameless) {
     throw invalidResponse(`a row of the list of ${title}s has no name`);
-  return found;
+  }
+  return matches;
 }
 
-/** What is inside the rows of a list: the names of all, and those that are meant. */
-async function listedNamed(
+/** The objects inside the rows of a list: the names of all, and the matches. */
+async function matchesInside(
   { row, narrow }: Listing,
   { name, provider }: { readonly name: string; readonly provider: unknown },
   inside: NonNullable<Listing["inside"]>,
   lookup: Lookup,
 ) {
-  // A look-up may leave rows out by their names, and these rows only hold what has one.
+  // Not lookup.rows: it may skip rows by their names, and these rows have none.
   const rows = await lookup.one(row, narrow(name));
   const all = (Array.isArray(rows) ? rows : []).flatMap(inside);
-  const listed = all.map((each) => each["name"]);
-  if (provider === undefined) return { listed, found: modelsNamed(name, all) };
-  const own = all.filter((each) => isProvider(String(provider), each) && each.model === name);
-  return { listed, found: own };
+  const names = all.map((each) => each["name"]);
+  if (provider === undefined) return { names, matches: modelsNamed(name, all) };
+  const matches = all.filter((each) => isProvider(String(provider), each) && each.model === name);
+  return { names, matches };
 }
 
-/** Names that a hint lists at most. */
-const mostNames = 20;
+/** Names that a hint lists. */
+const MAX_NAMES = 20;
 
-/** Where a name that nobody has can be found; the names themselves where all were read. */
-function whereToLook(
+/** How to find a valid name; the names themselves if all were read. */
+function notFoundHint(
   listing: Listing,
   names: readonly unknown[],
   known: Readonly<Record<string, unknown>>,
 ): string {
   const { inside, title } = listing;
   if (!inside)
-    return `names must match exactly, capitals too; list them with \`${listLine(listing, known)}\``;
+    return `names are case-sensitive; run \`${listCommand(listing, known)}\` to see them`;
   if (names.length === 0) return `the workspace has no active ${title}`;
-  const more = names.length > mostNames ? ` and ${names.length - mostNames} more` : "";
-  return `there are: ${names.slice(0, mostNames).join(", ")}${more}`;
+  const more = names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : "";
+  return `available: ${names.slice(0, MAX_NAMES).join(", ")}${more}`;
 }
 
-/** More ids than this, and their whole list is read instead of each of them. */
-const singleReads = 20;
+/** With more IDs than this, the whole list is read instead of single objects. */
+const MAX_SINGLE_READS = 20;
 
 /**
- * Refuses ids that the server does not know, where it would say nothing of them. Throws not-found
- * that names each. Where they cannot be looked up, that is said and the server has its say.
+ * Throws not-found for IDs that the server would silently ignore. If they cannot be checked, prints a
+ * notice and continues.
  */
 export async function requireKnown(
   noun: Noun,
@@ -242,9 +249,9 @@ export async function requireKnown(
   try {
     unknown = await unknownAmong(ids, listing, known, lookup);
   } catch (error) {
-    const untold = ["failure", "refused", "auth", "unsupported"]; // others would meet the write, too
-    if (!(error instanceof CliError) || !untold.includes(error.kind)) throw error;
-    await lookup.notice(`could not check that the ${listing.title} exists: ${error.message}`);
+    const recoverable = ["failure", "refused", "auth", "unsupported"]; // others would fail the write, too
+    if (!(error instanceof CliError) || !recoverable.includes(error.kind)) throw error;
+    await lookup.notice(`cannot check that the ${listing.title} exists: ${error.message}`);
     return;
   }
   if (unknown.length === 0) return;
@@ -255,7 +262,7 @@ export async function requireKnown(
     {
       sideEffect: "none",
       details: { unknown },
-      hint: `list them with \`${listLine(listing, known)}\``,
+      hint: `run \`${listCommand(listing, known)}\` to list them`,
     },
   );
 }
@@ -269,37 +276,37 @@ async function unknownAmong(
   const scope = within === undefined ? {} : { [within]: known[within] };
   const open = new Set(ids);
   if (show === undefined || param === undefined) {
-    // A look-up of names may leave rows out, one request does not.
+    // Not lookup.rows: it may skip rows by their names.
     const rows = await lookup.one(row, scope);
     for (const each of Array.isArray(rows) ? rows : [])
       if (isObject(each)) open.delete(String(each["id"]));
-  } else if (ids.length > singleReads) {
+  } else if (ids.length > MAX_SINGLE_READS) {
     for await (const each of lookup.rows(row, scope)) {
       if (isObject(each)) open.delete(String(each["id"]));
       if (open.size === 0) break;
     }
   } else {
     for (const id of ids) {
-      const found = await lookup.one(show, { ...scope, [param]: id }).then(
+      const exists = await lookup.one(show, { ...scope, [param]: id }).then(
         () => true,
         (error: unknown) => {
           if (error instanceof ApiError && error.kind === "not-found") return false;
           throw error;
         },
       );
-      if (found) open.delete(id);
+      if (exists) open.delete(id);
     }
   }
   return [...open];
 }
 
-/** The line that lists what has the name: `kb doc list 0190…`. */
-const listLine = ({ row, within }: Listing, known: Readonly<Record<string, unknown>>): string =>
+/** The command that lists the names: `kb doc list 0190…`. */
+const listCommand = ({ row, within }: Listing, known: Readonly<Record<string, unknown>>): string =>
   (row.command ?? "").replace("<kb>", within === undefined ? "" : String(known[within])).trim();
 
 /**
- * The object behind an id, for values that follow from it (`kb.doc_form`, `document.doc_form`):
- * what the look-up of the name read already, else one request.
+ * The object of a resolved ID, for values that depend on it (`kb.doc_form`): the one that resolving
+ * the name has read, or else one request.
  */
 export async function objectOf(
   noun: Noun,
@@ -314,13 +321,13 @@ export async function objectOf(
   return lookup.one(show, { ...scope, [id]: resolved.id });
 }
 
-/** Value of a `from` path (`kb.doc_form`) in the object of its noun. */
+/** The value at a `from` path (`kb.doc_form`) in the object of its noun. */
 export const fromObject = (path: string, object: unknown): unknown =>
   valueAt(object, path.slice(path.indexOf(".") + 1)) ?? undefined;
 
 function asId({ title, isId, idHint }: Listing, text: string): string {
   if (isId(text)) return text;
-  throw new CliError("usage", `${JSON.stringify(shortened(text))} is no id of a ${title}`, {
+  throw new CliError("usage", `${JSON.stringify(shortened(text))} is not a valid ${title} ID`, {
     sideEffect: "none",
     hint: idHint,
   });

@@ -198,7 +198,7 @@ export async function resolvedInput(
   if (!Object.entries(command.params).some(isLookedUp)) return known;
   // Loaded on demand: they import the list operations of both programs.
   const { requireKnown, resolveName } = await import("../execute/resolve-names.ts");
-  const { filled } = await import("../execute/fill-values.ts");
+  const { fillValues } = await import("../execute/fill-values.ts");
   const behind = new Map<Noun | ListedNoun, Resolved>();
   for (const [name, param] of Object.entries(command.params)) {
     const value = input[name];
@@ -228,5 +228,5 @@ export async function resolvedInput(
       await lookup.trace(1, `${other} ${JSON.stringify(filling)} (from the ${noun})`);
     }
   }
-  return filled(command, input, { known, behind }, lookup);
+  return fillValues(command, input, { known, behind }, lookup);
 }

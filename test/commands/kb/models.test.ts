@@ -179,8 +179,8 @@ describe("nothing is sent", () => {
     const ran = await run("kb", "create", "Handbook", "--embedding-model", "openai/ada");
     expect(ran.exit).toBe(3);
     expect(ran.err).toBe(
-      'error: there is no embedding model called "openai/ada"\n' +
-        "hint: there are: langgenius/openai/openai/text-embedding-3-small, " +
+      'error: embedding model "openai/ada" not found\n' +
+        "hint: available: langgenius/openai/openai/text-embedding-3-small, " +
         "langgenius/siliconflow/siliconflow/BAAI/bge-m3, langgenius/siliconflow/siliconflow/bge-m3\n",
     );
     expect(requests()).toEqual([listing]);
@@ -198,7 +198,7 @@ describe("nothing is sent", () => {
     ]) {
       const ran = await run(...line, "--embedding-model", ...words);
       expect(ran.exit).toBe(3);
-      expect(ran.err).toContain("hint: there are: langgenius/openai/openai/text-embedding-3-small");
+      expect(ran.err).toContain("hint: available: langgenius/openai/openai/text-embedding-3-small");
       expect(writes()).toEqual([]);
     }
   });
@@ -272,10 +272,10 @@ describe("nothing is sent", () => {
     const ran = await run(...line);
     expect(ran.exit).toBe(5);
     expect(ran.err).toBe(
-      'error: 2 embedding models are called "langgenius/openai/x/large"\n' +
+      'error: embedding model name "langgenius/openai/x/large" is ambiguous (2 matches)\n' +
         "  langgenius/openai  x/large\n" +
         "  langgenius  openai/x/large\n" +
-        "hint: give provider and model by a flag each\n",
+        "hint: set provider and model with separate flags\n",
     );
     expect(requests()).toEqual([listing]);
     const chosen = await run(
@@ -319,12 +319,12 @@ describe("name resolution", () => {
     expect(renamed.exit, renamed.err).toBe(0);
     const elsewhere = await sandbox.cli(["kb", "metadata", "rename", "There", "group", "x"]);
     expect(elsewhere.exit).toBe(3);
-    expect(elsewhere.err).toContain('there is no metadata field called "group"');
+    expect(elsewhere.err).toContain('metadata field "group" not found');
     const byId = ["kb", "metadata", "delete", here, `id:${field}`, "--yes"];
     expect((await sandbox.cli(byId)).exit).toBe(0);
     const document = await sandbox.cli(["kb", "doc", "show", there, "a.md"]);
     expect(document.exit).toBe(3);
-    expect(document.err).toContain('there is no document called "a.md"');
+    expect(document.err).toContain('document "a.md" not found');
   });
 
   test("the keyword of a lookup has no wildcards, and one page is enough", async () => {
@@ -366,7 +366,7 @@ describe("name resolution", () => {
     const ran = await sandbox.cli(["kb", "show", "id:Handbook"]);
     expect(ran.exit).toBe(2);
     expect(ran.err).toBe(
-      'error: "Handbook" is no id of a knowledge base\nhint: ids are UUIDs; for a name leave id: away\n',
+      'error: "Handbook" is not a valid knowledge base ID\nhint: IDs are UUIDs; remove id: to use a name\n',
     );
     expect(sandbox.seen).toEqual([]);
   });

@@ -530,7 +530,7 @@ describe("parent-child documents", () => {
     expect(listed.out).not.toBe("");
     const refused = await server.cli([...add, "--process-rule", '{"mode":"automatic"}']);
     expect(refused).toMatchObject({ exit: 2, out: "" });
-    expect(refused.err).toContain("--process-rule needs the mode hierarchical");
+    expect(refused.err).toContain("--process-rule requires the mode hierarchical");
   });
 
   test("get a hierarchical rule even if the newest document has another one", async () => {

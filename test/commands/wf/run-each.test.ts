@@ -227,7 +227,7 @@ test("at the deadline each row has the ID of its run, without false claims", asy
   expect(ran.exit, ran.err).toBe(12);
   const begun = lines(ran.out).filter(({ run }) => run !== null);
   expect(begun.map(({ error }) => error)).toEqual(
-    Array.from({ length: 3 }, () => "not done after 61 s (--timeout)"),
+    Array.from({ length: 3 }, () => "timed out after 61s"),
   );
   expect(ran.err).not.toContain("the change may have been applied");
   expect(ran.err).toContain("except 3 whose runs may still be running (see `wf logs`)");
