@@ -142,7 +142,7 @@ export class EventFilter {
     this.text.markGap();
     this.counts.gaps++;
     this.hasGap = true;
-    return this.newEvent("_gap", {
+    return this.createEvent("_gap", {
       missing: [...more, "text", "reasoning", "iterations", "loops", "agent logs"],
     });
   }
@@ -158,11 +158,11 @@ export class EventFilter {
     if (texts?.length === 0) return lostNodes;
     // Without a gap so far, only the outputs show that the beginning is missing.
     const gaps = this.hasGap ? lostNodes : [this.gap()];
-    return [...gaps, ...(texts ?? []).map((data) => this.newEvent("_gap_filled", { data }))];
+    return [...gaps, ...(texts ?? []).map((data) => this.createEvent("_gap_filled", { data }))];
   }
 
   /** An event of this program in the format of the server's. */
-  private newEvent(event: string, fields: object): ServerEvent {
+  private createEvent(event: string, fields: object): ServerEvent {
     const data = { event, workflow_run_id: this.runId ?? "", ...fields };
     return { event, raw: JSON.stringify(data), data };
   }
