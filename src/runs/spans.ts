@@ -49,11 +49,11 @@ interface Piece {
  * Turns the flat list of node runs into nested spans. A node that waited for human input has two runs
  * with the same ID, which become one span:
  *
- *     Start  0–1                          Start   ▌
- *     Loop   1–9, 2 rounds                Loop     ████████
- *     Ask    2–3, paused, in Loop    →      Ask     █████
- *     Ask    5–6, in Loop
- *     End    9–10                         End              ▌
+ *     Start  0–1                     Start   █
+ *     Loop   1–9, 2 rounds           Loop     ████████
+ *     Ask    2–3, paused, in Loop →    Ask     ████
+ *     Ask    5–6, in Loop            End              █
+ *     End    9–10
  */
 export function spansOf(trace: RunTrace): Spans {
   const { nodes, lastAt = 0, status } = trace;

@@ -29,10 +29,10 @@ export interface ProgressStyle {
 
 /** Displays progress on stderr while nothing else is written. */
 export interface ProgressBar {
-  /** The host; writing to it removes the spinner first. */
+  /** The host; writing to it, and prompting, removes the spinner first. */
   readonly host: Host;
-  update(step: ProgressStep): void;
-  stop(): void;
+  readonly update: (step: ProgressStep) => void;
+  readonly stop: () => void;
 }
 
 /**
@@ -42,12 +42,7 @@ export interface ProgressBar {
 export function progress(host: Host, text: string, style: ProgressStyle): ProgressBar {
   if (!style.enabled) return { host, update: () => {}, stop: () => {} };
   if (!style.redraws) return { host, update: stepPrinter(host), stop: () => {} };
-  const spinner = new Spinner(host, text, style.color);
-  return {
-    host: spinner.host,
-    update: (step) => spinner.update(step),
-    stop: () => spinner.stop(),
-  };
+  return new Spinner(host, text, style.color);
 }
 
 function stepPrinter(host: Host): (step: ProgressStep) => void {
@@ -64,8 +59,7 @@ function stepPrinter(host: Host): (step: ProgressStep) => void {
 }
 
 /** A spinner on stderr that is removed before anything else is written. */
-class Spinner {
-  /** The host; writing to it, and prompting, removes the spinner first. */
+class Spinner implements ProgressBar {
   readonly host: Host;
   readonly #host: Host;
   readonly #color: boolean;
@@ -94,17 +88,17 @@ class Spinner {
     this.#start();
   }
 
-  update(step: ProgressStep): void {
+  readonly update = (step: ProgressStep): void => {
     this.#hasSteps = true;
     this.#text = stepText(step, this.#host.elapsed() - this.#startedAt);
     if (this.#ora) this.#ora.text = this.#text;
     else this.#start();
-  }
+  };
 
-  stop(): void {
+  readonly stop = (): void => {
     this.#stopped.abort();
     this.#remove();
-  }
+  };
 
   #start(): void {
     const { terminal } = this.#host.stderr;
