@@ -66,7 +66,7 @@ describe("the prompt for a key", () => {
       ...env,
       KB_CONFIG_DIR: config,
     });
-    await run.shows(/Key \(not shown, empty for none\):/);
+    await run.shows(/Key \(hidden, empty for none\):/);
     return { run, file: join(config, "profiles.json") };
   };
   const whole = "app-Secret0123456789";

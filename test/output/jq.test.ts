@@ -42,7 +42,7 @@ const server = await rawServer([(socket) => socket.end(http(200, list))]);
 const env = { KB_BASE_URL: server.baseUrl };
 
 test("--timeout stops it, and only the error is printed", async () => {
-  const ran = await built(["kb", "list", "--jq", "def f: f; f", "--timeout", "1s"], env);
+  const ran = await built(["kb", "list", "--jq", "def f: f; f", "--timeout", "3s"], env);
   expect(ran).toMatchObject({ exit: 12, out: "" });
   expect(JSON.parse(ran.err)).toMatchObject({ error: { code: "deadline", exit: 12 } });
   expect(server.requests).toHaveLength(1);
