@@ -98,8 +98,12 @@ export const flagHelp = (param: Param): string =>
 /** Meaning of an argument with its limits: `Name (1 to 40 characters)`. */
 export const argumentHelp = (param: Param): string => withLimits(param.help, limitsOf(param));
 
-const withLimits = (help: string, limits: readonly string[]): string =>
-  limits.length > 0 ? `${help} (${limits.join("; ")})` : help;
+/** Adds limits in parentheses: `Uploads (default 3)` → `Uploads (default 3; 1 to 10)`. */
+function withLimits(help: string, limits: readonly string[]): string {
+  if (limits.length === 0) return help;
+  const text = limits.join("; ");
+  return help.endsWith(")") ? `${help.slice(0, -1)}; ${text})` : `${help} (${text})`;
+}
 
 function limitsOf({ choices, length, range, many, kind, serverDefault }: Param): string[] {
   const limits = [
