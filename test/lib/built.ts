@@ -7,7 +7,7 @@ import { root } from "./paths.ts";
 
 const home = await temporaryFolder();
 
-/** Runs the built program, for what is taken from the process itself: proxies, authorities, limits of time. */
+/** Runs the built program, to test the real host: proxies, certificates, timeouts. */
 export function built(
   [program = "kb", ...args]: readonly string[],
   env: Readonly<Record<string, string>>,

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterAll } from "vitest";
 import type { Keyring } from "../../src/host/host.ts";
 
-/** A keyring in memory, and what rests in it. */
+/** A keyring in memory, and its entries. */
 export function memoryKeyring(): Keyring & { readonly entries: Map<string, string> } {
   const entries = new Map<string, string>();
   return {
@@ -14,13 +14,13 @@ export function memoryKeyring(): Keyring & { readonly entries: Map<string, strin
   };
 }
 
-/** One that answers nothing but why. */
+/** A keyring whose calls fail with this reason. */
 export const silentKeyring = (why: string): Keyring => {
   const fail = () => Promise.reject(new Error(why));
   return { get: fail, set: fail, delete: fail };
 };
 
-/** A session bus that takes connections and says nothing. */
+/** A session bus that accepts connections and never responds. */
 export async function silentBus(folder: string) {
   let [came, left] = [() => {}, () => {}];
   const [connected, closed] = [

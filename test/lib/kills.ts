@@ -13,13 +13,13 @@ const signals = ["SIGINT", "SIGTERM", "SIGHUP", "SIGKILL", "SIGSTOP"] as const;
 const documents = 12;
 const text = (index: number) => `text ${index}\n`.repeat(3000);
 
-/** A command line that writes files, and what holds whenever it is killed. */
+/** A command line that writes files, and what has to be true whenever it is killed. */
 interface Written {
   readonly argv: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  /** Looks at what a kill has left; `whole` after a run that was not killed. */
+  /** Checks the files after a kill, or with `whole` after a complete run. */
   check(whole: boolean): Promise<void>;
-  /** Undoes what a further run would refuse to write over. */
+  /** Removes files that another run would not overwrite. */
   readonly before?: () => Promise<void>;
 }
 
@@ -76,7 +76,7 @@ async function lines(server: TestSandbox, home: string): Promise<readonly Writte
       },
     })),
     {
-      // One at a time: the rows change the same thing, and the last one is to stand.
+      // One at a time: the rows change the same value, and the last one has to win.
       argv: ["kb", "update", "--each", path("rows.csv"), "--concurrency", "1"],
       async check(whole) {
         const { out } = await server.cli(["kb", "show", "Notes", "-o", "json"]);
@@ -156,9 +156,9 @@ async function lines(server: TestSandbox, home: string): Promise<readonly Writte
 }
 
 /**
- * Runs command lines that write files and kills or stops each at a random moment; what is there afterwards
- * is whole, the exit code names the signal, and the same line then works. Gives how many were hit
- * before they ended.
+ * Runs command lines that write files and kills or stops each at a random moment. The files must be
+ * complete, the exit code must be that of the signal, and the same command line must work afterwards.
+ * Returns how many were hit before they ended.
  */
 export async function killedWrites(
   server: TestSandbox,
@@ -191,11 +191,11 @@ export async function killedWrites(
     const what = `${line.argv.join(" ")} ${signal} at turn ${turn} of seed ${seed}`;
     await line.before?.();
     const { exit, by, err } = await run(line, signal, random() * 400);
-    // Until the program listens the system ends it; a program that was quicker ends with 0.
+    // Before the program handles signals the system ends it; a faster program exits with 0.
     if (by === null && exit !== 0)
       expect(exit, `${what}: ${err}`).toBe(128 + constants.signals[signal]);
     if (by !== null) expect(by, what).toBe(signal);
-    // Who was only stopped for a while goes on as if nothing had been.
+    // A stopped process continues normally.
     if (signal === "SIGSTOP") expect(exit, `${what}: ${err}`).toBe(0);
     if (exit !== 0) hit++;
     await line.check(exit === 0);
@@ -208,7 +208,7 @@ export async function killedWrites(
     expect(again.exit, `${what}, then again: ${again.err}`).toBe(0);
     await line.check(true);
   }
-  // A few kills are the slice of `npm test`; the whole proof ends with every line once more.
+  // `npm test` runs only a few kills; the long test runs each command line once more at the end.
   for (const line of kills > 10 ? all : []) {
     await line.before?.();
     const last = await run(line);
@@ -218,14 +218,14 @@ export async function killedWrites(
   return hit;
 }
 
-/** Files beside others that only a kill may leave; they are taken away as they are told. */
+/** Temporary files, which only SIGKILL may leave behind; removes them. */
 async function temporaries(home: string): Promise<string[]> {
   const found = (await readdir(home, { recursive: true })).filter((name) => name.endsWith(".tmp"));
   for (const name of found) await rm(join(home, name));
   return found;
 }
 
-/** Every JSON file below the folder is a whole one: profiles, manifests, remembered runs. */
+/** All JSON files below the directory are complete: profiles, manifests, task IDs. */
 async function parsed(home: string): Promise<void> {
   const all = await readdir(home, { recursive: true });
   for (const name of all.filter((each) => each.endsWith(".json")))

@@ -9,7 +9,7 @@ afterAll(() => {
   for (const child of living) child.kill("SIGKILL");
 });
 
-/** A built program on a terminal of its own, and what is to be seen there. */
+/** Runs a built program on a pseudoterminal. */
 export function onPty(
   program: "kb" | "wf",
   args: readonly string[],
@@ -19,7 +19,7 @@ export function onPty(
   return commandOnPty(process.execPath, [bin(program), ...args], env, cols);
 }
 
-/** Any command on a terminal of its own. */
+/** Runs a command on a pseudoterminal. */
 export function commandOnPty(
   command: string,
   args: readonly string[],
@@ -56,9 +56,9 @@ export function commandOnPty(
     exit,
     pid: child.pid,
     lines: () => terminal.lines(),
-    /** Everything that was written, as it was written. */
+    /** The raw output. */
     written: () => written,
-    /** Resolves when the screen shows it. */
+    /** Resolves when the screen matches. */
     shows: (wanted: RegExp) =>
       new Promise<void>((resolve) => {
         const look = async () => {

@@ -12,9 +12,9 @@ afterAll(() => {
   for (const child of living) child.kill("SIGKILL");
 });
 
-/** How a program of a shell ended. */
+/** The result of a shell script. */
 export interface Ended {
-  /** null when a signal ended it. */
+  /** Null after a signal. */
   readonly exit: number | null;
   readonly out: string;
   readonly err: string;

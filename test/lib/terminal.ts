@@ -1,16 +1,16 @@
 import xterm from "@xterm/headless";
 
-/** A terminal that keeps what is written to it, as the eye would see it. */
+/** A terminal emulator: what a user would see of the output. */
 export interface Terminal {
   write(text: string): void;
   resize(columns: number, rows: number): void;
-  /** Every line above the cursor, those that scrolled away included; broken lines are whole again. */
+  /** All lines above the cursor, including the scrollback; wrapped lines are joined. */
   lines(): Promise<string[]>;
   /** The rows on the screen. */
   screen(): Promise<string[]>;
 }
 
-/** An empty one. `cooked`: a line feed also goes to the start of the line, as a system makes it. */
+/** An empty terminal. With `cooked`, a line feed implies a carriage return. */
 export function terminalOf(columns: number, rows: number, cooked = true): Terminal {
   const term = new xterm.Terminal({
     cols: columns,

@@ -1,8 +1,8 @@
 import { join } from "node:path";
 
-/** What a line finds: paths and ids of the world that `torture-world.ts` makes. */
+/** Paths and IDs for command lines, in the state that `torture-world.ts` creates. */
 export interface Places {
-  /** Absolute path of a file or folder of the world. */
+  /** Absolute path of a file or directory. */
   readonly at: (path: string) => string;
   readonly token: string;
   readonly run: string;
@@ -13,21 +13,21 @@ export interface Line {
   readonly argv: (places: Places) => readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   readonly stdin?: string;
-  /** At a terminal, where it asks and gets these answers. */
+  /** Input on a terminal, one text per prompt. */
   readonly answers?: readonly string[];
   /**
-   * Run again after a fault, it comes to the same end as without one; or it says what is unknown,
-   * and sends nothing a second time.
+   * Run again after a fault, it has the same result as without one; or it reports what is unknown, and
+   * sends nothing a second time.
    */
   readonly again?: true | "sends nothing twice";
-  /** Files that may be there in part, and why that does no harm. */
+  /** Files that may be incomplete without harm. */
   readonly partial?: RegExp;
   /**
-   * What it says where it goes on with less than it would print without the fault: a plan without the
-   * files that cannot be read, a stream with a gap; completion, on a line being typed, nothing.
+   * What it reports when it continues with less output than without the fault: a plan without unreadable
+   * files, a stream with a gap; for completion nothing.
    */
   readonly announces?: RegExp;
-  /** A program it starts gives this. */
+  /** Output of the program that it starts. */
   readonly child?: string;
 }
 
@@ -40,7 +40,7 @@ const line = (words: string, more: Partial<Line> = {}): Line => ({
   ...more,
 });
 
-/** Work files of an export of logs, with which it goes on. */
+/** Work files of a log export, with which it resumes. */
 const work = /\.part(\.journal)?$/;
 
 export const lines: readonly Line[] = [
@@ -122,7 +122,7 @@ export const lines: readonly Line[] = [
   line("kb sync Handbook ./docs --dry-run", { announces: /^skipped /m }),
 ];
 
-/** Where the world stands. */
+/** The directory of all files. */
 export const placesIn = (root: string, token: string, run: string): Places => ({
   at: (path) => (path === "" ? `${root}/` : join(root, path)),
   token,

@@ -10,19 +10,19 @@ import type { Line } from "./torture-lines.ts";
 import { same } from "./torture-world.ts";
 import type { Look, Scene, Stage } from "./torture-world.ts";
 
-/** A line that was run, with everything that can be told about it. */
+/** A finished command line, and everything known about it. */
 interface Told {
   readonly ran: Ran;
   readonly calls: readonly HostCall[];
   readonly hit: ReturnType<Tortured["hit"]>;
   readonly look: Look;
-  /** Requests that must not be repeated, as the server got them. */
+  /** Requests that must not be retried, as the server received them. */
   readonly once: readonly string[];
-  /** Of promises that nobody looked after. */
+  /** Unhandled rejections. */
   readonly unhandled: readonly unknown[];
 }
 
-/** What a line does without a fault, and the world before it. */
+/** A run without a fault, and the state before it. */
 export interface Undisturbed extends Told {
   readonly before: Look;
 }
@@ -37,11 +37,11 @@ export async function undisturbed(stage: Stage, line: Line): Promise<Undisturbed
   }
 }
 
-/** Every fault that calls like these can have. */
+/** All faults that these calls can have. */
 export const faultsOf = (calls: readonly HostCall[]): Fault[] =>
   calls.flatMap(({ kind }, at) => [...failures[kind], ...signals].map((how) => ({ at, how })));
 
-/** Runs a line with a fault; what is wrong about how it ended, in words. */
+/** Runs a command line with a fault; returns what is wrong with the result. */
 export async function complaints(
   stage: Stage,
   line: Line,
@@ -94,7 +94,7 @@ async function toldOf(
     around: (host) => (torture = tortured(host, most, fault)).host,
   });
   await torture?.close();
-  await setImmediate(); // rejections are told a turn later
+  await setImmediate(); // rejections are reported one turn later
   process.off("unhandledRejection", note);
   return {
     ran,
@@ -108,17 +108,17 @@ async function toldOf(
 
 const codes: readonly number[] = Object.values(exitCodes).map(([code]) => code);
 
-/** What is wrong with a run that had a fault. */
+/** What is wrong with a run with a fault. */
 function wrong(line: Line, normal: Undisturbed, info: Told, most: number): string[] {
   const { ran, hit, look } = info;
   const found: string[] = [];
   const whole =
     line.announces?.test(ran.err) === true ||
     same(ran.out) === same(normal.ran.out) ||
-    (hit?.kind === "stdout" && hit.how === "closed"); // it has as much as somebody read
+    (hit?.kind === "stdout" && hit.how === "closed"); // the reader had enough
   const end = differences(look, normal.look, harmless(hit));
   if (info.calls.length > most) found.push("it does not end");
-  if (info.unhandled.length > 0) found.push(`nobody handles ${String(info.unhandled[0])}`);
+  if (info.unhandled.length > 0) found.push(`unhandled rejection: ${String(info.unhandled[0])}`);
   if (!codes.includes(ran.exit)) found.push("no such exit code");
   if (ran.exit === normal.ran.exit && (!whole || end.length > 0)) {
     found.push(
@@ -126,32 +126,33 @@ function wrong(line: Line, normal: Undisturbed, info: Told, most: number): strin
     );
   }
   if (/KB_STATE_DIR/.test(ran.err) && !hit?.name.includes("/home/")) {
-    found.push("its hint is about other folders");
+    found.push("its hint is about other directories");
   }
   if (ran.exit === 11 && hit?.kind !== "request" && hit?.kind !== "answer") {
-    found.push("it speaks of the network");
+    found.push("it mentions the network");
   }
   if (ran.exit >= 128 && hit?.how !== "left" && !signals.some((each) => each === hit?.how)) {
-    found.push("it says that it was interrupted");
+    found.push("it reports an interrupt");
   }
   if (
     signals.some((each) => each === hit?.how) &&
     ![130, 143, normal.ran.exit].includes(ran.exit)
   ) {
-    found.push("it does not say that it was interrupted");
+    found.push("it does not report the interrupt");
   }
   if (ran.exit !== normal.ran.exit && ran.err === "" && hit?.kind !== "stderr") {
-    found.push("it says nothing");
+    found.push("it prints no error");
   }
-  if (/internal error:|^ +at |undefined|\[object/m.test(ran.err)) found.push("it speaks of a bug");
+  if (/internal error:|^ +at |undefined|\[object/m.test(ran.err))
+    found.push("it reports an internal error");
   if (/no changes were made/.test(ran.err) && differences(look, normal.before).length > 0) {
-    found.push("it says that no changes were made");
+    found.push("it reports that no changes were made");
   }
   found.push(...halves(line, normal, look));
   return [...found, ...repeated(normal.once, info.once)];
 }
 
-/** Requests that were sent oftener than without a fault. */
+/** Requests that were sent more often than without a fault. */
 function repeated(normal: readonly string[], sent: readonly string[]): string[] {
   const left = [...normal];
   return sent.flatMap((request) => {
@@ -162,7 +163,7 @@ function repeated(normal: readonly string[], sent: readonly string[]): string[] 
   });
 }
 
-/** Files that are neither as they were before nor as they are to become. */
+/** Files whose content is neither the old nor the new one. */
 function halves(line: Line, { before, look: after }: Undisturbed, look: Look): string[] {
   const found: string[] = [];
   for (const [path, text] of look.files) {
@@ -177,7 +178,7 @@ function halves(line: Line, { before, look: after }: Undisturbed, look: Look): s
   return found;
 }
 
-/** What is wrong when the same line, run again, does not come to its normal end. */
+/** What is wrong if the same command line, run again, does not end normally. */
 function wrongAgain(line: Line, normal: Undisturbed, first: Told, second: Told): string[] {
   const { ran, look } = second;
   if (line.again === "sends nothing twice") {
@@ -192,19 +193,19 @@ function wrongAgain(line: Line, normal: Undisturbed, first: Told, second: Told):
 }
 
 /**
- * Files that need not be written for a command to have done its work: `wf` remembers which task a run
- * is, and whoever misses it is told how to name it; completion remembers names for some seconds.
+ * Files that a command can do without: the task IDs of runs, which `wf stop` can get otherwise, and the
+ * names that completion caches for some seconds.
  */
 const spare: Readonly<Record<string, RegExp>> = {
   "home/state/runs/TIME-ID.json": /home\/state\/runs/,
   "home/cache/names.json": /home\/cache|\/v1\/datasets\?include_all|^sleep/,
 };
 
-/** Those that the failed call may have kept from being written. */
+/** The files that the failed call may have prevented. */
 const harmless = (hit: Told["hit"]): readonly string[] =>
   Object.keys(spare).filter((path) => spare[path]?.test(hit?.name ?? ""));
 
-/** What the one has and the other has not. */
+/** The entries of one that the other lacks. */
 function differences(a: Look, b: Look, without: readonly string[] = []): string[] {
   const rows = (look: Look) => [
     ...look.server,

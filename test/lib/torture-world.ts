@@ -13,14 +13,14 @@ import type { Ran, World } from "./support.ts";
 import { placesIn } from "./torture-lines.ts";
 import type { Places } from "./torture-lines.ts";
 
-/** A sandbox with data, folders and profiles that can be had again and again, always the same. */
+/** A sandbox with data, directories and profiles that can be reset to the same state. */
 export interface Stage {
   readonly places: Places;
-  /** Puts everything back to its beginning. */
+  /** Resets everything. */
   fresh(): Promise<Scene>;
 }
 
-/** The stage while lines are run on it. */
+/** The stage while command lines run on it. */
 export interface Scene {
   readonly origin: string;
   readonly seen: readonly ReceivedRequest[];
@@ -29,19 +29,19 @@ export interface Scene {
   stop(): Promise<void>;
 }
 
-/** What a line may have changed, without what is another each time. */
+/** The state that a command line may have changed, without values that always differ. */
 export interface Look {
   readonly server: readonly string[];
   readonly files: ReadonlyMap<string, string>;
 }
 
-/** Waits are short, but no form expires. */
+/** Delays are short, but no form expires. */
 const clock = { ...fastClock(200), now: () => new Date() };
 
 export async function stage(): Promise<Stage> {
   const root = await temporaryFolder();
   const [world, kept] = [join(root, "world"), join(root, "kept")];
-  // Answers and files hold the address, so it stays; from 32768 on systems lend ports to connections.
+  // The port is fixed, because responses and files contain it; from 32768 on ports are ephemeral.
   let port = 20_000 + (process.pid % 12_000);
 
   async function open(): Promise<Scene> {
@@ -74,7 +74,7 @@ export async function stage(): Promise<Stage> {
   await write(world, files);
   await write(join(world, "sandbox"), { ".keep": "" });
   const scene = await open().catch(() => {
-    port += 1; // somebody else is there
+    port += 1; // already in use
     return open();
   });
   const run = async (words: string, stdin = "", exit = 0) => {
@@ -141,7 +141,7 @@ const files = {
     "knowledge_base: Applied\nindexing_technique: economy\ndescription: made\ntags: [published, people]\nmetadata:\n  team: string\ndocuments:\n  directory: docs\n",
 };
 
-/** Everything that the sandbox keeps, as its clients could see it. */
+/** All data of the sandbox that its clients could see. */
 const shown: readonly string[] = [
   "SELECT 'base', name, description, permission, indexing_technique, retrieval_model, built_in FROM datasets",
   `SELECT 'document', datasets.name, documents.name, hex(files.bytes), enabled, archived, metadata
@@ -167,7 +167,7 @@ async function filesBelow(folder: string): Promise<Map<string, string>> {
   const found = new Map<string, string>();
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
     const path = join(entry.parentPath, entry.name).slice(folder.length + 1);
-    // What went wrong is told there, in every run in other words.
+    // Contains errors, whose text differs in each run.
     const isReport = path.startsWith("home/state/failures/") && path.endsWith(".json");
     if (!entry.isFile() || path.startsWith("sandbox/") || isReport) continue;
     const bytes = await readFile(join(folder, path));
@@ -177,14 +177,14 @@ async function filesBelow(folder: string): Promise<Map<string, string>> {
   return found;
 }
 
-/** What is in a ZIP: the file itself holds times. */
+/** The content of a ZIP, without its times. */
 async function unzipped(zip: Uint8Array): Promise<string> {
   const texts: string[] = [];
   for await (const bytes of unzip(Readable.from([zip]))) texts.push(bytes.toString());
   return texts.join("\n");
 }
 
-/** Text without what is another in every run: ids, times, durations; lines in one order. */
+/** Text without values that differ in each run (IDs, times, durations), lines sorted. */
 export const same = (text: string): string =>
   text
     .replace(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, "ID")

@@ -3,14 +3,14 @@ import type { Dispatcher } from "undici";
 import { CliError } from "../../src/errors.ts";
 import type { Files, AppendFile, RawHost, Output } from "../../src/host/host.ts";
 
-/** What goes through the host, and how each kind of it fails in reality. */
+/** The kinds of calls through the host, and how each of them fails in reality. */
 export const failures = {
   read: ["EIO", "EACCES"],
   write: ["ENOSPC", "EIO"],
   stdout: ["EIO", "closed"],
   stderr: ["EIO", "closed"],
   stdin: ["EIO"],
-  // Nobody listens; the connection breaks before, and after, the server has the request.
+  // No server; the connection is lost before, or after, the server has the request.
   request: ["ECONNREFUSED", "lost", "ECONNRESET"],
   answer: ["UND_ERR_SOCKET"],
   sleep: [],
@@ -19,40 +19,40 @@ export const failures = {
   keyring: ["gone"],
 } as const satisfies Record<string, readonly string[]>;
 
-/** A signal may come at any call, which then goes on. */
+/** A signal may arrive during any call, which then continues. */
 export const signals = ["SIGINT", "SIGTERM"] as const;
 
 /** One call through the host. */
 export interface HostCall {
   readonly kind: keyof typeof failures;
-  /** Method and path, for people. */
+  /** Method and path, for messages. */
   readonly name: string;
 }
 
-/** Which call fails, counted from 0, and how; a way that its kind does not know is its first one. */
+/** Which call fails, counted from 0, and how; by default in the first way of its kind. */
 export interface Fault {
   readonly at: number;
   readonly how: string;
 }
 
-/** A host whose calls are counted. */
+/** A host with numbered calls. */
 export interface Tortured {
   readonly host: RawHost;
   readonly calls: readonly HostCall[];
-  /** What failed, once it has. */
+  /** The injected fault, once it has happened. */
   readonly hit: () => (HostCall & { readonly how: string }) | undefined;
-  /** Ends its connections. */
+  /** Closes its connections. */
   close(): Promise<void>;
 }
 
-/** Counts every call through a host and lets one fail. After `most` calls every further one throws. */
+/** Numbers all calls through a host and lets one fail. After `most` calls all others throw. */
 export function tortured(host: RawHost, most: number, fault?: Fault): Tortured {
   const calls: HostCall[] = [];
   const left = new AbortController();
   const agent = new Agent();
   let hit: ReturnType<Tortured["hit"]>;
 
-  /** Counts a call; gives how it is to fail. */
+  /** Numbers a call; returns how it has to fail. */
   function counted(kind: HostCall["kind"], name: string): string | undefined {
     calls.push({ kind, name });
     if (calls.length > most) throw new Error(`no end after ${most} calls: ${name}`);
@@ -111,7 +111,7 @@ export function tortured(host: RawHost, most: number, fault?: Fault): Tortured {
       answer.body.on("error", () => {}).destroy();
       throw systemError(how, name);
     }
-    // The program reads it as an iterable, and in no other way.
+    // The program only reads it as an iterable.
     const body = steps("answer", name, answer.body) as unknown as typeof answer.body;
     return { ...answer, body };
   }
@@ -155,7 +155,7 @@ export function tortured(host: RawHost, most: number, fault?: Fault): Tortured {
   };
 }
 
-/** An error as the system and undici throw it. */
+/** An error like those of the system and of undici. */
 const systemError = (code: string, path: string): Error =>
   Object.assign(new Error(`${code}: ${path}`), { code, path });
 
@@ -169,7 +169,7 @@ function filesOf(
   ) => AsyncIterable<Uint8Array>,
 ): Files {
   type Name = Exclude<keyof Files, "bytes" | "watch">;
-  /** Fails instead of doing anything. */
+  /** Fails without doing anything. */
   const method =
     <A extends readonly [string, ...unknown[]], R>(
       kind: "read" | "write",
@@ -181,7 +181,7 @@ function filesOf(
       if (how) throw systemError(how, rest[0]);
       return go(...rest);
     };
-  /** A full disk takes the first half. */
+  /** A full disk: writes only the first half. */
   async function half(
     name: string,
     path: string,
@@ -205,7 +205,7 @@ function filesOf(
         const how = counted("write", `writeAtomic ${path}`);
         if (how) throw systemError(how, path);
       };
-      // The disk's own way of giving up is part of what is tried.
+      // Tests the error handling of the real implementation.
       async function* pieces() {
         check();
         if (typeof content === "string" || content instanceof Uint8Array)

@@ -6,35 +6,35 @@ import { bin, shell } from "./shell.ts";
 import type { Line } from "./torture-lines.ts";
 import type { Scene, Stage } from "./torture-world.ts";
 
-/** How a line is made to end while the server keeps it waiting. */
+/** How a command is ended while it waits for the server. */
 export interface Watch {
-  /** Columns of its terminal; undefined: its output goes into a pipe. */
+  /** Columns of its terminal; undefined for a pipe. */
   readonly columns: number | undefined;
-  /** Which request is never answered, from 0. */
+  /** Index of the request that gets no response. */
   readonly held: number;
   readonly by: "SIGINT" | "SIGTERM" | "--timeout";
 }
 
-/** How it ended. */
+/** The result. */
 export interface Watched {
   readonly exit: number | null;
-  /** Was it kept waiting, by a held request or for somebody to type? Others end by themselves. */
+  /** Did it wait, for the response or for input? Other commands end on their own. */
   readonly waited: boolean;
-  /** ms from the signal, or from the held request, to the end; null when it did not end in time. */
+  /** ms from the signal, or from the held request, to the exit; null if it did not exit in time. */
   readonly took: number | null;
   readonly written: string;
 }
 
 /**
- * ms in which a line ends that was told to. With other tests beside it a program may need ten seconds
- * to be given any time at all; on an idle machine `WATCHDOG_MS=2000` asks for two.
+ * ms within which a command must exit. Beside other tests, a process may get no CPU time for seconds; on
+ * an idle machine set `WATCHDOG_MS=2000`.
  */
 const patience = Number(process.env["WATCHDOG_MS"] ?? 10_000);
 
-/** ms after which a line that has sent nothing waits for input. */
+/** ms after which a command without a request is considered to wait for input. */
 const typing = 4000;
 
-/** Stands before the sandbox and never answers one request. */
+/** A proxy of the sandbox that never responds to one request. */
 async function holding(origin: string, held: number) {
   let [count, arrived] = [0, () => {}];
   const reached = new Promise<true>((resolve) => (arrived = () => resolve(true)));
@@ -65,7 +65,7 @@ async function holding(origin: string, held: number) {
   return { origin: `http://127.0.0.1:${port}`, reached, stop };
 }
 
-/** Starts the built program on a terminal of so many columns, or between pipes. */
+/** Starts the built program on a terminal or with pipes. */
 function started(
   argv: readonly string[],
   env: Readonly<Record<string, string>>,
@@ -90,7 +90,7 @@ function started(
 const after = <T>(ms: number, value: T) =>
   new Promise<T>((resolve) => setTimeout(() => resolve(value), ms).unref());
 
-/** Runs a line against a server that keeps it waiting, and ends it. */
+/** Runs a command against a server that does not respond, and ends it. */
 export async function watched(stage: Stage, line: Line, watch: Watch): Promise<Watched> {
   const scene: Scene = await stage.fresh();
   const server = await holding(scene.origin, watch.held);
@@ -113,14 +113,14 @@ export async function watched(stage: Stage, line: Line, watch: Watch): Promise<W
   const program = started([...line.argv(stage.places), ...timeout], env, watch);
   try {
     const ended = program.ended.then((exit) => ({ exit }));
-    // A line that neither asks the server nor ends waits for somebody to type.
+    // A command that neither sends a request nor exits waits for input.
     const waited = await Promise.race([
       server.reached,
       ended.then(() => false as const),
       after(typing, true as const),
     ]);
     if (waited && watch.by !== "--timeout") {
-      // What is drawn while it waits has its time to appear.
+      // Time for the progress display to appear.
       if (watch.columns !== undefined) await Promise.race([ended, after(700, undefined)]);
       if (!(await Promise.race([ended, Promise.resolve(undefined)])))
         process.kill(program.pid, watch.by);
@@ -136,15 +136,15 @@ export async function watched(stage: Stage, line: Line, watch: Watch): Promise<W
   }
 }
 
-/** Where lines are run: a pipe, a terminal whose size nobody set, a very narrow one, a usual one. */
+/** Columns to test: a pipe, a terminal without a size, a very narrow one, a usual one. */
 export const places = [undefined, 0, 1, 80] as const;
 
 const exits = { SIGINT: 130, SIGTERM: 143, "--timeout": 12 } as const;
 
-/** What is wrong about the end of a line that was told to end, in words. */
+/** What is wrong with the way a command ended. */
 export async function deaf(stage: Stage, line: Line, watch: Watch): Promise<string[]> {
   const { exit, waited, took, written } = await watched(stage, line, watch);
-  // Who types a line waits a second for what may follow; less is no failure.
+  // Completion gives up after a second on its own, which is fine.
   if (line.name.includes("__complete") && exit === 0) return [];
   const what = `${line.name} ${JSON.stringify(watch)}`;
   if (took === null) return [`${what} does not end: ${written.slice(-200)}`];

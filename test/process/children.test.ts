@@ -10,9 +10,9 @@ import { afterAll, expect, test } from "vitest";
 import { bin, shell } from "../lib/shell.ts";
 import { temporaryFolder } from "../lib/support.ts";
 
-// Programs that we start end with us, write no more than is wanted, and get no key of ours.
+// Child processes end with their parent, have an output limit, and get none of its keys.
 
-/** Knows when a program that was told to come here has begun, and when it has ended. */
+/** Child processes connect here, which shows when one starts and ends. */
 const arrived: ((socket: Socket) => void)[] = [];
 const server = createServer((socket) => {
   socket.on("error", () => {}); // it may be killed
@@ -23,7 +23,7 @@ await once(server, "listening");
 afterAll(() => server.close());
 const { port } = server.address() as AddressInfo; // it listens on a port
 
-/** A key command that comes to the server, through a shell in between, and never ends. */
+/** A key command that connects to the server, as a grandchild behind a shell, and never ends. */
 const hanging = `sh -c '"${process.execPath}" -e "require(\\"net\\").connect(${port})"; true'`;
 
 const nowhere = "http://127.0.0.1:9/v1";
@@ -41,7 +41,7 @@ test.each([
   ["SIGTERM", 143],
   ["SIGINT", 130],
   ["--timeout", 12],
-] as const)("%s ends a key command that hangs, and what it has started", async (by, exit) => {
+] as const)("%s kills a key command that hangs, and its child processes", async (by, exit) => {
   const home = await homeWith(hanging);
   const begun = new Promise<Socket>((resolve) => arrived.push(resolve));
   const args = ["list", ...(by === "--timeout" ? [by, "1s"] : [])];
@@ -57,7 +57,7 @@ test.each([
   await gone;
 });
 
-test("a key command that writes without end is ended", async () => {
+test("a key command that writes forever is killed", async () => {
   const ran = await shell("kb list", { HOME: await homeWith("yes") }).ended;
   expect(ran).toEqual({
     exit: 4,
@@ -66,14 +66,14 @@ test("a key command that writes without end is ended", async () => {
   });
 });
 
-// A pipe to which nobody writes keeps nobody from ending either.
+// A pipe without a writer does not keep the program from ending.
 
 test.each([
   ["wf replay", "SIGINT", 130],
   ["kb tag create --each", "SIGTERM", 143],
   ["kb create x --body @", "--timeout", 12],
   ["kb list --ca-file", "--timeout", 12],
-] as const)("%s, given a pipe to which nobody writes, is ended by %s", async (line, by, exit) => {
+] as const)("%s with a pipe that has no writer is ended by %s", async (line, by, exit) => {
   const home = await temporaryFolder();
   const fifo = join(home, "fifo");
   await shell('mkfifo "$FIFO"', { FIFO: fifo }).ended;
@@ -85,7 +85,7 @@ test.each([
     stdio: "ignore",
   });
   const ended = once(child, "close");
-  // A writer can open it, without waiting, only once somebody reads: then it is time.
+  // Opening it for writing without blocking succeeds only once the program reads.
   if (by !== "--timeout") {
     const reading = async (): Promise<void> => {
       const file = await open(fifo, constants.O_WRONLY | constants.O_NONBLOCK).catch(() => null);
@@ -98,7 +98,7 @@ test.each([
   expect(await ended).toEqual([exit, null]);
 });
 
-test("a pipe is read to its end, with a name and without, whenever its writer comes", async () => {
+test("a named or unnamed pipe is read to its end, however late its writer opens it", async () => {
   const home = await temporaryFolder();
   const script = `cd; mkfifo fifo; (sleep 1; echo '{"late":1}' >fifo) & wf replay fifo
     echo '{"late":1}' | wf replay /dev/stdin; wf replay /dev/null`;
@@ -110,7 +110,7 @@ test("a pipe is read to its end, with a name and without, whenever its writer co
   ]);
 });
 
-test("no program that we start gets a key that is not meant for it", async () => {
+test("child processes do not inherit keys", async () => {
   const home = await homeWith("env >seen; echo dataset-from-command");
   const keys = {
     KB_APP_KEY: "app-secret-0123",

@@ -14,10 +14,10 @@ const bin = join(root, "bin", "wf.js");
 const home = await temporaryFolder();
 const server = await testSandbox({ speed: 1 });
 let number = 0;
-/** A run of a minute. */
+/** A run that takes a minute. */
 const slow = ["--app", "slow", "run", "--input", "query=x", "--input", "seconds=60"];
 
-/** Runs the built program to its end; `act` may do something to it when it has written a text. */
+/** Runs the built program; `act` is called with its output so far. */
 async function wf(
   argv: readonly string[],
   env: Readonly<Record<string, string>> = server.env,
@@ -37,7 +37,7 @@ async function wf(
   return { exit, out, err };
 }
 
-/** A server that plays a recorded run, and a line that follows it. */
+/** A server that replays a recorded run, and the command line that follows it. */
 async function played(title: string, ...cuts: Parameters<typeof playedRun>[1]) {
   const run = recordedRun(title);
   const { baseUrl } = await playedRun(run, cuts);
@@ -47,7 +47,7 @@ async function played(title: string, ...cuts: Parameters<typeof playedRun>[1]) {
   };
 }
 
-describe("a followed run ends with the code of what became of it", () => {
+describe("the exit code of a followed run is its outcome", () => {
   test.each([
     ["run, streaming", 0],
     ["node that fails with a default value: partial-succeeded", 0],
@@ -58,7 +58,7 @@ describe("a followed run ends with the code of what became of it", () => {
     expect((await wf(line, env)).exit).toBe(exit);
   });
 
-  test("nobody answers: 11", async () => {
+  test("a server that does not respond: 11", async () => {
     const closed = createServer().listen(0, "127.0.0.1");
     await once(closed, "listening");
     const { port } = closed.address() as AddressInfo; // a TCP server has no other kind
@@ -68,7 +68,7 @@ describe("a followed run ends with the code of what became of it", () => {
     expect((await wf([...line, "--retries", "0"], env)).exit).toBe(11);
   });
 
-  test("a deadline: 12", async () => {
+  test("a timeout: 12", async () => {
     const started = await wf(slow.concat("--detach", "-o", "name"));
     const line = ["--app", "slow", "events", started.out.trim(), "-F", "--timeout", "1s"];
     const ran = await wf(line);
@@ -76,7 +76,7 @@ describe("a followed run ends with the code of what became of it", () => {
     expect(ran.err).toContain(`wf events ${started.out.trim()} --follow`);
   });
 
-  test("cut, and not followed: 13", async () => {
+  test("a lost stream without --follow: 13", async () => {
     const { line, env } = await played("run, streaming", {
       at: 300,
       how: "end",
@@ -87,7 +87,7 @@ describe("a followed run ends with the code of what became of it", () => {
     expect((await wf(once, env)).exit).toBe(13);
   });
 
-  test("an expectation that is not met: 14", async () => {
+  test("an expectation not met: 14", async () => {
     const { line, env } = await played("run, streaming");
     expect((await wf([...line, "--expect", "run failed"], env)).exit).toBe(14);
   });
@@ -97,7 +97,7 @@ describe("a followed run ends with the code of what became of it", () => {
     ["SIGTERM", 143],
     ["SIGHUP", 129],
   ] as const)(
-    "%s: %d, the line that resumes, and a recording of whole lines",
+    "%s: %d, the command line to resume, and a recording of complete lines",
     async (signal, exit) => {
       const record = join(home, `${++number}.jsonl`);
       const line = ["--app", "slow", "run", "--input", "query=x", "--input", "seconds=60"];
@@ -120,7 +120,7 @@ describe("a followed run ends with the code of what became of it", () => {
     },
   );
 
-  test("Ctrl-C while it waits for a run", async () => {
+  test("Ctrl-C while waiting for a run", async () => {
     const started = await wf(slow.concat("--detach", "-o", "name"));
     const child = spawn(
       process.execPath,

@@ -22,14 +22,14 @@ describe("a full disk", () => {
     ["kb show Docs -o json", "disk full"],
     ["kb --help", "disk full"],
     ["wf --app echo run --input query=x", "disk full"],
-  ])("%s into it: 1, and why", async (line, why) => {
+  ])("%s > /dev/full: 1, and the reason", async (line, why) => {
     const ran = await run(`${line} > /dev/full`);
     expect(ran.exit).toBe(1);
     expect(ran.err).toContain(`failed to write the output: ${why}`);
     expect(ran.err).not.toContain("internal error:");
   });
 
-  test("a write whose answer cannot be printed says that it happened", async () => {
+  test("a write whose response cannot be printed reports that changes were made", async () => {
     const ran = await run("kb create Unprinted --indexing-technique economy > /dev/full");
     expect(ran).toMatchObject({
       exit: 1,
@@ -38,7 +38,7 @@ describe("a full disk", () => {
     expect((await server.cli(["kb", "show", "Unprinted"])).exit).toBe(0);
   });
 
-  test("a dry run that cannot be printed does not", async () => {
+  test("a dry run that cannot be printed reports none", async () => {
     const ran = await run("kb create Never --dry-run > /dev/full");
     expect(ran).toEqual({
       exit: 1,
@@ -47,18 +47,18 @@ describe("a full disk", () => {
     });
   });
 
-  test("a closed standard output is the null device, which takes everything", async () => {
+  test("a closed stdout acts like the null device", async () => {
     expect(await run("kb list >&-")).toEqual({ exit: 0, out: "", err: "" });
   });
 
-  test("standard error on it changes nothing", async () => {
+  test("stderr on a full disk changes nothing", async () => {
     const ran = await run("kb list -vv -o name 2> /dev/full");
     expect(ran).toMatchObject({ exit: 0, out: expect.stringMatching(/^[0-9a-f-]{36}\n/) });
     expect((await run("kb lst 2> /dev/full")).exit).toBe(2);
   });
 });
 
-/** A limit on the size of files stands for a disk that is full after so many half kilobytes. */
+/** A limit on the file size acts like a full disk; `ulimit -f` counts blocks of 512 bytes. */
 test.concurrent.each<[string, string, string, readonly string[]]>([
   ["doc download --dir", "kb doc download Docs long.txt --dir $T/D", "D/long.txt", []],
   ["doc download --zip", "mkdir $T/Z; kb doc download Docs long.txt --zip $T/Z/z", "Z/z", []],
@@ -70,7 +70,7 @@ test.concurrent.each<[string, string, string, readonly string[]]>([
     "F/profiles.json",
     [],
   ],
-])("no room for the file of %s: 1, naming it, and nothing half", async (_, line, path, left) => {
+])("no space for the file of %s: 1, its path, and no partial file", async (_, line, path, left) => {
   const ran = await run(`ulimit -f 8; ${line}`);
   expect(ran.exit, ran.err).toBe(1);
   expect(ran.err).toContain(`${join(home, path)}`);
@@ -78,7 +78,7 @@ test.concurrent.each<[string, string, string, readonly string[]]>([
   expect(await readdir(join(home, path.split("/")[0] ?? ""))).toEqual(left);
 });
 
-test("no room for the file of failed rows: 1 before anything is sent", async () => {
+test("no space for the file of failed rows: 1, and nothing is sent", async () => {
   const ran = await run("ulimit -f 0; kb create --each $T/names.csv --errors-to $T/failed.csv");
   expect(ran).toEqual({
     exit: 1,
@@ -87,7 +87,7 @@ test("no room for the file of failed rows: 1 before anything is sent", async () 
   });
 });
 
-test("no room for the journal of rows: said, and every row is done", async () => {
+test("no space for the journal: a notice, and all rows are done", async () => {
   const ran = await run("ulimit -f 0; kb tag create --each $T/names.csv --columns row,status");
   const err = ran.err.replace(/^1 of 2 rows, .*\n/m, ""); // progress, on a slow machine
   expect({ ...ran, err }).toEqual({
@@ -97,7 +97,7 @@ test("no room for the journal of rows: said, and every row is done", async () =>
   });
 });
 
-test("no room for the sandbox's store: 1, and its command is not run", async () => {
+test("no space for the sandbox database: 1, and the command is not run", async () => {
   const ran = await run("ulimit -f 0; kb sandbox --data $T/S -- echo ran");
   expect(ran).toEqual({
     exit: 1,
@@ -107,14 +107,14 @@ test("no room for the sandbox's store: 1, and its command is not run", async () 
 });
 
 describe("no home", () => {
-  /** For whoever runs this, root included, nothing can be made below a device. */
+  /** Not even root can create anything below a device. */
   const homeless = { HOME: "/dev/null" };
 
   test.concurrent.each([
     ["is a device", homeless],
     ["is empty", { HOME: "" }],
     ["is nowhere", { HOME: "/proc/nowhere" }],
-  ])("that %s: a command with all it needs works", async (_, where) => {
+  ])("a home that %s: a command that needs no files works", async (_, where) => {
     const ran = await run("kb list -o name -L 1", where);
     expect(ran).toMatchObject({ exit: 0, out: expect.stringMatching(/^[0-9a-f-]{36}\n$/) });
   });
@@ -126,32 +126,38 @@ describe("no home", () => {
       "echo app-k | kb profile add x --base-url http://127.0.0.1:1/v1 --key-file -",
       /^error: \/dev\/null\/.config\/kb: not a directory\nhint: set KB_CONFIG_DIR/m,
     ],
-  ])("%s: 2, and why", async (line, said) => {
+  ])("%s: 2, and the reason", async (line, said) => {
     const ran = await run(line, homeless);
     expect(ran.exit, ran.err).toBe(2);
     expect(ran.err).toMatch(said);
   });
 
-  test("rows of --each are done without a journal", async () => {
+  test("--each works without a journal", async () => {
     const ran = await run("kb tag create --each $T/names.csv -o json --if-not-exists", homeless);
     expect(ran.exit, ran.err).toBe(0);
     expect(ran.err).toContain("if this run is interrupted, it cannot resume");
   });
 
-  // Only root can become somebody whom the system does not know.
-  test.runIf(process.getuid?.() === 0)("known to the system: a command works", async () => {
-    const { HOME: _, ...rest } = env;
-    const { ended } = shell("kb list -o name -L 1", rest, { uid: 54_321 });
-    expect(await ended).toMatchObject({ exit: 0, out: expect.stringMatching(/^[0-9a-f-]{36}\n$/) });
-  });
+  // Only root can start a process as a user that does not exist.
+  test.runIf(process.getuid?.() === 0)(
+    "a user unknown to the system: a command works",
+    async () => {
+      const { HOME: _, ...rest } = env;
+      const { ended } = shell("kb list -o name -L 1", rest, { uid: 54_321 });
+      expect(await ended).toMatchObject({
+        exit: 0,
+        out: expect.stringMatching(/^[0-9a-f-]{36}\n$/),
+      });
+    },
+  );
 });
 
-test("a working folder that is gone does not matter to what needs none", async () => {
+test("a deleted working directory does not matter to commands that do not use it", async () => {
   const ran = await run('mkdir "$T/gone"; cd "$T/gone"; rmdir "$T/gone"; kb list -o name -L 1');
   expect(ran).toMatchObject({ exit: 0, out: expect.stringMatching(/^[0-9a-f-]{36}\n$/) });
 });
 
-test("a folder as profile file: 2, and it is named", async () => {
+test("a directory as profile file: 2, and its path", async () => {
   const ran = await run("mkdir -p $T/C/profiles.json; KB_CONFIG_DIR=$T/C kb -p mine list");
   expect(ran.exit, ran.err).toBe(2);
   expect(ran.err).toContain("profiles.json");

@@ -1,4 +1,4 @@
-/** Texts of a server never act on a terminal; test/long/hostile-answers.test.ts takes all of them. */
+/** Text from a server never controls the terminal; test/long/hostile-answers.test.ts tests all of it. */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -9,20 +9,20 @@ import type { Exchange } from "../lib/recordings.ts";
 import { http, rawServer } from "../lib/raw-server.ts";
 import { cli, temporaryFolder } from "../lib/support.ts";
 
-/** One answer of each operation and status. */
+/** One response of each operation and status. */
 const kinds = new Map<string, Exchange>();
 for (const exchange of exchanges.filter(({ request }) => request)) {
   const kind = `${rowFor(exchange)?.id ?? "no operation"} ${exchange.response.status}`;
   if (!kinds.has(kind)) kinds.set(kind, exchange);
 }
 
-test("no kind of answer acts on a terminal", async () => {
+test("no kind of response controls the terminal", async () => {
   let shown = 0;
   for (const exchange of kinds.values()) {
     const { out, err } = await actsOnNothing(exchange, true);
     if (info(out + err) > 0) shown++;
   }
-  // The rest shows no text of the server: ids, or nothing.
+  // The others print no text from the server: IDs, or nothing.
   expect([kinds.size, shown > 100]).toEqual([198, true]);
 });
 
@@ -56,7 +56,7 @@ test.each([
   expect(info(out + err)).toBeGreaterThan(0);
 });
 
-test("questions hold the words of a form, which do nothing", async () => {
+test("prompts with text of a form do not control the terminal", async () => {
   const line = ["wf", "form", "submit", "token"];
   const ran = await actsOnNothing(called("streams.json: form"), false, line);
   expect(info(ran.asked)).toBeGreaterThan(1);
@@ -72,13 +72,16 @@ async function hostileRecording(): Promise<string> {
   return path;
 }
 
-test.each(["timeline", "replay"])("wf %s of a hostile recording does nothing", async (command) => {
-  const line = ["wf", command, await hostileRecording()];
-  const ran = await actsOnNothing(called("runs.json: logs"), true, line);
-  expect(info(ran.out)).toBeGreaterThan(0);
-});
+test.each(["timeline", "replay"])(
+  "wf %s of a hostile recording does not control the terminal",
+  async (command) => {
+    const line = ["wf", command, await hostileRecording()];
+    const ran = await actsOnNothing(called("runs.json: logs"), true, line);
+    expect(info(ran.out)).toBeGreaterThan(0);
+  },
+);
 
-test("a pipe gets every text as the server sent it", async () => {
+test("text in a pipe is as the server sent it", async () => {
   const show = called("knowledge.json: show");
   const whole = poisoned(show.response.body, true);
   const json = await piped(show, ["kb", "show", id, "-o", "json"]);
@@ -99,21 +102,21 @@ test.each([
   ["errors.json: no key", [...list, "--jq", "."]],
   ["errors.json: no key", [...list, "-vvv"]],
   ["streams.json: run that fails, streaming", [...events, "-o", "jsonl"]],
-])("standard error in a pipe is what people read: %s by %j", async (name, line) => {
+])("stderr is sanitized in a pipe, too: %s by %j", async (name, line) => {
   const { err } = await piped(called(name), line);
   isSafe(err);
   expect(info(err)).toBeGreaterThan(0);
 });
 
-test.each(["tsv", "csv", "md"])("tables of a report as %s do nothing in a pipe", async (format) => {
+test.each(["tsv", "csv", "md"])("report tables as %s are sanitized in a pipe", async (format) => {
   const line = ["wf", "timeline", await hostileRecording(), "-o", format];
   const { out } = await piped(called("runs.json: logs"), line);
-  // Line ends inside cells of csv are text, between quotes.
+  // Line breaks in quoted CSV cells are text.
   isSafe(out.replace(/[\r\t]/g, "\n"));
   expect(info(out)).toBeGreaterThan(0);
 });
 
-test("names that would act on the line being typed are not offered", async () => {
+test("completion does not offer names that could control the terminal", async () => {
   const names = ["good", "a\u202eb", "x\nrm -rf", "c\u001b[2J", "\u009b2J"];
   const data = names.map((name, index) => ({ id: `${id.slice(0, -1)}${index}`, name }));
   const { baseUrl } = await rawServer([

@@ -1,4 +1,4 @@
-/** Names and archives of others: whatever they say, nothing is written, read or removed elsewhere. */
+/** Hostile names and archives: nothing outside of the target is written, read or removed. */
 import { createHash } from "node:crypto";
 import { lstat, mkdir, readFile, readdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ import { cli, temporaryFolder } from "../lib/support.ts";
 
 const top = await temporaryFolder();
 let number = 0;
-/** Where files are put, and what lies around it. */
+/** The target directory, and the files around it. */
 let around = "";
 let target = "";
 
@@ -21,14 +21,14 @@ beforeEach(async () => {
   await writeFile(join(around, "other", "precious.md"), "mine");
 });
 
-/** Every file below a folder, links not followed. */
+/** All files below a directory, without following links. */
 async function filesIn(folder: string): Promise<string[]> {
   const names = await readdir(folder, { recursive: true });
   const kinds = await Promise.all(names.map((name) => lstat(join(folder, name))));
   return names.filter((_, index) => !kinds[index]?.isDirectory()).sort();
 }
 
-/** Nothing around the target is other than it was; failures are kept where they belong. */
+/** Nothing around the target has changed, except for the error log. */
 async function expectUntouched(): Promise<void> {
   const outside = (await filesIn(around)).filter(
     (name) => !/^(target(\/|$)|state\/failures\/)/.test(name),
@@ -41,7 +41,7 @@ const kb = "0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e";
 const ids = (count: number) =>
   Array.from({ length: count }, (_, index) => `0190f2b4-5f6a-7c31-9d2e-00000000000${index}`);
 
-/** A server whose documents are called so, and whose ZIP is this one. */
+/** A server with documents of these names and this ZIP. */
 async function hostile(names: readonly string[], zip: Uint8Array): Promise<string> {
   const { baseUrl } = await rawServer([
     (socket, request) => {
@@ -74,7 +74,7 @@ async function download(names: readonly string[], zip: Uint8Array, ...more: read
   });
 }
 
-/** That a document got another name is said, in one line without control characters. */
+/** A notice that a document was renamed, in one line without control characters. */
 const said = (place: string) =>
   expect.stringMatching(
     new RegExp(
@@ -100,7 +100,7 @@ describe("kb doc download", () => {
     ["...", "document"],
     ["漢".repeat(200), "漢".repeat(66)],
     [`${"漢".repeat(200)}.md`, `${"漢".repeat(65)}.md`],
-  ])("%j is written below the folder", async (name, place) => {
+  ])("%j is written below the directory", async (name, place) => {
     const ran = await download([name], zipWith([name, "text"]));
     expect(ran).toMatchObject({ exit: 0, err: said(place) });
     expect(await filesIn(target)).toEqual([place]);
@@ -124,7 +124,7 @@ describe("kb doc download", () => {
     expect(await readFile(pathOf(second), "utf8")).toBe("2");
   });
 
-  test("a link in the folder that leads out of it is not written through", async () => {
+  test("a link that leads out of the directory is not followed", async () => {
     await mkdir(target);
     await symlink(join(around, "other"), join(target, "sub"));
     const ran = await download(["sub/precious.md"], zipWith(["x", "theirs"]));
@@ -138,7 +138,7 @@ describe("kb doc download", () => {
     await expectUntouched();
   });
 
-  test("a link where a file is to be is replaced, what it leads to stays", async () => {
+  test("a link in place of a file is replaced, its target stays", async () => {
     await mkdir(target);
     await symlink(join(around, "other", "precious.md"), join(target, "a.md"));
     const zip = zipWith(["x", "theirs"]);
@@ -148,9 +148,9 @@ describe("kb doc download", () => {
     await expectUntouched();
   });
 
-  test("an entry that is a link is a file that holds its text", async () => {
+  test("a ZIP entry that is a link becomes a text file", async () => {
     const zip = zipWith(["link.md", "/etc/passwd"]);
-    // A ZIP says so in its directory: version made by Unix, mode of a link.
+    // The ZIP directory marks it: made by Unix, with the mode of a link.
     const directory = Buffer.from(zip).lastIndexOf("PK\u0001\u0002", undefined, "latin1");
     zip.set([20, 3], directory + 4);
     zip.set([0, 0, 0xff, 0xa1], directory + 38);
@@ -183,7 +183,7 @@ async function filled(...names: readonly string[]): Promise<string> {
   return base;
 }
 
-/** Writes a manifest as an export does, changed by somebody who makes the sum fit again. */
+/** Writes a manifest as an export does, tampered with, but with a valid checksum. */
 async function forge(change: (manifest: Record<string, unknown>) => unknown): Promise<void> {
   const path = join(target, "manifest.json");
   const { sum: _, ...manifest } = JSON.parse(await readFile(path, "utf8")) as Record<
@@ -198,7 +198,7 @@ async function forge(change: (manifest: Record<string, unknown>) => unknown): Pr
 type Documents = { state: { documents: Record<string, unknown>[] } };
 
 describe("kb export and kb import", () => {
-  test("documents are put below the folder whatever they are called", async () => {
+  test("documents are written below the directory, whatever their names", async () => {
     const base = await filled("../../evil.md", "/evil.md", "evil\u202e.md", "EVIL.md", "a", "a/b");
     const ran = await sandboxed("export", base, target, "--chunks");
     expect([ran.exit, ran.err.includes("6 documents")]).toEqual([0, true]);
@@ -215,7 +215,7 @@ describe("kb export and kb import", () => {
     expect((await sandboxed("export", base, target, "--chunks")).out).toBe("");
   });
 
-  test("a link in the folder that leads out of it is not written through", async () => {
+  test("a link that leads out of the directory is not followed", async () => {
     const base = await filled("sub/precious.md");
     await sandboxed("export", base, target);
     await symlink(join(around, "other"), join(target, "documents", "elsewhere"));
@@ -227,12 +227,12 @@ describe("kb export and kb import", () => {
   });
 
   test.each([
-    ["a document above the folder", { file: "../other/precious.md" }],
+    ["a document above the directory", { file: "../other/precious.md" }],
     ["a document of the root", { file: "/etc/passwd" }],
     ["a document of another drive", { file: "C:/secret.md" }],
     ["a document behind a backslash", { file: "..\\other\\precious.md" }],
-    ["a document that is the folder", { file: "documents/.." }],
-    ["chunks above the folder", { chunks: "../other/precious.md" }],
+    ["a document that is the directory", { file: "documents/.." }],
+    ["chunks above the directory", { chunks: "../other/precious.md" }],
     ["chunks that are no path", { chunks: 5 }],
     ["a document that is no path", { file: 5 }],
   ])("a manifest that names %s is refused", async (_what, fields) => {
@@ -257,7 +257,7 @@ describe("kb export and kb import", () => {
     await expectUntouched();
   });
 
-  test("a stale file behind a link is not removed", async () => {
+  test("a stale file behind a link is not deleted", async () => {
     const base = await filled("a.md", "sub/precious.md");
     await sandboxed("export", base, target);
     await sandboxed("doc", "delete", base, "sub/precious.md", "--yes");
@@ -270,7 +270,7 @@ describe("kb export and kb import", () => {
     await expectUntouched();
   });
 
-  test("a document that is a link to another file is not sent", async () => {
+  test("a document that is a link to another file is not uploaded", async () => {
     const base = await filled("a.md");
     await sandboxed("export", base, target);
     await forge((manifest) =>
@@ -287,7 +287,7 @@ describe("kb export and kb import", () => {
   });
 });
 
-test("kb sync sends no file to which a link leads out of the directory", async () => {
+test("kb sync uploads no file outside of the directory through a link", async () => {
   const base = await filled();
   await mkdir(join(target, "sub"), { recursive: true });
   await writeFile(join(target, "a.md"), "A");
@@ -305,7 +305,7 @@ test("kb sync sends no file to which a link leads out of the directory", async (
   expect(sent).not.toContain("mine");
 });
 
-test("patterns over a deep path are told apart in no time, or refused", async () => {
+test("patterns match a deep path quickly, or are rejected", async () => {
   const base = await filled();
   await mkdir(join(target, "a/".repeat(60)), { recursive: true });
   await writeFile(join(target, "a/".repeat(60), "c.md"), "deep");
@@ -321,7 +321,7 @@ test("patterns over a deep path are told apart in no time, or refused", async ()
   });
 });
 
-test("a file is written where it was said, whatever the server calls it", async () => {
+test("a file is written to the given path, whatever its name on the server", async () => {
   const baseUrl = await hostile([], bytes("content"));
   const place = join(around, "target.bin");
   const ran = await cli(["wf", "file", "preview", kb, "--output-file", place], {

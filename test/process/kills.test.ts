@@ -4,6 +4,6 @@ import { temporaryFolder } from "../lib/support.ts";
 
 const server = await killable();
 
-test("files that were being written when the program was killed are whole or not there", async () => {
+test("files are complete or absent after a kill during the write", async () => {
   expect(await killedWrites(server, await temporaryFolder(), 1, 4)).toBeGreaterThan(0);
 });

@@ -21,7 +21,7 @@ interface Options {
 let folder = "";
 let sandbox = { base_url: "", key: "" };
 
-/** Starts a built program with nothing of the machine's own settings. */
+/** Starts a built program without any settings of the machine. */
 function start([program = "kb", ...args]: readonly string[], { env, node = [] }: Options = {}) {
   const child = spawn(process.execPath, [...node, bin(program), ...args], {
     cwd: root,
@@ -39,7 +39,7 @@ function start([program = "kb", ...args]: readonly string[], { env, node = [] }:
   return child;
 }
 
-/** Runs it to its end. */
+/** Runs it until it exits. */
 function run(argv: readonly string[], options: Options = {}) {
   const child = start(argv, options);
   const [out, err]: [string[], string[]] = [[], []];
@@ -51,7 +51,7 @@ function run(argv: readonly string[], options: Options = {}) {
   });
 }
 
-/** Resolves when the output of a child holds the text. */
+/** Resolves when the output of a child contains the text. */
 const shows = (child: ReturnType<typeof start>, stream: "stdout" | "stderr", wanted: string) =>
   new Promise<string>((resolve, reject) => {
     let text = "";
@@ -77,7 +77,7 @@ beforeAll(async () => {
 const ended = (child: ChildProcess) =>
   new Promise<number | null>((resolve) => child.on("close", (code) => resolve(code)));
 
-test("--version names program, version, Node and platform", async () => {
+test("--version prints program, version, Node and platform", async () => {
   const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
     version: string;
   };
@@ -104,7 +104,7 @@ test.each<[number, readonly string[], Readonly<Record<string, string>>]>([
   expect(ran.exit, ran.err).toBe(exit);
 });
 
-test("standard input is text with --text-file -", async () => {
+test("--text-file - reads stdin", async () => {
   await run(["kb", "create", "Stdin", "--indexing-technique", "economy"]);
   const ran = await run(["kb", "doc", "add", "Stdin", "a.md", "--text-file", "-", "-o", "json"], {
     stdin: "grüße 世界",
@@ -115,7 +115,7 @@ test("standard input is text with --text-file -", async () => {
   });
 });
 
-test("a reader that goes away ends a list with 0 and without a message", async () => {
+test("a closed pipe ends a list with 0 and no message", async () => {
   const child = start(["kb", "list", "--all", "-o", "jsonl"]);
   child.stdout.destroy();
   let err = "";
@@ -124,7 +124,7 @@ test("a reader that goes away ends a list with 0 and without a message", async (
   expect(err).toBe("");
 });
 
-test("Ctrl-C leaves a followed run, ends with 130 and says how to go on", async () => {
+test("Ctrl-C stops following a run: 130, and how to resume", async () => {
   const child = start([
     "wf",
     "--app",
@@ -143,7 +143,7 @@ test("Ctrl-C leaves a followed run, ends with 130 and says how to go on", async 
   expect(err).toMatch(/wf events [0-9a-f-]{36} --follow/);
 });
 
-test("sandbox -- COMMAND ends with the exit code of the command and lends it kb and wf", async () => {
+test("sandbox -- COMMAND exits with the code of the command and puts kb and wf in its PATH", async () => {
   const ran = await run([
     "kb",
     "sandbox",
@@ -156,7 +156,7 @@ test("sandbox -- COMMAND ends with the exit code of the command and lends it kb 
   expect(ran).toMatchObject({ exit: 7, out: "A\n" });
 });
 
-test("a killed sandbox keeps what it answered, and starts again on the same folder", async () => {
+test("a killed sandbox keeps confirmed writes, and restarts with the same directory", async () => {
   const data = join(folder, "kept");
   const first = await startSandbox(["--data", data]);
   const made = await run(["kb", "create", "Kept", "-o", "name"], {
@@ -175,7 +175,7 @@ test("a killed sandbox keeps what it answered, and starts again on the same fold
   expect(listed.out).toBe(made.out);
 });
 
-// The cause of start-up time: what is loaded. Each chunk of dist is named after what it holds.
+// Loaded files determine the start-up time. Each chunk of dist is named after its content.
 const hook = `
 const Module = require("node:module");
 const { appendFileSync } = require("node:fs");
@@ -197,7 +197,7 @@ async function loaded(argv: readonly string[]): Promise<string[]> {
     .map((file) => file.replace(/^.*\/(dist|node_modules)\//, ""));
 }
 
-/** Chunks of heavy packages: agent is the part of undici that requests need. */
+/** Chunks of heavy packages; agent is the part of undici that requests need. */
 const heavy =
   /^(agent|conf|undici|dist|source|ora|cli-table3|sync|jq-wasm|node-sqlite3-wasm|keyring|@napi-rs)\b/;
 
@@ -209,7 +209,7 @@ test.each([
   [["kb", "list"], ["agent"]],
   [["kb", "profile", "list"], []],
   [["kb", "profile", "add", "x", "--key-command", "true"], ["conf"]],
-])("%j loads of the heavy packages only %j", async (argv, wanted) => {
+])("%j loads only these heavy packages: %j", async (argv, wanted) => {
   const found = (await loaded(argv))
     .map((file) => heavy.exec(file)?.[0])
     .filter((name) => name !== undefined);
@@ -217,7 +217,7 @@ test.each([
 });
 
 test.concurrent.each([[[]], [["--only", "node_started,node_finished"]]])(
-  "a reader who leaves before the end fails a gate, with %j",
+  "a pipe that is closed early fails a gate, with %j",
   async (flags) => {
     const line = "--app slow run --input query=x --input seconds=5 --detach -o name";
     const { out } = await run(["wf", ...line.split(" ")]);

@@ -1,4 +1,4 @@
-/** A few of the faults of test/long/torture.test.ts: those that once did harm, and some by chance. */
+/** Some faults of test/long/torture.test.ts: those that once did harm, and a random few. */
 import { expect, test } from "vitest";
 import { seeded } from "../lib/following.ts";
 import { lines } from "../lib/torture-lines.ts";
@@ -51,7 +51,7 @@ const chosen = lines
   .slice(0, 10)
   .map(({ line }) => line);
 
-test.each(chosen)(`$name ends truly whatever fails (seed ${seed})`, async (line) => {
+test.each(chosen)(`$name reports the truth whatever fails (seed ${seed})`, async (line) => {
   const normal = await undisturbed(theatre, line);
   expect(normal.ran.exit, normal.ran.err).toBe(0);
   const all = faultsOf(normal.calls);

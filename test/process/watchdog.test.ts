@@ -5,7 +5,7 @@ import { stage } from "../lib/torture-world.ts";
 import { deaf } from "../lib/watchdog.ts";
 import type { Watch } from "../lib/watchdog.ts";
 
-// Nothing is deaf to signals and --timeout, whatever it writes to; all lines in test/long.
+// All commands end on signals and --timeout, whatever their output; all command lines in test/long.
 
 const scene = await stage();
 const random = seeded(1);
@@ -21,7 +21,7 @@ test.each<readonly [string, Omit<Watch, "held">]>([
   expect(line && (await deaf(scene, line, { ...watch, held: 0 }))).toEqual([]);
 });
 
-test("--timeout ends a line that waits for somebody to type", async () => {
+test("--timeout ends a command that waits for input", async () => {
   const line = lines.find(({ name }) => name.endsWith("--text-file -"));
   const watch = { columns: 80, held: 0, by: "--timeout" } as const;
   expect(line && (await deaf(scene, line, watch))).toEqual([]);

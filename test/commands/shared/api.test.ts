@@ -34,12 +34,12 @@ describe("fields", () => {
   test.each<[string, string[], unknown]>([
     ["-f is text", ["-f", "a=1", "-f", "b=true", "-f", "c="], { a: "1", b: "true", c: "" }],
     [
-      "-F reads JSON's words and numbers",
+      "-F reads JSON literals and numbers",
       ["-F", "a=1", "-F", "b=-2.5", "-F", "c=true", "-F", "d=false", "-F", "e=null", "-F", "f=x"],
       { a: 1, b: -2.5, c: true, d: false, e: null, f: "x" },
     ],
     [
-      "-F keeps what a number would change",
+      "-F keeps text that a number would change",
       ["-F", "zip=00420", "-F", "id=12345678901234567890", "-F", "v=1."],
       { zip: "00420", id: "12345678901234567890", v: "1." },
     ],
@@ -47,7 +47,7 @@ describe("fields", () => {
     ["empty brackets add to a list", ["-f", "a[]=x", "-F", "a[]=3"], { a: ["x", 3] }],
     ["a list alone is empty", ["-F", "a[]"], { a: [] }],
     [
-      "objects in a list begin anew with a field that is there",
+      "an existing field begins the next object of a list",
       ["-f", "a[][x]=1", "-f", "a[][y]=2", "-f", "a[][x]=3"],
       { a: [{ x: "1", y: "2" }, { x: "3" }] },
     ],
@@ -60,7 +60,7 @@ describe("fields", () => {
     expect(server.seen[0]?.headers["content-type"]).toBe("application/json");
   });
 
-  test("-F name=@file holds the text of a file, @- that of standard input", async () => {
+  test("-F name=@file reads a file, @- stdin", async () => {
     const path = join(folder, "text.md");
     await writeFile(path, "grüße\n");
     await kb(["POST", "/datasets", "-F", `name=@${path}`]);
@@ -69,7 +69,7 @@ describe("fields", () => {
     expect(bodySent()).toEqual({ name: "from a pipe" });
   });
 
-  test("become the query of a GET, beside the one in the path; lists repeat", async () => {
+  test("become the query of a GET, appended to that of the path, with one parameter per list item", async () => {
     await kb([
       "GET",
       "/datasets?keyword=a%20b",
@@ -119,19 +119,19 @@ describe("fields", () => {
 
 describe("requests", () => {
   test.each(["/datasets", "datasets", "/v1/datasets", "v1/datasets"])(
-    "%s is one path",
+    "%s is the same path",
     async (path) => {
       expect((await kb(["get", path])).exit).toBe(0);
       expect(server.seen[0]).toMatchObject({ method: "GET", path: "/v1/datasets" });
     },
   );
 
-  test("a # belongs to the path", async () => {
+  test("a # is part of the path", async () => {
     await kb(["GET", "/datasets#x"]);
     expect(server.seen[0]?.path).toBe("/v1/datasets%23x");
   });
 
-  test("--input sends a file or standard input as it is", async () => {
+  test("--input sends a file or stdin unchanged", async () => {
     const path = join(folder, "body.json");
     await writeFile(path, '{ "name" : "From a file" }\n');
     await kb(["POST", "/datasets", "--input", path]);
@@ -140,7 +140,7 @@ describe("requests", () => {
     expect(bodySent()).toEqual({ name: "From a pipe" });
   });
 
-  test("--header adds headers and replaces ours, in the dry run, too", async () => {
+  test("--header adds or replaces headers, also in a dry run", async () => {
     const headers = ["--header", "X-Trace: 7", "--header", "content-type: application/json; v=2"];
     const line = ["api", "POST", "/datasets", "-f", "name=Headers", ...headers];
     const dry = await server.cli(["kb", "--dry-run", ...line]);
@@ -188,7 +188,7 @@ describe("writes", () => {
     expect(server.seen).toEqual([]);
   });
 
-  test("--read-only refuses them and lets reads through", async () => {
+  test("--read-only blocks writes, not reads", async () => {
     const ran = await server.cli([
       "kb",
       "--read-only",
@@ -203,7 +203,7 @@ describe("writes", () => {
     expect((await server.cli(["kb", "--read-only", "api", "GET", "/datasets"])).exit).toBe(0);
   });
 
-  test("a DELETE asks on a terminal, and needs --yes without one", async () => {
+  test("a DELETE prompts on a terminal, and needs --yes without one", async () => {
     const id = await created("Doomed");
     server.seen.length = 0;
     const line = ["DELETE", `/datasets/${id}`];
@@ -221,8 +221,8 @@ describe("writes", () => {
   });
 });
 
-describe("answers", () => {
-  test("a refusal is told as everywhere, to programs as one line of JSON", async () => {
+describe("responses", () => {
+  test("an API error is printed as for other commands, or as one line of JSON", async () => {
     const ran = await kb(["GET", `/datasets/${nowhere}`]);
     expect(ran).toMatchObject({ exit: 3, out: "" });
     expect(ran.err).toBe("error: Dataset not found. (404 not_found)\n");
@@ -232,7 +232,7 @@ describe("answers", () => {
     });
   });
 
-  test("--include shows status and headers, a blank line and the body", async () => {
+  test("--include prints status and headers, an empty line and the body", async () => {
     const ran = await kb(["GET", "/datasets?keyword=no-such-thing", "--include"]);
     const [head = "", body = ""] = ran.out.split("\n\n");
     expect(head.split("\n")[0]).toBe("HTTP 200");
@@ -240,7 +240,7 @@ describe("answers", () => {
     expect(JSON.parse(body)).toMatchObject({ data: [], total: 0 });
   });
 
-  test("an event stream is printed as it comes, one JSON text a line", async () => {
+  test("an event stream is printed as it arrives, one JSON text per line", async () => {
     const fields = ["-F", "inputs[query]=hi", "-f", "response_mode=streaming", "-f", "user=u"];
     const ran = await wf(["POST", "/workflows/run", ...fields]);
     expect(ran.exit, ran.err).toBe(0);
@@ -254,7 +254,7 @@ describe("answers", () => {
     expect(filtered.out.trimEnd().split("\n").sort()).toEqual(events.sort());
   });
 
-  test("bytes are written as they are, and not to a terminal", async () => {
+  test("binary content is written unchanged, but not to a terminal", async () => {
     const bytes = "PK\u0003\u0004\0 grüße \r\n";
     const { baseUrl } = await rawServer([
       (socket) => socket.end(http(200, bytes).replace("application/json", "application/zip")),
@@ -268,7 +268,7 @@ describe("answers", () => {
     expect(filtered).toMatchObject({ exit: 2, out: "" });
   });
 
-  test("text comes out byte for byte in a pipe, harmless on a terminal", async () => {
+  test("text is written byte for byte to a pipe, sanitized to a terminal", async () => {
     const { baseUrl } = await rawServer([
       (socket) => socket.end(http(200, "a\u001b[2Jb").replace("application/json", "text/plain")),
     ]);
@@ -279,7 +279,7 @@ describe("answers", () => {
 });
 
 describe("--all", () => {
-  test("reads numbered pages to their end, each row once", async () => {
+  test("reads numbered pages to the end, each row once", async () => {
     for (let index = 0; index < 7; index++) await created(`Numbered ${index}`);
     server.seen.length = 0;
     const ran = await kb([
@@ -297,8 +297,8 @@ describe("--all", () => {
     expect(lines.out.trimEnd().split("\n")).toHaveLength(7);
   });
 
-  // How a cursor goes on is in lists.test.ts: here all rows share a second, which is more than two.
-  test("reads conversations and messages, and says where a page of two cannot tell all", async () => {
+  // lists.test.ts tests cursors; here more than two rows share a second, so pages of two fail.
+  test("reads conversations and messages, and reports where pages of two miss rows", async () => {
     const say = (fields: readonly string[]) =>
       wf(
         [
@@ -336,7 +336,7 @@ describe("--all", () => {
     expect(server.seen.at(-1)?.path).toContain("first_id=");
   });
 
-  test("gives a list that comes whole as its rows", async () => {
+  test("reads a list that has no pages", async () => {
     await server.cli(["kb", "tag", "create", "draft"]);
     const ran = await kb(["GET", "/datasets/tags", "--all", "--jq", "map(.name)"]);
     expect(ran.out).toBe('["draft"]\n');
@@ -344,7 +344,7 @@ describe("--all", () => {
     expect(models).toMatchObject({ exit: 0, out: "[]\n" });
   });
 
-  test("follows lists that no operation describes by what they answer", async () => {
+  test("detects the paging of unknown lists from the response", async () => {
     const row = (id: number) => ({ id: `row-${id}` });
     const answers = [
       { data: [row(1), row(2)], has_more: true, limit: 2 },
@@ -363,7 +363,7 @@ describe("--all", () => {
     ]);
   });
 
-  test("goes on where the server cuts a page that was asked too large", async () => {
+  test("continues where the server shortens a page that is too large", async () => {
     const row = (id: number) => ({ id: `row-${id}` });
     const pages = [Array.from({ length: 100 }, (_, index) => row(index)), [row(100), row(101)]].map(
       (data, index) => JSON.stringify({ data, page: index + 1, has_more: true, total: 102 }),
@@ -378,14 +378,14 @@ describe("--all", () => {
     expect(requests).toHaveLength(2);
   });
 
-  test("refuses what is no list", async () => {
+  test("rejects responses that are not a list", async () => {
     const id = await created("Single");
     const ran = await kb(["GET", `/datasets/${id}`, "--all"]);
     expect(ran.exit).toBe(6);
     expect(ran.err).toContain("--all needs a list");
   });
 
-  test("says when pages held fewer rows than the server counts, and gives those", async () => {
+  test("reports if pages had fewer rows than the total, and prints these rows", async () => {
     const answer = JSON.stringify({ data: [{ id: "a" }], page: 1, has_more: false, total: 2 });
     const { baseUrl } = await rawServer([(socket) => socket.end(http(200, answer))]);
     const ran = await cli(["kb", "api", "GET", "/things", "--all"], {

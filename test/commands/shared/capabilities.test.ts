@@ -12,7 +12,7 @@ afterEach(() => {
 
 type Known = Readonly<Record<string, readonly [supported: string, how: string]>>;
 
-/** What `doctor --capabilities` says, by capability. */
+/** The output of `doctor --capabilities`, by capability. */
 async function known(program: "kb" | "wf", env: Readonly<Record<string, string>> = {}) {
   const ran = await server.cli([program, "doctor", "--capabilities", "-o", "json"], { env });
   expect(ran.exit, ran.err).toBe(0);
@@ -25,7 +25,7 @@ async function known(program: "kb" | "wf", env: Readonly<Record<string, string>>
 const supported = (found: Known) =>
   Object.fromEntries(Object.entries(found).map(([name, [yes]]) => [name, yes]));
 
-/** A server that answers everything with one refusal. */
+/** A server that responds with the same error to everything. */
 const refusing = async (status: number, body: string, headers: Record<string, string> = {}) =>
   rawServer([(socket) => socket.end(http(status, body, headers))]);
 
@@ -53,7 +53,7 @@ const newerApp = ["wf events", "wf form show", "wf form submit", "wf user show"]
 const all = (names: readonly string[], is: string) =>
   Object.fromEntries(names.map((name) => [name, is]));
 
-test("a server of today has everything of knowledge", async () => {
+test("a current server supports all knowledge capabilities", async () => {
   const found = await known("kb");
   expect(supported(found)).toEqual({
     ...knowledgeGroups,
@@ -65,7 +65,7 @@ test("a server of today has everything of knowledge", async () => {
   expect(found["kb doc replace"]?.[1]).toBe("the server has version 1.14.2 (since 1.14.0)");
 });
 
-test("an older one lacks what came later", async () => {
+test("an older server lacks later features", async () => {
   server.sandbox.setFaults([parseFault("* * version=1.12.1")]);
   const found = await known("kb");
   expect(supported(found)).toEqual({
@@ -79,7 +79,7 @@ test("an older one lacks what came later", async () => {
   expect(found["kb doc replace"]?.[1]).toBe("the server has version 1.12.1 (since 1.14.0)");
 });
 
-test("a newer one has what came with it, and lacks what went", async () => {
+test("a newer server has its features, and lacks removed ones", async () => {
   server.sandbox.setFaults([parseFault("* * version=1.15.0")]);
   expect(supported(await known("kb"))).toMatchObject({ [tagsMatch]: "yes" });
   const found = await known("wf");
@@ -91,7 +91,7 @@ test("a newer one has what came with it, and lacks what went", async () => {
   expect(supported(await known("wf"))).toMatchObject({ [formEvents]: "unknown" });
 });
 
-test("one in between has what it has", async () => {
+test("a server in between has the features of its version", async () => {
   server.sandbox.setFaults([parseFault("* * version=1.13.1")]);
   expect(supported(await known("kb"))).toMatchObject({
     "kb doc download": "yes",
@@ -101,7 +101,7 @@ test("one in between has what it has", async () => {
   expect(supported(await known("wf"))).toMatchObject({ "wf events": "no", "wf user show": "yes" });
 });
 
-describe("of an application", () => {
+describe("an application", () => {
   const groups = { application: "yes", logs: "yes", feedback: "yes", annotations: "yes" };
   const switched = {
     files: "no",
@@ -113,7 +113,7 @@ describe("of an application", () => {
     [formEvents]: "yes",
   };
 
-  test("a workflow runs and has no chat", async () => {
+  test("a workflow has runs, but no chat", async () => {
     const found = await known("wf", { KB_APP_KEY: "app-echo" });
     expect(supported(found)).toEqual({
       ...groups,
@@ -134,7 +134,7 @@ describe("of an application", () => {
     });
   });
 
-  test("a refusal for the kind of application is a no", async () => {
+  test("an error for the kind of application means no", async () => {
     const { baseUrl } = await refusing(400, '{"code":"not_workflow_app","message":"No."}', {
       "x-version": "1.14.2",
     });
@@ -146,28 +146,28 @@ describe("of an application", () => {
   });
 });
 
-test.each(["kb", "wf"] as const)("%s only reads, a dozen times at most", async (program) => {
+test.each(["kb", "wf"] as const)("%s sends reads only, not more than twelve", async (program) => {
   await known(program);
   expect(server.seen.length).toBeGreaterThan(5);
   expect(server.seen.length).toBeLessThanOrEqual(12);
   expect(new Set(server.seen.map(({ method }) => method))).toEqual(new Set(["GET"]));
-  // A read for an end user would make one.
+  // A read with an end user would create that user.
   expect(server.seen.filter(({ path }) => path.includes("user="))).toEqual([]);
 });
 
-test("a refused key leaves all unknown after one request", async () => {
+test("an invalid key leaves everything unknown after one request", async () => {
   const found = await known("kb", { KB_KEY: "dataset-wrong" });
   expect(found["knowledge bases"]).toEqual([
     "unknown",
     "Access token is invalid (401 unauthorized)",
   ]);
   expect(found["kb doc link"]?.[0]).toBe("unknown");
-  // The refusal names the version.
+  // The error response has the version.
   expect(found["kb doc replace"]).toEqual(["yes", "the server has version 1.14.2 (since 1.14.0)"]);
   expect(server.seen).toHaveLength(1);
 });
 
-test("without a key of that kind nothing is asked", async () => {
+test("without a key of that kind nothing is sent", async () => {
   const ran = await cli(["wf", "doctor", "--capabilities", "-o", "tsv", "--no-headers"], {
     env: { KB_BASE_URL: server.env["KB_BASE_URL"], KB_KEY: "dataset-sandbox" },
   });
@@ -179,20 +179,20 @@ test("without a key of that kind nothing is asked", async () => {
   expect(server.seen).toEqual([]);
 });
 
-test("a server that cannot be reached is asked once", async () => {
+test("an unreachable server gets one request", async () => {
   const found = await known("kb", { KB_BASE_URL: "http://127.0.0.1:1/v1", KB_RETRIES: "0" });
   expect(new Set(Object.values(supported(found)))).toEqual(new Set(["unknown"]));
   expect(found["tags"]?.[1]).toContain("connection refused: 127.0.0.1:1");
 });
 
-test("what is no API is no server of any version", async () => {
+test("responses that are not JSON show no version", async () => {
   const page = await refusing(404, "<!doctype html><title>404</title>");
   const found = await known("kb", { KB_BASE_URL: page.baseUrl });
   expect(new Set(Object.values(supported(found)))).toEqual(new Set(["unknown"]));
   expect(found["tags"]?.[1]).toContain("not an API endpoint");
 });
 
-test("tags that are not found are not there: servers before 1.11.3 answer so", async () => {
+test("404 for tags means no: servers before 1.11.3 respond so", async () => {
   const { baseUrl } = await refusing(404, '{"code":"not_found","message":"Dataset not found."}', {
     "x-version": "1.9.2",
   });
@@ -202,14 +202,14 @@ test("tags that are not found are not there: servers before 1.11.3 answer so", a
   });
 });
 
-test("a failing server leaves the question open", async () => {
+test("a failing server leaves everything unknown", async () => {
   server.sandbox.setFaults([parseFault("GET /datasets/tags status=500")]);
   const found = await known("kb", { KB_RETRIES: "0" });
   expect(found["tags"]?.[0]).toBe("unknown");
   expect(found["models"]?.[0]).toBe("yes");
 });
 
-test("it is one thing or the other", async () => {
+test("--last-error and --capabilities cannot be used together", async () => {
   const ran = await server.cli(["kb", "doctor", "--capabilities", "--last-error"]);
   expect(ran).toMatchObject({ exit: 2, out: "" });
   expect(ran.err).toContain("--last-error and --capabilities cannot be used together");

@@ -12,7 +12,7 @@ const server = await testSandbox();
 const url = server.env["KB_BASE_URL"] ?? "";
 const nothing = { KB_BASE_URL: "", KB_KEY: "", KB_PROFILE: "" };
 
-/** A machine of its own: folder, keyring, and command lines on it. */
+/** A test environment with its own directory and keyring. */
 async function machine(world: World = {}) {
   const folder = await temporaryFolder();
   const keyring = memoryKeyring();
@@ -39,7 +39,7 @@ async function machine(world: World = {}) {
 const knowledge = "kb profile add work";
 const application = "wf profile add work --app echo";
 
-test("keys rest in the keyring, the profile file holds marks, and commands work", async () => {
+test("keys are stored in the keyring, the profile file refers to it, and commands work", async () => {
   const { run, add, file, entries, path } = await machine();
   const added = await add(knowledge, "dataset-sandbox");
   expect(added).toMatchObject({ exit: 0, err: "the key is stored in the keyring\n" });
@@ -77,7 +77,7 @@ test.each([
   ["a command", `${knowledge} --key-command pass`, ["app-echo"]],
   ["another user, no key", `${knowledge} --user ann`, ["app-echo", "dataset-sandbox"]],
   ["removal", "kb profile remove work --yes", []],
-])("%s leaves no old key in the keyring", async (_, line, left) => {
+])("with %s, no old key is left in the keyring", async (_, line, left) => {
   const { run, add, entries } = await machine();
   await add(knowledge, "dataset-sandbox");
   await add(application, "app-echo");
@@ -91,7 +91,7 @@ const hangs = "no response within 2 s";
 test.each<[string, string, World, string]>([
   ["without a keyring", "", {}, "the keyring is not available (there is none): "],
   [
-    "with a silent one",
+    "with a keyring that does not respond",
     "",
     { keyring: silentKeyring(hangs) },
     `the keyring is not available (${hangs}): `,
@@ -103,7 +103,7 @@ test.each<[string, string, World, string]>([
     { keyring: memoryKeyring(), env: { KB_NO_KEYRING: "1" } },
     "the keyring is not available (KB_NO_KEYRING is set): ",
   ],
-])("%s a key rests in the profile file, and that is said", async (_, flag, world, why) => {
+])("%s a key is stored in the profile file, with a notice", async (_, flag, world, why) => {
   const folder = await temporaryFolder();
   const path = join(folder, "config", "profiles.json");
   const line = `${knowledge}${flag} --base-url ${url} --key-file -`;
@@ -127,14 +127,14 @@ test.each<[string, string, World, string]>([
 test.each<[string, string, World, string, string]>([
   [
     "kb list",
-    "that went silent",
+    "that does not respond",
     { keyring: silentKeyring(hangs) },
     "failed to read the key of profile work: the keyring is not available: no response within 2 s",
     "unlock the keyring, or store the key in the profile file: kb profile add work --key-file - --insecure-storage",
   ],
   [
     "wf logs",
-    "that is not to be used",
+    "that is disabled",
     { env: { KB_NO_KEYRING: "1" } },
     "failed to read the key of application echo in profile work: the keyring is not available: KB_NO_KEYRING is set",
     "unlock the keyring, or store the key in the profile file: wf profile add work --app echo --key-file - --insecure-storage",
@@ -147,7 +147,7 @@ test.each<[string, string, World, string, string]>([
     "store it again: kb profile add work --key-file -",
   ],
 ])(
-  "%s with a keyring %s ends with 4, whatever other keys there are",
+  "%s with a keyring %s exits with 4, whatever other keys exist",
   async (line, _, world, message, hint) => {
     const { run, add } = await machine({ env: { DIFY_API_KEY: "dataset-sandbox" } });
     await add(knowledge, "dataset-sandbox");
@@ -166,14 +166,14 @@ test("a key in the keyring is not found for another base URL", async () => {
   expect(ran.err).toContain("the keyring has no such entry");
 });
 
-test("keys of the environment go before the keyring, which is then not asked", async () => {
+test("keys of the environment take precedence, and the keyring is not called", async () => {
   const { run, add } = await machine();
   await add(knowledge, "dataset-sandbox");
   const world = { keyring: silentKeyring(hangs), env: { KB_KEY: "dataset-sandbox" } };
   expect((await run("kb list", world)).exit).toBe(0);
 });
 
-test("a line that is completed gets names with a key of the keyring, and does without one", async () => {
+test("completion offers names with a key from the keyring, and works without one", async () => {
   const { run, add } = await machine();
   await add(knowledge, "dataset-sandbox");
   await add(application, "app-echo");
@@ -184,7 +184,7 @@ test("a line that is completed gets names with a key of the keyring, and does wi
   expect((await run("wf __complete -- --app ", silent)).out).toContain("echo");
 });
 
-test("doctor tells of a keyring that does not answer, as of any other problem", async () => {
+test("doctor reports a keyring that does not respond", async () => {
   const { run, add } = await machine();
   await add(knowledge, "dataset-sandbox");
   const ran = await run("kb doctor -o json", { keyring: silentKeyring(hangs) });
@@ -198,7 +198,7 @@ test("doctor tells of a keyring that does not answer, as of any other problem", 
   });
 });
 
-test("a removed profile whose keyring does not answer says what is left", async () => {
+test("removing a profile reports the key that is left in a keyring that does not respond", async () => {
   const { run, add } = await machine();
   await add(application, "app-echo");
   const ran = await run("kb profile remove work --yes", { keyring: silentKeyring(hangs) });
@@ -208,7 +208,7 @@ test("a removed profile whose keyring does not answer says what is left", async 
   });
 });
 
-test("a place of a key that is not known is a damaged profile file", async () => {
+test("an unknown key_in is a damaged profile file", async () => {
   const { run, add, path, file } = await machine();
   await add(knowledge, "dataset-sandbox");
   await writeFile(path, (await file()).replace('"keyring"', '"moon"'));
@@ -217,9 +217,9 @@ test("a place of a key that is not known is a damaged profile file", async () =>
   expect(ran.err).toContain('profiles.work.key_in is not "keyring"');
 });
 
-// The real one, in the built program: no test machine is asked for its own keyring.
+// The real keyring module, in the built program; the keyring of the machine is never called.
 
-/** `profile add` of the built program below `root`, with a session bus at this address. */
+/** Runs `profile add` of the built program below `root`, with a session bus at this address. */
 function realAdd(folder: string, bus: string, programs = root) {
   const line = [
     "profile",
@@ -247,7 +247,7 @@ const stored = (folder: string) =>
 const linux = process.platform === "linux";
 
 test.runIf(linux)(
-  "a bus that is silent costs two seconds, then the file takes the key",
+  "after two seconds without response from the bus, the key is stored in the file",
   async () => {
     const folder = await temporaryFolder();
     const bus = await silentBus(folder);
@@ -260,20 +260,17 @@ test.runIf(linux)(
   },
 );
 
-test.runIf(linux)(
-  "Ctrl-C does not wait for a silent bus, and leaves no process behind",
-  async () => {
-    const folder = await temporaryFolder();
-    const bus = await silentBus(folder);
-    const { child, ended } = realAdd(folder, bus.address);
-    await bus.connected;
-    child.kill("SIGINT");
-    expect((await ended).exit).toBe(130);
-    await bus.closed;
-  },
-);
+test.runIf(linux)("Ctrl-C does not wait for the bus, and leaves no process behind", async () => {
+  const folder = await temporaryFolder();
+  const bus = await silentBus(folder);
+  const { child, ended } = realAdd(folder, bus.address);
+  await bus.connected;
+  child.kill("SIGINT");
+  expect((await ended).exit).toBe(130);
+  await bus.closed;
+});
 
-test.runIf(linux)("without a bus the file takes the key at once", async () => {
+test.runIf(linux)("without a bus the key is stored in the file at once", async () => {
   const folder = await temporaryFolder();
   const ran = await realAdd(folder, `unix:path=${join(folder, "none")}`).ended;
   expect(ran.exit).toBe(0);
@@ -282,7 +279,7 @@ test.runIf(linux)("without a bus the file takes the key at once", async () => {
   );
 });
 
-test("without the optional package the file takes the key, and that is said", async () => {
+test("without the optional package the key is stored in the file, with a notice", async () => {
   const folder = await temporaryFolder();
   for (const part of ["bin", "dist"])
     await cp(join(root, part), join(folder, part), { recursive: true });
