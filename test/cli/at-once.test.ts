@@ -38,7 +38,7 @@ test.each([
   }
 });
 
-/** Answers the first question only after something else is done. */
+/** Replies to the first prompt only after something else is done. */
 const answering =
   (during: () => Promise<unknown>, answer: string): NonNullable<World["around"]> =>
   (host) => ({

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { testSandbox } from "../lib/sandbox.ts";
 import { temporaryFolder } from "../lib/support.ts";
 
-// A key that opens only some knowledge bases: every route without the id of one answers 403.
+// A key bound to some knowledge bases: every route without the ID of one responds with 403.
 
 const server = await testSandbox();
 const made = async (name: string) => {
@@ -31,7 +31,7 @@ test("ids work as ever", async () => {
 });
 
 test.each(["kb list", "kb show Handbook", "kb tag list", "kb create Fresh"])(
-  "%s tells what such a key may be, and calls no valid key wrong",
+  "%s recognises such a key, and calls no valid key invalid",
   async (line) => {
     const ran = await run(line);
     expect(ran.exit).toBe(4);
@@ -40,7 +40,7 @@ test.each(["kb list", "kb show Handbook", "kb tag list", "kb create Fresh"])(
   },
 );
 
-test("a knowledge base that the key does not open is told as that", async () => {
+test("a knowledge base that the key is not bound to is reported as such", async () => {
   const ran = await run(`kb show ${closed}`);
   expect(ran.exit).toBe(4);
   expect(ran.err).toContain("hint: the key may be limited to other knowledge bases");
@@ -65,7 +65,7 @@ test("named in KB_DATASET_IDS, those that open are listed, one request each, and
   expect(none.err).toContain('knowledge base "Shut" not found');
 });
 
-test("a profile remembers them; another profile, and the environment, say otherwise", async () => {
+test("a profile stores them; another profile and the environment override it", async () => {
   const folder = await temporaryFolder();
   const base = server.env["KB_BASE_URL"] ?? "";
   const cli = (words: readonly string[], stdin = "") =>

@@ -29,7 +29,7 @@ beforeAll(async () => {
 
 const run = (argv: readonly string[], world: World = {}) => cli(argv, { folder, ...world });
 
-/** A file of rows in the folder of the tests. */
+/** A file of rows in the directory of the tests. */
 async function file(name: string, text: string | Uint8Array): Promise<string> {
   const path = join(folder, name);
   await writeFile(path, text);
@@ -103,7 +103,7 @@ test.each([
   expect(await tagNames()).toContain(`${a}x`);
 });
 
-test("so many requests at a time as are allowed warn of nothing", async () => {
+test("the maximum number of concurrent requests causes no warning", async () => {
   const warnings: string[] = [];
   const note = ({ name }: Error) => void warnings.push(name);
   process.on("warning", note);
@@ -111,7 +111,7 @@ test("so many requests at a time as are allowed warn of nothing", async () => {
   const ran = await run(["kb", "tag", "create", "--each", path, "--concurrency", "50"]);
   expect(ran.exit).toBe(0);
   expect(ran.err).toMatch(/^50 of 50 rows done\n$/m); // a busy machine prints progress before
-  await new Promise((resolve) => setImmediate(resolve)); // warnings are told a turn later
+  await new Promise((resolve) => setImmediate(resolve)); // warnings are emitted a turn later
   process.off("warning", note);
   expect(warnings).toEqual([]);
 });
@@ -131,7 +131,7 @@ test("JSON Lines are known by their first character, null gives nothing", async 
   ]);
 });
 
-test("standard input is read with -, and leaves no journal", async () => {
+test("stdin is read with - and leaves no journal", async () => {
   const a = word();
   const ran = await run(["kb", "tag", "create", "--each", "-", "--json"], {
     stdin: `name\n${a}\n`,
@@ -211,7 +211,7 @@ test.each<[readonly string[], RegExp]>([
   expect(ran).toMatchObject({ exit: 2, out: "", err: expect.stringMatching(message) as string });
 });
 
-test("--each is no flag of reads and of tasks", async () => {
+test("--each is not a flag of reads and tasks", async () => {
   expect((await run(["kb", "tag", "list", "--each", "x.csv"])).exit).toBe(2);
   expect((await run(["kb", "search", "--each", "x.csv"])).exit).toBe(2);
 });
@@ -225,7 +225,7 @@ test("a file that is not there, and one without rows", async () => {
   expect((await run(["kb", "tag", "rename", "--each", empty])).exit).toBe(0);
 });
 
-test("names nobody has stop the command before the first row, all of them told", async () => {
+test("unknown names stop the command before the first row and are all reported", async () => {
   const a = word();
   await tags(a);
   const path = await file("names.csv", `tag,name\n${a},x\nnobody,y\nnothing,z\n`);
@@ -249,7 +249,7 @@ test("names nobody has stop the command before the first row, all of them told",
   expect(sent).toEqual(["GET /v1/datasets/tags"]);
 });
 
-test("up to 20 names of a noun are looked up by keyword, more in the whole list", async () => {
+test("up to 20 names of a noun are looked up by keyword, more by reading the list", async () => {
   const a = word();
   const names = Array.from({ length: 21 }, (_, index) => `${a} ${index}`);
   const bases = await file("made.csv", `name\n${names.join("\n")}\n`);
@@ -298,7 +298,7 @@ test("deletes ask once, with the number", async () => {
   expect(JSON.parse(again.out)).toMatchObject([{ status: "skipped" }, { status: "skipped" }]);
 });
 
-test("what is there already is no failure with --if-not-exists", async () => {
+test("an existing object is not a failure with --if-not-exists", async () => {
   const a = word();
   const ids = await tags(a);
   const path = await file("there.csv", `name\n${a}\n`);
@@ -335,7 +335,7 @@ test("failed rows are collected as they stood, and can be given again", async ()
   expect(await readFile(left, "utf8")).toBe("name,tag\r\n");
 });
 
-test("the same command again sends only what was not done", async () => {
+test("the same command sends only the remaining rows", async () => {
   const [a, b] = [word(), word()];
   await tags(a, b, `${b}1`);
   const path = await file("rest.csv", `tag,name\n${a},${a}1\n${b},${b}1\n`);
@@ -385,7 +385,7 @@ test("--read-only stops before the first row", async () => {
   expect(sent).toEqual([]);
 });
 
-test("Ctrl-C ends with 130, and the same command goes on", async () => {
+test("Ctrl-C exits with 130, and the same command resumes", async () => {
   const names = Array.from({ length: 30 }, word);
   await tags(...names);
   const lines = names.map((name) => `${name},${name}1`);
@@ -440,7 +440,7 @@ test("the journal holds ids, and neither names nor the key", async () => {
   ]);
 });
 
-test("where the state folder takes nothing, the run goes on without a journal", async () => {
+test("without a writable state directory, the run has no journal", async () => {
   const a = word();
   await tags(a);
   const path = await file("plain.csv", `tag,name\n${a},${a}1\n`);
@@ -449,7 +449,7 @@ test("where the state folder takes nothing, the run goes on without a journal", 
   expect(ran.err).toMatch(/^if this run is interrupted, it cannot resume: not a directory/);
 });
 
-test("progress is a line every ten seconds where there is no terminal", async () => {
+test("without a terminal, progress is a line every ten seconds", async () => {
   const names = Array.from({ length: 6 }, word);
   const path = await file("slow.csv", `name\n${names.join("\n")}\n`);
   // Every request takes four seconds.
@@ -461,7 +461,7 @@ test("progress is a line every ten seconds where there is no terminal", async ()
   expect((await run([...argv, "-q", "--if-not-exists"], world)).err).toBe("");
 });
 
-test("after a refusal for too many requests, one less is on its way at a time", async () => {
+test("after status 429, concurrency drops by one", async () => {
   const refused: ServerResponse[] = [];
   let [arrived, open, most, repeated] = [0, 0, 0, 0];
   const server = createServer(async (request, response) => {
@@ -502,7 +502,7 @@ test("after a refusal for too many requests, one less is on its way at a time", 
 
 const bin = join(root, "bin", "kb.js");
 
-/** Runs the built program until `enough`, which is asked at every line and every request; then kills it. */
+/** Runs the built program until `enough`, checked at every line and request; then kills it. */
 async function killed(argv: readonly string[], home: string, enough: (lines: number) => boolean) {
   const child = spawn(process.execPath, [bin, ...argv, "-o", "jsonl"], {
     env: { ...env, PATH: process.env["PATH"], HOME: home, KB_STATE_DIR: join(home, "state") },
@@ -523,7 +523,7 @@ async function killed(argv: readonly string[], home: string, enough: (lines: num
   return results(out.slice(0, out.lastIndexOf("\n") + 1));
 }
 
-test("a killed run of renames goes on where it was and sends no finished row again", async () => {
+test("a killed run of renames resumes and sends no finished row again", async () => {
   const names = Array.from({ length: 60 }, word);
   const ids = await tags(...names);
   const lines = names.map((name) => `${name},${name} new`);
@@ -552,7 +552,7 @@ test("a killed run of renames goes on where it was and sends no finished row aga
   );
 });
 
-test("a row that was on its way and may not be sent twice is reported as unknown", async () => {
+test("a row in flight that must not be sent twice is reported as unknown", async () => {
   const names = [word(), word(), word()];
   const path = await file("made.csv", `name\n${names.join("\n")}\n`);
   const argv = ["kb", "tag", "create", "--each", path, "--concurrency", "1", "-o", "jsonl"];

@@ -11,7 +11,7 @@ const server = await testSandbox();
 const id = "0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e";
 const key = "dataset-Zx81QwErTyUiOpAsDfGhJkLm";
 
-/** Command lines with a state folder of their own. */
+/** Command lines with a state directory of their own. */
 async function machine(env: Readonly<Record<string, string>> = server.env) {
   const folder = await temporaryFolder();
   const failures = join(folder, "state", "failures");
@@ -24,14 +24,14 @@ async function machine(env: Readonly<Record<string, string>> = server.env) {
   };
 }
 
-/** What `doctor --last-error -o json` says. */
+/** Output of `doctor --last-error -o json`. */
 async function last(it: Awaited<ReturnType<typeof machine>>, n = "1") {
   const { out, exit, err } = await it.run(["kb", "doctor", "--last-error", n, "-o", "json"]);
   expect(exit, err).toBe(0);
   return JSON.parse(out) as Record<string, unknown>;
 }
 
-test("the last failure is kept with command, error, requests and waits, and told to programs", async () => {
+test("the last error is logged with command, error, requests and waits, also as JSON", async () => {
   const it = await machine();
   server.sandbox.setFaults([parseFault("GET /datasets* status=503")]);
   const failed = await it.run(["kb", "list", "--retries", "1"], {
@@ -89,7 +89,7 @@ test("people read it in words", async () => {
   );
 });
 
-test("telling it sends nothing, and both programs tell of both", async () => {
+test("showing it sends nothing, and both programs show both", async () => {
   const it = await machine();
   await it.run(["kb", "show", id]);
   server.seen.length = 0;
@@ -98,7 +98,7 @@ test("telling it sends nothing, and both programs tell of both", async () => {
   expect(server.seen).toEqual([]);
 });
 
-test("earlier ones are asked for by number", async () => {
+test("earlier ones are selected by number", async () => {
   const it = await machine();
   for (const [second, name] of ["a", "b", "c"].entries()) {
     await it.run(["kb", "show", `name:${name}`], {
@@ -115,7 +115,7 @@ test("earlier ones are asked for by number", async () => {
   expect((await it.run(["kb", "doctor", "--last-error", "21"])).exit).toBe(2);
 });
 
-test("no failure kept is said, and no error", async () => {
+test("an empty log is reported, not an error", async () => {
   const it = await machine();
   expect(await it.run(["kb", "doctor", "--last-error"])).toEqual({
     exit: 0,
@@ -145,7 +145,7 @@ test("what somebody stops is not kept", async () => {
   expect(await it.kept()).toEqual([]);
 });
 
-test("a request that never got an answer is kept with the reason", async () => {
+test("a request without a response is logged with the reason", async () => {
   const it = await machine({ KB_BASE_URL: "http://127.0.0.1:1/v1", KB_KEY: key });
   await it.run(["kb", "list", "--retries", "0"]);
   expect(await last(it)).toMatchObject({
@@ -214,7 +214,7 @@ test("a damaged file is passed over", async () => {
   expect((await last(it))["command"]).toBe(`kb show ${id}`);
 });
 
-test("a state folder that cannot be written changes nothing", async () => {
+test("a state directory that cannot be written changes nothing", async () => {
   const it = await machine();
   await mkdir(it.folder, { recursive: true });
   await writeFile(join(it.folder, "state"), "a file");

@@ -15,7 +15,7 @@ import { cli, temporaryFolder } from "../lib/support.ts";
 import type { World } from "../lib/support.ts";
 import { root } from "../lib/paths.ts";
 
-// Keys never stand in what the programs print, write or start. Every key here is marked; each line
+// The programs never print, write or pass on a key. Every key here is marked; each line
 // of the tables is run with keys from every source, and all that came of it is searched.
 
 test.each(Object.entries(spellings))("the search finds a key %s", (_, spell) => {
@@ -245,7 +245,7 @@ test.each([
   ["prompt", kbLines],
   ["command", kbLines],
   ["command", wfLines],
-])("keys from the %s stand in nothing that lines leave behind", async (name, lines) => {
+])("keys from the %s are in nothing that command lines leave behind", async (name, lines) => {
   const { run, found } = await machine(sources[name] ?? {});
   const seen: unknown[] = [];
   for (const [line] of lines) {
@@ -357,7 +357,7 @@ test.each(Object.entries(spellings))(
   },
 );
 
-test("data that is asked for is data: it is printed as the server sends it, and told nowhere else", async () => {
+test("requested data is printed unchanged and appears nowhere else", async () => {
   const key = markedKey("dataset", "Echoed");
   const list = json({
     data: [{ id: "1", name: key }],
@@ -381,7 +381,7 @@ test.each([
     "kb list -p work -o json",
     /^\{"error":\{"code":"bug","message":"internal error: no \*\*\*\* here"/,
   ],
-])("a crash that names a key tells it nobody, %s", async (_, line, info) => {
+])("a crash with a key in its message does not leak it, %s", async (_, line, info) => {
   const { run, found } = await machine({ env: env({ baseUrl: "http://127.0.0.1:9/v1" }) });
   const stat = () => Promise.reject(new Error(`no ${markedKey("app", "Echoed")} here`));
   const ran = await run(line, { files: { stat } });
@@ -405,7 +405,7 @@ const noKeys: readonly (readonly [string, string, number])[] = [
 ];
 
 test.each(noKeys)(
-  "%s in place of a key, from every source, is told nobody",
+  "%s in place of a key, from every source, does not leak",
   async (_, key, exit) => {
     const server = await rawServer([
       (socket, request) =>
@@ -438,7 +438,7 @@ test.each([
   ["HTTPS_PROXY", `http://ann:${written}@127.0.0.1:9`],
   ["http_proxy", `ann:${written}@127.0.0.1:9`],
   ["ALL_PROXY", `http://${written}@127.0.0.1:9`],
-])("the password in %s, as it is written and as it is, is told nobody: %s", async (name, value) => {
+])("the password in %s, encoded and decoded, does not leak: %s", async (name, value) => {
   const { run } = await machine({ env: { [name]: value } });
   const stat = () => Promise.reject(new Error(`neither ${inProxy} nor ${value} here`));
   const ran = await run("kb list -vvv", { files: { stat } });
@@ -457,7 +457,7 @@ test.each([
   `https://example.com/v1?api_key=${password}`,
   `https://example.com/v1#${password}`,
   `ann:${password}@example.com/v1`,
-])("the base URL %s is refused and what it holds is told nobody", async (url) => {
+])("the base URL %s is rejected without leaking it", async (url) => {
   const { run, found } = await machine({});
   for (const ran of [
     await run("kb list", { env: { KB_BASE_URL: url, KB_KEY: "dataset-abcdefgh" } }),
@@ -482,7 +482,7 @@ function built(line: string, folder: string, more: Readonly<Record<string, strin
   return child;
 }
 
-test.each(["HTTP_PROXY", "https_proxy"])("the password in %s is told nobody", async (variable) => {
+test.each(["HTTP_PROXY", "https_proxy"])("the password in %s does not leak", async (variable) => {
   const secret = markedKey("proxy", "Proxy").replaceAll(/[%"\\/]/g, "!");
   const folder = await temporaryFolder();
   const proxy = await rawServer([
@@ -515,7 +515,7 @@ async function allSaid(child: ReturnType<typeof built>): Promise<string> {
 }
 
 test.runIf(process.platform === "linux")(
-  "no process shows a key in its arguments or environment while a keyring is asked",
+  "no process shows a key in its arguments or environment while the keyring is used",
   async () => {
     const folder = await temporaryFolder();
     const bus = await silentBus(folder);

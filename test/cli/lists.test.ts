@@ -74,7 +74,7 @@ describe("logs whose pages lose rows", () => {
     expect(seen.length).toBeLessThan(15);
   });
 
-  test("are asked for by first pages alone where no second fills one", async () => {
+  test("are requested by first pages only if no second fills one", async () => {
     const logs = logsOf(...Array.from({ length: 50 }, () => 9));
     const { env, seen } = await logServer(() => logs, 3);
     const { exit, out } = await cli(all, { env });
@@ -106,7 +106,7 @@ describe("logs whose pages lose rows", () => {
     expect([exit, new Set(idsIn(out)).size, idsIn(out).length]).toEqual([0, 433, 433]);
   });
 
-  test("are not asked for for ever where the server ignores the bounds", async () => {
+  test("are not requested for ever if the server ignores the bounds", async () => {
     const rows = JSON.stringify(
       logsOf(...Array.from({ length: 20 }, () => 5)).map((log) => ({ ...log, workflow_run: null })),
     );
@@ -185,7 +185,7 @@ describe("logs whose pages lose rows", () => {
     expect(seen.length).toBeLessThan(150);
   });
 
-  test("are asked for once where one page holds them all", async () => {
+  test("are requested once if one page has them all", async () => {
     const logs = logsOf(20, 30, 40);
     const { env, seen } = await logServer(() => logs, 13);
     const { exit, out } = await cli(all, { env });
@@ -193,7 +193,7 @@ describe("logs whose pages lose rows", () => {
   });
 });
 
-/** Knowledge bases in pages; `fails` says which page cannot be had. */
+/** Knowledge bases in pages; `fails` is the page that fails. */
 const baseServer = (rows: number, fails?: number) =>
   canned((url, response) => {
     const page = Number(url.searchParams.get("page"));
@@ -251,7 +251,7 @@ describe.each(forms)("a long list as %s", (form, head, line) => {
     expect(ran.out).toBe(lines(300));
   });
 
-  test("keeps what was printed when a page cannot be had", async () => {
+  test("keeps the printed rows if a page fails", async () => {
     const { env, seen } = await baseServer(1000, 4);
     const { exit, out } = await cli([...argv, "--retries", "2"], { env });
     expect(exit).toBe(1);
@@ -272,7 +272,7 @@ test.each(["grid", "wide"])("a long list as %s is printed page by page", async (
   expect(out.split("\n").length).toBe(1 + 200 + 1); // head, rows, the end of the last line
 });
 
-describe("lists that go on after a row, compared by whole seconds", () => {
+describe("lists that continue after a row, compared by whole seconds", () => {
   const random = seeded(11);
   const several = Array.from({ length: 60 }, () => 1 + Math.floor(random() * 9));
   const conversation = uuid(1);
@@ -300,7 +300,7 @@ describe("lists that go on after a row, compared by whole seconds", () => {
     },
   );
 
-  test.each(lines)("say so where one second holds more than a page: wf %s %s", async (...line) => {
+  test.each(lines)("report a second with more rows than a page: wf %s %s", async (...line) => {
     const { env } = await cursorServer([3, 120, 3]);
     const ran = await cli(["wf", ...line], { env });
     expect([ran.exit, idsIn(ran.out).length]).toEqual([10, 106]);

@@ -13,13 +13,13 @@ const lines = (text: string, mark: string) =>
   text.split("\n").filter((line) => line.startsWith(mark));
 
 const key = "dataset-Zx81QwErTyUiOpAsDfGhJkLm";
-/** A server that gives one answer to every request, and the environment that leads to it. */
+/** A server with one response to every request, and the environment to reach it. */
 async function answering(status: number, body: string, headers: Record<string, string> = {}) {
   const { baseUrl } = await rawServer([(socket) => socket.end(http(status, body, headers))]);
   return { KB_BASE_URL: baseUrl, KB_KEY: key };
 }
 
-test("without -v nothing is said of requests", async () => {
+test("without -v requests are not traced", async () => {
   expect(await run("kb list")).toMatchObject({ exit: 0, err: "" });
 });
 
@@ -34,7 +34,7 @@ test("-v names each request with status, time and size, and where address and ke
   );
 });
 
-test("-v names every try of a request that is repeated", async () => {
+test("-v names every attempt of a retried request", async () => {
   server.sandbox.setFaults([parseFault("GET /datasets* status=503 times=2")]);
   const { err } = await run("kb list -v");
   server.sandbox.setFaults([]);
@@ -45,7 +45,7 @@ test("-v names every try of a request that is repeated", async () => {
   ]);
 });
 
-test("-vv shows request and answer as curl does, the key masked", async () => {
+test("-vv shows request and response like curl, with the key redacted", async () => {
   const env = await answering(200, '{\n  "id": "1",\n  "name": "Handbook"\n}', {
     "x-version": "1.14.2",
   });
@@ -93,7 +93,7 @@ test.each([
   ["a password in an address", '{"url":"https://ann:Hush1234@x.example/"}', "Hush1234"],
   ["the key itself", `{"echo":"you sent ${key}"}`, key],
   ["a field of a body that breaks off", '{"a":{"secret":"Hush-1234","b":', "Hush-1234"],
-])("%s of an answer is masked", async (_, body, secret) => {
+])("%s of a response is redacted", async (_, body, secret) => {
   const env = await answering(200, body);
   const { err } = await cli(["kb", "api", "GET", "/datasets", "-vvv"], { env });
   expect(err).toContain("***");
@@ -119,7 +119,7 @@ test("headers and parameters that hold credentials are masked", async () => {
   expect(err).not.toContain("Hush1234");
 });
 
-test("control characters of an answer are made visible", async () => {
+test("control characters of a response are escaped", async () => {
   const env = await answering(200, "no json \u001b[31mred\u0007");
   const { err } = await cli(["kb", "list", "-vv"], { env });
   expect(err).toContain("< no json ␛[31mred␇");

@@ -1,14 +1,14 @@
 import { readFile, readdir } from "node:fs/promises";
 import { join } from "node:path";
 
-/** A key that can be told from all others, with signs that are written otherwise in JSON and URLs. */
+/** A recognisable key with characters that JSON and URLs encode. */
 export const markedKey = (kind: "dataset" | "app" | "proxy", source: string): string =>
   `${kind}-/Leak${source}Qz7+"\\%/0123`;
 
 /** What all of these keys hold, in the middle: a part of a key is a leak, too. */
 const core = /leak[a-z]+qz7/gi;
 
-/** The ways in which a server may write what it was sent. */
+/** The ways in which a server may encode what it received. */
 export const spellings: Readonly<Record<string, (key: string) => string>> = {
   "as it is": (key) => key,
   "in JSON": (key) => JSON.stringify(key),
@@ -31,7 +31,7 @@ export function leaks(text: string): string[] {
   const escapes = text.replace(/\\+u00([0-9a-f]{2})/gi, (_, hex: string) =>
     String.fromCharCode(Number.parseInt(hex, 16)),
   );
-  // Nobody knows where a group of four begins.
+  // A group of four can start anywhere.
   const base64 = (text.match(/[\w+/-]{12,}/g) ?? []).flatMap((run) =>
     [0, 1, 2, 3].map((at) => Buffer.from(run.slice(at), "base64").toString("latin1")),
   );
@@ -40,7 +40,7 @@ export function leaks(text: string): string[] {
   return [text, percent, escapes, pattern, ...base64].flatMap((each) => each.match(core) ?? []);
 }
 
-/** Every file below a folder: path from there → text. */
+/** Every file below a directory: relative path → text. */
 export async function filesBelow(folder: string): Promise<ReadonlyMap<string, string>> {
   const found = new Map<string, string>();
   const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []);

@@ -36,7 +36,7 @@ interface Case {
     readonly multipart?: readonly Part[];
   };
   readonly files?: Readonly<Record<string, string>>;
-  /** What a server answers to look-ups that the sandbox has nothing for. */
+  /** Responses to lookups that the sandbox has no data for. */
   readonly answers?: readonly {
     readonly method: string;
     readonly path: string;
@@ -107,7 +107,7 @@ interface Arrived {
   readonly body: string;
 }
 
-/** A server that answers as it is told, to the end of the test, and remembers what arrived. */
+/** A server with the given responses, until the end of the test, that records requests. */
 async function stub(answer: (request: Arrived) => Answer) {
   const seen: Arrived[] = [];
   const listener = createServer((request, response) => {
@@ -193,7 +193,7 @@ describe.each(writes)("$name", (one) => {
   const { method, path, json: body, multipart } = one.request;
   const request = { method, path: decodeURI(path), ...(body !== undefined && { json: body }) };
 
-  test("--dry-run shows what its fixture says, and nothing is changed", async () => {
+  test("--dry-run prints its fixture and changes nothing", async () => {
     const { env, seen } = await target(one);
     const ran = await server.cli(typed(one, "--dry-run"), { env });
     expect(ran.exit, ran.err).toBe(0);
@@ -203,7 +203,7 @@ describe.each(writes)("$name", (one) => {
     expect(fromDryRun(shown)).toEqual({ ...request, ...parts });
   });
 
-  test("--curl is a command that sends what its fixture says, and nothing is changed", async () => {
+  test("--curl prints a command that sends its fixture, and changes nothing", async () => {
     const { env, seen } = await target(one);
     const ran = await server.cli(typed(one, "--curl"), { env });
     expect(ran.exit, ran.err).toBe(0);
@@ -334,7 +334,7 @@ const fits = (template: string, path: string) =>
 const saysThereIsMore = (body: unknown): boolean =>
   typeof body === "object" && body !== null && "has_more" in body && body.has_more === true;
 
-/** What usually answers a request: a recorded success, or what the documentation says. */
+/** Default response to a request: a recorded success, or the documented one. */
 function usualAnswer({ method, path, body }: Arrived): Answer {
   const streams = body.includes('"response_mode":"streaming"') || path.endsWith("/events");
   const routes = operations
@@ -357,13 +357,13 @@ function usualAnswer({ method, path, body }: Arrived): Answer {
   return { status: recorded.response.status, type, body: bodyText(recorded) };
 }
 
-/** What a workflow with the input `query` says of itself. */
+/** Parameters of a workflow with the input `query`. */
 const echo = {
   info: json({ name: "Echo", mode: "workflow" }),
   parameters: json({ user_input_form: [{ "text-input": { variable: "query", required: true } }] }),
 };
 
-/** What an answer must say so that the command is done with it. */
+/** Fields that a response needs so that the command ends. */
 const needed: Readonly<Record<string, Readonly<Record<string, Answer>>>> = {
   toggleBuiltInMetadataField: {
     metadata: json({ doc_metadata: [], built_in_field_enabled: true }),
@@ -380,7 +380,7 @@ const printing = fixtures.filter(({ cases: [first] }) => {
 describe.each(printing)("$operation", ({ operation: id, cases: [first] }) => {
   const one = { name: `${id} 1`, line: [], request: { method: "", path: "" }, ...first };
 
-  test.each(formats)("prints its answer as %s", async (format) => {
+  test.each(formats)("prints its response as %s", async (format) => {
     const { env } = await stub((request) => {
       const own = one.answers?.find(
         ({ method, path }) => method === request.method && path === request.path,

@@ -122,7 +122,7 @@ export async function executeBatch(
 
 /**
  * Locks the journal, so that no other command sends the same rows. Throws failure if it is locked.
- * Without a lock on a full or read-only disk there is no journal either, which is reported later.
+ * On a full or read-only disk it locks nothing: beginJournal then reports that there is no journal.
  */
 async function lockJournal(path: string, host: Host): Promise<() => void> {
   const lock = await host.files

@@ -8,17 +8,17 @@ import type { Command } from "../parse/command.ts";
 //                                  Renamed tag draft to published
 //                                  failed to rename tag draft to published: …
 
-/** What was typed, by parameter name. */
+/** Values of the command line, by parameter name. */
 type Typed = Readonly<Record<string, unknown>>;
 
-/** Longest name that a text repeats (characters). */
+/** Longest name in a text (characters). */
 const MAX_NAME = 80;
 
 /** What the command is doing, for a spinner. */
 export const progressText = (command: Command, typed: Typed): string =>
   capitalized(conjugated(actionWith(command, typed), presentParticiple));
 
-/** What the command has done, for a person at a terminal. */
+/** What the command has done, for a terminal. */
 export const successText = (command: Command, typed: Typed): string =>
   command.done === undefined
     ? capitalized(conjugated(actionWith(command, typed), pastTense))
@@ -48,7 +48,7 @@ const failedTo = (action: string) => `failed to ${action}: `;
 const actionWith = (command: Command, typed: Typed): string =>
   withNames(command.action, command, typed) ?? withoutNames(command.action);
 
-/** The phrase with what was typed for its positionals; undefined where one was not. */
+/** The phrase with the values of its positionals; undefined if one is missing. */
 function withNames(phrase: string, command: Command, typed: Typed): string | undefined {
   let complete = true;
   const text = phrase.replace(/(\w+ )?\{(\w+)\}/g, (_, noun = "", word: string) => {

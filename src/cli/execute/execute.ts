@@ -160,7 +160,7 @@ async function print(
   if (countsRows && printed === 0 && host.stdout.isTTY) await context.notice("no results");
 }
 
-/** May a success message follow? Only for one write, and where a person reads the result. */
+/** May a success message follow? Only after a single write, on a terminal. */
 function reportsSuccess(command: Command, { format, jq, columns }: Style, host: Host): boolean {
   if (command.effect === "reads" || !host.stderr.isTTY) return false;
   if (command.row === undefined && command.task?.wraps === undefined) return false;

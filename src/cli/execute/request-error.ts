@@ -8,7 +8,7 @@ import { prefixError } from "./command-texts.ts";
  * Adds what the row knows to an error of its request: the action that failed, the meaning of a known
  * message, the flag of a missing field, and how to look at an invalid response.
  */
-export function explainError(
+export function explainRequestError(
   error: unknown,
   row: AnyOperation,
   input: Values,

@@ -16,7 +16,7 @@ import type { AnyOperation } from "../../operations/operation.ts";
 import { isList } from "../parse/command.ts";
 import type { Options } from "../parse/options.ts";
 import { DryRunShown, curlText, dryRunText } from "./dry-run.ts";
-import { explainError } from "./request-error.ts";
+import { explainRequestError } from "./request-error.ts";
 import type { CommandTransport } from "./transport.ts";
 
 /** ms without a byte, for rows without a limit of their own (server §20). */
@@ -163,7 +163,7 @@ export class Requests {
       if (writes) this.writes++;
       return body;
     } catch (error) {
-      throw explainError(error, row, input, request.url.slice(target.baseUrl.length));
+      throw explainRequestError(error, row, input, request.url.slice(target.baseUrl.length));
     }
   }
 

@@ -9,7 +9,7 @@ export interface Attempt {
   /** ms until the response headers or the failure. */
   ms?: number;
   status?: number;
-  /** Why there is no response. */
+  /** Why the attempt got no response. */
   failure?: string;
   /** ms waited before the next attempt. */
   waited?: number;

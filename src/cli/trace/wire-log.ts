@@ -153,7 +153,7 @@ class WireLog implements WireTrace {
     const { connectParams, socket } = message as Connected; // a channel has no type
     const tls = socket.getProtocol ? `, ${socket.getProtocol()}` : "";
     const address = `${socket.remoteAddress ?? "?"} port ${socket.remotePort ?? "?"}`;
-    // A channel cannot wait, and a lost line of a trace is no error.
+    // A channel cannot wait, and a lost trace line does no harm.
     this.#write([`* connected to ${connectParams.host} (${address}${tls})`]).catch(() => {});
   };
 

@@ -33,13 +33,13 @@ async function* toggle(
 }
 
 /** `kb metadata built-in enable` */
-export const enable = {
+export const enableBuiltIn = {
   run: ({ dataset_id }: { readonly dataset_id: string }, context: Context) =>
     toggle(dataset_id, true, context),
 };
 
 /** `kb metadata built-in disable` */
-export const disable = {
+export const disableBuiltIn = {
   run: ({ dataset_id }: { readonly dataset_id: string }, context: Context) =>
     toggle(dataset_id, false, context),
 };

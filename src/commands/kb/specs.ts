@@ -276,7 +276,7 @@ const builtInEnable = task({
     "kb metadata built-in enable Handbook",
     "kb metadata built-in enable Handbook --jq .built_in_field_enabled",
   ],
-  load: async () => (await import("./metadata-built-in.ts")).enable,
+  load: async () => (await import("./metadata-built-in.ts")).enableBuiltIn,
 });
 
 const builtInDisable = task({
@@ -293,7 +293,7 @@ const builtInDisable = task({
     "kb metadata built-in disable Handbook",
     "kb metadata built-in disable Handbook --dry-run",
   ],
-  load: async () => (await import("./metadata-built-in.ts")).disable,
+  load: async () => (await import("./metadata-built-in.ts")).disableBuiltIn,
 });
 
 const tagUnbind = task({

@@ -22,12 +22,12 @@ const MAX_INTERVAL = 2000;
 const MAX_PENDING = 60_000;
 
 /** `wf annotation reply enable`. */
-export const enable = {
+export const enableReply = {
   run: (input: ToggleInput, context: Context) => toggle("enable", input, context),
 };
 
 /** `wf annotation reply disable`. */
-export const disable = {
+export const disableReply = {
   run: (input: ToggleInput, context: Context) => toggle("disable", input, context),
 };
 

@@ -535,7 +535,7 @@ const replyEnable = task({
     "wf --app chat annotation reply enable --embedding-provider-name langgenius/openai/openai --embedding-model-name text-embedding-3-small --score-threshold 0.9",
     "wf --app chat annotation reply enable --embedding-provider-name langgenius/openai/openai --embedding-model-name text-embedding-3-small --score-threshold 0.8 -o name",
   ],
-  load: async () => (await import("./annotation-reply.ts")).enable,
+  load: async () => (await import("./annotation-reply.ts")).enableReply,
 });
 
 const replyDisable = task({
@@ -553,7 +553,7 @@ const replyDisable = task({
     "wf --app chat annotation reply disable --embedding-provider-name langgenius/openai/openai --embedding-model-name text-embedding-3-small --score-threshold 0.9",
     "wf --app chat annotation reply disable --embedding-provider-name langgenius/openai/openai --embedding-model-name text-embedding-3-small --score-threshold 0.9 --dry-run",
   ],
-  load: async () => (await import("./annotation-reply.ts")).disable,
+  load: async () => (await import("./annotation-reply.ts")).disableReply,
 });
 
 const replyStatus = task({
