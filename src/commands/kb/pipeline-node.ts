@@ -4,7 +4,7 @@ import { runDatasourceNode } from "../../operations/pipeline.ts";
 import { pipelineFailure } from "./pipeline-run.ts";
 import type { Context } from "../command-spec.ts";
 
-/** Runs one data source and prints its events; only they tell whether it succeeded. */
+/** Runs one data source and prints its events, the last of which is the result. */
 export async function* run(
   input: InputOf<typeof runDatasourceNode>,
   context: Context,

@@ -60,7 +60,7 @@ export interface DocumentState {
 }
 
 interface StateOptions {
-  /** Read the detail of each document for which the list does not tell a number from a text. */
+  /** Read the details of documents whose list entry may have numbers as text. */
   readonly exact?: boolean;
 }
 

@@ -111,8 +111,7 @@ export async function* run(input: EvalInput, context: Context): AsyncGenerator<R
   const failed = checkEvalConditions(conditionResults);
   const incomplete = failedSearches(results);
   if (failed && incomplete) await context.notice(incomplete.message);
-  const error = failed ?? incomplete;
-  if (error) throw error;
+  if (failed ?? incomplete) throw failed ?? incomplete;
 }
 
 async function baselineOf({ baseline }: EvalInput, host: Host) {

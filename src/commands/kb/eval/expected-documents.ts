@@ -69,7 +69,7 @@ export async function resolveExpected(
 /** Limit for the names in an error. */
 const MAX_NAMES = 10;
 
-/** The texts that identify a document. In the name of an uploaded file, `∕` (U+2215) stands for `/`. */
+/** The texts that identify a document. Names of uploaded files have `∕` (U+2215) for `/`. */
 function namesOf({ id, name, doc_metadata }: Document): ReadonlySet<string> {
   const path = rawValues(doc_metadata)[pathField];
   return new Set([

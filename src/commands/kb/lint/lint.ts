@@ -3,7 +3,7 @@ import { CliError, reasonOf } from "../../../errors.ts";
 import type { Files } from "../../../host/host.ts";
 import { parseBytes, formatBytes } from "../../../lib/bytes.ts";
 import { sha256 } from "../../../lib/sha256.ts";
-import { walkFiles } from "../sync/index.ts";
+import { MAX_NAME_LENGTH, walkFiles } from "../sync/index.ts";
 import type { FoundFile, Obstacle } from "../sync/index.ts";
 import { contentProblems, findings, kindProblems } from "./checks.ts";
 import type { LintProblem } from "./checks.ts";
@@ -26,8 +26,6 @@ interface LintRow extends LintProblem {
 
 /** Default upload limit of a server (server §9.3). */
 const defaultMaxBytes = 15 * 2 ** 20;
-/** Limit for a name; the server truncates longer ones (server §9.1). */
-const MAX_NAME_LENGTH = 200;
 /** Number of files read at a time. */
 const concurrency = 8;
 

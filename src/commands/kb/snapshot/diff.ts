@@ -72,7 +72,7 @@ function comparable(a: FieldValue | undefined, b: FieldValue | undefined): [unkn
 const withType = (value: FieldValue): string =>
   `${value} (${typeof value === "string" ? "text" : "number"})`;
 
-/** What exports and comparisons leave out: an import chunks the documents again. */
+/** What exports and comparisons do not include, as an import chunks the documents again. */
 export function notExported({ doc_form }: KbState["settings"]): string {
   const parts = ["edited chunks"];
   if (doc_form === "hierarchical_model") parts.push("child chunks");

@@ -286,7 +286,7 @@ async function writeChunks(
   return { file, isEdited };
 }
 
-/** Was a chunk or one of its children edited? Added ones cannot be told from others. */
+/** Was a chunk or one of its children edited? Added ones look like any other. */
 const isEditedChunk = ({ updated_by, child_chunks }: Chunk): boolean =>
   typeof updated_by === "string" || (child_chunks ?? []).some(({ type }) => type === "customized");
 

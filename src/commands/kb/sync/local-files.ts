@@ -45,8 +45,8 @@ const notRegular = "not a regular file, or a symlink loop";
 export const isUnsupported = ({ problem }: SkippedFile): boolean =>
   problem === unsupportedType || problem === notRegular;
 
-/** Limit for the name of a document (server §9.1). */
-const MAX_NAME_LENGTH = 200;
+/** Limit for the name of a document; the server truncates longer ones (server §9.1). */
+export const MAX_NAME_LENGTH = 200;
 
 /** Reads a file, or reports why it cannot become a document. */
 export async function readLocalFile(

@@ -52,7 +52,7 @@ export interface SyncStep {
 /** The documents of a knowledge base. */
 export interface RemoteDocuments {
   readonly documents: readonly DocumentState[];
-  /** Hashes of downloaded contents, by document ID, where the sync fields do not tell. */
+  /** Hashes of downloaded contents, by document ID, for documents with ambiguous sync fields. */
   readonly hashes: ReadonlyMap<string, string | null>;
 }
 
@@ -67,7 +67,7 @@ export interface SyncRules {
   readonly mayExist: (path: string) => boolean;
 }
 
-/** Documents whose content must be downloaded to tell whether it is that of their file. */
+/** Documents whose content must be downloaded to compare it with that of their file. */
 export function ambiguousContent(
   files: readonly LocalFile[],
   documents: readonly DocumentState[],

@@ -70,7 +70,7 @@ export async function readFiles(
 
 const isFile = (each: LocalFile | SkippedFile): each is LocalFile => "hash" in each;
 
-/** With --since, leaves out files that git knows to be unchanged and the server has. */
+/** With --since, drops files that are unchanged in git and already synced. */
 async function changedEntries<T extends FoundFile | Obstacle>(
   entries: readonly T[],
   { since, directory, prefix }: ScanOptions,
