@@ -76,7 +76,7 @@ const entryName = ({ profile, baseUrl, app }: KeyOwner, host: Host): string =>
     resolve(host.cwd, profilePath(host)),
   ].join(", ");
 
-/** The result of a keyring call, or why there is none. */
+/** The result of a keyring call, or why it failed. */
 type KeyringResult<T> = { readonly value: T } | { readonly problem: string };
 
 /** Calls the keyring. Throws only if interrupted. */

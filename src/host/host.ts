@@ -102,11 +102,11 @@ export interface SpawnOptions {
  * seconds at the latest, if no keyring is available.
  */
 export interface Keyring {
-  /** Undefined if there is no such entry. */
+  /** Undefined if the entry does not exist. */
   get(name: string): Promise<string | undefined>;
   /** Replaces an existing entry. */
   set(name: string, secret: string): Promise<void>;
-  /** Succeeds also if there is no such entry. */
+  /** Also succeeds if the entry does not exist. */
   delete(name: string): Promise<void>;
 }
 

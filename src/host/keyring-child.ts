@@ -9,7 +9,7 @@ export interface KeyringRequest {
 
 /** Its result, as JSON on stdout. */
 export interface KeyringReply {
-  /** Null if there is no such entry. */
+  /** Null if the entry does not exist. */
   readonly secret?: string | null;
   /** Why the call failed. */
   readonly error?: string;

@@ -148,7 +148,7 @@ async function trySettings(flags: TargetFlags, host: Host): Promise<Settings | C
   }
 }
 
-/** Is the API there? Sent without a key, which only an API endpoint rejects with 401. */
+/** Tests whether the API responds. Sent without a key, which only an API endpoint rejects with 401. */
 async function* checkServer(baseUrl: string, context: Context): AsyncGenerator<CheckResult> {
   const start = context.host.elapsed();
   let date: string | undefined;
