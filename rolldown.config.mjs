@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { defineConfig } from "rolldown";
+import { groups } from "./scripts/chunks.mjs";
 import { licences } from "./scripts/licences.mjs";
 
 const sqlite = dirname(createRequire(import.meta.url).resolve("node-sqlite3-wasm"));
@@ -67,32 +68,7 @@ export default defineConfig({
     cleanDir: true,
     chunkFileNames: "[name].cjs",
     codeSplitting: {
-      groups: [
-        {
-          name: "core",
-          test: /src\/(operations\/(operation|shared)|errors|lib\/(json|did-you-mean|version|env-flag|shell-quote)|redact\/keys|output\/stream-wrap|cli\/run|output\/terminal|cli\/parse\/(parser|parse-error|typed-values|former-words|command|command-list|shared-flags|create-nouns)|commands\/(command-spec|shared\/specs|stream-or-wait))\.|commander|leven/,
-        },
-        { name: "help", test: /src\/cli\/help\// },
-        {
-          name: "kb",
-          test: /src\/(operations\/(kb|knowledge|documents|chunks|metadata|tags|models|pipeline)|commands\/kb\/specs)\./,
-        },
-        {
-          name: "wf",
-          test: /src\/(operations\/(wf|workflows|forms|files|chats|completions|apps|audio|annotations)|commands\/wf\/(specs|log-filters|stats-fields))\./,
-        },
-        {
-          name: "print-error",
-          test: /src\/(output\/table\/display-width|cli\/errors\/(print-error|error-text))\./,
-        },
-        {
-          name: "execute",
-          test: /src\/(lib\/duration|api\/(?!client|network-error|decompress|api-error|error-body|response|sse|id-set|time-windows|concurrent-map)|config\/|cli\/execute\/(execute|session|lookup|dry-run)|cli\/parse\/(input|options|values)|output\/live\/(progress|screen)|output\/stream-wrap)/,
-        },
-        { name: "client", test: /src\/api\/|eventsource-parser/ },
-        { name: "conf", test: /node_modules\/conf\// },
-        { name: "output", test: /src\/output\/(?!formats\/jq|formats-list)/ },
-      ],
+      groups,
     },
   },
 });

@@ -42,6 +42,7 @@ function build() {
   const sources = Math.max(
     newest(join(root, "src")),
     changed(join(root, "rolldown.config.mjs")),
+    changed(join(root, "scripts", "chunks.mjs")),
     changed(join(root, "package-lock.json")),
   );
   if (changed(join(root, "dist", "main.cjs")) < sources) {
