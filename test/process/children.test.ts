@@ -104,9 +104,9 @@ test("a named or unnamed pipe is read to its end, however late its writer opens 
     echo '{"late":1}' | wf replay /dev/stdin; wf replay /dev/null`;
   const { err } = await shell(script, { HOME: home }).ended;
   expect(err.split("\n").filter((line) => line.startsWith("error:"))).toEqual([
-    "error: fifo line 1: it is no event, and this is no recording of a run",
-    "error: /dev/stdin line 1: it is no event, and this is no recording of a run",
-    "error: /dev/null: it holds no event",
+    "error: fifo line 1: not an event; the file is not a recording of a run",
+    "error: /dev/stdin line 1: not an event; the file is not a recording of a run",
+    "error: /dev/null: no events found",
   ]);
 });
 

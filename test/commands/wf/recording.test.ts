@@ -16,7 +16,7 @@ let number = 0;
 const newPath = () => join(home, `${++number}.jsonl`);
 const nowhere = { KB_BASE_URL: "http://127.0.0.1:1/v1", KB_APP_KEY: "app-x" };
 
-/** Follows a recorded run and records it; each look at the clock is 10 ms later. */
+/** Follows a recorded run and records it; each reading of the clock is 10 ms later. */
 async function recording(run: readonly Played[], flags: readonly string[] = [], world: World = {}) {
   const server = await playedRun(run, []);
   const path = newPath();
@@ -32,7 +32,7 @@ async function recording(run: readonly Played[], flags: readonly string[] = [], 
 
 const linesOf = (text = "") => text.trimEnd().split("\n");
 
-/** The run with one text in place of another, wherever it stands in its JSON. */
+/** The run with one text replaced by another everywhere in its JSON. */
 const changed = (run: readonly Played[], from: string, to: string): readonly Played[] => {
   expect(run.some(({ raw }) => raw.includes(from))).toBe(true);
   return run.map(({ event, raw }) => {
@@ -68,7 +68,7 @@ describe("a recording", () => {
     expect(linesOf((await recording(recordedRun(title))).text).at(-1)).toBe(end);
   });
 
-  test("of a run through wf run is what is printed", async () => {
+  test("of wf run holds what is printed", async () => {
     const sandbox = await testSandbox();
     const path = join(home, "folders", "are", "made.jsonl");
     const flags = ["--input", "query=x", "--record", path, "-o", "jsonl"];
@@ -81,9 +81,9 @@ describe("a recording", () => {
   });
 
   test.each([
-    [["--record", join(home, "there.jsonl")], "is there already"],
+    [["--record", join(home, "there.jsonl")], "there.jsonl already exists"],
     [["--record", "-"], "is not the path of a file"],
-    [["--redact"], "--redact says how --record writes"],
+    [["--redact"], "--redact requires --record"],
     [["--record", join(home, "there.jsonl", "below")], "file already exists"],
   ])("%j is refused before anything is sent", async (flags, message) => {
     await writeFile(join(home, "there.jsonl"), "kept");
@@ -95,14 +95,14 @@ describe("a recording", () => {
     expect(await readFile(join(home, "there.jsonl"), "utf8")).toBe("kept");
   });
 
-  test("is of one run", async () => {
+  test("cannot hold several runs", async () => {
     const ids = [1, 2].map((last) => `00000000-0000-4000-8000-00000000000${last}`);
     const ran = await cli(["wf", "events", ...ids, "--record", newPath()], { env: nowhere });
     expect(ran.exit).toBe(2);
     expect(ran.err).toContain("--record takes a single run");
   });
 
-  test("without an event there is no file", async () => {
+  test("of a run without events leaves no file", async () => {
     const folder = join(home, "empty");
     const path = join(folder, "none.jsonl");
     const id = "00000000-0000-4000-8000-000000000000";
@@ -113,7 +113,7 @@ describe("a recording", () => {
     expect(await readdir(folder)).toEqual([]);
   });
 
-  test("an interrupt leaves whole lines and says so in the last", async () => {
+  test("ends with complete lines after an interrupt, the last of which names it", async () => {
     const interrupt = new AbortController();
     const run = recordedRun("slow run, streaming, a node takes 6 s").slice(0, 4);
     const { exit, text } = await recording(run, ["--follow"], {
@@ -129,7 +129,7 @@ describe("a recording", () => {
   });
 
   test.each([
-    ["run, streaming", 1, /is not whole.*disk full/],
+    ["run, streaming", 1, /incomplete recording: .*disk full/],
     ["run that fails, streaming", 9, /run \S+ failed/],
   ])("%s on a full disk is followed to its end, which is %d", async (title, exit, message) => {
     let room = 2000;
@@ -150,7 +150,7 @@ describe("a recording", () => {
     });
     expect(ran.exit, ran.err).toBe(exit);
     expect(ran.err).toMatch(message);
-    expect(ran.err).toContain("disk full; the run is followed without it");
+    expect(ran.err).toContain("disk full; following the run without recording");
     expect(linesOf(ran.out)).toHaveLength(recordedRun(title).length);
     expect(ran.text).toHaveLength(2000);
     const replayed = await cli(["wf", "replay", ran.path, "-o", "jsonl"]);
@@ -182,7 +182,7 @@ describe("credentials are masked", () => {
       '{"list":[{"api_key":"x"},{"db_password":"y"},3]}',
       '{"list":[{"api_key":"***"},{"db_password":"***"},3]}',
     ],
-    // What looks a little like one stays, to the last blank.
+    // Similar texts stay, down to the blanks.
     ['{"note":"app-definitions and bearer bonds: basic understanding, no secret"}', undefined],
     ['{"note": "dataset-administration"}', undefined],
     ['{"__proto__":{"token":1},"sign":"x","n":1.0}', undefined],
@@ -191,7 +191,7 @@ describe("credentials are masked", () => {
     expect(text).toContain(`"process_data":${written}`);
   });
 
-  test("a field of another name that only holds such words stays as the server sent it", async () => {
+  test("except in other fields that only contain similar words", async () => {
     const { text } = await recording(
       changed(run, '"body":"slow body"', '"body":"Cookie: a biscuit"'),
     );
@@ -202,7 +202,7 @@ describe("credentials are masked", () => {
 describe("--redact", () => {
   const isFetch = (data: unknown) => (data as { title?: unknown }).title === "Fetch";
 
-  test("keeps what is of the server and the length of everything else", async () => {
+  test("keeps the server's own values and the lengths of all others", async () => {
     const { text } = await recording(recordedRun("slow run, streaming, a node takes 6 s"), [
       "--redact",
     ]);
@@ -250,7 +250,7 @@ describe("--redact", () => {
     });
   });
 
-  /** Fields whose texts are somebody's own. */
+  /** Fields with texts of users and models. */
   const personal =
     /^(inputs|outputs|process_data|text|answer|error|form_content|rendered_content|submitted_data|resolved_default_values|form_token|user|pre_loop_output|loop_variable_map|files)$/;
   function* textsIn(value: unknown, own = false): Generator<string> {
@@ -261,7 +261,7 @@ describe("--redact", () => {
   }
 
   test.each(runs)(
-    "%s: no text of a person or a model is left, and the timeline is the same",
+    "%s: removes all texts of users and models and keeps the timeline",
     async (title, flags) => {
       const run = recordedRun(title);
       const [plain, redacted] = [
@@ -276,7 +276,7 @@ describe("--redact", () => {
         .filter((text) => text.includes(" ") && !titles.has(text));
       const quoted = sentences.map((text) => JSON.stringify(text).slice(1, -1));
       expect(quoted.filter((text) => redacted.text?.includes(text))).toEqual([]);
-      // The clock of these tests runs with each look at it, and errors are texts.
+      // The clock of these tests advances with each reading, and errors are texts.
       const timeline = async (path: string) =>
         (await cli(["wf", "timeline", path, "-o", "json"])).out
           .replaceAll(/"error":("(\\.|[^"])*"|null)/g, "")
@@ -296,7 +296,7 @@ describe("reading", () => {
     return path;
   };
 
-  test("damaged lines are named, the first five, and the rest is used", async () => {
+  test("reports the first five damaged lines and uses the rest", async () => {
     const path = await recordedFile(newPath(), title);
     const lines = linesOf(await readFile(path, "utf8"));
     const damaged = ["{", "[1]", '{"at":1}', '{"event":{"event":1}}', "null", "x", "\u0000"];
@@ -305,23 +305,23 @@ describe("reading", () => {
     expect(ran.exit).toBe(9);
     expect(linesOf(ran.out)).toEqual(raws);
     expect(linesOf(ran.err).slice(0, 6)).toEqual([
-      `${path} line 2: it is no JSON; left out`,
-      `${path} line 3: it is no event; left out`,
-      `${path} line 4: it is no event; left out`,
-      `${path} line 5: it is no event; left out`,
-      `${path} line 6: it is no event; left out`,
-      `${path}: 7 damaged lines were left out`,
+      `${path} line 2: invalid JSON; skipped`,
+      `${path} line 3: not an event; skipped`,
+      `${path} line 4: not an event; skipped`,
+      `${path} line 5: not an event; skipped`,
+      `${path} line 6: not an event; skipped`,
+      `${path}: skipped 7 damaged lines`,
     ]);
   });
 
-  test("what wf events -o jsonl printed is read too, from standard input as well", async () => {
+  test("reads the output of wf events -o jsonl too, also from stdin", async () => {
     const stdin = raws.join("\n");
     const ran = await wf(["replay", "-", "-o", "jsonl"], { stdin });
     expect(ran.exit).toBe(9);
     expect(linesOf(ran.out)).toEqual(raws);
   });
 
-  test("a line with further fields still gives its event", async () => {
+  test("reads the event of a line with additional fields", async () => {
     const [, first = ""] = raws;
     const path = await fileWith(`{"at":3,"event":${first},"note":"by hand"}\n`);
     expect((await wf(["replay", path, "-o", "jsonl"])).out).toBe(`${first}\n`);
@@ -329,12 +329,12 @@ describe("reading", () => {
 
   test.each<[string, string | undefined, string]>([
     ["no file", undefined, "file not found"],
-    ["nothing", "", "it holds no event"],
-    ["a head alone", '{"recording":1}\n', "it holds no event"],
-    ["other JSON", '{"a":1}\n', "line 1: it is no event, and this is no recording of a run"],
-    ["text", `${"hello\n".repeat(100)}`, "line 1: it is no JSON, and this is no recording"],
-    ["one JSON list", `[${raws.join(",\n")}]`, "line 1: it is no JSON"],
-    ["a later version", '{"recording":2}\n', "a recording of version 2, not of 1"],
+    ["nothing", "", "no events found"],
+    ["only a head", '{"recording":1}\n', "no events found"],
+    ["other JSON", '{"a":1}\n', "line 1: not an event; the file is not a recording of a run"],
+    ["text", `${"hello\n".repeat(100)}`, "line 1: invalid JSON; the file is not a recording"],
+    ["a JSON array", `[${raws.join(",\n")}]`, "line 1: invalid JSON"],
+    ["a later version", '{"recording":2}\n', "unsupported recording version 2 (expected 1)"],
   ])("%s is refused", async (name, content, message) => {
     const path = content === undefined ? join(home, "missing.jsonl") : await fileWith(content);
     const ran = await wf(["replay", path]);
@@ -343,22 +343,22 @@ describe("reading", () => {
     expect(linesOf(ran.err)).toHaveLength(2);
   });
 
-  test("a folder is refused", async () => {
+  test("rejects a directory", async () => {
     const ran = await wf(["timeline", home]);
     expect(ran.exit).toBe(2);
     expect(ran.err).toContain("is a directory");
   });
 
-  test("events of several runs can be replayed, but make no timeline", async () => {
+  test("replays events of several runs, but rejects them for a timeline", async () => {
     const other = timedEvents("run, streaming").map(([, raw]) => raw);
     const path = await fileWith([...raws, ...other].join("\n"));
     expect((await wf(["replay", path, "-o", "jsonl"])).exit).toBe(0);
     const ran = await wf(["timeline", path]);
     expect(ran.exit).toBe(2);
-    expect(ran.err).toContain("holds the events of several runs");
+    expect(ran.err).toContain("contains events of several runs");
   });
 
-  test("cut off at any byte, all whole lines are of use", async () => {
+  test("uses all complete lines of a file truncated at any byte", async () => {
     const path = await recordedFile(newPath(), title);
     const bytes = await readFile(path);
     const cut = newPath();
@@ -371,7 +371,7 @@ describe("reading", () => {
     }
   });
 
-  test("whatever a file holds, it is shown or refused", async () => {
+  test("shows or rejects any file", async () => {
     const { readsAnything } = await import("../../lib/damaged-files.ts");
     await readsAnything(60, 7);
   });

@@ -28,7 +28,7 @@ test.each([
   expect(ran.out.trimEnd().split("\n")).toEqual(timedEvents(title).map(([, raw]) => raw));
 });
 
-test("in lines it looks as wf events did, with the times of then", async () => {
+test("prints the same lines as wf events, with the recorded times", async () => {
   const path = join(home, "lines.jsonl");
   const event = (kind: string, data: object) => ({
     event: kind,
@@ -67,7 +67,7 @@ test.each([
   expect(ran.out.startsWith(`${first}\n`)).toBe(true);
 });
 
-/** A clock that only waiting moves. */
+/** A clock that only sleeping advances. */
 function waiting() {
   const waits: number[] = [];
   const world: World = {
@@ -117,14 +117,14 @@ test("Ctrl-C ends it with 130", async () => {
   expect(ran.exit).toBe(130);
 });
 
-test.each(["0x", "fast", "-1", "1e3", ""])("the speed %j is refused", async (speed) => {
+test.each(["0x", "fast", "-1", "1e3", ""])("rejects the speed %j", async (speed) => {
   const path = await recordedFile(join(home, "any.jsonl"), "run, streaming");
   const ran = await replay([path, `--speed=${speed}`]);
   expect(ran.exit).toBe(2);
-  expect(ran.err).toMatch(/is no speed|at least 1/);
+  expect(ran.err).toMatch(/expected a speed|at least 1/);
 });
 
-test("expectations measure by the times of the recording, at any speed", async () => {
+test("expectations use the recorded times at any speed", async () => {
   const path = await recordedFile(
     join(home, "slow.jsonl"),
     "slow run, streaming, a node takes 6 s",
@@ -135,15 +135,15 @@ test("expectations measure by the times of the recording, at any speed", async (
   expect(took.exit, took.err).toBe(0);
 });
 
-/** Replays the recording with each expectation; what was said of each. */
+/** Replays the recording with each expectation; the message about each. */
 async function judged(path: string, expected: readonly string[]) {
   const ran = await replay([path, ...expected.flatMap((each) => ["--expect", each])]);
   const said = ran.err.split("\n").filter((line) => /^[✓✗] /.test(line));
   return { exit: ran.exit, said };
 }
 
-describe("of a redacted recording", () => {
-  /** As `--redact` writes a run with these outputs. */
+describe("a redacted recording", () => {
+  /** A run with these outputs as written by `--redact`. */
   const redacted = async (outputs: object, head = '{"recording":1,"redacted":true}') => {
     const path = join(home, "redacted.jsonl");
     const event = (kind: string, data: object) =>
@@ -166,20 +166,20 @@ describe("of a redacted recording", () => {
     "error does not match /refused/",
   ];
 
-  test("no claim about a text or a number is met, whatever it says", async () => {
+  test("meets no expectation about a text or a number", async () => {
     const outputs = { query: "<9 characters>", items: ["<number>"], score: "<number>" };
     const { exit, said } = await judged(await redacted(outputs), unmet);
     expect(exit).toBe(14);
     expect(said).toEqual(unmet.map((each) => `✗ failed  ${each}: it was redacted`));
   });
 
-  test("nor where the line that says so is damaged", async () => {
+  test("meets none if its head is damaged, either", async () => {
     const path = await redacted({ query: "<9 characters>" }, '{"recording":1,"redac');
     const { said } = await judged(path, unmet.slice(0, 1));
     expect(said).toEqual([`✗ failed  ${unmet[0]}: it was redacted`]);
   });
 
-  test("what it holds as it was can be told", async () => {
+  test("meets expectations about values that redaction keeps", async () => {
     const path = await redacted({ query: "<9 characters>", fine: true, none: "", gone: null });
     const { exit, said } = await judged(path, [
       "run failed",
@@ -194,8 +194,8 @@ describe("of a redacted recording", () => {
   });
 });
 
-describe("of a damaged recording", () => {
-  test("nothing is met that a damaged line could deny", async () => {
+describe("a damaged recording", () => {
+  test("meets no expectation that a damaged line could refute", async () => {
     const path = await recordedFile(join(home, "damaged.jsonl"), "run, streaming", {
       change: (raw) => (/"title": ?"End"/.test(raw) ? raw.slice(0, -20) : raw),
     });
@@ -217,7 +217,7 @@ describe("of a damaged recording", () => {
     ]);
   });
 
-  test("a failure whose error is lost has one all the same", async () => {
+  test("does not meet that a failed run has no error", async () => {
     const path = await recordedFile(join(home, "lost.jsonl"), "run that fails, streaming", {
       change: (raw) => (raw.includes('"workflow_finished"') ? raw.slice(0, -20) : raw),
       end: '{"end":{"exit":9,"why":"failed"}}\n',

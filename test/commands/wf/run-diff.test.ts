@@ -35,7 +35,7 @@ const node = (title: string, from: number, to: number, more: object = {}): reado
     ],
   ];
 };
-/** Nodes whose events stand in the order of their times, and the end of the run. */
+/** Events of nodes in the order of their times, and the end of the run. */
 const runOf = (nodes: readonly (readonly Line[])[], end: object = {}): readonly Line[] => {
   const lines = nodes.flat().toSorted(([a], [b]) => a - b);
   const at = lines.at(-1)?.[0] ?? 0;
@@ -50,7 +50,7 @@ test.each(runs)("%s does not differ from itself", async (title) => {
   expect(JSON.parse(ran.out)).toMatchObject({ same: true, differences: [], outputs: [] });
 });
 
-test("of two recorded runs it says what was another", async () => {
+test("reports the differences of two recorded runs", async () => {
   const a = await fileOf("node that fails with a default value: partial-succeeded");
   const b = await fileOf("node that is retried twice, then fails");
   const ran = await diff([a, b, "--exit-code"]);
@@ -64,7 +64,7 @@ test("of two recorded runs it says what was another", async () => {
     "tokens | 0 | 0 | ",
     "nodes | 3 | 2 | ",
     "error |  | [Errno 111] Connection refused | ",
-    "# They differ in status, path, outputs.",
+    "# The runs differ in status, path, outputs.",
     "",
     "# Nodes",
     "node | a | b | a took | b took | change",
@@ -78,7 +78,7 @@ test("of two recorded runs it says what was another", async () => {
   ]);
 });
 
-test("an order is one only where nothing ran side by side", async () => {
+test("parallel nodes have no order", async () => {
   const one = await written(runOf([node("A", 0, 10), node("B", 10, 20), node("C", 5, 25)]));
   const other = await written(runOf([node("B", 0, 10), node("A", 10, 20), node("C", 5, 25)]));
   const ran = await diff([one, other, "--exit-code", "-o", "json"]);
@@ -91,7 +91,7 @@ test("an order is one only where nothing ran side by side", async () => {
   expect((await diff([one, parallel, "--exit-code"])).exit).toBe(0);
 });
 
-test("a node that comes last now has changed places with all others", async () => {
+test("a node that now runs last has changed places with all others", async () => {
   const inOrder = (titles: string) =>
     written(runOf([...titles].map((title, index) => node(title, index * 10, index * 10 + 10))));
   const ran = await diff([await inOrder("ABCD"), await inOrder("BCDA"), "-o", "json"]);
@@ -102,7 +102,7 @@ test("a node that comes last now has changed places with all others", async () =
   ]);
 });
 
-test("a loop is one node with all its rounds", async () => {
+test("a loop is one row with all its rounds", async () => {
   const rounds = (count: number) =>
     runOf(
       Array.from({ length: count }, (_, round) =>
@@ -129,7 +129,7 @@ test("a loop is one node with all its rounds", async () => {
   });
 });
 
-test("nodes of applications that share no ids are the same by title", async () => {
+test("nodes match by title if the runs share no node IDs", async () => {
   const one = await written(runOf([node("A", 0, 10), node("B", 10, 20)]));
   const text = (await readFile(one, "utf8")).replace(/"node_id":"(\w)"/g, '"node_id":"$1$1"');
   const other = join(home, "copy.jsonl");
@@ -151,7 +151,7 @@ describe("outputs", () => {
     ]);
   });
 
-  test("long texts are shown from where they part", async () => {
+  test("show long texts from their first difference", async () => {
     const [a, b] = ["x", "y"].map((end) => ({ answer: `${"word ".repeat(100)}${end} and more` }));
     const ran = await diff([await withOutputs(a), await withOutputs(b)]);
     expect(rowsOf(ran.out).at(-1)).toBe(
@@ -159,7 +159,7 @@ describe("outputs", () => {
     );
   });
 
-  test("streamed text counts where they do not tell", async () => {
+  test("compare streamed text if they are equal", async () => {
     const said = (text: string) =>
       written([[0, "text_chunk", { text }], ...runOf([node("A", 0, 10)])]);
     const ran = await diff([await said("yes"), await said("no"), "--exit-code", "-o", "json"]);
@@ -186,14 +186,14 @@ describe("time", () => {
     expect(JSON.parse(ran.out)).toMatchObject({ slower });
   });
 
-  test.each(["20", "fast", "-1%"])("--timing %s is refused", async (timing) => {
+  test.each(["20", "fast", "-1%"])("rejects --timing %s", async (timing) => {
     const ran = await diff(["a", "b", `--timing=${timing}`]);
     expect(ran.exit).toBe(2);
-    expect(ran.err).toContain("is no percentage");
+    expect(ran.err).toContain("expected a percentage");
   });
 });
 
-test("of a run that is over what is left is compared", async () => {
+test("compares what is known of an ended run", async () => {
   const title = "run, streaming";
   const run = recordedRun(title);
   const size = endsOf(run).at(-1) ?? 0;
@@ -203,13 +203,13 @@ test("of a run that is over what is left is compared", async () => {
   await cli(["wf", "events", id], { env });
   const ran = await diff([await fileOf(title), id, "--exit-code"], { env });
   expect(ran.exit, ran.err).toBe(14); // what was not compared must not look the same
-  expect(ran.err).toContain("cannot tell whether the runs are the same: path not known");
+  expect(ran.err).toContain("the runs cannot be compared completely: path unknown");
   expect(ran.out).toContain("# No difference in status and outputs.\n");
-  expect(ran.out).toContain(`# The nodes of ${id} are not known: the run was over.\n`);
+  expect(ran.out).toContain(`# The nodes of ${id} are unknown: the run had already ended.\n`);
   expect(ran.out).not.toContain("# Nodes");
 });
 
-describe("of redacted recordings outputs and text are not compared", () => {
+describe("outputs and text of redacted recordings are not compared", () => {
   const said = (text: string) =>
     written([[0, "text_chunk", { text }], ...runOf([node("A", 0, 10)], { outputs: { x: text } })]);
   const redacted = async (text: string) => {
@@ -219,9 +219,9 @@ describe("of redacted recordings outputs and text are not compared", () => {
     return path;
   };
   const note = (path: string) =>
-    `# The texts of ${path} were redacted: outputs cannot be compared.`;
+    `# The texts of ${path} are redacted, so outputs cannot be compared.`;
 
-  test("where both are", async () => {
+  test("if both are redacted", async () => {
     const [a, b] = [await redacted("abcdef"), await redacted("ghijkl")];
     const ran = await diff([a, b, "--exit-code"]);
     expect(ran.exit, ran.err).toBe(0);
@@ -232,7 +232,7 @@ describe("of redacted recordings outputs and text are not compared", () => {
     expect(data).toMatchObject({ differences: [], outputs: null, text: null });
   });
 
-  test("where one is", async () => {
+  test("if one is redacted", async () => {
     const [a, b] = [await said("abcdef"), await redacted("abcdef")];
     const ran = await diff([a, b, "--exit-code"]);
     expect(ran.exit, ran.err).toBe(0);
@@ -241,7 +241,7 @@ describe("of redacted recordings outputs and text are not compared", () => {
   });
 });
 
-test("of damaged recordings it says that a part is missing", async () => {
+test("reports missing events of damaged recordings", async () => {
   const whole = await fileOf("run, streaming");
   const damaged = await fileOf("run, streaming", (raw) =>
     raw.includes('"workflow_finished"') ? raw.slice(0, -20) : raw,
@@ -252,17 +252,17 @@ test("of damaged recordings it says that a part is missing", async () => {
   );
   const ran = await diff([whole, damaged, "--exit-code"]);
   expect(ran.exit, ran.err).toBe(14);
-  expect(ran.err).toContain("cannot tell whether the runs are the same: outputs not known");
+  expect(ran.err).toContain("the runs cannot be compared completely: outputs unknown");
   expect(rowsOf(ran.out)).toEqual(
     expect.arrayContaining([
       "# No difference in status and path.",
-      `# A part of ${damaged} is missing: so may nodes and rounds of loops be.`,
-      `# The outputs of ${damaged} are not known.`,
+      `# Events of ${damaged} are missing; nodes and loop rounds may be missing too.`,
+      `# The outputs of ${damaged} are unknown.`,
     ]),
   );
 });
 
-test("standard input can be one of the two", async () => {
+test("reads one of the two runs from stdin", async () => {
   const path = await fileOf("run, streaming");
   const stdin = await readFile(path, "utf8");
   expect((await diff([path, "-", "--exit-code"], { stdin })).exit).toBe(0);

@@ -13,10 +13,10 @@ const timeline = (argv: readonly string[], world?: World) =>
 const fileOf = (title: string, startedAt?: number) =>
   recordedFile(join(home, "run.jsonl"), title, { ...(startedAt !== undefined && { startedAt }) });
 
-/** Rows and notes as a pipe gets them, cells joined by blanks. */
+/** Rows and notes as printed to a pipe, cells separated by a bar. */
 const rowsOf = (out: string) => out.trimEnd().replaceAll("\t", " | ").split("\n");
 
-/** A run of three nodes by hand: `many` rounds of an iteration with two nodes, one of which fails. */
+/** A run by hand: `many` rounds of an iteration with two nodes, the last of which fails. */
 function iterated(rounds: number): string {
   let at = 0;
   const event = (kind: string, data: object) =>
@@ -58,8 +58,8 @@ function iterated(rounds: number): string {
   return `${lines.join("\n")}\n`;
 }
 
-describe("of a recorded run", () => {
-  test("an iteration holds its rounds", async () => {
+describe("the timeline of a recorded run", () => {
+  test("shows rounds inside their iteration", async () => {
     const path = await fileOf("iteration: iteration_flatten_output_enabled_workflow");
     expect(rowsOf((await timeline([path])).out)).toEqual([
       "# Run dcd4f396-5a25-4203-ac4b-f7626769eaa2 succeeded, 637 ms, 7 nodes",
@@ -71,11 +71,11 @@ describe("of a recorded run", () => {
       "  #2 Generate Pair | succeeded | 269 ms | 89 ms",
       "  #3 Generate Pair | succeeded | 458 ms | 45 ms",
       "End | succeeded | 611 ms | 0 ms",
-      "# Iteration with Flatten Enabled took 75 % of the time; in it 3× Generate Pair took 214 ms.",
+      "# Iteration with Flatten Enabled took 75 % of the time; inside it, 3× Generate Pair took 214 ms.",
     ]);
   });
 
-  test("retries are counted and errors told", async () => {
+  test("counts retries and shows errors", async () => {
     const path = await fileOf("node that is retried twice, then fails");
     expect(rowsOf((await timeline([path])).out)).toEqual([
       "# Run 05e5b499-6fcf-48ec-86ed-3f5cc150a195 failed, 681 ms, 2 nodes",
@@ -87,7 +87,7 @@ describe("of a recorded run", () => {
     ]);
   });
 
-  test("a node that waited for a person is one, with its wait", async () => {
+  test("shows a node that waited for human input once, with its wait", async () => {
     // Attached 22 s after the run began; the form was answered 3 s later.
     const title = "paused run, snapshot and continue_on_pause, form submitted after 3 s";
     const path = await fileOf(title, 1_795_219_658);
@@ -98,12 +98,12 @@ describe("of a recorded run", () => {
       "Review | succeeded | 0 ms | 25.01 s",
       "End | succeeded | 25.02 s | 0 ms",
       "# Review took 100 % of the time.",
-      "# Review waited 25.00 s for a person.",
+      "# Review waited 25.00 s for human input.",
     ]);
   });
 
   test.each([0, 3600, -3600])(
-    "what began before it was followed stands where it was, with clocks %d s apart",
+    "places nodes that began before following, with clocks %d s apart",
     async (apart) => {
       const title = "slow run: attach in the middle with snapshot";
       const path = await fileOf(title, 1_795_219_620 + apart);
@@ -118,13 +118,13 @@ describe("of a recorded run", () => {
     },
   );
 
-  test("a node whose end nobody saw is unfinished, and a stopped run stopped", async () => {
+  test("shows a node without an end as unfinished, and a stopped run as stopped", async () => {
     const { out } = await timeline([await fileOf("slow run that is stopped after 2 s")]);
     expect(rowsOf(out)[0]).toContain("stopped, 2.25 s, 2 nodes");
     expect(rowsOf(out)[3]).toBe("Fetch | unfinished | 12 ms | 2.24 s");
   });
 
-  test("times of a file without them come from the server's", async () => {
+  test("computes the times of a file without them from the server's", async () => {
     const path = await fileOf("iteration: iteration_flatten_output_enabled_workflow");
     const { out: plain } = await cli(["wf", "replay", path, "-o", "jsonl"]);
     const rows = rowsOf((await timeline(["-"], { stdin: plain })).out);
@@ -135,13 +135,13 @@ describe("of a recorded run", () => {
       "  #1 Generate Pair | succeeded | 63 ms | 80 ms",
     ]);
     expect(rows.at(-1)).toBe(
-      "# The file has no times: these are made of whole seconds and of how long each node took.",
+      "# The file has no times: they are computed from whole seconds and node durations.",
     );
   });
 });
 
 describe("many rounds", () => {
-  test("are one row for each node, and with --expand one each", async () => {
+  test("share one row per node, or have their own with --expand", async () => {
     const path = join(home, "rounds.jsonl");
     await writeFile(path, iterated(200));
     const { out } = await timeline([path]);
@@ -151,16 +151,16 @@ describe("many rounds", () => {
       "Each | failed | 0 ms | 4.00 s | ",
       "  200× Fetch | 199 succeeded, 1 failed | 0 ms | 2.00 s | 600",
       "  200× Sum up | succeeded | 10 ms | 2.00 s | 600",
-      "# Each took 100 % of the time; in it 200× Fetch took 2.00 s.",
+      "# Each took 100 % of the time; inside it, 200× Fetch took 2.00 s.",
       "# #200 Fetch: no route to host",
-      "# More than 5 rounds are one row, with the sum of their times: --expand shows each.",
+      "# More than 5 rounds share a row with their total time; --expand shows each.",
     ]);
     const expanded = rowsOf((await timeline([path, "--expand"])).out);
     expect(expanded).toHaveLength(2 + 401 + 2);
     expect(expanded[401]).toBe("  #200 Fetch | failed | 3.98 s | 10 ms | 3");
   });
 
-  test("of a loop in a loop are one row as well", async () => {
+  test("of a nested loop share one row too", async () => {
     const path = join(home, "nested.jsonl");
     let at = 0;
     const event = (kind: string, data: object) =>
@@ -203,7 +203,7 @@ describe("many rounds", () => {
     ]);
   });
 
-  test("up to five are shown", async () => {
+  test("are shown up to five", async () => {
     const path = join(home, "five.jsonl");
     await writeFile(path, iterated(5));
     expect(rowsOf((await timeline([path])).out).filter((row) => /^ {2}#/.test(row))).toHaveLength(
@@ -212,7 +212,7 @@ describe("many rounds", () => {
   });
 });
 
-test("as data it has every node, in ms", async () => {
+test("JSON has every node, with times in ms", async () => {
   const path = join(home, "data.jsonl");
   await writeFile(path, iterated(6));
   const { out } = await timeline([path, "-o", "json"]);
@@ -247,7 +247,7 @@ test("as data it has every node, in ms", async () => {
   });
 });
 
-test("on a terminal it is a waterfall that fits", async () => {
+test("a terminal shows a waterfall that fits its width", async () => {
   const path = join(home, "screen.jsonl");
   await writeFile(path, iterated(2));
   const { out } = await timeline([path, "--color", "never"], {
@@ -264,8 +264,8 @@ test("on a terminal it is a waterfall that fits", async () => {
   ]);
 });
 
-describe("as a picture", () => {
-  /** Names of the elements in the order in which they end; throws for text that is no XML. */
+describe("as SVG", () => {
+  /** Names of the elements in the order of their ends. Throws for invalid XML. */
   function elementsOf(xml: string): string[] {
     const open: string[] = [];
     const ended: string[] = [];
@@ -287,7 +287,7 @@ describe("as a picture", () => {
     return ended;
   }
 
-  test("it is XML that stands alone, whatever the nodes are called", async () => {
+  test("is self-contained XML for any node titles", async () => {
     const path = join(home, "evil.jsonl");
     const evil = '</text><script>"&\u0007\u202e]]>';
     await writeFile(path, iterated(3).replaceAll('"Sum up"', JSON.stringify(evil)));
@@ -299,7 +299,7 @@ describe("as a picture", () => {
   });
 });
 
-describe("of a run", () => {
+describe("the timeline of a run ID", () => {
   const played = async (title: string, upTo: number) => {
     const run = recordedRun(title);
     const size = endsOf(run).at(-1) ?? 0;
@@ -308,7 +308,7 @@ describe("of a run", () => {
     return { id: String(run[0]?.data["workflow_run_id"]), env };
   };
 
-  test("that goes on is followed to its end", async () => {
+  test("follows an active run to its end", async () => {
     const sandbox = await testSandbox();
     const app = ["wf", "--app", "slow"];
     const input = ["--input", "query=x", "--input", "seconds=30"];
@@ -323,16 +323,16 @@ describe("of a run", () => {
     ]);
   });
 
-  test("that is over has no nodes to show, and the hint says what has", async () => {
+  test("fails for an ended run, with a hint to record it", async () => {
     const { id, env } = await played("run, streaming", 1);
     await cli(["wf", "events", id], { env });
     const ran = await timeline([id], { env });
     expect(ran.exit).toBe(6);
-    expect(ran.err).toContain(`${id} (succeeded) tells nothing of its nodes`);
+    expect(ran.err).toContain(`the nodes of ${id} (succeeded) are unknown`);
     expect(ran.err).toContain("wf run --record FILE");
   });
 
-  test("that an interrupt ends is shown as far as it went", async () => {
+  test("shows the nodes so far after an interrupt", async () => {
     const sandbox = await testSandbox();
     const app = ["wf", "--app", "slow"];
     const input = ["--input", "query=x", "--input", "seconds=600"];
@@ -344,7 +344,7 @@ describe("of a run", () => {
     expect(rowsOf(ran.out)[3]).toMatch(/^Wait \| running/);
   });
 
-  test("needs no settings when it was recorded", async () => {
+  test("needs no settings for a recording", async () => {
     const path = await fileOf("run, streaming");
     expect((await timeline([path], { env: {} })).exit).toBe(0);
   });

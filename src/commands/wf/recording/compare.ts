@@ -5,43 +5,40 @@ import type { NodePair, NodeSide, Reversal } from "./node-pairs.ts";
 import { spansOf } from "../../../runs/spans.ts";
 import type { LoadedTrace } from "./load-trace.ts";
 
-/** In what two runs can differ. */
+/** An aspect in which two runs can differ. */
 type Aspect = "status" | "path" | "outputs" | "text" | "timing";
 
 /** Two runs side by side. */
 export interface Comparison {
   readonly a: LoadedTrace;
   readonly b: LoadedTrace;
-  /** Undefined where the nodes of one of them are not known. */
+  /** Undefined if the nodes of one run are unknown. */
   readonly nodes: readonly NodePair[] | undefined;
   readonly reversed: readonly Reversal[];
-  /** Undefined where those of one of them are not known. */
+  /** Undefined if the outputs of one run are unknown. */
   readonly outputs: readonly JsonDifference[] | undefined;
-  /** Undefined where it is the same, not known in full, or the outputs tell the difference. */
+  /** Undefined if equal, incomplete, or already covered by the outputs. */
   readonly text: readonly [a: string, b: string] | undefined;
-  /** What took longer in the second run than the limit allows. */
+  /** The run and the nodes that were slower in the second run than the limit allows. */
   readonly slower: readonly string[];
   readonly aspects: readonly Aspect[];
-  /** What nobody can tell of one of them, although it was not redacted. */
+  /** Aspects that could not be compared, other than by redaction. */
   readonly unknown: readonly Aspect[];
 }
 
-/**
- * What two runs have in common and what not. `limit` is the share by which the second may be slower.
- */
+/** Compares two runs. `limit` is the share by which the second may be slower. */
 export function compareRuns(a: LoadedTrace, b: LoadedTrace, limit: number | undefined): Comparison {
   const known = a.trace.nodes.length > 0 && b.trace.nodes.length > 0;
   const nodes = known ? pairNodes(spansOf(a.trace).top, spansOf(b.trace).top) : undefined;
   const reversed = nodes ? reversals(nodes) : [];
   const outputs =
-    outputsKnown(a) && outputsKnown(b)
-      ? [...diffJson(a.trace.outputs, b.trace.outputs)]
-      : undefined;
+    hasOutputs(a) && hasOutputs(b) ? [...diffJson(a.trace.outputs, b.trace.outputs)] : undefined;
   const text = outputs && outputs.length > 0 ? undefined : textDifference(a, b);
-  const slower = limit === undefined ? [] : slowerOnes(a, b, nodes ?? [], limit);
+  const slower = limit === undefined ? [] : slowerParts(a, b, nodes ?? [], limit);
   const differs: Readonly<Record<Aspect, boolean>> = {
     status: a.trace.status !== b.trace.status,
-    path: reversed.length > 0 || (nodes ?? []).some(({ a: one, b: other }) => !sameEnd(one, other)),
+    path:
+      reversed.length > 0 || (nodes ?? []).some(({ a: left, b: right }) => !isSameEnd(left, right)),
     outputs: (outputs ?? []).length > 0,
     text: text !== undefined,
     timing: slower.length > 0,
@@ -55,15 +52,15 @@ export function compareRuns(a: LoadedTrace, b: LoadedTrace, limit: number | unde
   return { a, b, nodes, reversed, outputs, text, slower, aspects, unknown };
 }
 
-/** Did a node end alike in both, as often? */
-export const sameEnd = (a: NodeSide | undefined, b: NodeSide | undefined): boolean =>
+/** Whether a node ran equally often and ended in the same states in both runs. */
+export const isSameEnd = (a: NodeSide | undefined, b: NodeSide | undefined): boolean =>
   a?.runs === b?.runs && a?.state === b?.state;
 
-/** Were the outputs seen, and are they those of the run, not lengths in their place? */
-export const outputsKnown = ({ trace }: LoadedTrace): boolean =>
+/** Whether the trace has the outputs themselves, not redacted ones. */
+export const hasOutputs = ({ trace }: LoadedTrace): boolean =>
   trace.outputs !== undefined && !trace.redacted;
 
-/** Streamed texts, where all of both was seen: a pause and a cut leave parts out (server §15.6, §18). */
+/** The streamed texts, if both are complete: pauses and lost connections skip parts (server §15.6, §18). */
 function textDifference(a: LoadedTrace, b: LoadedTrace): Comparison["text"] {
   const isWhole = ({ trace }: LoadedTrace) =>
     !trace.redacted && !trace.unwatched && trace.pauses === 0 && trace.nodes.length > 0;
@@ -71,25 +68,25 @@ function textDifference(a: LoadedTrace, b: LoadedTrace): Comparison["text"] {
   return [a.trace.text, b.trace.text];
 }
 
-/** ms below which a difference is noise, whatever the share. */
-const noise = 100;
+/** Differences below this many ms are noise, whatever their share. */
+const MIN_SLOWER_MS = 100;
 
-function slowerOnes(
+function slowerParts(
   a: LoadedTrace,
   b: LoadedTrace,
   nodes: readonly NodePair[],
   limit: number,
 ): readonly string[] {
   const isSlower = (before: number, after: number) =>
-    after - before > Math.max(noise, before * limit);
+    after - before > Math.max(MIN_SLOWER_MS, before * limit);
   return [
-    ...(isSlower(tookOf(a), tookOf(b)) ? ["the run"] : []),
-    ...nodes.flatMap(({ node, a: one, b: other }) =>
-      one && other && isSlower(one.took, other.took) ? [node] : [],
+    ...(isSlower(runDuration(a), runDuration(b)) ? ["the run"] : []),
+    ...nodes.flatMap(({ node, a: left, b: right }) =>
+      left && right && isSlower(left.took, right.took) ? [node] : [],
     ),
   ];
 }
 
-/** ms of a run: the server's, but after a pause that is of its last part only (server §13). */
-export const tookOf = ({ trace }: LoadedTrace): number =>
+/** Duration of a run in ms. After a pause, the server's own covers only the last part (server §13). */
+export const runDuration = ({ trace }: LoadedTrace): number =>
   trace.pauses === 0 && trace.elapsed !== undefined ? trace.elapsed * 1000 : spansOf(trace).length;

@@ -13,37 +13,36 @@ interface Input {
   readonly exit_code?: boolean | undefined;
 }
 
-/** Compares two runs. Throws gate as a verdict where they differ and that was asked for. */
+/** Compares two runs. With `exit_code`, throws `gate` as a result if they may differ. */
 export async function* run(input: Input, context: Context): AsyncGenerator<Report> {
-  if (input.a === "-" && input.b === "-") throw wrong("standard input can only be one of the two");
-  const limit = input.timing === undefined ? undefined : shareIn(input.timing);
-  // Runs that go on are followed side by side, or the second one's beginning would be missed.
+  if (input.a === "-" && input.b === "-") throw usage("stdin (-) can only be used once");
+  const limit = input.timing === undefined ? undefined : parsePercentage(input.timing);
+  // Active runs are followed concurrently; otherwise the start of the second would be missed.
   const [a, b] = await Promise.all([loadTrace(input.a, context), loadTrace(input.b, context)]);
-  const compared = compareRuns(a, b, limit);
-  yield diffReport(compared);
+  const comparison = compareRuns(a, b, limit);
+  yield diffReport(comparison);
   const problem = a.problem ?? b.problem;
   if (problem) throw problem;
-  const { aspects, unknown } = compared;
+  const { aspects, unknown } = comparison;
   if (!input.exit_code || aspects.length + unknown.length === 0) return;
-  // What was not compared must not look the same.
+  // An incomplete comparison must not pass as equal.
   const message =
     aspects.length > 0
       ? `the runs differ in ${aspects.join(", ")}`
-      : `cannot tell whether the runs are the same: ${unknown.join(" and ")} not known`;
+      : `the runs cannot be compared completely: ${unknown.join(" and ")} unknown`;
   throw new CliError("gate", message, {
     isResult: true,
     details: { differences: aspects, not_compared: unknown },
-    ...(aspects.length === 0 && { hint: "wf run --record FILE keeps what a diff needs" }),
+    ...(aspects.length === 0 && { hint: "record the runs with `wf run --record FILE`" }),
   });
 }
 
-const wrong = (message: string, hint?: string): CliError =>
-  new CliError("usage", message, { sideEffect: "none", hint });
+const usage = (message: string): CliError => new CliError("usage", message, { sideEffect: "none" });
 
-/** 0.2 of `20%`. */
-function shareIn(text: string): number {
+/** `20%` as 0.2. */
+function parsePercentage(text: string): number {
   const percent = /^(\d+(?:\.\d+)?) ?%$/.exec(text)?.[1];
   if (percent === undefined)
-    throw wrong(`--timing ${JSON.stringify(text)} is no percentage`, "it looks like 20%");
+    throw usage(`invalid --timing ${JSON.stringify(text)}: expected a percentage such as 20%`);
   return Number(percent) / 100;
 }

@@ -2,62 +2,58 @@ import { CliError } from "../../../errors.ts";
 import { runTrace } from "../../../runs/trace.ts";
 import type { RunTrace } from "../../../runs/trace.ts";
 import { followRun } from "../follow/index.ts";
-import { markUnseen, readRecording } from "./read.ts";
+import { markMissing, readRecording } from "./read.ts";
 import { endingOf, isEnded } from "../../../runs/outcome.ts";
 import type { Context } from "../../command-spec.ts";
 
-/** What is known of a run. */
+/** The trace of a recorded or active run. */
 export interface LoadedTrace {
-  /** The recording or the run, as it was typed. */
-  readonly place: string;
+  /** The recording or the run ID from the command line. */
+  readonly source: string;
   readonly trace: RunTrace;
-  /** Are times those at which events came, or whole seconds of the server? */
+  /** Whether times are those at which events arrived, not whole seconds of the server. */
   readonly timed: boolean;
-  /** What ended the following of a run before the run itself ended; a verdict. */
+  /** The error that stopped following before the run ended; reported after the result. */
   readonly problem: CliError | undefined;
 }
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 /**
- * What a recording tells of its run, or, for a run id, what the run tells until it has ended or
- * waits for a person. Of a run that is over no server keeps the events of its nodes (server §15.3).
+ * Loads the trace of a recording, or follows the run with this ID until it ends or is waiting for
+ * human input. The server does not keep the node events of ended runs (server §15.3).
  */
-export const loadTrace = (place: string, context: Context): Promise<LoadedTrace> =>
-  uuid.test(place) ? ofRun(place, context) : ofRecording(place, context);
+export const loadTrace = (source: string, context: Context): Promise<LoadedTrace> =>
+  uuid.test(source) ? traceOfRun(source, context) : traceOfRecording(source, context);
 
-async function ofRecording(place: string, context: Context): Promise<LoadedTrace> {
+async function traceOfRecording(path: string, context: Context): Promise<LoadedTrace> {
   const { add, trace } = runTrace();
-  const reading = readRecording(place, context);
+  const reading = readRecording(path, context);
   for (;;) {
     const next = await reading.next();
     if (next.done) {
       const { timed, end } = next.value;
-      // The closing event can be missing where run detail told the end.
+      // The final event is missing if the result came from run details.
       if (end && trace.status === "running" && isEnded(end.why)) trace.status = end.why;
-      settle(trace);
-      markUnseen(trace, next.value);
-      return { place, trace, timed, problem: undefined };
+      trace.status = endingOf(trace);
+      markMissing(trace, next.value);
+      return { source: path, trace, timed, problem: undefined };
     }
     for (const event of next.value) {
       const run = event.data["workflow_run_id"];
-      if (typeof run === "string" && run !== (trace.runId ?? run)) throw several(place, trace);
+      if (typeof run === "string" && run !== (trace.runId ?? run)) throw mixedRuns(path, trace);
       add(event, event.at);
     }
   }
 }
 
-const settle = (trace: RunTrace) => {
-  trace.status = endingOf(trace);
-};
-
-const several = (place: string, { runId = "" }: RunTrace): CliError =>
-  new CliError("usage", `${place} holds the events of several runs`, {
+const mixedRuns = (path: string, { runId = "" }: RunTrace): CliError =>
+  new CliError("usage", `${path} contains events of several runs`, {
     sideEffect: "none",
-    hint: `jq -c 'select(.workflow_run_id == "${runId}")' leaves those of one`,
+    hint: `select one run: jq -c 'select(.workflow_run_id == "${runId}")'`,
   });
 
-async function ofRun(runId: string, context: Context): Promise<LoadedTrace> {
+async function traceOfRun(runId: string, context: Context): Promise<LoadedTrace> {
   const { add, trace } = runTrace();
   const following = { runId, reconnect: true, throughPauses: false, snapshot: true };
   let problem: CliError | undefined;
@@ -67,16 +63,16 @@ async function ofRun(runId: string, context: Context): Promise<LoadedTrace> {
       const next = await events.next();
       if (next.done) {
         trace.status = next.value.outcome.status;
-        settle(trace);
+        trace.status = endingOf(trace);
         break;
       }
       const now = context.host.now().getTime();
       for (const event of next.value) add(event, now);
     }
   } catch (error) {
-    // What was seen until then is still of use.
+    // The nodes received so far are still worth showing.
     if (!(error instanceof CliError) || trace.nodes.length === 0) throw error;
     problem = new CliError(error.kind, error.message, { ...error.info, isResult: true });
   }
-  return { place: runId, trace, timed: true, problem };
+  return { source: runId, trace, timed: true, problem };
 }

@@ -2,22 +2,22 @@ import { eachSpan } from "../../../runs/spans.ts";
 import type { Span } from "../../../runs/spans.ts";
 import { rowState } from "./timeline-rows.ts";
 
-/** All the times that a node ran in one run. */
+/** All executions of a node in one run. */
 export interface NodeSide {
   readonly runs: number;
   /** `succeeded`, or `3 succeeded, 1 failed`. */
   readonly state: string;
-  /** ms of all times together. */
+  /** Total duration in ms. */
   readonly took: number;
   readonly tokens: number | undefined;
   readonly retries: number;
   readonly depth: number;
-  /** Events that began and ended it the first time. */
+  /** Numbers of the events that began and ended its first execution. */
   readonly beganWith: number;
   readonly endedWith: number;
 }
 
-/** A node that ran in both runs, or in one of them. */
+/** A node of both runs or of one of them. */
 export interface NodePair {
   readonly node: string;
   readonly nodeId: string;
@@ -25,27 +25,32 @@ export interface NodePair {
   readonly b: NodeSide | undefined;
 }
 
-/** Nodes of which the one ended before the other began in the first run, and after it in the second. */
+/** Two nodes that ran one after the other, in a different order in each run. */
 export interface Reversal {
   readonly before: string;
   readonly after: string;
 }
 
-interface Known extends NodeSide {
+interface NamedSide extends NodeSide {
   readonly node: string;
   readonly nodeId: string;
 }
 
 /**
- * The nodes of two runs side by side, in the order of the first; what only the second has stands
- * where it ran there. Nodes are the same by their id, of applications that share none by their title.
+ * Pairs the nodes of two runs in the order of the first. Nodes only in the second follow the shared
+ * node they ran after. Nodes match by ID, or by title if the runs share no node IDs:
+ *
+ *     a:  Start  Fetch  End            Start  a b
+ *     b:  Start  Cache  Fetch    →     Cache  - b
+ *                                      Fetch  a b
+ *                                      End    a -
  */
 export function pairNodes(a: readonly Span[], b: readonly Span[]): readonly NodePair[] {
   const ids = new Set([...eachSpan(a)].map(([{ nodeId }]) => nodeId));
-  const related = [...eachSpan(b)].some(([{ nodeId }]) => ids.has(nodeId));
-  const keyOf = ({ nodeId, title }: Span) => (related ? nodeId : title);
+  const sharesIds = [...eachSpan(b)].some(([{ nodeId }]) => ids.has(nodeId));
+  const keyOf = ({ nodeId, title }: Span) => (sharesIds ? nodeId : title);
   const [left, right] = [sidesOf(a, keyOf), sidesOf(b, keyOf)];
-  /** What only the second run has, by the shared node before it. */
+  /** Nodes only in the second run, by the shared node before them. */
   const added = new Map<string | undefined, string[]>();
   let shared: string | undefined;
   for (const key of right.keys()) {
@@ -57,28 +62,28 @@ export function pairNodes(a: readonly Span[], b: readonly Span[]): readonly Node
     ...[...left.keys()].flatMap((key) => [key, ...(added.get(key) ?? [])]),
   ];
   return keys.map((key) => {
-    const [one, other] = [left.get(key), right.get(key)];
+    const [sideA, sideB] = [left.get(key), right.get(key)];
     return {
-      node: one?.node ?? other?.node ?? "",
-      nodeId: one?.nodeId ?? other?.nodeId ?? "",
-      a: one,
-      b: other,
+      node: sideA?.node ?? sideB?.node ?? "",
+      nodeId: sideA?.nodeId ?? sideB?.nodeId ?? "",
+      a: sideA,
+      b: sideB,
     };
   });
 }
 
-function sidesOf(spans: readonly Span[], keyOf: (span: Span) => string): Map<string, Known> {
-  const times = new Map<string, { readonly depth: number; readonly spans: Span[] }>();
+function sidesOf(spans: readonly Span[], keyOf: (span: Span) => string): Map<string, NamedSide> {
+  const byKey = new Map<string, { readonly depth: number; readonly spans: Span[] }>();
   for (const [span, around] of eachSpan(spans)) {
-    const known = times.get(keyOf(span));
-    if (known) known.spans.push(span);
-    else times.set(keyOf(span), { depth: around.length, spans: [span] });
+    const group = byKey.get(keyOf(span));
+    if (group) group.spans.push(span);
+    else byKey.set(keyOf(span), { depth: around.length, spans: [span] });
   }
-  const sides = new Map<string, Known>();
-  for (const [key, { depth, spans: all }] of times) {
+  const sides = new Map<string, NamedSide>();
+  for (const [key, { depth, spans: all }] of byKey) {
     const [first] = all;
     if (!first) continue;
-    const sum = (of: (span: Span) => number) => all.reduce((whole, span) => whole + of(span), 0);
+    const sum = (of: (span: Span) => number) => all.reduce((total, span) => total + of(span), 0);
     const { state } = rowState(all.map(({ status }) => status));
     sides.set(key, {
       node: first.title,
@@ -99,23 +104,23 @@ function sidesOf(spans: readonly Span[], keyOf: (span: Span) => string): Map<str
 }
 
 /**
- * Nodes that the runs took in another order, each with one it changed places with. Nodes that ran
- * side by side have no order.
+ * Nodes whose order changed, each with one node it changed places with. Nodes that ran in parallel
+ * have no order.
  */
 export function reversals(pairs: readonly NodePair[]): readonly Reversal[] {
   const both = pairs.flatMap(({ node, a, b }) => (a && b ? [{ node, a, b }] : []));
-  const byEnd = both.toSorted((one, other) => one.a.endedWith - other.a.endedWith);
-  const found: Reversal[] = [];
-  /** Of those that had ended in the first run, the one that began last in the second. */
+  const byEnd = both.toSorted((left, right) => left.a.endedWith - right.a.endedWith);
+  const reversed: Reversal[] = [];
+  /** Of the nodes that had already ended in the first run, the one that began last in the second. */
   let last: (typeof both)[number] | undefined;
   let next = 0;
-  for (const pair of both.toSorted((one, other) => one.a.beganWith - other.a.beganWith)) {
+  for (const pair of both.toSorted((left, right) => left.a.beganWith - right.a.beganWith)) {
     for (; (byEnd[next]?.a.endedWith ?? Infinity) < pair.a.beganWith; next++) {
       const ended = byEnd[next];
       if (ended && ended.b.beganWith > (last?.b.beganWith ?? -1)) last = ended;
     }
     if (last && pair.b.endedWith < last.b.beganWith)
-      found.push({ before: last.node, after: pair.node });
+      reversed.push({ before: last.node, after: pair.node });
   }
-  return found;
+  return reversed;
 }

@@ -4,157 +4,163 @@ import { isObject } from "../../../lib/json.ts";
 import type { RunTrace } from "../../../runs/trace.ts";
 import { linesOf } from "../../lines.ts";
 import type { Line } from "../../lines.ts";
-import { recordingVersion } from "./write.ts";
+import { RECORDING_VERSION } from "./write.ts";
 import type { RecordingEnd } from "./write.ts";
 import type { Context } from "../../command-spec.ts";
 
 /** An event of a recording. */
 export interface RecordedEvent extends ServerEvent {
-  /** When it came, ms since the epoch; never before the one in front of it. */
+  /** Time of arrival in ms since the epoch; never before that of the previous event. */
   readonly at: number;
 }
 
-/** What is known of a recording when all of it was read. */
-export interface ReadRecording {
-  /** Undefined where the command that made it was cut off, or made no recording. */
+/** Properties of a recording that are known after reading it. */
+export interface RecordingInfo {
+  /** Undefined if the recording command was killed, or for the output of `wf events`. */
   readonly end: RecordingEnd | undefined;
-  /** Are times those at which the events came? Otherwise they are whole seconds of the server. */
+  /** Whether times are those at which events arrived, not whole seconds of the server. */
   readonly timed: boolean;
-  /** Were texts replaced by their lengths? Taken for true where nobody knows. */
+  /** Whether texts were replaced by their lengths; true if unknown. */
   readonly redacted: boolean;
-  /** Lines that could not be read. */
+  /** Number of damaged lines. */
   readonly damaged: number;
 }
 
-/** Marks in the trace of a recording what its events cannot tell. */
-export function markUnseen(trace: RunTrace, { damaged, redacted }: ReadRecording): void {
+/** Marks what the trace of a recording lacks. */
+export function markMissing(trace: RunTrace, { damaged, redacted }: RecordingInfo): void {
   trace.redacted = redacted;
   if (damaged === 0) return;
-  // No line says what stood in another one, so nothing that comes later makes up for it.
+  // A damaged line may have held any event, and no later line repeats it.
   trace.gaps++;
   trace.nodesMissing = true;
   trace.unwatched = true;
 }
 
-/** Damaged lines that are named one by one. */
-const mostNamed = 5;
-/** Lines at the beginning of a file of which one has to be an event. */
-const enough = 20;
+/** Maximum number of damaged lines that are reported one by one. */
+const MAX_REPORTED = 5;
+/** Damaged lines before the first valid one after which the file is rejected. */
+const MAX_LEADING_DAMAGED = 20;
 
 /**
- * The events of a recording, or of what `wf events -o jsonl` printed, as they are read; `-` is
- * standard input. Damaged lines are named on standard error and left out. Throws usage for a file
- * that is neither, or that cannot be read.
+ * Reads the events of a recording or of the output of `wf events -o jsonl`; `-` is stdin. Skips
+ * damaged lines with a notice. Throws `usage` for a file that is neither, or that cannot be read.
  */
 export async function* readRecording(
   path: string,
   context: Context,
-): AsyncGenerator<readonly RecordedEvent[], ReadRecording> {
-  const name = path === "-" ? "standard input" : path;
-  const wrong = (problem: string, line?: number) =>
+): AsyncGenerator<readonly RecordedEvent[], RecordingInfo> {
+  const name = path === "-" ? "stdin" : path;
+  const usage = (problem: string, line?: number) =>
     new CliError("usage", `${name}${line === undefined ? "" : ` line ${line}`}: ${problem}`, {
       sideEffect: "none",
-      hint: "`wf run --record FILE` makes a recording",
+      hint: "make a recording with `wf run --record FILE`",
     });
-  const reader = eventReader(wrong);
-  let [events, damaged, used] = [0, 0, 0];
+  const reader = new EventReader(usage);
+  let [events, damaged, valid] = [0, 0, 0];
   let first: { readonly line: number; readonly problem: string } | undefined;
-  /** What to say of damaged lines, once it is clear that this is a recording. */
-  const info: string[] = [];
-  const bytes = bytesOf(path, context, wrong);
-  for await (const { lines } of linesOf(bytes, (line) => wrong("it does not end", line), context)) {
+  /** Reports of damaged lines, held back until the file turns out to be a recording. */
+  const notices: string[] = [];
+  const bytes = bytesOf(path, context, usage);
+  for await (const { lines } of linesOf(bytes, (line) => usage("line too long", line), context)) {
     const batch: RecordedEvent[] = [];
     for (const line of lines) {
       if (line.text.trim() === "") continue;
-      const found = reader.read(line);
-      if (typeof found !== "string") {
-        used++;
-        if (found) batch.push(found);
+      const result = reader.read(line);
+      if (typeof result !== "string") {
+        valid++;
+        if (result) batch.push(result);
         continue;
       }
-      first ??= { line: line.number, problem: found };
-      if (used === 0 && damaged === enough) throw wrong(noRecording(first.problem), first.line);
-      if (++damaged <= mostNamed) info.push(`${name} line ${line.number}: ${found}; left out`);
+      first ??= { line: line.number, problem: result };
+      if (valid === 0 && damaged === MAX_LEADING_DAMAGED)
+        throw usage(notRecording(first.problem), first.line);
+      if (++damaged <= MAX_REPORTED)
+        notices.push(`${name} line ${line.number}: ${result}; skipped`);
     }
-    if (used > 0) for (const text of info.splice(0)) await context.notice(text);
+    if (valid > 0) for (const text of notices.splice(0)) await context.notice(text);
     events += batch.length;
     if (batch.length > 0) yield batch;
   }
-  if (used === 0 && first) throw wrong(noRecording(first.problem), first.line);
-  if (events === 0) throw wrong("it holds no event");
-  if (damaged > mostNamed) await context.notice(`${name}: ${damaged} damaged lines were left out`);
-  return reader.sum(damaged);
+  if (valid === 0 && first) throw usage(notRecording(first.problem), first.line);
+  if (events === 0) throw usage("no events found");
+  if (damaged > MAX_REPORTED) await context.notice(`${name}: skipped ${damaged} damaged lines`);
+  return reader.info(damaged);
 }
 
-const noRecording = (problem: string) => `${problem}, and this is no recording of a run`;
+const notRecording = (problem: string) => `${problem}; the file is not a recording of a run`;
 
 async function* bytesOf(
   path: string,
   { host }: Context,
-  wrong: (problem: string) => CliError,
+  usage: (problem: string) => CliError,
 ): AsyncGenerator<Uint8Array> {
   try {
     yield* path === "-" ? host.stdin.bytes() : host.files.bytes(path);
   } catch (error) {
     const problem = diskProblem(error);
-    throw problem ? wrong(problem.reason) : error;
+    throw problem ? usage(problem.reason) : error;
   }
 }
 
-/** Makes events of lines. */
-function eventReader(wrong: (problem: string, line: number) => CliError) {
-  let end: RecordingEnd | undefined;
-  let timed = true;
-  let redacted: boolean | undefined;
+const notEvent = "not an event";
+
+/** Parses the lines of a recording. */
+class EventReader {
+  private readonly usage: (problem: string, line: number) => CliError;
+  private readonly durations = new NodeDurations();
+  private end: RecordingEnd | undefined;
+  private timed = true;
+  private redacted: boolean | undefined;
   /** ms since the epoch. */
-  let start: number | undefined;
+  private start: number | undefined;
   /** ms since the first event. */
-  let at = 0;
+  private at = 0;
 
-  const measures = nodeMeasures();
+  constructor(usage: (problem: string, line: number) => CliError) {
+    this.usage = usage;
+  }
 
-  /** The event, nothing where a line is another one of a recording, or what is wrong with it. */
-  const read = ({ number, text }: Line): RecordedEvent | undefined | string => {
+  /** Returns the event, undefined for the head or the end, or what is wrong with the line. */
+  read({ number, text }: Line): RecordedEvent | undefined | string {
     const value = jsonIn(text);
-    if (!isObject(value)) return value === undefined ? "it is no JSON" : "it is no event";
+    if (!isObject(value)) return value === undefined ? "invalid JSON" : notEvent;
     const { event } = value;
     if (isObject(event)) {
-      if (typeof event["event"] !== "string") return "it is no event";
-      at = Math.max(at, timeIn(value["at"]) ?? 0);
-      start ??= (serverTime(event) ?? at) - at;
-      return { event: event["event"], raw: rawIn(text, value), data: event, at: start + at };
+      if (typeof event["event"] !== "string") return notEvent;
+      this.at = Math.max(this.at, timeIn(value["at"]) ?? 0);
+      this.start ??= (serverTime(event) ?? this.at) - this.at;
+      const at = this.start + this.at;
+      return { event: event["event"], raw: rawIn(text, value), data: event, at };
     }
     if (typeof event === "string") {
-      timed = false;
+      this.timed = false;
       const time = serverTime(value);
-      start ??= time;
-      at = Math.max(at, (time ?? 0) - (start ?? 0), measures.endOf(value, at));
-      return { event, raw: text.trim(), data: value, at: (start ?? 0) + at };
+      this.start ??= time;
+      const start = this.start ?? 0;
+      this.at = Math.max(this.at, (time ?? 0) - start, this.durations.endOf(value, this.at));
+      return { event, raw: text.trim(), data: value, at: start + this.at };
     }
     if (typeof value["recording"] === "number") {
-      if (value["recording"] !== recordingVersion)
-        throw wrong(`this is a recording of version ${value["recording"]}, not of 1`, number);
-      redacted = value["redacted"] === true;
-      start ??= timeIn(Date.parse(String(value["started_at"])));
+      if (value["recording"] !== RECORDING_VERSION)
+        throw this.usage(
+          `unsupported recording version ${value["recording"]} (expected ${RECORDING_VERSION})`,
+          number,
+        );
+      this.redacted = value["redacted"] === true;
+      this.start ??= timeIn(Date.parse(String(value["started_at"])));
       return undefined;
     }
-    if (isObject(value["end"])) {
-      const { exit, why } = value["end"];
-      if (typeof exit === "number" && typeof why === "string") end = { exit, why };
-      return undefined;
-    }
-    return "it is no event";
-  };
+    if (!isObject(value["end"])) return notEvent;
+    const { exit, why } = value["end"];
+    if (typeof exit === "number" && typeof why === "string") this.end = { exit, why };
+    return undefined;
+  }
 
-  const sum = (damaged: number): ReadRecording => ({
-    end,
-    timed,
-    // The line that would say so can be a damaged one. What `wf events` printed never is.
-    redacted: redacted ?? (timed && damaged > 0),
-    damaged,
-  });
-
-  return { read, sum };
+  info(damaged: number): RecordingInfo {
+    const { end, timed } = this;
+    // The head with this flag may be damaged. The output of `wf events` is never redacted.
+    return { end, timed, redacted: this.redacted ?? (timed && damaged > 0), damaged };
+  }
 }
 
 function jsonIn(text: string): unknown {
@@ -165,38 +171,38 @@ function jsonIn(text: string): unknown {
   }
 }
 
-/** The server's own text, where the line holds nothing else. */
+/** The server's own text if the line contains nothing else. */
 function rawIn(line: string, value: Readonly<Record<string, unknown>>): string {
   const own =
     Object.keys(value).length === 2 ? /^\{"at":[\d.]+,"event":(.*)\}\s*$/s.exec(line) : null;
   return own?.[1] ?? JSON.stringify(value["event"]);
 }
 
-/** ms at which the server says that it happened; to the second. */
+/** The server's time of an event in ms, in whole seconds. */
 function serverTime({ data }: Readonly<Record<string, unknown>>): number | undefined {
   if (!isObject(data)) return undefined;
   const seconds = timeIn(data["finished_at"]) ?? timeIn(data["created_at"]);
   return seconds === undefined ? undefined : timeIn(seconds * 1000);
 }
 
-/** Tells from how long nodes took when they must have ended, where all other times are whole seconds. */
-function nodeMeasures() {
-  const began = new Map<unknown, number>();
-  return {
-    /** ms since the first event; `at` is that of the event before. */
-    endOf({ event, data }: Readonly<Record<string, unknown>>, at: number): number {
-      if (!isObject(data)) return at;
-      if (/^(workflow|node|iteration|loop)_started$/.test(String(event))) began.set(data["id"], at);
-      const elapsed = timeIn(data["elapsed_time"]);
-      const begin = began.get(data["id"]);
-      const ends = /_(finished|completed)$/.test(String(event));
-      return ends && elapsed !== undefined && begin !== undefined ? begin + elapsed * 1000 : at;
-    },
-  };
+/** Computes when nodes ended from their durations, because the server's times are whole seconds. */
+class NodeDurations {
+  private readonly starts = new Map<unknown, number>();
+
+  /** ms since the first event; `at` is that of the previous event. */
+  endOf({ event, data }: Readonly<Record<string, unknown>>, at: number): number {
+    if (!isObject(data)) return at;
+    const kind = String(event);
+    if (/^(workflow|node|iteration|loop)_started$/.test(kind)) this.starts.set(data["id"], at);
+    const elapsed = timeIn(data["elapsed_time"]);
+    const start = this.starts.get(data["id"]);
+    const isEnd = /_(finished|completed)$/.test(kind);
+    return isEnd && elapsed !== undefined && start !== undefined ? start + elapsed * 1000 : at;
+  }
 }
 
-/** Largest number that is a date. */
-const latest = 8.64e15;
+/** Largest time value of a Date. */
+const MAX_TIME = 8.64e15;
 
 const timeIn = (value: unknown): number | undefined =>
-  typeof value === "number" && value >= 0 && value <= latest / 2 ? value : undefined;
+  typeof value === "number" && value >= 0 && value <= MAX_TIME / 2 ? value : undefined;

@@ -5,8 +5,8 @@ import { finalOutcome } from "../../../runs/final-event.ts";
 import { evaluateWhileFollowing, expectationReport, readExpectations } from "../expect/index.ts";
 import type { ExpectInput } from "../expect/index.ts";
 import type { FollowResult } from "../follow/index.ts";
-import { markUnseen, readRecording } from "./read.ts";
-import type { ReadRecording } from "./read.ts";
+import { markMissing, readRecording } from "./read.ts";
+import type { RecordingInfo } from "./read.ts";
 import { isEnded } from "../../../runs/outcome.ts";
 import type { RunOutcome } from "../../../runs/outcome.ts";
 import type { Context } from "../../command-spec.ts";
@@ -19,49 +19,49 @@ interface ReplayInput extends ExpectInput {
   readonly idle_limit?: number | undefined;
 }
 
-/** Shows a recording as `wf events` showed the run, and ends as that run did. */
+/** Shows a recording as `wf events` showed the run, and exits as that run ended. */
 export async function* run(input: ReplayInput, context: Context): EventBatches {
   const expectations = await readExpectations(input, context);
-  const events = evaluateWhileFollowing(replayed(input, context), expectations, context);
+  const events = evaluateWhileFollowing(replayEvents(input, context), expectations, context);
   try {
-    const watched = yield* events;
-    markUnseen(watched.trace, watched.read);
-    await expectationReport(watched, expectations, context);
+    const evaluated = yield* events;
+    markMissing(evaluated.trace, evaluated.info);
+    await expectationReport(evaluated, expectations, context);
   } finally {
-    await events.return(undefined as never); // where nobody reads on; it has ended otherwise
+    await events.return(undefined as never); // only if the consumer stopped early
   }
 }
 
 /**
- * Events of a recording, each when its time has come; returns what became of the run and what is
- * known of the recording. Each carries in `at` when it came. Throws usage for a file that is no recording and cut for one that ends
+ * Yields the events of a recording at its pace, with their original times in `at`; returns the
+ * outcome of the run. Throws `usage` for a file that is not a recording, and `cut` for one that ends
  * before its run.
  */
-async function* replayed(
+async function* replayEvents(
   input: ReplayInput,
   context: Context,
-): EventBatches<FollowResult & { readonly read: ReadRecording }> {
-  const pace = paceOf(input, context);
+): EventBatches<FollowResult & { readonly info: RecordingInfo }> {
+  const delayUntil = pacer(input, context);
   const reading = readRecording(input.file, context);
   let runId: string | undefined;
   let outcome: RunOutcome | undefined;
   for (;;) {
     const next = await reading.next();
     if (next.done) {
-      const { value: read } = next;
-      const { end } = read;
-      // The closing event can be missing where run detail told the end.
+      const { value: info } = next;
+      const { end } = info;
+      // The final event is missing if the result came from run details.
       if (!outcome && end && isEnded(end.why)) outcome = { status: end.why };
-      if (outcome) return { runId: runId ?? "of unknown id", outcome, read };
-      throw cut(input.file, runId);
+      if (outcome) return { runId: runId ?? "of unknown id", outcome, info };
+      throw incompleteRecording(input.file, runId);
     }
     let due: ServerEvent[] = [];
     for (const event of next.value) {
-      const wait = pace(event.at);
-      if (wait >= 1) {
+      const delay = delayUntil(event.at);
+      if (delay >= 1) {
         if (due.length > 0) yield due;
         due = [];
-        await context.host.sleep(wait, context.signal).catch(() => {
+        await context.host.sleep(delay, context.signal).catch(() => {
           throw context.abortError();
         });
       }
@@ -74,47 +74,48 @@ async function* replayed(
   }
 }
 
-/** How the run stands after an event; undefined while it goes on. */
+/** The outcome of the run after an event; undefined while it is active. */
 function outcomeAfter(event: ServerEvent, before: RunOutcome | undefined): RunOutcome | undefined {
   if (event.event === "workflow_started") return undefined;
   if (event.event === "error") return { status: "failed", error: asText(event.data["message"]) };
   return finalOutcome(event, false) ?? before;
 }
 
-const cut = (file: string, runId: string | undefined): CliError =>
-  new CliError("cut", `the recording ${file} ends before its run did`, {
+const incompleteRecording = (file: string, runId: string | undefined): CliError =>
+  new CliError("cut", `recording ${file} ends before the run finished`, {
     isResult: true,
     details: { run: runId ?? null },
     hint:
       runId === undefined
-        ? "it was cut off before the run was named"
-        : `wf show ${runId} tells how it ended`,
+        ? "the recording contains no run ID"
+        : `run \`wf show ${runId}\` for the result of the run`,
   });
 
-/** ms that a timer can wait. */
-const longestWait = 2 ** 31 - 1;
+/** Maximum delay of a timer in ms. */
+const MAX_DELAY_MS = 2 ** 31 - 1;
 
-/** Gives how many ms to wait until an event of that time is to be shown. */
-function paceOf({ speed, idle_limit: limit = Infinity }: ReplayInput, { host }: Context) {
-  const factor = speed === undefined ? (host.stdout.isTTY ? 1 : Infinity) : speedIn(speed);
-  const begin = host.elapsed();
+/** Returns the ms to wait before showing an event with this time. */
+function pacer({ speed, idle_limit: limit = Infinity }: ReplayInput, { host }: Context) {
+  const defaultFactor = host.stdout.isTTY ? 1 : Infinity;
+  const factor = speed === undefined ? defaultFactor : parseSpeed(speed);
   let last: number | undefined;
-  let due = begin;
+  let due = host.elapsed();
   return (at: number): number => {
     if (factor === Infinity) return 0;
     due += Math.min(at - (last ?? at), limit) / factor;
     last = at;
-    return Math.min(longestWait, due - host.elapsed());
+    return Math.min(MAX_DELAY_MS, due - host.elapsed());
   };
 }
 
 /** `5x`, `0.5x` or `max`. */
-function speedIn(text: string): number {
+function parseSpeed(text: string): number {
   if (text === "max") return Infinity;
   const number = Number(/^(\d+(?:\.\d+)?)x?$/.exec(text)?.[1]);
   if (number > 0) return number;
-  throw new CliError("usage", `--speed ${JSON.stringify(text)} is no speed`, {
-    sideEffect: "none",
-    hint: "speeds look like 5x, 0.5x or max",
-  });
+  throw new CliError(
+    "usage",
+    `invalid --speed ${JSON.stringify(text)}: expected a speed such as 5x, 0.5x or max`,
+    { sideEffect: "none" },
+  );
 }

@@ -4,12 +4,12 @@ import { escapeXml } from "../../../lib/xml.ts";
 
 const rowHeight = 22;
 const labelWidth = 300;
-/** Room for the time that stands behind a bar. */
+/** Space for the duration after a bar. */
 const timeWidth = 130;
 const width = 1100;
 const indent = 14;
-/** Characters of a label that fit. */
-const longestLabel = 40;
+/** Maximum characters of a label. */
+const MAX_LABEL = 40;
 const ticks = 4;
 
 const style = `
@@ -20,7 +20,7 @@ line{stroke:#d1d9e0}
 @media (prefers-color-scheme:dark){text{fill:#f0f6fc}.dim{fill:#9198a1}line{stroke:#3d444d}.bad{fill:#f85149}.warn{fill:#d29922}}
 `.trim();
 
-/** The waterfall as a picture that stands alone, on light and dark ground. */
+/** The waterfall as a self-contained SVG for light and dark backgrounds. */
 export function timelineSvg(rows: readonly TimelineRow[], length: number, title: string): string {
   const height = (rows.length + 3) * rowHeight;
   const scale = (width - labelWidth - timeWidth) / length;
@@ -30,9 +30,9 @@ export function timelineSvg(rows: readonly TimelineRow[], length: number, title:
   });
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" font-family="sans-serif" font-size="13">`,
-    `<title>${shown(title)}</title>`,
+    `<title>${safeText(title)}</title>`,
     `<style>${style}</style>`,
-    `<text x="8" y="${rowHeight - 6}">${shown(title)}</text>`,
+    `<text x="8" y="${rowHeight - 6}">${safeText(title)}</text>`,
     ...grid,
     ...rows.map((row, index) => barOf(row, (index + 3) * rowHeight - 6, scale)),
     "</svg>",
@@ -48,22 +48,22 @@ function barOf(
   const x = rounded(labelWidth + start * scale);
   const wide = rounded(Math.max(1, (end - start) * scale));
   const time = formatDuration(took);
-  // Colour alone would not tell everybody.
+  // Not everyone can distinguish the colors.
   const info = state === "succeeded" ? time : `${time}, ${state}`;
   return [
-    `<text x="${8 + depth * indent}" y="${y}">${shown(shortened(label))}</text>`,
-    `<rect class="${tone}" x="${x}" y="${y - 13}" width="${wide}" height="16" rx="2"><title>${shown(`${label}: ${state}, ${time}`)}</title></rect>`,
-    `<text class="dim" x="${rounded(x + wide + 6)}" y="${y - 1}">${shown(shortened(info, 30))}</text>`,
+    `<text x="${8 + depth * indent}" y="${y}">${safeText(shorten(label))}</text>`,
+    `<rect class="${tone}" x="${x}" y="${y - 13}" width="${wide}" height="16" rx="2"><title>${safeText(`${label}: ${state}, ${time}`)}</title></rect>`,
+    `<text class="dim" x="${rounded(x + wide + 6)}" y="${y - 1}">${safeText(shorten(info, 30))}</text>`,
   ].join("");
 }
 
 const rounded = (value: number): number => Number(value.toFixed(1));
 
-/** Text that neither breaks out of its place nor turns the line around. */
-const shown = (text: string): string =>
+/** Escaped text, without control characters and changes of direction. */
+const safeText = (text: string): string =>
   escapeXml(text.replace(/[\p{Cc}\p{Bidi_Control}]/gu, "\u{FFFD}"));
 
-function shortened(label: string, longest = longestLabel): string {
+function shorten(label: string, max = MAX_LABEL): string {
   const characters = [...label];
-  return characters.length > longest ? `${characters.slice(0, longest - 1).join("")}…` : label;
+  return characters.length > max ? `${characters.slice(0, max - 1).join("")}…` : label;
 }

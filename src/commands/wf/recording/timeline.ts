@@ -7,7 +7,7 @@ import type { Context } from "../../command-spec.ts";
 import {
   isCollapsed,
   rowLabel,
-  mostRounds,
+  MAX_ROUNDS,
   rowsByNode,
   timelineRows,
   rowTone,
@@ -23,28 +23,27 @@ interface Input {
   readonly expand?: boolean | undefined;
 }
 
-/** A waterfall of the nodes of a run. Throws unsupported where nobody knows them. */
+/** Shows a waterfall of the nodes of a run. Throws `unsupported` if they are unknown. */
 export async function* run(input: Input, context: Context): AsyncGenerator<Report> {
-  const found = await loadTrace(input.run, context);
-  if (found.trace.nodes.length === 0) throw noNodes(input.run, found);
-  yield timeline(found, input.expand ?? false);
-  if (found.problem) throw found.problem;
+  const loaded = await loadTrace(input.run, context);
+  if (loaded.trace.nodes.length === 0) throw noNodes(loaded);
+  yield timelineReport(loaded, input.expand ?? false);
+  if (loaded.problem) throw loaded.problem;
 }
 
-const noNodes = (place: string, { trace }: LoadedTrace): CliError =>
-  new CliError("unsupported", `${place} (${trace.status}) tells nothing of its nodes`, {
+const noNodes = ({ source, trace }: LoadedTrace): CliError =>
+  new CliError("unsupported", `the nodes of ${source} (${trace.status}) are unknown`, {
     sideEffect: "none",
-    hint: "the server tells of nodes as long as a run goes on: record it with `wf run --record FILE`",
+    hint: "the server sends node events only during a run; record them with `wf run --record FILE`",
   });
 
-function timeline(found: LoadedTrace, expand: boolean): Report {
-  const { trace } = found;
-  const spans = spansOf(trace);
+function timelineReport(loaded: LoadedTrace, expand: boolean): Report {
+  const spans = spansOf(loaded.trace);
   const rows = timelineRows(spans.top, expand);
-  const title = titleOf(found, spans);
+  const title = titleOf(loaded, spans);
   return {
-    data: dataOf(found, spans),
-    sections: [{ title, ...tableOf(rows, spans.length), notes: notesOf(found, spans, expand) }],
+    data: dataOf(loaded, spans),
+    sections: [{ title, ...tableOf(rows, spans.length), notes: notesOf(loaded, spans, expand) }],
     svg: () => timelineSvg(rows, spans.length, title),
   };
 }
@@ -53,11 +52,11 @@ const titleOf = ({ trace }: LoadedTrace, { top, length }: Spans): string =>
   [
     `Run ${trace.runId ?? "of unknown id"} ${trace.status}`,
     formatDuration(length),
-    counted([...eachSpan(top)].length, "node"),
-    ...(trace.tokens ? [counted(trace.tokens, "token")] : []),
+    countText([...eachSpan(top)].length, "node"),
+    ...(trace.tokens ? [countText(trace.tokens, "token")] : []),
   ].join(", ");
 
-const counted = (count: number, noun: string) => `${count} ${noun}${count === 1 ? "" : "s"}`;
+const countText = (count: number, noun: string) => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
 function dataOf({ trace, timed }: LoadedTrace, { top, startedAt, length }: Spans) {
   return {
@@ -92,7 +91,7 @@ function dataOf({ trace, timed }: LoadedTrace, { top, startedAt, length }: Spans
   };
 }
 
-/** A column of the table and its cell in a row; `rare` ones are left out where all are empty. */
+/** A column of the table; a `rare` one is hidden if all its cells are empty. */
 interface TimelineColumn extends Heading {
   readonly rare?: true;
   cell(row: TimelineRow, length: number): Cell;
@@ -126,48 +125,50 @@ function tableOf(rows: readonly TimelineRow[], length: number): Pick<Section, "c
   };
 }
 
-/** Errors that are told below the table, and how many characters of each. */
-const mostErrors = 3;
-const longestError = 300;
+/** Maximum number of errors below the table, and of characters of each. */
+const MAX_ERRORS = 3;
+const MAX_ERROR = 300;
 
-const shortened = (text: string): string =>
-  text.length > longestError ? `${text.slice(0, longestError - 1)}…` : text;
+const shorten = (text: string): string =>
+  text.length > MAX_ERROR ? `${text.slice(0, MAX_ERROR - 1)}…` : text;
 
-/** Where the time went, what went wrong, and what is not to be seen. */
+/** The slowest node, waits, errors, and what the table lacks. */
 function notesOf({ trace, timed }: LoadedTrace, spans: Spans, expand: boolean): string[] {
   const all = [...eachSpan(spans.top)].map(([span]) => span);
   const waiting = all.filter(({ waited }) => waited > 0);
-  const wrong = all.filter(({ error, status }) => error !== undefined && rowTone(status) === "bad");
+  const failed = all.filter(
+    ({ error, status }) => error !== undefined && rowTone(status) === "bad",
+  );
   return [
     ...longestNote(spans),
     ...waiting.map(
-      ({ title, waited }) => `${title} waited ${formatDuration(waited)} for a person.`,
+      ({ title, waited }) => `${title} waited ${formatDuration(waited)} for human input.`,
     ),
-    ...wrong
-      .slice(0, mostErrors)
-      .map((span) => `${rowLabel(span)}: ${shortened(span.error ?? "")}`),
-    ...(wrong.length > mostErrors ? [`${wrong.length - mostErrors} more nodes failed.`] : []),
+    ...failed.slice(0, MAX_ERRORS).map((span) => `${rowLabel(span)}: ${shorten(span.error ?? "")}`),
+    ...(failed.length > MAX_ERRORS ? [`${failed.length - MAX_ERRORS} more nodes failed.`] : []),
     ...(isCollapsed(spans.top, expand)
-      ? [
-          `More than ${mostRounds} rounds are one row, with the sum of their times: --expand shows each.`,
-        ]
+      ? [`More than ${MAX_ROUNDS} rounds share a row with their total time; --expand shows each.`]
       : []),
     ...(trace.gaps > 0
-      ? [`A part is missing (${counted(trace.gaps, "gap")}): so may nodes and rounds of loops be.`]
+      ? [
+          `Events are missing (${countText(trace.gaps, "gap")}); nodes and loop rounds may be missing too.`,
+        ]
       : []),
     ...(timed
       ? []
-      : ["The file has no times: these are made of whole seconds and of how long each node took."]),
+      : ["The file has no times: they are computed from whole seconds and node durations."]),
   ];
 }
 
-/** The node that took most of the run, and inside of a loop the one that took most of that. */
+/** The node that took most of the run, and the slowest node inside it. */
 function longestNote({ top, length }: Spans): string[] {
   const lengthOf = ({ start, end }: Span) => end - start;
   const [longest] = top.toSorted((a, b) => lengthOf(b) - lengthOf(a));
   const percent = longest ? Math.round((100 * lengthOf(longest)) / length) : 0;
   if (!longest || percent === 0) return [];
-  const [most] = rowsByNode(longest.inner).toSorted((a, b) => b.took - a.took);
-  const inside = most ? `; in it ${most.label} took ${formatDuration(most.took)}` : "";
+  const [slowest] = rowsByNode(longest.inner).toSorted((a, b) => b.took - a.took);
+  const inside = slowest
+    ? `; inside it, ${slowest.label} took ${formatDuration(slowest.took)}`
+    : "";
   return [`${longest.title} took ${percent} % of the time${inside}.`];
 }

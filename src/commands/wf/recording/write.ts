@@ -1,6 +1,7 @@
 import { dirname } from "node:path";
 import type { EventBatches, ServerEvent } from "../../../api/sse.ts";
 import { CliError, diskProblem } from "../../../errors.ts";
+import type { AppendFile } from "../../../host/host.ts";
 import { isObject } from "../../../lib/json.ts";
 import { version } from "../../../lib/version.ts";
 import { recordingText, redactKeys } from "../../../redact/recordings.ts";
@@ -13,11 +14,11 @@ import type { Context } from "../../command-spec.ts";
  *   {"recording":1,"program":"wf 0.1.0","started_at":"2026-11-21T12:00:00.000Z"}
  *   {"at":0,"event":{…}}     ms since the first event, and the server's own text
  *   {"end":{"exit":0,"why":"succeeded"}}
- * The last line is there when the command ended by itself.
+ * The last line is missing if the command was killed.
  */
 
 /** Version of the format. */
-export const recordingVersion = 1;
+export const RECORDING_VERSION = 1;
 
 /** First line of a recording. */
 export interface RecordingHead {
@@ -29,41 +30,41 @@ export interface RecordingHead {
   readonly redacted?: true;
 }
 
-/** Last line of a recording: how the command ended that made it. */
+/** Last line of a recording: how the recording command ended. */
 export interface RecordingEnd {
   readonly exit: number;
-  /** What became of the run, or the kind of failure; `left` when nobody read on. */
+  /** The status of the run or the kind of error; `left` if the consumer stopped early. */
   readonly why: string;
 }
 
-/** What a command line says about a recording. */
+/** Flags of commands that record a run. */
 export interface RecordInput {
   readonly record?: string | undefined;
   readonly redact?: boolean | undefined;
 }
 
-/** Refuses, before anything is sent, to write over a file and what makes no recording. */
+/** Rejects invalid flags and existing files before anything is sent. Throws `usage`. */
 export async function checkRecord(
   { record: path, redact }: RecordInput,
   { host }: Context,
 ): Promise<void> {
-  const wrong = (message: string, hint: string) =>
+  const usage = (message: string, hint: string) =>
     new CliError("usage", message, { sideEffect: "none", hint });
   if (path === undefined) {
-    if (redact) throw wrong("--redact says how --record writes", "add --record FILE");
+    if (redact) throw usage("--redact requires --record", "add --record FILE");
     return;
   }
-  if (path === "-") throw wrong("--record writes to a file", "-o jsonl prints the events");
-  if ((await host.files.stat(path)) !== null) throw isThere(path);
+  if (path === "-") throw usage("--record writes to a file", "print the events with -o jsonl");
+  if ((await host.files.stat(path)) !== null) throw alreadyExists(path);
 }
 
-const isThere = (path: string): CliError =>
-  new CliError("usage", `--record: ${path} is there already`, {
+const alreadyExists = (path: string): CliError =>
+  new CliError("usage", `--record: ${path} already exists`, {
     sideEffect: "none",
-    hint: "a recording is never written over: choose another name",
+    hint: "recordings are never overwritten; choose another name",
   });
 
-/** Passes events on and records them when --record is set. */
+/** Passes events on and records them if --record is set. */
 export const recordTo = <T>(
   input: RecordInput,
   events: EventBatches<T>,
@@ -74,9 +75,9 @@ export const recordTo = <T>(
     : recordEvents(events, input.record, input.redact ?? false, context);
 
 /**
- * Passes events on and writes each to a new file as it comes. Every line is whole whatever ends the
- * command; without an event there is no file. A disk that fails does not end what is followed: that
- * is said at once, and ends the command with `failure` when the run itself did well.
+ * Passes events on and writes each to a new file as it arrives. A run without events leaves no file.
+ * A disk error does not interrupt the run: it is reported at once, and the command fails with
+ * `failure` if the run itself succeeded.
  */
 async function* recordEvents<T>(
   events: EventBatches<T>,
@@ -84,15 +85,15 @@ async function* recordEvents<T>(
   redact: boolean,
   context: Context,
 ): EventBatches<T> {
-  const recording = await newRecording(path, redact, context);
+  const recording = await Recording.create(path, redact, context);
   let end: RecordingEnd | undefined;
   try {
     for (;;) {
       const next = await events.next();
       if (next.done) {
-        end = await endingOf(next.value);
-        const broken = await recording.end(end);
-        if (broken && end.exit === 0) throw broken;
+        end = await endLineOf(next.value);
+        const problem = await recording.end(end);
+        if (problem && end.exit === 0) throw problem;
         return next.value;
       }
       await recording.write(next.value);
@@ -106,17 +107,17 @@ async function* recordEvents<T>(
     throw error;
   } finally {
     if (end === undefined) {
-      const left: AsyncGenerator<unknown, unknown> = events;
-      await left.return(undefined);
+      const abandoned: AsyncGenerator<unknown, unknown> = events;
+      await abandoned.return(undefined);
     }
     await recording.end(end ?? { exit: 0, why: "left" });
   }
 }
 
-/** How a command ends that followed a run to this outcome; those that follow several have none. */
-async function endingOf(followed: unknown): Promise<RecordingEnd> {
-  if (!isObject(followed) || !isObject(followed["outcome"])) return { exit: 0, why: "done" };
-  const outcome = followed["outcome"] as unknown as RunOutcome; // what a followed run returns
+/** The end line for the result of following a run. */
+async function endLineOf(result: unknown): Promise<RecordingEnd> {
+  if (!isObject(result) || !isObject(result["outcome"])) return { exit: 0, why: "done" };
+  const outcome = result["outcome"] as unknown as RunOutcome; // what following a run returns
   try {
     await raiseOutcome("", outcome, () => Promise.resolve());
     return { exit: 0, why: outcome.status };
@@ -125,79 +126,93 @@ async function endingOf(followed: unknown): Promise<RecordingEnd> {
   }
 }
 
-/** A file that takes the events of one run. */
-interface Recording {
-  write(events: readonly ServerEvent[]): Promise<void>;
-  /** Closes the file, the first time; the failure that left it in part. */
-  end(ending: RecordingEnd): Promise<CliError | undefined>;
-}
+/** The file of a recording; lines are written whole. */
+class Recording {
+  private readonly path: string;
+  private readonly file: AppendFile;
+  private readonly redact: boolean;
+  private readonly context: Context;
+  /** ms since the epoch of the first event. */
+  private start: number | undefined;
+  /** ms since the first event. */
+  private at = 0;
+  private problem: CliError | undefined;
+  private open = true;
 
-async function newRecording(path: string, redact: boolean, context: Context): Promise<Recording> {
-  const { files, now, secrets } = context.host;
-  const problemOf = (error: unknown): CliError => {
-    const problem = diskProblem(error);
-    if (!problem) throw error;
-    return new CliError(problem.kind, `--record: ${path} cannot be written: ${problem.reason}`, {
-      sideEffect: "none",
+  private constructor(path: string, file: AppendFile, redact: boolean, context: Context) {
+    this.path = path;
+    this.file = file;
+    this.redact = redact;
+    this.context = context;
+  }
+
+  static async create(path: string, redact: boolean, context: Context): Promise<Recording> {
+    const { files } = context.host;
+    await files.makeDirectory(dirname(path)).catch((error: unknown) => {
+      throw writeError(path, error);
     });
-  };
-  await files.makeDirectory(dirname(path)).catch((error: unknown) => {
-    throw problemOf(error);
-  });
-  const file = await files.create(path).catch((error: unknown) => {
-    const exists = error instanceof Error && "code" in error && error.code === "EEXIST";
-    throw exists ? isThere(path) : problemOf(error);
-  });
-  let start: number | undefined;
-  let at = 0;
-  let broken: CliError | undefined;
-  let open = true;
+    const file = await files.create(path).catch((error: unknown) => {
+      const exists = error instanceof Error && "code" in error && error.code === "EEXIST";
+      throw exists ? alreadyExists(path) : writeError(path, error);
+    });
+    return new Recording(path, file, redact, context);
+  }
 
-  const append = async (text: string) => {
-    if (broken) return;
+  async write(events: readonly ServerEvent[]): Promise<void> {
+    const { context, redact } = this;
+    const time = context.host.now().getTime();
+    let lines = "";
+    if (this.start === undefined) {
+      const head: RecordingHead = {
+        recording: RECORDING_VERSION,
+        program: `${context.options.program} ${version}`,
+        started_at: new Date(time).toISOString(),
+        ...(redact && { redacted: true }),
+      };
+      lines = `${JSON.stringify(head)}\n`;
+    }
+    this.start ??= time;
+    // The order of events survives a clock that is set back.
+    this.at = Math.max(this.at, time - this.start);
+    for (const event of events) {
+      const text = recordingText(redactKeys(event, context.host.secrets), redact);
+      lines += `{"at":${this.at},"event":${text}}\n`;
+    }
+    await this.append(lines);
+  }
+
+  /** Closes the file once. Returns the error that made the recording incomplete. */
+  async end(end: RecordingEnd): Promise<CliError | undefined> {
+    if (!this.open) return this.problem;
+    this.open = false;
+    if (this.start !== undefined) await this.append(`${JSON.stringify({ end })}\n`);
+    await this.file.close().catch((error: unknown) => {
+      this.problem ??= writeError(this.path, error);
+    });
+    if (this.start === undefined) await this.context.host.files.remove(this.path);
+    return this.problem;
+  }
+
+  private async append(text: string): Promise<void> {
+    if (this.problem) return;
     try {
-      await file.write(text);
+      await this.file.write(text);
     } catch (error) {
-      const { message } = problemOf(error);
-      broken = new CliError("failure", `the recording is not whole: ${message}`, {
+      const { message } = writeError(this.path, error);
+      this.problem = new CliError("failure", `incomplete recording: ${message}`, {
         sideEffect: "applied",
         isResult: true,
-        hint: "the run itself went on; what was written until then can be used",
+        hint: "the run itself continued; the recorded part can be used",
       });
-      await context.notice(`${broken.message}; the run is followed without it`);
+      await this.context.notice(`${this.problem.message}; following the run without recording`);
     }
-  };
+  }
+}
 
-  return {
-    async write(events) {
-      const time = now().getTime();
-      let lines = "";
-      if (start === undefined) {
-        start = time;
-        const head: RecordingHead = {
-          recording: recordingVersion,
-          program: `${context.options.program} ${version}`,
-          started_at: new Date(time).toISOString(),
-          ...(redact && { redacted: true }),
-        };
-        lines = `${JSON.stringify(head)}\n`;
-      }
-      // A clock that was set back must not turn the order around.
-      at = Math.max(at, time - start);
-      for (const event of events) {
-        lines += `{"at":${at},"event":${recordingText(redactKeys(event, secrets), redact)}}\n`;
-      }
-      await append(lines);
-    },
-    async end(ending) {
-      if (!open) return broken;
-      open = false;
-      if (start !== undefined) await append(`${JSON.stringify({ end: ending })}\n`);
-      await file.close().catch((error: unknown) => {
-        broken ??= problemOf(error);
-      });
-      if (start === undefined) await files.remove(path);
-      return broken;
-    },
-  };
+function writeError(path: string, error: unknown): CliError {
+  const problem = diskProblem(error);
+  if (!problem) throw error;
+  return new CliError(problem.kind, `--record: failed to write ${path}: ${problem.reason}`, {
+    sideEffect: "none",
+  });
 }
