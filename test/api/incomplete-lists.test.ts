@@ -1,4 +1,4 @@
-/** Lists that do not add up: counts, has_more and ids that are wrong, and rows that are withheld. */
+/** Inconsistent lists: wrong totals, has_more and IDs, and missing rows. */
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { answering } from "../lib/answering.ts";
@@ -8,19 +8,19 @@ import { testSandbox } from "../lib/sandbox.ts";
 import type { TestSandbox } from "../lib/sandbox.ts";
 import { cli, temporaryFolder } from "../lib/support.ts";
 
-/** Fields of the answer that gives the rows from `start`, of so many. */
-type Answer = (page: number, rows: readonly object[]) => object;
+/** Fields of the response with the given page and rows. */
+type PageFields = (page: number, rows: readonly object[]) => object;
 
 const rowsOf = (count: number) => Array.from({ length: count }, (_, at) => ({ id: uuid(at) }));
 
-/** Knowledge bases in pages of at most 100, answered as the case says. */
-async function listed(count: number, answer: Answer, flags: readonly string[] = ["--all"]) {
+/** Lists knowledge bases, in pages of at most 100, with the fields of the case. */
+async function listed(count: number, fields: PageFields, flags: readonly string[] = ["--all"]) {
   const { env, seen } = await canned((url, response) => {
     const page = Number(url.searchParams.get("page"));
     const size = Number(url.searchParams.get("limit"));
     response.setHeader("content-type", "application/json");
     const data = rowsOf(count).slice((page - 1) * size, page * size);
-    response.end(JSON.stringify({ page, data, ...answer(page, data) }));
+    response.end(JSON.stringify({ page, data, ...fields(page, data) }));
   });
   const ran = await cli(["kb", "list", ...flags, "-o", "jsonl"], { env });
   return { ...ran, rows: ran.out.split("\n").filter(Boolean).length, requests: seen.length };
@@ -30,59 +30,59 @@ describe("a list", () => {
   const cases: readonly [
     string,
     number,
-    Answer,
+    PageFields,
     { exit: number; rows: number; requests: number },
   ][] = [
     [
-      "whose count is too small is read on while has_more says yes",
+      "whose total is too small is read as long as has_more is true",
       250,
       (page, { length }) => ({ total: page === 1 ? 7 : 250, has_more: length === 100 }),
       { exit: 0, rows: 250, requests: 3 },
     ],
     [
-      "that is full and counts itself alone is asked for more",
+      "whose total equals its full page is read further",
       250,
       (_, { length }) => ({ total: 100, has_more: length === 100 }),
       { exit: 0, rows: 250, requests: 3 },
     ],
     [
-      "whose has_more denies the counted rows is read on",
+      "whose has_more is false before its total is reached is read further",
       150,
       () => ({ total: 150, has_more: false }),
       { exit: 0, rows: 150, requests: 2 },
     ],
     [
-      "that comes back empty although it counts rows is incomplete",
+      "that is empty although its total is not zero is incomplete",
       0,
       () => ({ total: 4, has_more: false }),
       { exit: 10, rows: 0, requests: 2 },
     ],
     [
-      "that ends before its count is read again, and is incomplete",
+      "that ends before its total is read again and then incomplete",
       120,
       (_, { length }) => ({ total: 130, has_more: length === 100 }),
       { exit: 10, rows: 120, requests: 6 },
     ],
     [
-      "that claims more and shows nothing is incomplete",
+      "that is empty although has_more is true is incomplete",
       0,
       () => ({ has_more: true }),
       { exit: 10, rows: 0, requests: 1 },
     ],
     [
-      "whose count shrinks while it is read is whole",
+      "whose total shrinks while it is read is complete",
       120,
       (page, { length }) => ({ total: page === 1 ? 130 : 120, has_more: length === 100 }),
       { exit: 0, rows: 120, requests: 2 },
     ],
     [
-      "whose count grows while it is read is whole",
+      "whose total grows while it is read is complete",
       120,
       (page, { length }) => ({ total: page === 1 ? 120 : 121, has_more: length === 100 }),
       { exit: 0, rows: 120, requests: 3 },
     ],
     [
-      "whose rows have no ids and come again ends",
+      "whose pages repeat rows without IDs ends",
       0,
       () => ({ data: Array.from({ length: 100 }, () => ({ name: "x" })), has_more: true }),
       { exit: 10, rows: 100, requests: 4 },
@@ -90,25 +90,25 @@ describe("a list", () => {
     ...[-1, 1.5, 1e300, "x", null, {}].map(
       (total) =>
         [
-          `whose count is ${JSON.stringify(total)} has none`,
+          `with the invalid total ${JSON.stringify(total)} is complete`,
           120,
           (_: number, { length }: readonly object[]) => ({ total, has_more: length === 100 }),
           { exit: 0, rows: 120, requests: 2 },
-        ] as const satisfies [string, number, Answer, object],
+        ] as const satisfies [string, number, PageFields, object],
     ),
   ];
 
-  test.each(cases)("%s", async (_, count, answer, expected) => {
-    expect(await listed(count, answer)).toMatchObject(expected);
+  test.each(cases)("%s", async (_, count, fields, expected) => {
+    expect(await listed(count, fields)).toMatchObject(expected);
   });
 
-  test("of which some rows are wanted says what is missing, too", async () => {
+  test("with --limit reports missing rows, too", async () => {
     const ran = await listed(0, () => ({ total: 4, has_more: false }), ["--limit", "20"]);
     expect(ran).toMatchObject({ exit: 10, rows: 0 });
     expect(ran.err).toContain("the server reports 4 rows, but its pages contain 0 distinct ones");
   });
 
-  test("that goes on after a row without an id is not asked for again and again", async () => {
+  test("that continues after a row without an ID is requested once and rejected", async () => {
     const data = rowsOf(100).with(-1, { id: "" });
     const { env, seen } = await canned((_, response) => {
       response.setHeader("content-type", "application/json");
@@ -126,7 +126,7 @@ describe("a list", () => {
   });
 });
 
-describe("a list of documents that shows fewer than it counts", () => {
+describe("a list that has fewer rows than its total", () => {
   let server: TestSandbox;
   let folder = "";
   beforeAll(async () => {
@@ -151,8 +151,8 @@ describe("a list of documents that shows fewer than it counts", () => {
     around: (host: Parameters<typeof answering>[0]) =>
       answering(host, ({ request, body }) => {
         if (!path.test(request)) return body;
-        const answer = JSON.parse(body.toString()) as object;
-        return Buffer.from(JSON.stringify({ ...answer, data: [] }));
+        const page = JSON.parse(body.toString()) as object;
+        return Buffer.from(JSON.stringify({ ...page, data: [] }));
       }),
   });
 
@@ -169,7 +169,7 @@ describe("a list of documents that shows fewer than it counts", () => {
     "kb eval Base ./questions.csv",
     "kb doc wait Base",
     "kb doc delete Base a.md --yes",
-  ])("is acted on by nobody: %s", async (line) => {
+  ])("of documents is rejected before any write: %s", async (line) => {
     server.seen.length = 0;
     const ran = await server.cli(words(line), emptied(/\/documents\?/));
     expect([ran.exit, ran.err]).toEqual([
@@ -179,25 +179,25 @@ describe("a list of documents that shows fewer than it counts", () => {
     expect(server.seen.filter(({ method }) => method !== "GET")).toEqual([]);
   });
 
-  // The server itself refuses a name that is taken, so a create may be sent.
+  // A plain create may be sent: the server itself rejects a name that already exists.
   test.each([
     "kb create Base --if-not-exists",
     "kb plan ./kb.yml",
     "kb apply ./kb.yml",
     "kb import ./backup --into Base",
     "kb show Base",
-  ])("of knowledge bases shows no name to be free: %s", async (line) => {
+  ])("of knowledge bases does not prove that a name is unused: %s", async (line) => {
     const ran = await server.cli(words(line), emptied(/datasets\?/));
     expect([ran.exit, ran.err]).toEqual([1, expect.stringContaining("received 0 of 1 rows")]);
   });
 
-  test("an export whose chunks are withheld is none", async () => {
+  test("of chunks is rejected by kb export --chunks", async () => {
     const ran = await server.cli(words("kb export Base ./chunks --chunks"), emptied(/segments/));
     expect([ran.exit, ran.err]).toEqual([1, expect.stringContaining("received 0 of 1 rows")]);
   });
 });
 
-test("an evaluation does not reckon with a stored top_k that is no count", async () => {
+test("kb eval rejects a stored top_k that is not a positive integer", async () => {
   const server = await testSandbox();
   const folder = await temporaryFolder();
   await write(folder, { "q.csv": "question,documents\nfirst,a.md\n" });

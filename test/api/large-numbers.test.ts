@@ -1,4 +1,4 @@
-/** Numbers that a double cannot hold. */
+/** Numbers that a double cannot represent. */
 import { expect, test } from "vitest";
 import { against, http, say } from "../lib/raw-server.ts";
 
@@ -6,18 +6,18 @@ const page = (rows: string, total = "2") =>
   say(http(200, `{"data":[${rows}],"has_more":false,"limit":20,"page":1,"total":${total}}`));
 const huge = (id: string) => `{"id":"${id}","name":"A","word_count":12345678901234567890}`;
 
-test("integers that lose digits are said once, with their field", async () => {
+test("a notice names the fields whose integers lose digits, once", async () => {
   const ran = await against([page(`${huge("a")},${huge("b")}`)], ["kb", "list", "-o", "json"]);
   expect([ran.exit, ran.err]).toEqual([0, "some numbers are too large to be exact: word_count\n"]);
 });
 
-test("kb api says so, too", async () => {
+test("kb api prints the notice, too", async () => {
   const body = say(http(200, '{"a":[{"n":-9007199254740993}]}'));
   const ran = await against([body], ["kb", "api", "GET", "/x"]);
   expect([ran.exit, ran.err]).toEqual([0, "some numbers are too large to be exact: n\n"]);
 });
 
-test("a number beyond all is the largest one, never Infinity or null", async () => {
+test("a number beyond the range of a double becomes the largest double, never Infinity or null", async () => {
   const row = '{"id":"a","name":"A","word_count":1e999,"x":[-1e999]}';
   const { out, err } = await against([page(row)], ["kb", "list", "-o", "json"]);
   expect(JSON.parse(out)).toMatchObject([{ word_count: 1.7976931348623157e308 }]);
@@ -45,14 +45,14 @@ test("a number beyond all is the largest one, never Infinity or null", async () 
   expect(events.out).toContain("1.7976931348623157e+308");
 });
 
-test("a total beyond all counts is none", async () => {
+test("a total that is not a valid count is ignored", async () => {
   for (const total of ["1e999", "1e300", "-1", "1.5"]) {
     const ran = await against([page('{"id":"a","name":"A"}', total)], ["kb", "list", "-L", "5"]);
     expect([ran.exit, ran.err.replace(/^some numbers.*\n/, "")], total).toEqual([0, ""]);
   }
 });
 
-test("what a double holds, and digits in texts, are nothing to be told", async () => {
+test("exact numbers and digits in strings cause no notice", async () => {
   const row =
     '{"id":"a","name":"12345678901234567890 1e999","word_count":9007199254740991,"x":0.3333333333333333}';
   const ran = await against([page(row, "1")], ["kb", "list", "-o", "json"]);

@@ -3,7 +3,7 @@ import { against, createdKb, emptyPage, http, lines, reset, say } from "../lib/r
 
 const { read: list, create, rename, remove } = lines;
 
-test("a read is repeated after a reset, a 503 and half an answer, with growing waits", async () => {
+test("a read is retried after a reset, a 503 and a truncated response, with increasing delays", async () => {
   const half = `${http(200, emptyPage).slice(0, -20)}`;
   const ran = await against(
     [
@@ -19,14 +19,14 @@ test("a read is repeated after a reset, a 503 and half an answer, with growing w
   expect(ran.waits.slice(0, 3)).toEqual([250, 500, 1000]);
 });
 
-test("a create is never repeated after a reset: it may have happened", async () => {
+test("a create is not retried after a reset: it may have been applied", async () => {
   const ran = await against([reset, say(http(200, createdKb))], create);
   expect(ran.exit).toBe(11);
   expect(ran.requests).toHaveLength(1);
   expect(ran.err).toContain("the change may have been applied");
 });
 
-test("a create is not repeated after a 503 either", async () => {
+test("a create is not retried after a 503", async () => {
   const ran = await against([say(http(503, "{}")), say(http(200, createdKb))], create);
   expect(ran.exit).toBe(1);
   expect(ran.requests).toHaveLength(1);
@@ -38,13 +38,13 @@ test.each([
     400,
     '{"code":"invalid_param","message":"Too many requests. Please try again later. The current maximum concurrent requests allowed for a is 1.","status":400}',
   ],
-])("a create is repeated after a %d that means not started", async (status, body) => {
+])("a create is retried after a %d that means it was not applied", async (status, body) => {
   const ran = await against([say(http(status, body)), say(http(200, createdKb))], create);
   expect(ran.exit).toBe(0);
   expect(ran.requests).toHaveLength(2);
 });
 
-test("a rename is repeated after a reset: the end is the same", async () => {
+test("a rename is retried after a reset: it is idempotent", async () => {
   const ran = await against(
     [reset, say(http(200, '{"id":"x","name":"B","type":"knowledge","binding_count":"0"}'))],
     rename,
@@ -53,7 +53,7 @@ test("a rename is repeated after a reset: the end is the same", async () => {
   expect(ran.requests).toHaveLength(2);
 });
 
-test("a delete whose repeat answers 404 was done by the first try", async () => {
+test("a delete whose retry gets a 404 succeeded in the first attempt", async () => {
   const gone = http(404, '{"code":"not_found","message":"Dataset not found.","status":404}');
   const ran = await against([reset, say(gone)], remove);
   expect(ran.exit).toBe(0);
@@ -70,7 +70,7 @@ test.each([
   [["kb", "doc", "delete", id, id, "--yes"]],
   [["kb", "api", "DELETE", `/datasets/${id}/metadata/${id}`, "--yes"]],
   [["wf", "annotation", "delete", id, "--yes"]],
-])("%j: 204 means done, whatever Content-Length says", async (line) => {
+])("%j: a 204 is a success, whatever its Content-Length", async (line) => {
   const head = "HTTP/1.1 204 NO CONTENT\r\nContent-Length: 2\r\nX-Version: 1.14.2\r\n\r\n";
   const show = `{"id":"${id}","name":"A","document_count":1,"doc_metadata":[]}`;
   const ran = await against(
@@ -85,13 +85,13 @@ test.each([
   expect(ran.requests.filter((each) => !each.startsWith("GET "))).toHaveLength(1);
 });
 
-test("--retries 0 repeats nothing", async () => {
+test("--retries 0 disables retries", async () => {
   const ran = await against([reset, say(http(200, emptyPage))], [...list, "--retries", "0"]);
   expect(ran.exit).toBe(11);
   expect(ran.requests).toHaveLength(1);
 });
 
-test("a web page where JSON belongs means a wrong base URL", async () => {
+test("an HTML page instead of JSON is reported as a wrong base URL", async () => {
   const ran = await against(
     [say(http(200, "<!doctype html><html>", { "content-type": "text/html" }))],
     list,
@@ -100,7 +100,7 @@ test("a web page where JSON belongs means a wrong base URL", async () => {
   expect(ran.err).toContain("not an API endpoint");
 });
 
-test("with -o json the error is one JSON line on standard error", async () => {
+test("with -o json the error is one line of JSON on stderr", async () => {
   const ran = await against(
     [
       say(

@@ -37,7 +37,7 @@ async function created(line: string): Promise<string> {
 
 const sent = () => server.seen.map(({ method, path }) => `${method} ${path}`);
 
-/** A line for every operation that came after 1.12.1; `updateDocument` falls back by itself. */
+/** A command for every operation added after 1.12.1; `updateDocument` has a fallback. */
 const newer: Readonly<Record<string, string>> = {
   downloadDocument: `kb doc link ${id} ${id}`,
   downloadDocumentsZip: "kb doc download {kb} {doc} --dir out",
@@ -51,7 +51,7 @@ const newer: Readonly<Record<string, string>> = {
   getEndUserChat: `wf user show ${id}`,
 };
 
-test("a line stands here for every operation with a version", () => {
+test("the commands cover every operation that has a minimum version", () => {
   const since = operations.filter((row) => row.since !== undefined).map((row) => row.id);
   expect([...new Set(since)].filter((each) => each !== "updateDocument").sort()).toEqual(
     Object.keys(newer).sort(),
@@ -59,7 +59,7 @@ test("a line stands here for every operation with a version", () => {
 });
 
 test.each(Object.entries(newer))(
-  "%s names the version there is and the one it needs",
+  "%s names the server's version and the required one",
   async (operation, line) => {
     const since = operations.find((row) => row.id === operation)?.since;
     const ran = await run(
@@ -73,13 +73,13 @@ test.each(Object.entries(newer))(
   },
 );
 
-test("the next step is an update", async () => {
+test("the hint is to upgrade the server", async () => {
   expect((await run("wf form show token")).err).toBe(
     "error: failed to get form: the server is version 1.12.1; this command needs 1.14.0 or later (404)\nhint: upgrade the server\n",
   );
 });
 
-/** Makes a tag as a newer server: the older one cannot print it, nor find it by its name. */
+/** Creates a tag on a newer server: the older one can neither print it nor find it by name. */
 async function createdTag(name: string): Promise<string> {
   server.sandbox.setFaults([]);
   const tag = await created(`kb tag create ${name}`);
@@ -87,13 +87,13 @@ async function createdTag(name: string): Promise<string> {
   return tag;
 }
 
-describe("deletes that answer 200 with the body 204 are done", () => {
-  test("knowledge base, document, metadata field, tag and its bindings", async () => {
+describe("a delete that gets a 200 with the body 204 succeeds", () => {
+  test("for a knowledge base, a document, a metadata field, a tag and its bindings", async () => {
     const old = await created("kb create Old --indexing-technique economy");
     await created(`kb doc add ${old} a.md --text hello`);
     await created(`kb metadata create ${old} team --type string`);
     const tag = await createdTag("draft");
-    // Its list of tags cannot be read (server §10), so the server has its say.
+    // The list of tags cannot be read (server §10), so the server checks the tag.
     for (const line of [`kb tag bind ${old} ${tag}`, `kb tag unbind ${old} ${tag}`]) {
       const err = expect.stringMatching(/^cannot check that the tag exists: [^\n]+\n$/) as string;
       expect(await run(line), line).toMatchObject({ exit: 0, out: "", err });
@@ -120,7 +120,7 @@ describe("deletes that answer 200 with the body 204 are done", () => {
     "delete knowledge base": `kb delete ${id} --yes`,
   };
 
-  test("every such answer was recorded", () => {
+  test("for every operation with such a recording", () => {
     expect(recorded.map(({ title }) => title).sort()).toEqual(Object.keys(lines).sort());
   });
 
@@ -129,7 +129,7 @@ describe("deletes that answer 200 with the body 204 are done", () => {
     async (title, exchange) => {
       const { status } = exchange.response;
       const version = { "x-version": "1.12.1" };
-      // What is acted on exists.
+      // The targets exist.
       const { baseUrl } = await rawServer([
         (socket, request) =>
           socket.end(
@@ -150,8 +150,8 @@ describe("deletes that answer 200 with the body 204 are done", () => {
   );
 });
 
-describe("what an older server does another way", () => {
-  test("a tag is taken off by the one field both know", async () => {
+describe("on an older server", () => {
+  test("a tag is unbound with the field that both versions accept", async () => {
     const tag = await createdTag("old");
     await run(`kb tag bind ${kb} ${tag}`);
     server.seen.length = 0;
@@ -163,7 +163,7 @@ describe("what an older server does another way", () => {
     expect((await run(`kb tag bound ${kb} -o name`)).out).toBe("");
   });
 
-  test("a file is replaced by the older route after the newer one was refused", async () => {
+  test("a file is replaced through the older route after the newer one gets a 404", async () => {
     await run(`kb doc wait ${kb}`);
     const path = join(folder, "b.md");
     await writeFile(path, "# new");
@@ -178,46 +178,46 @@ describe("what an older server does another way", () => {
   });
 });
 
-/** A server that gives the recorded answer of 1.12.1 to everything. */
+/** A server that sends one recorded response of 1.12.1 to every request. */
 async function recordedServer(title: string) {
   const exchange = exchanges.find(({ name }) => name === `older-1.12.1.json: ${title}`);
-  if (!exchange) throw new Error(`nothing is recorded as ${title}`);
+  if (!exchange) throw new Error(`no recording named ${title}`);
   const version = headersOf(exchange)["x-version"] ?? "";
-  const answer = http(exchange.response.status, bodyText(exchange), { "x-version": version });
-  return rawServer([(socket) => socket.end(answer)]);
+  const response = http(exchange.response.status, bodyText(exchange), { "x-version": version });
+  return rawServer([(socket) => socket.end(response)]);
 }
 
-describe("a tag that was made although the answer is a refusal", () => {
-  test("is unknown whether applied, and not asked for again", async () => {
+describe("a tag that was created although the response is an error", () => {
+  test("is reported as possibly applied and is not retried", async () => {
     const { baseUrl, requests } = await recordedServer("create tag");
-    const world = { env: { KB_BASE_URL: baseUrl, KB_KEY: "dataset-sandbox" } };
-    const ran = await cli(["kb", "tag", "create", "draft"], world);
+    const options = { env: { KB_BASE_URL: baseUrl, KB_KEY: "dataset-sandbox" } };
+    const ran = await cli(["kb", "tag", "create", "draft"], options);
     expect(ran.exit).toBe(1);
     expect(ran.err).toContain(
       "the server failed to build its response: binding_count: Input should be a valid string",
     );
     expect(ran.err).toContain("hint: the change may have been applied; check before retrying");
     expect(requests).toHaveLength(1);
-    const json = await cli(["kb", "tag", "create", "draft", "-o", "json"], world);
+    const json = await cli(["kb", "tag", "create", "draft", "-o", "json"], options);
     expect(JSON.parse(json.err)).toMatchObject({
       error: { changed: "unknown", retryable: false, exit: 1 },
     });
   });
 
-  test("breaks the list of tags, which is the server's fault", async () => {
+  test("makes the list of tags fail with a server error", async () => {
     const { baseUrl } = await recordedServer("list tags: the refused one is there");
-    const world = { env: { KB_BASE_URL: baseUrl, KB_KEY: "dataset-sandbox" } };
-    const ran = await cli(["kb", "tag", "list"], world);
+    const options = { env: { KB_BASE_URL: baseUrl, KB_KEY: "dataset-sandbox" } };
+    const ran = await cli(["kb", "tag", "list"], options);
     expect(ran.exit).toBe(1);
     expect(ran.err).toContain("contact its operator");
     expect(ran.err).not.toContain("unknown whether");
   });
 });
 
-describe("a page that is no answer of the API", () => {
+describe("a 404 that is not a JSON error of the API", () => {
   const page = "<!doctype html>\n<title>404 Not Found</title>";
 
-  test("is a wrong base URL where no version is named", async () => {
+  test("is reported as a wrong base URL without X-Version", async () => {
     const { baseUrl } = await rawServer([(socket) => socket.end(http(404, page))]);
     const ran = await run("wf form show token", { KB_BASE_URL: baseUrl });
     expect(ran.exit).toBe(6);
@@ -225,7 +225,7 @@ describe("a page that is no answer of the API", () => {
     expect(ran.err).toContain("hint: check that the base URL ends in");
   });
 
-  test("is an unknown route where the server is new enough", async () => {
+  test("is reported as an unsupported route if the server is new enough", async () => {
     const { baseUrl } = await rawServer([
       (socket) => socket.end(http(404, page, { "x-version": "1.14.2" })),
     ]);
@@ -234,7 +234,7 @@ describe("a page that is no answer of the API", () => {
     expect(ran.err).toContain("the server (version 1.14.2) does not support GET");
   });
 
-  test("says nothing of versions where the object is missing", async () => {
+  test("does not mention versions if the object does not exist", async () => {
     const missing = '{"code":"not_found","message":"Document not found.","status":404}';
     const { baseUrl } = await rawServer([
       (socket) => socket.end(http(404, missing, { "x-version": "1.12.1" })),

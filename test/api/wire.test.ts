@@ -11,7 +11,7 @@ import type { TestSandbox } from "../lib/sandbox.ts";
 import { temporaryFolder } from "../lib/support.ts";
 import { wireFolder } from "../lib/paths.ts";
 
-/** The request a line must send, written by hand from the API's documentation. */
+/** The request that a command must send, written by hand from the API's documentation. */
 interface Wire {
   readonly method: string;
   readonly path: string;
@@ -25,7 +25,7 @@ interface Case {
   readonly request: Wire;
   readonly files?: Readonly<Record<string, string>>;
   readonly task?: true;
-  /** What a server answers to the look-ups that the case needs; absent: the sandbox. */
+  /** Responses to the look-ups of the command (default: those of the sandbox). */
   readonly answers?: readonly {
     readonly method: string;
     readonly path: string;
@@ -48,26 +48,26 @@ const cases = fixtures.flatMap(({ operation, cases: lines }) =>
 );
 
 let server: TestSandbox;
-let place = "";
+let directory = "";
 beforeAll(async () => {
   server = await testSandbox();
-  place = await temporaryFolder();
+  directory = await temporaryFolder();
 });
 
-test("every operation has a fixture, and no fixture is without its operation", () => {
+test("every operation has a fixture, and every fixture an operation", () => {
   expect(fixtures.map(({ operation }) => operation).sort()).toEqual(
     [...new Set(operations.map(({ id }) => id))].sort(),
   );
 });
 
-/** The order of different parameters means nothing; that of one repeated parameter stays. */
+/** Sorts by name: only the order of values of the same parameter matters. */
 const sorted = (query: readonly (readonly [string, string])[]) =>
   [...query].sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
 
 const textOf = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
 
-/** A received request in the words of a fixture. */
-function seenAs(request: ReceivedRequest): Wire {
+/** Converts a received request to the format of a fixture. */
+function toWire(request: ReceivedRequest): Wire {
   const [path = "", query] = request.path.split(/\?(.*)/s);
   const type = request.headers["content-type"] ?? "";
   return {
@@ -94,7 +94,7 @@ function seenAs(request: ReceivedRequest): Wire {
 
 describe.each(cases)("%s", (_, { line, request, files = {}, answers }) => {
   test("sends exactly the request of its fixture", async () => {
-    const inside = join(place, "files");
+    const inside = join(directory, "files");
     mkdirSync(inside, { recursive: true });
     for (const [name, content] of Object.entries(files)) writeFileSync(join(inside, name), content);
     const argv = line.map((word) =>
@@ -106,30 +106,34 @@ describe.each(cases)("%s", (_, { line, request, files = {}, answers }) => {
     const ran = await server.cli(argv, {
       env: { ...app, ...(canned && { KB_BASE_URL: canned.baseUrl }) },
     });
-    const arrived = (canned?.seen ?? server.seen).map(seenAs);
-    const wanted = {
+    const received = (canned?.seen ?? server.seen).map(toWire);
+    const expected = {
       ...request,
       path: decodeURI(request.path),
       ...(request.query && { query: sorted(request.query) }),
     };
     expect(
-      arrived.some(({ method, path }) => method === wanted.method && path === wanted.path),
-      `${ran.err} ${JSON.stringify(arrived)}`,
+      received.some(({ method, path }) => method === expected.method && path === expected.path),
+      `${ran.err} ${JSON.stringify(received)}`,
     ).toBe(true);
     expect(
-      arrived.filter(({ method, path }) => method === wanted.method && path === wanted.path).at(-1),
-    ).toEqual(wanted);
+      received
+        .filter(({ method, path }) => method === expected.method && path === expected.path)
+        .at(-1),
+    ).toEqual(expected);
   });
 });
 
-/** A server that answers what a case says, and remembers what it was asked. */
+/** A server that sends the responses of a case and records the requests. */
 async function cannedServer(answers: NonNullable<Case["answers"]>) {
   const seen: ReceivedRequest[] = [];
   const listener = createServer((request, response) => {
-    void readRequest(request).then((arrived) => {
-      seen.push(arrived);
-      const bare = arrived.path.replace(/\?.*$/, "");
-      const answer = answers.find(({ method, path }) => method === arrived.method && path === bare);
+    void readRequest(request).then((received) => {
+      seen.push(received);
+      const bare = received.path.replace(/\?.*$/, "");
+      const answer = answers.find(
+        ({ method, path }) => method === received.method && path === bare,
+      );
       response.writeHead(answer?.status ?? 200, {
         "content-type": "application/json",
         ...answer?.headers,

@@ -6,7 +6,7 @@ import { methodAndPath, retryOf } from "../../src/operations/operation.ts";
 import type { AnyOperation } from "../../src/operations/operation.ts";
 import { write } from "./directory.ts";
 import type { Answered } from "./answering.ts";
-import type { Scene } from "./mutated-answers.ts";
+import type { Scene } from "./mutated-responses.ts";
 import { answered, bodyText, headersOf, rowFor } from "./recordings.ts";
 import type { Exchange } from "./recordings.ts";
 import type { RawHost } from "../../src/host/host.ts";

@@ -1,9 +1,16 @@
-/** Text from a server never controls the terminal; test/long/hostile-answers.test.ts tests all of it. */
+/** Text from a server never controls the terminal; test/long/hostile-responses.test.ts tests all of it. */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { isSafe } from "../lib/fuzzing/holds.ts";
-import { actsOnNothing, called, evil, piped, poisoned, info } from "../lib/hostile-answers.ts";
+import {
+  runOnTerminal,
+  exchangeNamed,
+  evil,
+  runOnPipe,
+  poisoned,
+  countHostile,
+} from "../lib/hostile-responses.ts";
 import { bodyText, exchanges, rowFor } from "../lib/recordings.ts";
 import type { Exchange } from "../lib/recordings.ts";
 import { http, rawServer } from "../lib/raw-server.ts";
@@ -19,8 +26,8 @@ for (const exchange of exchanges.filter(({ request }) => request)) {
 test("no kind of response controls the terminal", async () => {
   let shown = 0;
   for (const exchange of kinds.values()) {
-    const { out, err } = await actsOnNothing(exchange, true);
-    if (info(out + err) > 0) shown++;
+    const { out, err } = await runOnTerminal(exchange, true);
+    if (countHostile(out + err) > 0) shown++;
   }
   // The others print no text from the server: IDs, or nothing.
   expect([kinds.size, shown > 100]).toEqual([198, true]);
@@ -52,18 +59,18 @@ test.each([
   ["knowledge.json: list", [...list, "--jq", ".[].name"]],
   ["knowledge.json: list", [...list, "--jq", ".[].name | error"]],
 ])("%s by %j is shown and does nothing", async (name, line) => {
-  const { out, err } = await actsOnNothing(called(name), true, line);
-  expect(info(out + err)).toBeGreaterThan(0);
+  const { out, err } = await runOnTerminal(exchangeNamed(name), true, line);
+  expect(countHostile(out + err)).toBeGreaterThan(0);
 });
 
 test("prompts with text of a form do not control the terminal", async () => {
   const line = ["wf", "form", "submit", "token"];
-  const ran = await actsOnNothing(called("streams.json: form"), false, line);
-  expect(info(ran.asked)).toBeGreaterThan(1);
+  const ran = await runOnTerminal(exchangeNamed("streams.json: form"), false, line);
+  expect(countHostile(ran.asked)).toBeGreaterThan(1);
 });
 
 async function hostileRecording(): Promise<string> {
-  const lines = bodyText(called("streams.json: run, streaming"))
+  const lines = bodyText(exchangeNamed("streams.json: run, streaming"))
     .split("\n")
     .flatMap((line) => (line.startsWith("data: ") ? [line.slice(6)] : []));
   const path = join(await temporaryFolder(), "run.jsonl");
@@ -76,23 +83,23 @@ test.each(["timeline", "replay"])(
   "wf %s of a hostile recording does not control the terminal",
   async (command) => {
     const line = ["wf", command, await hostileRecording()];
-    const ran = await actsOnNothing(called("runs.json: logs"), true, line);
-    expect(info(ran.out)).toBeGreaterThan(0);
+    const ran = await runOnTerminal(exchangeNamed("runs.json: logs"), true, line);
+    expect(countHostile(ran.out)).toBeGreaterThan(0);
   },
 );
 
 test("text in a pipe is as the server sent it", async () => {
-  const show = called("knowledge.json: show");
+  const show = exchangeNamed("knowledge.json: show");
   const whole = poisoned(show.response.body, true);
-  const json = await piped(show, ["kb", "show", id, "-o", "json"]);
+  const json = await runOnPipe(show, ["kb", "show", id, "-o", "json"]);
   expect(JSON.parse(json.out)).toEqual(whole);
-  expect((await piped(show, ["kb", "show", id, "--jq", ".name"])).out).toBe(
+  expect((await runOnPipe(show, ["kb", "show", id, "--jq", ".name"])).out).toBe(
     `${(show.response.body as { name: string }).name}${evil}\n`,
   );
-  expect((await piped(show, ["kb", "api", "GET", `/datasets/${id}`])).out).toBe(
+  expect((await runOnPipe(show, ["kb", "api", "GET", `/datasets/${id}`])).out).toBe(
     `${JSON.stringify(whole)}\n`,
   );
-  const text = await piped(called("chat.json: send, streaming"), [...events, "--text"]);
+  const text = await runOnPipe(exchangeNamed("chat.json: send, streaming"), [...events, "--text"]);
   expect(text.out).toContain(evil);
 });
 
@@ -103,17 +110,17 @@ test.each([
   ["errors.json: no key", [...list, "-vvv"]],
   ["streams.json: run that fails, streaming", [...events, "-o", "jsonl"]],
 ])("stderr is sanitized in a pipe, too: %s by %j", async (name, line) => {
-  const { err } = await piped(called(name), line);
+  const { err } = await runOnPipe(exchangeNamed(name), line);
   isSafe(err);
-  expect(info(err)).toBeGreaterThan(0);
+  expect(countHostile(err)).toBeGreaterThan(0);
 });
 
 test.each(["tsv", "csv", "md"])("report tables as %s are sanitized in a pipe", async (format) => {
   const line = ["wf", "timeline", await hostileRecording(), "-o", format];
-  const { out } = await piped(called("runs.json: logs"), line);
+  const { out } = await runOnPipe(exchangeNamed("runs.json: logs"), line);
   // Line breaks in quoted CSV cells are text.
   isSafe(out.replace(/[\r\t]/g, "\n"));
-  expect(info(out)).toBeGreaterThan(0);
+  expect(countHostile(out)).toBeGreaterThan(0);
 });
 
 test("completion does not offer names that could control the terminal", async () => {

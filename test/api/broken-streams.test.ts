@@ -10,7 +10,7 @@ const started = event("workflow_started", `{"id":"${run}"}`);
 const finished = event("workflow_finished", `{"id":"${run}","status":"succeeded","outputs":{}}`);
 const deep = event("text_chunk", `${"[".repeat(100_000)}${"]".repeat(100_000)}`);
 
-/** Answers of a server whose run is told to be running when its stream broke, and to end on the next. */
+/** Responses of a server whose run is still running after the first stream and ends in the next. */
 const parameters = say(http(200, '{"user_input_form":[],"file_upload":{}}'));
 const running = say(http(200, `{"id":"${run}","status":"running","outputs":{},"error":null}`));
 const rest = say(head, started, finished);
@@ -33,36 +33,36 @@ describe.each(ways)("%s", (name, line, before) => {
       say(head, started, event("text_chunk", '"').slice(0, -5), Uint8Array.of(0xe2, 0x82)),
     ],
     ["is reset", (socket) => void socket.write(head + started, () => socket.resetAndDestroy())],
-    ["holds what is no event", say(head, started, "\u0000\u0001<html>\n\n: ping\n\n")],
+    ["contains lines that are not events", say(head, started, "\u0000\u0001<html>\n\n: ping\n\n")],
+  ])("a stream that %s is resumed, and nothing is started or printed twice", async (_, respond) => {
+    const ran = await against([...before, respond, running, rest], line);
+    expect(ran.exit, ran.err).toBe(0);
+    expect(kinds(ran.out)).toEqual(["workflow_started", "_gap", "workflow_finished"]);
+    expect(posts(ran.requests)).toBe(name === "wf run" ? 1 : 0);
+  });
+
+  test.each([
+    ["not JSON", "data: {not\n\n"],
+    ["not an object", "data: [1]\n\n"],
   ])(
-    "a stream that %s is taken up again, and nothing is started or shown twice",
-    async (_, answer) => {
-      const ran = await against([...before, answer, running, rest], line);
-      expect(ran.exit, ran.err).toBe(0);
-      expect(kinds(ran.out)).toEqual(["workflow_started", "_gap", "workflow_finished"]);
-      expect(posts(ran.requests)).toBe(name === "wf run" ? 1 : 0);
+    "an event that is %s exits with 1, and the hint states that the run continues",
+    async (_, bad) => {
+      const ran = await against([...before, say(head, started, bad)], line);
+      expect(ran.exit).toBe(1);
+      expect(kinds(ran.out)).toEqual(["workflow_started"]);
+      expect(ran.err).toContain("event is not JSON");
+      expect(ran.err).toContain(`the run continues; run \`wf events ${run} --follow\``);
+      expect(ran.requests).toHaveLength(before.length + 1);
     },
   );
 
-  test.each([
-    ["no JSON", "data: {not\n\n"],
-    ["no object", "data: [1]\n\n"],
-  ])("an event that is %s ends with 1 and says that the run goes on", async (_, bad) => {
-    const ran = await against([...before, say(head, started, bad)], line);
-    expect(ran.exit).toBe(1);
-    expect(kinds(ran.out)).toEqual(["workflow_started"]);
-    expect(ran.err).toContain("event is not JSON");
-    expect(ran.err).toContain(`the run continues; run \`wf events ${run} --follow\``);
-    expect(ran.requests).toHaveLength(before.length + 1);
-  });
-
-  test("an event nested 100,000 times passes through", async () => {
+  test("an event nested 100,000 levels deep is printed", async () => {
     const ran = await against([...before, say(head, started, deep, finished)], line);
     expect(ran.exit, ran.err).toBe(0);
     expect(kinds(ran.out)).toEqual(["workflow_started", "text_chunk", "workflow_finished"]);
   });
 
-  test("a line without an end is not kept for ever", async () => {
+  test("an endless line is read up to a limit only", async () => {
     const { answer, counted } = endless(`${head}${started}data: `);
     const ran = await against([...before, answer], line);
     expect(ran.exit).toBe(1);
@@ -72,7 +72,7 @@ describe.each(ways)("%s", (name, line, before) => {
   });
 });
 
-test("a run whose stream makes no sense from the start may have been started", async () => {
+test("if the first event is invalid, the hint is to check the run before starting it again", async () => {
   const ran = await against([parameters, say(head, "data: {not\n\n")], ["wf", "run"]);
   expect(ran).toMatchObject({ exit: 1, requests: { length: 2 } });
   expect(ran.err).toContain("before starting it again");

@@ -5,7 +5,7 @@ import { operations } from "../../src/operations/index.ts";
 import { methodAndPath } from "../../src/operations/operation.ts";
 import { bodyText, exchanges, headersOf } from "../lib/recordings.ts";
 
-/** Exit codes by status and code; where the code alone does not tell, by title below. */
+/** Exit codes by status and server code; exceptions are listed by title below. */
 const exits: Readonly<Record<string, number>> = {
   "308 ": 6,
   "400 ": 5,
@@ -17,7 +17,7 @@ const exits: Readonly<Record<string, number>> = {
   "400 no_file_uploaded": 5,
   "400 too_many_files": 5,
   "400 bad_request_key_error": 5,
-  // A model, or its provider, said no: not the caller's key, and no code tells a limit from a wrong key.
+  // An error of a model or its provider: it is not the caller's key, and the code covers limits and wrong keys.
   "400 completion_request_error": 5,
   "400 provider_not_initialize": 5,
   "400 app_unavailable": 6,
@@ -45,9 +45,9 @@ const exits: Readonly<Record<string, number>> = {
   "500 internal_server_error": 1,
   "500 pipeline_run_error": 1,
 };
-/** Where the text alone tells what it means. */
+/** Responses whose meaning only their text shows. */
 const exitsByTitle: Readonly<Record<string, number>> = {
-  // The server's own fault, told as a refusal (server §3).
+  // A server error with a 4xx status (server §3).
   "older-1.12.1.json: create tag": 1,
   "older-1.12.1.json: list tags: the refused one is there": 1,
   "older-1.12.1.json: list tags after the rename": 1,
@@ -57,7 +57,7 @@ const exitsByTitle: Readonly<Record<string, number>> = {
 };
 
 // The largest upload was recorded without its request.
-const refused = exchanges.filter(({ request, response }) => response.status >= 300 && request);
+const errors = exchanges.filter(({ request, response }) => response.status >= 300 && request);
 
 /** The row whose route a recorded path fits. */
 function rowFor(method: string, path: string) {
@@ -68,18 +68,18 @@ function rowFor(method: string, path: string) {
   });
 }
 
-test("the recordings hold refusals of every kind", () => {
-  expect(refused.length).toBeGreaterThan(120);
+test("the recordings contain more than 120 API errors", () => {
+  expect(errors.length).toBeGreaterThan(120);
 });
 
-describe.each(refused.map((exchange) => [exchange.name, exchange] as const))(
+describe.each(errors.map((exchange) => [exchange.name, exchange] as const))(
   "%s",
   (name, exchange) => {
-    const { request, response } = exchange;
-    const text = bodyText(exchange);
-    const answer = { status: response.status, headers: headersOf(exchange), text };
+    const { request } = exchange;
+    const { status } = exchange.response;
+    const response = { status, headers: headersOf(exchange), text: bodyText(exchange) };
     const row = rowFor(request.method, request.path);
-    const error = apiErrorOf(answer, {
+    const error = apiErrorOf(response, {
       method: request.method,
       path: request.path,
       row,
@@ -87,18 +87,18 @@ describe.each(refused.map((exchange) => [exchange.name, exchange] as const))(
     });
     const code = error.response.serverCode ?? "";
 
-    test("ends with the exit code of what it means", () => {
-      const expected = exitsByTitle[name] ?? exits[`${response.status} ${code}`];
+    test("has the expected exit code", () => {
+      const expected = exitsByTitle[name] ?? exits[`${status} ${code}`];
       expect(error.exit).toBe(expected);
     });
 
-    test("is told in plain words, short, with what the server said of the field", () => {
+    test("has a short message with the status, without pydantic details or HTML", () => {
       expect(error.message).toMatch(/\S/);
       expect(error.message).not.toMatch(
         /errors\.pydantic|<html|You have requested this URI|\[type=/,
       );
       expect(error.message.length).toBeLessThan(700);
-      expect(error.message).toContain(String(response.status));
+      expect(error.message).toContain(String(status));
     });
   },
 );
@@ -121,11 +121,11 @@ test.each([
     "the server gave no reason (400 invalid_param)",
   ],
   [
-    "a message that is no text",
+    "a message that is not a string",
     '{"code":"x","message":["a","b"],"status":400}',
     '["a","b"] (400 x)',
   ],
-  // Gateways and frameworks before or inside the server.
+  // Errors of gateways and frameworks.
   [
     "problem+json",
     '{"type":"about:blank","title":"Invalid request","detail":"Your request is not valid","status":422}',
@@ -157,24 +157,24 @@ test.each([
     '{"errors":{"name":["too long","odd"]}}',
     "name: too long, odd (422)",
   ],
-  ["a text that is JSON", '"Not today"', "Not today (422)"],
+  ["a JSON string", '"Not today"', "Not today (422)"],
   [
-    "fields without words",
+    "fields without messages",
     '{"errors":[null,7,{}],"detail":null}',
     "the server gave no reason (422)",
   ],
 ])("%s is read", (_, text, message) => {
   const status = Number(/\((\d+)/.exec(message)?.[1]);
-  const answer = { status, headers: { "content-type": "application/json" }, text };
-  const error = apiErrorOf(answer, { method: "POST", path: "/v1/datasets", writes: true });
+  const response = { status, headers: { "content-type": "application/json" }, text };
+  const error = apiErrorOf(response, { method: "POST", path: "/v1/datasets", writes: true });
   expect(error.message).toBe(message);
   expect(error.exit).toBe(5);
 });
 
-test("what a foreign body says is passed on in the details", () => {
+test("an error body of another format is included in the details", () => {
   const body = { title: "Invalid request", detail: "Your request is not valid", trace: "7" };
-  const answer = { status: 422, headers: {}, text: JSON.stringify(body) };
-  const error = apiErrorOf(answer, { method: "POST", path: "/v1/datasets", writes: true });
+  const response = { status: 422, headers: {}, text: JSON.stringify(body) };
+  const error = apiErrorOf(response, { method: "POST", path: "/v1/datasets", writes: true });
   expect(error.info.details).toEqual({ response: body });
 });
 
@@ -210,27 +210,24 @@ test.each([
     "The data value transmitted exceeds the capacity limit.",
     "The data value transmitted exceeds the capacity limit. (413 request_entity_too_large)",
   ],
-])(
-  "an upload that is refused with %s %s names the file and says why",
-  (status, code, text, message) => {
-    const answer = {
-      status: Number(status),
-      headers: { "x-version": "1.15.0" },
-      text: JSON.stringify({ code, message: text, status: Number(status) }),
-    };
-    const asked = { method: "POST", path: "/v1/files/upload", writes: true, file: "a.exe" };
-    expect(apiErrorOf(answer, asked).message).toBe(message);
-  },
-);
+])("an upload rejected with %s %s names the file and the reason", (status, code, text, message) => {
+  const response = {
+    status: Number(status),
+    headers: { "x-version": "1.15.0" },
+    text: JSON.stringify({ code, message: text, status: Number(status) }),
+  };
+  const request = { method: "POST", path: "/v1/files/upload", writes: true, file: "a.exe" };
+  expect(apiErrorOf(response, request).message).toBe(message);
+});
 
-test("texts of a database are cut to what they mean", () => {
+test("database errors are shortened to their cause", () => {
   const path = "/v1/datasets/0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e/retrieve";
-  const asked = { method: "POST", path, writes: false };
+  const request = { method: "POST", path, writes: false };
   const info = (name: string) => {
-    const exchange = refused.find((each) => each.name === name);
+    const exchange = errors.find((each) => each.name === name);
     const { status } = exchange?.response ?? { status: 0 };
     const text = exchange ? bodyText(exchange) : "";
-    return apiErrorOf({ status, headers: { "x-version": "1.14.2" }, text }, asked);
+    return apiErrorOf({ status, headers: { "x-version": "1.14.2" }, text }, request);
   };
   const empty = info("model-change.json: search a knowledge base without documents, semantic");
   expect(empty.message).toBe(
@@ -241,18 +238,18 @@ test("texts of a database are cut to what they mean", () => {
   const words = 'invalid input syntax for type double precision: "2026-05-01"';
   const message = `(${kind}) ${words}\n\n[SQL: ${sql}]\n(Background on this error at: https://x)`;
   const text = JSON.stringify({ code: "internal_server_error", message, status: 500 });
-  const broken = apiErrorOf({ status: 500, headers: { "x-version": "1.14.2" }, text }, asked);
+  const broken = apiErrorOf({ status: 500, headers: { "x-version": "1.14.2" }, text }, request);
   expect(broken.message).toBe(`server error: database error: ${words} (500 internal_server_error)`);
   expect(broken.exit).toBe(1);
 });
 
-test("a defect of the server is told as one", () => {
-  const exchange = refused.find(({ name }) => name === "1.15/chunks-more.json: search with a hit");
-  const answer = { status: 500, headers: {}, text: exchange ? bodyText(exchange) : "" };
-  const search = apiErrorOf(answer, { method: "POST", path: "/v1/x/retrieve", writes: false });
+test("an exception of the server is reported as a server error", () => {
+  const exchange = errors.find(({ name }) => name === "1.15/chunks-more.json: search with a hit");
+  const response = { status: 500, headers: {}, text: exchange ? bodyText(exchange) : "" };
+  const search = apiErrorOf(response, { method: "POST", path: "/v1/x/retrieve", writes: false });
   expect(search.message).toMatch(/^server error: Can't operate on closed transaction/);
   expect([search.exit, search.info.sideEffect]).toEqual([1, undefined]);
-  const write = apiErrorOf(answer, { method: "PATCH", path: "/v1/datasets/x", writes: true });
+  const write = apiErrorOf(response, { method: "PATCH", path: "/v1/datasets/x", writes: true });
   expect([write.exit, write.info.sideEffect]).toEqual([1, "unknown"]);
 });
 
@@ -282,29 +279,29 @@ test.each([
   ["1.15/start-refused.json: unknown file, blocking", undefined],
   ["completion.json: completion without its required input", undefined],
 ])("%s: the hint names the cause", (name, hint) => {
-  const exchange = refused.find((each) => each.name === name);
+  const exchange = errors.find((each) => each.name === name);
   expect(exchange, name).toBeDefined();
   if (!exchange) return;
   const { method, path } = exchange.request;
-  const answer = { status: 400, headers: headersOf(exchange), text: bodyText(exchange) };
-  const error = apiErrorOf(answer, { method, path, writes: true });
+  const response = { status: 400, headers: headersOf(exchange), text: bodyText(exchange) };
+  const error = apiErrorOf(response, { method, path, writes: true });
   expect(error.exit).toBe(5);
   if (hint) expect(error.info.hint).toMatch(hint);
   else expect(error.info.hint).toBeUndefined();
 });
 
-test("a base URL with a wrong path is told from an old server", () => {
-  const answer = {
+test("a wrong path in the base URL is not reported as an old server", () => {
+  const response = {
     status: 404,
     headers: { "content-type": "text/html", "x-version": "1.15.0" },
     text: "<!doctype html><title>404</title>",
   };
-  const error = apiErrorOf(answer, { method: "GET", path: "/v2/datasets", writes: false });
+  const error = apiErrorOf(response, { method: "GET", path: "/v2/datasets", writes: false });
   expect(error.exit).toBe(6);
   expect(error.info.hint).toContain("/v1");
 });
 
-test("a list that the server cannot print may hold an external knowledge base", () => {
+test("if the server fails to build a list, the hint mentions external knowledge bases", () => {
   const text = JSON.stringify({
     code: "invalid_param",
     message: "1 validation error for DatasetListResponse\ndata.0\n  Input should be … [type=x]",
@@ -347,12 +344,12 @@ test.each([
   ],
   [403, '{"code":"forbidden","message":"Dataset api access is not enabled."}', 4, undefined],
   [400, '{"code":"provider_quota_exceeded","message":"quota"}', 7, undefined],
-  // Announced for newer servers, not seen: told by status and shape.
+  // Documented for newer servers but never recorded: recognized by status and format.
   [402, '{"code":"quota_exceeded","message":"x"}', 7, undefined],
   [403, '{"code":"insufficient_credits","message":"x"}', 7, undefined],
   [503, '{"code":"service_unavailable","message":"x","status":503}', 1, true],
   [400, '{"code":"document_indexing","message":"x","status":400}', 5, undefined],
-])("%d %s ends with %d", (status, text, exit, retryable) => {
+])("%d %s exits with %d", (status, text, exit, retryable) => {
   const error = apiErrorOf(
     { status, headers: {}, text },
     { method: "POST", path: "/v1/x", writes: true },
@@ -361,30 +358,30 @@ test.each([
   expect(error.info.retryable).toBe(retryable);
 });
 
-test("fields of a validation text are found, each with its reason", () => {
-  const recorded = refused.find(
+test("a validation message is parsed into fields and reasons", () => {
+  const recorded = errors.find(
     ({ name }) => name === "errors.json: name too long and bad technique",
   );
-  const said = parseErrorBody({
+  const body = parseErrorBody({
     status: 400,
     headers: {},
     text: recorded ? bodyText(recorded) : "",
   });
-  expect(said.fields).toEqual([
+  expect(body.fields).toEqual([
     { field: "name", reason: "String should have at most 40 characters" },
     { field: "indexing_technique", reason: "Input should be 'high_quality' or 'economy'" },
   ]);
 });
 
-test("a web page without X-Version is a wrong base URL, with an old one an old server", () => {
+test("an HTML page is a wrong base URL without X-Version, an old server with an old version", () => {
   const row = operations.find(({ id }) => id === "streamWorkflowEvents");
-  const asked = { method: "GET", path: "/v1/workflow/x/events", row, writes: false };
+  const request = { method: "GET", path: "/v1/workflow/x/events", row, writes: false };
   const page = { status: 404, text: "<!doctype html><title>404</title>" };
-  const wrong = apiErrorOf({ ...page, headers: { "content-type": "text/html" } }, asked);
+  const wrong = apiErrorOf({ ...page, headers: { "content-type": "text/html" } }, request);
   expect(wrong.message).toContain("not an API endpoint");
   const old = apiErrorOf(
     { ...page, headers: { "content-type": "text/html", "x-version": "1.13.2" } },
-    asked,
+    request,
   );
   expect(old.message).toBe(
     "the server is version 1.13.2; this command needs 1.14.0 or later (404)",

@@ -14,7 +14,7 @@ test.each([
   [504, "", [1, 1, 1], [4, 4, 1]],
   [500, '{"code":"unknown","message":"Internal Server Error"}', [1, 1, 1], [1, 1, 1]],
 ])(
-  "%d %s ends reads, renames and creates with %j after %j requests",
+  "%d %s: reads, renames and creates exit with %j after %j requests",
   async (status, body, exits, requests) => {
     const type = body.startsWith("<") ? { "content-type": "text/html" } : {};
     const ran = await Promise.all(
@@ -42,26 +42,29 @@ test.each([300, 301, 302, 303, 304, 307, 308])(
   },
 );
 
-test.each(["102 Processing", "103 Early Hints"])("%s comes before the answer", async (status) => {
-  const early = `HTTP/1.1 ${status}\r\nlink: </x>; rel=preload\r\n\r\n`;
-  const ran = await against([say(early + http(200, createdKb))], create);
-  expect(ran, ran.err).toMatchObject({ exit: 0, requests: { length: 1 } });
-});
+test.each(["102 Processing", "103 Early Hints"])(
+  "%s before the response is ignored",
+  async (status) => {
+    const early = `HTTP/1.1 ${status}\r\nlink: </x>; rel=preload\r\n\r\n`;
+    const ran = await against([say(early + http(200, createdKb))], create);
+    expect(ran, ran.err).toMatchObject({ exit: 0, requests: { length: 1 } });
+  },
+);
 
-test("a 503 of the server itself means that nothing was done: every request is sent again", async () => {
+test("a 503 of the server itself means that no changes were made: every request is retried", async () => {
   const body = '{"code":"service_unavailable","message":"x could not be verified","status":503}';
-  const unsure = say(http(503, body, { "x-version": "1.16.0" }));
+  const unavailable = say(http(503, body, { "x-version": "1.16.0" }));
   for (const line of [read, create, remove]) {
-    const ran = await against([unsure], line);
+    const ran = await against([unavailable], line);
     expect(ran, ran.err).toMatchObject({ exit: 1, requests: { length: 4 } });
     expect(ran.err).toContain("could not be verified");
     expect(ran.err).not.toContain("unknown whether");
   }
   const gone = say(http(404, '{"code":"not_found","message":"Dataset not found.","status":404}'));
-  expect((await against([unsure, gone], remove)).exit).toBe(3);
+  expect((await against([unavailable, gone], remove)).exit).toBe(3);
 });
 
-test("what the server is to give up is said with -v, once for each answer", async () => {
+test("-v prints the deprecation of an endpoint once per response", async () => {
   const old = say(
     http(200, emptyPage, {
       deprecation: "@1782864000",
@@ -76,7 +79,7 @@ test("what the server is to give up is said with -v, once for each answer", asyn
   expect(quiet.err).not.toContain("deprecated");
 });
 
-test("the file that a server rejects is named", async () => {
+test("the error names the file that the server rejects", async () => {
   const folder = await temporaryFolder();
   await writeFile(join(folder, "setup.exe"), "x");
   const body = '{"code":"unsupported_file_type","message":"","status":415}';

@@ -50,32 +50,32 @@ async function* bytesOf(text: string, size = 7): AsyncGenerator<Uint8Array> {
 
 const events = { kind: "events" } as const;
 
-/** Answers with 200 to writes that did nothing. */
+/** Responses with 200 to writes that had no effect. */
 const nothingDone = new Set(["older-1.12.1.json: rename unknown metadata field"]);
 
 describe.each(answered.map((exchange) => [exchange.name, exchange] as const))(
   "%s",
   (_name, exchange) => {
-    const found = rowFor(exchange);
+    const operation = rowFor(exchange);
     const text = bodyText(exchange);
     const headers = headersOf(exchange);
-    const answer = {
+    const response = {
       status: exchange.response.status,
       headers,
       body: bytesOf(text),
       alreadyApplied: false,
     };
 
-    test("belongs to an operation, is read, and is printed as it came", async () => {
-      expect(found?.id).toMatch(/\w/);
-      const row = found as AnyOperation; // the line above failed otherwise
+    test("belongs to an operation, is parsed, and is printed unchanged", async () => {
+      expect(operation?.id).toMatch(/\w/);
+      const row = operation as AnyOperation; // checked above
       if (headers["content-type"]?.includes("event-stream")) return printsEvents(row);
       const { kind } = row.returns;
-      // Tasks act on it where its row says what they read.
+      // Tasks check the fields that the row declares under `reads`.
       const acts = "reads" in row.returns || retryOf(row) !== "safe";
-      const read = bodyReader(row.returns, acts)(answer);
+      const read = bodyReader(row.returns, acts)(response);
       if (nothingDone.has(_name)) return expect(read).rejects.toThrow("id is null, not an ID");
-      // A message that is not there has no sound, and the server says so with 200 (server §18).
+      // For a message that does not exist, the server sends `null` with 200 as its audio (server §18).
       if (kind === "file" && text.trim() === "null") {
         return expect(read).rejects.toMatchObject({ kind: "remote-failed" });
       }
@@ -85,12 +85,12 @@ describe.each(answered.map((exchange) => [exchange.name, exchange] as const))(
       const rows = [...(lists ? readPage(row.returns, value).rows : [value])];
       const json = JSON.parse(await printed(row, rows, "json")) as unknown;
       const path = lists && "rows" in row.returns ? row.returns.rows : "";
-      const body = JSON.parse(text) as Record<string, unknown>; // lists stand in objects
+      const body = JSON.parse(text) as Record<string, unknown>; // lists are wrapped in objects
       expect(json).toEqual(path === "" ? body : body[path]);
-      const tells = rows.some((each) => Object.keys(each as object).length > 0);
+      const hasFields = rows.some((each) => Object.keys(each as object).length > 0);
       for (const format of ["grid", "wide", "tsv", "csv", "md", "yaml", "jsonl"] as const) {
         const output = await printed(row, rows, format);
-        if (tells) expect(output).toMatch(/\S/);
+        if (hasFields) expect(output).toMatch(/\S/);
       }
     });
 
@@ -103,7 +103,7 @@ describe.each(answered.map((exchange) => [exchange.name, exchange] as const))(
       const jsonl = await printed({ ...row, returns: events }, [read], "jsonl");
       expect(jsonl).toBe(recorded.map((line) => `${line}\n`).join(""));
       const lines = (await printed({ ...row, returns: events }, [read], undefined)).split("\n");
-      // Every node and every end of the stream has its line; text is in between.
+      // Every node and every end of the stream has a line of its own, between lines of text.
       for (const kind of ["node_started", "workflow_finished", "workflow_paused"]) {
         const count = recorded.filter((line) =>
           new RegExp(`"event": ?"${kind}"`).test(line),

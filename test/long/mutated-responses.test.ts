@@ -1,8 +1,8 @@
 /** Fields of all answers are damaged in every way, for every command that reads them. */
 import { afterAll, expect, test } from "vitest";
 import { seeded } from "../lib/following.ts";
-import { complaints, played, trialsOf } from "../lib/mutated-answers.ts";
-import type { Scene, Trial } from "../lib/mutated-answers.ts";
+import { complaints, played, trialsOf } from "../lib/mutated-responses.ts";
+import type { Scene, Trial } from "../lib/mutated-responses.ts";
 import { recordedScenes, sandboxScenes } from "../lib/mutated-scenes.ts";
 
 /** So much of all damages, chosen by chance; 1 is all of them. */

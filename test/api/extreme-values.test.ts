@@ -7,7 +7,7 @@ const page = (row: string) =>
 const deep = `${'{"a":['.repeat(50_000)}${"]}".repeat(50_000)}`;
 
 test.each(["json", "jsonl", "yaml", "csv", "tsv", "md", "grid", "wide"])(
-  "a value nested 100,000 times is no reason to crash with -o %s",
+  "a value nested 100,000 levels deep is an error, not a crash, with -o %s",
   async (format) => {
     const ran = await against([page(`{"id":"1","name":${deep}}`)], ["kb", "list", "-o", format]);
     expect(ran.exit).toBe(1);
@@ -15,30 +15,30 @@ test.each(["json", "jsonl", "yaml", "csv", "tsv", "md", "grid", "wide"])(
   },
 );
 
-test("what is asked of a deep value without walking through it is answered", async () => {
+test("-o name works if another field is nested too deeply", async () => {
   const ran = await against([page(`{"id":"1","name":${deep}}`)], ["kb", "list", "-o", "name"]);
   expect(ran).toMatchObject({ exit: 0, out: "1\n" });
 });
 
-test("a create that is answered by a deep value is said to be done", async () => {
+test("a create whose response is nested too deeply is reported as successful", async () => {
   const ran = await against([say(http(200, `{"id":"1","name":${deep}}`))], create);
   expect(ran).toMatchObject({ exit: 1, out: "", requests: { length: 1 } });
   expect(ran.err).toContain("the request succeeded");
 });
 
-test("a refusal by a deep value is a refusal", async () => {
+test("an API error whose body is nested too deeply is still an API error", async () => {
   const ran = await against([say(http(400, `{"code":"x","message":${deep}}`))], create);
   expect(ran).toMatchObject({ exit: 5, out: "" });
 });
 
-test("what is odd in values is shown as JSON reads it", async () => {
+test("duplicate fields, control characters, lone surrogates and large numbers are printed as JSON.parse reads them", async () => {
   const odd = page(
     '{"id":"first","id":"9007199254740993","name":"a\\u0000b\\ud800c","count":9007199254740993,"created_at":1e300}',
   );
   const json = await against([odd], read);
   expect(json).toMatchObject({
     exit: 0,
-    // Of a name given twice the last counts; a number keeps what a double can hold, text all of it.
+    // The last of two fields with the same name wins; numbers are doubles, strings are unchanged.
     out: '[\n{"id":"9007199254740993","name":"a\\u0000b\\ud800c","count":9007199254740992,"created_at":1e+300}\n]\n',
   });
   const grid = await against([odd], ["kb", "list", "-o", "grid"]);
@@ -47,7 +47,7 @@ test("what is odd in values is shown as JSON reads it", async () => {
 });
 
 test.each(["json", "csv", "grid"])(
-  "a name of 10,000 characters is whole in -o %s",
+  "a name of 10,000 characters is not truncated with -o %s",
   async (format) => {
     const name = "世".repeat(10_000);
     const ran = await against([page(`{"id":"1","name":"${name}"}`)], ["kb", "list", "-o", format]);

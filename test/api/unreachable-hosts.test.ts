@@ -5,8 +5,8 @@ import { cli } from "../lib/support.ts";
 
 const { read, rename, create } = lines;
 
-// A machine without ::1 fails here, with the error of listening.
-test("a base URL of IPv6 is reached", async () => {
+// Fails with the error of listen() on a machine without ::1.
+test("a base URL with an IPv6 address works", async () => {
   const server = await rawServer([say(http(200, emptyPage))], { host: "::1" });
   expect(server.baseUrl).toMatch(/^http:\/\/\[::1\]:\d+\/v1$/);
   const ran = await cli(read, { env: { ...keys, KB_BASE_URL: server.baseUrl } });
@@ -14,7 +14,7 @@ test("a base URL of IPv6 is reached", async () => {
   expect(server.requests).toHaveLength(1);
 });
 
-test("a name that nobody has is told, also by a create", async () => {
+test("an unknown host name is a network error, and no changes were made", async () => {
   const env = { ...keys, KB_BASE_URL: "https://nobody.invalid/v1" };
   for (const line of [read, create]) {
     const ran = await cli(line, { env });
@@ -24,7 +24,7 @@ test("a name that nobody has is told, also by a create", async () => {
   }
 });
 
-test("nobody listening is told with the address, and everything is tried again", async () => {
+test("a refused connection names the address, and every request is retried", async () => {
   for (const line of [read, rename, create]) {
     const waits: number[] = [];
     const ran = await cli(line, {
@@ -38,9 +38,9 @@ test("nobody listening is told with the address, and everything is tried again",
   }
 });
 
-// No server can make these: the routes between must fail.
+// A test server cannot cause these errors: they come from routers on the way.
 test.each(["ETIMEDOUT", "EHOSTUNREACH", "ENETUNREACH"])(
-  "%s means that nothing was sent only where no connection stood yet",
+  "%s means that nothing was sent only if it occurs while connecting",
   (code) => {
     const failed = (syscall: string) =>
       networkError(Object.assign(new Error(), { code, syscall }))?.unsent;

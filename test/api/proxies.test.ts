@@ -14,16 +14,16 @@ const encoded = Buffer.from(`corp:${password}`).toString("base64");
 
 const portOf = ({ baseUrl }: RawServer) => Number(new URL(baseUrl).port);
 
-/** A proxy that opens tunnels to this server, whatever name was asked for. */
+/** A proxy that opens tunnels to this server, whichever host is requested. */
 const proxyTo = (server: RawServer) =>
   rawServer([
     (socket, request) => {
       tunnels.set(server, request);
-      const there = connect(portOf(server), "127.0.0.1", () => {
+      const target = connect(portOf(server), "127.0.0.1", () => {
         socket.write("HTTP/1.1 200 Connection established\r\n\r\n");
-        socket.removeAllListeners("data").pipe(there).pipe(socket);
+        socket.removeAllListeners("data").pipe(target).pipe(socket);
       });
-      there.on("error", () => socket.destroy());
+      target.on("error", () => socket.destroy());
     },
   ]);
 /** The last request for a tunnel to each server. */
@@ -42,7 +42,7 @@ test.concurrent.each([
   ["HTTPS_PROXY", "https://kb.example:8443/v1", "kb.example:8443"],
   ["https_proxy", "https://kb.example/v1", "kb.example:443"],
   ["HTTP_PROXY", "https://kb.example/v1", "kb.example:443"],
-])("%s leads requests to %s through a tunnel to %s", async (name, url, asked) => {
+])("%s sends requests to %s through a tunnel to %s", async (name, url, authority) => {
   const server = await (url.startsWith("https") ? secure() : plain());
   const proxy = await proxyTo(server);
   const ran = await built([...read, "--insecure-http", "--ca-file", pathOf("authority")], {
@@ -51,12 +51,12 @@ test.concurrent.each([
     [name === name.toLowerCase() ? name.toUpperCase() : name.toLowerCase()]: "",
   });
   expect(ran).toEqual({ exit: 0, out: "[]\n", err: "" });
-  expect(proxy.requests).toEqual([`CONNECT ${asked} HTTP/1.1`]);
+  expect(proxy.requests).toEqual([`CONNECT ${authority} HTTP/1.1`]);
   expect(server.requests).toEqual(["GET /v1/datasets?include_all=true&page=1&limit=20 HTTP/1.1"]);
-  expect(tunnels.get(server)).not.toContain("dataset-sandbox"); // the key goes to the server alone
+  expect(tunnels.get(server)).not.toContain("dataset-sandbox"); // the key is sent only to the server
 });
 
-test("a password goes to the proxy alone, and is never shown", async () => {
+test("the proxy's password is sent only to the proxy and never printed", async () => {
   const server = await plain();
   const proxy = await proxyTo(server);
   const proxied = { HTTP_PROXY: at(proxy, `corp:${written}@`) };
@@ -77,9 +77,9 @@ test("a password goes to the proxy alone, and is never shown", async () => {
   for (const secret of ["s3cret", written, encoded]) expect(shown).not.toContain(secret);
 });
 
-const said: readonly [string, (socket: Socket) => void, number, string, string][] = [
+const proxyFailures: readonly [string, (socket: Socket) => void, number, string, string][] = [
   [
-    "wants a password",
+    "requires a password",
     say(http(407, "")),
     1,
     "rejected the connection (407)",
@@ -93,27 +93,27 @@ const said: readonly [string, (socket: Socket) => void, number, string, string][
     "rejected the connection (502)",
     "NO_PROXY",
   ],
-  ["hangs up", reset, 2, "proxy connection failed: connection reset", "NO_PROXY"],
+  ["resets the connection", reset, 2, "proxy connection failed: connection reset", "NO_PROXY"],
   [
-    "says nothing",
+    "does not respond",
     () => {},
     2,
     "proxy connection failed: no data received within the idle timeout",
     "NO_PROXY",
   ],
   [
-    "is no proxy",
+    "is not a proxy",
     say("SSH-2.0\r\n\r\n"),
     2,
     "proxy connection failed: invalid HTTP response",
     "NO_PROXY",
   ],
 ];
-test.concurrent.each(said)(
-  "a proxy that %s: the server sees nothing, a create may be repeated",
-  async (_, answer, tries, words, hint) => {
+test.concurrent.each(proxyFailures)(
+  "a proxy that %s: the server receives nothing, and no changes were made",
+  async (_, respond, attempts, words, hint) => {
     const server = await rawServer([say(http(200, createdKb))]);
-    const proxy = await rawServer([answer]);
+    const proxy = await rawServer([respond]);
     const quick = ["--retries", "1", "--connect-timeout", "0.2s", "--json"];
     const env = { KB_BASE_URL: server.baseUrl, HTTP_PROXY: at(proxy) };
     const ran = await built([...create, ...quick], env);
@@ -121,12 +121,12 @@ test.concurrent.each(said)(
     expect(ran.err).toContain(words);
     expect(ran.err).toContain(hint);
     expect(ran.err).toContain('"changed":"nothing"');
-    expect(proxy.requests).toHaveLength(tries);
+    expect(proxy.requests).toHaveLength(attempts);
     expect(server.requests).toEqual([]);
   },
 );
 
-test("a proxy where nothing listens is told from a server where nothing listens", async () => {
+test("a refused connection to the proxy is reported as the proxy's, not the server's", async () => {
   const env = { KB_BASE_URL: "https://kb.example/v1", HTTPS_PROXY: "http://127.0.0.1:9" };
   const ran = await built([...create, "--retries", "0"], env);
   expect(ran.exit).toBe(11);
@@ -138,7 +138,7 @@ test.concurrent.each([
   ["other.example, 127.0.0.1", "127.0.0.1"],
   ["*", "127.0.0.1"],
   ["::1", "::1"],
-])("NO_PROXY=%s goes around the proxy to %s", async (hosts, host) => {
+])("NO_PROXY=%s connects to %s without the proxy", async (hosts, host) => {
   const server = await rawServer([say(http(200, emptyPage))], { host });
   const proxy = await proxyTo(server);
   const env = { KB_BASE_URL: server.baseUrl, HTTP_PROXY: at(proxy), NO_PROXY: hosts };
@@ -150,20 +150,20 @@ test.concurrent.each([
   ["HTTP_PROXY", "http://", "HTTP_PROXY is not a valid proxy URL"],
   ["HTTPS_PROXY", "socks5://127.0.0.1:1080", "HTTPS_PROXY is not a valid proxy URL"],
   ["https_proxy", "http://corp:50%@127.0.0.1:9", "HTTPS_PROXY is not a valid proxy URL"],
-])("%s=%s is a mistake of the environment", async (name, value, words) => {
+])("%s=%s is a usage error", async (name, value, words) => {
   const ran = await built(read, { KB_BASE_URL: "https://kb.example/v1", [name]: value });
   expect(ran).toMatchObject({ exit: 2, out: "" });
   expect(ran.err).toContain(words);
 });
 
-test("commands of the sandbox go around every proxy", async () => {
+test("commands run by kb sandbox ignore proxies", async () => {
   const line = ["kb", "sandbox", "--ephemeral", "--", "kb", "list", "-o", "json"];
   const env = { HTTP_PROXY: "http://127.0.0.1:9", no_proxy: "other.example", KB_RETRIES: "0" };
   const ran = await built(line, env);
   expect(ran, ran.err).toMatchObject({ exit: 0, out: "[]\n" });
 });
 
-test("an address without http:// is one", async () => {
+test("the proxy URL may omit http://", async () => {
   const server = await plain();
   const proxy = await proxyTo(server);
   const env = { KB_BASE_URL: server.baseUrl, HTTP_PROXY: `127.0.0.1:${portOf(proxy)}` };

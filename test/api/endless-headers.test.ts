@@ -1,4 +1,4 @@
-/** What a server may send for ever without a response coming of it. */
+/** Bytes that a server may send forever without completing a response. */
 import type { Socket } from "node:net";
 import { expect, test } from "vitest";
 import { against, emptyPage, http, lines, say } from "../lib/raw-server.ts";
@@ -6,8 +6,8 @@ import { against, emptyPage, http, lines, say } from "../lib/raw-server.ts";
 const { read, create } = lines;
 const soon = ["--idle-timeout", "0.2s", "--retries", "1"];
 
-/** Sends the head, then the text every 40 ms for good. */
-const again = (start: string, text: string) => (socket: Socket) => {
+/** Sends `start`, then `text` every 40 ms until the client disconnects. */
+const sendRepeatedly = (start: string, text: string) => (socket: Socket) => {
   socket.write(start);
   const timer = setInterval(() => socket.write(text), 40);
   socket.on("close", () => clearInterval(timer));
@@ -15,10 +15,10 @@ const again = (start: string, text: string) => (socket: Socket) => {
 
 const chunked = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked";
 test.concurrent.each([
-  ["early hints", again("", "HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n")],
-  ["answers that say wait", again("", "HTTP/1.1 102 Processing\r\n\r\n")],
-  ["an extension of a chunk", again(`${chunked}\r\n\r\n5;a=`, "x")],
-])("%s without an end count as silence", async (_, endless) => {
+  ["early hints", sendRepeatedly("", "HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n")],
+  ["102 responses", sendRepeatedly("", "HTTP/1.1 102 Processing\r\n\r\n")],
+  ["a chunk extension", sendRepeatedly(`${chunked}\r\n\r\n5;a=`, "x")],
+])("endless data (%s) triggers the idle timeout", async (_, endless) => {
   const ran = await Promise.all(
     [read, create].map((line) => against([endless], [...line, ...soon])),
   );
@@ -30,7 +30,7 @@ test.concurrent.each([
   expect(ran[1]?.err).toContain("the change may have been applied");
 });
 
-test("a few early hints are passed over", async () => {
+test("early hints before the response are ignored", async () => {
   const hint = "HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n";
   const ran = await against([say(hint.repeat(3) + http(200, emptyPage))], [...read, ...soon]);
   expect(ran).toMatchObject({ exit: 0, out: "[]\n", requests: { length: 1 } });

@@ -1,4 +1,4 @@
-/** A server that answers what a real one did, with something evil in every text. */
+/** A server that sends recorded responses with hostile text in every string. */
 import { readFileSync, readdirSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
@@ -12,16 +12,16 @@ import { cli, temporaryFolder } from "./support.ts";
 import type { Ran, World } from "./support.ts";
 import { wireFolder } from "./paths.ts";
 
-/** Sets a title, clears the screen in two ways, turns text around, and adds a line of its own. */
+/** Sets the title, clears the screen in two ways, reverses the text direction and forges an error line. */
 export const evil =
   "\u001b]0;evil\u0007\u001b[2J\u009b2J\u202e\u2066\rerror: EVIL\r\nerror: EVIL\0";
 
-/** Fields by which the programs decide what to do. */
-const deciding = /^(event|status|.*_status|mode|type|.*_type|doc_form|id|.*_id|reason)$/;
+/** Fields that control what the programs do. */
+const controlFields = /^(event|status|.*_status|mode|type|.*_type|doc_form|id|.*_id|reason)$/;
 
-/** The value with evil in each of its texts, and one field more; `sparing` leaves those that decide. */
+/** Appends the hostile text to every string and adds a field; `sparing` keeps the control fields. */
 export function poisoned(value: unknown, sparing: boolean, field = ""): unknown {
-  if (typeof value === "string") return sparing && deciding.test(field) ? value : value + evil;
+  if (typeof value === "string") return sparing && controlFields.test(field) ? value : value + evil;
   if (Array.isArray(value)) return value.map((each) => poisoned(each, sparing, field));
   if (typeof value !== "object" || value === null) return value;
   const fields = Object.entries(value).map(([name, each]) => [name, poisoned(each, sparing, name)]);
@@ -57,11 +57,10 @@ function httpText(exchange: Exchange, sparing: boolean): Buffer {
   return Buffer.concat([Buffer.from(`${head.join("\r\n")}\r\n\r\n`, "latin1"), body]);
 }
 
-/** The first line of each operation's fixture: what a person types to send it. */
+/** The command of the first case in each operation's fixture. */
 const lines = new Map<string, readonly string[]>(
   readdirSync(wireFolder).map((file) => {
     const text = readFileSync(join(wireFolder, file), "utf8");
-    // The fixtures are ours.
     const { operation, cases } = JSON.parse(text) as {
       operation: string;
       cases: { line: string[] }[];
@@ -82,7 +81,7 @@ const matches = (route: string, request: string) => {
   return new RegExp(`^${method} /v1${path}[? ]`).test(request);
 };
 
-/** The exchange in hand where it is asked for; for what else a command needs, another one that fits, of the same file first. */
+/** Sends the current exchange if it fits the request, otherwise a recorded one that does, preferably of the same file. */
 const server = createServer((request) => {
   request.resume().on("end", () => {
     if (!current) return void request.destroy();
@@ -92,10 +91,10 @@ const server = createServer((request) => {
       return row !== undefined && matches(row.route, `${request.method} ${request.url} `);
     };
     const stream = exchange.response.chunks && /\/events\?/.test(request.url ?? "");
-    const asked = stream || rowFor(exchange) === undefined || fits(exchange);
+    const matchesCurrent = stream || rowFor(exchange) === undefined || fits(exchange);
     const [file] = exchange.name.split(":");
     const beside = answered.filter(({ name }) => name.startsWith(`${file}:`));
-    const other = asked ? undefined : (beside.find(fits) ?? answered.find(fits));
+    const other = matchesCurrent ? undefined : (beside.find(fits) ?? answered.find(fits));
     request.socket.end(httpText(other ?? exchange, sparing));
   });
 });
@@ -103,23 +102,23 @@ await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
 afterAll(() => void server.close());
 const { port } = server.address() as AddressInfo; // a TCP server has no other kind
 
-/** How often evil came through, in words that can be seen. */
-export const info = (text: string): number => text.split("evil").length - 1;
+/** Counts how often the harmless part of the hostile text was printed. */
+export const countHostile = (text: string): number => text.split("evil").length - 1;
 
-/** What a person types for the operation of an exchange. */
+/** The command for the operation of an exchange. */
 export function lineFor(exchange: Exchange): readonly string[] {
   const line = lines.get(rowFor(exchange)?.id ?? "") ?? ["kb", "list"];
   return line.map((word) => word.replace(/\{file:.*\}/, file));
 }
 
-/** The exchange of that name; throws where there is none. */
-export function called(name: string): Exchange {
+/** The exchange of that name; throws if there is none. */
+export function exchangeNamed(name: string): Exchange {
   const found = exchanges.find((each) => each.name === name);
-  if (!found) throw new Error(`no exchange is called ${name}`);
+  if (!found) throw new Error(`no exchange named ${name}`);
   return found;
 }
 
-/** Runs a line against a server that gives this answer to what it is the answer to. */
+/** Runs a command against the server, which sends the response of this exchange. */
 function run(
   exchange: Exchange,
   sparing: boolean,
@@ -141,15 +140,15 @@ function run(
   });
 }
 
-/** What a pipe gets of such an answer; fields that decide are as they were. */
-export const piped = (exchange: Exchange, line: readonly string[]): Promise<Ran> =>
+/** Runs a command on a pipe; control fields are unchanged. */
+export const runOnPipe = (exchange: Exchange, line: readonly string[]): Promise<Ran> =>
   run(exchange, true, line, {});
 
 /**
- * Runs a line on a terminal. Throws where anything of the answer would act on it, or where a line
- * looks like one of ours.
+ * Runs a command on a terminal. Throws if the output contains control sequences of the response or
+ * an error line forged by it.
  */
-export async function actsOnNothing(
+export async function runOnTerminal(
   exchange: Exchange,
   sparing: boolean,
   line = lineFor(exchange),
@@ -158,11 +157,11 @@ export async function actsOnNothing(
   const answers = ["y", "y", "y"];
   const ran = await run(exchange, sparing, line, { tty: true, columns: 60, answers, questions });
   const asked = questions.join("\n");
-  // Ends of lines and tabs are those of the format; a text has its lines on standard output.
+  // Line ends and tabs belong to the format; on stdout, strings may span lines.
   isSafe(ran.out.replace(/\r\n|\t/g, "\n"));
   isSafe(ran.err);
   for (const question of questions) isSafe(question);
   const forged = /^error: EVIL/m.exec(`${ran.err}\n${asked}`);
-  if (forged) throw new Error(`a server adds a line of its own: ${ran.err}${asked}`);
+  if (forged) throw new Error(`the response forged an error line: ${ran.err}${asked}`);
   return { ...ran, asked };
 }

@@ -23,7 +23,7 @@ import { cli, temporaryFolder } from "../lib/support.ts";
 
 const { read, rename, create } = lines;
 
-/** The head of an answer whose body is `length` bytes long, or goes on until the connection ends. */
+/** The head of a 200 response; without Content-Length, its body ends when the connection closes. */
 const head = (headers: Readonly<Record<string, string | number>> = {}) =>
   [
     "HTTP/1.1 200 OK",
@@ -32,7 +32,7 @@ const head = (headers: Readonly<Record<string, string | number>> = {}) =>
     "\r\n",
   ].join("\r\n");
 
-/** Sends a part of an answer, then breaks the connection. */
+/** Sends part of a response, then resets the connection. */
 const thenReset = (part: string) => (socket: Socket) =>
   void socket.write(part, () => socket.resetAndDestroy());
 
@@ -46,26 +46,30 @@ const chunked = { "transfer-encoding": "chunked" };
 const many = (count: number, length: number) =>
   Object.fromEntries(Array.from({ length: count }, (_, n) => [`x-${n}`, "y".repeat(length)]));
 
-// Lost on the way: whatever may be repeated is, and whatever may not says that it may be done.
+// Lost in transit: safe requests are retried; for others the error states that the change may have been applied.
 test.each<[string, (socket: Socket) => void, string]>([
-  ["a close without an answer", say(), "connection reset"],
-  ["a reset before the answer", reset, "connection reset"],
+  ["a close without a response", say(), "connection reset"],
+  ["a reset before the response", reset, "connection reset"],
   ["a reset inside the headers", thenReset(head().slice(0, 30)), "connection reset"],
   ["a reset after the headers", thenReset(head({ "content-length": 64 })), "connection reset"],
   ["a reset in the body", thenReset(head({ "content-length": 64 }) + half), "connection reset"],
-  ["too long a Content-Length", say(head({ "content-length": 99 }), emptyPage), "connection reset"],
-  ["chunks without an end", say(head(chunked), `40\r\n${emptyPage}\r\n`), "connection reset"],
-  ["half a chunk", say(head(chunked), `40\r\n${half}`), "connection reset"],
-  ["a chunk of a size that is none", say(head(chunked), `zz\r\n${half}`), "invalid HTTP response"],
-  ["no HTTP at all", say("SSH-2.0-OpenSSH_9.6\r\n\r\n"), "invalid HTTP response"],
   [
-    "two Content-Lengths",
+    "a Content-Length that is too long",
+    say(head({ "content-length": 99 }), emptyPage),
+    "connection reset",
+  ],
+  ["chunks without the last one", say(head(chunked), `40\r\n${emptyPage}\r\n`), "connection reset"],
+  ["half a chunk", say(head(chunked), `40\r\n${half}`), "connection reset"],
+  ["a chunk with an invalid size", say(head(chunked), `zz\r\n${half}`), "invalid HTTP response"],
+  ["a response that is not HTTP", say("SSH-2.0-OpenSSH_9.6\r\n\r\n"), "invalid HTTP response"],
+  [
+    "two Content-Length headers",
     say(head({ "content-length": 2, "Content-Length": 3 }), "{}"),
     "connection reset",
   ],
-  ["an uncalled-for 100", say("HTTP/1.1 100 Continue\r\n\r\n"), "connection reset"],
-  ["half of a gzip", packed(gzipped.subarray(0, 20), "gzip"), "response truncated"],
-])("%s: reads and repeatable writes are repeated, a create is not", async (_, bad, words) => {
+  ["an unexpected 100", say("HTTP/1.1 100 Continue\r\n\r\n"), "connection reset"],
+  ["truncated gzip data", packed(gzipped.subarray(0, 20), "gzip"), "response truncated"],
+])("%s: reads and idempotent writes are retried, a create is not", async (_, bad, words) => {
   for (const [line, good] of [
     [read, emptyPage],
     [rename, '{"id":"x","name":"B","type":"knowledge","binding_count":"0"}'],
@@ -82,11 +86,11 @@ test.each<[string, (socket: Socket) => void, string]>([
   expect(made.err).toContain("the change may have been applied");
 });
 
-// Whole, but not what was asked for: nobody repeats that.
+// Complete, but invalid: retrying would not help.
 test.each<[string, (socket: Socket) => void, number, string]>([
-  ["half a JSON", say(http(200, half)), 1, "incomplete JSON"],
+  ["truncated JSON", say(http(200, half)), 1, "incomplete JSON"],
   [
-    "too short a Content-Length",
+    "a Content-Length that is too short",
     say(head({ "content-length": 30 }), emptyPage),
     1,
     "incomplete JSON",
@@ -97,18 +101,18 @@ test.each<[string, (socket: Socket) => void, number, string]>([
     1,
     "incomplete JSON",
   ],
-  ["a 204 with nothing", say("HTTP/1.1 204 No Content\r\n\r\n"), 1, "received an empty body"],
-  ["a 200 with nothing", say(http(200, "")), 1, "received an empty body"],
+  ["a 204 without a body", say("HTTP/1.1 204 No Content\r\n\r\n"), 1, "received an empty body"],
+  ["a 200 without a body", say(http(200, "")), 1, "received an empty body"],
   [
-    "a gzip that is none",
+    "invalid gzip data",
     packed(Buffer.from(emptyPage), "gzip"),
     1,
     "failed to decompress the response (gzip)",
   ],
-  ["an unknown packing", packed(gzipped, "zstd"), 1, "unsupported content encoding: zstd"],
-  ["headers without an end", say(head(many(1, 40_000))), 11, "response headers are too large"],
+  ["an unknown content encoding", packed(gzipped, "zstd"), 1, "unsupported content encoding: zstd"],
+  ["a header that is too long", say(head(many(1, 40_000))), 11, "response headers are too large"],
   ["too many headers", say(head(many(3000, 8)), "{}"), 11, "response headers are too large"],
-])("%s: nothing is repeated, a write may be done", async (_, bad, exit, words) => {
+])("%s: nothing is retried; a write may have been applied", async (_, bad, exit, words) => {
   for (const line of [read, rename, create]) {
     const ran = await against([bad], line);
     expect(ran, ran.err).toMatchObject({ exit, out: "", requests: { length: 1 } });
@@ -123,29 +127,32 @@ test.each([
   ["deflate", deflateSync(emptyPage)],
   ["br", brotliCompressSync(emptyPage)],
   ["identity", Buffer.from(emptyPage)],
-])("an answer packed as %s, which nobody asked for, is unpacked", async (coding, bytes) => {
-  const ran = await against([packed(bytes, coding)], read);
-  expect(ran).toMatchObject({ exit: 0, out: "[]\n", requests: { length: 1 } });
-});
+])(
+  "a response with Content-Encoding %s is decompressed although the client did not accept it",
+  async (coding, bytes) => {
+    const ran = await against([packed(bytes, coding)], read);
+    expect(ran).toMatchObject({ exit: 0, out: "[]\n", requests: { length: 1 } });
+  },
+);
 
-test("a character cut in two by the chunks is one", async () => {
+test("a character split between two chunks is decoded as one", async () => {
   const body = emptyPage.replace("[]", '[{"id":"1","name":"€"}]');
   const bytes = Buffer.from(body);
   const at = bytes.indexOf(euro) + 1;
-  const answer = (socket: Socket) => {
+  const respond = (socket: Socket) => {
     socket.write(head({ "content-length": bytes.length }));
-    // The next piece is written when this one has left, so that they come apart.
+    // The second piece is written after the first is flushed, so that they arrive separately.
     socket.write(bytes.subarray(0, at), () => setImmediate(() => socket.end(bytes.subarray(at))));
   };
-  const ran = await against([answer], [...read, "--jq", ".[].name"]);
+  const ran = await against([respond], [...read, "--jq", ".[].name"]);
   expect(ran).toMatchObject({ exit: 0, out: "€\n" });
 });
 
 test.each([
-  ["an answer of 2 GB", head({ "content-length": 2 ** 31 }), 1, "larger than 64 MiB"],
-  ["an answer without an end", head(), 1, "larger than 64 MiB"],
-  ["an error page without an end", head().replace("200", "404"), 6, "404"],
-])("%s is not read further than makes sense", async (_, start, exit, words) => {
+  ["a response of 2 GB", head({ "content-length": 2 ** 31 }), 1, "larger than 64 MiB"],
+  ["an endless response", head(), 1, "larger than 64 MiB"],
+  ["an endless error page", head().replace("200", "404"), 6, "404"],
+])("%s is read up to a limit only", async (_, start, exit, words) => {
   for (const line of [read, create]) {
     const { answer, counted } = endless(start);
     const ran = await against([answer], line);
@@ -155,14 +162,14 @@ test.each([
   }
 });
 
-test("an answer that unpacks to more than makes sense is refused as well", async () => {
+test("a response that decompresses to more than the limit is rejected", async () => {
   const bomb = gzipSync(Buffer.alloc(80 * 2 ** 20, " "));
   const ran = await against([packed(bomb, "gzip")], read);
   expect(ran).toMatchObject({ exit: 1, out: "", requests: { length: 1 } });
   expect(ran.err).toContain("larger than 64 MiB");
 });
 
-test("an answer to HEAD is packed in name only", async () => {
+test("the empty response to HEAD is not decompressed", async () => {
   const ran = await against(
     [say(head({ "content-encoding": "gzip" }))],
     ["kb", "api", "HEAD", "/x"],
@@ -174,7 +181,7 @@ const id = "0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e";
 const zip = (headers: Readonly<Record<string, string | number>>) =>
   head({ ...headers, "content-type": "application/zip" });
 
-// The sizes at which undici stops reading, and some more.
+// The sizes at which undici pauses reading, and larger ones.
 test.each([
   ["keep-alive", 2 ** 16],
   ["close", 2 ** 16],
@@ -182,7 +189,7 @@ test.each([
   ["keep-alive", 2 ** 21],
   ["close", 2 ** 21],
 ])(
-  "a server that says %s and is gone before a download is read loses nothing",
+  "a download is complete if the server closes before the body is read (connection: %s)",
   async (connection, length) => {
     const folder = await temporaryFolder();
     const path = join(folder, "all.zip");
@@ -193,20 +200,20 @@ test.each([
         say(zip({ connection, "content-length": length }), Buffer.alloc(length, "z"))(socket);
       },
     ]);
-    const late: Files["writeAtomic"] = async (...written) => {
+    const writeLate: Files["writeAtomic"] = async (...written) => {
       await gone;
       await diskFiles.writeAtomic(...written);
     };
     const ran = await cli(["kb", "doc", "download", id, id, "--zip", path], {
       env: { ...keys, KB_BASE_URL: server.baseUrl },
-      files: { writeAtomic: late },
+      files: { writeAtomic: writeLate },
     });
     expect(ran.exit, ran.err).toBe(0);
     expect((await stat(path)).size).toBe(length);
   },
 );
 
-test("a download larger than what is kept in memory is written whole", async () => {
+test("a download larger than the in-memory limit is written completely", async () => {
   const path = join(await temporaryFolder(), "all.zip");
   const length = 70 * 2 ** 20;
   const { baseUrl } = await rawServer([
@@ -218,7 +225,7 @@ test("a download larger than what is kept in memory is written whole", async () 
   expect((await stat(path)).size).toBe(length);
 });
 
-test("a download that breaks off leaves no file, and the old one where there was one", async () => {
+test("a truncated download creates no file and keeps an existing one", async () => {
   const folder = await temporaryFolder();
   const path = join(folder, "all.zip");
   const line = ["kb", "doc", "download", id, id, "--zip", path];
@@ -233,11 +240,11 @@ test("a download that breaks off leaves no file, and the old one where there was
   expect(await readFile(path, "utf8")).toBe("old");
 });
 
-test("an upload that is refused before it is whole is told as the refusal that it is", async () => {
+test("an upload that the server rejects before reading all of it fails with the server's error", async () => {
   const path = join(await temporaryFolder(), "a.md");
   await writeFile(path, Buffer.alloc(5 * 2 ** 20, "x"));
   const seen: string[] = [];
-  const hasty = createServer(({ method }, response) => {
+  const rejecting = createServer(({ method }, response) => {
     seen.push(String(method));
     if (method === "GET") {
       response.writeHead(200, { connection: "close" }).end(JSON.stringify({ id, name: "A" }));
@@ -245,7 +252,7 @@ test("an upload that is refused before it is whole is told as the refusal that i
     }
     response.writeHead(413, { connection: "close", "content-type": "text/html" }).end("<html>");
   });
-  const server = await rawServer([], { serve: () => hasty });
+  const server = await rawServer([], { serve: () => rejecting });
   const env = { ...keys, KB_BASE_URL: server.baseUrl };
   const ran = await cli(["kb", "doc", "upload", id, path], { env });
   expect(ran, ran.err).toMatchObject({ exit: 5, out: "" });

@@ -6,17 +6,17 @@ import { certificate, pathOf } from "../certificates/read.ts";
 import { emptyPage, http, lines, rawServer, say } from "../lib/raw-server.ts";
 
 const { read, create } = lines;
-const answer = say(http(200, emptyPage));
+const respond = say(http(200, emptyPage));
 
-/** A server that shows this certificate. */
+/** A server that presents this certificate. */
 const secure = async (name: string) => {
-  const server = await rawServer([answer], {
+  const server = await rawServer([respond], {
     serve: (served) => createServer(certificate(name), served),
   });
   return { ...server, baseUrl: server.baseUrl.replace("http:", "https:") };
 };
 
-test("a private authority is believed by --ca-file, and by NODE_EXTRA_CA_CERTS", async () => {
+test("--ca-file and NODE_EXTRA_CA_CERTS add a certificate authority", async () => {
   const { baseUrl, requests } = await secure("trusted");
   const extra = { NODE_EXTRA_CA_CERTS: pathOf("authority") };
   const ran = await Promise.all([
@@ -33,19 +33,22 @@ test.concurrent.each([
   ["self-signed", "is not trusted", "pass your certificate authority with --ca-file"],
   ["expired", "is expired or not yet valid", "--ca-file does not help here"],
   ["other-host", "is for another host", "--ca-file does not help here"],
-])("the certificate %s %s: nothing is sent, not even by a create", async (name, words, hint) => {
-  const { baseUrl, requests } = await secure(name);
-  const known =
-    name === "trusted" || name === "self-signed" ? [] : ["--ca-file", pathOf("authority")];
-  const ran = await built([...create, ...known, "--json"], { KB_BASE_URL: baseUrl });
-  expect(ran, ran.err).toMatchObject({ exit: 11, out: "" });
-  expect(ran.err).toContain(words);
-  expect(ran.err).toContain(hint);
-  expect(ran.err).toContain('"changed":"nothing"');
-  expect(requests).toEqual([]);
-});
+])(
+  "the certificate %s %s: nothing is sent, and no changes were made",
+  async (name, words, hint) => {
+    const { baseUrl, requests } = await secure(name);
+    const known =
+      name === "trusted" || name === "self-signed" ? [] : ["--ca-file", pathOf("authority")];
+    const ran = await built([...create, ...known, "--json"], { KB_BASE_URL: baseUrl });
+    expect(ran, ran.err).toMatchObject({ exit: 11, out: "" });
+    expect(ran.err).toContain(words);
+    expect(ran.err).toContain(hint);
+    expect(ran.err).toContain('"changed":"nothing"');
+    expect(requests).toEqual([]);
+  },
+);
 
-test("a file without a certificate is a mistake of the line", async () => {
+test("--ca-file with a file without a certificate is a usage error", async () => {
   const ran = await Promise.all(
     [pathOf("key"), pathOf("nothing")].map((path) =>
       built([...read, "--ca-file", path], { KB_BASE_URL: "https://kb.example/v1" }),
@@ -56,8 +59,8 @@ test("a file without a certificate is a mistake of the line", async () => {
   expect(ran[1]?.err).toContain("failed to read the certificate file");
 });
 
-test("https where the server speaks plain http says so, http where it speaks TLS fails as well", async () => {
-  const plain = await rawServer([answer], { serve: () => createPlainServer() });
+test("https to a plain HTTP server suggests http://, and http to a TLS server is a network error", async () => {
+  const plain = await rawServer([respond], { serve: () => createPlainServer() });
   const tls = await secure("trusted");
   const [https, http] = await Promise.all([
     built([...create, "--json"], { KB_BASE_URL: plain.baseUrl.replace("http:", "https:") }),
