@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
 import { commandGroups } from "../../src/cli/help/groups.ts";
 import { topicNames } from "../../src/cli/help/topic-names.ts";
+import { logFields } from "../../src/commands/wf/log-filters.ts";
+import { figureKinds } from "../../src/commands/wf/stats-fields.ts";
 import { operations } from "../../src/operations/index.ts";
 import { cli } from "../lib/support.ts";
 
@@ -321,4 +323,11 @@ test("former names of commands work and are not listed", async () => {
   expect(typo).toMatchObject({ exit: 2 });
   expect(typo.err).toContain('unknown command "stpo" for wf completion');
   expect(typo.err).not.toContain("`wf completion stop`");
+});
+
+test("help conditions lists every name that --where and --fail-if take", async () => {
+  const { out } = await cli(["wf", "help", "conditions"]);
+  const text = out.replace(/\s+/g, " ");
+  expect(text).toContain(Object.keys(logFields).join(", "));
+  expect(text).toContain(Object.keys(figureKinds).join(", "));
 });
