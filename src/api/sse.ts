@@ -1,20 +1,8 @@
 import { createParser } from "eventsource-parser";
 import type { EventSourceMessage } from "eventsource-parser";
 import { CliError } from "../errors.ts";
+import type { ServerEvent } from "../lib/server-event.ts";
 import { parseNumbers } from "./exact-numbers.ts";
-
-/** One event of a stream: its kind, the server's text, and that text parsed. */
-export interface ServerEvent {
-  /** `node_started`, `workflow_finished`, …; our own kinds start with an underscore. */
-  readonly event: string;
-  /** The JSON text as the server sent it, without `data: `. */
-  readonly raw: string;
-  readonly data: Readonly<Record<string, unknown>>;
-  /** When it was received, in ms since the epoch; only in recordings. */
-  readonly at?: number | undefined;
-  /** Short name of its run, if several are followed together. */
-  readonly run?: string | undefined;
-}
 
 /** Maximum size of an event, in characters; a larger one is not an event stream. */
 const MAX_EVENT = 64 * 1024 * 1024;

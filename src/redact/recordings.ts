@@ -1,4 +1,4 @@
-import type { ServerEvent } from "../api/sse.ts";
+import type { ServerEvent } from "../lib/server-event.ts";
 import { define, isObject } from "../lib/json.ts";
 import type { Secrets } from "./keys.ts";
 

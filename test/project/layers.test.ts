@@ -9,7 +9,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   lib: ["errors"],
   errors: ["lib"],
   operations: [],
-  redact: ["lib", "api"],
+  redact: ["lib"],
   host: ["lib", "redact", "errors"],
   api: ["operations", "errors", "lib"],
   config: ["host", "api", "errors", "lib"],

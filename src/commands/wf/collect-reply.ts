@@ -1,4 +1,4 @@
-import type { ServerEvent } from "../../api/sse.ts";
+import type { ServerEvent } from "../../lib/server-event.ts";
 import { isObject, valueAt } from "../../lib/json.ts";
 import type { AnswerMetadata, ChatResponse } from "../../operations/chats.ts";
 import { textOfOutputs, textSoFar } from "../../runs/text.ts";

@@ -1,4 +1,5 @@
-import type { EventBatches, ServerEvent } from "../../api/sse.ts";
+import type { EventBatches } from "../../api/sse.ts";
+import type { ServerEvent } from "../../lib/server-event.ts";
 import { ApiError, CliError } from "../../errors.ts";
 import { listMessages } from "../../operations/chats.ts";
 import type { Message } from "../../operations/chats.ts";

@@ -40,7 +40,7 @@ const count = (value: unknown, unit: string): Part =>
   typeof value === "number" ? `${value} ${unit}${value === 1 ? "" : "s"}` : undefined;
 
 /** `62ms`, `1.2s`, `2m05s` from seconds. */
-export function formatDuration(value: unknown): Part {
+export function durationPart(value: unknown): Part {
   if (typeof value !== "number" || !Number.isFinite(value)) return undefined;
   if (value < 0.9995) return `${Math.round(value * 1000)}ms`;
   if (value < 59.95) return `${value.toFixed(1)}s`;
@@ -57,7 +57,7 @@ const round = (look: Look): Part => {
 const outcome = (look: Look): Part[] => [
   title(look),
   textOf(look("status")),
-  formatDuration(look("elapsed_time")),
+  durationPart(look("elapsed_time")),
   reasonIn(look),
 ];
 /** Tokens and steps of a run that ended or paused, and why it did not succeed. */
@@ -79,7 +79,7 @@ const details: Readonly<Record<string, (look: Look) => readonly Part[]>> = {
   node_retry: (look) => [
     title(look),
     after("retry", look("retry_index")),
-    formatDuration(look("elapsed_time")),
+    durationPart(look("elapsed_time")),
     textOf(look("error")),
   ],
   iteration_started: (look) => [title(look), count(look("metadata.iteration_length"), "round")],
@@ -107,12 +107,12 @@ const details: Readonly<Record<string, (look: Look) => readonly Part[]>> = {
   human_input_form_timeout: (look) => [title(look)],
   workflow_paused: (look) => [
     textOf(look("status")),
-    formatDuration(look("elapsed_time")),
+    durationPart(look("elapsed_time")),
     ...tokensUsed(look),
   ],
   workflow_finished: (look) => [
     textOf(look("status")),
-    formatDuration(look("elapsed_time")),
+    durationPart(look("elapsed_time")),
     ...tokensUsed(look),
   ],
   error: (look) => [textOf(look("code")), textOf(look("message"))],

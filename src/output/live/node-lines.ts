@@ -1,5 +1,5 @@
 import type { NodeRun } from "../../runs/trace.ts";
-import { formatDuration } from "./event-lines.ts";
+import { durationPart } from "./event-lines.ts";
 import { colorOfStatus } from "../table/colors.ts";
 import type { LiveStyle } from "./event-lines.ts";
 import { pad, shorten, visible, widthOf } from "../table/display-width.ts";
@@ -79,7 +79,7 @@ export function nodeParts(
 
 function timeOf(node: NodeRun, state: string, { now }: ViewStyle): string | undefined {
   if (state === "started") return undefined;
-  if (node.finishedAt !== undefined) return formatDuration(node.elapsed);
+  if (node.finishedAt !== undefined) return durationPart(node.elapsed);
   return formatElapsed(now().getTime() - node.startedAt);
 }
 
@@ -105,7 +105,7 @@ export const plainParts = (texts: readonly (string | undefined | 0 | "")[]): Lin
 /** An elapsed time: `0.4s`, `12.0s`, `2m05s`. */
 export const formatElapsed = (ms: number): string => {
   const seconds = Math.max(0, ms) / 1000;
-  return seconds < 59.95 ? `${seconds.toFixed(1)}s` : (formatDuration(seconds) ?? "");
+  return seconds < 59.95 ? `${seconds.toFixed(1)}s` : (durationPart(seconds) ?? "");
 };
 
 /** Parts as one line of at most `width` columns. */

@@ -3,7 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { deflateRawSync } from "node:zlib";
 import { readEvents } from "../../../src/api/sse.ts";
-import type { ServerEvent } from "../../../src/api/sse.ts";
+import type { ServerEvent } from "../../../src/lib/server-event.ts";
 import { apiErrorOf } from "../../../src/api/api-error.ts";
 import { parseQuestions } from "../../../src/commands/kb/eval/questions.ts";
 import { readExpectFile } from "../../../src/commands/wf/expect/yaml-file.ts";

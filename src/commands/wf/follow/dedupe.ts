@@ -1,4 +1,4 @@
-import type { ServerEvent } from "../../../api/sse.ts";
+import type { ServerEvent } from "../../../lib/server-event.ts";
 import { newIdSet } from "../../../api/id-set.ts";
 import type { IdSet } from "../../../api/id-set.ts";
 import { isObject, valueAt } from "../../../lib/json.ts";

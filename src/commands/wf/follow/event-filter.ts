@@ -1,4 +1,4 @@
-import type { ServerEvent } from "../../../api/sse.ts";
+import type { ServerEvent } from "../../../lib/server-event.ts";
 import { valueAt } from "../../../lib/json.ts";
 import { finalOutcome, formIn } from "../../../runs/final-event.ts";
 import type { Form, RunOutcome } from "../../../runs/outcome.ts";

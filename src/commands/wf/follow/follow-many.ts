@@ -1,4 +1,5 @@
-import type { EventBatches, ServerEvent } from "../../../api/sse.ts";
+import type { EventBatches } from "../../../api/sse.ts";
+import type { ServerEvent } from "../../../lib/server-event.ts";
 import { CliError } from "../../../errors.ts";
 import type { FollowResult } from "./follow.ts";
 import { raiseOutcome } from "../../../runs/outcome.ts";

@@ -1,4 +1,5 @@
-import type { EventBatches, ServerEvent } from "../../../api/sse.ts";
+import type { EventBatches } from "../../../api/sse.ts";
+import type { ServerEvent } from "../../../lib/server-event.ts";
 import { CliError, startRefused } from "../../../errors.ts";
 import { isObject, valueAt } from "../../../lib/json.ts";
 

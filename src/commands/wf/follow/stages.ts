@@ -1,4 +1,5 @@
-import type { EventBatches, ServerEvent } from "../../../api/sse.ts";
+import type { EventBatches } from "../../../api/sse.ts";
+import type { ServerEvent } from "../../../lib/server-event.ts";
 import { isObject, valueAt } from "../../../lib/json.ts";
 import { getForm } from "../../../operations/forms.ts";
 import { finalOutcome } from "../../../runs/final-event.ts";

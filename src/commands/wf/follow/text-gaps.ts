@@ -1,4 +1,4 @@
-import type { ServerEvent } from "../../../api/sse.ts";
+import type { ServerEvent } from "../../../lib/server-event.ts";
 import { isObject, valueAt } from "../../../lib/json.ts";
 import { printedValue, runTexts } from "../../../runs/text.ts";
 import { newTextHash } from "../../../lib/text-hash.ts";

@@ -1,4 +1,4 @@
-import type { ServerEvent } from "../../../api/sse.ts";
+import type { ServerEvent } from "../../../lib/server-event.ts";
 import { CliError, diskProblem } from "../../../errors.ts";
 import { isObject } from "../../../lib/json.ts";
 import type { RunTrace } from "../../../runs/trace.ts";

@@ -1,4 +1,5 @@
-import type { EventBatches, ServerEvent } from "../../../api/sse.ts";
+import type { EventBatches } from "../../../api/sse.ts";
+import type { ServerEvent } from "../../../lib/server-event.ts";
 import { CliError } from "../../../errors.ts";
 import { asText } from "../../../operations/operation.ts";
 import { finalOutcome } from "../../../runs/final-event.ts";

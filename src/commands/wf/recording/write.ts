@@ -1,5 +1,6 @@
 import { dirname } from "node:path";
-import type { EventBatches, ServerEvent } from "../../../api/sse.ts";
+import type { EventBatches } from "../../../api/sse.ts";
+import type { ServerEvent } from "../../../lib/server-event.ts";
 import { CliError, diskProblem } from "../../../errors.ts";
 import type { AppendFile } from "../../../host/host.ts";
 import { isObject } from "../../../lib/json.ts";
