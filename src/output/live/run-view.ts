@@ -3,7 +3,7 @@ import { runTrace } from "../../runs/trace.ts";
 import type { NodeRun, RunTrace } from "../../runs/trace.ts";
 import {
   linesBelow,
-  formatDuration,
+  durationPart,
   eventLineAfter,
   isSilent,
   lookInto,
@@ -207,7 +207,7 @@ export class RunView {
     const node = this.#open.find(({ id }) => id === look("id"));
     if (!node) return this.#printOther(event);
     this.#print([
-      ...headOf(signOf("retry", this.#style), "retry", formatDuration(look("elapsed_time"))),
+      ...headOf(signOf("retry", this.#style), "retry", durationPart(look("elapsed_time"))),
       ...nodeTitle(node, this.#depthOf(node)),
       ...plainParts([`retry ${node.retries}`, visible(textOf(look("error")) ?? "")]),
     ]);
@@ -217,7 +217,7 @@ export class RunView {
     const { status, elapsed, runId } = this.#trace;
     const details = tokensUsed(lookInto(event)).map((part) => part && visible(part));
     this.#print([
-      ...headOf(signOf(status, this.#style), status, formatDuration(elapsed)),
+      ...headOf(signOf(status, this.#style), status, durationPart(elapsed)),
       ...plainParts([runName(runId), ...details]),
     ]);
   }
