@@ -49,8 +49,8 @@ const byExtension: Readonly<Record<string, string>> = {
 };
 
 /**
- * Media type of a file by the extension of its name, of this table before the usual one;
- * `application/octet-stream` where nobody knows.
+ * Media type of a file by the extension of its name, of `special` before the default table;
+ * `application/octet-stream` if unknown.
  */
 export function mediaTypeOf(name: string, special: Readonly<Record<string, string>> = {}): string {
   const extension = /\.([^./\\]+)$/.exec(name)?.[1]?.toLowerCase() ?? "";

@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** Path of a certificate of this folder. */
+/** Path of a certificate in this directory. */
 export const pathOf = (name: string): string => join(import.meta.dirname, `${name}.pem`);
 
-/** What a server shows, and its key. */
+/** A server certificate and its key. */
 export const certificate = (name: string): { cert: Buffer; key: Buffer } => ({
   cert: readFileSync(pathOf(name)),
   key: readFileSync(pathOf("key")),

@@ -5,40 +5,40 @@ import { readRequest } from "../../src/sandbox/http/read-request.ts";
 import { cli } from "./support.ts";
 import type { Ran, World } from "./support.ts";
 
-/** What a canned server answers: a JSON value, or a status with one. */
+/** A canned response: a status with JSON or bytes. */
 export interface Canned {
   readonly status: number;
   readonly json?: unknown;
   readonly bytes?: Uint8Array;
 }
 
-/** A request as it arrived: `POST /datasets`, and its JSON body. */
-export interface Asked {
+/** A received request: its line, such as `POST /datasets`, and its JSON body. */
+export interface CannedRequest {
   readonly line: string;
   readonly body: unknown;
 }
 
-/** The answer to a request by its method and its path below /v1, `*` for one id; the first that fits. */
-export type Routes = Readonly<Record<string, Canned | ((asked: Asked) => Canned)>>;
+/** Responses by method and path below /v1; `*` matches one ID, and the first match wins. */
+export type Routes = Readonly<Record<string, Canned | ((received: CannedRequest) => Canned)>>;
 
-/** A server that answers by routes, and command lines that go to it. Unknown routes answer 404. */
+/** Starts a server with canned responses and runs commands against it. Unknown routes get a 404. */
 export async function cannedServer(start: Routes = {}) {
   let routes = start;
-  const seen: Asked[] = [];
+  const seen: CannedRequest[] = [];
   const server = createServer((request, response) => {
     void readRequest(request).then((arrived) => {
       const path = arrived.path.replace(/^\/v1/, "");
       const data = arrived.parts.find(({ name }) => name === "data")?.bytes ?? arrived.body;
       const text = new TextDecoder().decode(data);
-      const asked = { line: `${arrived.method} ${path}`, body: parsed(text) };
-      seen.push(asked);
-      const found = Object.entries(routes).find(([route]) => fits(route, asked.line))?.[1];
-      const answer = typeof found === "function" ? found(asked) : (found ?? unknownRoute);
-      response.writeHead(answer.status, {
-        "content-type": answer.bytes ? "application/zip" : "application/json",
+      const received = { line: `${arrived.method} ${path}`, body: parsed(text) };
+      seen.push(received);
+      const route = Object.entries(routes).find(([route]) => fits(route, received.line))?.[1];
+      const reply = typeof route === "function" ? route(received) : (route ?? unknownRoute);
+      response.writeHead(reply.status, {
+        "content-type": reply.bytes ? "application/zip" : "application/json",
         "x-version": "1.14.2",
       });
-      response.end(answer.bytes ?? (answer.json === undefined ? "" : JSON.stringify(answer.json)));
+      response.end(reply.bytes ?? (reply.json === undefined ? "" : JSON.stringify(reply.json)));
     });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -47,9 +47,9 @@ export async function cannedServer(start: Routes = {}) {
   const env = { KB_BASE_URL: `http://127.0.0.1:${port}/v1`, KB_KEY: "dataset-sandbox" };
   return {
     seen,
-    /** Method and path of every request since the last line began, queries left away. */
+    /** Method and path, without the query, of every request of the last command. */
     lines: () => seen.map(({ line }) => line.replace(/\?.*/, "")),
-    /** Runs a line against these routes. */
+    /** Runs a command against these routes. */
     run(answers: Routes, argv: readonly string[], world: World = {}): Promise<Ran> {
       routes = answers;
       seen.length = 0;
@@ -74,8 +74,8 @@ function parsed(text: string): unknown {
   }
 }
 
-/** A whole answer with a JSON body. */
+/** A 200 response with a JSON body. */
 export const ok = (json: unknown): Canned => ({ status: 200, json });
-/** A page with all there is. */
+/** The only page of a list. */
 export const pageOf = (...data: unknown[]): Canned =>
   ok({ data, has_more: false, limit: 100, total: data.length, page: 1 });

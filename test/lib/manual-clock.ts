@@ -2,9 +2,9 @@ import type { Clock } from "../../src/sandbox/http/handler.ts";
 
 /** A clock that stands still until a test moves it. */
 export interface ManualClock extends Clock {
-  /** Moves time on by so many ms; whoever slept wakes in order, and may sleep again on the way. */
+  /** Advances the time; sleepers wake in order and may sleep again. */
   advance(ms: number): Promise<void>;
-  /** Resolves as soon as somebody sleeps for exactly so many ms. */
+  /** Resolves as soon as a sleep of exactly `ms` starts. */
   asleep(ms: number): Promise<void>;
 }
 
@@ -14,7 +14,7 @@ interface Sleeper {
   readonly wake: () => void;
 }
 
-/** Lets everything run that needs no time, input and output included. */
+/** Runs everything that is ready, I/O included. */
 const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 export function manualClock(start = "2026-11-21T00:00:00Z"): ManualClock {

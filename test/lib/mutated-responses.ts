@@ -1,4 +1,4 @@
-/** Command lines against answers of a server in which one field is damaged. */
+/** Runs commands against responses in which one field is damaged. */
 import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -11,29 +11,29 @@ import type { Mutation } from "./mutations.ts";
 import { cli, temporaryFolder } from "./support.ts";
 import type { Ran, World } from "./support.ts";
 
-/** A command line and what it was answered. */
+/** A command and the responses it got. */
 export interface Scene {
   readonly name: string;
-  /** `out`: a folder for what it writes. */
+  /** `out`: a directory for its output files. */
   readonly argv: (out: string) => readonly string[];
   readonly answers: readonly Answered[];
   readonly world?: World;
-  /** Answers to requests that are none of them. */
+  /** Responses to other requests. */
   readonly besides?: (request: string) => Answered | undefined;
-  /** Paths of what must never end with 0 when it is no text any more. */
+  /** Paths of fields without which the command must not exit with 0. */
   readonly vital?: readonly string[];
-  /** After so many requests the line is interrupted: it has no end of its own. */
+  /** Interrupts a command that does not end by itself after this many requests. */
   readonly until?: number;
 }
 
-/** One damage in one answer of a scene; of an event stream, in one of its events. */
+/** One mutation in one response of a scene; in an event stream, in one event. */
 export interface Trial {
   readonly answer: number;
   readonly event?: number;
   readonly mutation: Mutation;
 }
 
-/** Every damage of every answer of a scene. */
+/** Every mutation of every response of a scene. */
 export function trialsOf(scene: Scene): Trial[] {
   return scene.answers.flatMap((answered, answer) => {
     const mutable = valuesIn(answered);
@@ -52,7 +52,7 @@ interface Part {
   readonly event?: number;
 }
 
-/** What stands before each JSON value of an answer that holds several; undefined where it is one. */
+/** The prefix of each JSON value in a response of several values; undefined for a single value. */
 function markOf({ headers }: Answered): string | undefined {
   const type = headers["content-type"] ?? "";
   if (type.includes("ndjson")) return "";
@@ -61,7 +61,7 @@ function markOf({ headers }: Answered): string | undefined {
 
 const linesAfter = (mark: string) => new RegExp(`^${mark}(.+)$`, "gm");
 
-/** The JSON of an answer; of several values the first and the last event of each kind. */
+/** The JSON values of a response; of events, the first and the last of each kind. */
 function valuesIn(answered: Answered): Part[] {
   const text = answered.body.toString();
   const mark = markOf(answered);
@@ -91,7 +91,7 @@ const eventsOf = (text: string, mark: string): { value: unknown; event: unknown 
     return { value, event: inner };
   });
 
-/** The body of an answer with the damage. */
+/** The body of a response with the mutation. */
 export function damagedBody(answered: Answered, { event, mutation }: Trial): Buffer {
   const text = answered.body.toString();
   const mark = markOf(answered);
@@ -119,7 +119,7 @@ const server = createServer((request, response) => {
     const before = sent.filter((each) => each === asked).length;
     sent.push(asked);
     if (sent.length === scene.until) stop.abort();
-    if (sent.length > mostFor(scene)) return void request.socket.destroy();
+    if (sent.length > maxRequests(scene)) return void request.socket.destroy();
     const found = answerFor(scene, asked, before);
     const answered = scene.answers[found] ?? scene.besides?.(asked);
     if (!answered) {
@@ -135,15 +135,15 @@ await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
 afterAll(() => void server.close());
 const { port } = server.address() as AddressInfo; // a TCP server has no other kind
 
-/** An answer of the scene as it is given. */
+/** The body that is sent for a response of the scene. */
 function bodyIn({ scene, trial }: Playing, at: number): Buffer | undefined {
   const answered = scene.answers[at];
   return answered && trial?.answer === at ? damagedBody(answered, trial) : answered?.body;
 }
 
-const mostFor = (scene: Scene): number => 20 * scene.answers.length + 1100;
+const maxRequests = (scene: Scene): number => 20 * scene.answers.length + 1100;
 
-/** The n-th answer to this request, else its last; else one to the same path. */
+/** The index of the n-th response to this request, else its last, else one to the same path. */
 function answerFor({ answers }: Scene, asked: string, before: number): number {
   const path = (request: string) => request.replace(/\?.*/, "");
   const at = (fits: (request: string) => boolean) =>
@@ -156,24 +156,24 @@ function answerFor({ answers }: Scene, asked: string, before: number): number {
 const root = await temporaryFolder();
 let runs = 0;
 
-/** A line that was run. */
+/** The result of a run. */
 export interface Played {
   readonly ran: Ran;
-  /** Requests as they came. */
+  /** Requests in the order received. */
   readonly sent: readonly string[];
-  /** How many files it wrote where a scene lets it write. */
+  /** The number of files in its output directory. */
   readonly written: number;
   readonly hung: boolean;
 }
 
-/** Runs the line of a scene with one damage, or none. */
+/** Runs the command of a scene, with or without a mutation. */
 export async function played(scene: Scene, trial?: Trial): Promise<Played> {
   const folder = join(root, String(runs++));
   await mkdir(folder);
   playing = { scene, trial, sent: [], stop: new AbortController() };
   for (const [at, { request }] of scene.answers.entries()) {
     const body = bodyIn(playing, at);
-    // A file that the line reads stands among the answers.
+    // Files that the command reads are listed among the responses.
     if (body && request.startsWith("FILE ")) await writeFile(join(folder, request.slice(5)), body);
   }
   const late = AbortSignal.timeout(20_000);
@@ -203,52 +203,52 @@ export async function played(scene: Scene, trial?: Trial): Promise<Played> {
 }
 
 const codes: readonly number[] = Object.values(exitCodes).map(([code]) => code);
-/** What changes something: a download is asked for with POST, and to bind a tag again is nothing. */
+/** Requests that change something: downloads use POST without a change, and binding a tag is idempotent. */
 const writes = (sent: readonly string[]) =>
   sent.filter((each) => !/^GET |\/download-zip$|\/tags\/binding$/.test(each));
 
-/** What is wrong with how a line ended that read a damaged answer, in words. */
-export async function complaints(scene: Scene, usual: Played, trial: Trial): Promise<string[]> {
+/** Describes everything that is wrong with the result of a command after a mutation. */
+export async function complaints(scene: Scene, normal: Played, trial: Trial): Promise<string[]> {
   const { ran, sent, written, hung } = await played(scene, trial);
-  const found = wrong(scene, usual.ran.exit, trial, ran);
-  if (hung || sent.length > mostFor(scene)) found.push("it does not end");
-  if (ran.exit === 0 && written < usual.written) found.push("it wrote fewer files than it should");
-  const known = writes(usual.sent);
+  const found = wrong(scene, normal.ran.exit, trial, ran);
+  if (hung || sent.length > maxRequests(scene)) found.push("does not end");
+  if (ran.exit === 0 && written < normal.written) found.push("wrote too few files");
+  const known = writes(normal.sent);
   for (const each of new Set(writes(sent))) {
     const times = (list: readonly string[]) => list.filter((other) => other === each).length;
-    // A form that is still open after its answer was lost is answered again.
-    const most = Math.max(times(known), each.includes("/form/") ? 2 : 1);
-    if (times(writes(sent)) > most) found.push(`sent too often: ${each}`);
-    // A text is an id as good as another.
+    // A form that is still open after its response was lost is submitted again.
+    const max = Math.max(times(known), each.includes("/form/") ? 2 : 1);
+    if (times(writes(sent)) > max) found.push(`sent too often: ${each}`);
+    // Any string may be an ID.
     const strange = /^(DELETE |POST \/v1\/datasets$)/.test(each) && !known.includes(each);
-    if (strange && trial.mutation.how !== "a text") found.push(`nobody wanted ${each}`);
+    if (strange && trial.mutation.how !== "a text") found.push(`unexpected request: ${each}`);
   }
   return found;
 }
 
 function wrong(
   { vital = [] }: Scene,
-  usual: number,
+  normal: number,
   { mutation }: Trial,
   { exit, out, err }: Ran,
 ): string[] {
   const found: string[] = [];
   const text = `${out}\n${err}`;
-  if (!codes.includes(exit)) found.push(`there is no exit code ${exit}`);
-  if (/internal error:|^ +at /m.test(err)) found.push("it speaks of a bug");
+  if (!codes.includes(exit)) found.push(`unknown exit code ${exit}`);
+  if (/internal error:|^ +at /m.test(err)) found.push("reported an internal error");
   const nonsense = /\bundefined\b|\[object |\bNaN\b|Invalid Date/.exec(text);
-  if (nonsense) found.push(`it says ${nonsense[0]}`);
-  if (exit !== 0 && exit !== usual && err === "") found.push("it says nothing");
+  if (nonsense) found.push(`printed ${nonsense[0]}`);
+  if (exit !== 0 && exit !== normal && err === "") found.push("failed without a message");
   if (exit !== 0 && /"error":\{"code"/.test(err)) {
     try {
       JSON.parse(err.trim().split("\n").at(-1) ?? "");
     } catch {
-      found.push("its error is no JSON");
+      found.push("printed an error that is not JSON");
     }
   }
   const lost = vital.some((path) => path.startsWith(mutation.path.join(".")));
-  if (exit === 0 && usual === 0 && lost && mutation.how !== "a text") {
-    found.push("it claims success");
+  if (exit === 0 && normal === 0 && lost && mutation.how !== "a text") {
+    found.push("exited with 0 although a required field is missing");
   }
   return found;
 }

@@ -1,4 +1,4 @@
-/** Command lines with what servers answered them: of recordings, and of the sandbox. */
+/** Commands with the responses they got, from recordings and from the sandbox. */
 import { readFileSync, readdirSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -27,11 +27,11 @@ interface Fixture {
   }[];
 }
 
-/** What a person types for an operation, and the request it must send. */
+/** The commands of each operation and the requests they send. */
 const fixtures = new Map(
   readdirSync(wireFolder).map((name) => {
     const text = readFileSync(join(wireFolder, name), "utf8");
-    const fixture = JSON.parse(text) as Fixture; // the fixtures are ours
+    const fixture = JSON.parse(text) as Fixture; // written by hand
     return [fixture.operation, fixture] as const;
   }),
 );
@@ -46,7 +46,7 @@ const answerOf = (exchange: Exchange, request: string): Answered => ({
   body: Buffer.from(bodyText(exchange)),
 });
 
-/** Where the answer to a write says what was written. */
+/** Fields in the response to a write that identify what was written. */
 function vitalOf({ returns }: AnyOperation): string[] {
   if (!("columns" in returns) || returns.columns.length === 0) return [];
   const { fields: reads, namePath: name = "id" } = returns;
@@ -58,7 +58,7 @@ function vitalOf({ returns }: AnyOperation): string[] {
 
 const routeOf = (row: AnyOperation, path: string) => `${methodAndPath(row)[0]} ${path}`;
 
-/** Operations that answer in one piece when --blocking is given. */
+/** Operations that return one JSON value with --blocking. */
 const inOnePiece = new Set([
   "sendChatMessage",
   "createCompletionMessage",
@@ -70,7 +70,7 @@ const inOnePiece = new Set([
 const isStream = (exchange: Exchange) =>
   headersOf(exchange)["content-type"]?.includes("event-stream") === true;
 
-/** What tells how a recorded answer is printed: events are never one JSON value. */
+/** Flags that print a recorded response in a format; events cannot be printed as one JSON value. */
 function flagsFor(exchange: Exchange, id: string, format: string | undefined): string[] {
   const stream = isStream(exchange);
   const blocking = inOnePiece.has(id) && !stream ? ["--blocking"] : [];
@@ -78,7 +78,7 @@ function flagsFor(exchange: Exchange, id: string, format: string | undefined): s
   return [...blocking, "-o", stream && format === "json" ? "jsonl" : format];
 }
 
-/** Answers to what a command asks beside: an application that takes `query`, and recorded ones. */
+/** Responses to other requests of a command: an application that takes `query`, and recorded ones. */
 function besides(request: string): Answered | undefined {
   const [method = "", path = ""] = request.replace(/\?.*/, "").split(" ");
   const form = { user_input_form: [{ "text-input": { variable: "query", required: false } }] };
@@ -101,7 +101,7 @@ const json = (request: string, body: unknown): Answered => ({
   body: Buffer.from(JSON.stringify(body)),
 });
 
-/** Each recorded answer with the line of its operation, in one format. */
+/** Each recorded response with the command of its operation, in one format. */
 export function recordedScenes(format: string | undefined): Scene[] {
   return answered.flatMap((exchange) => {
     const row = rowFor(exchange);
@@ -122,7 +122,7 @@ export function recordedScenes(format: string | undefined): Scene[] {
   });
 }
 
-/** Files that lines read. */
+/** Files that commands read. */
 const files = {
   "docs/a.md": "# First\n\nsome words about it\n",
   "docs/people/leave.md": "30 days of leave\n",
@@ -140,7 +140,7 @@ const files = {
     "knowledge_base: Handbook\ndescription: made\ntags: [published, people]\nmetadata:\n  team: string\n  size: number\n",
 };
 
-/** Lines that need several requests, in an order in which each finds what it needs. */
+/** Commands that send several requests; each relies on those before it. */
 const taskLines: readonly (readonly [words: string, key?: string])[] = [
   ["kb show Handbook"],
   ["kb list --all -o json"],
@@ -238,7 +238,7 @@ const taskLines: readonly (readonly [words: string, key?: string])[] = [
   ["wf app parameters", "app-inputs"],
 ];
 
-/** Lines that read a recording, `./a.jsonl` or `./b.jsonl`, as if it were an answer. */
+/** Commands that read a recording, `./a.jsonl` or `./b.jsonl`, which is treated as a response. */
 const recordingLines: readonly string[] = [
   "wf replay ./a.jsonl",
   "wf replay ./a.jsonl -o json",
@@ -249,7 +249,7 @@ const recordingLines: readonly string[] = [
   "wf diff ./a.jsonl ./b.jsonl --timing 20% --exit-code -o json",
 ];
 
-/** Task lines with what the sandbox answers them; `only` those that it fits. */
+/** Task commands that match `only`, with the responses of the sandbox. */
 export async function sandboxScenes(only = /./): Promise<Scene[]> {
   const world = await temporaryFolder();
   await write(world, files);

@@ -1,20 +1,20 @@
-/** What can be wrong with one field of a JSON answer. */
+/** Mutations of one field of a JSON response. */
 
-/** The way to a value inside a JSON value. */
+/** The path to a value inside a JSON value. */
 export type Path = readonly (string | number)[];
 
-/** One field that is damaged in one way. */
+/** One mutation of one field. */
 export interface Mutation {
   readonly path: Path;
   readonly how: keyof typeof damages;
 }
 
 const removed = Symbol("removed");
-/** A number that no reader of JSON can hold. */
+/** Replaced by a number beyond the range of a double. */
 const endless = "a number without end";
 const deep = (levels: number): unknown => (levels === 0 ? [] : [{ deeper: deep(levels - 1) }]);
 
-/** What stands where something else should. */
+/** Replacement values by description. */
 const damages = {
   removed,
   null: null,
@@ -33,9 +33,9 @@ const damages = {
   "something deep": deep(50),
 } as const;
 
-const ways = Object.keys(damages) as (keyof typeof damages)[]; // the keys of a constant
+const kinds = Object.keys(damages) as (keyof typeof damages)[]; // the keys of a constant
 
-/** The ways to all values inside: of lists to the first, middle and last. The value itself has the way []. */
+/** The paths to all inner values, of lists to the first, middle and last; the value itself has the path []. */
 export function pathsIn(value: unknown, path: Path = []): Path[] {
   if (typeof value !== "object" || value === null) return [path];
   const steps = Array.isArray(value)
@@ -44,13 +44,15 @@ export function pathsIn(value: unknown, path: Path = []): Path[] {
   return [path, ...steps.flatMap((step) => pathsIn(at(value, step), [...path, step]))];
 }
 
-/** Every damage of every field. */
+/** Every mutation of every field. */
 export const mutationsOf = (value: unknown): Mutation[] =>
   pathsIn(value).flatMap((path) =>
-    ways.filter((how) => damages[how] !== removed || path.length > 0).map((how) => ({ path, how })),
+    kinds
+      .filter((how) => damages[how] !== removed || path.length > 0)
+      .map((how) => ({ path, how })),
   );
 
-/** JSON text of the value with one field damaged. */
+/** The JSON of the value with one field changed. */
 export function damaged(value: unknown, { path, how }: Mutation): string {
   const [step, ...rest] = path;
   const put = (within: unknown, [first, ...further]: Path): unknown => {

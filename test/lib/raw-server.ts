@@ -3,20 +3,20 @@ import type { AddressInfo, Server, Socket } from "node:net";
 import { afterAll } from "vitest";
 import { cli } from "./support.ts";
 
-/** A TCP server that answers each connection's request by hand. */
+/** A TCP server whose responses are written by hand. */
 export interface RawServer {
   readonly baseUrl: string;
-  /** Request lines in the order they came. */
+  /** Request lines in the order received. */
   readonly requests: string[];
 }
 
 interface Serving {
-  /** Instead of plain TCP. */
+  /** Creates the server (default: plain TCP). */
   readonly serve?: (served: (socket: Socket) => void) => Server;
   readonly host?: string;
 }
 
-/** Answers request number n (from 0) with the n-th entry; the last one serves for all further. */
+/** Calls the n-th responder for the n-th request, and the last one for all further requests. */
 export async function rawServer(
   answers: readonly ((socket: Socket, request: string) => void)[],
   { serve = createServer, host = "127.0.0.1" }: Serving = {},
@@ -52,7 +52,7 @@ export async function rawServer(
   return { baseUrl: `http://${name}:${port}/v1`, requests };
 }
 
-/** A whole HTTP answer. */
+/** A complete HTTP response. */
 export const http = (
   status: number,
   body: string,
@@ -68,13 +68,13 @@ export const http = (
     body,
   ].join("\r\n");
 
-/** Answers of a server that has no knowledge bases, and of one that made one. */
+/** Response bodies: an empty list of knowledge bases, and a created one. */
 export const emptyPage = '{"data":[],"has_more":false,"limit":20,"total":0,"page":1}';
 export const createdKb = '{"id":"0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e","name":"A","created_at":1}';
 
 export const keys = { KB_KEY: "dataset-sandbox", KB_APP_KEY: "app-echo" };
 
-/** Answers with this text and closes. */
+/** Sends this text and closes the connection. */
 export const say =
   (...pieces: readonly (string | Uint8Array)[]) =>
   (socket: Socket) => {
@@ -83,7 +83,7 @@ export const say =
   };
 export const reset = (socket: Socket) => void socket.resetAndDestroy();
 
-/** Writes 2 GB after the start, and counts what it got rid of until the reader hung up. */
+/** Writes `start` and 2 GB; counts the bytes written until the client disconnects. */
 export function endless(start: string): {
   readonly answer: (socket: Socket) => void;
   readonly counted: { bytes: number };
@@ -100,7 +100,7 @@ export function endless(start: string): {
   return { answer, counted };
 }
 
-/** One line of each kind of request: a read, a write that must not be repeated, two that may be. */
+/** One command per kind of request: a read, a write that must not be retried, and two that may be. */
 export const lines = {
   read: ["kb", "list", "-o", "json"],
   create: ["kb", "create", "A"],
@@ -108,7 +108,7 @@ export const lines = {
   remove: ["kb", "delete", "0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e", "--yes"],
 } as const;
 
-/** Runs a line against a server that answers so; tells exit, output, and the requests it saw. */
+/** Runs a command against such a server; returns its result, delays and request lines. */
 export async function against(
   answers: Parameters<typeof rawServer>[0],
   line: readonly string[],

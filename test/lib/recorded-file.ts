@@ -8,7 +8,7 @@ function chunksOf(title: string) {
   return found.response.chunks;
 }
 
-/** Each event of a recorded stream, with the second at which it came. */
+/** Each event of a recorded stream, with the second at which it was received. */
 export const timedEvents = (title: string): readonly (readonly [seconds: number, raw: string])[] =>
   chunksOf(title).flatMap(([seconds, text]) =>
     text
@@ -17,7 +17,7 @@ export const timedEvents = (title: string): readonly (readonly [seconds: number,
   );
 
 /**
- * Writes a recorded stream as `--record` would have written it, with the times of then. `startedAt`
+ * Writes a recorded stream in the format of `--record`, with its original times. `startedAt`
  * is the Unix second of its first event.
  */
 export async function recordedFile(

@@ -22,14 +22,14 @@ export interface Exchange {
     readonly headers?: Readonly<Record<string, string>> | null;
     readonly body?: unknown;
     readonly body_text?: string;
-    /** Seconds since the request, and the bytes that came. */
+    /** Seconds since the request, and the text received. */
     readonly chunks?: readonly (readonly [number, string])[];
   };
 }
 
 const folder = recordingsFolder;
 
-/** The recorded files: those of the version in use, then the folders of other versions. */
+/** The recorded files: those of the current version, then the directories of other versions. */
 const files = readdirSync(folder, { recursive: true, encoding: "utf8" })
   .filter((file) => file.endsWith(".json"))
   .map((file) => file.replaceAll("\\", "/"))
@@ -37,7 +37,7 @@ const files = readdirSync(folder, { recursive: true, encoding: "utf8" })
 
 /** Every recorded exchange, in the order of the files. */
 export const exchanges: readonly Exchange[] = files.flatMap((file) => {
-  // The shape of the files is the recorder's own.
+  // The format of the recorder.
   const recorded = JSON.parse(readFileSync(join(folder, file), "utf8")) as {
     exchanges: Exchange[];
   };
@@ -47,30 +47,30 @@ export const exchanges: readonly Exchange[] = files.flatMap((file) => {
   }));
 });
 
-/** The body of a recorded answer as text. */
+/** The body of a recorded response as text. */
 export function bodyText({ response }: Exchange): string {
   if (response.chunks) return response.chunks.map(([, text]) => text).join("");
   if (response.body_text !== undefined) return response.body_text;
   return response.body === undefined ? "" : JSON.stringify(response.body);
 }
 
-/** The headers of a recorded answer, names in lower case. */
+/** The headers of a recorded response, names in lower case. */
 export const headersOf = ({ response }: Exchange): Record<string, string> =>
   Object.fromEntries(
     Object.entries(response.headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]),
   );
 
-/** Answers without a row: they belong to no operation. */
+/** Exchanges that do not belong to an operation. */
 const noOperation = new Set([
   "download.json: what the link of b.txt gives (59 bytes were stored)",
   "1.15/knowledge-more.json: search, old path with a hit",
 ]);
 
-/** Did an event stream come, whatever was asked for? */
+/** Whether the response is an event stream, whatever was requested. */
 export const streamed = (exchange: Exchange): boolean =>
   (headersOf(exchange)["content-type"] ?? "").includes("event-stream");
 
-/** The row of an exchange, if it belongs to one; of rows that share a route, the one that expects what came. */
+/** The operation of an exchange; of those that share a route, the one that expects this kind of response. */
 export function rowFor(exchange: Exchange): AnyOperation | undefined {
   const { request } = exchange;
   const bare = request.path.replace(/^\/v1/, "").replace(/\?.*$/, "");
@@ -81,13 +81,13 @@ export function rowFor(exchange: Exchange): AnyOperation | undefined {
       verb === request.method && new RegExp(`^${template.replace(/\{\w+\}/g, "[^/]+")}$`).test(bare)
     );
   });
-  // A literal route goes before one with a placeholder: /datasets/tags before /datasets/{dataset_id}.
+  // Literal routes come before placeholders: /datasets/tags before /datasets/{dataset_id}.
   const literal = fits.filter((row) => methodAndPath(row)[1] === bare);
   const candidates = literal.length > 0 ? literal : fits;
   return candidates.find(({ returns }) => (returns.kind === "events") === streams) ?? candidates[0];
 }
 
-/** Those that were answered as they should be. */
+/** Successful exchanges of operations. */
 export const answered = exchanges.filter(
   ({ name, request, response }) => request && response.status < 300 && !noOperation.has(name),
 );

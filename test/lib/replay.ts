@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { request as send } from "node:http";
 import { recordingsFolder } from "./paths.ts";
 
-/** One recorded request and its answer. A few answers were kept without their request. */
+/** One recorded request and its response. A few responses were recorded without their request. */
 export interface Exchange {
   readonly title: string;
   readonly request?: {
@@ -28,7 +28,7 @@ export interface Exchange {
   readonly seconds: number | null;
 }
 
-/** What came back: `body` is the parsed JSON, or the text where it is none. */
+/** A response: `body` is the parsed JSON, or the text if it is not JSON. */
 export interface Replayed {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | undefined>>;
@@ -36,7 +36,7 @@ export interface Replayed {
   readonly body: unknown;
 }
 
-/** One recorded file: the version of the server that answered, and the exchanges in order. */
+/** One recorded file: the version of the server and the exchanges in order. */
 export interface Recording {
   readonly server_version: string;
   readonly exchanges: readonly Exchange[];
@@ -47,7 +47,7 @@ export function recording(name: string): Recording {
   return JSON.parse(file) as Recording; // the files are ours and never change
 }
 
-/** Files that the sandbox is asked again, in groups that one server answered, by the side they ask. */
+/** Files to replay against the sandbox, by API and grouped by server. */
 export const scenes = {
   knowledge: [
     ["knowledge", "metadata", "tags", "deletion"],
@@ -103,16 +103,16 @@ export const scenes = {
   ],
 } as const satisfies Record<string, readonly (readonly string[])[]>;
 
-/** Files whose exchanges are shared between the sides, by the key that was sent. */
+/** Files whose exchanges belong to either API, by the key that was sent. */
 const shared = new Set(["model-change", "1.15/misc", "1.15/uploads"]);
 
-/** Why exchanges are not asked: file → title → reason. `*` is every title that is not named. */
+/** Why exchanges are not replayed: file → title → reason. `*` stands for every title not listed. */
 export type Unplayed = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
-/** For titles beside a `*`: these are asked all the same. */
+/** Marks titles that are replayed although `*` excludes the others. */
 export const asked = "";
 
-/** The exchanges of a file that belong to a side, with `file: title`, and why one is not asked. */
+/** The exchanges of a file that belong to an API, with `file: title` and the reason to skip them. */
 export function played(side: keyof typeof scenes, file: string, unplayed: Unplayed) {
   return recording(file)
     .exchanges.filter(({ request }) => {
@@ -131,20 +131,20 @@ const token = /\b[A-Za-z0-9]{22}\b/;
 const known = new RegExp([uuid, batch, token].map(({ source }) => source).join("|"), "g");
 const isId = (text: string) => new RegExp(`^(?:${known.source})$`).test(text);
 
-/** Recorded id → id of this sandbox. */
+/** Recorded ID → ID in the sandbox. */
 export type Ids = Map<string, string>;
 
-/** The text with every id that is known replaced by ours. */
+/** The text with every known ID replaced by that of the sandbox. */
 export const translated = (text: string, ids: Ids): string =>
   text.replace(known, (id) => ids.get(id) ?? id);
 
-/** `dataset-dataset-KEY` → `dataset-sandbox`, `app-echo-KEY` → `app-echo`; others stay. */
+/** `dataset-dataset-KEY` → `dataset-sandbox`, `app-echo-KEY` → `app-echo`; others are unchanged. */
 const ourKey = (header: string) =>
   header.replace("dataset-dataset-KEY", "dataset-sandbox").replace(/(app-[a-z]+)-KEY/, "$1");
 
 const boundary = "between-the-parts";
 
-/** The form of a description: `multipart: fields [('user', 'u1')], files [('file', 'a.mp3', 'audio/mp3', 3)]`. */
+/** The form described by `multipart: fields [('user', 'u1')], files [('file', 'a.mp3', 'audio/mp3', 3)]`. */
 function formOf(text: string): Buffer {
   const [fields = "", files = ""] = text.split(", files [");
   const parts = [
@@ -163,8 +163,8 @@ function formOf(text: string): Buffer {
 }
 
 /**
- * Sends a recorded request to the sandbox as it was sent to the server, with our ids and keys.
- * Not fetch: that would add headers, and repair what the recording has broken on purpose.
+ * Sends a recorded request to the sandbox, with the IDs and keys of the sandbox.
+ * Does not use fetch, which would add headers and repair requests that are invalid on purpose.
  */
 export function resend(exchange: Exchange, origin: string, ids: Ids): Promise<Replayed> {
   const { request } = exchange;
@@ -207,7 +207,7 @@ export function resend(exchange: Exchange, origin: string, ids: Ids): Promise<Re
   });
 }
 
-/** Some recorded paths hold characters that must not stand in a request line as they are. */
+/** Encodes characters of recorded paths that are invalid in a request line. */
 const encoded = (path: string) => path.replace(/[^\x21-\x7e]/g, encodeURIComponent);
 
 function jsonOr(text: string): unknown {
@@ -224,8 +224,8 @@ const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   kindOf(value) === "object";
 
 /**
- * Where two values differ in fields, in kinds of value or in the length of a list; values
- * themselves may differ. Learns which of our ids stands for which recorded one.
+ * Differences between two values in fields, types or lengths of lists; values
+ * themselves may differ. Records which ID of the sandbox corresponds to which recorded one.
  */
 export function differences(recorded: unknown, ours: unknown, ids: Ids, at = "body"): string[] {
   if (kindOf(recorded) !== kindOf(ours)) {
@@ -256,7 +256,7 @@ export function differences(recorded: unknown, ours: unknown, ids: Ids, at = "bo
   return [];
 }
 
-/** The events of a stream; pings and comments are left out. */
+/** The events of a stream, without pings and comments. */
 export const eventsIn = (text: string): readonly unknown[] =>
   text
     .split("\n\n")
@@ -264,8 +264,8 @@ export const eventsIn = (text: string): readonly unknown[] =>
     .map((block) => jsonOr(block.slice("data: ".length)));
 
 /**
- * How an answer differs from the recorded one: status, type of content, fields and kinds of
- * value. Refusals must have the same words; of streams the events are compared in order.
+ * Differences between a response and the recorded one: status, content type, fields and types of
+ * values. Error messages must be equal; events of streams are compared in order.
  */
 export function compared(exchange: Exchange, ours: Replayed, ids: Ids): string[] {
   const { response } = exchange;
@@ -275,7 +275,7 @@ export function compared(exchange: Exchange, ours: Replayed, ids: Ids): string[]
   const found: string[] = [];
   const type = response.headers?.["Content-Type"];
   const oursType = ours.headers["content-type"];
-  // Of some answers the recorder did not keep it.
+  // Missing in some recordings.
   if (type !== undefined && type !== oursType && ours.status !== 204) {
     found.push(`Content-Type: recorded ${type}, here ${oursType}`);
   }
@@ -285,7 +285,7 @@ export function compared(exchange: Exchange, ours: Replayed, ids: Ids): string[]
   }
   if (response.body !== undefined) {
     found.push(...differences(response.body, ours.body, ids));
-    if (response.status >= 400) found.push(...otherWords(response.body, ours.body, ids));
+    if (response.status >= 400) found.push(...differentMessages(response.body, ours.body, ids));
   } else if (response.body_text !== undefined && type?.startsWith("text/html")) {
     const recorded = response.body_text.replaceAll("http://127.0.0.1:5001", "");
     const here = ours.text.replace(/http:\/\/127\.0\.0\.1:\d+/g, "");
@@ -294,7 +294,7 @@ export function compared(exchange: Exchange, ours: Replayed, ids: Ids): string[]
   return found;
 }
 
-function otherWords(recorded: unknown, ours: unknown, ids: Ids): string[] {
+function differentMessages(recorded: unknown, ours: unknown, ids: Ids): string[] {
   if (!isObject(recorded) || !isObject(ours)) return [];
   return ["code", "message", "error"].flatMap((field) => {
     const wanted = recorded[field];

@@ -31,7 +31,7 @@ export interface TestSandbox {
   readonly sandbox: Sandbox;
   /** All requests it received, in order. */
   readonly seen: ReceivedRequest[];
-  /** The environment that points the CLI to it. */
+  /** Environment variables that point the CLI to it. */
   readonly env: Readonly<Record<string, string>>;
   readonly cli: (argv: readonly string[], world?: World) => Promise<Ran>;
 }

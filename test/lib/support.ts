@@ -7,47 +7,47 @@ import { run } from "../../src/cli/run.ts";
 import type { Child, Files, Keyring, RawHost, Output } from "../../src/host/host.ts";
 import { diskFiles } from "../../src/host/node-files.ts";
 
-/** What a command line did. */
+/** The result of a command. */
 export interface Ran {
   readonly exit: number;
   readonly out: string;
   readonly err: string;
 }
 
-/** How the world looks to a command line under test. */
+/** The environment of a command under test. */
 export interface World {
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly stdin?: string;
-  /** Are the streams a terminal, and how wide? */
+  /** Whether the streams are a terminal; `columns` is its width. */
   readonly tty?: boolean;
   readonly columns?: number;
   readonly signal?: AbortSignal;
-  /** Answers to questions, in order. */
+  /** Replies to prompts, in order. */
   readonly answers?: readonly string[];
-  /** Every question that was asked. */
+  /** Collects the prompts. */
   readonly questions?: string[];
   readonly now?: () => Date;
-  /** ms for durations; otherwise those of the clock. */
+  /** Monotonic time in ms (default: from `now`). */
   readonly elapsed?: () => number;
-  /** Called with each piece of standard output. */
+  /** Called with each write to stdout. */
   readonly onOutput?: (text: string) => void;
-  /** Every wait that was asked for, in ms. */
+  /** Collects the requested delays, in ms. */
   readonly waits?: number[];
   readonly folder?: string;
-  /** Starts programs; without one starting any fails the test. */
+  /** Starts programs (default: throws). */
   readonly spawn?: RawHost["spawn"];
-  /** The operating system's; without one none answers. */
+  /** The OS keyring (default: unavailable). */
   readonly keyring?: Keyring;
-  /** Instead of the disk's. */
+  /** Replaces functions of the file system. */
   readonly files?: Partial<Files>;
-  /** Puts something between the program and the host made of all this. */
+  /** Wraps the host built from these options. */
   readonly around?: (host: RawHost) => RawHost;
 }
 
 const agent = new Agent({ keepAliveTimeout: 50 });
 afterAll(() => agent.close());
 
-/** A folder that is gone after the tests of the file. */
+/** A temporary directory, removed after the tests of the file. */
 export async function temporaryFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "kb-test-"));
   folders.push(folder);
@@ -55,7 +55,7 @@ export async function temporaryFolder(): Promise<string> {
 }
 
 const folders: string[] = [];
-// A folder may be made inside a test, where it is too late to say what is to happen after all.
+// Registered here because afterAll cannot be called inside a test.
 afterAll(() => Promise.all(folders.map((folder) => rm(folder, { recursive: true, force: true }))));
 
 function isAlive(pid: number): boolean {
@@ -66,13 +66,13 @@ function isAlive(pid: number): boolean {
   }
 }
 
-function output(world: World, pieces: string[], heard?: (text: string) => void): Output {
+function output(world: World, pieces: string[], onWrite?: (text: string) => void): Output {
   const decoder = new TextDecoder();
   return {
     write(text) {
-      const words = typeof text === "string" ? text : decoder.decode(text);
-      pieces.push(words);
-      heard?.(words);
+      const piece = typeof text === "string" ? text : decoder.decode(text);
+      pieces.push(piece);
+      onWrite?.(piece);
       return Promise.resolve();
     },
     isTTY: world.tty ?? false,
@@ -82,14 +82,14 @@ function output(world: World, pieces: string[], heard?: (text: string) => void):
   };
 }
 
-/** Runs a command line in this process, over real sockets, with streams and clock of its own. */
+/** Runs a command in this process, over real sockets, with its own streams and clock. */
 export async function cli(argv: readonly string[], world: World = {}): Promise<Ran> {
   const out: string[] = [];
   const err: string[] = [];
   const answers = [...(world.answers ?? [])];
   const folder = world.folder ?? join(tmpdir(), "kb-test-nothing");
   const host: RawHost = {
-    // Where a test has no folder of its own, failures would be kept for all.
+    // Without a directory of its own, a test would share its error log with all others.
     env: { TZ: "UTC", ...(world.folder === undefined && { KB_KEEP_ERRORS: "0" }), ...world.env },
     platform: "v20.19.0 test",
     cwd: process.cwd(),
@@ -114,7 +114,7 @@ export async function cli(argv: readonly string[], world: World = {}): Promise<R
     signal: world.signal ?? new AbortController().signal,
     now: world.now ?? (() => new Date()),
     elapsed: world.elapsed ?? (() => (world.now?.() ?? new Date()).getTime()),
-    // Waits are remembered, not waited for: one turn of the event loop stands for each.
+    // Delays are recorded instead of waited for: each takes a few ms at most.
     sleep: (ms, signal) =>
       new Promise((resolve, reject) => {
         world.waits?.push(ms);
@@ -130,11 +130,11 @@ export async function cli(argv: readonly string[], world: World = {}): Promise<R
     random: () => 0.5,
     dispatcher: () => Promise.resolve(agent),
     keyring: () =>
-      world.keyring ? Promise.resolve(world.keyring) : Promise.reject(new Error("there is none")),
+      world.keyring ? Promise.resolve(world.keyring) : Promise.reject(new Error("no keyring")),
     spawn:
       world.spawn ??
       ((): Child => {
-        throw new Error("no command is started in these tests");
+        throw new Error("unexpected spawn: pass `spawn` to the test");
       }),
     prompt: (question) => {
       world.questions?.push(question);

@@ -1,6 +1,6 @@
 import { crc32, deflateRawSync } from "node:zlib";
 
-/** A file of a ZIP, and what the ZIP says of it where that is not the truth. */
+/** A file in a ZIP; optional fields override its real metadata. */
 export interface Packed {
   readonly name?: string;
   readonly text: string;
@@ -8,15 +8,15 @@ export interface Packed {
   readonly flags?: number;
   readonly method?: number;
   readonly sum?: number;
-  /** Lengths that stand before it. */
+  /** Compressed size in the local header. */
   readonly inside?: number;
   readonly length?: number;
   readonly extra?: Buffer;
-  /** Sum and lengths follow it. */
+  /** Checksum and sizes follow the data. */
   readonly descriptor?: "marked" | "plain" | "wrong";
-  /** The directory leaves it out. */
+  /** Missing in the central directory. */
   readonly hidden?: boolean;
-  /** Where the directory says that it stands. */
+  /** Offset in the central directory. */
   readonly offset?: number;
 }
 
@@ -31,7 +31,7 @@ function numbers(...parts: readonly number[]): Buffer {
   return Buffer.concat(bytes);
 }
 
-/** An archive as any program may write it, lies included. */
+/** Writes an archive, with wrong metadata if requested. */
 export function zipWith(files: readonly Packed[], count?: number): Buffer {
   const [bodies, directory]: [Buffer[], Buffer[]] = [[], []];
   let at = 0;
@@ -86,17 +86,17 @@ const none = 0xffffffff;
 const one: Packed = { text: "one" };
 const two: Packed = { text: "two", packed: true };
 
-/** Archives that are as good as any, with what their files hold. */
+/** Valid archives with the contents of their files. */
 export const good: readonly (readonly [what: string, zip: Buffer, texts: readonly string[]])[] = [
-  ["stored and packed", zipWith([one, two]), ["one", "two"]],
-  ["nothing in a file", zipWith([{ text: "" }, { text: "", packed: true }]), ["", ""]],
+  ["stored and compressed", zipWith([one, two]), ["one", "two"]],
+  ["an empty file", zipWith([{ text: "" }, { text: "", packed: true }]), ["", ""]],
   [
     "texts that look like parts of a ZIP",
     zipWith([{ text: marks }, { text: marks, packed: true }]),
     [marks, marks],
   ],
   [
-    "lengths behind the files",
+    "sizes after the data",
     zipWith([
       { text: marks, packed: true, descriptor: "marked" },
       { ...two, descriptor: "plain" },
@@ -104,7 +104,7 @@ export const good: readonly (readonly [what: string, zip: Buffer, texts: readonl
     [marks, "two"],
   ],
   [
-    "lengths of 64 bits",
+    "64-bit sizes",
     zipWith([{ ...one, inside: none, length: none, extra: wide(3n, 3n) }, two]),
     ["one", "two"],
   ],
@@ -119,49 +119,53 @@ export const good: readonly (readonly [what: string, zip: Buffer, texts: readonl
   ...["/etc/outside", "C:\\outside", "..\\..\\outside", "a\0b", "", "CON", "x".repeat(60_000)].map(
     (name) =>
       [
-        `a file called ${JSON.stringify(name.slice(0, 20))}`,
+        `a file named ${JSON.stringify(name.slice(0, 20))}`,
         zipWith([{ ...one, name }, two]),
         ["one", "two"],
       ] as const,
   ),
-  // Files are read one after the other: where the directory looks for them plays no part.
+  // Files are read sequentially: offsets in the directory are ignored.
   ["entries that overlap", zipWith([one, { ...two, offset: 0 }]), ["one", "two"]],
 ];
 
-/** Archives that lie or are damaged, with what is said of them. */
-export const bad: readonly (readonly [what: string, zip: Buffer, said: RegExp])[] = [
-  ["nothing at all", Buffer.alloc(0), /unexpected end/],
-  ["no ZIP", Buffer.from("<html>no</html>"), /invalid ZIP: unknown data/],
+/** Invalid archives with the expected error. */
+export const bad: readonly (readonly [what: string, zip: Buffer, error: RegExp])[] = [
+  ["an empty archive", Buffer.alloc(0), /unexpected end/],
+  ["data that is not a ZIP", Buffer.from("<html>no</html>"), /invalid ZIP: unknown data/],
   ["an encrypted file", zipWith([{ ...one, flags: 1 }, two]), /invalid ZIP: encrypted/],
   [
-    "an unknown packing",
+    "an unknown compression",
     zipWith([{ ...one, method: 99 }, two]),
     /invalid ZIP: unknown compression/,
   ],
-  ["a wrong sum", zipWith([{ ...one, sum: 7 }, two]), /wrong checksum of a file/],
+  ["a wrong checksum", zipWith([{ ...one, sum: 7 }, two]), /wrong checksum of a file/],
   ["a length that is too small", zipWith([{ ...one, inside: 2, length: 2 }, two]), /invalid ZIP/],
   ["a length that is too large", zipWith([{ ...one, inside: 9, length: 9 }, two]), /invalid ZIP/],
-  ["a packed length too small", zipWith([{ ...two, inside: 2 }, one]), /invalid ZIP/],
-  ["a packed length too large", zipWith([{ ...two, inside: 40 }, one]), /invalid ZIP/],
-  ["another unpacked length", zipWith([{ ...two, length: 9 }, one]), /the length of a file/],
+  ["a compressed size that is too small", zipWith([{ ...two, inside: 2 }, one]), /invalid ZIP/],
+  ["a compressed size that is too large", zipWith([{ ...two, inside: 40 }, one]), /invalid ZIP/],
+  ["a wrong uncompressed size", zipWith([{ ...two, length: 9 }, one]), /the length of a file/],
   [
     "a length beyond the end",
     zipWith([{ ...one, inside: 1e6, length: 1e6 }, two]),
     /unexpected end/,
   ],
-  ["2 GB that are not there", zipWith([{ ...one, inside: 2e9, length: 2e9 }, two]), /256 MiB/],
+  [
+    "a size of 2 GB without the data",
+    zipWith([{ ...one, inside: 2e9, length: 2e9 }, two]),
+    /256 MiB/,
+  ],
   [
     "16 EiB",
     zipWith([{ ...one, inside: none, length: none, extra: wide(2n ** 64n - 1n, 3n) }, two]),
     /256 MiB/,
   ],
   [
-    "64 bits that are missing",
+    "missing 64-bit sizes",
     zipWith([{ ...one, inside: none, extra: wide() }]),
     /invalid ZIP|256 MiB/,
   ],
   ["a stored file without an end", zipWith([{ ...one, flags: 8 }, two]), /a file has no length/],
   ["a wrong length behind a file", zipWith([{ ...two, descriptor: "wrong" }, one]), /length/],
   ["a file that the directory hides", zipWith([one, { ...two, hidden: true }]), /does not match/],
-  ["a directory that tells of more", zipWith([one, two], 3), /does not match/],
+  ["a directory with too many entries", zipWith([one, two], 3), /does not match/],
 ];

@@ -13,7 +13,7 @@ const count = 400;
 
 const { cli, env, seen, sandbox } = await testSandbox();
 
-/** Numbers from 0 to 1 that are the same in every run of a seed. */
+/** A reproducible random number generator (0 to 1). */
 function seeded(seed: number): () => number {
   let state = seed;
   return () => {
@@ -34,7 +34,7 @@ const linesOf = (out: string) =>
     .slice(0, -1) // a kill may cut the last line
     .map((line) => JSON.parse(line) as Line);
 
-/** Runs the built program; kills it after so many result lines of rows that were sent. */
+/** Runs the built program; kills it after this many result lines. */
 async function runs(path: string, home: string, killAfter: number) {
   const child = spawn(process.execPath, [bin, "tag", "rename", "--each", path, "-o", "jsonl"], {
     env: { ...env, PATH: process.env["PATH"], HOME: home, KB_STATE_DIR: join(home, "state") },
@@ -57,7 +57,7 @@ const renamed = () =>
     .map(({ body }) => JSON.parse(new TextDecoder().decode(body)) as { tag_id: string });
 
 test.each([1, 2, 3])(
-  "renames killed again and again end with every tag renamed, no finished row sent again (seed %d)",
+  "a batch of renames killed repeatedly renames every tag and never sends a finished row again (seed %d)",
   async (seed) => {
     const random = seeded(seed);
     const home = await temporaryFolder();

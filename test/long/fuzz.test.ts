@@ -1,4 +1,4 @@
-/** A million inputs that nobody foresaw, in all that is read and printed. */
+/** A million random inputs for all parsers and printers. */
 import { expect, test } from "vitest";
 import { fuzz } from "../lib/fuzzing/fuzz.ts";
 import { grammars } from "../lib/fuzzing/grammars.ts";
@@ -13,17 +13,17 @@ test("there are a million inputs", () => {
 });
 
 test.each(grammars.map((each) => [each.name, each] as const))("%s", async (name, target) => {
-  info(name, 70_000, await fuzz(target, seed, 70_000));
+  report(name, 70_000, await fuzz(target, seed, 70_000));
 });
 
 test.each(readers.map((each) => [each.name, each] as const))("%s", async (name, target) => {
-  info(name, 26_000, await fuzz(target, seed, 26_000));
+  report(name, 26_000, await fuzz(target, seed, 26_000));
 });
 
 test.each(printing.map((each) => [each.name, each] as const))("%s", async (name, target) => {
-  info(name, 20_000, await fuzz(target, seed, 20_000));
+  report(name, 20_000, await fuzz(target, seed, 20_000));
 });
 
-function info(name: string, count: number, slowest: number): void {
+function report(name: string, count: number, slowest: number): void {
   console.info(`${name}: ${count} inputs, seed ${seed}, the slowest took ${Math.ceil(slowest)} ms`);
 }

@@ -7,7 +7,7 @@ const server = await rawServer([(socket) => socket.end(http(200, list))]);
 const env = { KB_BASE_URL: server.baseUrl };
 
 test.each(["[range(1e9)] | length", "[repeat(1)]", 'reduce range(1e9) as $n (""; . + "xxxxxxxx")'])(
-  "the filter %s uses up its memory and ends in order",
+  "the filter %s runs out of memory and exits with an error message",
   async (filter) => {
     const ran = await built(["kb", "list", "-o", "json", "--jq", filter, "--timeout", "5m"], env);
     const { error } = JSON.parse(ran.err) as { error: Record<string, unknown> };

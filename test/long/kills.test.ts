@@ -5,7 +5,7 @@ import { temporaryFolder } from "../lib/support.ts";
 const server = await killable();
 
 test.each([2, 3, 4, 5, 6])(
-  "files are whole or not there after 60 kills (seed %d)",
+  "files are complete or missing after 60 kills (seed %d)",
   async (seed) => {
     expect(await killedWrites(server, await temporaryFolder(), seed, 60)).toBeGreaterThan(10);
   },

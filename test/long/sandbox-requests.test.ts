@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { openStage, payloads, targets } from "../lib/fuzzing/requests.ts";
 
-test("no request makes the sandbox fail or changes the data of others", async () => {
+test("no request crashes the sandbox or changes data of other users", async () => {
   const stage = await openStage();
   const before = await stage.others();
   let sent = 0;

@@ -1,4 +1,4 @@
-/** Every call through the host fails in every way, signals included, on command lines of every kind. */
+/** Injects every fault, signals included, into every call to the host, for commands of every kind. */
 import { afterAll, expect, test } from "vitest";
 import { lines } from "../lib/torture-lines.ts";
 import { complaints, faultsOf, undisturbed } from "../lib/torture-run.ts";
@@ -6,9 +6,9 @@ import { stage } from "../lib/torture-world.ts";
 
 const theatre = await stage();
 let tried = 0;
-afterAll(() => console.info(`${tried} faults tried on ${lines.length} command lines`));
+afterAll(() => console.info(`${tried} faults tested on ${lines.length} commands`));
 
-test.each(lines)("$name ends truly whatever fails", async (line) => {
+test.each(lines)("$name reports its result correctly whatever fails", async (line) => {
   const normal = await undisturbed(theatre, line);
   expect(normal.ran.exit, normal.ran.err).toBe(0);
   const found: string[] = [];

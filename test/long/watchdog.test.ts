@@ -8,7 +8,7 @@ const scene = await stage();
 const random = seeded(1);
 
 test.each(lines.map((line) => [line.name, line] as const))(
-  "%s ends when it is told to, on a terminal of 0, 1 and 80 columns and in a pipe",
+  "%s ends on SIGINT and --timeout, on a terminal of 0, 1 and 80 columns and in a pipe",
   async (_, line) => {
     const found: string[] = [];
     for (const columns of places)

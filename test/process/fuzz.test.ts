@@ -40,7 +40,7 @@ test.each([
   ["event streams", "data\r\r"],
   ["event streams", "data: \r\rx"],
   ["event streams", "\u00c3\u00af\u00c2\u00bb\u00c2\u00bfdata: {}\n\n"],
-  ["refusals", '{"errors": {"name": {"toString": 1}}}'],
+  ["error bodies", '{"errors": {"name": {"toString": 1}}}'],
   ["CSV and JSON Lines", "}\r\r\n"],
   ["files of knowledge bases", "retrieval_model:\n *a"],
   ["files of knowledge bases", `tags: ${"[".repeat(3000)}`],
@@ -48,7 +48,7 @@ test.each([
   ["profile files", "true"],
   ["profile files", '{"default":"a"}'],
   ["manifests of exports", '{"kb_export":1,"sum":"x"}'],
-  ["answers in every format", '""{{"x""=cmd()""\\r""#x: y","status":\u007f'],
+  ["responses in every format", '""{{"x""=cmd()""\\r""#x: y","status":\u007f'],
 ])("%s: %j, which was found once", async (name, text) => {
   const target = targets.find((each) => each.name === name);
   const input = readers.some((each) => each === target) ? Buffer.from(text, "latin1") : text;

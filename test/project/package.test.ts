@@ -75,7 +75,7 @@ test("the package contains the programs and their documentation, in less than 3 
   ]);
 });
 
-test("the keyring is its only dependency, and no file in it names this machine or a registry", () => {
+test("the keyring is its only dependency, and no file contains a local path or a registry", () => {
   const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
     dependencies?: unknown;
     optionalDependencies: unknown;
@@ -122,6 +122,6 @@ test("the links of its pages resolve", () => {
     );
   });
   expect(links.length).toBeGreaterThan(10);
-  const there = (to: string) => files.some((path) => path === to || path.startsWith(`${to}/`));
-  expect(links.filter((to) => !there(to))).toEqual([]);
+  const exists = (to: string) => files.some((path) => path === to || path.startsWith(`${to}/`));
+  expect(links.filter((to) => !exists(to))).toEqual([]);
 });

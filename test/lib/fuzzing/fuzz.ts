@@ -1,15 +1,15 @@
 import { Worker } from "node:worker_threads";
 
-/** Numbers that look like chance and are the same for the same seed. */
+/** A reproducible pseudorandom number generator. */
 export interface Random {
-  /** A whole number from 0, below the limit. */
+  /** Returns an integer from 0 to `limit - 1`. */
   below(limit: number): number;
   pick<T>(list: readonly T[]): T;
-  /** Is it so, with this probability? */
+  /** Returns true with this probability. */
   chance(probability: number): boolean;
 }
 
-/** mulberry32: 32 bits of state, every seed a different order. */
+/** mulberry32: 32 bits of state. */
 export function randomOf(seed: number): Random {
   let state = seed >>> 0;
   const next = (): number => {
@@ -26,7 +26,7 @@ export function randomOf(seed: number): Random {
   };
 }
 
-/** What readers stumble over, wherever it stands. */
+/** Strings that parsers often mishandle. */
 const odd: readonly string[] = [
   "\0",
   "\ufeff",
@@ -59,7 +59,7 @@ const odd: readonly string[] = [
   "hasOwnProperty",
 ];
 
-/** What is rare because it is long. */
+/** Long strings, used rarely. */
 const long: readonly string[] = [
   "a".repeat(5000),
   " ".repeat(5000),
@@ -70,7 +70,7 @@ const long: readonly string[] = [
   "\n".repeat(3000),
 ];
 
-/** Bytes that are no UTF-8: alone, cut, too long, half a pair, beyond the last character. */
+/** Invalid UTF-8: stray, truncated and overlong bytes, surrogates, code points out of range. */
 const oddBytes: readonly (readonly number[])[] = [
   [0xff],
   [0xc3],
@@ -83,13 +83,13 @@ const oddBytes: readonly (readonly number[])[] = [
   [0],
 ];
 
-/** Pieces of a grammar in any order, the same damaged, or noise. */
+/** Pieces of a grammar in random order, damaged or not, or noise. */
 export function textFrom(random: Random, pieces: readonly string[]): string {
   const how = random.below(10);
   if (how === 0) return noise(random);
-  const joined = (most: number) => {
+  const joined = (max: number) => {
     let text = "";
-    for (let left = 1 + random.below(most); left > 0; left--) text += random.pick(pieces);
+    for (let left = 1 + random.below(max); left > 0; left--) text += random.pick(pieces);
     return text;
   };
   let text = joined(12);
@@ -108,7 +108,7 @@ function noise(random: Random): string {
   return text;
 }
 
-function damaged(text: string, random: Random, another: (most: number) => string): string {
+function damaged(text: string, random: Random, another: (max: number) => string): string {
   const from = random.below(text.length + 1);
   const to = Math.min(text.length, from + random.below(20));
   const [before, part, after] = [text.slice(0, from), text.slice(from, to), text.slice(to)];
@@ -128,7 +128,7 @@ function damaged(text: string, random: Random, another: (most: number) => string
   }
 }
 
-/** The same as bytes, sometimes with such as are no UTF-8. */
+/** The same as bytes, sometimes with invalid UTF-8. */
 export function bytesFrom(random: Random, pieces: readonly string[]): Uint8Array {
   let bytes = Buffer.from(textFrom(random, pieces));
   while (random.chance(0.15)) {
@@ -145,30 +145,30 @@ export function bytesFrom(random: Random, pieces: readonly string[]): Uint8Array
 
 type Input = string | Uint8Array;
 
-/** Something that reads what others wrote. */
+/** A parser or printer under test. */
 export interface Target<I extends Input> {
   readonly name: string;
   readonly make: (random: Random) => I;
-  /** Reads an input; throws what must not be. */
+  /** Processes an input; throws if a property is violated. */
   readonly holds: (input: I) => unknown;
 }
 
-/** ms within which any input is read. */
-const patience = 1000;
-/** ms that are spent on finding a shorter one. */
+/** The time limit for one input, in ms. */
+const timeLimit = 1000;
+/** The time limit for finding a shorter failing input, in ms. */
 const longestSearch = 10_000;
 
 /**
- * Reads so many inputs, each made from the seed and its number, and resolves to the ms that the
- * slowest took. Throws with the shortest input found that fails, or takes a second twice. Ends the
- * process, naming the input, when one is not done in 20 seconds.
+ * Processes inputs, each made from the seed and its number, and resolves to the ms that the
+ * slowest took. Throws with the shortest failing input found; an input fails, too, if it takes a second twice. Kills the
+ * process, naming the input, if one takes more than 20 seconds.
  */
 export async function fuzz<I extends Input>(
   target: Target<I>,
   seed: number,
   count: number,
 ): Promise<number> {
-  /** The number of the input, and how often it was read: the shorter ones that fail are tried too. */
+  /** The number of the input, and a counter of attempts, including those of shrinking. */
   const at = new Int32Array(new SharedArrayBuffer(8));
   const watch = new Worker(watcher, { eval: true, workerData: { at, name: target.name, seed } });
   let slowest = 0;
@@ -184,10 +184,11 @@ export async function fuzz<I extends Input>(
       const problem = await problemOf(input);
       slowest = Math.max(slowest, performance.now() - start);
       if (problem === undefined) continue;
-      const least = await shrunk(input, problemOf);
-      const shown = typeof least === "string" ? least : Buffer.from(least).toString("latin1");
+      const shortest = await shrunk(input, problemOf);
+      const shown =
+        typeof shortest === "string" ? shortest : Buffer.from(shortest).toString("latin1");
       throw new Error(
-        `${target.name}, seed ${seed}, input ${number}: ${String(await problemOf(least))}\n` +
+        `${target.name}, seed ${seed}, input ${number}: ${String(await problemOf(shortest))}\n` +
           `${JSON.stringify(shown.slice(0, 2000))} (${shown.length} long)`,
         { cause: problem },
       );
@@ -198,7 +199,7 @@ export async function fuzz<I extends Input>(
   }
 }
 
-/** Runs beside the reader, which may never come back from an input. */
+/** Runs in a worker because the target may never return. */
 const watcher = `
   const { workerData: { at, name, seed } } = require("node:worker_threads");
   let [last, since] = [-1, 0];
@@ -206,7 +207,7 @@ const watcher = `
     since = at[1] === last ? since + 1 : 0;
     last = at[1];
     if (since < 20) return;
-    const text = name + ", seed " + seed + ", input " + at[0] + ": it does not end\\n";
+    const text = name + ", seed " + seed + ", input " + at[0] + ": does not end\\n";
     require("node:fs").writeSync(2, text);
     process.kill(process.pid, "SIGKILL");
   }, 1000);
@@ -214,8 +215,8 @@ const watcher = `
 
 async function problemWith<I extends Input>(target: Target<I>, input: I): Promise<unknown> {
   let took = Infinity;
-  // Twice where it was slow: the machine may have had something else to do.
-  for (let tries = 0; tries < 2 && took > patience; tries++) {
+  // A slow input is tested twice: the machine may have been busy.
+  for (let attempt = 0; attempt < 2 && took > timeLimit; attempt++) {
     const start = performance.now();
     try {
       await target.holds(input);
@@ -224,25 +225,25 @@ async function problemWith<I extends Input>(target: Target<I>, input: I): Promis
     }
     took = performance.now() - start;
   }
-  return took > patience ? new Error(`it took ${Math.round(took)} ms`) : undefined;
+  return took > timeLimit ? new Error(`it took ${Math.round(took)} ms`) : undefined;
 }
 
-/** The input without the halves, quarters, … that it fails without. */
+/** Shrinks a failing input by removing halves, quarters, … as long as it still fails. */
 async function shrunk<I extends Input>(
   input: I,
   problemOf: (input: I) => Promise<unknown>,
 ): Promise<I> {
-  let least = input;
+  let shortest = input;
   const start = performance.now();
-  for (let size = least.length >> 1; size > 0; size >>= 1) {
-    for (let at = 0; at < least.length;) {
-      const less = without(least, at, at + size);
-      if (performance.now() - start > longestSearch) return least;
-      if ((await problemOf(less)) === undefined) at += size;
-      else least = less;
+  for (let size = shortest.length >> 1; size > 0; size >>= 1) {
+    for (let at = 0; at < shortest.length;) {
+      const shorter = without(shortest, at, at + size);
+      if (performance.now() - start > longestSearch) return shortest;
+      if ((await problemOf(shorter)) === undefined) at += size;
+      else shortest = shorter;
     }
   }
-  return least;
+  return shortest;
 }
 
 function without<I extends Input>(input: I, from: number, to: number): I {

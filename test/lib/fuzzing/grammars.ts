@@ -1,4 +1,4 @@
-/** What people type: every input has a value, or is refused as usage. */
+/** Parsers of user input: every input has a value or is a usage error. */
 import { extraBody } from "../../../src/cli/parse/input.ts";
 import { checkValue } from "../../../src/cli/parse/values.ts";
 import type { Sources } from "../../../src/cli/parse/values.ts";
@@ -21,7 +21,7 @@ const blanks = [" ", "  ", "\t"];
 const numbers = ["0", "1", "2.5", "-3", "007", "1e9", "99999999999", "0.02"];
 const durations = ["30s", "1h30m", "250ms", "2d", "1.5h", "0s", "5", "s"];
 
-/** Says what of the pieces stands in an input, and what holds of it. */
+/** A target by the pieces of its inputs and the property to check. */
 const target = (
   name: string,
   pieces: readonly (string | readonly string[])[],
@@ -41,7 +41,7 @@ const faults = target(
     try {
       fault = parseFault(text);
     } catch (error) {
-      // Its refusals are plain errors: the sandbox does not know of CliError.
+      // The sandbox throws plain errors: it does not use CliError.
       if (!(error instanceof Error) || error.constructor !== Error) throw error;
       return;
     }
@@ -90,7 +90,7 @@ const sentences = target(
   },
 );
 
-/** A run with an output that lures patterns into trying everything. */
+/** A run with an output that causes catastrophic backtracking. */
 const seen = (() => {
   const { add, trace } = runTrace();
   const outputs = { x: "a".repeat(20), Title: 3 };
@@ -107,8 +107,8 @@ const conditions = target(
   ],
   (text) => {
     const kinds = { p95: "seconds", failed: "share", error: "text", runs: "number" } as const;
-    const found = readOrUsage(() => parseCondition("--fail-if", text, kinds));
-    if (found) for (const value of [0, 1.5, "text", null, Number.NaN]) isMet(found, value);
+    const condition = readOrUsage(() => parseCondition("--fail-if", text, kinds));
+    if (condition) for (const value of [0, 1.5, "text", null, Number.NaN]) isMet(condition, value);
     readOrUsage(() => parseEvalConditions([text], [1, 5], true));
   },
 );
@@ -140,10 +140,10 @@ const lengths = target(
     if (ms === undefined) return;
     if (!(ms >= 0)) throw new Error(`${ms} ms`);
     const back = parseDuration(formatDuration(ms).replaceAll(" ", ""));
-    // What is shown has three digits, or is whole seconds or minutes.
+    // The formatted duration has three digits, or whole seconds or minutes.
     const exact = ms < 60_000 ? 5 : ms < 3_600_000 ? 500 : 60_000;
     if (ms < 1e15 && !(Math.abs((back ?? Number.NaN) - ms) <= exact)) {
-      throw new Error(`${ms} ms are shown as ${formatDuration(ms)}`);
+      throw new Error(`${ms} ms are formatted as ${formatDuration(ms)}`);
     }
   },
 );

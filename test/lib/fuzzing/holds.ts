@@ -3,10 +3,10 @@ import { CliError } from "../../../src/errors.ts";
 import type { FailureKind } from "../../../src/errors.ts";
 import { visible } from "../../../src/output/table/display-width.ts";
 
-/** What acts on a terminal, or makes a text look like another one: all but line ends. */
+/** Characters that control a terminal or disguise text, except line ends. */
 const acting = /[^\P{Cc}\n]|[\p{Zl}\p{Zp}\p{Cs}\p{Bidi_Control}]/u;
 
-/** Throws where a text that goes to a terminal would act on it. */
+/** Throws if a text contains characters that control a terminal. */
 export function isSafe(text: string): void {
   const found = acting.exec(text);
   if (!found) return;
@@ -14,7 +14,7 @@ export function isSafe(text: string): void {
   throw new Error(`U+${code} reaches the terminal: ${JSON.stringify(text.slice(0, 200))}`);
 }
 
-/** What a reader gives; undefined where it refuses in one of these ways, in words that can be shown. */
+/** The result of a reader, or undefined if it throws one of these errors with a printable message. */
 export async function readOr<T>(
   kinds: readonly FailureKind[],
   read: () => T | Promise<T>,
@@ -22,28 +22,29 @@ export async function readOr<T>(
   try {
     return await read();
   } catch (error) {
-    refusedAs(kinds, error);
+    expectError(kinds, error);
     return undefined;
   }
 }
 
-/** The same for a reader that waits for nothing. */
+/** The same for a synchronous reader. */
 export function readOrUsage<T>(read: () => T): T | undefined {
   try {
     return read();
   } catch (error) {
-    refusedAs(["usage"], error);
+    expectError(["usage"], error);
     return undefined;
   }
 }
 
-function refusedAs(kinds: readonly FailureKind[], error: unknown): void {
+function expectError(kinds: readonly FailureKind[], error: unknown): void {
   if (!(error instanceof CliError)) throw error;
-  if (!kinds.includes(error.kind)) throw new Error(`it ends as ${error.kind}`, { cause: error });
+  if (!kinds.includes(error.kind))
+    throw new Error(`unexpected error: ${error.kind}`, { cause: error });
   isTold(error);
 }
 
-/** Throws where an error would act on the terminal on which it is told. */
+/** Throws if an error message contains characters that control a terminal. */
 export const isTold = (error: CliError): void =>
   isSafe(
     errorText(error, {
@@ -55,8 +56,8 @@ export const isTold = (error: CliError): void =>
     }),
   );
 
-/** Throws where two values differ. */
+/** Throws if two values differ. */
 export function areEqual(actual: unknown, expected: unknown): void {
   const [one, other] = [actual, expected].map((value) => JSON.stringify(value));
-  if (one !== other) throw new Error(`it gives ${one?.slice(0, 500)}, not ${other?.slice(0, 500)}`);
+  if (one !== other) throw new Error(`got ${one?.slice(0, 500)}, expected ${other?.slice(0, 500)}`);
 }

@@ -1,4 +1,4 @@
-/** What is printed of answers: nothing acts on a terminal, and a pipe gets all of it as it came. */
+/** Printing of responses: nothing controls a terminal, and a pipe gets the data unchanged. */
 import { parse as parseYaml } from "yaml";
 import { isObject } from "../../../src/lib/json.ts";
 import { formats } from "../../../src/output/formats-list.ts";
@@ -26,7 +26,7 @@ const viewStyle = {
   past: false,
 };
 
-/** JSON in pieces: fields that columns look at, with what no column awaits. */
+/** Pieces of JSON: fields that columns read, with unexpected values. */
 const pieces = [
   ['{"id":', '"name":', '"created_at":', '"data":', '"title":', '"status":', '"error":', '"text":'],
   [
@@ -63,7 +63,7 @@ const pieces = [
   ['"__proto__":', '"a|b"', '"\\t\\\\"', '"=cmd()"', '"#x: y"'],
 ].flat();
 
-/** The value in a text, or the text. */
+/** The parsed JSON, or the text if it is not JSON. */
 function valueIn(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -77,7 +77,7 @@ const answers: readonly Returns<never>[] = operations
   .filter(({ kind }) => ["record", "list", "page", "cursor"].includes(kind));
 
 const rows: Target<string> = {
-  name: "answers in every format",
+  name: "responses in every format",
   make: (random) => textFrom(random, pieces),
   async holds(text) {
     const { pick } = randomOf(text.length + text.charCodeAt(0) * 31);
@@ -94,7 +94,7 @@ const rows: Target<string> = {
       printed(returns, values, style, { terminal: columns }),
     );
     if (shown !== undefined) isSafe(shown.replace(/\r\n|\t/g, "\n"));
-    // A sheet holds its values whole, the terminal breaks its lines.
+    // Tables in files contain complete values; a terminal wraps them.
     const isGrid = returns.kind !== "record" && (format === undefined || format === "grid");
     if (shown !== undefined && isGrid) isNarrow(shown);
     const piped = await printed(returns, values, { ...style, columns: undefined } as never);

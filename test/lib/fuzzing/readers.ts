@@ -1,4 +1,4 @@
-/** What files and servers hold: every input is read, or refused in words. */
+/** Parsers of files and responses: every input is parsed or is a printable error. */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { deflateRawSync } from "node:zlib";
@@ -32,7 +32,7 @@ const target = (
   holds: Target<Uint8Array>["holds"],
 ): Target<Uint8Array> => ({ name, make: (random) => bytesFrom(random, pieces.flat()), holds });
 
-/** JSON in pieces, with names that objects have by themselves. */
+/** Pieces of JSON, with names of inherited properties. */
 const json = [
   ["{", "}", "[", "]", ",", ":", '"a"', '"toString"', '"__proto__"', '"', "null", "true", "-1.5"],
   ['{"a": 1}', '{"toString": 1, "valueOf": null}', '["x"]', "{}", "[]", '"\\u0000\\ud800"', " "],
@@ -65,7 +65,7 @@ async function* pieces(bytes: Uint8Array, sizeOf: () => number): AsyncGenerator<
   }
 }
 
-/** Events of a stream up to its end or its refusal. */
+/** Events of a stream up to its end or an error. */
 async function heard(bytes: Uint8Array, sizeOf: () => number): Promise<readonly unknown[]> {
   const found: unknown[] = [];
   const refused = await readOr(["failure"], async () => {
@@ -75,11 +75,11 @@ async function heard(bytes: Uint8Array, sizeOf: () => number): Promise<readonly 
   return [...found, refused ?? "refused"];
 }
 
-/** The same by the letter of the standard on server-sent events, section 9.2.6, on the whole text. */
+/** The same by the algorithm of the standard on server-sent events, section 9.2.6, applied to the whole text. */
 function heardByTheStandard(bytes: Uint8Array): readonly unknown[] {
   const text = new TextDecoder().decode(bytes);
   const lines = text.split(/\r\n|\n|\r/);
-  lines.pop(); // what no line end follows is no line
+  lines.pop(); // text without a line end is not a line
   const found: ServerEvent[] = [];
   let data: string[] = [];
   for (const line of lines) {
@@ -156,8 +156,8 @@ const isEvent = (value: unknown): value is ServerEvent => typeof value === "obje
 
 const someRows = [undefined, ...operations.filter((_, index) => index % 9 === 0)];
 
-const refusals = target(
-  "refusals",
+const errorBodies = target(
+  "error bodies",
   [
     ['{"code": "', "not_found", "invalid_param", '", "message": "', '", "params": "name"', '"}'],
     [
@@ -431,14 +431,14 @@ const zips: Target<Uint8Array> = {
     const { below } = randomOf(bytes.length);
     await readOr(["failure"], async () => {
       for await (const file of unzip(pieces(bytes, () => 1 + below(50)))) {
-        if (file.length > bytes.length * 1100) throw new Error("it has grown");
+        if (file.length > bytes.length * 1100) throw new Error("the file is too large");
       }
       return true;
     });
   },
 };
 
-/** The first file of the archive, packed. */
+/** The archive with its first file compressed. */
 function deflated(zip: Buffer, content: Uint8Array): Buffer {
   const packed = deflateRawSync(content);
   const head = Buffer.from(zip.subarray(0, 30 + zip.readUInt16LE(26)));
@@ -498,7 +498,7 @@ const manifests = target(
 
 export const readers: readonly Target<Uint8Array>[] = [
   events,
-  refusals,
+  errorBodies,
   tables,
   expectFiles,
   kbFiles,

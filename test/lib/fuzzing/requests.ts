@@ -3,7 +3,7 @@ import { type AnyOperation, methodAndPath, type Param } from "../../../src/opera
 import { type Sandbox, startSandbox } from "../../../src/sandbox/http/server.ts";
 import { manualClock, type ManualClock } from "../manual-clock.ts";
 
-/** What is put into every parameter in turn: SQL, texts and numbers that no database can hold. */
+/** Values for every parameter in turn: SQL, and strings and numbers out of range for a database. */
 export const payloads: readonly unknown[] = [
   "'",
   '"',
@@ -41,7 +41,7 @@ export const payloads: readonly unknown[] = [
   { "'": "' OR 1=1" },
 ];
 
-/** One request: an operation, the parameter that is attacked, and what stands there. */
+/** One request: an operation, the attacked parameter and its value. */
 export interface Attack {
   readonly row: AnyOperation;
   readonly name: string;
@@ -49,18 +49,18 @@ export interface Attack {
   readonly payload: unknown;
 }
 
-/** Every parameter that is sent, of every operation. */
+/** Every parameter of every operation that is sent to the server. */
 export const targets: readonly Omit<Attack, "payload">[] = operations.flatMap((row) =>
   Object.entries(row.params)
     .filter(([, { in: place }]) => place !== "local")
     .map(([name, param]) => ({ row, name, param })),
 );
 
-/** A sandbox with data that attacks may reach, and data of others, which must stay as they are. */
+/** A sandbox with data of the attacker, and data of another user, which must not change. */
 export interface Stage {
-  /** Sends it; gives status and code, and what the sandbox itself did wrong. */
+  /** Sends the request; returns its status and a summary of the response. */
   send(attack: Attack): Promise<{ readonly status: number; readonly info: string }>;
-  /** All that others have, as the API shows it. */
+  /** All data of the other user, as the API returns it. */
   others(): Promise<string>;
   readonly bugs: readonly string[];
   stop(): Promise<void>;
@@ -76,19 +76,19 @@ export async function openStage(): Promise<Stage> {
     directory: null,
     onError: (error, where) => void bugs.push(`${where.slice(0, 200)}: ${String(error)}`),
   });
-  const others = await madeBy("someone else", sandbox, clock);
-  let mine = await madeBy("attacker", sandbox, clock);
+  const others = await createObjects("someone else", sandbox, clock);
+  let mine = await createObjects("attacker", sandbox, clock);
   return {
     bugs,
     async send(attack) {
-      const answer = await ask(sandbox, requestOf(attack, mine));
-      const deletes = attack.row.route.startsWith("DELETE") || answer.status === 204;
-      if (deletes) mine = await madeBy("attacker", sandbox, clock);
-      return answer;
+      const response = await sendTo(sandbox, requestOf(attack, mine));
+      const deletes = attack.row.route.startsWith("DELETE") || response.status === 204;
+      if (deletes) mine = await createObjects("attacker", sandbox, clock);
+      return response;
     },
     async others() {
       const texts = await Promise.all(
-        readsOf(others).map((path) => ask(sandbox, { method: "GET", path, key: keyFor(path) })),
+        readsOf(others).map((path) => sendTo(sandbox, { method: "GET", path, key: keyFor(path) })),
       );
       return texts.map(({ text }) => text).join("\n");
     },
@@ -106,9 +106,9 @@ interface Sent {
 const keyFor = (path: string) =>
   path.startsWith("/datasets") ? "dataset-sandbox" : /user=/.test(path) ? "app-chat" : "app-echo";
 
-async function ask(sandbox: Sandbox, { method, path, key, body }: Sent) {
+async function sendTo(sandbox: Sandbox, { method, path, key, body }: Sent) {
   const leaving = new AbortController();
-  const answer = await fetch(`${sandbox.origin}/v1${path}`, {
+  const response = await fetch(`${sandbox.origin}/v1${path}`, {
     method,
     signal: leaving.signal,
     headers: {
@@ -117,18 +117,18 @@ async function ask(sandbox: Sandbox, { method, path, key, body }: Sent) {
     },
     ...(body !== undefined && { body }),
   });
-  const streams = answer.headers.get("content-type")?.includes("event-stream") ?? false;
-  const text = streams ? "" : await answer.text();
+  const streams = response.headers.get("content-type")?.includes("event-stream") ?? false;
+  const text = streams ? "" : await response.text();
   leaving.abort();
-  const { status } = answer;
+  const { status } = response;
   return { status, text, info: `${status} ${text.slice(0, 120)}` };
 }
 
-/** Makes one of everything in the name of somebody, and gives the ids by their wire names. */
-async function madeBy(who: string, sandbox: Sandbox, clock: ManualClock): Promise<Ids> {
+/** Creates one object of every kind for a user; returns the IDs by parameter name. */
+async function createObjects(who: string, sandbox: Sandbox, clock: ManualClock): Promise<Ids> {
   const made = async (key: string, path: string, body: object): Promise<Ids> => {
     const sent = { method: "POST", path, key, body: JSON.stringify(body) };
-    const { text } = await ask(sandbox, sent);
+    const { text } = await sendTo(sandbox, sent);
     return (text === "" ? {} : JSON.parse(text)) as Ids; // the sandbox's own
   };
   const data = (path: string, body: object) => made("dataset-sandbox", path, body);
@@ -145,7 +145,7 @@ async function madeBy(who: string, sandbox: Sandbox, clock: ManualClock): Promis
   await data("/datasets/tags/binding", { tag_ids: [tag["id"]], target_id: dataset_id });
   const { data: segments } = JSON.parse(
     (
-      await ask(sandbox, {
+      await sendTo(sandbox, {
         method: "GET",
         path: `${base}/documents/${document_id}/segments`,
         key: "dataset-sandbox",
@@ -185,11 +185,11 @@ const readsOf = (ids: Ids) => [
 
 const unknownId = "11111111-1111-4111-8111-111111111111";
 
-/** The request of a row with good values, but for the parameter that is attacked. */
+/** A request with valid values, except for the attacked parameter. */
 function requestOf({ row, name: attacked, payload }: Attack, ids: Ids): Sent {
   const [method, template] = methodAndPath(row);
   const value = (name: string, param: Param) =>
-    name === attacked ? payload : (ids[name] ?? usual(param));
+    name === attacked ? payload : (ids[name] ?? validValue(param));
   const path = template.replace(/\{(\w+)\}/g, (_, name: string) => {
     const fixed = row.fixed?.[name];
     const text = name === attacked ? asText(payload) : (ids[name] ?? fixed ?? unknownId);
@@ -200,8 +200,8 @@ function requestOf({ row, name: attacked, payload }: Attack, ids: Ids): Sent {
   const form = new FormData();
   for (const [name, param] of Object.entries(row.params)) {
     const sent = value(name, param);
-    const wanted = param.required || name === attacked || name === "user";
-    if (!wanted || sent === undefined) continue;
+    const included = param.required || name === attacked || name === "user";
+    if (!included || sent === undefined) continue;
     if (param.in === "query") query.append(name, asText(sent));
     if (param.in === "body" || param.in === "data") body[name] = sent;
     if (param.in === "form") form.append(name, param.kind === "file" ? fileOf(sent) : asText(sent));
@@ -223,8 +223,8 @@ const asText = (value: unknown): string =>
 
 const fileOf = (value: unknown) => new Blob([asText(value)], { type: "text/plain" });
 
-/** A value that the server takes as a rule. */
-function usual({ kind, many, choices }: Param): unknown {
+/** A value that the server usually accepts. */
+function validValue({ kind, many, choices }: Param): unknown {
   const values: Readonly<Record<string, unknown>> = {
     integer: 1,
     number: 1,
