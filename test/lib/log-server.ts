@@ -5,7 +5,7 @@ import { afterAll } from "vitest";
 
 type Answer = (url: URL, response: ServerResponse, request: IncomingMessage) => void;
 
-/** A server that answers by hand, and what leads a command line to it. */
+/** A scripted server and the environment of commands that use it. */
 export async function canned(answer: Answer) {
   const seen: URL[] = [];
   const server = createServer((request, response) => {
@@ -27,7 +27,7 @@ export async function canned(answer: Answer) {
   return { seen, env };
 }
 
-/** Numbers from 0 to 1 that are the same for the same seed. */
+/** Pseudorandom numbers from 0 to 1 for a seed. */
 export function seeded(seed: number): () => number {
   let state = seed;
   return () => {
@@ -40,22 +40,22 @@ export function seeded(seed: number): () => number {
 export const uuid = (number: number) =>
   `00000000-0000-4000-8000-${String(number).padStart(12, "0")}`;
 
-/** One entry; its run has the same number, in another space of ids. */
+/** One log row; its run has the same number in another ID format. */
 export interface Log {
   readonly id: string;
   readonly created_at: number;
   status: string;
-  /** Never among the rows, but counted. */
+  /** Counted, but never returned. */
   readonly hidden?: true;
-  /** Counted, but only among the rows of a window of at most three seconds. */
+  /** Counted, but only returned for a window of at most three seconds. */
   readonly shy?: true;
 }
 
-/** Unix second of the first row; the server's clock shows one hour later. */
+/** Unix second of the first row, one hour before the server's clock. */
 export const start = Date.parse("2026-11-21T10:00:00Z") / 1000;
 export const clock = start + 3600;
 
-/** As many rows in each second as the list says; every third has failed. */
+/** Rows for a list of counts per second; every third run has failed. */
 export const logsOf = (...counts: readonly number[]): Log[] =>
   counts
     .flatMap((count, second) => Array.from({ length: count }, () => start + second))
@@ -68,23 +68,23 @@ export const logsOf = (...counts: readonly number[]): Log[] =>
 export const runOf = (id: string) => id.replace("-4000-", "-4001-");
 
 interface Behaviour {
-  /** Rows of one second stand in an order that depends on the query alone, or changes with each. */
+  /** Whether the order of rows in one second depends on the query only, or changes every time. */
   readonly order?: "fixed" | "changing";
-  /** Unix second that the server's clock shows. */
+  /** Unix second of the server's clock. */
   readonly now?: () => number;
-  /** Called before each list of logs is made. */
+  /** Called before each list response. */
   readonly before?: (url: URL) => void;
-  /** Further characters of each row. */
+  /** Additional characters in each row. */
   readonly padding?: number;
-  /** Names in the inputs of a run and in `/info`. */
+  /** The application's name, in the inputs of runs and in `/info`. */
   readonly app?: { readonly name: string; readonly id: string; readonly mode?: string };
-  /** Answers in place of the server; true when it did. */
+  /** Replaces the response; returns whether it did. */
   readonly instead?: (url: URL, response: ServerResponse) => boolean;
 }
 
 /**
- * Logs as the server gives them: sorted by second alone, so pages miss rows and repeat others
- * (server §12); also the detail of each run and the application's name.
+ * Serves logs like the real server: sorted by second only, so pages miss rows and duplicate others
+ * (server §12); also the details of each run and the application's name.
  */
 export function logServer(
   logs: () => readonly Log[],

@@ -4,11 +4,11 @@ import { temporaryFolder } from "../lib/support.ts";
 
 const folder = await temporaryFolder();
 
-test("a hundred logs that change meanwhile are exported whole, each run once", async () => {
+test("exports every run of a hundred changing logs once", async () => {
   for (let seed = 100; seed < 200; seed++) await exportsUnderWay(seed, folder);
   expect.hasAssertions();
 });
 
-test.each([1, 2, 3, 4, 5, 6])("an export killed ten times doubles nothing (seed %i)", (seed) =>
+test.each([1, 2, 3, 4, 5, 6])("an export killed ten times has no duplicates (seed %i)", (seed) =>
   exportsKilled(seed, 10, folder),
 );

@@ -3,7 +3,7 @@ import type { Input } from "../../operations/operation.ts";
 import { listWorkflowLogs } from "../../operations/workflows.ts";
 import type { FieldKind } from "../condition.ts";
 
-/** Columns of `wf logs` that --where compares, and what they hold. */
+/** Columns of `wf logs` that --where accepts, and their kinds. */
 export const logFields = {
   status: "text",
   elapsed: "seconds",
@@ -17,11 +17,11 @@ export const logFields = {
   created_from: "text",
 } as const satisfies Readonly<Record<string, FieldKind>>;
 
-/** Filters of the commands that read logs. */
+/** Filters of commands that read logs. */
 export const logFilters = {
   ...listWorkflowLogs.params,
   where: local.text(
-    `Only runs that meet a condition on ${Object.keys(logFields).join(", ")}: 'elapsed>20s'`,
+    `Only runs that match a condition on ${Object.keys(logFields).join(", ")}: 'elapsed>20s'`,
     { many: true },
   ),
 };

@@ -1,6 +1,6 @@
 import type { FieldKind } from "../condition.ts";
 
-/** Figures about runs, in the order in which they are shown, and what each is. */
+/** Figures about runs and their kinds, in display order. */
 export const figureKinds = {
   runs: "number",
   running: "number",
@@ -25,7 +25,7 @@ export type FigureName = keyof typeof figureKinds;
 
 export const figureNames = Object.keys(figureKinds) as FigureName[]; // the keys of a constant
 
-/** What runs can be told apart by. */
+/** Fields by which runs can be grouped. */
 export const groupings = ["version", "user"] as const;
 
 export type Grouping = (typeof groupings)[number];

@@ -15,7 +15,7 @@ const sortedIds = (rows: readonly { readonly id: string }[]) => idsOf(rows).sort
 
 const folder = await temporaryFolder();
 let places = 0;
-/** A path that nothing stands at, in a folder of its own. */
+/** A path without a file, in a directory of its own. */
 const place = (name: string) => join(folder, String(places++), name);
 
 const exporting = (target: string, argv: readonly string[], world: World) =>
@@ -23,17 +23,16 @@ const exporting = (target: string, argv: readonly string[], world: World) =>
 
 const seeds = Array.from({ length: 4 }, (_, seed) => seed);
 
-test.each(seeds)(
-  "a log that changes meanwhile is exported whole, each run once (seed %i)",
-  (seed) => exportsUnderWay(seed, folder),
+test.each(seeds)("exports every run of a changing log once (seed %i)", (seed) =>
+  exportsUnderWay(seed, folder),
 );
 
-test.each([1, 2])("a killed export goes on and doubles nothing (seed %i)", (seed) =>
+test.each([1, 2])("a killed export resumes without duplicates (seed %i)", (seed) =>
   exportsKilled(seed, 2, folder),
 );
 
 describe("a file", () => {
-  test("holds the rows as the server gave them, newest first, and a summary is printed", async () => {
+  test("has the rows as received, newest first; a summary is printed", async () => {
     const logs = logsOf(30, 30, 130, 30, 30);
     const { env } = await logServer(() => logs, 3);
     const path = place("runs.jsonl");
@@ -63,7 +62,7 @@ describe("a file", () => {
     expect(readdirSync(join(path, ".."))).toEqual(["runs.jsonl"]);
   });
 
-  test("is CSV by its name, with every column of wf logs, times in UTC", async () => {
+  test("is CSV by its name, with all columns of wf logs and times in UTC", async () => {
     const logs = logsOf(1, 1);
     const { env } = await logServer(() => logs, 3);
     const path = place("runs.csv");
@@ -78,7 +77,7 @@ describe("a file", () => {
     );
   });
 
-  test("is replaced whole with --overwrite alone, and is there without rows", async () => {
+  test("is only replaced with --overwrite, and is written even without rows", async () => {
     let logs = logsOf(5, 5);
     const { env } = await logServer(() => logs, 3);
     const path = place("runs.csv");
@@ -96,7 +95,7 @@ describe("a file", () => {
     expect(readFileSync(path, "utf8")).toMatch(/^run,status,.*log\r\n$/);
   });
 
-  test("holds what the filters let through, those asked here too", async () => {
+  test("has the rows that match all filters, local ones too", async () => {
     const logs = logsOf(...Array.from({ length: 30 }, () => 9));
     const { env, seen } = await logServer(() => logs, 2);
     const path = place("runs.jsonl");
@@ -116,7 +115,7 @@ describe("a file", () => {
     );
   });
 
-  test("says with 10 how many runs the server hides", async () => {
+  test("exits with 10 and the number of runs that the server hides", async () => {
     const logs = logsOf(5, 121, 5).map((log, index) =>
       index >= 40 && index < 51 ? { ...log, hidden: true as const } : log,
     );
@@ -133,7 +132,7 @@ describe("a file", () => {
 });
 
 describe("details of runs", () => {
-  test("are fetched so many at a time, and stand with their rows", async () => {
+  test("are requested concurrently up to the limit, and stay with their rows", async () => {
     const logs = logsOf(60, 60);
     const held: (() => void)[] = [];
     let most = 0;
@@ -145,7 +144,7 @@ describe("details of runs", () => {
         const detail = { status: "succeeded", inputs: `"question ${number}"` };
         held.push(() => response.end(JSON.stringify(detail)));
         most = Math.max(most, held.length);
-        // None is answered before there are two.
+        // The first response is sent after the second request.
         if (held.length === 2) for (const answer of held.splice(0)) answer();
         return true;
       },
@@ -158,7 +157,7 @@ describe("details of runs", () => {
     }
   });
 
-  test("that the server does not have are null, and counted", async () => {
+  test("that the server no longer has are null and counted", async () => {
     const logs = logsOf(4);
     const { env } = await logServer(() => logs, 3, {
       instead(url, response) {
@@ -184,7 +183,7 @@ describe("a state", () => {
     status,
   });
 
-  /** A log that can be added to, and exports of it to one place. */
+  /** A log that grows, and exports of it to one target. */
   async function growing(name: string, first: readonly Log[], argv: readonly string[] = []) {
     const logs = [...first];
     let now = clock;
@@ -205,7 +204,7 @@ describe("a state", () => {
     };
   }
 
-  test("lets a file grow by what is new, runs that go on waiting until they have ended", async () => {
+  test("appends new runs to the file, unfinished ones once they have ended", async () => {
     const server = await growing("runs.jsonl", [
       log(1, clock - 3000, "running"),
       log(2, clock - 50),
@@ -217,7 +216,7 @@ describe("a state", () => {
     expect(idsOf(exported(server.target))).toEqual([uuid(2)]);
 
     server.pass(100);
-    // One late row of the last minute, one new one, and one end.
+    // A late row of the last minute, a new row, and a run that ends.
     server.logs.push(log(4, clock - 20), log(5, clock + 70));
     Object.assign(server.logs[0] ?? {}, { status: "failed" });
     const two = await server.run();
@@ -235,7 +234,7 @@ describe("a state", () => {
     expect(readFileSync(server.state, "utf8")).not.toContain("app-echo");
   });
 
-  test("gives a folder one file per export that has rows, CSV where that is asked for", async () => {
+  test("writes one file per export with rows to a directory, CSV with -o csv", async () => {
     const server = await growing("runs", [log(1, clock - 30)], []);
     await server.run();
     server.pass(5);
@@ -268,7 +267,7 @@ describe("a state", () => {
     expect(idsOf(exported(server.target))).toEqual([uuid(1)]);
   });
 
-  test("forgets a run that was purged while it waited, and says so", async () => {
+  test("reports and forgets an unfinished run that was purged", async () => {
     const server = await growing("runs.jsonl", [log(1, clock - 3000, "running")]);
     await server.run();
     server.logs.length = 0;
@@ -279,7 +278,7 @@ describe("a state", () => {
     ]);
   });
 
-  test("keeps the beginning that --since gave it", async () => {
+  test("keeps the start given by --since", async () => {
     const server = await growing(
       "runs.jsonl",
       [log(1, clock - 30), log(2, clock - 5)],
@@ -291,7 +290,7 @@ describe("a state", () => {
     expect(idsOf(exported(server.target))).toEqual([uuid(2)]);
   });
 
-  test("still knows its last runs after exports that were to end before them", async () => {
+  test("keeps its last runs after exports with an earlier --until", async () => {
     const server = await growing("runs.jsonl", [log(1, clock - 50), log(2, clock - 20)]);
     await server.run();
     for (const until of ["2026-11-21T10:59:20Z", "2026-11-20T11:00:00Z"]) {
@@ -322,13 +321,13 @@ describe("a state", () => {
     });
     expect(exit, err).toBe(expected);
     if (expected === 2) {
-      expect(err).toContain('belongs to the application "echo"');
+      expect(err).toContain('belongs to application "echo"');
       expect(readFileSync(server.target, "utf8")).toBe(before);
       expect(readFileSync(server.state, "utf8")).toBe(mended);
     }
   });
 
-  test("is refused for another address, other filters, and a file it does not know", async () => {
+  test("is rejected for another server, other filters, and an unknown file", async () => {
     const server = await growing("runs.jsonl", [log(1, clock - 30)]);
     await server.run();
     const again = (argv: readonly string[], env = server.env) =>
@@ -336,11 +335,11 @@ describe("a state", () => {
     const other = await logServer(() => [], 5);
     expect(await again([], other.env)).toMatchObject({
       exit: 2,
-      err: expect.stringContaining(`at ${server.env.KB_BASE_URL}, and this is`) as string,
+      err: expect.stringContaining(`at ${server.env.KB_BASE_URL}, not "echo"`) as string,
     });
     expect(await again(["--status", "failed"])).toMatchObject({
       exit: 2,
-      err: expect.stringContaining('with status nothing, and this one has "failed"') as string,
+      err: expect.stringContaining('with status nothing, not "failed"') as string,
     });
     expect(await again(["--keyword", "hello"])).toMatchObject({
       exit: 2,
@@ -349,14 +348,14 @@ describe("a state", () => {
     await appendFile(server.target, "{}\n");
     expect(await again([])).toMatchObject({
       exit: 2,
-      err: expect.stringMatching(/has \d+ bytes, and .* was left with \d+/) as string,
+      err: expect.stringMatching(/has \d+ bytes instead of the \d+ recorded in /) as string,
     });
     const stranger = place("stranger.json");
     await diskFiles.makeDirectory(join(stranger, ".."));
     writeFileSync(stranger, '{"until":1}');
     expect(await exporting(place("a.jsonl"), ["--state", stranger], server)).toMatchObject({
       exit: 2,
-      err: expect.stringContaining("is no state of an export") as string,
+      err: expect.stringContaining("is not the state of an export") as string,
     });
     const below = join(stranger, "state");
     expect(await exporting(place("a.jsonl"), ["--state", below], server)).toMatchObject({
@@ -370,8 +369,8 @@ describe("a state", () => {
   });
 });
 
-describe("an export that does not come to its end", () => {
-  /** Interrupted when so many lists were asked for. */
+describe("an unfinished export", () => {
+  /** Interrupted after this number of list requests. */
   async function interruptedAt(count: number, path: string, argv: readonly string[] = []) {
     const logs = logsOf(...Array.from({ length: 60 }, () => 20));
     const stop = new AbortController();
@@ -385,7 +384,7 @@ describe("an export that does not come to its end", () => {
     return { ...server, logs, ran };
   }
 
-  test("says what to do next, and goes on there without asking again", async () => {
+  test("prints how to resume, and resumes without requesting the same pages", async () => {
     const path = place("runs.jsonl");
     const { env, logs, ran, seen } = await interruptedAt(8, path);
     expect([ran.exit, ran.out]).toEqual([130, ""]);
@@ -393,7 +392,7 @@ describe("an export that does not come to its end", () => {
       /hint: (\d+) runs are saved; run the same command to resume/.exec(ran.err) ?? [];
     expect(Number(read)).toBeGreaterThan(400);
     expect(existsSync(path)).toBe(false);
-    // Half a line, and half an entry: what a kill may leave.
+    // A kill may leave half a row and half a journal entry.
     await appendFile(`${path}.part`, '{"id":"000');
     await appendFile(`${path}.part.journal`, '{"bytes":99999999,"st');
     seen.length = 0;
@@ -407,7 +406,7 @@ describe("an export that does not come to its end", () => {
     expect(readdirSync(join(path, ".."))).toEqual(["runs.jsonl"]);
   });
 
-  test("goes on with a time that was said as a distance, and begins anew with other filters", async () => {
+  test("resumes with a relative time, and starts anew with other filters", async () => {
     const path = place("runs.jsonl");
     const argv = ["--since", "30m"];
     const from = Date.parse("2026-11-21T10:30:20Z");
@@ -442,19 +441,21 @@ describe("an export that does not come to its end", () => {
     expect(rowsIn(path2)).toHaveLength(800);
   });
 
-  test("is kept from a second one at the same time", async () => {
+  test("cannot be resumed while its process is running", async () => {
     const path = place("runs.jsonl");
     const { env } = await interruptedAt(3, path);
     await appendFile(`${path}.part.journal`, '{"pid":1}\n');
     expect(await exporting(path, [], { env })).toMatchObject({
       exit: 2,
-      err: expect.stringContaining("another export is writing here (process 1)") as string,
+      err: expect.stringContaining(
+        "another export is writing to this target (process 1)",
+      ) as string,
     });
   });
 
   const changing = ["append", "truncate", "copy", "rename", "writeAtomic", "remove"] as const;
 
-  /** The disk until so many changes were made; the next one is done half, and nothing works after it. */
+  /** A disk that applies half of the change after this number of changes, and then fails. */
   function diskFor(changes: number): Partial<Files> & { readonly made: () => number } {
     let made = 0;
     const files: Partial<Record<keyof Files, unknown>> = {};
@@ -492,7 +493,7 @@ describe("an export that does not come to its end", () => {
         const { exit, err } = await exporting(target, argv, { env });
         expect([exit, err], `after ${changes} changes`).toEqual([0, ""]);
         expect(sortedIds(exported(target))).toEqual([uuid(2), uuid(3)]);
-        // The same for an export that goes on from a state.
+        // The same for an export that continues from a state.
         logs.push(log(4, clock - 30));
         Object.assign(logs[0] ?? {}, { status: "failed" });
         const later = await exporting(target, argv, { env, files: diskFor(changes) });
@@ -515,7 +516,7 @@ describe("an export that does not come to its end", () => {
     },
   );
 
-  test("is told that disk full, keeps what it has, and goes on when there is room", async () => {
+  test("reports a full disk, keeps its progress, and resumes when there is space", async () => {
     const logs = logsOf(...Array.from({ length: 60 }, () => 20));
     const { env } = await logServer(() => logs, 3, { padding: 20_000 });
     const path = place("runs.jsonl");
@@ -527,7 +528,7 @@ describe("an export that does not come to its end", () => {
     };
     const { exit, out, err } = await exporting(path, [], { env, files: { append } });
     expect([exit, out]).toEqual([1, ""]);
-    expect(err).toContain(`error: ${path}.part: disk full\nhint: what was written so far is kept`);
+    expect(err).toContain(`error: ${path}.part: disk full\nhint: the progress is saved`);
     expect(existsSync(path)).toBe(false);
     const again = await exporting(path, [], { env });
     expect([again.exit, again.err]).toEqual([0, expect.stringContaining("resuming: ")]);
@@ -537,8 +538,8 @@ describe("an export that does not come to its end", () => {
   test.each([
     ["notes.txt/runs.jsonl", "not a directory"],
     ["notes.txt", "is a file"],
-    ["folder.jsonl", "is a folder"],
-    ["-", "is no file"],
+    ["folder.jsonl", "is a directory"],
+    ["-", "is not a file"],
   ])("cannot be written to %s: no log is read", async (name, message) => {
     const { env, seen } = await logServer(() => [], 3);
     const target = name === "-" ? name : place(name);

@@ -17,7 +17,7 @@ const chatflow = { name: "chat", mode: "advanced-chat" };
 const ids = (...numbers: readonly number[]) => numbers.map(uuid);
 
 describe("wf logs", () => {
-  test("sends every filter of the route, times as whole seconds in UTC, and says them", async () => {
+  test("sends and prints every filter of the route, times as whole seconds in UTC", async () => {
     const { env, seen } = await logServer(() => [], 1);
     const { exit, err } = await cli(
       [
@@ -73,13 +73,13 @@ describe("wf logs", () => {
       expect((await asked("日本")).sent).toBe(String.raw`\u65e5\u672c`);
       expect((await asked("héllo 😀")).sent).toBe(String.raw`h\u00e9llo \ud83d\ude00`);
       expect((await asked('say "a\\b"')).sent).toBe('say "a\\b"');
-      const cut = "looks for the first 30 characters of a keyword alone";
+      const cut = "compares only the first 30 characters of a keyword";
       expect((await asked("日本日本日")).err).not.toContain(cut);
       expect((await asked("日本日本日本")).err).toContain(cut);
     },
   );
 
-  test("the empty log of a chatflow is explained", async () => {
+  test("explains the empty log of a chatflow", async () => {
     const file = join(await temporaryFolder(), "runs.jsonl");
     for (const line of ["wf logs", "wf logs -o json", `wf logs export ${file}`]) {
       const { env } = await logServer(() => [], 1, { app: { ...chatflow, id: uuid(1) } });
@@ -91,7 +91,7 @@ describe("wf logs", () => {
     }
   });
 
-  test("takes --after and --before as other names, one of the two at a time", async () => {
+  test("accepts --after and --before as aliases, one of each pair at a time", async () => {
     const { env, seen } = await logServer(() => [], 1);
     const now = () => new Date("2026-11-21T12:00:00Z");
     const { exit, err } = await cli("wf logs --after 2h --before now".split(" "), { env, now });
@@ -102,44 +102,42 @@ describe("wf logs", () => {
     expect((await cli(["wf", "logs", "--help"])).out).not.toContain("--after");
   });
 
-  test("filters here what the server cannot, all conditions together, and says so", async () => {
+  test("filters locally by all conditions that the server does not support", async () => {
     const logs = logsOf(...Array.from({ length: 30 }, () => 9));
     const { env, seen } = await logServer(() => logs, 2);
     const where = ["--where", "elapsed>=1m", "--where", "status=succeeded"];
     const { exit, out, err } = await cli(["wf", "logs", "--all", ...where, "-o", "jsonl"], { env });
-    // Rows take as many seconds as the last two digits of their number say.
+    // The last two digits of a row's number are its duration in seconds.
     const wanted = logs.filter(({ status }, index) => status === "succeeded" && index % 100 >= 60);
     expect(exit).toBe(0);
     expect(idsIn(out).sort()).toEqual(wanted.map(({ id }) => id));
-    expect(err).toBe(`${wanted.length} of 270 rows match; filtered here, not by the server\n`);
+    expect(err).toBe(`${wanted.length} of 270 rows match (filtered locally)\n`);
     expect(seen.every(({ searchParams }) => !searchParams.has("status"))).toBe(true);
 
     const some = await cli(["wf", "logs", "-L", "3", ...where, "-o", "jsonl"], { env });
     expect(idsIn(some.out)).toHaveLength(3);
-    expect(some.err).toMatch(
-      /^3 shown, from the newest \d+ of 270 rows; filtered here, not by the server\n$/,
-    );
+    expect(some.err).toMatch(/^3 matches in the newest \d+ of 270 rows \(filtered locally\)\n$/);
   });
 
-  test("knows statuses that the server cannot be asked for", async () => {
+  test("filters by statuses that the server does not support", async () => {
     const logs = logsOf(3, 4, 5);
     const { env } = await logServer(() => logs, 2);
     const { out } = await cli("wf logs --where status=running -o jsonl".split(" "), { env });
     expect(idsIn(out)).toEqual(ids(7));
   });
 
-  test("asks for a word and filters the end user here: the server cannot do both", async () => {
+  test("filters the end user locally with --keyword: the server cannot do both", async () => {
     const { env, seen } = await logServer(() => [], 2);
     const argv = "wf logs --keyword hello --end-user ann -o jsonl".split(" ");
     const { exit, err } = await cli(argv, { env });
-    expect([exit, err]).toEqual([0, "0 of 0 rows match; filtered here, not by the server\n"]);
+    expect([exit, err]).toEqual([0, "0 of 0 rows match (filtered locally)\n"]);
     expect(seen.map(({ search }) => search)).toEqual([expect.not.stringContaining("ann")]);
   });
 
   test.each([
     ["--where elapsd>2", "position 1: unknown field elapsd"],
     ["--where elapsed>fast", "position 9: invalid duration"],
-    ["--where status=failed --page 2", "--page counts the server's rows, --where is asked here"],
+    ["--where status=failed --page 2", "--page cannot be used with filters applied locally"],
     ["--follow --page 2", "--page shows one page, and --follow has no end"],
     ["--follow --until 2h", "--until ends the list, and --follow has no end"],
     ["--follow --sort elapsed", "--sort waits for the last row, and --follow has no end"],
@@ -153,8 +151,8 @@ describe("wf logs", () => {
 });
 
 /**
- * A log that goes on: `turns` changes it before each look, and the command is interrupted when no
- * turn is left.
+ * A log that changes: `turns` change it before each poll, and the command is interrupted after the
+ * last one.
  */
 async function followed(
   argv: readonly string[],
@@ -203,7 +201,7 @@ const setStatus = (number: number, status: string) => (logs: Log[]) => {
 };
 const nothing = () => {};
 
-/** A folder with a profile t that names this format. */
+/** A directory with a profile t that sets this format. */
 async function folderWith(output: string): Promise<string> {
   const folder = await temporaryFolder();
   await mkdir(join(folder, "config"));
@@ -213,13 +211,13 @@ async function folderWith(output: string): Promise<string> {
 }
 
 describe("wf logs --follow", () => {
-  test("begins with the newest rows, oldest first, then prints new ones once each", async () => {
+  test("starts with the newest rows, oldest first, then prints each new one once", async () => {
     const first = [1, 2, 3, 4, 5].map((number) => log(number, clock - 100 + number));
     const { exit, out, err } = await followed(["-L", "3", "-o", "jsonl"], first, [
       nothing,
       (logs) => logs.push(log(7, clock + 2), log(6, clock + 1)),
       nothing,
-      // Late, but not by more than a minute.
+      // Late by less than a minute.
       (logs) => logs.push(log(8, clock - 40)),
     ]);
     expect(exit).toBe(130);
@@ -232,7 +230,7 @@ describe("wf logs --follow", () => {
     });
   });
 
-  test("prints a run again when its status has changed, long after it began, too", async () => {
+  test("prints a run again when its status changes, even long after its start", async () => {
     const { out } = await followed(
       ["--columns", "run,status", "-o", "jsonl"],
       [log(1, clock - 3000, "running"), log(2, clock - 10, "running")],
@@ -259,7 +257,7 @@ describe("wf logs --follow", () => {
     ]);
   });
 
-  test("asks for no status, so that a run that fails after a minute is not missed", async () => {
+  test("filters by status locally, so a run that fails after a minute is not missed", async () => {
     const { out, seen } = await followed(
       ["--status", "failed", "-o", "jsonl"],
       [log(1, clock - 3000, "running"), log(2, clock - 2000), log(3, clock - 1000, "failed")],
@@ -269,7 +267,7 @@ describe("wf logs --follow", () => {
     expect(seen.some(({ searchParams }) => searchParams.has("status"))).toBe(false);
   });
 
-  test("shows all since a time, and one JSON value a run with --jq", async () => {
+  test("shows all runs since a time, and one JSON value per run with --jq", async () => {
     const first = Array.from({ length: 250 }, (_, number) => log(number, start + number));
     const { out } = await followed(["--since", "2026-11-21T10:00:10Z", "--jq", ".id"], first, [
       (logs) => logs.push(log(999, clock)),
@@ -280,7 +278,7 @@ describe("wf logs --follow", () => {
     ]);
   });
 
-  test("in the format that a profile names it prints as with -o, errors too", async () => {
+  test("uses the format of the profile as with -o, for errors too", async () => {
     const folder = await folderWith("json");
     const first = [log(1, start), log(2, start + 1)];
     const { exit, out, err } = await followed(["-p", "t", "-L", "2"], first, [], [], { folder });
@@ -289,7 +287,7 @@ describe("wf logs --follow", () => {
     expect(JSON.parse(err)).toMatchObject({ error: { code: "interrupted" } });
   });
 
-  test("is refused where the settings name a format that waits for the last row", async () => {
+  test("rejects a configured format that needs the last row", async () => {
     const folder = await folderWith("yaml");
     const refused = (argv: readonly string[], world: World) => followed(argv, [], [], [], world);
     const byVariable = await refused([], { env: { KB_OUTPUT: "yaml" } });
@@ -305,7 +303,7 @@ describe("wf logs --follow", () => {
     expect(json.exit).toBe(130);
   });
 
-  test("survives nine failed looks, and gives up after ten with the way to go on", async () => {
+  test("survives nine failed polls, and gives up after ten with a hint to resume", async () => {
     const turns = Array.from({ length: 14 }, () => nothing);
     const run = (failures: readonly number[]) =>
       followed(
@@ -326,7 +324,7 @@ describe("wf logs --follow", () => {
     expect(ten.err).toContain("resume with wf logs --follow --since 2026-11-21T11:00:02Z");
   });
 
-  test("ends at once where the server refuses, and where the first look fails", async () => {
+  test("fails at once for API errors and if the first poll fails", async () => {
     const { env } = await logServer(() => [], 1, {
       instead(_, response) {
         response.statusCode = 401;

@@ -5,7 +5,7 @@ import { canned, uuid } from "../../lib/log-server.ts";
 import { cli, temporaryFolder } from "../../lib/support.ts";
 import type { Ran, World } from "../../lib/support.ts";
 
-/** What a test says of a run; the rest is a run of Ann that succeeded. */
+/** The properties of a run; the default is a successful run of Ann. */
 interface Told {
   readonly at?: number;
   readonly status?: string;
@@ -17,12 +17,12 @@ interface Told {
   readonly user?: string;
   readonly account?: string;
   readonly purged?: true;
-  /** Counted by the server, but never shown. */
+  /** Counted by the server, but never returned. */
   readonly hidden?: true;
 }
 
 const start = Date.parse("2026-11-21T10:00:00Z") / 1000;
-/** By our clock; that of the server shows ten seconds more. */
+/** The local clock; the server's is ten seconds ahead. */
 const now = start + 3600;
 const clock = () => new Date(now * 1000);
 const serverClock = new Date((now + 10) * 1000).toUTCString();
@@ -59,7 +59,7 @@ const row = (
   created_at: at,
 });
 
-/** A server with these runs, which keeps to the bounds it is asked for. */
+/** A server with these runs that applies time filters. */
 async function server(runs: readonly Told[]) {
   const rows = runs.map((info, index) => ({ ...row(info, index), hidden: info.hidden }));
   return canned((url, response) => {
@@ -94,7 +94,7 @@ interface Group {
   readonly tokens: number | null;
 }
 
-/** What `wf stats -o json` prints. */
+/** The output of `wf stats -o json`. */
 interface Stats {
   readonly file: string | null;
   readonly since: number | null;
@@ -137,7 +137,7 @@ interface Stats {
 const wf = (argv: readonly string[], world: World): Promise<Ran> =>
   cli(["wf", "stats", ...argv], { now: clock, ...world });
 
-/** The figures that a line prints, and how it ended. */
+/** The figures that a command prints, its stderr and exit code. */
 async function stats(argv: readonly string[], world: World): Promise<Ran & { info: Stats }> {
   const ran = await wf([...argv, "-o", "json"], world);
   return { ...ran, info: JSON.parse(ran.out || "{}") as Stats };
@@ -146,7 +146,7 @@ async function stats(argv: readonly string[], world: World): Promise<Ran & { inf
 const folder = await temporaryFolder();
 let files = 0;
 
-/** A file of the text. */
+/** Writes a file with this content. */
 function file(text: string | Uint8Array, ending = "jsonl"): string {
   const path = join(folder, `runs-${files++}.${ending}`);
   writeFileSync(path, text);
@@ -183,7 +183,7 @@ describe("figures", () => {
     expect(info.figures).toMatchObject({ p50, p95, p99, max, tokens_p50: p50, tokens_p95: p95 });
   });
 
-  test("shares are of ended runs, times and tokens of ended runs alone", async () => {
+  test("shares, durations and tokens are those of ended runs", async () => {
     const { env } = await server([
       { elapsed: 1, tokens: 100 },
       { elapsed: 2, tokens: 200 },
@@ -226,7 +226,7 @@ describe("figures", () => {
     });
   });
 
-  test("a run that was paused took from its start to its finish", async () => {
+  test("the duration of a paused run is from start to finish", async () => {
     const { info } = await fromFile([
       { at: start, elapsed: 0.043718, finished: start + 25 }, // as recorded
       { at: start, elapsed: 0.057106, finished: start + 1 }, // a second passed in between
@@ -237,7 +237,7 @@ describe("figures", () => {
     expect(one.info.figures["max"]).toBe(0.057106);
   });
 
-  test("no runs: numbers are 0, nothing else is measured", async () => {
+  test("without runs, counts are 0 and other figures unknown", async () => {
     const { env } = await server([]);
     const { exit, info } = await stats([], { env });
     expect(exit).toBe(0);
@@ -252,7 +252,7 @@ describe("figures", () => {
   });
 });
 
-describe("what is read", () => {
+describe("wf stats reads", () => {
   test("the last 24 hours up to the server's clock, and the time before", async () => {
     const { env, seen } = await server([
       { at: now + 5, elapsed: 4 },
@@ -266,7 +266,7 @@ describe("what is read", () => {
     expect(exit).toBe(0);
     expect(info).toMatchObject({ since: now - 86_400, until: now + 10, complete: true });
     expect(info.figures).toMatchObject({ runs: 3, failed: 1 / 3, p50: 4, max: 6, tokens: 30 });
-    // 86411 seconds, both ends included.
+    // 86411 seconds, both ends inclusive.
     expect(info.before).toMatchObject({
       since: now - 86_400 - 86_411,
       until: now - 86_401,
@@ -284,7 +284,7 @@ describe("what is read", () => {
     ]);
   });
 
-  test("a log of many pages, each run once", async () => {
+  test("every run of many pages once", async () => {
     const { env, seen } = await server(
       Array.from({ length: 450 }, (_, index) => ({ at: now - index, elapsed: index })),
     );
@@ -295,13 +295,13 @@ describe("what is read", () => {
     expect(seen.length).toBeGreaterThan(4);
   });
 
-  test("--no-compare spares the second read", async () => {
+  test("only the requested time with --no-compare", async () => {
     const { env, seen } = await server([{ at: now - 10 }]);
     const { info } = await stats(["--since", "1h", "--no-compare"], { env });
     expect([info.before, seen.length]).toEqual([null, 1]);
   });
 
-  test("the filters of wf logs, also those that are ours", async () => {
+  test("with the filters of wf logs, local ones too", async () => {
     const { env, seen } = await server([
       { elapsed: 1, user: "ann" },
       { elapsed: 30, user: "ann" },
@@ -332,7 +332,7 @@ describe("what is read", () => {
     });
   });
 
-  test("runs that the server hides are told, after the figures, with 10", async () => {
+  test("all visible runs, and exits with 10 if the server hides some", async () => {
     const { env } = await server([{ elapsed: 3 }, { elapsed: 4 }, { hidden: true }]);
     const { exit, info, err } = await stats(["--no-compare"], { env });
     expect(exit).toBe(10);
@@ -340,7 +340,7 @@ describe("what is read", () => {
     expect(err).toContain("incomplete list: the server returned 2 of 3 rows");
   });
 
-  test("a condition that holds weighs more than runs that are hidden; both are said", async () => {
+  test("hidden runs, but a failed condition determines the exit code", async () => {
     const { env } = await server([{ elapsed: 3 }, { hidden: true }]);
     const { exit, err } = await wf(["--no-compare", "--fail-if", "max>2"], { env });
     expect(exit).toBe(14);
@@ -348,7 +348,7 @@ describe("what is read", () => {
     expect(err).toContain("max>2 (max is 3.000 s)");
   });
 
-  test("a time that ends before it begins is a mistake of the line", async () => {
+  test("no time that ends before its start", async () => {
     const { env, seen } = await server([]);
     const { exit } = await wf(["--since", "1h", "--until", "2h"], { env });
     expect([exit, seen]).toEqual([2, []]);
@@ -387,7 +387,7 @@ describe("--fail-if", () => {
     ]);
   });
 
-  test("every condition is judged; the error names those that hold, with the value", async () => {
+  test("evaluates every condition; the error lists those that hold, with values", async () => {
     const { exit, err, info } = await fromFile(
       runs,
       ...["p50>5s", "p95>20s", "failed>1%"].flatMap((condition) => ["--fail-if", condition]),
@@ -408,11 +408,11 @@ describe("--fail-if", () => {
     expect(info.conditions.map(({ verdict }) => verdict)).toEqual(["failed", "passed", "failed"]);
   });
 
-  test("what nothing was measured of is not green", async () => {
+  test("fails without data", async () => {
     const none = await fromFile([], "--fail-if", "p95>20s", "--fail-if", "runs>9");
     expect(none.exit).toBe(14);
     expect(none.info.conditions.map(({ verdict }) => verdict)).toEqual(["unmeasured", "passed"]);
-    expect(none.err).toContain("1 of 2 checks failed: p95>20s (no run tells p95)");
+    expect(none.err).toContain("1 of 2 checks failed: p95>20s (no data for p95)");
     expect(none.err).toContain("--pass-without-runs");
     const open = await fromFile([{ status: "running" }], "--fail-if", "failed>0");
     expect(open.exit).toBe(14);
@@ -422,7 +422,7 @@ describe("--fail-if", () => {
     expect(counted.exit).toBe(14);
   });
 
-  test("a mistake in any condition ends the command before anything is sent", async () => {
+  test("rejects an invalid condition before sending anything", async () => {
     const { env, seen } = await server(runs);
     const { exit, out, err } = await wf(["--fail-if", "p95>20s", "--fail-if", "p95>2%"], { env });
     expect([exit, out, seen]).toEqual([2, "", []]);
@@ -436,7 +436,7 @@ describe("over time", () => {
   const labels = ({ info }: { info: Stats }) =>
     info.periods.rows.map(({ label, runs }) => [label, runs]);
 
-  test("by hours of the zone, those without a run as well", async () => {
+  test("by hours of the time zone, including empty ones", async () => {
     const runs = [
       { at: at("2026-11-21T09:59:59Z"), elapsed: 1, tokens: 5 },
       { at: at("2026-11-21T10:00:00Z"), elapsed: 2, status: "failed" },
@@ -454,7 +454,7 @@ describe("over time", () => {
         { start: at("2026-11-21T12:00:00Z"), label: "2026-11-21 12", runs: 1, failed_runs: 0, p95: 8, tokens: 10 },
       ],
     }); // prettier-ignore
-    // Half an hour beside the hours of UTC.
+    // Half an hour off the hours of UTC.
     const kolkata = await stats(["--from", file(jsonl(runs))], { env: { TZ: "Asia/Kolkata" } });
     expect(kolkata.info.periods.time_zone).toMatch(/^Asia\/(Kolkata|Calcutta)$/);
     expect(labels(kolkata)).toEqual([
@@ -468,7 +468,7 @@ describe("over time", () => {
     expect(info.info.periods).toEqual(utc.info.periods);
   });
 
-  test("an hour that comes twice when clocks are put back is two", async () => {
+  test("the repeated hour when clocks are set back counts as two", async () => {
     const runs = ["2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z"].map((time) => ({ at: at(time) }));
     const ran = await stats(["--from", file(jsonl(runs))], { env: { TZ: "Europe/Berlin" } });
     expect(labels(ran)).toEqual([
@@ -477,7 +477,7 @@ describe("over time", () => {
     ]);
   });
 
-  test("by days of the zone beyond three days; one of them has 25 hours", async () => {
+  test("by days of the time zone beyond three days, one of which has 25 hours", async () => {
     const runs = [
       "2026-10-23T22:00:00Z", // midnight in Berlin
       "2026-10-25T21:59:59Z",
@@ -514,7 +514,7 @@ describe("over time", () => {
 });
 
 describe("groups", () => {
-  test("errors that differ by ids, times and numbers are one", async () => {
+  test("join errors that differ only by IDs, times and numbers", async () => {
     const errors = [
       "node 1732008: request 3f2504e0-4f89-41d3-9a0c-0305e82c3301 timed out after 30.5 seconds",
       "node 9: request 00000000-0000-4000-8000-000000000000 timed out after 4 seconds",
@@ -547,7 +547,7 @@ describe("groups", () => {
     });
   });
 
-  test("the largest first, as many as wanted; the others are counted", async () => {
+  test("show the largest first, up to --top; the others are counted", async () => {
     const runs = ["aaa", "b", "b", "b", "cc", "cc", "d", "e"].map((error) => ({
       error,
       status: "failed",
@@ -643,7 +643,7 @@ describe("--from", () => {
     expect(info.by["user"]?.groups.map(({ user }) => user)).toContain('a "quoted", name');
   });
 
-  test("reads standard input, whichever of both it is", async () => {
+  test("reads both formats from stdin", async () => {
     const { env } = await server(runs);
     const csv = await cli(["wf", "logs", "--all", "-o", "csv", "--columns", "run,status"], { env });
     for (const stdin of [jsonl(runs), csv.out]) {
@@ -652,7 +652,7 @@ describe("--from", () => {
     }
   });
 
-  test("reads lines that lie across pieces, with Windows ends, a mark at the start, none at the end", async () => {
+  test("reads lines across chunks, with CRLF, a BOM, and no final line break", async () => {
     const text = jsonl(
       Array.from({ length: 400 }, (_, index) => ({ elapsed: index, user: "寿司 🍣".repeat(20) })),
     );
@@ -664,7 +664,7 @@ describe("--from", () => {
     expect(info.by["user"]?.groups).toHaveLength(1);
   });
 
-  test("names damaged lines, uses the rest, and ends with 10", async () => {
+  test("reports damaged lines, uses the rest, and exits with 10", async () => {
     const lines = jsonl(runs).trimEnd().split("\n");
     lines.splice(
       1,
@@ -681,24 +681,24 @@ describe("--from", () => {
     expect(exit).toBe(10);
     expect(info).toMatchObject({ complete: false, figures: counted });
     for (const [line, reason] of [
-      [2, "it is no JSON"],
-      [4, "it is no entry of a log"],
-      [5, "it is no entry of a log"],
-      [6, "it is no entry of a log"],
+      [2, "invalid JSON"],
+      [4, "not a log row"],
+      [5, "not a log row"],
+      [6, "not a log row"],
     ]) {
-      expect(err).toMatch(new RegExp(`^runs-\\d+\\.txt line ${line}: ${reason}; left out$`, "m"));
+      expect(err).toMatch(new RegExp(`^runs-\\d+\\.txt line ${line}: ${reason}; skipped$`, "m"));
     }
-    expect(err).toContain(", left out: 4");
+    expect(err).toContain(" skipped: 4");
   });
 
-  test("names no more than the first damaged lines", async () => {
+  test("reports only the first damaged lines", async () => {
     const { exit, err } = await stats(["--from", file(`${jsonl(runs)}${"{\n".repeat(50)}`)], {});
     expect(exit).toBe(10);
-    expect(err.match(/it is no JSON; left out$/gm)).toHaveLength(5);
-    expect(err).toContain(", left out: 50");
+    expect(err.match(/invalid JSON; skipped$/gm)).toHaveLength(5);
+    expect(err).toContain(" skipped: 50");
   });
 
-  test("goes on after stray quotes and cut lines of CSV", async () => {
+  test("continues after stray quotes and truncated lines of CSV", async () => {
     const head = "run,status,elapsed,error\n";
     const good = (index: number) => `${uuid(index)},succeeded,${index},\n`;
     const text = [
@@ -718,39 +718,39 @@ describe("--from", () => {
     expect(exit).toBe(10);
     expect(info.statuses).toEqual({ succeeded: 4, failed: 2 });
     for (const line of [6, 9, 12]) expect(err).toContain(`csv line ${line}: `);
-    expect(err).toContain(", left out: 3");
+    expect(err).toContain(" skipped: 3");
     const open = await stats(
       ["--from", file(`${head}${good(1)}"${good(2).repeat(3000)}${good(3)}`, "csv")],
       {},
     );
     expect(open.info.statuses).toEqual({ succeeded: 3 });
-    expect(open.err).toContain("csv line 3: a quote is not closed; left out");
+    expect(open.err).toContain("csv line 3: missing closing quote; skipped");
   });
 
   test.each([
-    ["[\n{}]\n", "json", "it is one JSON list"],
-    ["\n{}\n{}\n", "jsonl", "line 2: it is no entry of a log"],
-    ["name,size\na,1\n", "csv", "line 1: there is no column status"],
+    ["[\n{}]\n", "json", "expected one JSON object per line, not an array"],
+    ["\n{}\n{}\n", "jsonl", "line 2: not a log row"],
+    ["name,size\na,1\n", "csv", "line 1: missing column status"],
     [new Uint8Array([0, 1, 2, 255, 10, 13]), "bin", "line 1"],
-  ])("refuses %j, which is no log", async (text, ending, problem) => {
+  ])("rejects %j, which is not a log", async (text, ending, problem) => {
     const { exit, out, err } = await wf(["--from", file(text, ending)], {});
     expect([exit, out]).toEqual([2, ""]);
     expect(err).toContain(problem);
     expect(err).toContain("wf logs --all -o jsonl");
   });
 
-  test("an interrupt ends the reading", async () => {
+  test("stops reading after an interrupt", async () => {
     const signal = AbortSignal.abort("SIGINT");
     const { exit, out } = await wf(["--from", file(jsonl(runs))], { signal });
     expect([exit, out]).toEqual([130, ""]);
   });
 
-  test("an empty file holds no runs", async () => {
+  test("reads no runs from an empty file", async () => {
     const { exit, info } = await stats(["--from", file("")], {});
     expect([exit, info.figures["runs"], info.since]).toEqual([0, 0, null]);
   });
 
-  test("counts a run once, as it ended, however often it stands there", async () => {
+  test("counts a run with several rows once, with its final status", async () => {
     const first = row({ status: "running", finished: null }, 1);
     const then = row({ status: "failed", elapsed: 9 }, 1);
     const open = row({ status: "paused", finished: null }, 2);
@@ -759,10 +759,10 @@ describe("--from", () => {
       .join("");
     const { exit, info, err } = await stats(["--from", file(text)], {});
     expect([exit, info.statuses]).toEqual([0, { failed: 1, paused: 1 }]);
-    expect(err).toBe("entries that stand there again, counted once: 1\n");
+    expect(err).toBe("duplicate rows skipped: 1\n");
   });
 
-  test("compares where a time is asked for and the file holds the one before", async () => {
+  test("compares with the time before if the file has runs of it", async () => {
     const both = [{ at: now - 3600 }, { at: now - 3602, elapsed: 4 }, { at: now - 9000 }];
     const { info } = await fromFile(both, "--since", "1h");
     expect(info).toMatchObject({
@@ -775,7 +775,7 @@ describe("--from", () => {
     expect(without.info.before).toBeNull();
   });
 
-  test("filters by status, user, account and conditions; what only the server knows is refused", async () => {
+  test("filters by status, user, account and conditions, but rejects --keyword", async () => {
     const filtered = async (...argv: string[]) =>
       (await fromFile([...runs, { account: "bo@example.com" }], ...argv)).info.figures["runs"];
     expect(await filtered("--status", "failed")).toBe(1);
@@ -789,7 +789,7 @@ describe("--from", () => {
   });
 });
 
-describe("for people", () => {
+describe("tables", () => {
   const runs: readonly Told[] = [
     { at: now - 5400, elapsed: 4 },
     { at: now - 1800, elapsed: 1, tokens: 30 },
@@ -797,7 +797,7 @@ describe("for people", () => {
     { at: now - 10, elapsed: 2, user: "bob" },
   ];
 
-  test("as tables of a pull request", async () => {
+  test("in Markdown, for a pull request", async () => {
     const line = [
       "--since",
       "1h",
@@ -871,7 +871,7 @@ describe("for people", () => {
 `);
   });
 
-  test("with bars and lines beside the numbers on a terminal, nothing of it raw", async () => {
+  test("with bars and sparklines on a terminal, server text sanitized", async () => {
     const { exit, out } = await wf(["--from", file(jsonl(runs)), "--utc"], {
       tty: true,
       columns: 100,
@@ -884,12 +884,12 @@ describe("for people", () => {
     expect(out).toContain("no | ␛[Kanswer");
   });
 
-  test("notes say what the figures leave out", async () => {
+  test("have notes about missing and approximate data", async () => {
     const paused = { at: now - 60, elapsed: 0.1, finished: now };
     const { out } = await wf(["--from", file(`${jsonl([paused])}{\n`), "-o", "md"], {});
     expect(out).toContain("incomplete: damaged lines of runs-");
     expect(out).toContain(
-      "times from start to finish, because the server has that of a part of the run: 1",
+      "runs timed from start to finish, because the server timed only a part: 1",
     );
     const { env } = await server([]);
     expect((await wf(["-o", "md"], { env })).out).toContain("no runs; the log of a chatflow");

@@ -3,7 +3,7 @@ import type { Host } from "../../../host/host.ts";
 import { isObject } from "../../../lib/json.ts";
 import type { KnownLog } from "./query.ts";
 
-/** How far an export came with one more piece of the log. Numbers add up. */
+/** The progress of an export with one more piece of the log. Steps add up. */
 export interface ExportStep {
   readonly rows: number;
   readonly read: number;
@@ -11,21 +11,21 @@ export interface ExportStep {
   readonly missing: number;
   /** Rows written before their run had ended. */
   readonly running: number;
-  /** Rows whose run had no detail. */
+  /** Rows whose run had no details. */
   readonly undetailed: number;
-  /** Waiting runs that the log does not hold any more. */
+  /** Waiting runs that left the log. */
   readonly gone: number;
   /** Unix second up to which the log is read. */
   readonly until?: number | undefined;
-  /** Unix second from which reading goes on into the past; null when all was read. */
+  /** Unix second from which reading continues into the past; null at the end. */
   readonly next?: number | null | undefined;
   readonly recent: readonly string[];
   readonly waiting: readonly KnownLog[];
-  /** Ids of earlier waiting entries that are dealt with. */
+  /** IDs of rows in the previous state that are no longer waiting. */
   readonly settled: readonly string[];
 }
 
-const nothing: ExportStep = {
+const EMPTY_STEP: ExportStep = {
   rows: 0,
   read: 0,
   refetched: 0,
@@ -38,7 +38,7 @@ const nothing: ExportStep = {
   settled: [],
 };
 
-const together = (a: ExportStep, b: ExportStep): ExportStep => ({
+const addSteps = (a: ExportStep, b: ExportStep): ExportStep => ({
   rows: a.rows + b.rows,
   read: a.read + b.read,
   refetched: a.refetched + b.refetched,
@@ -53,49 +53,40 @@ const together = (a: ExportStep, b: ExportStep): ExportStep => ({
   settled: b.settled.length === 0 ? a.settled : [...a.settled, ...b.settled],
 });
 
-/** What is left to do once every row is written; each part may be done already. */
+/** The final steps once every row is written; each may be done already. */
 export interface ExportEnding {
-  /** Where the rows go; null when there are none and no file is to be made. */
+  /** The file for the rows; null without rows and file. */
   readonly file: string | null;
   readonly state: { readonly path: string; readonly text: string } | null;
   readonly summary: Readonly<Record<string, unknown>>;
 }
 
-/** Where an export works before its file is in place. */
-export interface ExportPlace {
-  /** Rows so far. */
+/** Temporary files of an unfinished export. */
+export interface ExportFiles {
+  /** The rows so far. */
   readonly part: string;
   readonly journal: string;
-  /** File whose rows stand before the new ones, and its size. */
+  /** The file that the rows are appended to, and its size. */
   readonly base: { readonly path: string; readonly bytes: number } | undefined;
-  /** Text at the top of a file without a base. */
+  /** The header of a file without a base. */
   readonly head: string;
 }
 
-/** What an earlier run of the command left. */
+/** An unfinished export of an earlier command, from its journal. */
 export interface LeftoverExport {
   readonly pid: number;
-  readonly begun: unknown;
+  /** The settings at its start. */
+  readonly start: unknown;
   readonly bytes: number;
   readonly done: ExportStep;
   readonly ending: ExportEnding | undefined;
 }
 
-/** An export that goes on; what it has added survives the end of the program. */
-export interface ExportJournal {
-  readonly done: ExportStep;
-  /** Adds lines with what they stand for. They are on disk after the next flush. */
-  add(lines: string, step: Partial<ExportStep>): Promise<void>;
-  flush(): Promise<void>;
-  /** Writes down how it ends, knowing the size of the file, then ends it. */
-  end(withFile: boolean, make: (bytes: number) => ExportEnding): Promise<ExportEnding>;
-}
+/** Characters and ms after which lines are flushed; flushing each page would take longer. */
+const FLUSH_LENGTH = 1024 * 1024;
+const FLUSH_MS = 5000;
 
-/** Characters and ms after which lines are written to disk: flushing each page would take longer. */
-const enough = 1024 * 1024;
-const longest = 5000;
-
-/** Reads what an earlier run left; undefined when there is nothing. Throws usage while that still runs. */
+/** Reads an unfinished export; undefined without one. Throws `usage` while its process is running. */
 export async function findLeftover(
   journal: string,
   host: Host,
@@ -107,28 +98,28 @@ export async function findLeftover(
     const entry = parsed(line);
     if (!entry) continue;
     if ("begun" in entry) {
-      left = { pid: 0, begun: entry["begun"], bytes: 0, done: nothing, ending: undefined };
+      left = { pid: 0, start: entry["begun"], bytes: 0, done: EMPTY_STEP, ending: undefined };
     }
     if (!left) continue;
-    // The lines are our own.
+    // The journal is written by this program only.
     if (typeof entry["pid"] === "number") left = { ...left, pid: entry["pid"] };
     if (typeof entry["bytes"] === "number") {
       const step = entry["step"] as ExportStep;
-      left = { ...left, bytes: entry["bytes"], done: together(left.done, step) };
+      left = { ...left, bytes: entry["bytes"], done: addSteps(left.done, step) };
     }
     if (isObject(entry["ending"]))
       left = { ...left, ending: entry["ending"] as unknown as ExportEnding };
   }
   if (left && left.pid !== host.process.pid && host.process.isAlive(left.pid)) {
-    throw new CliError("usage", `another export is writing here (process ${left.pid})`, {
+    throw new CliError("usage", `another export is writing to this target (process ${left.pid})`, {
       sideEffect: "none",
-      hint: `wait for it; if it is no export, remove ${journal}`,
+      hint: `wait for it; if that process is not an export, remove ${journal}`,
     });
   }
   return left;
 }
 
-/** A line as it was written; undefined for one that was cut by the end of the program. */
+/** A line of the journal; undefined for one that was cut off by a kill. */
 function parsed(line: string): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(line);
@@ -139,97 +130,123 @@ function parsed(line: string): Record<string, unknown> | undefined {
 }
 
 /**
- * Goes on with what was left, if it is whole, else begins anew. Rows are flushed before the journal
- * says how long the file is with them, so what lies behind that length is cut off here: half a line,
- * or rows whose place in the log nobody knows.
+ * The rows of an export and its journal. A flush writes the rows first, then a journal line with the
+ * size of the file including them:
+ *
+ *     runs.jsonl.part          runs.jsonl.part.journal
+ *                              {"pid":7,"begun":{…},"bytes":0,"step":{"rows":0,…}}
+ *     row 1, row 2             {"bytes":140,"step":{"rows":2,"next":1763719200,…}}
+ *     row 3, half of row 4     killed before the next line
+ *
+ * To resume, the part is truncated to 140 bytes and the log is read from second 1763719200.
  */
-export async function openExportJournal(
-  place: ExportPlace,
-  begun: unknown,
-  left: LeftoverExport | undefined,
-  host: Host,
-): Promise<ExportJournal> {
-  const { files } = host;
-  const base = place.base?.bytes ?? 0;
-  const size = (await files.stat(place.part))?.size ?? 0;
-  const whole =
-    left !== undefined && (left.bytes === base || (left.bytes > base && size >= left.bytes));
-  let bytes = whole ? left.bytes : base;
-  let done = whole ? left.done : nothing;
-  const { pid } = host.process;
-  await onDisk(place.part, async () => {
-    if (bytes === base) await files.remove(place.part);
-    else await files.truncate(place.part, bytes);
-  });
-  await onDisk(place.journal, async () => {
-    if (!whole) await files.remove(place.journal);
-    const entry = whole ? { pid } : { pid, begun, bytes, step: nothing };
-    // A last line that was cut in two stays alone.
-    await files.append(place.journal, `\n${JSON.stringify(entry)}\n`);
-  });
+export class ExportJournal {
+  /** The total progress, including lines that are not flushed yet. */
+  done: ExportStep;
+  private readonly place: ExportFiles;
+  private readonly host: Host;
+  /** Size of the part on disk. */
+  private bytes: number;
+  private lines: string[] = [];
+  private length = 0;
+  private step = EMPTY_STEP;
+  private flushedAt: number;
 
-  let lines: string[] = [];
-  let length = 0;
-  let step = nothing;
-  let flushed = host.elapsed();
+  private constructor(place: ExportFiles, host: Host, bytes: number, done: ExportStep) {
+    this.place = place;
+    this.host = host;
+    this.bytes = bytes;
+    this.done = done;
+    this.flushedAt = host.elapsed();
+  }
 
-  const flush = async () => {
-    if (step === nothing) return;
-    const text = lines.join("");
+  /** Resumes an unfinished export if its part has all recorded rows; otherwise starts anew. */
+  static async open(
+    place: ExportFiles,
+    start: unknown,
+    left: LeftoverExport | undefined,
+    host: Host,
+  ): Promise<ExportJournal> {
+    const { files } = host;
+    const base = place.base?.bytes ?? 0;
+    const size = (await files.stat(place.part))?.size ?? 0;
+    const isComplete =
+      left !== undefined && (left.bytes === base || (left.bytes > base && size >= left.bytes));
+    const bytes = isComplete ? left.bytes : base;
+    const done = isComplete ? left.done : EMPTY_STEP;
+    const { pid } = host.process;
+    await onDisk(place.part, async () => {
+      if (bytes === base) await files.remove(place.part);
+      else await files.truncate(place.part, bytes);
+    });
+    await onDisk(place.journal, async () => {
+      if (!isComplete) await files.remove(place.journal);
+      const entry = isComplete ? { pid } : { pid, begun: start, bytes, step: EMPTY_STEP };
+      // The line break separates the entry from a last line that was cut off.
+      await files.append(place.journal, `\n${JSON.stringify(entry)}\n`);
+    });
+    return new ExportJournal(place, host, bytes, done);
+  }
+
+  /** Adds lines and their progress. They are on disk after the next flush. */
+  async add(lines: string, progress: Partial<ExportStep>): Promise<void> {
+    const step = { ...EMPTY_STEP, ...progress };
+    this.step = addSteps(this.step, step);
+    this.done = addSteps(this.done, step);
+    if (lines !== "") this.lines.push(lines);
+    this.length += lines.length;
+    const isDue = this.host.elapsed() - this.flushedAt >= FLUSH_MS;
+    if (this.length >= FLUSH_LENGTH || isDue) await this.flush();
+  }
+
+  async flush(): Promise<void> {
+    if (this.step === EMPTY_STEP) return;
+    const { files } = this.host;
+    const { part, base, head } = this.place;
+    const text = this.lines.join("");
     if (text !== "") {
-      await onDisk(place.part, async () => {
-        if (bytes === base && place.base) await files.copy(place.base.path, place.part);
-        const all = bytes === 0 ? place.head + text : text;
-        await files.append(place.part, all);
-        bytes += Buffer.byteLength(all);
+      await onDisk(part, async () => {
+        if (base && this.bytes === base.bytes) await files.copy(base.path, part);
+        const all = this.bytes === 0 ? head + text : text;
+        await files.append(part, all);
+        this.bytes += Buffer.byteLength(all);
       });
     }
-    await onDisk(place.journal, () =>
-      files.append(place.journal, `${JSON.stringify({ bytes, step })}\n`),
-    );
-    lines = [];
-    length = 0;
-    step = nothing;
-    flushed = host.elapsed();
-  };
+    await this.record({ bytes: this.bytes, step: this.step });
+    this.lines = [];
+    this.length = 0;
+    this.step = EMPTY_STEP;
+    this.flushedAt = this.host.elapsed();
+  }
 
-  return {
-    get done() {
-      return done;
-    },
-    async add(text, more) {
-      const next = { ...nothing, ...more };
-      step = together(step, next);
-      done = together(done, next);
-      if (text !== "") lines.push(text);
-      length += text.length;
-      if (length >= enough || host.elapsed() - flushed >= longest) await flush();
-    },
-    flush,
-    async end(withFile, make) {
-      await flush();
-      if (withFile && bytes === 0) {
-        await onDisk(place.part, () => files.append(place.part, place.head));
-        bytes = Buffer.byteLength(place.head);
-      }
-      const ending = make(bytes);
-      await onDisk(place.journal, () =>
-        files.append(place.journal, `${JSON.stringify({ ending })}\n`),
-      );
-      await settleExport(place, ending, host);
-      return ending;
-    },
-  };
+  /** Records the final steps, which depend on the size of the file, and completes the export. */
+  async end(withFile: boolean, endingFor: (bytes: number) => ExportEnding): Promise<ExportEnding> {
+    await this.flush();
+    const { part, head } = this.place;
+    if (withFile && this.bytes === 0) {
+      await onDisk(part, () => this.host.files.append(part, head));
+      this.bytes = Buffer.byteLength(head);
+    }
+    const ending = endingFor(this.bytes);
+    await this.record({ ending });
+    await completeExport(this.place, ending, this.host);
+    return ending;
+  }
+
+  private async record(entry: object): Promise<void> {
+    const { journal } = this.place;
+    await onDisk(journal, () => this.host.files.append(journal, `${JSON.stringify(entry)}\n`));
+  }
 }
 
 /**
- * Ends an export whose rows are all written. The journal holds the file's name and the state by
- * now, so each step can be repeated after a kill: rows are put in place by one rename, and are there
- * when no part is left; the state that names them is written after that, and the journal goes last.
- * A state without its rows, or rows that a next export would write again, is not possible.
+ * Completes an export whose rows are all written. The journal holds the file name and the state by
+ * now, so every step can be retried after a kill: one rename puts the rows in place, then the state
+ * that records them is written, and the journal is removed last. So there is never a state without its
+ * rows, nor rows that the next export would write again.
  */
-export async function settleExport(
-  { part, journal }: Pick<ExportPlace, "part" | "journal">,
+export async function completeExport(
+  { part, journal }: Pick<ExportFiles, "part" | "journal">,
   { file, state }: ExportEnding,
   { files }: Host,
 ): Promise<void> {
@@ -241,7 +258,7 @@ export async function settleExport(
   await files.remove(journal);
 }
 
-/** The work, with an error of the operating system in plain words. */
+/** Runs disk operations and explains their errors. */
 async function onDisk<T>(path: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -251,7 +268,7 @@ async function onDisk<T>(path: string, work: () => Promise<T>): Promise<T> {
     throw new CliError(problem.kind, `${path}: ${problem.reason}`, {
       cause,
       code: "disk",
-      hint: "what was written so far is kept; mend it, then the same command goes on",
+      hint: "the progress is saved; fix the problem and run the same command to resume",
     });
   }
 }

@@ -5,31 +5,31 @@ import { isObject } from "../../../lib/json.ts";
 import type { Application } from "../application.ts";
 import type { KnownLog } from "./query.ts";
 
-/** What an export with --state leaves for the next one. It names what was written, so that nothing is twice. */
+/** The state file of an export with --state: what was written, so the next export continues from there. */
 export interface ExportState {
   readonly application: Application;
-  /** What was asked for; the next export must ask for the same. */
+  /** The options of the export; the next one must have the same. */
   readonly options: Readonly<Record<string, unknown>>;
-  /** Unix seconds, both included: what lies between was written, but for the runs that wait. */
+  /** Unix seconds, both inclusive. All runs between them are written, except for `waiting`. */
   readonly since: number;
   readonly until: number;
-  /** Ids of the entries of the last minute before `until`: later ones of that time are new. */
+  /** IDs of the rows in the last minute before `until`; others of that minute are new. */
   readonly recent: readonly string[];
-  /** Runs that had not ended: each is written when it has. */
+  /** Unfinished runs; each is written once it has ended. */
   readonly waiting: readonly KnownLog[];
-  /** The file that grows, as seen from the state's folder, and its size; null for a folder of files. */
+  /** The file that grows, relative to the state file, and its size; null for a directory of files. */
   readonly file: { readonly path: string; readonly bytes: number } | null;
 }
 
-const kind = "wf logs export";
+const STATE_KIND = "wf logs export";
 
 export const stateText = (state: ExportState): string =>
-  `${JSON.stringify({ state_of: kind, ...state }, null, 2)}\n`;
+  `${JSON.stringify({ state_of: STATE_KIND, ...state }, null, 2)}\n`;
 
-/** The state of an earlier export; undefined when there is none. Throws usage for any other file. */
+/** Reads the state of the previous export; undefined without one. Throws `usage` for any other file. */
 export async function readState(path: string, files: Files): Promise<ExportState | undefined> {
   if (!(await files.stat(path))) {
-    // Better refused now than when all is read.
+    // An error now is better than one after reading the log.
     await files.makeDirectory(dirname(path));
     return undefined;
   }
@@ -41,9 +41,9 @@ export async function readState(path: string, files: Files): Promise<ExportState
     state = undefined;
   }
   if (!isState(state)) {
-    throw new CliError("usage", `--state ${path} is no state of an export`, {
+    throw new CliError("usage", `--state ${path} is not the state of an export`, {
       sideEffect: "none",
-      hint: "name a file that is not there yet to begin one",
+      hint: "choose a new file name to start a new state",
     });
   }
   return state;
@@ -51,7 +51,7 @@ export async function readState(path: string, files: Files): Promise<ExportState
 
 const isState = (value: unknown): value is ExportState =>
   isObject(value) &&
-  value["state_of"] === kind &&
+  value["state_of"] === STATE_KIND &&
   isObject(value["application"]) &&
   isObject(value["options"]) &&
   typeof value["since"] === "number" &&
@@ -59,12 +59,12 @@ const isState = (value: unknown): value is ExportState =>
   Array.isArray(value["recent"]) &&
   Array.isArray(value["waiting"]);
 
-/** Throws usage when the state belongs to another application, or to an export of something else. */
+/** Throws `usage` if the state belongs to another application or to other options. */
 export function checkState(
   path: string,
   { application, options }: ExportState,
   now: Application,
-  asked: ExportState["options"],
+  currentOptions: ExportState["options"],
 ): void {
   const other = (what: string, hint: string) =>
     new CliError("usage", `--state ${path} belongs to ${what}`, { sideEffect: "none", hint });
@@ -77,16 +77,18 @@ export function checkState(
     (!renamed && application.name !== now.name)
   ) {
     throw other(
-      `the application "${application.name}" at ${application.base_url}, and this is "${now.name}" at ${now.base_url}`,
-      "use one state for each application; --app, --profile and --base-url choose the application",
+      `application "${application.name}" at ${application.base_url}, not "${now.name}" at ${now.base_url}`,
+      "use one state per application; --app, --profile and --base-url select the application",
     );
   }
-  const names = [...new Set([...Object.keys(options), ...Object.keys(asked)])];
-  const name = names.find((each) => JSON.stringify(options[each]) !== JSON.stringify(asked[each]));
+  const names = [...new Set([...Object.keys(options), ...Object.keys(currentOptions)])];
+  const name = names.find(
+    (each) => JSON.stringify(options[each]) !== JSON.stringify(currentOptions[each]),
+  );
   if (name === undefined) return;
-  const said = (value: unknown) => (value === undefined ? "nothing" : JSON.stringify(value));
+  const textOf = (value: unknown) => (value === undefined ? "nothing" : JSON.stringify(value));
   throw other(
-    `an export with ${name} ${said(options[name])}, and this one has ${said(asked[name])}`,
-    "repeat what it was begun with, or begin another state",
+    `an export with ${name} ${textOf(options[name])}, not ${textOf(currentOptions[name])}`,
+    "use the same options as before, or start another state",
   );
 }

@@ -2,51 +2,52 @@ import { dirname, join, relative, resolve } from "node:path";
 import { CliError } from "../../../errors.ts";
 import type { Host } from "../../../host/host.ts";
 import type { ExportState } from "./export-state.ts";
-import type { ExportPlace } from "./export-journal.ts";
+import type { ExportFiles } from "./export-journal.ts";
 import type { LogFormat } from "./write-lines.ts";
 import type { Context } from "../../command-spec.ts";
 
-/** Where an export goes, and where it works until it is whole. */
+/** The target of an export, and its temporary files until it is complete. */
 export interface ExportTarget {
-  readonly kind: "file" | "folder";
+  readonly kind: "file" | "directory";
   readonly path: string;
   readonly format: LogFormat;
   readonly part: string;
   readonly journal: string;
 }
 
-/** A path ending in .jsonl or .csv is a file, any other a folder. Throws usage for what is neither. */
+/** A path ending in .jsonl or .csv is a file, any other a directory. Throws `usage` for a mismatch. */
 export async function exportTarget(
   path: string,
-  { host, options: asked }: Context,
+  { host, options }: Context,
 ): Promise<ExportTarget> {
-  const wrong = (problem: string, hint: string) =>
+  const usage = (problem: string, hint: string) =>
     new CliError("usage", `<target> ${JSON.stringify(path)} ${problem}`, {
       sideEffect: "none",
       hint,
     });
   if (path === "-") {
-    throw wrong("is no file", "`wf logs --all -o jsonl` writes to standard output");
+    throw usage("is not a file", "write to stdout with `wf logs --all -o jsonl`");
   }
-  const end = /\.(jsonl|csv)$/.exec(path)?.[1];
-  const there = await host.files.stat(path);
-  if (there && there.isDirectory === (end !== undefined)) {
-    throw there.isDirectory
-      ? wrong("is a folder", "the name of a folder does not end in .jsonl or .csv")
-      : wrong("is a file", "the name of a file ends in .jsonl or .csv");
+  const extension = /\.(jsonl|csv)$/.exec(path)?.[1];
+  const existing = await host.files.stat(path);
+  if (existing && existing.isDirectory === (extension !== undefined)) {
+    throw existing.isDirectory
+      ? usage("is a directory", "the name of a target directory must not end in .jsonl or .csv")
+      : usage("is a file", "the name of a target file must end in .jsonl or .csv");
   }
-  const kind = end === undefined ? "folder" : "file";
+  const kind = extension === undefined ? "directory" : "file";
+  const defaultFormat = options.format === "csv" ? "csv" : "jsonl";
   const part = kind === "file" ? `${path}.part` : join(path, "export.part");
   return {
     kind,
     path,
-    format: end === "csv" || (end === undefined && asked.format === "csv") ? "csv" : "jsonl",
+    format: extension === undefined ? defaultFormat : (extension as LogFormat), // by the pattern
     part,
     journal: `${part}.journal`,
   };
 }
 
-/** The file of one export: the target, or one in the folder that is named by time and not there yet. */
+/** The file of one export: the target, or a new file in the target directory, named by time. */
 export async function fileFor(
   { kind, path, format }: ExportTarget,
   until: string,
@@ -59,9 +60,12 @@ export async function fileFor(
   return file;
 }
 
-/** Throws usage where a file would be replaced: another export may go on with it. */
-export async function refuseExisting({ kind, path }: ExportTarget, { files }: Host): Promise<void> {
-  if (kind === "folder" || !(await files.stat(path))) return;
+/** Throws `usage` if the target file exists: an export with --state may continue it. */
+export async function checkNotExisting(
+  { kind, path }: ExportTarget,
+  { files }: Host,
+): Promise<void> {
+  if (kind === "directory" || !(await files.stat(path))) return;
   throw new CliError("usage", `${path} already exists`, {
     sideEffect: "none",
     hint: "name another file, or add --overwrite to replace it",
@@ -69,29 +73,29 @@ export async function refuseExisting({ kind, path }: ExportTarget, { files }: Ho
 }
 
 /**
- * The file that a state goes on with. Throws usage when what is there is not what the state names:
- * rows would stand in it twice, or be lost.
+ * The file that an export with --state continues. Throws `usage` for a file other than in the state,
+ * in which rows would be duplicated or lost.
  */
 export async function baseOf(
   { kind, path }: ExportTarget,
   statePath: string,
   state: ExportState | undefined,
   host: Host,
-): Promise<ExportPlace["base"]> {
-  if (kind === "folder") return undefined;
-  const there = await host.files.stat(path);
-  if (!there) return undefined;
-  const named = state?.file?.path === seenFrom(statePath, path, host) ? state.file : undefined;
-  if (named?.bytes === there.size) return { path, bytes: there.size };
+): Promise<ExportFiles["base"]> {
+  if (kind === "directory") return undefined;
+  const existing = await host.files.stat(path);
+  if (!existing) return undefined;
+  const recorded = state?.file?.path === relativeTo(statePath, path, host) ? state.file : undefined;
+  if (recorded?.bytes === existing.size) return { path, bytes: existing.size };
   throw new CliError(
     "usage",
-    named
-      ? `${path} has ${there.size} bytes, and ${statePath} was left with ${named.bytes}`
-      : `${path} is there, and ${statePath} does not say what it holds`,
-    { sideEffect: "none", hint: "move the file away, or name another one" },
+    recorded
+      ? `${path} has ${existing.size} bytes instead of the ${recorded.bytes} recorded in ${statePath}`
+      : `${path} already exists and is not recorded in ${statePath}`,
+    { sideEffect: "none", hint: "move the file away, or choose another target" },
   );
 }
 
-/** A path as seen from the folder of the state, so that both can be moved together. */
-export const seenFrom = (statePath: string, path: string, { cwd }: Host): string =>
+/** A path relative to the state file, so both can be moved together. */
+export const relativeTo = (statePath: string, path: string, { cwd }: Host): string =>
   relative(dirname(resolve(cwd, statePath)), resolve(cwd, path)).replaceAll("\\", "/");

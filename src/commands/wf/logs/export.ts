@@ -9,14 +9,21 @@ import { applicationOf, warnIfUnlogged } from "../application.ts";
 import type { Application } from "../application.ts";
 import { checkState, readState, stateText } from "./export-state.ts";
 import type { ExportState } from "./export-state.ts";
-import { baseOf, fileFor, refuseExisting, seenFrom, exportTarget } from "./export-target.ts";
+import { baseOf, fileFor, checkNotExisting, relativeTo, exportTarget } from "./export-target.ts";
 import type { ExportTarget } from "./export-target.ts";
-import { findLeftover, openExportJournal, settleExport } from "./export-journal.ts";
-import type { ExportPlace, LeftoverExport, ExportStep, ExportJournal } from "./export-journal.ts";
+import { completeExport, ExportJournal, findLeftover } from "./export-journal.ts";
+import type { ExportFiles, ExportStep, LeftoverExport } from "./export-journal.ts";
 import type { LogFilters } from "../log-filters.ts";
 import { logLines } from "./write-lines.ts";
 import type { LogLines } from "./write-lines.ts";
-import { hasEnded, lateness, logOf, logQuery, tellKeyword, tellTimes } from "./query.ts";
+import {
+  hasEnded,
+  MAX_LATENESS,
+  logOf,
+  logQuery,
+  warnIfKeywordTruncated,
+  noticeTimes,
+} from "./query.ts";
 import type { KnownLog, LogQuery } from "./query.ts";
 import type { Context } from "../../command-spec.ts";
 
@@ -46,7 +53,7 @@ interface Export {
   /** The state of the previous export with this --state. */
   readonly state: ExportState | undefined;
   /** Where the previous export with this --state stopped in the target. */
-  readonly base: ExportPlace["base"];
+  readonly base: ExportFiles["base"];
   readonly lines: LogLines;
   /** Unix seconds; `until` only if it was requested. */
   readonly since: number;
@@ -72,7 +79,7 @@ export async function* run(input: Input, context: Context): AsyncGenerator<unkno
   const target = await exportTarget(input.target, context);
   const leftover = await findLeftover(target.journal, host);
   if (leftover?.ending) {
-    await settleExport(target, leftover.ending, host);
+    await completeExport(target, leftover.ending, host);
     await notice("completed the previous export; run the command again for newer runs");
     yield leftover.ending.summary;
     return;
@@ -104,14 +111,14 @@ async function begin(
   },
 ): Promise<[Export, ExportJournal]> {
   const { host, notice } = context;
-  if (input.state === undefined && !input.overwrite) await refuseExisting(target, host);
+  if (input.state === undefined && !input.overwrite) await checkNotExisting(target, host);
   const application = await applicationOf(context, { withId: input.state !== undefined });
   const options = optionsOf(input, target);
   const state = input.state === undefined ? undefined : await readState(input.state, host.files);
   if (state) checkState(input.state ?? "", state, application, options);
   const base =
     input.state === undefined ? undefined : await baseOf(target, input.state, state, host);
-  const begun = {
+  const start = {
     application: { ...application, id: null },
     options,
     state: input.state ?? null,
@@ -120,20 +127,20 @@ async function begin(
     until: query.until ?? null,
     clock: Math.floor(host.now().getTime() / 1000),
   };
-  const resumed = leftover !== undefined && isSame(leftover, begun) ? leftover : undefined;
+  const resumed = leftover !== undefined && isSame(leftover, start) ? leftover : undefined;
   if (leftover && !resumed) await notice("discarding an unfinished export of something else");
-  const times = resumed ? (resumed.begun as typeof begun) : begun; // isSame compared them
+  const times = resumed ? (resumed.start as typeof start) : start; // isSame compared them
   const lines = await logLines(target.format, input.with_detail ?? false, context.formulas);
-  const journal = await openExportJournal(
+  const journal = await ExportJournal.open(
     { ...target, base, head: lines.head },
-    begun,
+    start,
     resumed,
     host,
   );
-  const since = state ? Math.max(state.since, state.until - lateness) : (times.since ?? 0);
+  const since = state ? Math.max(state.since, state.until - MAX_LATENESS) : (times.since ?? 0);
   const until = times.until ?? undefined;
-  await tellTimes({ since: since || undefined, until }, context);
-  await tellKeyword(query, context);
+  await noticeTimes({ since: since || undefined, until }, context);
+  await warnIfKeywordTruncated(query, context);
   if (resumed && journal.done.read > 0) {
     await notice(`resuming: ${journal.done.read} runs already read`);
   }
@@ -174,10 +181,10 @@ async function finish(whole: Export, journal: ExportJournal) {
       recent: recentAfter(state, done),
       waiting: waitingAfter(state, done),
       file:
-        target.kind === "folder"
+        target.kind === "directory"
           ? null
           : {
-              path: seenFrom(path, target.path, context.host),
+              path: relativeTo(path, target.path, context.host),
               bytes: withFile ? bytes : (base?.bytes ?? 0),
             },
     });
@@ -209,11 +216,11 @@ const optionsOf = (input: Input, { format }: ExportTarget): ExportState["options
  * Whether an unfinished export is of the same command. A relative time has moved with the clock; the
  * export resumes with the times it started with.
  */
-function isSame({ begun }: LeftoverExport, now: Readonly<Record<string, unknown>>): boolean {
-  if (!isObject(begun)) return false;
-  const elapsed = Number(now["clock"]) - Number(begun["clock"]);
+function isSame({ start }: LeftoverExport, now: Readonly<Record<string, unknown>>): boolean {
+  if (!isObject(start)) return false;
+  const elapsed = Number(now["clock"]) - Number(start["clock"]);
   return Object.keys(now).every((name) => {
-    const [before, after] = [begun[name], now[name]];
+    const [before, after] = [start[name], now[name]];
     if (name === "clock" || JSON.stringify(before) === JSON.stringify(after)) return true;
     const isTime = (name === "since" || name === "until") && before !== null && after !== null;
     return isTime && Math.abs(Number(after) - Number(before) - elapsed) <= 1;
@@ -233,7 +240,7 @@ async function readLog(whole: Export, journal: ExportJournal): Promise<void> {
   for await (const window of context.windows(listWorkflowLogs, sent, { last: journal.done.next })) {
     const until = journal.done.until ?? Math.max(window.to, state?.until ?? 0);
     const rows = window.rows.filter(({ id }) => !known.has(id));
-    const isRecent = ({ created_at }: WorkflowLog) => created_at >= until - lateness;
+    const isRecent = ({ created_at }: WorkflowLog) => created_at >= until - MAX_LATENESS;
     const { text, step } = await formatRows(rows, whole);
     await journal.add(text, {
       ...step,

@@ -2,7 +2,7 @@ import { timeOf } from "../../../api/time-windows.ts";
 import { ApiError, CliError } from "../../../errors.ts";
 import { listWorkflowLogs } from "../../../operations/workflows.ts";
 import type { WorkflowLog } from "../../../operations/workflows.ts";
-import { hasEnded, lateness, logOf } from "./query.ts";
+import { hasEnded, MAX_LATENESS, logOf } from "./query.ts";
 import type { LogQuery } from "./query.ts";
 import type { Context } from "../../command-spec.ts";
 
@@ -106,7 +106,7 @@ class LogFollower {
       end ??= window.to;
       missing += window.missing;
       logs.push(...window.rows);
-      if (logs.length >= count && window.from <= end - lateness) break;
+      if (logs.length >= count && window.from <= end - MAX_LATENESS) break;
     }
     return { logs, to: end ?? this.from, missing };
   }
@@ -152,7 +152,7 @@ class LogFollower {
   /** Forgets runs that the next poll cannot return again. */
   private forget(last: number): void {
     const { known, open } = this;
-    this.from = Math.max(this.query.since ?? 0, last - lateness);
+    this.from = Math.max(this.query.since ?? 0, last - MAX_LATENESS);
     const surplus = Math.max(0, open.size - MAX_OPEN);
     for (const id of [...open.keys()].slice(0, surplus)) open.delete(id);
     for (const [id, { second }] of known) {

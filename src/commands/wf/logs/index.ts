@@ -1,4 +1,4 @@
-export { hasEnded, logQuery, tellKeyword } from "./query.ts";
+export { hasEnded, logQuery, warnIfKeywordTruncated } from "./query.ts";
 export type { LogQuery } from "./query.ts";
 export { logsOfFile } from "./read-file.ts";
 export type { FiledLog } from "./read-file.ts";

@@ -4,7 +4,7 @@ import { listWorkflowLogs } from "../../../operations/workflows.ts";
 import type { WorkflowLog } from "../../../operations/workflows.ts";
 import type { LogFilters } from "../log-filters.ts";
 import { checkFollow, followLogs } from "./follow.ts";
-import { logQuery, tellKeyword, tellTimes } from "./query.ts";
+import { logQuery, warnIfKeywordTruncated, noticeTimes } from "./query.ts";
 import type { LogQuery } from "./query.ts";
 import { warnIfUnlogged } from "../application.ts";
 import { noticeRowCount } from "../../row-count-notice.ts";
@@ -13,12 +13,12 @@ import type { Context } from "../../command-spec.ts";
 /** Input of `wf logs`. */
 export type LogsInput = LogFilters & { readonly follow?: boolean | undefined };
 
-/** Runs of the workflow, newest first, or with `follow` oldest first and new ones as they come. */
+/** Lists runs of the workflow, newest first; with `follow` oldest first, then new ones. */
 export async function* run(input: LogsInput, context: Context): AsyncGenerator<WorkflowLog> {
   const query = logQuery(input, { changing: input.follow ?? false });
   if (input.follow) checkFollow(query, context);
-  await tellTimes(query, context);
-  await tellKeyword(query, context);
+  await noticeTimes(query, context);
+  await warnIfKeywordTruncated(query, context);
   if (input.follow) yield* followLogs(query, context);
   else if (query.keeps) yield* matching(query, query.keeps, context);
   else {
@@ -29,17 +29,17 @@ export async function* run(input: LogsInput, context: Context): AsyncGenerator<W
   }
 }
 
-/** As many rows as wanted of those that meet what the server cannot be asked for. */
+/** Filters rows by conditions that the server does not support, up to the row limit. */
 async function* matching(
   { sent }: LogQuery,
   keeps: (log: WorkflowLog) => boolean,
-  { options: asked, rows, notice, host }: Context,
+  { options, rows, notice, host }: Context,
 ): AsyncGenerator<WorkflowLog> {
-  const { limit, page, byDefault } = asked.rows;
+  const { limit, page, byDefault } = options.rows;
   if (page !== undefined) {
-    throw new CliError("usage", "--page counts the server's rows, --where is asked here", {
+    throw new CliError("usage", "--page cannot be used with filters applied locally", {
       sideEffect: "none",
-      hint: "give --limit or --all instead of --page",
+      hint: "use --limit or --all instead of --page",
     });
   }
   const progress = newCounter();
@@ -51,11 +51,11 @@ async function* matching(
     if (shown === limit) break;
   }
   if (host.stdout.closed) return;
-  const here = "filtered here, not by the server";
   const { total = progress.shown } = progress;
-  await notice(
-    progress.complete || progress.shown === total
-      ? `${shown} of ${total} rows match; ${here}`
-      : `${shown} shown, from the newest ${progress.shown} of ${total} rows; ${here}${byDefault ? "; --all for the rest" : ""}`,
-  );
+  if (progress.complete || progress.shown === total) {
+    await notice(`${shown} of ${total} rows match (filtered locally)`);
+    return;
+  }
+  const count = `${shown} matches in the newest ${progress.shown} of ${total} rows (filtered locally)`;
+  await notice(byDefault ? `${count}; use --all for the rest` : count);
 }

@@ -11,24 +11,24 @@ import type { LogFilters } from "../log-filters.ts";
 import { isEnded } from "../../../runs/outcome.ts";
 import type { CallOptions, Context } from "../../command-spec.ts";
 
-/** Seconds for which a run may be late in the log: whoever goes on reading goes back that far. */
-export const lateness = 60;
+/** Seconds by which a run may appear late in the log; the next read starts that much earlier. */
+export const MAX_LATENESS = 60;
 
-/** What of a log is wanted. */
+/** The filters of a log. */
 export interface LogQuery {
-  /** What the server is asked for; times are whole seconds in UTC. */
+  /** Filters for the server; times are whole seconds in UTC. */
   readonly sent: InputOf<typeof listWorkflowLogs>;
-  /** What it cannot be asked for; undefined where it can do all. */
+  /** Filters that the server does not support; undefined without any. */
   readonly keeps: ((log: WorkflowLog) => boolean) | undefined;
-  /** Unix seconds, both included. */
+  /** Unix seconds, both inclusive. */
   readonly since: number | undefined;
   readonly until: number | undefined;
 }
 
 /**
- * Parts the filters into what the server does and what is left to do here: conditions, and one of
- * two that it cannot take together (server §12). With `changing`, runs are looked at again when they
- * have ended, so their status is compared here as well. Throws usage.
+ * Splits the filters into those for the server and local ones: conditions, and the end user if there
+ * is a keyword, because the server fails with both (server §12). With `changing`, runs are read again
+ * once they have ended, so their status is compared locally too. Throws `usage`.
  */
 export function logQuery(
   input: LogFilters,
@@ -45,10 +45,10 @@ export function logQuery(
   const tests: ((log: WorkflowLog) => boolean)[] = conditions.map(
     (condition) => (log) => evaluateCondition(condition, cellOf(log, condition.field)),
   );
-  const statusHere = changing && status !== undefined;
-  if (statusHere) tests.push((log) => log.workflow_run?.status === status);
-  const endUserHere = keyword !== undefined && endUser !== undefined;
-  if (endUserHere) tests.push((log) => log.created_by_end_user?.session_id === endUser);
+  const statusLocally = changing && status !== undefined;
+  if (statusLocally) tests.push((log) => log.workflow_run?.status === status);
+  const endUserLocally = keyword !== undefined && endUser !== undefined;
+  if (endUserLocally) tests.push((log) => log.created_by_end_user?.session_id === endUser);
 
   const since = secondsIn(input.created_at__after, Math.ceil);
   const until = secondsIn(input.created_at__before, Math.floor);
@@ -60,8 +60,8 @@ export function logQuery(
   return {
     sent: {
       ...(keyword !== undefined && { keyword: asStored(keyword) }),
-      ...(status !== undefined && !statusHere && { status }),
-      ...(endUser !== undefined && !endUserHere && { created_by_end_user_session_id: endUser }),
+      ...(status !== undefined && !statusLocally && { status }),
+      ...(endUser !== undefined && !endUserLocally && { created_by_end_user_session_id: endUser }),
       ...(created_by_account !== undefined && { created_by_account }),
       ...(since !== undefined && { created_at__after: timeOf(since) }),
       ...(until !== undefined && { created_at__before: timeOf(until) }),
@@ -72,8 +72,8 @@ export function logQuery(
   };
 }
 
-/** Characters of a keyword that the server looks for (server §12). */
-const longestKeyword = 30;
+/** Characters of a keyword that the server compares (server §12). */
+const MAX_KEYWORD = 30;
 
 /** The server compares with inputs and outputs as it stores them: JSON in ASCII (server §12). */
 const asStored = (keyword: string): string =>
@@ -82,19 +82,19 @@ const asStored = (keyword: string): string =>
     (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );
 
-/** Says what of a keyword the server does not look at. */
-export async function tellKeyword(
+/** Warns that the server compares only the start of a long keyword. */
+export async function warnIfKeywordTruncated(
   { sent: { keyword = "" } }: LogQuery,
   { notice }: Context,
 ): Promise<void> {
-  if (keyword.length <= longestKeyword) return;
+  if (keyword.length <= MAX_KEYWORD) return;
   await notice(
-    `the server looks for the first ${longestKeyword} characters of a keyword alone, of which a non-ASCII one takes six: more runs may match`,
+    `the server compares only the first ${MAX_KEYWORD} characters of a keyword (non-ASCII characters count as six), so more runs may match`,
   );
 }
 
-/** Says which time was understood, where one was given. */
-export async function tellTimes(
+/** Prints the requested times, which may be relative on the command line. */
+export async function noticeTimes(
   { since, until }: Pick<LogQuery, "since" | "until">,
   { notice }: Context,
 ): Promise<void> {
@@ -105,25 +105,25 @@ export async function tellTimes(
   if (times.length > 0) await notice(times.join(" "));
 }
 
-/** Has the run of this entry ended? One that was purged, or is not told, will not change any more. */
+/** Whether the run of this row has ended. A purged or unknown run does not change any more. */
 export const hasEnded = ({ workflow_run: run }: WorkflowLog): boolean =>
   !run || run.status === null || isEnded(run.status) || run.finished_at !== null;
 
-/** As much of an entry as is needed to find it again. */
+/** The fields needed to find a log row again. */
 export interface KnownLog {
   readonly id: string;
   readonly workflow_run: { readonly id: string } | null;
   readonly created_at: number;
 }
 
-/** The entry as it is now, asked for by its run; undefined when the log does not hold it any more. */
+/** Requests the current state of a log row by its run; undefined if it left the log. */
 export async function logOf(
   { id, created_at, workflow_run }: KnownLog,
   context: Context,
   options?: CallOptions,
 ): Promise<WorkflowLog | undefined> {
   const second = timeOf(created_at);
-  // Other filters are left out: with that of the end user the server fails (server §12).
+  // The server fails for a keyword with the end user filter, so there are no other filters (server §12).
   const filters = {
     keyword: workflow_run?.id,
     created_at__after: second,
@@ -136,7 +136,7 @@ export async function logOf(
 /** The columns of `wf logs`, in their order. */
 export const logColumns = (
   listWorkflowLogs.returns as { readonly columns: readonly Column<WorkflowLog>[] }
-).columns // their rows are logs: the operation says so where it declares them
+).columns // the operation declares its rows as logs
   .filter((column) => column !== wideOnly)
   .map((column) =>
     typeof column === "string"

@@ -1,32 +1,32 @@
 import { parse } from "csv-parse/sync";
 import { secondsIn } from "../../../api/time-windows.ts";
 import type { RunStatus, WorkflowLog } from "../../../operations/workflows.ts";
-import { isBlank, noLog } from "./read-file.ts";
-import type { Damaged, FiledLog, Reader } from "./read-file.ts";
+import { isBlank, notLog } from "./read-file.ts";
+import type { FiledLog, LogReader, OnDamaged } from "./read-file.ts";
 import type { Line } from "../../lines.ts";
 
-/** Lines that one row may have; a quote that is open for longer is a stray one. */
-const mostLines = 1000;
+/** Maximum number of lines of one row; a quote that stays open for longer is a stray one. */
+const MAX_ROW_LINES = 1000;
 
-/** Reads CSV whose first row names the columns of `wf logs`. */
-export function csvReader(name: string, damaged: Damaged): Reader {
+/** Reads CSV with a header of `wf logs` columns. */
+export function csvReader(name: string, damaged: OnDamaged): LogReader {
   let columns: readonly string[] | undefined;
   let open: readonly Line[] = [];
 
   const logIn = (line: number, cells: readonly string[]): FiledLog | undefined => {
     if (columns === undefined) {
       columns = cells.map((cell) => cell.trim());
-      if (!columns.includes("status")) throw noLog(name, "there is no column status", line);
+      if (!columns.includes("status")) throw notLog(name, "missing column status", line);
       return undefined;
     }
     if (cells.length !== columns.length) {
-      damaged(line, `it has ${cells.length} cells, the header ${columns.length}`);
+      damaged(line, `expected ${columns.length} cells as in the header, found ${cells.length}`);
       return undefined;
     }
     return logOf(new Map(columns.map((column, at) => [column, cells[at] ?? ""])));
   };
 
-  /** Gives the lines of a row that has not ended. */
+  /** Adds the rows of complete lines to `into`. Returns the lines of an incomplete row. */
   const read = (lines: readonly Line[], last: boolean, into: FiledLog[]): readonly Line[] => {
     const { rows, rest } = rowsIn(lines);
     const all = cellsOf(rows.map(textOf));
@@ -36,11 +36,11 @@ export function csvReader(name: string, damaged: Damaged): Reader {
       const log = cells && logIn(line, cells);
       if (log) into.push(log);
       if (cells) continue;
-      damaged(line, "its quotes are not those of CSV");
+      damaged(line, "invalid CSV quotes");
       read(row.slice(1), true, into);
     }
-    if (rest.length === 0 || (!last && rest.length <= mostLines)) return rest;
-    damaged(rest[0]?.number ?? 0, "a quote is not closed");
+    if (rest.length === 0 || (!last && rest.length <= MAX_ROW_LINES)) return rest;
+    damaged(rest[0]?.number ?? 0, "missing closing quote");
     return read(rest.slice(1), last, into);
   };
 
@@ -51,7 +51,7 @@ export function csvReader(name: string, damaged: Damaged): Reader {
   };
 }
 
-/** Lines that belong together, because a quoted cell goes over their ends; those of the last may be missing. */
+/** Groups lines to rows, because quoted cells may span lines; `rest` is an incomplete row. */
 function rowsIn(lines: readonly Line[]): { rows: Line[][]; rest: Line[] } {
   const rows: Line[][] = [];
   let rest: Line[] = [];
@@ -70,7 +70,7 @@ function rowsIn(lines: readonly Line[]): { rows: Line[][]; rest: Line[] } {
 const textOf = (row: readonly Line[]): string =>
   row.map(({ text }) => text.replace(/\r$/, "")).join("\n");
 
-/** Cells of each row; undefined when one of them is no CSV. */
+/** The cells of each row; undefined if one of them is not valid CSV. */
 function cellsOf(rows: readonly string[]): readonly (readonly string[])[] | undefined {
   try {
     const all = parse(rows.join("\n"), { relax_column_count: true, record_delimiter: "\n" });
@@ -80,7 +80,7 @@ function cellsOf(rows: readonly string[]): readonly (readonly string[])[] | unde
   }
 }
 
-/** The entry whose columns these are; what an empty cell stands for is not known. */
+/** The log row with these columns. An empty cell can be null or an empty text. */
 function logOf(cells: ReadonlyMap<string, string>): FiledLog {
   const text = (column: string) => cells.get(column) || null;
   const number = (column: string) => {
@@ -114,7 +114,7 @@ function logOf(cells: ReadonlyMap<string, string>): FiledLog {
   };
 }
 
-/** The column does not say whether it was an account; whoever asks for one compares this text. */
+/** The column may also be an account; filters by account compare this text. */
 const endUser = (session_id: string): WorkflowLog["created_by_end_user"] => ({
   id: "",
   type: "",

@@ -6,32 +6,31 @@ import { linesOf } from "../../lines.ts";
 import type { Line } from "../../lines.ts";
 import type { Context } from "../../command-spec.ts";
 
-/** Told of each line that cannot be used, from 1, and why. */
-export type Damaged = (line: number, reason: string) => void;
+/** Reports a damaged line, numbered from 1, with the reason. */
+export type OnDamaged = (line: number, reason: string) => void;
 
-/** An entry of the log; any field may be missing. */
+/** A row of the log; any field may be missing. */
 export type FiledLog = Partial<WorkflowLog>;
 
-/** Turns lines into entries; `last` when no further ones follow. */
-export type Reader = (lines: readonly Line[], last: boolean) => readonly FiledLog[];
+/** Parses lines to rows; `last` with the final ones. */
+export type LogReader = (lines: readonly Line[], last: boolean) => readonly FiledLog[];
 
 /**
- * The entries of a file as `wf logs` and `wf logs export` write it: JSON Lines, or CSV with a header.
- * Read as it comes, so its size does not matter. Lines that are damaged are told and left out.
- * Throws usage when no line is of use.
+ * Streams the rows of a file written by `wf logs` or `wf logs export`: JSON Lines, or CSV with a
+ * header. Reports and skips damaged lines. Throws `usage` if no line is valid.
  */
 export async function* logsOfFile(
   { path, name }: FileInput,
   context: Context,
-  damaged: Damaged,
+  damaged: OnDamaged,
 ): AsyncGenerator<FiledLog> {
   const { files, stdin } = context.host;
   const pieces = linesOf(
     path === "-" ? stdin.bytes() : files.bytes(path),
-    (line) => noLog(name, "it does not end", line),
+    (line) => notLog(name, "line too long", line),
     context,
   );
-  let read: Reader | undefined;
+  let read: LogReader | undefined;
   let first: readonly [line: number, reason: string] | undefined;
   let used = false;
   for await (const { lines, last } of pieces) {
@@ -43,41 +42,41 @@ export async function* logsOfFile(
     used ||= logs.length > 0;
     yield* logs;
   }
-  if (!used && first) throw noLog(name, first[1], first[0]);
+  if (!used && first) throw notLog(name, first[1], first[0]);
 }
 
-/** The error for a file that is none of a log. */
-export const noLog = (name: string, problem: string, line?: number): CliError =>
+/** The error for a file without log rows. */
+export const notLog = (name: string, problem: string, line?: number): CliError =>
   new CliError("usage", `${name}${line === undefined ? "" : ` line ${line}`}: ${problem}`, {
     sideEffect: "none",
-    hint: "--from takes what `wf logs --all -o jsonl` prints, or -o csv",
+    hint: "--from takes the output of `wf logs --all -o jsonl` or -o csv",
   });
 
 export const isBlank = ({ text }: Line): boolean => text.trim() === "";
 
-/** By its name, else by how it begins; undefined as long as nothing but blank lines came. */
+/** Chooses the format by the name, then by the first character; undefined for blank lines only. */
 async function readerFor(
   name: string,
   lines: readonly Line[],
-  damaged: Damaged,
-): Promise<Reader | undefined> {
+  damaged: OnDamaged,
+): Promise<LogReader | undefined> {
   const start = lines.find((line) => !isBlank(line))?.text.trimStart();
   if (start === undefined) return undefined;
-  if (start.startsWith("[")) throw noLog(name, "it is one JSON list, not one row a line");
+  if (start.startsWith("[")) throw notLog(name, "expected one JSON object per line, not an array");
   if (/\.(jsonl|ndjson)$/i.test(name) || start.startsWith("{")) return jsonReader(damaged);
   const { csvReader } = await import("./read-csv.ts");
   return csvReader(name, damaged);
 }
 
 const jsonReader =
-  (damaged: Damaged): Reader =>
+  (damaged: OnDamaged): LogReader =>
   (lines) => {
     const logs: FiledLog[] = [];
     for (const line of lines) {
       if (isBlank(line)) continue;
       const row = jsonIn(line.text);
       if (isLog(row)) logs.push(row);
-      else damaged(line.number, row === undefined ? "it is no JSON" : "it is no entry of a log");
+      else damaged(line.number, row === undefined ? "invalid JSON" : "not a log row");
     }
     return logs;
   };
@@ -99,18 +98,17 @@ const numbers = [
 ] as const;
 const texts = ["id", "status", "error", "version"] as const;
 
-/** Numbers where figures are made of them, texts where they are shown. */
+/** Whether the fields that are computed with are numbers, and those that are shown texts. */
 function isLog(row: unknown): row is FiledLog {
   if (!isObject(row) || !Object.hasOwn(row, "workflow_run")) return false;
   const run = row["workflow_run"];
-  if (!is("number", row["created_at"])) return false;
+  if (!isOptional("number", row["created_at"])) return false;
   if (run === null) return true;
   if (!isObject(run)) return false;
-  for (const name of numbers) if (!is("number", run[name])) return false;
-  for (const name of texts) if (!is("string", run[name])) return false;
+  for (const name of numbers) if (!isOptional("number", run[name])) return false;
+  for (const name of texts) if (!isOptional("string", run[name])) return false;
   return true;
 }
 
-/** Is it of that kind, or not there? */
-const is = (kind: "number" | "string", value: unknown): boolean =>
+const isOptional = (kind: "number" | "string", value: unknown): boolean =>
   value === undefined || value === null || typeof value === kind;

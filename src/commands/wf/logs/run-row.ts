@@ -1,16 +1,16 @@
 import type { WorkflowLog } from "../../../operations/workflows.ts";
 import { isEnded } from "../../../runs/outcome.ts";
 
-/** What an entry of the log tells about a run; undefined where it says nothing. */
+/** The run of a log row; fields are undefined if the row lacks them. */
 export interface LoggedRun {
   readonly run: string | undefined;
-  /** The server's word; `purged` where only the entry is left of the run. */
+  /** The server's status; `purged` if only the log row is left of the run. */
   readonly status: string;
-  /** Unix second of the entry, by which the server filters. */
+  /** Unix second of the log row, by which the server filters. */
   readonly at: number | undefined;
-  /** How long it took, of a run that has ended. */
+  /** Duration of an ended run. */
   readonly seconds: number | undefined;
-  /** Are these seconds from start to finish, because the server's own cover only a part? */
+  /** Whether `seconds` is the time from start to finish, because the server's covers only a part. */
   readonly byClock: boolean;
   readonly tokens: number | undefined;
   readonly steps: number | undefined;
@@ -20,13 +20,13 @@ export interface LoggedRun {
   readonly user: string | undefined;
 }
 
-/** Unix seconds up to the year 2106: a file may hold anything, and time is walked through. */
+/** Unix seconds up to the year 2106. A file may hold any number, and periods are enumerated. */
 const isTime = (second: number | null | undefined): second is number =>
   typeof second === "number" && second >= 0 && second < 2 ** 32;
 
 type Run = NonNullable<WorkflowLog["workflow_run"]>;
 
-/** Reads an entry; one of a file may lack any field. */
+/** Reads a log row; one of a file may lack any field. */
 export function loggedRun(log: Partial<WorkflowLog>): LoggedRun {
   const run: Partial<Run> = log.workflow_run ?? {};
   const status = log.workflow_run === null ? "purged" : (run.status ?? "unknown");
@@ -44,18 +44,18 @@ export function loggedRun(log: Partial<WorkflowLog>): LoggedRun {
   };
 }
 
-/** Whole seconds differ from the true time by less than one; this much more is another time. */
-const another = 2;
+/** Times in whole seconds are off by less than this. */
+const ROUNDING_SECONDS = 2;
 
 /**
- * The server's elapsed time, which is the exact one; but of a run that went on after a pause it is
- * that of the last part, where start and finish span the whole (server §13).
+ * The server's elapsed time, which is exact. For a run that continued after a pause it covers only the
+ * last part, so the time from start to finish is used (server §13).
  */
 function duration(run: Partial<Run>): Pick<LoggedRun, "seconds" | "byClock"> {
   const { elapsed_time: elapsed, created_at: started, finished_at: finished } = run;
   if (typeof started === "number" && typeof finished === "number") {
     const span = finished - started;
-    if (typeof elapsed !== "number" || span - elapsed >= another)
+    if (typeof elapsed !== "number" || span - elapsed >= ROUNDING_SECONDS)
       return { seconds: span, byClock: true };
   }
   return { seconds: elapsed ?? undefined, byClock: false };

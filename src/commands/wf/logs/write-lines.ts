@@ -3,22 +3,22 @@ import type { WorkflowLog, WorkflowRun } from "../../../operations/workflows.ts"
 import { logColumns } from "./query.ts";
 import type { Formulas } from "../../command-spec.ts";
 
-/** Forms in which logs are exported. */
+/** Formats of an export. */
 export type LogFormat = "jsonl" | "csv";
 
-/** A log, and the run's detail: undefined where it was not asked for, null when the server has none. */
+/** A log row with the details of its run: undefined if not requested, null if the server has none. */
 export interface DetailedLog {
   readonly log: WorkflowLog;
   readonly detail: WorkflowRun | null | undefined;
 }
 
-/** How logs are written to a file: what stands at its top, and a line of each. */
+/** The header of a file and the line of each log row. */
 export interface LogLines {
   readonly head: string;
   line(log: DetailedLog): string;
 }
 
-/** JSON as the server gave it, with a field `run_detail`; or every column of `wf logs`, times in UTC. */
+/** JSON as received with a field `run_detail`, or CSV with every column of `wf logs`, times in UTC. */
 export async function logLines(
   format: LogFormat,
   withDetail: boolean,

@@ -1,18 +1,17 @@
 import type { LoggedRun } from "../logs/index.ts";
-import { errorGroups } from "./error-groups.ts";
-import type { ErrorGroups } from "./error-groups.ts";
+import { ErrorGroups } from "./error-groups.ts";
 import type { Grouping } from "../stats-fields.ts";
 import { addRun, newStatsCounts } from "./figures.ts";
 import type { StatsCounts } from "./figures.ts";
 import { BUCKET_SECONDS } from "./periods.ts";
 
-/** What was read of some time, from every side that is shown. */
+/** Counts of the runs read so far, for every section of the report. */
 export interface Accumulator {
   readonly all: StatsCounts;
-  /** By Unix second divided by `quarter`. */
-  readonly quarters: Map<number, StatsCounts>;
+  /** By Unix second divided by `BUCKET_SECONDS`. */
+  readonly buckets: Map<number, StatsCounts>;
   readonly errors: ErrorGroups;
-  /** Tallies by what runs are told apart by; those that do not say are under "". */
+  /** By the value of each grouping, "" for runs without one. */
   readonly groups: ReadonlyMap<Grouping, Map<string, StatsCounts>>;
   /** Unix seconds of the first and the last run. */
   first: number | undefined;
@@ -21,8 +20,8 @@ export interface Accumulator {
 
 export const newAccumulator = (by: readonly Grouping[]): Accumulator => ({
   all: newStatsCounts(),
-  quarters: new Map(),
-  errors: errorGroups(),
+  buckets: new Map(),
+  errors: new ErrorGroups(),
   groups: new Map(by.map((grouping) => [grouping, new Map()])),
   first: undefined,
   last: undefined,
@@ -30,19 +29,19 @@ export const newAccumulator = (by: readonly Grouping[]): Accumulator => ({
 
 export function addToAccumulator(into: Accumulator, run: LoggedRun): void {
   addRun(into.all, run);
-  into.errors.see(run);
-  for (const [grouping, groups] of into.groups) addRun(tallyAt(groups, run[grouping] ?? ""), run);
+  into.errors.add(run);
+  for (const [grouping, groups] of into.groups) addRun(countsAt(groups, run[grouping] ?? ""), run);
   const { at } = run;
   if (at === undefined) return;
-  addRun(tallyAt(into.quarters, Math.floor(at / BUCKET_SECONDS)), run);
+  addRun(countsAt(into.buckets, Math.floor(at / BUCKET_SECONDS)), run);
   into.first = Math.min(into.first ?? at, at);
   into.last = Math.max(into.last ?? at, at);
 }
 
-function tallyAt<K>(tallies: Map<K, StatsCounts>, key: K): StatsCounts {
-  const found = tallies.get(key);
-  if (found) return found;
-  const made = newStatsCounts();
-  tallies.set(key, made);
-  return made;
+function countsAt<K>(map: Map<K, StatsCounts>, key: K): StatsCounts {
+  const existing = map.get(key);
+  if (existing) return existing;
+  const counts = newStatsCounts();
+  map.set(key, counts);
+  return counts;
 }

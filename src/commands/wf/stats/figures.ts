@@ -4,15 +4,15 @@ import { isEnded } from "../../../runs/outcome.ts";
 import type { LoggedRun } from "../logs/index.ts";
 import type { FigureName } from "../stats-fields.ts";
 
-/** Runs, counted. Times and tokens are kept, each as a number: percentiles are exact. */
+/** Counts of runs. Every duration and token count is stored, so percentiles are exact. */
 export interface StatsCounts {
   runs: number;
   readonly statuses: Map<string, number>;
-  /** Of ended runs. */
+  /** Durations of ended runs. */
   readonly seconds: Float64List;
   readonly tokens: Float64List;
   steps: number | undefined;
-  /** Runs whose time is that from start to finish. */
+  /** Runs whose duration is the time from start to finish. */
   byClock: number;
 }
 
@@ -27,31 +27,31 @@ export const newStatsCounts = (): StatsCounts => ({
 
 export function addRun(into: StatsCounts, run: LoggedRun): void {
   into.runs++;
-  add(into.statuses, run.status, 1);
+  increase(into.statuses, run.status, 1);
   if (run.seconds !== undefined) into.seconds.add(run.seconds);
   if (run.tokens !== undefined) into.tokens.add(run.tokens);
   if (run.steps !== undefined) into.steps = (into.steps ?? 0) + run.steps;
   if (run.byClock) into.byClock++;
 }
 
-/** All of several as one. */
-export function mergeCounts(tallies: readonly StatsCounts[]): StatsCounts {
+/** The sum of several counts. */
+export function mergeCounts(parts: readonly StatsCounts[]): StatsCounts {
   const all = newStatsCounts();
-  for (const each of tallies) {
-    all.runs += each.runs;
-    for (const [status, runs] of each.statuses) add(all.statuses, status, runs);
-    all.seconds.addAll(each.seconds);
-    all.tokens.addAll(each.tokens);
-    if (each.steps !== undefined) all.steps = (all.steps ?? 0) + each.steps;
-    all.byClock += each.byClock;
+  for (const part of parts) {
+    all.runs += part.runs;
+    for (const [status, runs] of part.statuses) increase(all.statuses, status, runs);
+    all.seconds.addAll(part.seconds);
+    all.tokens.addAll(part.tokens);
+    if (part.steps !== undefined) all.steps = (all.steps ?? 0) + part.steps;
+    all.byClock += part.byClock;
   }
   return all;
 }
 
-const add = (counts: Map<string, number>, key: string, more: number) =>
-  counts.set(key, (counts.get(key) ?? 0) + more);
+const increase = (counts: Map<string, number>, key: string, by: number) =>
+  counts.set(key, (counts.get(key) ?? 0) + by);
 
-/** Figures by name; undefined where nothing was measured, which what is counted always is. */
+/** Figures by name; undefined without data, except for counts. */
 export type StatsFigures = {
   readonly [Name in FigureName]: Name extends
     | "runs"
@@ -63,7 +63,7 @@ export type StatsFigures = {
     : number | undefined;
 };
 
-/** Seconds, shares from 0 to 1 of the runs that have ended, and numbers. */
+/** Durations in seconds, shares of ended runs from 0 to 1, and numbers. */
 export function statsFiguresOf({
   runs,
   statuses,
@@ -73,19 +73,21 @@ export function statsFiguresOf({
 }: StatsCounts): StatsFigures {
   const times = seconds.sorted();
   const perRun = tokens.sorted();
-  const number = (status: string) => statuses.get(status) ?? 0;
-  const ended = [...statuses].reduce((sum, [status, of]) => sum + (isEnded(status) ? of : 0), 0);
-  const share = (status: string) => (ended === 0 ? undefined : number(status) / ended);
+  const countOf = (status: string) => statuses.get(status) ?? 0;
+  const ended = [...statuses.keys()]
+    .filter(isEnded)
+    .reduce((sum, status) => sum + countOf(status), 0);
+  const share = (status: string) => (ended === 0 ? undefined : countOf(status) / ended);
   return {
     runs,
-    running: number("running"),
-    paused: number("paused"),
+    running: countOf("running"),
+    paused: countOf("paused"),
     ended,
     succeeded: share("succeeded"),
     partial: share("partial-succeeded"),
     failed: share("failed"),
     stopped: share("stopped"),
-    failed_runs: number("failed"),
+    failed_runs: countOf("failed"),
     p50: percentile(times, 50),
     p95: percentile(times, 95),
     p99: percentile(times, 99),
@@ -98,9 +100,9 @@ export function statsFiguresOf({
 }
 
 /**
- * By nearest rank (definition 1 of Hyndman and Fan, "Sample Quantiles in Statistical Packages",
- * 1996; SQL's percentile_disc): the smallest value that at least so many percent do not exceed. It
- * is always the value of a run. `percent` is a whole number, so that no rank suffers from rounding.
+ * The percentile by nearest rank (definition 1 of Hyndman and Fan, "Sample Quantiles in Statistical
+ * Packages", 1996; SQL's percentile_disc): the smallest value that at least `percent` of all values do
+ * not exceed. It is always the value of a run. `percent` is a whole number, so ranks are exact.
  */
 const percentile = (sorted: Float64Array, percent: number): number | undefined =>
   sorted[Math.ceil((percent * sorted.length) / 100) - 1];

@@ -1,7 +1,7 @@
 import { figureKinds } from "../stats-fields.ts";
 import type { FigureName } from "../stats-fields.ts";
 
-/** Unit of a figure as it is shown; empty for numbers. */
+/** The displayed unit of a figure; empty for numbers. */
 export const unitOf = (figure: FigureName): "" | "%" | "s" =>
   ({ number: "", share: "%", seconds: "s" } as const)[figureKinds[figure]];
 
@@ -11,29 +11,31 @@ export function formatAmount(
   value: number | undefined,
 ): string | number | null {
   if (value === undefined) return null;
-  const kind = figureKinds[figure];
-  return kind === "seconds"
-    ? value.toFixed(3)
-    : kind === "share"
-      ? (value * 100).toFixed(2)
-      : value;
+  switch (figureKinds[figure]) {
+    case "seconds":
+      return value.toFixed(3);
+    case "share":
+      return (value * 100).toFixed(2);
+    default:
+      return value;
+  }
 }
 
 /** A figure with its unit: `25.300 s`, `4.17 %`. */
-export const amount = (figure: FigureName, value: number): string =>
+export const formatFigure = (figure: FigureName, value: number): string =>
   `${formatAmount(figure, value)} ${unitOf(figure)}`.trimEnd();
 
-/** How far a figure moved: `+12.5 %` of what it was, for shares `+0.40 points`; null where nothing tells. */
+/** The change of a figure: `+12.5 %`, or `+0.40 points` for shares; null if unknown. */
 export function formatChange(
   figure: FigureName,
   value: number | undefined,
   before: number | undefined,
 ): string | null {
   if (value === undefined || before === undefined) return null;
-  const by = value - before;
-  if (figureKinds[figure] === "share") return `${signed(by * 100, 2)} points`;
-  if (by === 0) return "0.0 %";
-  return before === 0 ? null : `${signed((by / before) * 100, 1)} %`;
+  const change = value - before;
+  if (figureKinds[figure] === "share") return `${signed(change * 100, 2)} points`;
+  if (change === 0) return "0.0 %";
+  return before === 0 ? null : `${signed((change / before) * 100, 1)} %`;
 }
 
 const signed = (value: number, digits: number): string => {

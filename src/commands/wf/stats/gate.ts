@@ -1,60 +1,59 @@
 import { CliError } from "../../../errors.ts";
 import { evaluateCondition } from "../../condition.ts";
 import type { Condition } from "../../condition.ts";
-import { amount } from "./format.ts";
+import { formatFigure } from "./format.ts";
 import type { FigureName } from "../stats-fields.ts";
 import type { StatsFigures } from "./figures.ts";
 
-/** What became of a condition that must not hold. */
+/** The result of a condition that must not hold. */
 export interface ConditionResult {
   readonly condition: string;
   readonly figure: FigureName;
-  /** Undefined where nothing was measured. */
+  /** Undefined without data. */
   readonly value: number | undefined;
   readonly verdict: "passed" | "failed" | "unmeasured";
 }
 
-export const judgeConditions = (
+export const evaluateConditions = (
   conditions: readonly Condition[],
   figures: StatsFigures,
 ): readonly ConditionResult[] =>
   conditions.map((condition) => {
-    const figure = condition.field as FigureName; // parseCondition takes the names of figures only
+    const figure = condition.field as FigureName; // parseCondition accepts only names of figures
     const value = figures[figure];
-    const verdict =
-      value === undefined
-        ? "unmeasured"
-        : evaluateCondition(condition, value)
-          ? "failed"
-          : "passed";
-    return { condition: condition.text, figure, value, verdict };
+    return { condition: condition.text, figure, value, verdict: verdictOf(condition, value) };
   });
 
+function verdictOf(condition: Condition, value: number | undefined): ConditionResult["verdict"] {
+  if (value === undefined) return "unmeasured";
+  return evaluateCondition(condition, value) ? "failed" : "passed";
+}
+
 /**
- * The error for conditions that hold, and for those that nothing can be said about: a check that
- * measured nothing must not look like one that passed. Undefined when all is well.
+ * The error for conditions that hold or have no data: a check without data must not pass. Undefined if
+ * all conditions pass.
  */
-export function checkStatsConditions(
+export function failedConditions(
   all: readonly ConditionResult[],
   passWithoutRuns: boolean,
 ): CliError | undefined {
-  const closed = all.filter(
+  const failed = all.filter(
     ({ verdict }) => verdict === "failed" || (verdict === "unmeasured" && !passWithoutRuns),
   );
-  if (closed.length === 0) return undefined;
-  const info = closed.map(({ condition, figure, value }) =>
+  if (failed.length === 0) return undefined;
+  const reasons = failed.map(({ condition, figure, value }) =>
     value === undefined
-      ? `${condition} (no run tells ${figure})`
-      : `${condition} (${figure} is ${amount(figure, value)})`,
+      ? `${condition} (no data for ${figure})`
+      : `${condition} (${figure} is ${formatFigure(figure, value)})`,
   );
   return new CliError(
     "gate",
-    `${closed.length} of ${all.length} checks failed: ${info.join(", ")}`,
+    `${failed.length} of ${all.length} checks failed: ${reasons.join(", ")}`,
     {
       isResult: true,
       details: { conditions: all.map((each) => ({ ...each, value: each.value ?? null })) },
-      hint: closed.every(({ value }) => value === undefined)
-        ? "--pass-without-runs lets pass what was not measured"
+      hint: failed.every(({ value }) => value === undefined)
+        ? "pass --pass-without-runs to ignore conditions without data"
         : undefined,
     },
   );

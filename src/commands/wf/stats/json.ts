@@ -4,34 +4,34 @@ import type { ConditionResult } from "./gate.ts";
 import type { Summary } from "./summary.ts";
 
 /**
- * What `wf stats -o json` prints: times are Unix seconds, durations seconds, shares from 0 to 1; null
- * stands where nothing was measured.
+ * The JSON of `wf stats`: times are Unix seconds, durations seconds, shares from 0 to 1; values without
+ * data are null.
  */
 export const statsData = (
-  summed: Summary,
-  judged: readonly ConditionResult[],
+  summary: Summary,
+  results: readonly ConditionResult[],
   file: string | undefined,
   complete: boolean,
 ) => ({
   file: file ?? null,
-  since: summed.span?.since ?? null,
-  until: summed.span?.until ?? null,
+  since: summary.span?.since ?? null,
+  until: summary.span?.until ?? null,
   complete,
-  figures: known(summed.figures),
-  statuses: Object.fromEntries(summed.statuses),
-  before: summed.before
+  figures: withNulls(summary.figures),
+  statuses: Object.fromEntries(summary.statuses),
+  before: summary.before
     ? {
-        ...summed.before.span,
-        figures: known(summed.before.figures),
-        statuses: Object.fromEntries(summed.before.statuses),
-        change: changes(summed.figures, summed.before.figures),
+        ...summary.before.span,
+        figures: withNulls(summary.before.figures),
+        statuses: Object.fromEntries(summary.before.statuses),
+        change: changes(summary.figures, summary.before.figures),
       }
     : null,
-  conditions: judged.map((each) => ({ ...each, value: each.value ?? null })),
+  conditions: results.map((each) => ({ ...each, value: each.value ?? null })),
   periods: {
-    unit: summed.unit,
-    time_zone: summed.timeZone,
-    rows: summed.periods.map(({ start, label, figures: { runs, failed_runs, p95, tokens } }) => ({
+    unit: summary.unit,
+    time_zone: summary.timeZone,
+    rows: summary.periods.map(({ start, label, figures: { runs, failed_runs, p95, tokens } }) => ({
       start,
       label,
       runs,
@@ -41,29 +41,29 @@ export const statsData = (
     })),
   },
   errors: {
-    groups: summed.errors.groups.map(({ error, runs, lastSeen, example }) => ({
+    groups: summary.errors.groups.map(({ error, runs, lastSeen, example }) => ({
       error,
       runs,
       last_seen: lastSeen ?? null,
       example_run: example ?? null,
     })),
-    others: summed.errors.others,
+    others: summary.errors.others,
   },
   by: Object.fromEntries(
-    summed.groups.map(({ by, rows, others }) => [
+    summary.groups.map(({ by, rows, others }) => [
       by,
       {
-        groups: rows.map(({ name, figures }) => ({ [by]: name || null, ...known(figures) })),
+        groups: rows.map(({ name, figures }) => ({ [by]: name || null, ...withNulls(figures) })),
         others,
       },
     ]),
   ),
 });
 
-const known = (figures: StatsFigures) =>
+const withNulls = (figures: StatsFigures) =>
   Object.fromEntries(figureNames.map((name) => [name, figures[name] ?? null]));
 
-/** Differences of figures that both times have. */
+/** The differences of figures known in both periods. */
 const changes = (figures: StatsFigures, before: StatsFigures) =>
   Object.fromEntries(
     figureNames.map((name) => {

@@ -1,39 +1,42 @@
 import { mergeCounts } from "./figures.ts";
 import type { StatsCounts } from "./figures.ts";
 
-/** Seconds; the offset of every time zone is a multiple of it, so hours and days are made of these. */
+/** The offset of every time zone is a multiple of this, so it divides all hours and days. */
 export const BUCKET_SECONDS = 900;
 
 export type Unit = "hour" | "day" | "month";
 
-/** An hour, day or month of the calendar, with the runs that began in it. */
+/** A calendar hour, day or month with the runs that started in it. */
 export interface Period {
   /** Unix second. */
   readonly start: number;
   /** `2026-11-21 14`, `2026-11-21` or `2026-11`, in the time zone. */
   readonly label: string;
-  readonly tally: StatsCounts;
+  readonly counts: StatsCounts;
 }
 
-const day = 86_400;
-const characters: Readonly<Record<Unit, number>> = { hour: 13, day: 10, month: 7 };
+const DAY_SECONDS = 86_400;
+/** Length of a label, as a prefix of `2026-11-21 14:00`. */
+const LABEL_LENGTHS: Readonly<Record<Unit, number>> = { hour: 13, day: 10, month: 7 };
 
 /** Hours up to three days, days up to a quarter of a year, then months. */
-const unitFor = (seconds: number): Unit =>
-  seconds <= 3 * day ? "hour" : seconds <= 92 * day ? "day" : "month";
+function unitFor(seconds: number): Unit {
+  if (seconds <= 3 * DAY_SECONDS) return "hour";
+  return seconds <= 92 * DAY_SECONDS ? "day" : "month";
+}
 
 /**
- * Every period of the calendar that touches the time from the first to the last second, the empty
- * ones too. `quarters` are tallies by Unix second divided by `quarter`.
+ * All calendar periods from the first to the last second, including empty ones. `buckets` are counts
+ * by Unix second divided by `BUCKET_SECONDS`.
  */
 export function periodsOf(
-  quarters: ReadonlyMap<number, StatsCounts>,
+  buckets: ReadonlyMap<number, StatsCounts>,
   first: number,
   last: number,
   timeZone: string,
 ): { readonly unit: Unit; readonly periods: readonly Period[] } {
   const unit = unitFor(last - first);
-  // Swedish writes dates and times as ISO 8601 does, with a blank between.
+  // The Swedish format is that of ISO 8601 with a blank between date and time.
   const clock = new Intl.DateTimeFormat("sv-SE", {
     dateStyle: "short",
     timeStyle: "short",
@@ -41,8 +44,8 @@ export function periodsOf(
   });
   const periodOf = (at: number) => {
     const text = clock.format(at * BUCKET_SECONDS * 1000);
-    const label = text.slice(0, characters[unit]);
-    // When clocks are put back an hour comes twice: both have the same label, not the same start.
+    const label = text.slice(0, LABEL_LENGTHS[unit]);
+    // When clocks are set back, two hours have the same label but different starts.
     const start = at * BUCKET_SECONDS - Number(text.slice(14, 16)) * 60;
     return { label, key: unit === "hour" ? start : label };
   };
@@ -50,19 +53,21 @@ export function periodsOf(
   let at = Math.floor(first / BUCKET_SECONDS);
   const { key } = periodOf(at);
   while (periodOf(at - 1).key === key) at--;
-  const found: { start: number; label: string; key: unknown; parts: StatsCounts[] }[] = [];
+  const periods: { start: number; label: string; key: unknown; parts: StatsCounts[] }[] = [];
   for (; at <= Math.floor(last / BUCKET_SECONDS); at++) {
     const period = periodOf(at);
-    if (found.at(-1)?.key !== period.key) {
-      found.push({ ...period, start: at * BUCKET_SECONDS, parts: [] });
+    if (periods.at(-1)?.key !== period.key) {
+      periods.push({ ...period, start: at * BUCKET_SECONDS, parts: [] });
     }
-    const part = quarters.get(at);
-    if (part) found.at(-1)?.parts.push(part);
+    const part = buckets.get(at);
+    if (part) periods.at(-1)?.parts.push(part);
   }
-  const periods = found.map(({ start, label, parts }) => ({
-    start,
-    label,
-    tally: mergeCounts(parts),
-  }));
-  return { unit, periods };
+  return {
+    unit,
+    periods: periods.map(({ start, label, parts }) => ({
+      start,
+      label,
+      counts: mergeCounts(parts),
+    })),
+  };
 }

@@ -15,38 +15,38 @@ export interface TimeSpan {
   readonly until: number;
 }
 
-/** Where the runs of the time asked for go, and those of the time before, if it is wanted. */
-export interface Sink {
+/** Takes the runs of the requested time, and those of the time before if needed for comparison. */
+export interface RunSink {
   now(run: LoggedRun): void;
   readonly before: ((run: LoggedRun) => void) | undefined;
 }
 
-/** What was read. */
-export interface LogSource {
-  /** Where no time was asked for, the runs tell. */
+/** The times that were read. */
+export interface ReadTimes {
+  /** Undefined for a file without a requested time. */
   readonly since: number | undefined;
   readonly until: number | undefined;
   readonly before: TimeSpan | undefined;
-  /** Why it is not all; a verdict. */
+  /** The error of an incomplete read; reported after the result. */
   readonly incomplete: CliError | undefined;
 }
 
 /** The time of the same length before this one. */
-const before = ({ since, until }: TimeSpan): TimeSpan => ({
+const timeBefore = ({ since, until }: TimeSpan): TimeSpan => ({
   since: since - (until - since + 1),
   until: since - 1,
 });
 
 /** Reads the log since a second, then the time before it. */
-export async function fromServer(
+export async function runsFromServer(
   { sent, keeps = () => true }: LogQuery,
   since: number,
-  sink: Sink,
+  sink: RunSink,
   context: Context,
-): Promise<LogSource> {
+): Promise<ReadTimes> {
   let incomplete: CliError | undefined;
-  /** Gives the second up to which it was read: without an end it is the server's now. */
-  const read = async (filters: LogQuery["sent"], take: Sink["now"], note?: string) => {
+  /** Returns the last second read, by default the server's clock. */
+  const read = async (filters: LogQuery["sent"], take: RunSink["now"], note?: string) => {
     let until: number | undefined;
     let [shown, missing] = [0, 0];
     for await (const window of context.windows(listWorkflowLogs, filters)) {
@@ -60,48 +60,53 @@ export async function fromServer(
     return until ?? since;
   };
   const until = await read({ ...sent, created_at__after: timeOf(since) }, sink.now);
-  const earlier = sink.before && before({ since, until });
-  if (earlier && sink.before) {
-    const [from, to] = [timeOf(earlier.since), timeOf(earlier.until)];
+  const before = sink.before && timeBefore({ since, until });
+  if (before && sink.before) {
+    const [from, to] = [timeOf(before.since), timeOf(before.until)];
     const filters = { ...sent, created_at__after: from, created_at__before: to };
-    await context.trace(1, `to compare, ${from} to ${to} is read`);
-    await read(filters, sink.before, "to compare");
+    await context.trace(1, `reading ${from} to ${to} for comparison`);
+    await read(filters, sink.before, "for comparison");
   }
-  return { since, until, before: earlier, incomplete };
+  return { since, until, before, incomplete };
 }
 
-/** Damaged lines that are named one by one. */
-const mostNamed = 5;
+/** Maximum number of damaged lines that are reported one by one. */
+const MAX_REPORTED = 5;
 
-/** Reads a file once: both times, as far as it holds them. */
-export async function fromFile(
+/** Reads the requested time and the time before it from a file. */
+export async function runsFromFile(
   file: FileInput,
   filters: LogFilters,
-  { since, until: asked, keeps = () => true }: LogQuery,
-  sink: Sink,
+  { since, until: requested, keeps = () => true }: LogQuery,
+  sink: RunSink,
   context: Context,
-): Promise<LogSource> {
+): Promise<ReadTimes> {
   const { keyword, status, created_by_end_user_session_id, created_by_account } = filters;
   if (keyword !== undefined) {
-    throw new CliError("usage", "--keyword is looked for by the server, not in a file", {
-      sideEffect: "none",
-      hint: `wf logs --keyword ${JSON.stringify(keyword)} --all -o jsonl > runs.jsonl`,
-    });
+    throw new CliError(
+      "usage",
+      "--keyword cannot be used with a file: only the server can search",
+      {
+        sideEffect: "none",
+        hint: `wf logs --keyword ${JSON.stringify(keyword)} --all -o jsonl > runs.jsonl`,
+      },
+    );
   }
   const until =
-    asked ?? (since === undefined ? undefined : Math.floor(context.host.now().getTime() / 1000));
-  const earlier =
+    requested ??
+    (since === undefined ? undefined : Math.floor(context.host.now().getTime() / 1000));
+  const before =
     sink.before && since !== undefined && until !== undefined
-      ? before({ since, until })
+      ? timeBefore({ since, until })
       : undefined;
   const users = [created_by_end_user_session_id, created_by_account];
   const damaged: { line: number; reason: string }[] = [];
-  const counts = { read: 0, damaged: 0, again: 0, timeless: 0, earlier: 0 };
+  const counts = { read: 0, damaged: 0, duplicates: 0, timeless: 0, before: 0 };
   const logs = logsOfFile(file, context, (line, reason) => {
     counts.damaged++;
-    if (damaged.length < mostNamed) damaged.push({ line, reason });
+    if (damaged.length < MAX_REPORTED) damaged.push({ line, reason });
   });
-  for await (const log of onceEach(logs, () => counts.again++)) {
+  for await (const log of withoutDuplicates(logs, () => counts.duplicates++)) {
     if (++counts.read % 10_000 === 0) context.progress({ done: counts.read, unit: "runs" });
     const run = loggedRun(log);
     if (status !== undefined && run.status !== status) continue;
@@ -110,45 +115,44 @@ export async function fromFile(
     if (since === undefined && until === undefined) sink.now(run);
     else if (run.at === undefined) counts.timeless++;
     else if (run.at >= (since ?? 0) && run.at <= (until ?? Infinity)) sink.now(run);
-    else if (earlier && run.at >= earlier.since && run.at <= earlier.until) {
-      counts.earlier++;
+    else if (before && run.at >= before.since && run.at <= before.until) {
+      counts.before++;
       sink.before?.(run);
     }
   }
 
-  if (counts.again > 0)
-    await context.notice(`entries that stand there again, counted once: ${counts.again}`);
+  if (counts.duplicates > 0) await context.notice(`duplicate rows skipped: ${counts.duplicates}`);
   if (counts.timeless > 0)
-    await context.notice(`entries left out because they do not say when: ${counts.timeless}`);
+    await context.notice(`rows without a start time skipped: ${counts.timeless}`);
   for (const { line, reason } of damaged)
-    await context.notice(`${file.name} line ${line}: ${reason}; left out`);
+    await context.notice(`${file.name} line ${line}: ${reason}; skipped`);
   const incomplete =
     counts.damaged === 0
       ? undefined
-      : new CliError("partial", `damaged lines of ${file.name}, left out: ${counts.damaged}`, {
+      : new CliError("partial", `damaged lines of ${file.name} skipped: ${counts.damaged}`, {
           isResult: true,
           details: { file: file.name, damaged: counts.damaged, first: damaged },
         });
-  // A file may begin where the time asked for begins: that it has no run before says nothing.
-  return { since, until, before: counts.earlier > 0 ? earlier : undefined, incomplete };
+  // A file may start with the requested time, so no runs before it do not mean 0 runs.
+  return { since, until, before: counts.before > 0 ? before : undefined, incomplete };
 }
 
 /**
- * Each entry once. That of a run that has not ended may stand there again, as `wf logs --follow`
- * writes it: what became of it counts, and where nothing is known of that, how it stood last.
+ * Each row once. The output of `wf logs --follow` has a row per status of a run: the row of its end
+ * counts, or else the last one.
  */
-async function* onceEach(
+async function* withoutDuplicates(
   logs: AsyncIterable<FiledLog>,
-  again: () => void,
+  onDuplicate: () => void,
 ): AsyncGenerator<WorkflowLog> {
   const seen = newIdSet();
   const open = new Map<string, WorkflowLog>();
   for await (const filed of logs) {
-    const log = filed as WorkflowLog; // only what may be missing is read of it
+    const log = filed as WorkflowLog; // its readers allow for missing fields
     if (filed.id === undefined) yield log;
     else if (!hasEnded(log)) open.set(log.id, log);
     else if (seen.add(log.id)) yield log;
-    else again();
+    else onDuplicate();
   }
   for (const [id, log] of open) if (seen.add(id)) yield log;
 }

@@ -2,17 +2,17 @@ import type { CliError } from "../../../errors.ts";
 import type { FileInput } from "../../../operations/operation.ts";
 import type { Report } from "../../../output/report-model.ts";
 import { parseCondition } from "../../condition.ts";
-import { logQuery, tellKeyword } from "../logs/index.ts";
+import { logQuery, warnIfKeywordTruncated } from "../logs/index.ts";
 import type { LogFilters } from "../log-filters.ts";
 import { statsData } from "./json.ts";
 import { figureKinds } from "../stats-fields.ts";
 import type { Grouping } from "../stats-fields.ts";
 import { addRun, newStatsCounts } from "./figures.ts";
-import { checkStatsConditions, judgeConditions } from "./gate.ts";
+import { evaluateConditions, failedConditions } from "./gate.ts";
 import { newAccumulator, addToAccumulator } from "./accumulator.ts";
 import { statsSections } from "./tables.ts";
-import { fromFile, fromServer } from "./sources.ts";
-import type { Sink } from "./sources.ts";
+import { runsFromFile, runsFromServer } from "./sources.ts";
+import type { RunSink } from "./sources.ts";
 import { summarize } from "./summary.ts";
 import type { Summary } from "./summary.ts";
 import type { Context } from "../../command-spec.ts";
@@ -27,53 +27,53 @@ export interface StatsInput extends LogFilters {
   readonly pass_without_runs?: boolean | undefined;
 }
 
-/** Seconds. */
-const usualSpan = 86_400;
-const usualTop = 10;
+const DEFAULT_SECONDS = 86_400;
+const DEFAULT_TOP = 10;
 
 /**
- * Figures of the runs in the log of the application, or in a file of it. Throws `gate` as a verdict
- * when a condition holds, and `partial` when not all runs could be read.
+ * Shows figures of the runs in the log of the application or in a file. Throws, as a result, `gate` if
+ * a condition holds and `partial` if not all runs could be read.
  */
 export async function* run(input: StatsInput, context: Context): AsyncGenerator<Report> {
   const conditions = (input.fail_if ?? []).map((text) =>
     parseCondition("--fail-if", text, figureKinds),
   );
   const query = logQuery(input);
-  if (!input.from) await tellKeyword(query, context);
+  if (!input.from) await warnIfKeywordTruncated(query, context);
   const now = Math.floor(context.host.now().getTime() / 1000);
-  const found = newAccumulator(input.by ?? []);
+  const runs = newAccumulator(input.by ?? []);
   const before = newStatsCounts();
-  const sink: Sink = {
-    now: (each) => addToAccumulator(found, each),
+  const sink: RunSink = {
+    now: (each) => addToAccumulator(runs, each),
     before: input.no_compare ? undefined : (each) => addRun(before, each),
   };
-  const read = input.from
-    ? await fromFile(input.from, input, query, sink, context)
-    : await fromServer(query, query.since ?? (query.until ?? now) - usualSpan, sink, context);
+  const start = query.since ?? (query.until ?? now) - DEFAULT_SECONDS;
+  const times = input.from
+    ? await runsFromFile(input.from, input, query, sink, context)
+    : await runsFromServer(query, start, sink, context);
 
-  const since = read.since ?? found.first;
-  const until = read.until ?? found.last;
-  const stats = summarize(
-    found,
+  const since = times.since ?? runs.first;
+  const until = times.until ?? runs.last;
+  const summary = summarize(
+    runs,
     since === undefined || until === undefined ? undefined : { since, until },
-    read.before && { span: read.before, tally: before },
-    { timeZone: context.options.timeZone(), top: input.top ?? usualTop },
+    times.before && { span: times.before, counts: before },
+    { timeZone: context.options.timeZone(), top: input.top ?? DEFAULT_TOP },
   );
-  const { incomplete } = read;
-  const verdicts = judgeConditions(conditions, stats.figures);
+  const { incomplete } = times;
+  const results = evaluateConditions(conditions, summary.figures);
   yield {
-    data: statsData(stats, verdicts, input.from?.name, incomplete === undefined),
-    sections: statsSections(stats, verdicts, notesOn(stats, input, incomplete)),
+    data: statsData(summary, results, input.from?.name, incomplete === undefined),
+    sections: statsSections(summary, results, notesOn(summary, input, incomplete)),
   };
 
-  const closed = checkStatsConditions(verdicts, input.pass_without_runs === true);
-  if (closed && incomplete) await context.notice(incomplete.message);
-  const end = closed ?? incomplete;
-  if (end) throw end;
+  const failed = failedConditions(results, input.pass_without_runs === true);
+  if (failed && incomplete) await context.notice(incomplete.message);
+  const error = failed ?? incomplete;
+  if (error) throw error;
 }
 
-/** What the figures leave out. */
+/** Notes on missing and approximate data. */
 const notesOn = (
   { figures, byClock }: Summary,
   { from }: StatsInput,
@@ -85,6 +85,6 @@ const notesOn = (
     : []),
   ...(incomplete ? [`incomplete: ${incomplete.message}`] : []),
   ...(byClock > 0
-    ? [`times from start to finish, because the server has that of a part of the run: ${byClock}`]
+    ? [`runs timed from start to finish, because the server timed only a part: ${byClock}`]
     : []),
 ];

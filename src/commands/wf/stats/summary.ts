@@ -1,4 +1,4 @@
-import type { ErrorGroup, Others } from "./error-groups.ts";
+import type { ErrorGroup, OmittedGroups } from "./error-groups.ts";
 import type { Grouping } from "../stats-fields.ts";
 import { statsFiguresOf } from "./figures.ts";
 import type { StatsFigures, StatsCounts } from "./figures.ts";
@@ -7,18 +7,18 @@ import type { Unit } from "./periods.ts";
 import type { Accumulator } from "./accumulator.ts";
 import type { TimeSpan } from "./sources.ts";
 
-/** Figures of some time, and how many runs have which status, most first. */
+/** The figures of a time, and the number of runs by status, most first. */
 interface Part {
   readonly figures: StatsFigures;
   readonly statuses: readonly (readonly [status: string, runs: number])[];
 }
 
-/** Everything that is told of the runs that were read. */
+/** All results of `wf stats`. */
 export interface Summary extends Part {
-  /** Undefined when a file holds no run. */
+  /** Undefined for a file without runs. */
   readonly span: TimeSpan | undefined;
   readonly before: (Part & { readonly span: TimeSpan }) | undefined;
-  /** Runs whose time is that from start to finish. */
+  /** Runs whose duration is the time from start to finish. */
   readonly byClock: number;
   readonly timeZone: string;
   readonly unit: Unit;
@@ -28,55 +28,55 @@ export interface Summary extends Part {
     readonly figures: StatsFigures;
   }[];
   /** The largest ones. */
-  readonly errors: { readonly groups: readonly ErrorGroup[]; readonly others: Others };
+  readonly errors: { readonly groups: readonly ErrorGroup[]; readonly others: OmittedGroups };
   readonly groups: readonly {
     readonly by: Grouping;
-    /** Empty for runs that do not say. */
+    /** The name is empty for runs without a value. */
     readonly rows: readonly { readonly name: string; readonly figures: StatsFigures }[];
-    readonly others: Others;
+    readonly others: OmittedGroups;
   }[];
 }
 
-/** Sums up what was read; lists of groups have at most `top` rows. */
+/** Summarizes the runs that were read; lists of groups have at most `top` rows. */
 export function summarize(
-  reading: Accumulator,
+  runs: Accumulator,
   span: TimeSpan | undefined,
-  before: { readonly span: TimeSpan; readonly tally: StatsCounts } | undefined,
+  before: { readonly span: TimeSpan; readonly counts: StatsCounts } | undefined,
   { timeZone, top }: { readonly timeZone: string; readonly top: number },
 ): Summary {
   const { unit, periods } = span
-    ? periodsOf(reading.quarters, span.since, span.until, timeZone)
+    ? periodsOf(runs.buckets, span.since, span.until, timeZone)
     : { unit: "hour" as const, periods: [] };
   return {
-    ...partOf(reading.all),
+    ...partOf(runs.all),
     span,
-    before: before && { ...partOf(before.tally), span: before.span },
-    byClock: reading.all.byClock,
+    before: before && { ...partOf(before.counts), span: before.span },
+    byClock: runs.all.byClock,
     timeZone,
     unit,
-    periods: periods.map(({ start, label, tally }) => ({
+    periods: periods.map(({ start, label, counts }) => ({
       start,
       label,
-      figures: statsFiguresOf(tally),
+      figures: statsFiguresOf(counts),
     })),
-    errors: reading.errors.top(top),
-    groups: [...reading.groups].map(([by, tallies]) => ({ by, ...largest(tallies, top) })),
+    errors: runs.errors.top(top),
+    groups: [...runs.groups].map(([by, groups]) => ({ by, ...largestGroups(groups, top) })),
   };
 }
 
-const partOf = (tally: StatsCounts): Part => ({
-  figures: statsFiguresOf(tally),
-  statuses: [...tally.statuses].sort(([a, of], [b, and]) => and - of || (a < b ? -1 : 1)),
+const partOf = (counts: StatsCounts): Part => ({
+  figures: statsFiguresOf(counts),
+  statuses: [...counts.statuses].sort(([a, left], [b, right]) => right - left || (a < b ? -1 : 1)),
 });
 
-function largest(tallies: ReadonlyMap<string, StatsCounts>, top: number) {
-  const sorted = [...tallies].sort(
-    ([a, { runs }], [b, other]) => other.runs - runs || (a < b ? -1 : 1),
+function largestGroups(groups: ReadonlyMap<string, StatsCounts>, top: number) {
+  const sorted = [...groups].sort(
+    ([a, left], [b, right]) => right.runs - left.runs || (a < b ? -1 : 1),
   );
   const rest = sorted.slice(top);
   const runs = rest.reduce((sum, [, each]) => sum + each.runs, 0);
   return {
-    rows: sorted.slice(0, top).map(([name, tally]) => ({ name, figures: statsFiguresOf(tally) })),
+    rows: sorted.slice(0, top).map(([name, counts]) => ({ name, figures: statsFiguresOf(counts) })),
     others: { groups: rest.length, runs },
   };
 }

@@ -1,39 +1,44 @@
 import type { Cell, Heading, Section } from "../../../output/report-model.ts";
-import { amount, formatChange, formatAmount, unitOf } from "./format.ts";
-import type { Others } from "./error-groups.ts";
+import { formatFigure, formatChange, formatAmount, unitOf } from "./format.ts";
+import type { OmittedGroups } from "./error-groups.ts";
 import { figureNames } from "../stats-fields.ts";
 import type { FigureName } from "../stats-fields.ts";
 import type { ConditionResult } from "./gate.ts";
 import type { TimeSpan } from "./sources.ts";
 import type { Summary } from "./summary.ts";
 
-/** The tables of `wf stats`; `notes` stand below the first. */
+/** The tables of `wf stats`; `notes` follow the first. */
 export const statsSections = (
-  summed: Summary,
-  judged: readonly ConditionResult[],
+  summary: Summary,
+  results: readonly ConditionResult[],
   notes: readonly string[],
 ): Section[] => [
-  summary(summed, notes),
-  ...(judged.length > 0 ? [conditionsSection(judged)] : []),
-  statusSection(summed),
-  ...(summed.periods.length > 0 ? [periodSection(summed)] : []),
-  ...(summed.errors.groups.length > 0 ? [errorSection(summed.errors)] : []),
-  ...summed.groups.map(groupSection),
+  figuresSection(summary, notes),
+  ...(results.length > 0 ? [conditionsSection(results)] : []),
+  statusSection(summary),
+  ...(summary.periods.length > 0 ? [periodSection(summary)] : []),
+  ...(summary.errors.groups.length > 0 ? [errorSection(summary.errors)] : []),
+  ...summary.groups.map(groupSection),
 ];
 
 const left = (label: string): Heading => ({ label });
 const right = (label: string): Heading => ({ label, right: true });
 const dateOf = (second: number) => new Date(second * 1000);
 
-/** Figures whose way through time is drawn, and how one point of it is made of several. */
+const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
+
+/** Figures drawn as a trend, and how to merge the values of several periods. */
 const trends: Partial<Record<FigureName, (values: readonly number[]) => number>> = {
-  runs: (values) => values.reduce((sum, value) => sum + value, 0),
-  failed_runs: (values) => values.reduce((sum, value) => sum + value, 0),
+  runs: sum,
+  failed_runs: sum,
   p95: (values) => Math.max(...values),
-  tokens: (values) => values.reduce((sum, value) => sum + value, 0),
+  tokens: sum,
 };
 
-function summary({ span, before, figures, periods }: Summary, notes: readonly string[]): Section {
+function figuresSection(
+  { span, before, figures, periods }: Summary,
+  notes: readonly string[],
+): Section {
   const earlier = before?.figures;
   const times = (edge: keyof TimeSpan): Cell[] => [
     edge,
@@ -46,7 +51,7 @@ function summary({ span, before, figures, periods }: Summary, notes: readonly st
     const merge = trends[name];
     if (merge === undefined || periods.length < 2) return null;
     const values = periods.map((period) => period.figures[name]);
-    return { chart: "spark", values: drawn(values, merge) };
+    return { chart: "spark", values: sparkline(values, merge) };
   };
   const rows = figureNames.map((name): Cell[] => [
     name,
@@ -71,46 +76,48 @@ function summary({ span, before, figures, periods }: Summary, notes: readonly st
   };
 }
 
-/** Points of a drawn line; more of them tell nothing in a table. */
-const mostPoints = 24;
+/** Maximum number of points of a trend; more are not readable in a table. */
+const MAX_POINTS = 24;
 
-/** As few points as are drawn, each of as many periods; null where nothing is known of any. */
-function drawn(
+/** The points of a trend, each merged from equally many periods; null without data. */
+function sparkline(
   values: readonly (number | undefined)[],
   merge: (values: readonly number[]) => number,
 ): (number | null)[] {
-  const each = Math.ceil(values.length / mostPoints);
-  return Array.from({ length: Math.ceil(values.length / each) }, (_, index) => {
+  const size = Math.ceil(values.length / MAX_POINTS);
+  return Array.from({ length: Math.ceil(values.length / size) }, (_, index) => {
     const known = values
-      .slice(index * each, (index + 1) * each)
+      .slice(index * size, (index + 1) * size)
       .filter((value) => value !== undefined);
     return known.length === 0 ? null : merge(known);
   });
 }
 
-const conditionsSection = (judged: readonly ConditionResult[]): Section => ({
+const verdictTones = { passed: "good", failed: "bad", unmeasured: "warn" } as const;
+
+const conditionsSection = (results: readonly ConditionResult[]): Section => ({
   title: "Conditions that must not hold",
   columns: [left("condition"), right("value"), left("verdict")],
-  rows: judged.map(({ condition, figure, value, verdict }) => [
+  rows: results.map(({ condition, figure, value, verdict }) => [
     condition,
-    value === undefined ? null : amount(figure, value),
-    { text: verdict, tone: verdict === "passed" ? "good" : verdict === "failed" ? "bad" : "warn" },
+    value === undefined ? null : formatFigure(figure, value),
+    { text: verdict, tone: verdictTones[verdict] },
   ]),
 });
 
 const statusSection = ({ figures: { runs }, statuses }: Summary): Section => ({
   title: "By status",
   columns: [left("status"), right("runs"), right("%"), left("share")],
-  rows: statuses.map(([status, of]) => [
+  rows: statuses.map(([status, count]) => [
     status,
-    of,
-    ((of / runs) * 100).toFixed(2),
-    { chart: "bar", value: of / runs },
+    count,
+    ((count / runs) * 100).toFixed(2),
+    { chart: "bar", value: count / runs },
   ]),
 });
 
 function periodSection({ unit, timeZone, periods }: Summary): Section {
-  const most = Math.max(1, ...periods.map(({ figures }) => figures.runs));
+  const maxRuns = Math.max(1, ...periods.map(({ figures }) => figures.runs));
   return {
     title: `Per ${unit}`,
     columns: [
@@ -124,7 +131,7 @@ function periodSection({ unit, timeZone, periods }: Summary): Section {
     rows: periods.map(({ start, label, figures: { runs, failed_runs, p95, tokens } }) => [
       unit === "hour" ? dateOf(start) : label,
       runs,
-      { chart: "bar", value: runs / most },
+      { chart: "bar", value: runs / maxRuns },
       failed_runs,
       formatAmount("p95", p95),
       formatAmount("tokens", tokens),
@@ -133,7 +140,7 @@ function periodSection({ unit, timeZone, periods }: Summary): Section {
 }
 
 function errorSection({ groups, others }: Summary["errors"]): Section {
-  const all = groups.reduce((sum, { runs }) => sum + runs, others.runs);
+  const all = others.runs + sum(groups.map(({ runs }) => runs));
   return {
     title: "Errors",
     columns: [right("runs"), left("share"), left("error"), left("last seen"), left("example run")],
@@ -144,12 +151,12 @@ function errorSection({ groups, others }: Summary["errors"]): Section {
       lastSeen === undefined ? null : dateOf(lastSeen),
       example ?? null,
     ]),
-    ...notesOf(others),
+    ...omittedNote(others),
   };
 }
 
 function groupSection({ by, rows, others }: Summary["groups"][number]): Section {
-  const all = rows.reduce((sum, { figures }) => sum + figures.runs, others.runs);
+  const all = others.runs + sum(rows.map(({ figures }) => figures.runs));
   return {
     title: `By ${by}`,
     columns: [
@@ -169,10 +176,10 @@ function groupSection({ by, rows, others }: Summary["groups"][number]): Section 
         formatAmount(figure, figures[figure]),
       ),
     ]),
-    ...notesOf(others),
+    ...omittedNote(others),
   };
 }
 
-/** Says what a list of groups leaves out. */
-const notesOf = ({ groups, runs }: Others) =>
-  groups === 0 ? {} : { notes: [`${runs} runs in ${groups} further groups; --top shows more`] };
+/** The note about omitted groups. */
+const omittedNote = ({ groups, runs }: OmittedGroups) =>
+  groups === 0 ? {} : { notes: [`${runs} runs in ${groups} more groups; use --top to show more`] };

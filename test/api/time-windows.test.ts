@@ -1,0 +1,59 @@
+import { expect, test } from "vitest";
+import { readWindows, timeOf } from "../../src/api/time-windows.ts";
+
+const second = (time: string | undefined, fallback: number) =>
+  time === undefined ? fallback : Date.parse(time) / 1000;
+
+/**
+ * Reads a list with rows at these seconds, three per page, from a server whose clock shows second 10;
+ * negative seconds are counted but not returned. Each window is `from-to: seconds`.
+ */
+async function windowsOf(seconds: readonly number[], since?: number, last?: number) {
+  const list = seconds.map((at, id) => ({ id, created_at: Math.abs(at), hidden: at < 0 }));
+  const source = {
+    filters: { after: "after", before: "before", second: "created_at", parts: [] },
+    input: since === undefined ? {} : { after: timeOf(since) },
+    cap: 3,
+    fetch(input: Record<string, unknown>, { page, limit }: Record<string, string>) {
+      const { after, before } = input as Record<string, string | undefined>;
+      const matching = list
+        .filter((row) => row.created_at >= second(after, 0))
+        .filter((row) => row.created_at <= second(before, Infinity));
+      const start = (Number(page) - 1) * Number(limit);
+      const rows = matching
+        .filter(({ hidden }) => !hidden)
+        .sort((a, b) => b.created_at - a.created_at)
+        .slice(start, start + Number(limit));
+      const date = new Date(10_000).toUTCString();
+      return Promise.resolve({ rows, total: matching.length, more: undefined, date });
+    },
+    trace: () => Promise.resolve(),
+  };
+  const windows: string[] = [];
+  for await (const { from, to, rows, missing } of readWindows(source, last)) {
+    const shown = rows.map((row) => (row as (typeof list)[number]).created_at).join(" ");
+    windows.push(`${from}-${to}: ${shown}${missing > 0 ? ` missing ${missing}` : ""}`);
+  }
+  return windows;
+}
+
+test.each([
+  ["an empty list", [], ["0-10: "]],
+  ["one page", [9, 8, 5], ["0-10: 9 8 5"]],
+  ["the oldest second of a page is read again", [9, 9, 8, 5], ["9-10: 9 9", "0-8: 8 5"]],
+  ["a page that splits a second", [9, 8, 8, 8], ["9-10: 9", "0-8: 8 8 8"]],
+  ["a second with more than a page", [9, 9, 9, 9], ["9-10: 9 9 9 9", "0-8: "]],
+  ["a hidden row", [9, 8, -8, 7, 6], ["8-10: 9 8 missing 1", "0-7: 7 6"]],
+  ["a row ahead of the server's clock", [12, 9], ["0-12: 12 9"]],
+])("windows of %s", async (_, seconds, expected) => {
+  expect(await windowsOf(seconds)).toEqual(expected);
+});
+
+test.each([
+  ["a start", 6, undefined, ["6-10: 9 9 8"]],
+  ["an end", undefined, 8, ["0-8: 8 5"]],
+  ["both", 8, 8, ["8-8: 8"]],
+  ["an end before the start", 9, 8, []],
+])("windows with %s", async (_, since, last, expected) => {
+  expect(await windowsOf([9, 9, 8, 5], since, last)).toEqual(expected);
+});
