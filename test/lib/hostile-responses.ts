@@ -1,5 +1,4 @@
 /** A server that sends recorded responses with hostile text in every string. */
-import { readFileSync, readdirSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -10,7 +9,7 @@ import { answered, bodyText, exchanges, headersOf, rowFor } from "./recordings.t
 import type { Exchange } from "./recordings.ts";
 import { cli, temporaryFolder } from "./support.ts";
 import type { Ran, World } from "./support.ts";
-import { wireFolder } from "./paths.ts";
+import { wireFixtures } from "./wire-fixtures.ts";
 
 /** Sets the title, clears the screen in two ways, reverses the text direction and forges an error line. */
 export const evil =
@@ -57,18 +56,6 @@ function httpText(exchange: Exchange, sparing: boolean): Buffer {
   return Buffer.concat([Buffer.from(`${head.join("\r\n")}\r\n\r\n`, "latin1"), body]);
 }
 
-/** The command of the first case in each operation's fixture. */
-const lines = new Map<string, readonly string[]>(
-  readdirSync(wireFolder).map((file) => {
-    const text = readFileSync(join(wireFolder, file), "utf8");
-    const { operation, cases } = JSON.parse(text) as {
-      operation: string;
-      cases: { line: string[] }[];
-    };
-    return [operation, cases[0]?.line ?? []];
-  }),
-);
-
 const folder = await temporaryFolder();
 const file = join(folder, "a.md");
 await writeFile(file, "text");
@@ -107,7 +94,7 @@ export const countHostile = (text: string): number => text.split("evil").length 
 
 /** The command for the operation of an exchange. */
 export function lineFor(exchange: Exchange): readonly string[] {
-  const line = lines.get(rowFor(exchange)?.id ?? "") ?? ["kb", "list"];
+  const line = wireFixtures.get(rowFor(exchange)?.id ?? "")?.cases[0]?.line ?? ["kb", "list"];
   return line.map((word) => word.replace(/\{file:.*\}/, file));
 }
 

@@ -1,5 +1,4 @@
 /** Commands with the responses they got, from recordings and from the sandbox. */
-import { readFileSync, readdirSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { methodAndPath, retryOf } from "../../src/operations/operation.ts";
@@ -13,28 +12,11 @@ import type { RawHost } from "../../src/host/host.ts";
 import { answering } from "./answering.ts";
 import { testSandbox } from "./sandbox.ts";
 import { temporaryFolder } from "./support.ts";
-import { wireFolder } from "./paths.ts";
+import { wireFixtures } from "./wire-fixtures.ts";
 
 const folder = await temporaryFolder();
 const file = join(folder, "a.md");
 await writeFile(file, "text");
-
-interface Fixture {
-  readonly operation: string;
-  readonly cases: readonly {
-    readonly line: readonly string[];
-    readonly request: { path: string };
-  }[];
-}
-
-/** The commands of each operation and the requests they send. */
-const fixtures = new Map(
-  readdirSync(wireFolder).map((name) => {
-    const text = readFileSync(join(wireFolder, name), "utf8");
-    const fixture = JSON.parse(text) as Fixture; // written by hand
-    return [fixture.operation, fixture] as const;
-  }),
-);
 
 const answerOf = (exchange: Exchange, request: string): Answered => ({
   request,
@@ -105,7 +87,7 @@ const json = (request: string, body: unknown): Answered => ({
 export function recordedScenes(format: string | undefined): Scene[] {
   return answered.flatMap((exchange) => {
     const row = rowFor(exchange);
-    const first = fixtures.get(row?.id ?? "")?.cases[0];
+    const first = wireFixtures.get(row?.id ?? "")?.cases[0];
     if (!row || !first) return [];
     const typed = [...first.line, ...flagsFor(exchange, row.id, format)];
     const argv = typed.map((word) => word.replace(/\{file:.*\}/, file));

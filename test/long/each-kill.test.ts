@@ -4,6 +4,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { parseFault } from "../../src/sandbox/http/faults.ts";
+import { seeded } from "../lib/following.ts";
 import { testSandbox } from "../lib/sandbox.ts";
 import { temporaryFolder } from "../lib/support.ts";
 import { root } from "../lib/paths.ts";
@@ -12,15 +13,6 @@ const bin = join(root, "bin", "kb.js");
 const count = 400;
 
 const { cli, env, seen, sandbox } = await testSandbox();
-
-/** A reproducible random number generator (0 to 1). */
-function seeded(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state * 1_103_515_245 + 12_345) % 2 ** 31;
-    return state / 2 ** 31;
-  };
-}
 
 interface Line {
   readonly row: number;
