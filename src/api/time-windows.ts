@@ -116,7 +116,7 @@ export async function* readWindows(source: Source, last?: number): AsyncGenerato
   }
 }
 
-/** Requests pages of a list and counts what was received. */
+/** Requests pages of a list and counts the received rows. */
 class WindowReader {
   private readonly source: Source;
   private received = 0;

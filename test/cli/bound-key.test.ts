@@ -55,7 +55,7 @@ test("named in KB_DATASET_IDS, those that open are listed, one request each, and
   const sent = server.seen.slice(from).map(({ path }) => path.replace(/^.v1.datasets|\?.*/g, ""));
   expect(sent).toEqual(["", ...[handbook, second, closed].map((id) => `/${id}`)]);
   expect((await run("kb list --keyword SEC -L 1 -o name", env)).out).toBe(`${second}\n`);
-  // One by its name in the list of ours, without a look-up; the other by its name on the server.
+  // One by its name in our list, without a look-up; the other by its name on the server.
   const before = server.seen.length;
   expect((await run("kb doc list Handbook", env)).exit).toBe(0);
   expect(server.seen.length - before).toBe(1);

@@ -71,7 +71,7 @@ const base = await gateway();
 /** Where the keys of a machine come from, and what puts them there. */
 interface Source {
   readonly env?: Readonly<Record<string, string>>;
-  /** Lines that come first, with what stands on their standard input. */
+  /** Command lines to run first, with their stdin. */
   readonly first?: readonly (readonly [line: string, key: string])[];
   readonly world?: World;
   /** Its key may stand in the profile file. */
@@ -286,7 +286,7 @@ const refusals: Readonly<
 test.each([
   ...Object.keys(refusals).map((place) => [place, "as it is"] as const),
   ...Object.keys(spellings).map((how) => ["a message", how] as const),
-])("a key echoed in %s, %s, is told and written by nobody", async (place, how) => {
+])("a key echoed in %s, %s, is not printed or written", async (place, how) => {
   const server = await rawServer([
     (socket, request) => {
       const key = spellings[how]?.(keyIn(request)) ?? "";
@@ -350,7 +350,7 @@ test.each(Object.entries(spellings))(
     ] as const) {
       const ran = await run(line);
       expect([ran.exit, leaks(ran.err)], ran.err).toEqual([exit, []]);
-      // Rows of results have the errors of the runs; all else on standard output is data.
+      // Rows of results have the errors of the runs; all else on stdout is data.
       if (line.includes("--each")) expect(leaks(ran.out)).toEqual([]);
     }
     expect(await found()).toEqual([]);

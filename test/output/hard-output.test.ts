@@ -51,7 +51,7 @@ describe("a closed reader", () => {
     [1, ["kb", "pull", "Docs"]],
     [1, ["wf", "logs", "--all", "-o", "jsonl"]],
     [0, ["kb", "tag", "list", "--jq", ".[]"]],
-  ] as const)("after %d bytes of %j: 0, and nothing is said", async (bytes, argv) => {
+  ] as const)("after %d bytes of %j: 0, and stderr is empty", async (bytes, argv) => {
     expect(await readUntil(bytes, argv)).toEqual({ exit: 0, err: "" });
   });
 

@@ -10,7 +10,7 @@ export interface MissingText {
   readonly output: string;
   /** UTF-16 units of that output shown before the gap. */
   readonly from: number;
-  /** The rest of the output, including what was shown after the gap. */
+  /** The rest of the output, including the text shown after the gap. */
   readonly text: string;
 }
 
