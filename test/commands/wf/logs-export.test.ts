@@ -364,7 +364,7 @@ describe("a state", () => {
     });
     expect(await exporting(server.target, ["--state", `${stranger}.new`], server)).toMatchObject({
       exit: 2,
-      err: expect.stringContaining("does not say what it holds") as string,
+      err: expect.stringContaining("is not recorded in") as string,
     });
   });
 });
