@@ -20,7 +20,7 @@ const fresh = (ending: string) => join(folder, `${files++}.${ending}`);
 
 const idOf = (run: readonly Played[]) => String(run[0]?.data["workflow_run_id"]);
 
-/** Follows a played run with these expectations. */
+/** Follows a recorded run with these expectations. */
 async function follow(
   run: readonly Played[],
   sentences: readonly string[],
@@ -41,7 +41,7 @@ async function follow(
   });
 }
 
-/** A stream of these events that ends after them. */
+/** A stream that ends after these events. */
 const stream = (events: readonly Played[]) =>
   http(200, events.map(({ raw }) => `data: ${raw}\n\n`).join(""), {
     "content-type": "text/event-stream",
@@ -49,7 +49,7 @@ const stream = (events: readonly Played[]) =>
 
 type Verdict = readonly [sentence: string, verdict: "ok" | "failed", actual: string];
 
-/** The lines about checks on standard error. */
+/** The lines about checks on stderr. */
 const lines = (err: string) => err.split("\n").filter((line) => /^[✓✗] /.test(line));
 const lineOf = ([sentence, verdict, actual]: Verdict) =>
   `${verdict === "ok" ? "✓" : "✗"} ${verdict.padEnd(6)}  ${sentence}: ${actual}`;
@@ -88,26 +88,22 @@ const verdicts: Readonly<Record<string, readonly Verdict[]>> = {
     ["node Start before node Fin", "failed", 'no such node ran, only "Start", "End"'],
     ["output query exists", "ok", 'it is "héllo 世界"'],
     ["output query does not exist", "failed", 'it is "héllo 世界"'],
-    [
-      "output qery exists",
-      "failed",
-      'there is no such output (did you mean "query"?), only "query"',
-    ],
-    ["output answer does not exist", "ok", 'there is no such output, only "query"'],
+    ["output qery exists", "failed", 'output not found (did you mean "query"?), only "query"'],
+    ["output answer does not exist", "ok", 'output not found, only "query"'],
     ["output query matches /HÉLLO/i", "ok", 'it is "héllo 世界"'],
     ["output query does not match /refund/", "ok", 'it is "héllo 世界"'],
     ['output query contains "refund"', "failed", 'it is "héllo 世界"'],
     ["output query does not contain 'refund'", "ok", 'it is "héllo 世界"'],
     ['output query is "héllo 世界"', "ok", 'it is "héllo 世界"'],
     ['output query is not "héllo 世界"', "failed", 'it is "héllo 世界"'],
-    ["output query >= 0.8", "failed", 'it is "héllo 世界", no number'],
+    ["output query >= 0.8", "failed", 'it is "héllo 世界", not a number'],
     ['text contains "世界"', "ok", 'it is "héllo 世界"'],
     ["error does not exist", "ok", "the run has none"],
     ["error contains 'refused'", "failed", "the run has none"],
-    ["no errors", "ok", "there was none"],
-    ["no retries", "ok", "there was none"],
-    ["no gaps", "ok", "there was none"],
-    ["no pauses", "ok", "there was none"],
+    ["no errors", "ok", "none occurred"],
+    ["no retries", "ok", "none occurred"],
+    ["no gaps", "ok", "none occurred"],
+    ["no pauses", "ok", "none occurred"],
   ],
   "run that fails, streaming": [
     ["run failed within 1s", "ok", "it took 0.063 s"],
@@ -115,7 +111,7 @@ const verdicts: Readonly<Record<string, readonly Verdict[]>> = {
     ["node Fetch failed", "ok", "it failed"],
     ["node Fetch failed within 20ms", "failed", "it took 0.028 s"],
     ["node Fetch succeeded", "failed", `its status is "failed": ${refused}`],
-    ["output result exists", "failed", "there is no such output, the run has none"],
+    ["output result exists", "failed", "output not found, the run has none"],
     ["text does not exist", "ok", "the run has none"],
     ["error matches /^\\[Errno \\d+\\]/", "ok", `it is ${refused}`],
     ["no errors", "failed", `node "Fetch" failed: ${refused}`],
@@ -184,7 +180,7 @@ const verdicts: Readonly<Record<string, readonly Verdict[]>> = {
     ["node Review ran", "ok", "it ran 1 time"],
     ["node Review succeeded", "failed", "it had not ended"],
     ["node End did not run", "ok", "it did not run"],
-    ["no pauses", "failed", "seen: 1 pause"],
+    ["no pauses", "failed", "1 pause occurred"],
   ],
 };
 
@@ -197,7 +193,7 @@ test.each(Object.entries(verdicts))("%s", async (title, expected) => {
   expect(ran.exit).toBe(14);
 });
 
-test("a node that waited for a person counts once, by its real end", async () => {
+test("a node that waited for human input counts once, with its final status", async () => {
   const title = "paused run, snapshot and continue_on_pause, form submitted after 3 s";
   const ran = await follow(
     recordedRun(title),
@@ -217,11 +213,11 @@ test("a node that waited for a person counts once, by its real end", async () =>
     "✓ ok      node Review before End: they ran in this order",
     "✓ ok      run succeeded: it ended as succeeded",
     '✓ ok      text contains "fine by me": it is "fine by me"',
-    "✗ failed  no pauses: seen: 1 pause",
+    "✗ failed  no pauses: 1 pause occurred",
   ]);
 });
 
-test("the text of a chatflow that waited is whole and stands there once", async () => {
+test("the text of a paused chatflow is complete and has no duplicates", async () => {
   const title = "paused chatflow, snapshot and continue_on_pause, form submitted after 2 s";
   const ran = await follow(
     recordedRun(title),
@@ -231,17 +227,16 @@ test("the text of a chatflow that waited is whole and stands there once", async 
   expect(ran.exit, ran.err).toBe(0);
 });
 
-describe("what was not seen is not met", () => {
+describe("an expectation about missing events is not met", () => {
   const absences = ["node Fetch did not run", "no errors", "no gaps", "run succeeded"];
   const run = recordedRun("slow run, streaming, a node takes 6 s");
   const last = run.slice(-1);
   const detail = http(200, JSON.stringify({ id: idOf(run), status: "succeeded", error: null }));
   const unseen =
-    "not every node was seen: watching began after the run did, the line was cut at its end, or the recording is damaged";
-  const unwatched =
-    "not all of the run was watched, and nothing tells of retries and pauses meanwhile";
+    "node events are missing: following started late, the connection was lost at the end, or the recording is damaged";
+  const unwatched = "events are missing, so retries and pauses may have been missed";
 
-  test("when the run ends while the line is cut", async () => {
+  test("if the run ends while the connection is lost", async () => {
     const { baseUrl } = await rawServer(
       [stream(run.slice(0, 3)), detail, stream(last)].map(
         (answer) => (socket) => void socket.end(answer),
@@ -254,12 +249,12 @@ describe("what was not seen is not met", () => {
     expect(lines(ran.err)).toEqual([
       `✗ failed  node Fetch did not run: ${unseen}`,
       `✗ failed  no errors: ${unseen}`,
-      "✗ failed  no gaps: seen: 1 gap",
+      "✗ failed  no gaps: 1 gap occurred",
       "✓ ok      run succeeded: it ended as succeeded",
     ]);
   });
 
-  test("when the run had ended before", async () => {
+  test("if the run ended before following started", async () => {
     const ran = await follow(last, ["node Start succeeded", ...absences]);
     expect(lines(ran.err).slice(0, 3)).toEqual([
       `✗ failed  node Start succeeded: ${unseen}`,
@@ -268,7 +263,7 @@ describe("what was not seen is not met", () => {
     ]);
   });
 
-  test("but a cut whose nodes a snapshot brings back hides none, only retries", async () => {
+  test("unless a snapshot after a lost connection has the nodes", async () => {
     const [, , , cut = 0] = endsOf(run);
     const ran = await follow(
       run,
@@ -290,7 +285,7 @@ describe("what was not seen is not met", () => {
     ]);
   });
 
-  test("nor are retries and pauses when watching begins with a snapshot", async () => {
+  test("about retries and pauses if following starts with a snapshot", async () => {
     const title = "node that is retried twice, then fails";
     const retried = recordedRun(title);
     const second = retried.findLastIndex(({ event }) => event === "node_retry");
@@ -342,7 +337,7 @@ describe("the exit code", () => {
     expect(ran.exit, ran.err).toBe(exit);
   });
 
-  test("of a cut line stays, and the JUnit file says why nothing was checked", async () => {
+  test("is that of a lost connection, and the JUnit file has the reason", async () => {
     const junit = fresh("xml");
     const { baseUrl } = await rawServer([
       (socket) => void socket.end(stream(failing.slice(0, 2))),
@@ -359,7 +354,7 @@ describe("the exit code", () => {
     );
   });
 
-  test("of an interrupt stays, and so does the JUnit file", async () => {
+  test("is that of an interrupt, and the JUnit file has the reason", async () => {
     const server = await testSandbox();
     const { out } = await server.cli(
       "wf --app slow run --input query=x --input seconds=600 --detach -o name".split(" "),
@@ -380,7 +375,7 @@ describe("the exit code", () => {
   });
 });
 
-describe("wrong sentences are told with their position, and nothing is sent", () => {
+describe("an invalid sentence is reported with its position before sending anything", () => {
   test.each([
     ["", 1, "one of run, node, output, text, error, no is missing", undefined],
     ["rum succeeded", 1, "rum is not one of run, node, output, text, error, no", "run"],
@@ -445,7 +440,7 @@ async function written(text: string): Promise<string> {
 }
 
 describe("a file", () => {
-  test("says the same as sentences, and annotations point at its lines", async () => {
+  test("is equivalent to sentences, and annotations point to its lines", async () => {
     const path = await written(`name: Iterations
 checks:
   - run succeeded within 2m
@@ -477,7 +472,7 @@ outputs:
     const list = '["output: 1","output: 2","output: 3"]';
     expect(lines(ran.err)).toEqual([
       "✓ ok      run succeeded within 2m: it took 1.141 s",
-      "✓ ok      no errors: there was none",
+      "✓ ok      no errors: none occurred",
       '✓ ok      node "Start" ran: it ran 1 time',
       '✓ ok      node "1754683442688" ran: it ran 1 time',
       '✓ ok      node "Escalate" did not run: it did not run',
@@ -546,7 +541,7 @@ outputs:
       'line 1: "output \\"a\\" matches /(/", position 20: invalid pattern',
     ],
     ["checks: !secret [run failed]\n", "line 1: Unresolved tag: !secret"],
-  ])("%j is refused with its line", async (text, message) => {
+  ])("%j is rejected with its line", async (text, message) => {
     const path = await written(text);
     const ran = await cli(["wf", "events", idOf(failing), "--expect", path], {
       env: { KB_BASE_URL: "http://127.0.0.1:9/v1", KB_APP_KEY: "app-x" },
@@ -570,7 +565,7 @@ outputs:
   });
 });
 
-/** A run that gives these outputs. */
+/** A run with these outputs. */
 function giving(outputs: object, title = "Model"): readonly Played[] {
   const id = "5b1c1b8e-6d0f-4a52-9f1e-2f1f0a3f7c11";
   const node = { id: "1", node_id: "m", node_type: "llm", title };
@@ -593,7 +588,7 @@ function giving(outputs: object, title = "Model"): readonly Played[] {
 }
 
 describe("JUnit XML", () => {
-  test("holds each check, with what was there instead", async () => {
+  test("has each check with the actual state", async () => {
     const junit = fresh("xml");
     const file = await written("name: Support <flow>\nwithin: {run: 1s}\n");
     const ran = await follow(
@@ -618,7 +613,7 @@ describe("JUnit XML", () => {
 `);
   });
 
-  test("alone says how the run ended", async () => {
+  test("without expectations reports how the run ended", async () => {
     const junit = fresh("xml");
     const ran = await follow(failing, [], { flags: ["--junit", junit] });
     expect(ran.exit).toBe(9);
@@ -627,7 +622,7 @@ describe("JUnit XML", () => {
     );
   });
 
-  test("that could not be written is refused before anything is sent", async () => {
+  test("is rejected before sending anything if the path cannot be written", async () => {
     await writeFile(join(folder, "plain"), "");
     for (const [path, problem] of [
       [folder, "this is a directory"],
@@ -643,13 +638,13 @@ describe("JUnit XML", () => {
 });
 
 test.each([
-  ["run succeeded", 1, /^error: --junit \S+ cannot be written: not a directory/m],
+  ["run succeeded", 1, /^error: --junit: failed to write \S+: not a directory/m],
   [
     "run failed",
     14,
-    /^--junit \S+ cannot be written: not a directory[^]*^error: run \S+ did not meet/m,
+    /^--junit: failed to write \S+: not a directory[^]*^error: run \S+ did not meet/m,
   ],
-])("a JUnit file that cannot be written in the end, with '%s'", async (sentence, exit, info) => {
+])("reports a JUnit file that cannot be written, with '%s'", async (sentence, exit, info) => {
   const gone = join(folder, `gone-${exit}`);
   await mkdir(gone);
   const server = await playedRun(giving({}), []);
@@ -668,7 +663,7 @@ test.each([
 });
 
 describe("text of the server", () => {
-  test("stays on its line and in its quotes, and starts no command of GitHub's", async () => {
+  test("is quoted on one line and cannot start a workflow command of GitHub", async () => {
     const title = "Model\n::error::all is well\u001b[2J\u202e";
     const ran = await follow(
       giving({ answer: "x\r\n::set-output name=a::b %0A" }, title),
@@ -684,7 +679,7 @@ describe("text of the server", () => {
     ]);
   });
 
-  test("is searched for a second and in its first 65536 characters", async () => {
+  test("is searched for at most a second, in its first 65536 characters", async () => {
     const ran = await follow(
       giving({ bad: `${"a".repeat(40)}!`, long: `${"b".repeat(65_536)}refund` }),
       [
@@ -694,9 +689,9 @@ describe("text of the server", () => {
         "output long does not match /refund/",
       ],
     );
-    const cut = "not in its first 65536 of 65542 characters, more are not searched";
+    const cut = "no match in the first 65536 of 65542 characters; the rest is not searched";
     expect(lines(ran.err)).toEqual([
-      "✗ failed  output bad does not match /^(a+)+$/: /^(a+)+$/ was not done in 1000 ms",
+      "✗ failed  output bad does not match /^(a+)+$/: /^(a+)+$/ timed out after 1000 ms",
       `✓ ok      output long matches /^b+/: it is "${"b".repeat(199)}…`,
       `✗ failed  output long matches /refund/: ${cut}`,
       `✗ failed  output long does not match /refund/: ${cut}`,
@@ -704,14 +699,14 @@ describe("text of the server", () => {
   });
 });
 
-test("lines do without signs where these may not be there", async () => {
+test("lines have no marks if the terminal may not show them", async () => {
   for (const env of [{ TERM: "dumb" }, { LC_ALL: "C" }, { KB_ACCESSIBLE: "1" }]) {
     const { err } = await follow(giving({}), ["no errors"], { env });
-    expect(err).toContain("\nok      no errors: there was none\n");
+    expect(err).toContain("\nok      no errors: none occurred\n");
   }
 });
 
-test("programs get every finding with the error", async () => {
+test("the JSON error has every result", async () => {
   const ran = await follow(giving({}), ["no errors", "output x exists"], {
     flags: ["-o", "jsonl"],
   });
@@ -722,11 +717,11 @@ test("programs get every finding with the error", async () => {
       details: {
         run: "5b1c1b8e-6d0f-4a52-9f1e-2f1f0a3f7c11",
         expectations: [
-          { check: "no errors", passed: true, actual: "there was none" },
+          { check: "no errors", passed: true, actual: "none occurred" },
           {
             check: "output x exists",
             passed: false,
-            actual: "there is no such output, the run has none",
+            actual: "output not found, the run has none",
           },
         ],
       },
@@ -735,7 +730,7 @@ test("programs get every finding with the error", async () => {
   expect(ran.out.trim().split("\n")).toHaveLength(4);
 });
 
-test("expectations are about one run", async () => {
+test("--expect takes a single run", async () => {
   const [one, other] = [idOf(failing), idOf(paused)];
   const ran = await cli(["wf", "events", one, other, "--expect", "no errors"], {
     env: { KB_BASE_URL: "http://127.0.0.1:9/v1", KB_APP_KEY: "app-x" },
@@ -747,7 +742,7 @@ test("expectations are about one run", async () => {
 describe("help expect", () => {
   const page = topicText("expect", 80);
 
-  test("every sentence it shows can be said, with and without its brackets", () => {
+  test("shows valid sentences, with and without their optional parts", () => {
     const table = page.slice(0, page.indexOf("Words:"));
     const shapes = [...table.matchAll(/^ {2}((?:run|node|VALUE|no) .+?)(?: {2}.*)?$/gm)].map(
       ([, shape = ""]) => shape,
@@ -768,7 +763,7 @@ describe("help expect", () => {
     }
   });
 
-  test("the file it shows can be read", async () => {
+  test("shows a valid file", async () => {
     const text = page
       .slice(page.indexOf("    name:"), page.indexOf("\n\nExpectations decide"))
       .replace(/^ {4}/gm, "");
@@ -778,7 +773,7 @@ describe("help expect", () => {
   });
 });
 
-test("whatever is typed is a check that can be asked, or a usage error with a position", () => {
+test("any text is a check that can be evaluated or a usage error with a position", () => {
   const traces = Object.keys(verdicts).map((title) => {
     const { add, trace } = runTrace();
     for (const [at, event] of recordedRun(title).entries()) add(event, at);

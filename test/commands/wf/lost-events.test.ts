@@ -71,7 +71,7 @@ describe("an event lost before the subscription", () => {
   ])("makes an expectation unknown, not false: %#", async (events, sentence) => {
     const ran = await followed([...events, finished("succeeded")], "--expect", sentence);
     expect(ran.exit, ran.err).toBe(14);
-    expect(ran.err).toContain("it cannot be told: an event was lost");
+    expect(ran.err).toContain("unknown: an event was lost");
     expect(ran.err).not.toMatch(/had not ended|began first/);
   });
 

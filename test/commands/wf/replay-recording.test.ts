@@ -224,7 +224,7 @@ describe("a damaged recording", () => {
     });
     const { said } = await judged(path, ["error does not exist", "run failed"]);
     expect(said).toEqual([
-      "✗ failed  error does not exist: the error was not seen",
+      "✗ failed  error does not exist: the error is unknown",
       "✓ ok      run failed: it ended as failed",
     ]);
   });

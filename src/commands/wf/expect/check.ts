@@ -1,34 +1,34 @@
 import type { RunTrace } from "../../../runs/trace.ts";
 
-/** What a check found in a run. */
+/** The result of a check. */
 export interface CheckResult {
   readonly passed: boolean;
-  /** What was there instead, or what made it pass; one line, server text in quotes. */
+  /** The actual state of the run, on one line with server text in quotes. */
   readonly actual: string;
-  /** The time that was measured, in seconds. */
+  /** The measured duration. */
   readonly seconds?: number | undefined;
 }
 
-/** One expectation about a run, ready to be asked. */
+/** A parsed expectation about a run. */
 export interface Check {
-  /** The sentence that says it. */
+  /** The sentence of the expectation. */
   readonly name: string;
   readonly evaluate: (trace: RunTrace) => CheckResult;
-  /** The end it speaks of (`run failed`): then that end is no failure of its own. */
+  /** The expected end of the run (`run failed`), which is then not an error by itself. */
   readonly end?: string | undefined;
-  /** Where it stands, when it comes from a file. */
+  /** Its position in a file. */
   readonly from?: { readonly path: string; readonly line: number } | undefined;
 }
 
-const longest = 200;
+const MAX_QUOTED = 200;
 
-/** Text of a server in quotes, on one line, its start where it is long. */
+/** Server text in quotes on one line, truncated if long. */
 export function quoted(value: unknown): string {
   const text = JSON.stringify(value) ?? "nothing";
-  const start = text.length > longest ? `${text.slice(0, longest)}…` : text;
+  const start = text.length > MAX_QUOTED ? `${text.slice(0, MAX_QUOTED)}…` : text;
   return start.replace(
     /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu,
-    (found) => `\\u${found.charCodeAt(0).toString(16).padStart(4, "0")}`,
+    (match) => `\\u${match.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );
 }
 
@@ -39,11 +39,11 @@ export const plural = (count: number, noun: string): string =>
 /** `0.046 s`. */
 export const inSeconds = (seconds: number): string => `${Number(seconds.toFixed(3))} s`;
 
-/** How a number is bounded. */
+/** The comparisons of a number with a limit. */
 export const bounds = ["at least", "at most", "exactly", "less than", "more than"] as const;
 export type Threshold = (typeof bounds)[number];
 
-/** A bounded number: `at most 3`. */
+/** A number with its comparison: `at most 3`. */
 export interface Amount {
   readonly bound: Threshold;
   readonly value: number;

@@ -11,7 +11,7 @@ import { raiseOutcome, endingOf } from "../../../runs/outcome.ts";
 import type { RunOutcome } from "../../../runs/outcome.ts";
 import type { Context } from "../../command-spec.ts";
 
-/** What is expected of a run, and where that is written. */
+/** The expectations about a run, and where to report their results. */
 export interface Expectations {
   /** Name of the suite in JUnit XML. */
   readonly suite: string;
@@ -27,36 +27,36 @@ export interface ExpectInput {
 }
 
 /**
- * Reads sentences and files of expectations. Throws usage, before anything is sent, for what cannot
- * be understood and for a JUnit file that could not be written.
+ * Reads sentences and files of expectations. Throws `usage`, before anything is sent, for invalid ones
+ * and for a JUnit path that cannot be written.
  */
 export async function readExpectations(
-  { expect: given = [], junit }: ExpectInput,
+  { expect: args = [], junit }: ExpectInput,
   { host }: Context,
 ): Promise<Expectations> {
   const checks: Check[] = [];
   const names: string[] = [];
-  for (const each of given) {
-    if (/\.ya?ml$/i.test(each)) {
+  for (const arg of args) {
+    if (/\.ya?ml$/i.test(arg)) {
       const { readExpectFile } = await import("./yaml-file.ts");
-      const file = await readExpectFile(each, host.files);
+      const file = await readExpectFile(arg, host.files);
       checks.push(...file.checks);
       if (file.name !== undefined) names.push(file.name);
     } else {
       const { parseCheck } = await import("./parser.ts");
-      checks.push(parseCheck(each, "--expect"));
+      checks.push(parseCheck(arg, "--expect"));
     }
   }
   if (junit !== undefined) await prepareOutput(`--junit ${junit}`, junit, host);
   return { suite: names.join(", ") || "expectations", checks, junit };
 }
 
-const isAsked = ({ checks, junit }: Expectations): boolean =>
+const isRequested = ({ checks, junit }: Expectations): boolean =>
   checks.length > 0 || junit !== undefined;
 
 /**
- * Passes the events of a run on and watches them; returns what they return and what they told.
- * However it ends early, the JUnit file says so.
+ * Passes on the events of a run and collects its trace; returns both their result and the trace. If it
+ * ends early, the JUnit file reports that.
  */
 export async function* evaluateWhileFollowing<T>(
   events: EventBatches<T>,
@@ -64,7 +64,7 @@ export async function* evaluateWhileFollowing<T>(
   context: Context,
 ): EventBatches<T & { readonly trace: RunTrace }> {
   const { add, trace } = runTrace();
-  if (!isAsked(expectations)) return { ...(yield* events), trace };
+  if (!isRequested(expectations)) return { ...(yield* events), trace };
   let open = true;
   try {
     for (;;) {
@@ -75,76 +75,78 @@ export async function* evaluateWhileFollowing<T>(
       }
       const { now, secrets } = context.host;
       const time = now().getTime();
-      // What is found is written to reports and told.
+      // Results are printed and written to reports, so keys are redacted.
       for (const event of next.value) add(redactKeys(event, secrets), event.at ?? time);
       yield next.value;
     }
   } catch (error) {
     open = false;
-    await unchecked(expectations, error instanceof Error ? error.message : String(error), context);
+    const why = error instanceof Error ? error.message : String(error);
+    await reportUnchecked(expectations, why, context);
     throw error;
   } finally {
-    if (open) await abandoned(events, expectations, context);
+    if (open) await failAbandoned(events, expectations, context);
   }
 }
 
-/** Nobody reads on: a gate must not pass that nobody went through. */
-async function abandoned(
+/** Fails for a consumer that stopped early: unchecked expectations must not pass. */
+async function failAbandoned(
   events: AsyncGenerator<unknown, unknown>,
   expectations: Expectations,
   context: Context,
 ): Promise<void> {
   await events.return(undefined).catch(() => {});
   const why = "the output was not read to its end";
-  await unchecked(expectations, why, context);
+  await reportUnchecked(expectations, why, context);
   if (expectations.checks.length > 0)
     throw new CliError("gate", `the expectations were not checked: ${why}`, { isResult: true });
 }
 
-/** A run that was watched to its end. */
-export interface Watched {
+/** A run that was followed to its end. */
+export interface EvaluatedRun {
   readonly runId: string;
   readonly outcome: RunOutcome;
   readonly trace: RunTrace;
 }
 
 /**
- * Checks what was expected, says so and ends the command. Failed expectations end it with `gate`.
- * Where they are met, so does what became of the run (conclude), unless they speak of that end
- * themselves; a run that waits for a person is checked only by expectations that speak of the pause.
+ * Checks the expectations, reports the results, and throws `gate` if one is not met. Otherwise throws
+ * the error for the outcome of the run, unless an expectation names that end. A run that is waiting
+ * for human input is only checked if an expectation names the pause.
  */
 export async function expectationReport(
-  { runId, outcome, trace }: Watched,
+  { runId, outcome, trace }: EvaluatedRun,
   expectations: Expectations,
   context: Context,
 ): Promise<void> {
   const end = endingOf(outcome);
-  const spoken = expectations.checks.flatMap((check) => check.end ?? []);
-  const judge = () => raiseOutcome(runId, outcome, context.notice);
-  if (!isAsked(expectations)) return judge();
-  if (end === "paused" && !spoken.includes("paused")) {
-    await unchecked(expectations, "the run waits for a person", context);
-    return judge();
+  const expectedEnds = expectations.checks.flatMap((check) => check.end ?? []);
+  const raise = () => raiseOutcome(runId, outcome, context.notice);
+  if (!isRequested(expectations)) return raise();
+  if (end === "paused" && !expectedEnds.includes("paused")) {
+    await reportUnchecked(expectations, "the run is waiting for human input", context);
+    return raise();
   }
   const error = outcome.error ?? trace.error;
-  const seen = { ...trace, status: end, error: error && context.host.secrets.masked(error) };
-  const checked = expectations.checks.map((check) => ({ check, finding: check.evaluate(seen) }));
-  const own = spoken.length > 0 ? [] : [{ check: goodEnd, finding: goodEnd.evaluate(seen) }];
-  const failed = checked.filter(({ finding }) => !finding.passed);
-  await say(checked, context);
-  const unwritten = await save([...own, ...checked], expectations, context);
+  const final = { ...trace, status: end, error: error && context.host.secrets.masked(error) };
+  const checked = expectations.checks.map((check) => ({ check, result: check.evaluate(final) }));
+  const implicit =
+    expectedEnds.length > 0 ? [] : [{ check: runSucceeded, result: runSucceeded.evaluate(final) }];
+  const failed = checked.filter(({ result }) => !result.passed);
+  await printResults(checked, context);
+  const junitError = await writeJunit([...implicit, ...checked], expectations, context);
   try {
     if (failed.length > 0) throw notMet(runId, failed, checked);
-    if (spoken.length === 0) await judge();
+    if (expectedEnds.length === 0) await raise();
   } catch (error) {
-    if (unwritten) await context.notice(unwritten.message);
+    if (junitError) await context.notice(junitError.message);
     throw error;
   }
-  if (unwritten) throw unwritten;
+  if (junitError) throw junitError;
 }
 
-/** What is expected of every run of whose end nothing is said. */
-const goodEnd: Check = {
+/** The implicit expectation if none names the end of the run. */
+const runSucceeded: Check = {
   name: "run succeeded",
   evaluate: ({ status, error }): CheckResult => ({
     passed: status === "succeeded" || status === "partial-succeeded",
@@ -162,20 +164,23 @@ const notMet = (
     all.length === 1 ? "the expectation" : `${failed.length} of ${all.length} expectations`;
   return new CliError(
     "gate",
-    `run ${runId} did not meet ${count}: ${first?.check.name}: ${first?.finding.actual}`,
+    `run ${runId} did not meet ${count}: ${first?.check.name}: ${first?.result.actual}`,
     {
       isResult: true,
       details: {
         run: runId,
-        expectations: all.map(({ check, finding }) => ({ check: check.name, ...finding })),
+        expectations: all.map(({ check, result }) => ({ check: check.name, ...result })),
       },
-      hint: `wf show ${runId} has the detail`,
+      hint: `run \`wf show ${runId}\` for details`,
     },
   );
 };
 
-/** Tells people and GitHub what became of the checks. */
-async function say(checked: readonly CheckedExpectation[], context: Context): Promise<void> {
+/** Prints the results, also as annotations on GitHub Actions. */
+async function printResults(
+  checked: readonly CheckedExpectation[],
+  context: Context,
+): Promise<void> {
   const { host } = context;
   const { annotations, checkLines } = await import("./report.ts");
   for (const line of checkLines(checked, host.env)) await context.notice(line);
@@ -183,18 +188,22 @@ async function say(checked: readonly CheckedExpectation[], context: Context): Pr
   for (const line of annotations(checked, host)) await host.stderr.write(`${line}\n`);
 }
 
-/** Says of all checks that they could not be made; the reason ends the command by itself. */
-async function unchecked(expectations: Expectations, why: string, context: Context): Promise<void> {
-  const finding = { passed: false, actual: `not checked: ${why}` };
-  const checks = expectations.checks.length > 0 ? expectations.checks : [goodEnd];
-  const checked = checks.map((check) => ({ check, finding }));
-  const unwritten = await save(checked, expectations, context);
-  if (unwritten) await context.notice(unwritten.message);
+/** Reports all expectations as not checked; the caller throws the reason. */
+async function reportUnchecked(
+  expectations: Expectations,
+  why: string,
+  context: Context,
+): Promise<void> {
+  const result = { passed: false, actual: `not checked: ${why}` };
+  const checks = expectations.checks.length > 0 ? expectations.checks : [runSucceeded];
+  const checked = checks.map((check) => ({ check, result }));
+  const junitError = await writeJunit(checked, expectations, context);
+  if (junitError) await context.notice(junitError.message);
   if (expectations.checks.length > 0) await context.notice("the expectations were not checked");
 }
 
-/** Writes the JUnit file; gives why it could not. */
-async function save(
+/** Writes the JUnit file. Returns the error if that fails. */
+async function writeJunit(
   checked: readonly CheckedExpectation[],
   { junit, suite }: Expectations,
   context: Context,
@@ -205,7 +214,7 @@ async function save(
     await context.host.files.writeAtomic(junit, junitOf(suite, checked));
     return undefined;
   } catch (cause) {
-    return new CliError("failure", `--junit ${junit} cannot be written: ${reasonOf(cause)}`, {
+    return new CliError("failure", `--junit: failed to write ${junit}: ${reasonOf(cause)}`, {
       cause,
       isResult: true,
     });

@@ -1,29 +1,29 @@
 import { didYouMean } from "../../../lib/did-you-mean.ts";
 import { plural, inSeconds, quoted, within } from "./check.ts";
 import type { Amount, CheckResult } from "./check.ts";
-import { ofAllNodes, ofAllTime, unseen } from "./run-checks.ts";
+import { ifAllNodesSeen, ifAllEventsSeen, nodesUnknown } from "./run-checks.ts";
 import type { NodeRun, RunTrace } from "../../../runs/trace.ts";
 
-/** How a sentence names nodes: by title or id, or by type. */
+/** The name of nodes in a sentence: a title or ID, or a type. */
 export interface NodeName {
   readonly text: string;
   readonly byType: boolean;
 }
 
-/** Each time nodes of that name ran, in the order in which they began. */
+/** All executions of nodes with this name, in the order of their starts. */
 function runsOf({ nodes }: RunTrace, { text, byType }: NodeName): readonly NodeRun[] {
-  const whole = nodes.filter((node, index) => !isTakenUp(node, nodes, index));
-  if (byType) return whole.filter(({ type }) => type === text);
-  const titled = whole.filter(({ title }) => title === text);
-  return titled.length > 0 ? titled : whole.filter(({ nodeId }) => nodeId === text);
+  const complete = nodes.filter((node, index) => !isContinued(node, nodes, index));
+  if (byType) return complete.filter(({ type }) => type === text);
+  const titled = complete.filter(({ title }) => title === text);
+  return titled.length > 0 ? titled : complete.filter(({ nodeId }) => nodeId === text);
 }
 
-/** A node that waited for a person starts again under its old id (server §15.6). */
-const isTakenUp = (node: NodeRun, nodes: readonly NodeRun[], index: number): boolean =>
+/** Whether the node waited for human input; it then starts again with the same ID (server §15.6). */
+const isContinued = (node: NodeRun, nodes: readonly NodeRun[], index: number): boolean =>
   node.finishedAt === undefined && nodes.slice(index + 1).some(({ id }) => id === node.id);
 
 const absent = (trace: RunTrace, { text, byType }: NodeName): CheckResult => {
-  if (trace.nodes.length === 0) return { passed: false, actual: unseen };
+  if (trace.nodes.length === 0) return { passed: false, actual: nodesUnknown };
   const known = [...new Set(trace.nodes.map(({ type, title }) => (byType ? type : title)))];
   const near = didYouMean(text, known);
   const meant = near === undefined ? "" : ` (did you mean ${quoted(near)}?)`;
@@ -32,29 +32,29 @@ const absent = (trace: RunTrace, { text, byType }: NodeName): CheckResult => {
   return { passed: false, actual: `no ${what} ran${meant}, only ${list}` };
 };
 
-/** The finding of the first run of the node that fails, or of the last one if all runs were seen. */
+/** The first failed result of all executions of the node, or else the last one. */
 function ofEach(
   trace: RunTrace,
   name: NodeName,
   test: (node: NodeRun) => CheckResult,
 ): CheckResult {
-  const findings = runsOf(trace, name).map(test);
-  const failed = findings.findIndex(({ passed }) => !passed);
-  const info = findings[failed] ?? findings.at(-1);
+  const results = runsOf(trace, name).map(test);
+  const failed = results.findIndex(({ passed }) => !passed);
+  const info = results[failed] ?? results.at(-1);
   if (info === undefined) return absent(trace, name);
-  if (findings.length === 1) return ofAllNodes(trace, info);
-  const which = info.passed ? `${findings.length} times, the last time` : `time ${failed + 1}`;
-  return ofAllNodes(trace, { ...info, actual: `${which} ${info.actual}` });
+  if (results.length === 1) return ifAllNodesSeen(trace, info);
+  const which = info.passed ? `${results.length} times, the last time` : `time ${failed + 1}`;
+  return ifAllNodesSeen(trace, { ...info, actual: `${which} ${info.actual}` });
 }
 
-/** Statuses that each word of a sentence stands for: an exception is a failure that was caught. */
+/** The statuses for each word of a sentence; an exception is a handled failure. */
 export const nodeEnds = {
   succeeded: ["succeeded"],
   failed: ["failed", "exception"],
   stopped: ["stopped"],
 } as const;
 
-/** Did the node end like this each time, each time within the limit? */
+/** Whether every execution of the node ended like this, within the limit. */
 export const nodeEnded = (
   trace: RunTrace,
   name: NodeName,
@@ -76,16 +76,16 @@ function stateOf({ status, error }: NodeRun, trace: RunTrace): string {
   return `its status is ${quoted(status)}${why}`;
 }
 
-/** Is the run over, with a gap in which the end of a node can lie? */
+/** Whether the run succeeded with a gap that may contain the end of a node. */
 const endUnseen = ({ gaps, status }: RunTrace): boolean =>
   gaps > 0 && (status === "succeeded" || status === "partial-succeeded");
 
-/** Did an event tell its start, or its end alone? */
+/** Whether the start event of the node was received, not only its end. */
 const startSeen = ({ beganWith, endedWith }: NodeRun): boolean => beganWith !== endedWith;
 
-const eventLost = "it cannot be told: an event was lost";
+const eventLost = "unknown: an event was lost";
 
-/** Did the node take that long, each time? */
+/** Whether every execution of the node took this long. */
 export const nodeTook = (trace: RunTrace, name: NodeName, limit: Amount): CheckResult =>
   ofEach(trace, name, (node) => nodeTime(node, limit, trace));
 
@@ -95,35 +95,37 @@ function nodeTime(node: NodeRun, limit: Amount, trace: RunTrace): CheckResult {
   return { passed: within(limit, seconds), actual: `it took ${inSeconds(seconds)}`, seconds };
 }
 
-/** How often the node ran; that it ran no more often can only be said when all nodes were seen. */
+/** Whether the node ran this often. An upper limit needs the events of all nodes. */
 export function nodeRan(trace: RunTrace, name: NodeName, amount: Amount): CheckResult {
   const count = runsOf(trace, name).length;
   const passed = within(amount, count);
   if (count === 0 && !within(amount, 0)) return absent(trace, name);
   const actual = count === 0 ? "it did not run" : `it ran ${plural(count, "time")}`;
-  return within(amount, Infinity) ? { passed, actual } : ofAllNodes(trace, { passed, actual });
+  return within(amount, Infinity) ? { passed, actual } : ifAllNodesSeen(trace, { passed, actual });
 }
 
-/** How often the node was retried, each time it ran. */
+/** Whether every execution of the node was retried this often. */
 export const nodeRetried = (trace: RunTrace, name: NodeName, amount: Amount): CheckResult =>
   ofEach(trace, name, ({ retries }) => {
     const passed = within(amount, retries);
     const actual = `it was ${retries === 0 ? "not retried" : `retried ${plural(retries, "time")}`}`;
-    return within(amount, Infinity) ? { passed, actual } : ofAllTime(trace, { passed, actual });
+    return within(amount, Infinity)
+      ? { passed, actual }
+      : ifAllEventsSeen(trace, { passed, actual });
   });
 
-/** Tokens of all the times the node ran together. */
+/** Whether all executions of the node together used this many tokens. */
 export function nodeUsed(trace: RunTrace, name: NodeName, amount: Amount): CheckResult {
   const runs = runsOf(trace, name);
   if (runs.length === 0) return absent(trace, name);
   if (runs.every(({ tokens }) => tokens === undefined))
     return { passed: false, actual: "the server did not count its tokens" };
   const tokens = runs.reduce((sum, node) => sum + (node.tokens ?? 0), 0);
-  const finding = { passed: within(amount, tokens), actual: `it used ${plural(tokens, "token")}` };
-  return within(amount, Infinity) ? finding : ofAllNodes(trace, finding);
+  const result = { passed: within(amount, tokens), actual: `it used ${plural(tokens, "token")}` };
+  return within(amount, Infinity) ? result : ifAllNodesSeen(trace, result);
 }
 
-/** Had the one ended when the other began, the first time that each ran? */
+/** Whether the first execution of one node ended before that of the other began. */
 export function inOrder(trace: RunTrace, before: NodeName, after: NodeName): CheckResult {
   const [first] = runsOf(trace, before);
   const [second] = runsOf(trace, after);
@@ -134,7 +136,7 @@ export function inOrder(trace: RunTrace, before: NodeName, after: NodeName): Che
   if (lost || !startSeen(second)) return { passed: false, actual: eventLost };
   if (second.beganWith < first.beganWith)
     return { passed: false, actual: `${quoted(second.title)} began first` };
-  const late = `${quoted(first.title)} had not ended when ${quoted(second.title)} began`;
-  const actual = ordered ? "they ran in this order" : late;
-  return ofAllNodes(trace, { passed: ordered, actual });
+  const notEnded = `${quoted(first.title)} had not ended when ${quoted(second.title)} began`;
+  const actual = ordered ? "they ran in this order" : notEnded;
+  return ifAllNodesSeen(trace, { passed: ordered, actual });
 }

@@ -3,22 +3,22 @@ import type { Host } from "../../../host/host.ts";
 import type { Check, CheckResult } from "./check.ts";
 import { junitText } from "../../../lib/junit.ts";
 
-/** A check with what became of it. */
+/** A check with its result. */
 export interface CheckedExpectation {
   readonly check: Check;
-  readonly finding: CheckResult;
+  readonly result: CheckResult;
 }
 
-/** One line per check, for people: `✓ ok      run succeeded: it ended as succeeded`. */
+/** One line per check for the terminal: `✓ ok      run succeeded: it ended as succeeded`. */
 export function checkLines(checked: readonly CheckedExpectation[], env: Host["env"]): string[] {
-  const plain = !showsSigns(env);
-  return checked.map(({ check, finding: { passed, actual } }) => {
-    const sign = plain ? "" : passed ? "✓ " : "✗ ";
-    return `${sign}${passed ? "ok    " : "failed"}  ${check.name}: ${actual}`;
+  const [passMark, failMark] = showsSigns(env) ? ["✓ ", "✗ "] : ["", ""];
+  return checked.map(({ check, result: { passed, actual } }) => {
+    const verdict = passed ? `${passMark}ok    ` : `${failMark}failed`;
+    return `${verdict}  ${check.name}: ${actual}`;
   });
 }
 
-/** Signs beyond ASCII are left out where they may not be there. */
+/** Whether the terminal can show characters beyond ASCII. */
 function showsSigns(env: Host["env"]): boolean {
   const locale = env["LC_ALL"] || env["LC_CTYPE"] || env["LANG"] || "";
   return !env["KB_ACCESSIBLE"] && env["TERM"] !== "dumb" && !/^(C|POSIX)$/.test(locale);
@@ -28,7 +28,7 @@ function showsSigns(env: Host["env"]): boolean {
 export const junitOf = (suite: string, checked: readonly CheckedExpectation[]): string =>
   junitText(
     suite,
-    checked.map(({ check, finding: { passed, actual, seconds } }) => ({
+    checked.map(({ check, result: { passed, actual, seconds } }) => ({
       name: check.name,
       seconds,
       failure: passed ? undefined : actual,
@@ -36,16 +36,16 @@ export const junitOf = (suite: string, checked: readonly CheckedExpectation[]): 
   );
 
 /**
- * Failed checks as commands to GitHub Actions, which shows them beside the line of the file that
- * they come from. A runner reads them from standard error as well.
+ * Failed checks as workflow commands of GitHub Actions, which shows them at their line of the file. A
+ * runner also reads them from stderr.
  */
 export function annotations(
   checked: readonly CheckedExpectation[],
   { env, cwd }: Pick<Host, "env" | "cwd">,
 ): string[] {
   return checked
-    .filter(({ finding }) => !finding.passed)
-    .map(({ check, finding }) => {
+    .filter(({ result }) => !result.passed)
+    .map(({ check, result }) => {
       const place = check.from && {
         file: relative(env["GITHUB_WORKSPACE"] || cwd, resolve(cwd, check.from.path)),
         line: String(check.from.line),
@@ -53,11 +53,11 @@ export function annotations(
       const properties = Object.entries({ title: "Expectation not met", ...place })
         .map(([name, value]) => `${name}=${property(value)}`)
         .join(",");
-      return `::error ${properties}::${data(`${check.name}: ${finding.actual}`)}`;
+      return `::error ${properties}::${data(`${check.name}: ${result.actual}`)}`;
     });
 }
 
-// Findings hold no control characters; names of checks and files are the user's own.
+// Results have no control characters, but names of checks and files may.
 const data = (text: string): string =>
   text
     .replaceAll("%", "%25")

@@ -2,10 +2,10 @@ import { plural, inSeconds, quoted, within } from "./check.ts";
 import type { Amount, CheckResult } from "./check.ts";
 import type { RunTrace } from "../../../runs/trace.ts";
 
-/** How a run can end or stand. */
+/** The statuses of a run that can be expected. */
 export const ends = ["succeeded", "partial-succeeded", "failed", "stopped", "paused"] as const;
 
-/** Did the run end like this, in time? */
+/** Whether the run ended like this, within the limit. */
 export function ended(trace: RunTrace, status: string, limit?: Amount): CheckResult {
   const error = trace.error === undefined ? "" : `: ${quoted(trace.error)}`;
   const actual = `it ${trace.status === "paused" ? "is" : "ended as"} ${trace.status}${error}`;
@@ -19,7 +19,7 @@ export function took(trace: RunTrace, limit: Amount): CheckResult {
   return { passed: within(limit, seconds), actual: `it took ${inSeconds(seconds)}`, seconds };
 }
 
-/** What the server measured; after a pause that is the last part only (server §13). */
+/** The server's duration, which covers only the last part after a pause (server §13). */
 function secondsOf({ pauses, elapsed, startedAt, lastAt }: RunTrace): number | undefined {
   if (pauses === 0 && elapsed !== undefined) return elapsed;
   if (startedAt === undefined || lastAt === undefined) return undefined;
@@ -35,7 +35,7 @@ export function used(trace: RunTrace, unit: "tokens" | "steps", amount: Amount):
   };
 }
 
-/** What `no …` can speak of, and what there was of it. */
+/** The checks of `no …`. */
 export const faults = {
   errors(trace: RunTrace): CheckResult {
     const bad = trace.nodes.find(({ status }) => status === "failed" || status === "exception");
@@ -47,7 +47,7 @@ export const faults = {
       return { passed: false, actual: `the run has the error ${quoted(trace.error)}` };
     if (["failed", "partial-succeeded"].includes(trace.status))
       return { passed: false, actual: `the run ended as ${trace.status}` };
-    return ofAllNodes(trace, { passed: true, actual: "there was none" });
+    return ifAllNodesSeen(trace, { passed: true, actual: "none occurred" });
   },
   gaps: ({ gaps }: RunTrace): CheckResult => none(gaps, "gap"),
   retries(trace: RunTrace): CheckResult {
@@ -56,30 +56,29 @@ export const faults = {
       const times = plural(first.retries, "time");
       return { passed: false, actual: `node ${quoted(first.title)} was retried ${times}` };
     }
-    return ofAllTime(trace, { passed: true, actual: "there was none" });
+    return ifAllEventsSeen(trace, { passed: true, actual: "none occurred" });
   },
-  pauses: (trace: RunTrace): CheckResult => ofAllTime(trace, none(trace.pauses, "pause")),
+  pauses: (trace: RunTrace): CheckResult => ifAllEventsSeen(trace, none(trace.pauses, "pause")),
 };
 
 const none = (count: number, noun: string): CheckResult => ({
   passed: count === 0,
-  actual: count === 0 ? "there was none" : `seen: ${plural(count, noun)}`,
+  actual: count === 0 ? "none occurred" : `${plural(count, noun)} occurred`,
 });
 
-/** Why nothing can be said of nodes that no event told of. */
-export const unseen =
-  "not every node was seen: watching began after the run did, the line was cut at its end, or the recording is damaged";
+/** Why a check fails if node events are missing. */
+export const nodesUnknown =
+  "node events are missing: following started late, the connection was lost at the end, or the recording is damaged";
 
-/** Why nothing can be said of what no snapshot tells (server §15.6). */
-const unwatched =
-  "not all of the run was watched, and nothing tells of retries and pauses meanwhile";
+/** Why a check fails for events that no snapshot contains (server §15.6). */
+const eventsUnknown = "events are missing, so retries and pauses may have been missed";
 
-/** That something did not happen can only be said when all nodes were seen. */
-export const ofAllNodes = (trace: RunTrace, finding: CheckResult): CheckResult =>
-  finding.passed && trace.nodesMissing ? { passed: false, actual: unseen } : finding;
+/** Passes only if the events of all nodes were received. */
+export const ifAllNodesSeen = (trace: RunTrace, result: CheckResult): CheckResult =>
+  result.passed && trace.nodesMissing ? { passed: false, actual: nodesUnknown } : result;
 
-/** That nothing was retried and nobody waited can only be said when all of the run was watched. */
-export const ofAllTime = (trace: RunTrace, finding: CheckResult): CheckResult =>
-  finding.passed && trace.unwatched
-    ? { passed: false, actual: unwatched }
-    : ofAllNodes(trace, finding);
+/** Passes only if the whole run was followed. */
+export const ifAllEventsSeen = (trace: RunTrace, result: CheckResult): CheckResult =>
+  result.passed && trace.unwatched
+    ? { passed: false, actual: eventsUnknown }
+    : ifAllNodesSeen(trace, result);
