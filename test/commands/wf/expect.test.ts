@@ -554,7 +554,7 @@ outputs:
     ["missing.yml", "file not found"],
     ["folder.yaml", "is a directory"],
     ["large.yml", "file larger than 1 MiB"],
-  ])("%s is refused", async (name, problem) => {
+  ])("rejects %s", async (name, problem) => {
     await mkdir(join(folder, "folder.yaml"), { recursive: true });
     await writeFile(join(folder, "large.yml"), "#".repeat(1024 * 1024 + 1));
     const ran = await cli(["wf", "events", idOf(failing), "--expect", join(folder, name)], {
@@ -790,7 +790,7 @@ test("any text is a check that can be evaluated or a usage error with a position
   const random = seeded(11);
   const any = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!;
   const known = Object.values(verdicts).flatMap((table) => table.map(([sentence]) => sentence));
-  let [read, refusedOnes] = [0, 0];
+  let [read, rejected] = [0, 0];
   for (let turn = 0; turn < 20_000; turn++) {
     const words = any(known).split(" ");
     for (let edits = Math.floor(random() * 4); edits > 0; edits--)
@@ -807,7 +807,7 @@ test("any text is a check that can be evaluated or a usage error with a position
       expect(actual, sentence).toMatch(/^[^\p{Cc}\p{Bidi_Control}]+$/u);
     } catch (error) {
       if (!(error instanceof CliError)) throw error;
-      refusedOnes++;
+      rejected++;
       expect(error.kind, sentence).toBe("usage");
       const position = Number(/, position (\d+): /.exec(error.message)?.[1]);
       expect(position, error.message).toBeGreaterThanOrEqual(1);
@@ -815,5 +815,5 @@ test("any text is a check that can be evaluated or a usage error with a position
     }
   }
   expect(read).toBeGreaterThan(5000);
-  expect(refusedOnes).toBeGreaterThan(5000);
+  expect(rejected).toBeGreaterThan(5000);
 });

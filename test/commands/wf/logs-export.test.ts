@@ -306,7 +306,7 @@ describe("a state", () => {
     ["another application", { name: "support", id: uuid(7) }, 2],
     ["another application of the same name", { name: "echo", id: uuid(7) }, 2],
     ["the same application under a new name", { name: "new", id: uuid(1) }, 0],
-  ])("of one application is refused for another: %s", async (_, app, expected) => {
+  ])("of one application is rejected for another: %s", async (_, app, expected) => {
     const server = await growing("runs.jsonl", [log(1, clock - 30)]);
     await server.run();
     const other = await logServer(() => [log(9, clock)], 5, { app });

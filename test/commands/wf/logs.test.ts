@@ -142,7 +142,7 @@ describe("wf logs", () => {
     ["--follow --until 2h", "--until ends the list, and --follow has no end"],
     ["--follow --sort elapsed", "--sort waits for the last row, and --follow has no end"],
     ["--follow -o yaml", "-o yaml waits for the last row, and --follow has no end"],
-  ])("refuses %s, nothing is sent", async (flags, message) => {
+  ])("rejects %s before sending anything", async (flags, message) => {
     const { env, seen } = await logServer(() => [], 1);
     const { exit, out, err } = await cli(["wf", "logs", ...flags.split(" ")], { env });
     expect([exit, out, err]).toEqual([2, "", expect.stringContaining(message)]);
@@ -247,7 +247,7 @@ describe("wf logs --follow", () => {
     const lines = out
       .trim()
       .split("\n")
-      .map((line) => JSON.parse(line) as { run: string; status: string }); // columns asked for
+      .map((line) => JSON.parse(line) as { run: string; status: string }); // requested columns
     expect(lines.map(({ run, status }) => `${Number(run.slice(-12))} ${status}`)).toEqual([
       "1 running",
       "2 running",
@@ -289,9 +289,9 @@ describe("wf logs --follow", () => {
 
   test("rejects a configured format that needs the last row", async () => {
     const folder = await folderWith("yaml");
-    const refused = (argv: readonly string[], world: World) => followed(argv, [], [], [], world);
-    const byVariable = await refused([], { env: { KB_OUTPUT: "yaml" } });
-    const byProfile = await refused(["-p", "t"], { folder });
+    const rejected = (argv: readonly string[], world: World) => followed(argv, [], [], [], world);
+    const byVariable = await rejected([], { env: { KB_OUTPUT: "yaml" } });
+    const byProfile = await rejected(["-p", "t"], { folder });
     for (const [{ exit, err, seen }, source] of [
       [byVariable, "KB_OUTPUT"],
       [byProfile, "profile t"],

@@ -85,7 +85,7 @@ describe("a recording", () => {
     [["--record", "-"], "is not the path of a file"],
     [["--redact"], "--redact requires --record"],
     [["--record", join(home, "there.jsonl", "below")], "file already exists"],
-  ])("%j is refused before anything is sent", async (flags, message) => {
+  ])("rejects %j before sending anything", async (flags, message) => {
     await writeFile(join(home, "there.jsonl"), "kept");
     const ran = await cli(["wf", "events", "00000000-0000-4000-8000-000000000000", ...flags], {
       env: nowhere,
@@ -335,7 +335,7 @@ describe("reading", () => {
     ["text", `${"hello\n".repeat(100)}`, "line 1: invalid JSON; the file is not a recording"],
     ["a JSON array", `[${raws.join(",\n")}]`, "line 1: invalid JSON"],
     ["a later version", '{"recording":2}\n', "unsupported recording version 2 (expected 1)"],
-  ])("%s is refused", async (name, content, message) => {
+  ])("rejects %s", async (name, content, message) => {
     const path = content === undefined ? join(home, "missing.jsonl") : await fileWith(content);
     const ran = await wf(["replay", path]);
     expect(ran.exit, name).toBe(2);

@@ -20,7 +20,7 @@ test.each([
   ["run with human input, streaming: ends at the pause", 8, "wf form submit "],
   ["paused run, snapshot and continue_on_pause, form submitted after 3 s", 0, ""],
   ["slow run: attach in the middle", 0, ""],
-])("%s is shown as it was and ends with %d", async (title, exit, message) => {
+])("replays %s and exits with %d", async (title, exit, message) => {
   const path = await recordedFile(join(home, "run.jsonl"), title);
   const ran = await replay([path, "-o", "jsonl"]);
   expect(ran.exit, ran.err).toBe(exit);

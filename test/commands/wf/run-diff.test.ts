@@ -202,7 +202,7 @@ test("compares what is known of an ended run", async () => {
   const id = String(run[0]?.data["workflow_run_id"]);
   await cli(["wf", "events", id], { env });
   const ran = await diff([await fileOf(title), id, "--exit-code"], { env });
-  expect(ran.exit, ran.err).toBe(14); // what was not compared must not look the same
+  expect(ran.exit, ran.err).toBe(14); // An incomplete comparison must not pass as equal.
   expect(ran.err).toContain("the runs cannot be compared completely: path unknown");
   expect(ran.out).toContain("# No difference in status and outputs.\n");
   expect(ran.out).toContain(`# The nodes of ${id} are unknown: the run had already ended.\n`);

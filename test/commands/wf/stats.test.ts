@@ -348,7 +348,7 @@ describe("wf stats reads", () => {
     expect(err).toContain("max>2 (max is 3.000 s)");
   });
 
-  test("no time that ends before its start", async () => {
+  test("nothing if --until is before --since, which is a usage error", async () => {
     const { env, seen } = await server([]);
     const { exit } = await wf(["--since", "1h", "--until", "2h"], { env });
     expect([exit, seen]).toEqual([2, []]);

@@ -5,7 +5,7 @@ import { isObject } from "../../../lib/json.ts";
 import type { Application } from "../application.ts";
 import type { KnownLog } from "./query.ts";
 
-/** The state file of an export with --state: what was written, so the next export continues from there. */
+/** The state file of an export, from which the next one with the same --state continues. */
 export interface ExportState {
   readonly application: Application;
   /** The options of the export; the next one must have the same. */

@@ -30,7 +30,7 @@ export interface RecordingInfo {
 export function markMissing(trace: RunTrace, { damaged, redacted }: RecordingInfo): void {
   trace.redacted = redacted;
   if (damaged === 0) return;
-  // A damaged line may have held any event, and no later line repeats it.
+  // A damaged line may have held any event; later lines do not replace it.
   trace.gaps++;
   trace.nodesMissing = true;
   trace.unwatched = true;
