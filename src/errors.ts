@@ -95,9 +95,9 @@ export interface ServerResponse {
 export class ApiError extends CliError {
   readonly response: ServerResponse;
 
-  constructor(kind: FailureKind, message: string, refusal: ServerResponse, info: ErrorInfo = {}) {
+  constructor(kind: FailureKind, message: string, response: ServerResponse, info: ErrorInfo = {}) {
     super(kind, message, info);
-    this.response = refusal;
+    this.response = response;
   }
 }
 

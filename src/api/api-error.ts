@@ -144,7 +144,7 @@ function explain(response: ErrorResponse, body: ErrorBody, context: RequestConte
   if (status === 401) {
     return {
       kind: "auth",
-      hint: `check the key: this command needs ${keyName(context)}; \`doctor\` shows what a key is for`,
+      hint: `check the key: this command needs ${keyName(context)}; run \`kb doctor\` to see what a key is for`,
     };
   }
   if (status === 403) return forbidden(body, context);

@@ -139,8 +139,8 @@ class Attempts {
     try {
       return { value: await read({ ...response, alreadyApplied: false }) };
     } catch (error) {
-      const truncated = error instanceof CliError && error.kind === "network";
-      if (!truncated || last || this.options.retry === "never") {
+      const isTruncated = error instanceof CliError && error.kind === "network";
+      if (!isTruncated || last || this.options.retry === "never") {
         throw this.writes ? withUnknownSideEffect(error) : error;
       }
       this.mayHaveRun = true;

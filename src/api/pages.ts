@@ -33,6 +33,7 @@ export interface PageCounter {
   maybeIncomplete: boolean;
 }
 
+/** The counter of a list of which nothing is read yet. */
 export const newCounter = (): PageCounter => ({
   shown: 0,
   total: undefined,
@@ -41,14 +42,14 @@ export const newCounter = (): PageCounter => ({
 });
 
 /** The rows in a response. Throws `failure` if they are not where the row declares them. */
-export function readPage(returns: Returns<never>, answer: unknown): Page {
-  const rows = "rows" in returns ? valueAt(answer, returns.rows) : undefined;
+export function readPage(returns: Returns<never>, body: unknown): Page {
+  const rows = "rows" in returns ? valueAt(body, returns.rows) : undefined;
   if (!Array.isArray(rows)) {
     throw new CliError("failure", "invalid response: expected a list");
   }
-  const total = isObject(answer) && isCount(answer["total"]) ? answer["total"] : undefined;
+  const total = isObject(body) && isCount(body["total"]) ? body["total"] : undefined;
   const more =
-    isObject(answer) && typeof answer["has_more"] === "boolean" ? answer["has_more"] : undefined;
+    isObject(body) && typeof body["has_more"] === "boolean" ? body["has_more"] : undefined;
   return { rows, total, more };
 }
 

@@ -117,7 +117,7 @@ function partsOf(row: AnyOperation, input: Values, extra: Values | undefined): P
 }
 
 function typedFile(value: unknown, param: Param, input: Values): TypedFile {
-  const file = value as FileInput; // by construction (cli/values.ts)
+  const file = value as FileInput; // by construction (cli/parse/values.ts)
   const type = input["content_type"] ?? file.type;
   if (type === undefined) return { ...file, type: mediaTypeOf(file.name, param.mediaTypes) };
   if (!/^[\w.+-]+\/[\w.+-]+(;[\x20-\x7e]*)?$/.test(String(type))) {

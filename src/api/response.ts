@@ -8,7 +8,7 @@ import { CHECK_BASE_URL, NOT_API } from "./api-error.ts";
 import { readText } from "./client.ts";
 import type { HttpResponse } from "./client.ts";
 
-/** RequiredFields a response as its row declares: JSON, nothing, or the unread bytes. */
+/** Reads a response as its row declares: JSON, nothing, or the unread bytes. */
 export type ReadBody = (response: HttpResponse) => Promise<unknown>;
 
 /**
@@ -69,7 +69,7 @@ async function json(response: HttpResponse, onInexact: OnInexact): Promise<unkno
   try {
     parsed = parseNumbers(text);
   } catch (cause) {
-    throw new CliError("failure", "invalid response: incomplete JSON", {
+    throw new CliError("failure", "invalid response: malformed or incomplete JSON", {
       cause,
       hint: "retry; if it fails again, a proxy may alter the responses",
     });
@@ -78,7 +78,7 @@ async function json(response: HttpResponse, onInexact: OnInexact): Promise<unkno
   return parsed.value;
 }
 
-/** RequiredFields a 204, which is a 200 with the body `204` on servers before 1.13.0 (server §19). */
+/** Reads a 204, which is a 200 with the body `204` on servers before 1.13.0 (server §19). */
 async function readNothing(response: HttpResponse): Promise<undefined> {
   const text = await readText(response.body);
   if (typeOf(response).includes("html") && text.trimStart().startsWith("<")) throw htmlError();
