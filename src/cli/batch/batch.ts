@@ -30,7 +30,7 @@ import type { Session } from "../execute/session.ts";
 import { withTimeLimit } from "../execute/deadline.ts";
 import type { RequestLog } from "../trace/request-log.ts";
 import { resolveRows } from "./resolve.ts";
-import { countOutcome, newBatchCounts, sendRows } from "./send.ts";
+import { formatRowCount, newBatchCounts, sendRows } from "./send.ts";
 import type { RowOutcome, ReadyRow, BatchRun, BatchCounts } from "./send.ts";
 
 const outcomes = list<RowOutcome>("", "row", "status", "id", "error");
@@ -199,11 +199,11 @@ async function announce(
 ): Promise<void> {
   const open = rows.filter((row) => !isDone(row)).length;
   if (command.effect === "destroys" && open > 0) {
-    await context.confirm(confirmationText(command, {}, countOutcome(open)));
+    await context.confirm(confirmationText(command, {}, formatRowCount(open)));
   }
   if (open === rows.length) return;
   await context.notice(
-    `resuming: ${rows.length - open} of ${countOutcome(rows.length)} already done; delete ${path} to start over`,
+    `resuming: ${rows.length - open} of ${formatRowCount(rows.length)} already done; delete ${path} to start over`,
   );
 }
 
@@ -241,7 +241,7 @@ async function conclude(
   const { ok, failed, unknown, skipped } = counts;
   const unsent = rows.length - ok - failed - unknown - skipped;
   const summary = [
-    `${ok} of ${countOutcome(rows.length)} done`,
+    `${ok} of ${formatRowCount(rows.length)} done`,
     ...(skipped > 0 ? [`${skipped} skipped`] : []),
     ...(failed > 0 ? [`${failed} failed`] : []),
     ...(unknown > 0 ? [`${unknown} unknown`] : []),

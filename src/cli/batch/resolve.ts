@@ -13,7 +13,7 @@ import type { FileRow } from "../../lib/rows-file.ts";
 import type { CheckedRow } from "./row-input.ts";
 import type { Session } from "../execute/session.ts";
 import { isUuid } from "../parse/values.ts";
-import { countOutcome } from "./send.ts";
+import { formatRowCount } from "./send.ts";
 import type { ReadyRow } from "./send.ts";
 
 /** With more distinct names than this, the whole list is read instead of one search per name. */
@@ -83,7 +83,7 @@ function unresolvedRows(
   const [first] = placed;
   const [{ error } = { error: undefined }] = failed;
   const place = `${file} row ${first?.row}${first?.column ? `, column ${first.column}` : ""}`;
-  const others = failed.length > 1 ? ` (and ${countOutcome(failed.length - 1)} more)` : "";
+  const others = failed.length > 1 ? ` (and ${formatRowCount(failed.length - 1)} more)` : "";
   const candidates = isObject(error?.info.details) ? error.info.details : {};
   return new CliError(error?.kind ?? "refused", `${place}: ${first?.message}${others}`, {
     ...error?.info,

@@ -131,7 +131,7 @@ const optional = (params: Params): Params =>
     }),
   );
 
-/** Names of the columns that may fill a parameter; the first is the one we speak of. */
+/** Names of the columns that may fill a parameter; messages use the first. */
 function columnNames(command: Command, name: string, param: Param): string[] {
   const positional = command.positionals.find((candidate) => candidate.name === name);
   return [...new Set([...(positional ? [positional.word] : []), flagOf(name, param), name])];

@@ -49,7 +49,7 @@ export interface BatchRun {
 }
 
 /** `1 row`, `2 rows`. */
-export const countOutcome = (rows: number): string => `${rows} ${rows === 1 ? "row" : "rows"}`;
+export const formatRowCount = (rows: number): string => `${rows} ${rows === 1 ? "row" : "rows"}`;
 
 /** Progress of a run. */
 export interface BatchCounts {
