@@ -129,8 +129,8 @@ async function listNames(
 ): Promise<Named[]> {
   const { row, input, narrows } = lists[noun];
   const lookup = {
-    rows: (list: AnyOperation, wanted: Values) => session.rows(list, wanted, { limit: Infinity }),
-    one: (show: AnyOperation, wanted: Values) => session.call(show, wanted),
+    rows: (list: AnyOperation, values: Values) => session.rows(list, values, { limit: Infinity }),
+    one: (show: AnyOperation, values: Values) => session.call(show, values),
     base: async (name: string) => own((await session.settings()).bases, name),
     trace: () => Promise.resolve(),
     notice: () => Promise.resolve(),

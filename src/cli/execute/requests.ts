@@ -24,6 +24,7 @@ const DEFAULT_IDLE_TIMEOUT = 30_000;
 /** ms without a byte for requests without a row: a server may compute that long (server §20). */
 const MAX_IDLE_TIMEOUT = 1_260_000;
 
+/** Options of a request beyond those of tasks. */
 export interface RequestOptions extends CallOptions {
   /** Does a task act on the response? Then its fields are checked. */
   readonly acts?: boolean;

@@ -144,7 +144,7 @@ export const isAlreadyExists = (error: unknown): boolean =>
   error instanceof ApiError &&
   (error.response.serverCode === "dataset_name_duplicate" || /already exists/.test(error.message));
 
-/** The existing object whose name a create with --if-not-exists asks for. */
+/** The object that already has the name, for a create with --if-not-exists. */
 async function existingObject(
   command: Command,
   ids: Values,

@@ -20,6 +20,7 @@ export interface CommandTransport {
   close(): Promise<void>;
 }
 
+/** Opens the transport of one command; it connects when the first request is sent. */
 export function openTransport(
   options: Options,
   host: Host,
@@ -66,7 +67,7 @@ export function openTransport(
   };
 }
 
-/** The content of a file; its system errors become CliErrors, which the client takes for network errors. */
+/** The content of a file. Its system errors become CliErrors: the client reports others as network errors. */
 async function blobOf({ path, bytes, type }: TypedFile, host: Host): Promise<Blob> {
   if (bytes) return new Blob([bytes as Uint8Array<ArrayBuffer>], { type }); // never a shared buffer
   if (path === "-") return new Blob([await allOf(host.stdin.bytes())], { type });

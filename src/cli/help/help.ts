@@ -138,7 +138,7 @@ function effectRows(command: Command): HelpRow[] {
     rows.push(["Formats", offered.join(", ")]);
   }
   for (const kind of exitsOf(command)) {
-    if (!usualExits.has(kind)) rows.push([`Exit ${exitCodes[kind][0]}`, exitCodes[kind][1]]);
+    if (!commonExits.has(kind)) rows.push([`Exit ${exitCodes[kind][0]}`, exitCodes[kind][1]]);
   }
   return rows;
 }
@@ -176,7 +176,7 @@ const anyRequest = [
   "deadline",
 ] as const;
 /** Exit codes that a command's help does not explain. */
-const usualExits: ReadonlySet<FailureKind> = new Set([...anyCommand, ...anyRequest]);
+const commonExits: ReadonlySet<FailureKind> = new Set([...anyCommand, ...anyRequest]);
 
 /** Exit codes other than 0 that a command can give, in the order of the table. */
 export function exitsOf(command: Command): FailureKind[] {

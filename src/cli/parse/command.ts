@@ -28,7 +28,7 @@ export interface Command {
   /** Sends requests. */
   readonly requests: boolean;
   /** May prompt before it destroys something. */
-  readonly asks: boolean;
+  readonly prompts: boolean;
   /** Reads a list page by page, as --limit, --all and --page request. */
   readonly pages: boolean;
   /** Operations it may send; the first is the one that the command represents. */
@@ -62,7 +62,7 @@ export function commandOf(spec: AnyOperation | Task): Command {
     returns: spec.returns,
     effect,
     requests: spec.key !== undefined || task?.sendsRequests === true,
-    asks: task?.confirms === true || effect === "destroys",
+    prompts: task?.confirms === true || effect === "destroys",
     pages: task ? task.pages === true : effect === "reads" && isList(spec.returns),
     get sends() {
       return row ? [row] : [...new Set([...(wraps ? [wraps] : []), ...(task?.sends ?? [])])];

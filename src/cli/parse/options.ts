@@ -37,7 +37,7 @@ export function optionsFor(globals: Globals, host: Host): Options {
     verbosity: Math.max(globals.verbose?.length ?? 0, debugLevel(env("KB_DEBUG"))),
     get input() {
       return (
-        globals.mayAsk !== false &&
+        globals.mayPrompt !== false &&
         !isOn(env("KB_NO_INPUT")) &&
         !isOn(env("CI")) &&
         host.stdin.isTTY &&

@@ -123,7 +123,7 @@ export const sharedFlags: readonly SharedFlag[] = [
     flags: "-y, --yes",
     help: "Skip confirmation prompts",
     group: "Request",
-    only: ({ asks }) => asks,
+    only: ({ prompts }) => prompts,
   },
   {
     flags: "--read-only",
@@ -229,7 +229,7 @@ export const sharedFlags: readonly SharedFlag[] = [
     help: "Allow plain HTTP for non-local hosts",
     group: "Connection",
   },
-  { flags: "--no-input", help: "Never prompt", group: "Other", as: "mayAsk" },
+  { flags: "--no-input", help: "Never prompt", group: "Other", as: "mayPrompt" },
 ];
 
 /** The shared flags that a command takes. */
@@ -292,5 +292,5 @@ export interface Globals {
   readonly caFile?: string;
   readonly insecureHttp?: boolean;
   /** false with --no-input. */
-  readonly mayAsk?: boolean;
+  readonly mayPrompt?: boolean;
 }

@@ -99,19 +99,14 @@ function textValue(label: string, param: Param, text: string): string {
   return text;
 }
 
-async function fileValue(
-  label: string,
-  { maxNameLength: nameLength }: Param,
-  text: string,
-  sources: Sources,
-) {
+async function fileValue(label: string, { maxNameLength }: Param, text: string, sources: Sources) {
   const file = await sources.file(text);
   const characters = [...file.name].length;
-  if (nameLength !== undefined && characters > nameLength) {
+  if (maxNameLength !== undefined && characters > maxNameLength) {
     throw invalidValue(
       label,
       text,
-      `has a name of ${characters} characters; ${nameLength} are allowed`,
+      `has a name of ${characters} characters; ${maxNameLength} are allowed`,
     );
   }
   return file;

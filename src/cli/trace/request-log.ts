@@ -29,6 +29,7 @@ export interface RequestLog {
 /** Attempts that the log holds. */
 const MAX_ATTEMPTS = 10;
 
+/** A log without attempts. */
 export const emptyRequestLog = (): RequestLog => ({ attempts: [], count: 0 });
 
 /** Sends a request and adds the attempt to the log. */
