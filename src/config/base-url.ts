@@ -42,6 +42,6 @@ const invalidUrl = (text: string, problem: string, hint: string) =>
     sideEffect: "none",
   });
 
-/** `https://user:password@host` → `https://…`, as well for a query or fragment, which may hold a key. */
+/** `https://user:password@host` → `https://…`; the same for a query or fragment, which may hold a key. */
 const withoutSecrets = (text: string): string =>
   /[@?#]/.test(text) ? text.replace(/^([a-z+.-]*:\/\/)?.*$/is, "$1…") : text;

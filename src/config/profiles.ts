@@ -31,6 +31,7 @@ export interface ProfileStore {
   readonly profiles: Readonly<Record<string, Profile>>;
 }
 
+/** Whether a key is stored, in any of the three places. */
 export const hasKey = ({ key, key_command, key_in }: StoredKey): boolean =>
   (key ?? key_command ?? key_in) !== undefined;
 

@@ -7,6 +7,7 @@ export interface Float64List {
   sorted(): Float64Array;
 }
 
+/** An empty list. */
 export function newFloat64List(): Float64List {
   let values = new Float64Array(0);
   let size = 0;

@@ -12,7 +12,7 @@ export const own = <T>(
 export const withoutNulls = (object: Readonly<Record<string, unknown>>): Record<string, unknown> =>
   Object.fromEntries(Object.entries(object).filter(([, value]) => value !== null));
 
-/** Parses JSON; undefined if it is invalid or nested too deeply to be serialised again. */
+/** Parses JSON; undefined if it is invalid or nested too deeply to be serialized again. */
 export function tryParseJson(text: string): unknown {
   try {
     const value: unknown = JSON.parse(text);

@@ -36,7 +36,7 @@ export const isEnded = (status: string): boolean =>
 
 /**
  * Ends a command with the outcome of its run: prints a notice for partial success, throws
- * `remote-failed` or `paused` without success.
+ * `remote-failed` or `paused` if the run did not succeed.
  */
 export async function raiseOutcome(
   runId: string,
@@ -74,6 +74,6 @@ export async function raiseOutcome(
   );
 }
 
-/** The status, where a stopped run streams `failed`; its error text shows the difference (server §13). */
+/** The status of a run. A stopped run streams `failed`; only its error text differs (server §13). */
 export const endingOf = ({ status, error }: RunOutcome): string =>
   /^(Aborted|Stopped by user)/.test(error ?? "") ? "stopped" : status;

@@ -122,7 +122,7 @@ export function textSoFar(): { add(event: TextEvent): void; text(): string } {
   };
 }
 
-/** Pieces joined before they are a million: a string that grows by `+=` is a chain of them all. */
+/** A growing string, joined in batches: with `+=`, V8 would keep a chain of a million pieces. */
 class GrowingString {
   #joined = "";
   #pieces: string[] = [];

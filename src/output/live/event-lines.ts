@@ -32,6 +32,7 @@ export interface LiveStyle {
 type Look = (path: string) => unknown;
 type Part = string | undefined;
 
+/** A value that is text and not empty. */
 export const textOf = (value: unknown): Part =>
   typeof value === "string" && value !== "" ? value : undefined;
 const after = (word: string, value: unknown): Part =>
@@ -172,14 +173,12 @@ export function eventLineAfter(start: string, event: DisplayedEvent, style: Live
   const { colors } = style;
   const isClientEvent = event.event.startsWith("_");
   const kind = pad(visible(isClientEvent ? event.event.slice(1) : event.event), kindWidth);
-  const parts = own(
-    details,
-    event.event,
-  )?.(lookInto(event))
-    .filter((part) => part !== undefined)
-    .map((part) => colored(visible(part), event.event, colors)) ?? [
-    compact(dataOfUnknown(event), style.columns - widthOf(`${start}${kind}  `)),
-  ];
+  const detailsOf = own(details, event.event);
+  const parts = detailsOf
+    ? detailsOf(lookInto(event))
+        .filter((part) => part !== undefined)
+        .map((part) => colored(visible(part), event.event, colors))
+    : [compact(dataOfUnknown(event), style.columns - widthOf(`${start}${kind}  `))];
   const head = `${colors.dim(start)}${isClientEvent ? colors.yellow(kind) : colors.bold(kind)}`;
   return [head, ...parts].join("  ").trimEnd();
 }

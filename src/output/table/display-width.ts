@@ -125,7 +125,7 @@ export interface Colors {
 
 const same = (text: string): string => text;
 
-/** The 16 base colours, or none. */
+/** The 16 base colors, or none. */
 export async function colorsFor(color: boolean): Promise<Colors> {
   if (!color) return { bold: same, dim: same, red: same, green: same, yellow: same };
   const { Chalk } = await import("chalk");

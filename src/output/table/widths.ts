@@ -54,5 +54,6 @@ function shareOut(requests: readonly number[], available: number): readonly numb
   return shares;
 }
 
+/** The sum of numbers; 0 for none. */
 export const sum = (numbers: readonly number[]): number =>
   numbers.reduce((all, each) => all + each, 0);
