@@ -71,7 +71,7 @@ export interface Context {
   rows<O extends AnyOperation>(
     row: O,
     input: InputOf<O>,
-    wanted: RowLimit,
+    limit: RowLimit,
     progress?: PageCounter,
   ): AsyncIterable<RowOf<O["returns"]>>;
   /** All rows of a list by time windows, newest first; only for lists with time filters. */

@@ -23,7 +23,7 @@ export async function noticeRowCount(
 
 /** Throws partial for a whole list that is known to be incomplete. */
 export function requireAll(progress: PageCounter): void {
-  const { shown, total, complete, maybeIncomplete: unsure } = progress;
+  const { shown, total, complete, maybeIncomplete } = progress;
   if (lacksRows(progress)) {
     throw new CliError(
       "partial",
@@ -35,11 +35,11 @@ export function requireAll(progress: PageCounter): void {
       },
     );
   }
-  if (complete && !unsure) return;
+  if (complete && !maybeIncomplete) return;
   throw new CliError("partial", `failed to read the whole list: got ${shown} rows`, {
     isResult: true,
     details: { shown },
-    hint: unsure
+    hint: maybeIncomplete
       ? "one second may have more rows than fit on a page; they cannot be requested"
       : "the server sends the same rows again, or none although it reports more",
   });

@@ -186,7 +186,7 @@ const blocking = {
     withNamePath(
       "workflow_run_id",
       record<BlockingRun>(
-        ["run", (answer) => answer.workflow_run_id],
+        ["run", ({ workflow_run_id }) => workflow_run_id],
         ["status", ({ data }) => data.status],
         ["outputs", ({ data }) => data.outputs],
         ["error", ({ data }) => data.error],

@@ -33,7 +33,7 @@ export async function* run(
   if (set.length + unset.length === 0 && !replace) {
     throw new CliError("usage", "--set, --unset or --replace is required", {
       sideEffect: "none",
-      hint: "--set team=people",
+      hint: "for example --set team=people",
     });
   }
   const fields = await context.call(listMetadataFields, { dataset_id });

@@ -15,7 +15,7 @@ export async function* run(
     if (end?.event === "datasource_completed") return;
     if (end) throw pipelineFailure(end.data);
   }
-  throw new CliError("cut", "the event stream ended before the data source did");
+  throw new CliError("cut", "lost the event stream before the data source finished");
 }
 
 const endEvents = ["datasource_completed", "datasource_error", "error"];

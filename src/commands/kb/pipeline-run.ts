@@ -42,7 +42,7 @@ export async function* run(input: PipelineInput, context: Context): AsyncGenerat
     await raiseOutcome(String(event.data["workflow_run_id"]), outcome, context.notice);
     return;
   }
-  throw new CliError("cut", "the event stream ended before the pipeline run did", {
+  throw new CliError("cut", "lost the event stream before the pipeline run finished", {
     sideEffect: "unknown",
     hint: `kb doc list ${input.dataset_id}`,
   });

@@ -9,6 +9,7 @@ import { deleteKey, storeKey } from "../../config/stored-keys.ts";
 import type { KeyOwner } from "../../config/stored-keys.ts";
 import { CliError } from "../../errors.ts";
 import { own } from "../../lib/json.ts";
+import { shellQuote } from "../../lib/shell-quote.ts";
 import type { Context } from "../command-spec.ts";
 
 /** Input of `profile add`. */
@@ -142,7 +143,7 @@ function checkServer(name: string, existing: Profile, baseUrl: string, { options
   if (existing.base_url === undefined || existing.base_url === baseUrl || !hasKeys) return;
   throw new CliError("usage", `the keys of profile ${name} belong to ${existing.base_url}`, {
     sideEffect: "none",
-    hint: `remove it first: ${options.program} profile remove ${name} --yes`,
+    hint: `remove it first: ${options.program} profile remove ${shellQuote(name)} --yes`,
   });
 }
 

@@ -163,7 +163,7 @@ async function* serve(
       data: directory,
     };
     const example = `kb -p ${sandboxProfile} list`;
-    await context.notice(`use it with -p ${sandboxProfile}, such as ${example}; Ctrl-C stops it`);
+    await context.notice(`to use it, run for example: ${example}; press Ctrl-C to stop`);
     await new Promise<void>((resolve) => {
       if (signal.aborted) resolve();
       signal.addEventListener("abort", () => resolve(), { once: true });

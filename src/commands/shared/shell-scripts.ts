@@ -1,23 +1,23 @@
 import type { Context } from "../command-spec.ts";
 
-/** Text with its backslashes as they are; `\${` stands for the shell's own `${`. */
+/** Template text without escapes, except `\${` for the shell's own `${`. */
 const script = ({ raw }: TemplateStringsArray, ...values: readonly string[]): string =>
   String.raw({ raw: raw.map((text) => text.replaceAll("\\${", "${")) }, ...values);
 
-/** A task that prints the script of the program that runs. */
+/** A task that prints the script for the current program. */
 const printing = (scriptOf: (program: string) => string) => ({
-  async *run(_: unknown, { options: asked }: Context): AsyncGenerator<string> {
-    yield scriptOf(asked.program).trimEnd();
+  async *run(_: unknown, { options }: Context): AsyncGenerator<string> {
+    yield scriptOf(options.program).trimEnd();
   },
 });
 
 // Every script calls back `<program> __complete -- <words>` with the words up to the cursor,
-// unquoted, and quotes the answers. No script evaluates the line: a name may hold `$(…)`.
+// unquoted, and quotes the candidates. No script evaluates the line: a name may contain `$(…)`.
 
 /**
- * The script for bash. Bash hands over words that are cut at `:` and `=` and still carry their
- * quotes, and readline replaces only what follows the last such cut: so the line is read here,
- * character by character.
+ * The script for bash. The words that bash provides are split at `:` and `=` and still have their
+ * quotes, and readline replaces only the text after the last split, so the script parses the line
+ * itself, character by character.
  */
 export const bash = printing(
   (program) => script`# Completion of ${program} for bash.

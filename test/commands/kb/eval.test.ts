@@ -386,8 +386,8 @@ describe("an invalid file", () => {
     ["jsonl", `${good}{"question":`, "line 2: invalid JSON"],
     ["jsonl", `${good}\n{"documents":"a.md"}`, "line 3: question is missing"],
     ["jsonl", `{"question":"q"}`, "line 1: no expected documents or text"],
-    ["jsonl", `{"question":"q","documents":[1]}`, "line 1: documents is not a text or a list"],
-    ["jsonl", `{"question":["q"],"documents":"a.md"}`, "line 1: question is not text"],
+    ["jsonl", `{"question":"q","documents":[1]}`, "line 1: documents is not a string or a list"],
+    ["jsonl", `{"question":["q"],"documents":"a.md"}`, "line 1: question is not a string"],
     [
       "jsonl",
       `{"question":"q","documents":"a.md","filter":{}}`,

@@ -1,6 +1,7 @@
 import { CliError } from "../../../errors.ts";
 import type { Files } from "../../../host/host.ts";
 import { isObject } from "../../../lib/json.ts";
+import { shellQuote } from "../../../lib/shell-quote.ts";
 import { parseYaml } from "../../../lib/yaml.ts";
 import type { FieldState, KbState } from "../documents/index.ts";
 
@@ -38,7 +39,7 @@ interface SyncedDirectory {
 /** Returns the problem of a value, to follow its name. */
 type Check = (value: unknown) => string | undefined;
 
-const isText: Check = (value) => (typeof value === "string" ? undefined : "must be text");
+const isString: Check = (value) => (typeof value === "string" ? undefined : "must be a string");
 const among =
   (...words: readonly string[]): Check =>
   (value) =>
@@ -59,7 +60,7 @@ const searchFields: ReadonlySet<string> = new Set([
 const checks: Readonly<Record<keyof KbFile, Check>> = {
   knowledge_base: (value) =>
     typeof value === "string" && value !== "" ? undefined : "must be a name",
-  description: isText,
+  description: isString,
   permission: among("only_me", "all_team_members", "partial_members"),
   indexing_technique: among("high_quality", "economy"),
   embedding_model: (value) =>
@@ -72,7 +73,7 @@ const checks: Readonly<Record<keyof KbFile, Check>> = {
   tags: (value) =>
     Array.isArray(value) && value.every((tag) => typeof tag === "string")
       ? undefined
-      : "must be a list of texts",
+      : "must be a list of strings",
   metadata: (value) =>
     isObject(value)
       ? Object.entries(value)
@@ -83,21 +84,22 @@ const checks: Readonly<Record<keyof KbFile, Check>> = {
   documents: (value) => {
     if (!isObject(value) || typeof value["directory"] !== "string") return "must have a directory";
     return Object.entries(value)
-      .map(([name, each]) => directoryProblem(name, each))
+      .map(([name, each]) => documentsProblem(name, each))
       .find((problem) => problem !== undefined);
   },
 };
 
-function directoryProblem(name: string, value: unknown): string | undefined {
+/** Returns the problem of one field of `documents`. */
+function documentsProblem(name: string, value: unknown): string | undefined {
   switch (name) {
     case "directory":
     case "prefix":
-      return typeof value === "string" ? undefined : `has a ${name} that is not text`;
+      return typeof value === "string" ? undefined : `has a ${name} that is not a string`;
     case "include":
     case "exclude":
       return Array.isArray(value) && value.every((one) => typeof one === "string")
         ? undefined
-        : `has an ${name} that is not a list of texts`;
+        : `has an ${name} that is not a list of strings`;
     case "max_delete":
       return /^\d+(\.\d+)?%?$/.test(String(value))
         ? undefined
@@ -116,7 +118,7 @@ export async function readKbFile(path: string, files: Files): Promise<KbFile> {
   if ((await files.stat(path)) === null) {
     throw new CliError("usage", `file ${path} not found`, {
       sideEffect: "none",
-      hint: `write one with kb pull <kb> --output-file ${path}`,
+      hint: `write one with kb pull <kb> --output-file ${shellQuote(path)}`,
     });
   }
   const yaml = await parseYaml(new TextDecoder().decode(await files.read(path)));

@@ -1,5 +1,6 @@
 import { CliError } from "../../../errors.ts";
 import { modelName } from "../../../lib/model-names.ts";
+import { shellQuote } from "../../../lib/shell-quote.ts";
 import { getKnowledgeBase } from "../../../operations/knowledge.ts";
 import { getMetadataOverview } from "../../../operations/metadata.ts";
 import { settingsOf, tagsOf } from "../documents/index.ts";
@@ -42,7 +43,7 @@ export async function readPlan(path: string, context: Context): Promise<ApplyPla
     const message = `failed to change field ${impossible.name}: ${impossible.note}`;
     throw new CliError("refused", message, {
       sideEffect: "none",
-      hint: `kb metadata delete ${file.knowledge_base} ${impossible.name}`,
+      hint: `kb metadata delete ${shellQuote(file.knowledge_base)} ${shellQuote(impossible.name)}`,
     });
   }
   return { file, id, current, steps };

@@ -38,7 +38,7 @@ export const invalidFieldValue = (
 ): CliError =>
   new CliError("usage", `${place}: ${name}=${JSON.stringify(value)} is not a valid ${type}`, {
     sideEffect: "none",
-    hint: type === "time" ? "times look like 2026-05-01T10:00:00Z or epoch seconds" : undefined,
+    hint: type === "time" ? "use a time such as 2026-05-01T10:00:00Z, or Unix seconds" : undefined,
   });
 
 /** Types of all fields: known ones keep theirs, a new one holds numbers if all its values are. */

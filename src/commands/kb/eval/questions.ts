@@ -69,7 +69,7 @@ function questionOf({ cells, line }: FileRow, place: string, isCsv: boolean): Qu
     const value = values.get(column) ?? undefined;
     if (typeof value === "number") return String(value);
     if (value === undefined || typeof value === "string") return value?.trim() || undefined;
-    throw unreadable(place, `${column} is not text`);
+    throw unreadable(place, `${column} is not a string`);
   };
   const question = textIn("question");
   if (question === undefined) throw unreadable(place, "question is missing", exampleLine);
@@ -95,7 +95,7 @@ function textsIn(column: string, value: unknown, separator: string | undefined, 
   const list: unknown = isSplit ? (jsonList(value) ?? value.split(separator)) : value;
   const texts = (Array.isArray(list) ? list : [list]).map((each: unknown) => {
     if (typeof each === "string") return each.trim();
-    throw unreadable(place, `${column} is not a text or a list of texts`);
+    throw unreadable(place, `${column} is not a string or a list of strings`);
   });
   return [...new Set(texts.filter((each) => each !== ""))];
 }

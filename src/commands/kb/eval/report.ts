@@ -188,7 +188,7 @@ function comparedSections(
     questions.map((each) => ({ label, ...each })),
   );
   const questions: Section = {
-    title: "Questions with another rank",
+    title: "Questions with a changed nDCG",
     columns: [
       ...(several ? [left("settings")] : []),
       left("question"),

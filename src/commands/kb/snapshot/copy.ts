@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { CliError } from "../../../errors.ts";
 import { sha256 } from "../../../lib/sha256.ts";
+import { shellQuote } from "../../../lib/shell-quote.ts";
 import { getKnowledgeBase } from "../../../operations/knowledge.ts";
 import { readKbState } from "../documents/index.ts";
 import { run as exportKb } from "./export.ts";
@@ -33,12 +34,13 @@ export async function* run(input: CopyInput, context: Context): AsyncGenerator<u
   const source = `${await context.baseUrl()}\n${dataset_id}`;
   const directory = join(copies, sha256(source).slice(0, 32));
   await files.makeDirectory(copies, 0o700);
+  let copy: { readonly id: string } | undefined;
   const quiet = { ...context, notice: () => Promise.resolve() };
   try {
     for await (const _ of exportKb({ dataset_id, directory }, quiet)) {
       // the import reports each document
     }
-    yield* importBundle({ directory, name, map_model }, target);
+    copy = yield* importBundle({ directory, name, map_model }, target);
   } catch (error) {
     if ((await files.stat(directory)) !== null) {
       await context.notice(
@@ -48,8 +50,10 @@ export async function* run(input: CopyInput, context: Context): AsyncGenerator<u
     throw error;
   }
   await files.remove(directory);
-  const flag = to_profile ? ` --to-profile ${to_profile}` : "";
-  await context.notice(`Copied. Run \`kb verify${flag}\` to compare the two.`);
+  if (!copy) return;
+  const flag = to_profile === undefined ? "" : ` --to-profile ${shellQuote(to_profile)}`;
+  const verify = `kb verify id:${dataset_id} id:${copy.id}${flag}`;
+  await context.notice(`copied; to compare the two: ${verify}`);
 }
 
 /** Throws refused if the name of the copy is taken, except by an interrupted copy. */
@@ -64,11 +68,9 @@ async function requireFreeName(
   throw new CliError("refused", `knowledge base ${JSON.stringify(copyName)} already exists`, {
     code: "already-exists",
     sideEffect: "none",
-    hint: `kb copy id:${dataset_id} --name ${shellQuoted(`${[...copyName].slice(0, 35).join("")} copy`)}`,
+    hint: `kb copy id:${dataset_id} --name ${shellQuote(`${[...copyName].slice(0, 35).join("")} copy`)}`,
   });
 }
-
-const shellQuoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
 async function isTaken(name: string, target: Context): Promise<boolean> {
   try {

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { ApiError, CliError, withInfo } from "../../../errors.ts";
 import { isObject, valueAt, withoutNulls } from "../../../lib/json.ts";
 import { sha256 } from "../../../lib/sha256.ts";
+import { shellQuote } from "../../../lib/shell-quote.ts";
 import { createKnowledgeBase, getKnowledgeBase } from "../../../operations/knowledge.ts";
 import type { KbState } from "../documents/index.ts";
 import type { Manifest } from "./bundle.ts";
@@ -41,7 +42,7 @@ export async function importTarget(
     if (!(error instanceof ApiError) || error.kind !== "refused") throw error;
     await files.remove(note);
     throw withInfo(error, {
-      hint: `use --name for another name, or --into ${JSON.stringify(name)} to fill the existing one`,
+      hint: `use --name for another name, or --into ${shellQuote(name)} to fill the existing one`,
     });
   });
   await files.writeAtomic(note, `${JSON.stringify({ dataset_id: id, name })}\n`);

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { CliError } from "../../../errors.ts";
 import { modelName } from "../../../lib/model-names.ts";
+import { shellQuote } from "../../../lib/shell-quote.ts";
 import {
   createMetadataField,
   disableBuiltInFields,
@@ -32,7 +33,7 @@ export async function* run(input: ImportInput, context: Context): AsyncGenerator
   if (!imported) return;
   const { id, documents } = imported;
   await context.notice(
-    `imported ${documents} documents; to compare: kb verify ${input.directory} id:${id}`,
+    `imported ${documents} documents; to compare: kb verify ${shellQuote(input.directory)} id:${id}`,
   );
 }
 

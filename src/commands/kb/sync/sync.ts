@@ -165,7 +165,7 @@ function requireTechnique(
   if (steps.every(({ action }) => action !== "create")) return;
   throw new CliError("refused", "the knowledge base has no indexing technique", {
     sideEffect: "none",
-    hint: `kb update ${dataset_id} --indexing-technique economy (or high_quality)`,
+    hint: `kb update id:${dataset_id} --indexing-technique economy`,
   });
 }
 

@@ -11,6 +11,7 @@ import { ApiError, CliError } from "../../../errors.ts";
 import type { FailureKind } from "../../../errors.ts";
 import type { Host } from "../../../host/host.ts";
 import { isObject, tryParseJson } from "../../../lib/json.ts";
+import { shellQuote } from "../../../lib/shell-quote.ts";
 import { version } from "../../../lib/version.ts";
 import { asText } from "../../../operations/operation.ts";
 import type { Context } from "../../command-spec.ts";
@@ -134,7 +135,7 @@ async function* checkProfiles({ host }: Context): AsyncGenerator<CheckResult> {
   const names = Object.keys((await readProfiles(host)).profiles);
   yield ok("profiles", `${names.join(", ") || "none"} in ${path}`);
   if ((stat.mode & 0o077) !== 0 && !host.platform.includes("win32")) {
-    yield warning("profiles", "other users can read the keys", `run chmod 600 ${path}`);
+    yield warning("profiles", "other users can read the keys", `run chmod 600 ${shellQuote(path)}`);
   }
 }
 
