@@ -15,47 +15,47 @@ import { cli, temporaryFolder } from "../lib/support.ts";
 import type { World } from "../lib/support.ts";
 import { root } from "../lib/paths.ts";
 
-// The programs never print, write or pass on a key. Every key here is marked; each line
-// of the tables is run with keys from every source, and all that came of it is searched.
+// The programs never print, write or pass on a key. Every key here is marked: each command line
+// runs with keys from every source, and all of its output and files are searched.
 
 test.each(Object.entries(spellings))("the search finds a key %s", (_, spell) => {
   expect(leaks(`key=${spell(markedKey("dataset", "Spelled"))}&x`)).toContain("LeakSpelledQz7");
 });
 
-test("the search finds a key in a pattern that was made of it", () => {
+test("the search finds a key in a pattern built from it", () => {
   expect(
     leaks("/(?:d|%64)(?:L|%4c)(?:e|%65)(?:a|%61)(?:k|%6b)(?:P|x)(?:Q|x)(?:z|y)(?:7|x)/"),
   ).toEqual(["LeakPQz7"]);
 });
 
-// A server that knows the marked keys: a sandbox behind it does the work.
+// A server that accepts the marked keys and forwards to a sandbox.
 
 const sandbox = await testSandbox();
 
-/** Passes requests on with the sandbox's own keys, and tells the key in a header of each answer. */
+/** Forwards requests with the sandbox's own keys, and echoes the key in headers of each response. */
 async function gateway(): Promise<string> {
   const own = { dataset: "dataset-sandbox", app: "app-echo" };
-  const server = createServer((asked, answer) => {
-    const { authorization = "", host: _, ...rest } = asked.headers;
+  const server = createServer((request, response) => {
+    const { authorization = "", host: _, ...rest } = request.headers;
     const kind = authorization.startsWith("Bearer dataset-") ? "dataset" : "app";
-    const passed = send(
-      `${new URL(sandbox.env["KB_BASE_URL"] ?? "").origin}${asked.url}`,
+    const forwarded = send(
+      `${new URL(sandbox.env["KB_BASE_URL"] ?? "").origin}${request.url}`,
       {
-        method: asked.method,
+        method: request.method,
         headers: { ...rest, authorization: `Bearer ${own[kind]}`, connection: "close" },
       },
-      (its) => {
+      (upstream) => {
         const key = authorization.replace("Bearer ", "");
-        answer.writeHead(its.statusCode ?? 500, {
-          ...its.headers,
+        response.writeHead(upstream.statusCode ?? 500, {
+          ...upstream.headers,
           "x-request-id": key,
           "x-version": `1.14.2 ${key}`,
         });
-        its.pipe(answer);
+        upstream.pipe(response);
       },
     );
-    passed.on("error", () => answer.destroy());
-    asked.pipe(passed);
+    forwarded.on("error", () => response.destroy());
+    request.pipe(forwarded);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   afterAll(() => {
@@ -68,13 +68,13 @@ async function gateway(): Promise<string> {
 
 const base = await gateway();
 
-/** Where the keys of a machine come from, and what puts them there. */
+/** Where a machine has its keys, and the commands that store them there. */
 interface Source {
   readonly env?: Readonly<Record<string, string>>;
   /** Command lines to run first, with their stdin. */
   readonly first?: readonly (readonly [line: string, key: string])[];
   readonly world?: World;
-  /** Its key may stand in the profile file. */
+  /** The profile file may contain the keys. */
   readonly inFile?: true;
 }
 
@@ -112,7 +112,7 @@ const sources: Readonly<Record<string, Source>> = {
 
 let machines = 0;
 
-/** A machine: its folder, command lines on it, and everything that came of them. */
+/** A machine with a directory: runs command lines, and searches what they leave behind. */
 async function machine({ env, first = [], world, inFile }: Source) {
   const number = String(++machines);
   const folder = await temporaryFolder();
@@ -126,7 +126,7 @@ async function machine({ env, first = [], world, inFile }: Source) {
     "handbook.yml": `knowledge_base: Leaves${number}\ndescription: What new colleagues ask\n`,
   };
   for (const [name, text] of Object.entries(texts)) await writeFile(join(place, name), text);
-  /** Text that was added to files which may be gone by the end. */
+  /** Text appended to files that may be deleted by the end. */
   const written: string[] = [];
   const started: string[] = [];
   const spawn: RawHost["spawn"] = (command, args): Child => {
@@ -162,7 +162,7 @@ async function machine({ env, first = [], world, inFile }: Source) {
   }
   return {
     run,
-    /** Where keys stand beside the places made for them: file or stream → keys. */
+    /** Leaked keys by file or stream, without the places meant for keys. */
     async found(): Promise<readonly (readonly [string, readonly string[]])[]> {
       const texts = new Map(await filesBelow(folder));
       if (inFile) texts.delete("config/profiles.json");
@@ -178,7 +178,7 @@ async function machine({ env, first = [], world, inFile }: Source) {
   };
 }
 
-/** Lines of every kind, with how they end; @ is the folder of their files, # a number, ~ a blank. */
+/** Command lines of every kind with their exit code; @ is the directory of files, # a number, ~ a space. */
 const kbLines: readonly (readonly [line: string, exit: number])[] = [
   ["kb create Leaves# --indexing-technique economy -n", 0],
   ["kb create Leaves# --indexing-technique economy --curl", 0],
@@ -245,7 +245,7 @@ test.each([
   ["prompt", kbLines],
   ["command", kbLines],
   ["command", wfLines],
-])("keys from the %s are in nothing that command lines leave behind", async (name, lines) => {
+])("keys from the %s do not leak into output or files", async (name, lines) => {
   const { run, found } = await machine(sources[name] ?? {});
   const seen: unknown[] = [];
   for (const [line] of lines) {
@@ -256,7 +256,7 @@ test.each([
   expect(await found()).toEqual([]);
 });
 
-// A server that echoes the key it is sent wherever it can.
+// A server that echoes the key wherever it can.
 
 const env = (server: { readonly baseUrl: string }) => ({
   KB_BASE_URL: server.baseUrl,
@@ -267,8 +267,8 @@ const keyIn = (request: string) =>
   /^authorization: Bearer (.*)$/im.exec(request)?.[1]?.trim() ?? "";
 
 const json = (body: unknown) => JSON.stringify(body);
-/** Refusals that hold the key: status, body, headers. */
-const refusals: Readonly<
+/** Error responses with the key: status, body, headers. */
+const errorResponses: Readonly<
   Record<string, (key: string) => readonly [number, string, Readonly<Record<string, string>>?]>
 > = {
   "a message": (key) => [
@@ -278,19 +278,19 @@ const refusals: Readonly<
   "a code": (key) => [400, json({ code: key, message: "no", status: 400 })],
   "a field": (key) => [400, json({ code: "invalid_param", message: key, params: key })],
   "old fields": (key) => [400, json({ message: "no", errors: { [key]: key } })],
-  "a plain text": (key) => [500, `no ${key}`],
-  "an address": (key) => [302, "", { location: `http://127.0.0.1:9/?key=${key}` }],
+  "plain text": (key) => [500, `no ${key}`],
+  "a URL": (key) => [302, "", { location: `http://127.0.0.1:9/?key=${key}` }],
   headers: (key) => [404, "<html>", { "x-request-id": key, "x-version": key, "retry-after": key }],
 };
 
 test.each([
-  ...Object.keys(refusals).map((place) => [place, "as it is"] as const),
+  ...Object.keys(errorResponses).map((place) => [place, "as it is"] as const),
   ...Object.keys(spellings).map((how) => ["a message", how] as const),
 ])("a key echoed in %s, %s, is not printed or written", async (place, how) => {
   const server = await rawServer([
     (socket, request) => {
       const key = spellings[how]?.(keyIn(request)) ?? "";
-      const [status, body, headers] = refusals[place]?.(key) ?? [500, ""];
+      const [status, body, headers] = errorResponses[place]?.(key) ?? [500, ""];
       socket.end(http(status, body, headers));
     },
   ]);
@@ -311,7 +311,7 @@ test.each([
   expect(await found()).toEqual([]);
 });
 
-/** A run that fails and tells the key in its error, and in what its nodes say. */
+/** The events of a failed run with the key in its error and those of its nodes. */
 const echoing = (key: string) => {
   const error = JSON.stringify(key).slice(1, -1);
   return recordedRun("run that fails, streaming").map(({ event, raw }) => {
@@ -321,7 +321,7 @@ const echoing = (key: string) => {
 };
 
 test.each(Object.entries(spellings))(
-  "a key in the events of a run, %s, is in no recording, report or message",
+  "a key in the events of a run, %s, does not leak into recordings, reports or messages",
   async (_, spell) => {
     const events = echoing(spell(markedKey("app", "Echoed")));
     const stream = events.map(({ raw }) => `data: ${raw}\n\n`).join("");
@@ -375,7 +375,7 @@ test("requested data is printed unchanged and appears nowhere else", async () =>
 });
 
 test.each([
-  ["for people", "kb list -p work -vvv", /^error: internal error: no \*\*\*\* here\n[^]*\n {4}at /],
+  ["as text", "kb list -p work -vvv", /^error: internal error: no \*\*\*\* here\n[^]*\n {4}at /],
   [
     "as JSON",
     "kb list -p work -o json",
@@ -391,10 +391,10 @@ test.each([
   expect(await found()).toEqual([]);
 });
 
-/** A marked key, a key many times as long, a file of keys, one line of another file. */
+/** A long key, and texts that are not a key: name, text, exit code. */
 const noKeys: readonly (readonly [string, string, number])[] = [
   [
-    "a key of 4,000 characters that a message holds in part",
+    "a key of 4,000 characters that a message contains partially",
     markedKey("dataset", "Long") + "aB3-".repeat(993),
     4,
   ],
@@ -471,7 +471,7 @@ test.each([
   expect(await found()).toEqual([]);
 });
 
-// Built programs, whose proxies and child processes are real.
+// The built programs, with real proxies and child processes.
 
 function built(line: string, folder: string, more: Readonly<Record<string, string>>) {
   const [program = "", ...args] = line.split(" ");
@@ -498,15 +498,15 @@ test.each(["HTTP_PROXY", "https_proxy"])("the password in %s does not leak", asy
   ] as const) {
     const more = wrong ? { ...env, [variable]: `${address}:x:y` } : env;
     const child = built(line, folder, { ...more, KB_BASE_URL: `${scheme}://127.0.0.1:9/v1` });
-    const said = await allSaid(child);
-    expect(child.exitCode, said).toBeGreaterThan(0);
-    expect(leaks(said), said).toEqual([]);
+    const output = await allOutput(child);
+    expect(child.exitCode, output).toBeGreaterThan(0);
+    expect(leaks(output), output).toEqual([]);
   }
   expect(proxy.requests.length).toBeGreaterThan(1);
   expect([...(await filesBelow(folder))].filter(([, text]) => leaks(text).length > 0)).toEqual([]);
 });
 
-async function allSaid(child: ReturnType<typeof built>): Promise<string> {
+async function allOutput(child: ReturnType<typeof built>): Promise<string> {
   let text = "";
   for (const stream of [child.stdout, child.stderr])
     stream.on("data", (piece: Buffer) => (text += piece.toString("latin1")));
@@ -515,7 +515,7 @@ async function allSaid(child: ReturnType<typeof built>): Promise<string> {
 }
 
 test.runIf(process.platform === "linux")(
-  "no process shows a key in its arguments or environment while the keyring is used",
+  "no process has a key in its arguments or environment while the keyring is used",
   async () => {
     const folder = await temporaryFolder();
     const bus = await silentBus(folder);
@@ -526,11 +526,11 @@ test.runIf(process.platform === "linux")(
     const shown: string[] = [];
     for (const pid of (await readdir("/proc")).filter((name) => /^\d+$/.test(name)))
       for (const part of ["cmdline", "environ", "comm"])
-        shown.push(await readFile(`/proc/${pid}/${part}`, "latin1").catch(() => "")); // it has ended
-    const asked = shown.filter((text) => text.includes("keyring-child"));
+        shown.push(await readFile(`/proc/${pid}/${part}`, "latin1").catch(() => "")); // it has exited
+    const calls = shown.filter((text) => text.includes("keyring-child"));
     child.kill("SIGINT");
-    await allSaid(child);
-    expect(asked.length).toBeGreaterThan(0); // other tests may ask theirs meanwhile
+    await allOutput(child);
+    expect(calls.length).toBeGreaterThan(0); // other tests may call theirs, too
     expect(leaks(shown.join("\n"))).not.toContain("LeakStdinQz7");
     expect([...(await filesBelow(folder))].filter(([, text]) => leaks(text).length > 0)).toEqual(
       [],

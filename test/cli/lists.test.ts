@@ -6,12 +6,12 @@ import { cli } from "../lib/support.ts";
 import { expectNewOnce, kindsOfIds } from "../lib/seen-ids.ts";
 import type { World } from "../lib/support.ts";
 
-describe("ids that were met", () => {
-  test.each(Object.entries(kindsOfIds))("that %s are each new once", (_, idOf) => {
+describe("a set of IDs", () => {
+  test.each(Object.entries(kindsOfIds))("adds IDs that %s once", (_, idOf) => {
     expectNewOnce(100_000, idOf);
   });
 
-  test("the id of zeros is one like any other", () => {
+  test("treats the ID of zeros like any other", () => {
     const seen = newIdSet();
     const zeros = "00000000-0000-0000-0000-000000000000";
     expect([seen.add(zeros), seen.add(zeros), seen.add(uuid(1)), seen.size]).toEqual([
@@ -22,7 +22,7 @@ describe("ids that were met", () => {
     ]);
   });
 
-  test("texts that almost are UUIDs stay apart", () => {
+  test("distinguishes texts that are almost UUIDs", () => {
     const seen = newIdSet();
     const texts = [
       uuid(10),
@@ -42,17 +42,17 @@ const idsIn = (out: string): string[] =>
   out
     .split("\n")
     .filter(Boolean)
-    .map((line) => (JSON.parse(line) as { id: string }).id); // lines the server above made
+    .map((line) => (JSON.parse(line) as { id: string }).id); // written by the test server
 
 const all = ["wf", "logs", "--all", "-o", "jsonl"];
 
-describe("logs whose pages lose rows", () => {
+describe("a log whose pages lose rows", () => {
   const seeds = Array.from({ length: 50 }, (_, seed) => seed);
 
-  test.each(seeds)("are printed whole, each once (seed %i)", async (seed) => {
+  test.each(seeds)("is printed completely, without duplicates (seed %i)", async (seed) => {
     const random = seeded(seed + 1);
     const counts = Array.from({ length: 20 }, () => Math.floor(random() * 40));
-    // Seconds of more than a page, which no narrower window can cut.
+    // A second with more rows than a page, which no window can split.
     if (seed % 5 === 0) counts[10] = 130;
     const logs = logsOf(...counts);
     const { env } = await logServer(() => logs, seed, {
@@ -63,7 +63,7 @@ describe("logs whose pages lose rows", () => {
     expect(idsIn(out).sort()).toEqual(logs.map(({ id }) => id));
   });
 
-  test("come newest first, a few requests more than pages", async () => {
+  test("is printed newest first, with few extra requests", async () => {
     const logs = logsOf(30, 30, 130, 30, 30);
     const { env, seen } = await logServer(() => logs, 3);
     const { exit, out, err } = await cli([...all, "-v"], { env });
@@ -74,7 +74,7 @@ describe("logs whose pages lose rows", () => {
     expect(seen.length).toBeLessThan(15);
   });
 
-  test("are requested by first pages only if no second fills one", async () => {
+  test("needs only first pages if no second fills a page", async () => {
     const logs = logsOf(...Array.from({ length: 50 }, () => 9));
     const { env, seen } = await logServer(() => logs, 3);
     const { exit, out } = await cli(all, { env });
@@ -92,13 +92,13 @@ describe("logs whose pages lose rows", () => {
     ]);
   });
 
-  test("that vanish or come while they are read are no reason to fail", async () => {
+  test("may gain and lose rows while it is read", async () => {
     let logs = logsOf(...Array.from({ length: 40 }, () => 12));
-    let asked = 0;
+    let requests = 0;
     const before = () => {
-      asked++;
-      if (asked === 2) logs = logs.filter(({ created_at }) => created_at > start + 3);
-      if (asked === 3)
+      requests++;
+      if (requests === 2) logs = logs.filter(({ created_at }) => created_at > start + 3);
+      if (requests === 3)
         logs = [...logs, { id: uuid(9999), created_at: start + 5, status: "succeeded" }];
     };
     const { env } = await logServer(() => logs, 17, { before });
@@ -106,7 +106,7 @@ describe("logs whose pages lose rows", () => {
     expect([exit, new Set(idsIn(out)).size, idsIn(out).length]).toEqual([0, 433, 433]);
   });
 
-  test("are not requested for ever if the server ignores the bounds", async () => {
+  test("fails if the server ignores the time filters", async () => {
     const rows = JSON.stringify(
       logsOf(...Array.from({ length: 20 }, () => 5)).map((log) => ({ ...log, workflow_run: null })),
     );
@@ -118,7 +118,7 @@ describe("logs whose pages lose rows", () => {
     expect([exit, err]).toEqual([1, expect.stringContaining("created_at__before")]);
   });
 
-  test("keep within the filters that were given", async () => {
+  test("respects the user's filters", async () => {
     const logs = logsOf(...Array.from({ length: 30 }, () => 30));
     const { env, seen } = await logServer(() => logs, 5);
     const [after, before] = ["2026-11-21T10:00:04Z", "2026-11-21T10:00:20Z"];
@@ -142,11 +142,11 @@ describe("logs whose pages lose rows", () => {
     }
   });
 
-  test("end where they ended when the first page was answered, by the server's clock", async () => {
+  test("ends at the server's clock of the first response", async () => {
     const old = logsOf(...Array.from({ length: 10 }, () => 15));
-    let asked = 0;
+    let requests = 0;
     const later = { id: uuid(9999), created_at: start + 3601, status: "succeeded" };
-    const { env, seen } = await logServer(() => (asked++ === 0 ? old : [later, ...old]), 7);
+    const { env, seen } = await logServer(() => (requests++ === 0 ? old : [later, ...old]), 7);
     const { exit, out } = await cli(all, { env });
     expect([exit, idsIn(out).length, idsIn(out).includes(later.id)]).toEqual([0, 150, false]);
     expect(seen.map(({ searchParams }) => searchParams.get("created_at__before"))).toEqual([
@@ -155,7 +155,7 @@ describe("logs whose pages lose rows", () => {
     ]);
   });
 
-  test("that a wide query does not show are found in narrower windows", async () => {
+  test("includes rows that only narrower windows return", async () => {
     const logs = logsOf(...Array.from({ length: 40 }, () => 9)).map((log, index) =>
       [20, 21, 200, 340].includes(index) ? { ...log, shy: true as const } : log,
     );
@@ -167,7 +167,7 @@ describe("logs whose pages lose rows", () => {
     expect(seen.length).toBeLessThan(60);
   });
 
-  test("that stay hidden are counted: what there is is printed, exit 10", async () => {
+  test("exits with 10 and counts the rows that the server hides", async () => {
     const logs = logsOf(5, 121, 5).map((log, index) =>
       index >= 40 && index < 51 ? { ...log, hidden: true as const } : log,
     );
@@ -185,7 +185,7 @@ describe("logs whose pages lose rows", () => {
     expect(seen.length).toBeLessThan(150);
   });
 
-  test("are requested once if one page has them all", async () => {
+  test("is requested once if one page has all rows", async () => {
     const logs = logsOf(20, 30, 40);
     const { env, seen } = await logServer(() => logs, 13);
     const { exit, out } = await cli(all, { env });
@@ -215,7 +215,7 @@ const baseServer = (rows: number, fails?: number) =>
   });
 
 const columns = ["--columns", "id,name"];
-/** Form, and its line for a row. */
+/** A format with its head and its line for a row. */
 const forms: readonly (readonly [form: string, head: string, line: (number: number) => string])[] =
   [
     ["jsonl", "", (number) => `{"id":"${uuid(number)}","name":"base ${number}"}\n`],
@@ -231,14 +231,14 @@ describe.each(forms)("a long list as %s", (form, head, line) => {
 
   test("is printed page by page", async () => {
     const { env, seen } = await baseServer(350);
-    let asked: number | undefined;
-    const onOutput: World["onOutput"] = () => (asked ??= seen.length);
+    let requests: number | undefined;
+    const onOutput: World["onOutput"] = () => (requests ??= seen.length);
     const { exit, out } = await cli(argv, { env, onOutput });
-    expect([exit, asked, seen.length]).toEqual([0, 1, 4]);
+    expect([exit, requests, seen.length]).toEqual([0, 1, 4]);
     expect(out).toBe(lines(350));
   });
 
-  test("ends with a whole line when it is interrupted", async () => {
+  test("ends with a complete line when it is interrupted", async () => {
     const { env } = await baseServer(1000);
     const stop = new AbortController();
     let out = "";
@@ -262,17 +262,17 @@ describe.each(forms)("a long list as %s", (form, head, line) => {
 
 test.each(["grid", "wide"])("a long list as %s is printed page by page", async (form) => {
   const { env, seen } = await baseServer(350, 3);
-  let asked: number | undefined;
-  const onOutput: World["onOutput"] = () => (asked ??= seen.length);
+  let requests: number | undefined;
+  const onOutput: World["onOutput"] = () => (requests ??= seen.length);
   const { exit, out } = await cli(["kb", "list", "--all", "-o", form, "--retries", "0"], {
     env,
     onOutput,
   });
-  expect([exit, asked]).toEqual([1, 1]);
+  expect([exit, requests]).toEqual([1, 1]);
   expect(out.split("\n").length).toBe(1 + 200 + 1); // head, rows, the end of the last line
 });
 
-describe("lists that continue after a row, compared by whole seconds", () => {
+describe("a list with a cursor that is compared by whole seconds", () => {
   const random = seeded(11);
   const several = Array.from({ length: 60 }, () => 1 + Math.floor(random() * 9));
   const conversation = uuid(1);
@@ -285,11 +285,11 @@ describe("lists that continue after a row, compared by whole seconds", () => {
     ["api", "GET", `/messages?user=u&conversation_id=${conversation}`, "--all", "-o", "jsonl"],
     ["api", "GET", "/conversations?user=u&sort_by=-created_at", "--all", "-o", "jsonl"],
   ];
-  // The last two rows share the second of the hundredth, and has_more denies them.
+  // The last two rows share the second of the hundredth, and has_more is false.
   const hidden = [...Array.from({ length: 97 }, () => 1), 5].toReversed();
 
   test.each(lines.flatMap((line) => [several, hidden].map((counts) => ({ line, counts }))))(
-    "are read whole: $line",
+    "is read completely: $line",
     async ({ line, counts }) => {
       const { env } = await cursorServer(counts);
       const ran = await cli(["wf", ...line], { env });
@@ -300,7 +300,7 @@ describe("lists that continue after a row, compared by whole seconds", () => {
     },
   );
 
-  test.each(lines)("report a second with more rows than a page: wf %s %s", async (...line) => {
+  test.each(lines)("reports a second with more rows than a page: wf %s %s", async (...line) => {
     const { env } = await cursorServer([3, 120, 3]);
     const ran = await cli(["wf", ...line], { env });
     expect([ran.exit, idsIn(ran.out).length]).toEqual([10, 106]);
