@@ -62,9 +62,15 @@ test("every operation has a fixture, and every fixture an operation", () => {
 
 /** Sorts by name: only the order of values of the same parameter matters. */
 const sorted = (query: readonly (readonly [string, string])[]) =>
-  [...query].sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
+  [...query].sort(([a], [b]) => Number(a > b) - Number(a < b));
 
 const textOf = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
+
+function toWirePart({ name, filename, type, bytes }: ReceivedRequest["parts"][number]) {
+  const content = textOf(bytes);
+  if (filename !== undefined) return { name, filename, type, content };
+  return name === "data" ? { name, json: JSON.parse(content) as unknown } : { name, text: content };
+}
 
 /** Converts a received request to the format of a fixture. */
 function toWire(request: ReceivedRequest): Wire {
@@ -76,18 +82,7 @@ function toWire(request: ReceivedRequest): Wire {
     ...(query && { query: sorted([...new URLSearchParams(query)]) }),
     ...(type.includes("application/json") && { json: JSON.parse(textOf(request.body)) as unknown }),
     ...(request.parts.length > 0 && {
-      multipart: request.parts.map((part) =>
-        part.filename === undefined
-          ? part.name === "data"
-            ? { name: "data", json: JSON.parse(textOf(part.bytes)) as unknown }
-            : { name: part.name, text: textOf(part.bytes) }
-          : {
-              name: part.name,
-              filename: part.filename,
-              type: part.type,
-              content: textOf(part.bytes),
-            },
-      ),
+      multipart: request.parts.map(toWirePart),
     }),
   };
 }

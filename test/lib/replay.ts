@@ -218,8 +218,11 @@ function jsonOr(text: string): unknown {
   }
 }
 
-const kindOf = (value: unknown) =>
-  value === null ? "null" : Array.isArray(value) ? "array" : typeof value;
+function kindOf(value: unknown): string {
+  if (value === null) return "null";
+  return Array.isArray(value) ? "array" : typeof value;
+}
+
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   kindOf(value) === "object";
 

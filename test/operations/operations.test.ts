@@ -46,7 +46,7 @@ interface Case {
 }
 
 const folder = wireFolder;
-/** Lines and the requests they must send, by operation; written by hand. */
+/** Command lines with the requests that they must send, by operation; written by hand. */
 const fixtures = readdirSync(folder)
   .filter((name) => name.endsWith(".json"))
   .map((name) => {
@@ -77,7 +77,7 @@ beforeAll(async () => {
   }
 });
 
-/** A line of a fixture with further flags; the names of its files become paths. */
+/** The command line of a fixture with more flags; `{file:…}` becomes a path. */
 function typed(
   { name, line }: Case & { readonly name: string },
   ...more: readonly string[]
@@ -89,7 +89,7 @@ function typed(
   );
 }
 
-/** The application of the sandbox that a line of wf is for. */
+/** The application of the sandbox for a command line of wf. */
 const appOf = ({ line }: Case): Readonly<Record<string, string>> =>
   line[0] !== "wf" || line.includes("--app")
     ? {}
@@ -137,7 +137,7 @@ const json = (body: unknown, status = 200): Answer => ({
 describe.each(fixtures)("$operation", ({ operation: id, cases: lines }) => {
   const rows = operations.filter((row) => row.id === id);
 
-  test("has a row and a command whose help shows it, with method and path as JSON", async () => {
+  test("has a row and a command, and help lists its method and path", async () => {
     const [first] = lines;
     expect(rows.length).toBeGreaterThan(0);
     const [program = "", ...words] = commandOf(first?.line ?? [])?.words ?? [];
@@ -154,7 +154,7 @@ describe.each(fixtures)("$operation", ({ operation: id, cases: lines }) => {
     expect(first?.request.path).toMatch(pattern);
   });
 
-  test("is played by the sandbox", async () => {
+  test("is implemented by the sandbox", async () => {
     const { method = "", path = "" } = lines[0]?.request ?? {};
     const key = rows[0]?.key === "dataset" ? "dataset-sandbox" : "app-chat";
     const answer = await fetch(`${server.sandbox.origin}${path}`, {
@@ -166,16 +166,16 @@ describe.each(fixtures)("$operation", ({ operation: id, cases: lines }) => {
   });
 });
 
-/** Cases whose request is not the first write of the line: a dry run ends with that one. */
+/** Cases whose request is not the first write of the command, which ends a dry run. */
 const laterWrites: Readonly<Record<string, string>> = {
-  updateDocumentByFile: "sent when an older server does not know updateDocument",
+  updateDocumentByFile: "sent if an older server does not support updateDocument",
 };
 
 const writes = cases.filter(
   (one) => commandOf(one.line)?.effect !== "reads" && !(one.operation in laterWrites),
 );
 
-/** Where a case goes: to the sandbox, or to a server with the look-ups that it needs. */
+/** The server of a case: the sandbox, or one with the lookups that it needs. */
 async function target(one: Case) {
   const info = one.answers;
   if (!info) {
@@ -193,7 +193,7 @@ describe.each(writes)("$name", (one) => {
   const { method, path, json: body, multipart } = one.request;
   const request = { method, path: decodeURI(path), ...(body !== undefined && { json: body }) };
 
-  test("--dry-run prints its fixture and changes nothing", async () => {
+  test("--dry-run prints the request of the fixture and sends no write", async () => {
     const { env, seen } = await target(one);
     const ran = await server.cli(typed(one, "--dry-run"), { env });
     expect(ran.exit, ran.err).toBe(0);
@@ -203,7 +203,7 @@ describe.each(writes)("$name", (one) => {
     expect(fromDryRun(shown)).toEqual({ ...request, ...parts });
   });
 
-  test("--curl prints a command that sends its fixture, and changes nothing", async () => {
+  test("--curl prints a command for the request of the fixture and sends no write", async () => {
     const { env, seen } = await target(one);
     const ran = await server.cli(typed(one, "--curl"), { env });
     expect(ran.exit, ran.err).toBe(0);
@@ -223,7 +223,7 @@ interface Shown {
 
 const parsed = (text: string): unknown => JSON.parse(text);
 
-/** A part as a dry run tells it: of a file its name, media type and size. */
+/** A part as a dry run prints it: a file with its name, media type and size. */
 const partInDryRun = ({ name, text, json: data, filename, type, content = "" }: Part) =>
   filename === undefined
     ? { name, value: data ?? text }
@@ -261,7 +261,7 @@ function fromDryRun(text: string): Shown {
   return { method, path: pathOf(url), parts };
 }
 
-/** Lets a real shell take the command apart, so that its quoting is proved, too. */
+/** Parses the command with a real shell, which also verifies the quoting. */
 function fromCurl(text: string): Shown {
   const script = `curl() { printf '%s\\0' "$@"; }\n${text}`;
   const { stdout } = spawnSync("sh", ["-c", script], {
@@ -295,8 +295,8 @@ const stream = (...events: readonly unknown[]): Answer => ({
   body: events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join(""),
 });
 
-/** Answers that are not recorded, by the API's documentation: `METHOD /path`, then the stream if any. */
-const documented: Readonly<Record<string, readonly [usual: Answer, streamed?: Answer]>> = {
+/** Responses that are not recorded, from the API's documentation: by `METHOD /path`, with the stream if any. */
+const documented: Readonly<Record<string, readonly [blocking: Answer, streamed?: Answer]>> = {
   "GET /datasets/{dataset_id}/pipeline/datasource-plugins": [
     json([{ node_id: "1", title: "File", datasource_type: "local_file" }]),
   ],
@@ -330,12 +330,12 @@ const documented: Readonly<Record<string, readonly [usual: Answer, streamed?: An
 const fits = (template: string, path: string) =>
   new RegExp(`^/v1${template.replace(/\{\w+\}/g, "[^/]+")}$`).test(path);
 
-/** A page that says that there is more: the same again would be no end of it. */
-const saysThereIsMore = (body: unknown): boolean =>
+/** A page that announces another one: the stub would return it forever. */
+const hasMore = (body: unknown): boolean =>
   typeof body === "object" && body !== null && "has_more" in body && body.has_more === true;
 
 /** Default response to a request: a recorded success, or the documented one. */
-function usualAnswer({ method, path, body }: Arrived): Answer {
+function defaultResponse({ method, path, body }: Arrived): Answer {
   const streams = body.includes('"response_mode":"streaming"') || path.endsWith("/events");
   const routes = operations
     .map(({ route }) => route)
@@ -347,12 +347,12 @@ function usualAnswer({ method, path, body }: Arrived): Answer {
       exchange.request?.method === method &&
       exchange.response.status < 300 &&
       streams === streamed(exchange) &&
-      !saysThereIsMore(exchange.response.body) &&
+      !hasMore(exchange.response.body) &&
       fits(methodAndPath({ route })[1], exchange.request.path.replace(/\?.*$/, "")),
   );
-  const [usual, asStream = usual] = documented[route] ?? [];
+  const [blocking, asStream = blocking] = documented[route] ?? [];
   if (!recorded)
-    return (streams ? asStream : usual) ?? json({ message: `no answer for ${route}` }, 599);
+    return (streams ? asStream : blocking) ?? json({ message: `no response for ${route}` }, 599);
   const { "content-type": type = "application/json" } = headersOf(recorded);
   return { status: recorded.response.status, type, body: bodyText(recorded) };
 }
@@ -363,7 +363,7 @@ const echo = {
   parameters: json({ user_input_form: [{ "text-input": { variable: "query", required: true } }] }),
 };
 
-/** Fields that a response needs so that the command ends. */
+/** Responses that a command needs to succeed. */
 const needed: Readonly<Record<string, Readonly<Record<string, Answer>>>> = {
   toggleBuiltInMetadataField: {
     metadata: json({ doc_metadata: [], built_in_field_enabled: true }),
@@ -380,13 +380,13 @@ const printing = fixtures.filter(({ cases: [first] }) => {
 describe.each(printing)("$operation", ({ operation: id, cases: [first] }) => {
   const one = { name: `${id} 1`, line: [], request: { method: "", path: "" }, ...first };
 
-  test.each(formats)("prints its response as %s", async (format) => {
+  test.each(formats)("prints the response as %s", async (format) => {
     const { env } = await stub((request) => {
       const own = one.answers?.find(
         ({ method, path }) => method === request.method && path === request.path,
       );
       const last = request.path.split("/").at(-1) ?? "";
-      return own ? json(own.json, own.status) : (needed[id]?.[last] ?? usualAnswer(request));
+      return own ? json(own.json, own.status) : (needed[id]?.[last] ?? defaultResponse(request));
     });
     const ran = await server.cli(typed(one, "-o", format), { env: { ...appOf(one), ...env } });
     expect(ran.exit, ran.err).toBe(0);
@@ -397,7 +397,7 @@ describe.each(printing)("$operation", ({ operation: id, cases: [first] }) => {
   });
 });
 
-/** A value that the table allows, for what a line must have. */
+/** A value that the table allows. */
 function right(param: Param): string {
   switch (param.kind) {
     case "uuid":
@@ -448,6 +448,12 @@ function fitting(shape: Shape): unknown {
   }
 }
 
+/** JSON values of another shape. */
+function wrongShapes(shape: Shape | undefined): string[] {
+  if (shape?.kind === "object") return ["[]"];
+  return shape?.kind === "list" ? ["{}"] : [];
+}
+
 /** Values that the table forbids. */
 function wrong(param: Param): string[] {
   const { range, length, shape } = param;
@@ -459,9 +465,7 @@ function wrong(param: Param): string[] {
     ...(param.kind === "number" ? ["much", ""] : []),
     ...(param.kind === "time" ? ["yesterday"] : []),
     ...(param.kind === "duration" ? ["soon"] : []),
-    ...(param.kind === "json"
-      ? ["{", ...(shape?.kind === "object" ? ["[]"] : shape?.kind === "list" ? ["{}"] : [])]
-      : []),
+    ...(param.kind === "json" ? ["{", ...wrongShapes(shape)] : []),
     ...(range ? [String(range[0] - step), String(range[1] + step)] : []),
     ...(length && !param.many ? ["x".repeat(length[1] + 1), ...(length[0] > 0 ? [""] : [])] : []),
   ];
@@ -483,7 +487,7 @@ const wrongLines = commands
   );
 
 test.each(wrongLines)(
-  "$title is refused and nothing is sent",
+  "rejects $title and sends nothing",
   async ({ command, name, label, value }) => {
     const flags = flagParams(command).flatMap(([each, param]) => {
       if (each !== name && !param.required) return [];

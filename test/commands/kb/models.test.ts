@@ -31,14 +31,15 @@ beforeAll(async () => {
       response.writeHead(200, { "content-type": "application/json" });
       const documents = arrived.method === "GET" && arrived.path.includes("/documents");
       const page = { data: [], has_more: false, limit: 100, total: 0, page: 1 };
-      const thing = {
+      const object = {
         id: kb,
         name: "Handbook",
         tags: [],
         embedding_model: null,
         document: { id: kb, name: "a.md" },
       };
-      response.end(JSON.stringify(lists ? { data } : documents ? page : thing));
+      const single = documents ? page : object;
+      response.end(JSON.stringify(lists ? { data } : single));
     });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

@@ -140,13 +140,17 @@ const lengths = target(
     if (ms === undefined) return;
     if (!(ms >= 0)) throw new Error(`${ms} ms`);
     const back = parseDuration(formatDuration(ms).replaceAll(" ", ""));
-    // The formatted duration has three digits, or whole seconds or minutes.
-    const exact = ms < 60_000 ? 5 : ms < 3_600_000 ? 500 : 60_000;
-    if (ms < 1e15 && !(Math.abs((back ?? Number.NaN) - ms) <= exact)) {
+    if (ms < 1e15 && !(Math.abs((back ?? Number.NaN) - ms) <= roundingError(ms))) {
       throw new Error(`${ms} ms are formatted as ${formatDuration(ms)}`);
     }
   },
 );
+
+/** How far a formatted duration may be off: it has three digits, or whole seconds or minutes. */
+function roundingError(ms: number): number {
+  if (ms < 60_000) return 5;
+  return ms < 3_600_000 ? 500 : 60_000;
+}
 
 const noSources: Sources = {
   text: () => Promise.resolve("{}"),

@@ -103,8 +103,10 @@ interface Sent {
   readonly body?: string | FormData;
 }
 
-const keyFor = (path: string) =>
-  path.startsWith("/datasets") ? "dataset-sandbox" : /user=/.test(path) ? "app-chat" : "app-echo";
+function keyFor(path: string): string {
+  if (path.startsWith("/datasets")) return "dataset-sandbox";
+  return /user=/.test(path) ? "app-chat" : "app-echo";
+}
 
 async function sendTo(sandbox: Sandbox, { method, path, key, body }: Sent) {
   const leaving = new AbortController();
