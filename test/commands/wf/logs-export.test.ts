@@ -21,13 +21,13 @@ const place = (name: string) => join(folder, String(places++), name);
 const exporting = (target: string, argv: readonly string[], world: World) =>
   cli(["wf", "logs", "export", target, ...argv], world);
 
-const seeds = Array.from({ length: 4 }, (_, seed) => seed);
+const seeds = Array.from({ length: 2 }, (_, seed) => seed);
 
 test.each(seeds)("exports every run of a changing log once (seed %i)", (seed) =>
   exportsUnderWay(seed, folder),
 );
 
-test.each([1, 2])("a killed export resumes without duplicates (seed %i)", (seed) =>
+test.each([1])("a killed export resumes without duplicates (seed %i)", (seed) =>
   exportsKilled(seed, 2, folder),
 );
 
