@@ -28,7 +28,7 @@ const answerOf = (exchange: Exchange, request: string): Answered => ({
   body: Buffer.from(bodyText(exchange)),
 });
 
-/** Fields in the response to a write that identify what was written. */
+/** Fields in the response to a write that identify the written object. */
 function vitalOf({ returns }: AnyOperation): string[] {
   if (!("columns" in returns) || returns.columns.length === 0) return [];
   const { fields: reads, namePath: name = "id" } = returns;

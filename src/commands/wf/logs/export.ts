@@ -62,7 +62,7 @@ interface Export {
 
 /**
  * Writes every run of a workflow to a file, without duplicates, and yields a summary. The log is read
- * in windows of time, and a journal beside the target records what was read, so that the same command
+ * in windows of time, and a journal beside the target records the progress, so that the same command
  * resumes after a kill. The export ends at the server's clock at the start; with --state the next
  * export continues from there, and unfinished runs are written once they have finished. Throws
  * `partial` if the server hides runs.
