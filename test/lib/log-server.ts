@@ -62,8 +62,13 @@ export const logsOf = (...counts: readonly number[]): Log[] =>
     .map((created_at, index) => ({
       id: uuid(index),
       created_at,
-      status: index % 3 === 0 ? "failed" : index % 7 === 0 ? "running" : "succeeded",
+      status: statusOf(index),
     }));
+
+function statusOf(index: number): string {
+  if (index % 3 === 0) return "failed";
+  return index % 7 === 0 ? "running" : "succeeded";
+}
 
 export const runOf = (id: string) => id.replace("-4000-", "-4001-");
 
