@@ -54,6 +54,9 @@ export interface ErrorInfo {
   readonly sideEffect?: "none" | "unknown" | "applied" | undefined;
 }
 
+/** Side effects as `changed` in JSON: scripts compare these values. */
+export const changedInJson = { none: "nothing", unknown: "unknown", applied: "yes" } as const;
+
 /** Code of the error for a run that the server accepted and then failed to start. */
 export const startRefused = "start-refused";
 

@@ -1,4 +1,4 @@
-import { ApiError, CliError, diskProblem } from "../../errors.ts";
+import { ApiError, changedInJson, CliError, diskProblem } from "../../errors.ts";
 import { isObject } from "../../lib/json.ts";
 
 /** How errors are printed. */
@@ -76,7 +76,7 @@ export function errorJson(error: CliError): { readonly error: Readonly<Record<st
       path: response?.path ?? null,
       request_id: response?.requestId ?? null,
       details: details ?? null,
-      changed: sideEffect === undefined ? null : CHANGED[sideEffect],
+      changed: sideEffect === undefined ? null : changedInJson[sideEffect],
     },
   };
 }
@@ -93,9 +93,6 @@ export function causesOf(error: unknown): string[] {
     ...causes.flatMap(([first, ...rest]) => [`caused by: ${first}`, ...rest]),
   ];
 }
-
-/** The values of `changed` in JSON errors: scripts compare them. */
-const CHANGED = { none: "nothing", unknown: "unknown", applied: "yes" } as const;
 
 const sideEffects = {
   none: "no changes were made",

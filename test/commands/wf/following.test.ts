@@ -271,5 +271,10 @@ describe("several runs", () => {
     const ran = await together(["-o", "jsonl"], [...both, failing]);
     expect(ran.exit).toBe(9);
     expect(ran.err).toContain("1 of 3 runs: run ");
+    const line = ran.err.split("\n").find((each) => each.startsWith('{"error"')) ?? "";
+    const { error } = JSON.parse(line) as { error: { details: { ends: object[] } } };
+    expect(error.details.ends.map((end) => Object.keys(end).toSorted())).toEqual([
+      ["code", "details", "hint", "kind", "message", "verdict"],
+    ]);
   });
 });

@@ -1,6 +1,6 @@
 import type { EventBatches } from "../../../api/sse.ts";
 import type { ServerEvent } from "../../../lib/server-event.ts";
-import { CliError } from "../../../errors.ts";
+import { changedInJson, CliError } from "../../../errors.ts";
 import type { FollowResult } from "./follow.ts";
 import { raiseOutcome } from "../../../runs/outcome.ts";
 import type { Context } from "../../command-spec.ts";
@@ -88,9 +88,18 @@ function worstOf(errors: readonly CliError[], runs: number): CliError {
   return new CliError(worst.kind, `${errors.length} of ${runs} runs: ${worst.message}`, {
     ...worst.info,
     isResult: true,
-    details: { ends: errors.map(({ kind, message, info }) => ({ kind, message, ...info })) },
+    details: { ends: errors.map(errorDetails) },
   });
 }
+
+/** An error in the details of another one; the fields are stable. */
+const errorDetails = ({ kind, message, info: { isResult, sideEffect, ...info } }: CliError) => ({
+  kind,
+  message,
+  ...info,
+  ...(isResult !== undefined && { verdict: isResult }),
+  ...(sideEffect && { changed: changedInJson[sideEffect] }),
+});
 
 /** Shortest prefixes that tell the IDs apart, of at least eight characters. */
 function shortNames(runIds: readonly string[]): ReadonlyMap<string, string> {
