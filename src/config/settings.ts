@@ -1,6 +1,7 @@
 import { CliError } from "../errors.ts";
 import type { Host } from "../host/host.ts";
 import { own } from "../lib/json.ts";
+import { shellQuote } from "../lib/shell-quote.ts";
 import { kindOfKey } from "./api-key.ts";
 import type { KeyKind } from "./api-key.ts";
 import { baseUrlOf } from "./base-url.ts";
@@ -217,7 +218,7 @@ function checkApp(app: Setting, { profile, name }: Sources): void {
     hint:
       names.length > 0
         ? `applications of the profile: ${names.join(", ")}`
-        : `add it: wf profile add ${name ?? "work"} --app ${app.value} --key-file -`,
+        : `add it: wf profile add ${shellQuote(name ?? "work")} --app ${shellQuote(app.value)} --key-file -`,
   });
 }
 

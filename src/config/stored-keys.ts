@@ -3,6 +3,7 @@ import { abortError } from "../api/abort.ts";
 import { CliError, reasonOf } from "../errors.ts";
 import type { Host, Keyring } from "../host/host.ts";
 import { isOn } from "../lib/env-flag.ts";
+import { shellQuote } from "../lib/shell-quote.ts";
 import { profilePath } from "./profiles.ts";
 import type { StoredKey } from "./profiles.ts";
 import { unset } from "./setting.ts";
@@ -119,7 +120,9 @@ async function readStoredKey(owner: KeyOwner, host: Host): Promise<string> {
       ? `the key of profile ${profile}`
       : `the key of application ${app} in profile ${profile}`;
   const add =
-    app === undefined ? `kb profile add ${profile}` : `wf profile add ${profile} --app ${app}`;
+    app === undefined
+      ? `kb profile add ${shellQuote(profile)}`
+      : `wf profile add ${shellQuote(profile)} --app ${shellQuote(app)}`;
   const problem =
     "problem" in result
       ? `the keyring is not available: ${result.problem}`
