@@ -35,7 +35,7 @@ export async function* run(
   await context.notice(
     count === 0
       ? `${file.knowledge_base} matches ${input.file}; nothing to do`
-      : `${count} changes made`,
+      : `${count} ${count === 1 ? "change" : "changes"} made`,
   );
 }
 

@@ -112,7 +112,8 @@ export async function* run(
     await context.notice(`${file.knowledge_base} matches ${input.file}`);
     return;
   }
-  await context.notice(`${count} changes; run \`kb apply ${input.file}\` to make them`);
+  const changes = count === 1 ? "1 change" : `${count} changes`;
+  await context.notice(`${changes}; to apply: kb apply ${shellQuote(input.file)}`);
   if (input.exit_code) {
     throw new CliError(
       "gate",
