@@ -1,6 +1,7 @@
 import { newIdSet } from "../../../api/id-set.ts";
 import { hiddenRows, timeOf } from "../../../api/time-windows.ts";
 import { CliError } from "../../../errors.ts";
+import { shellQuote } from "../../../lib/shell-quote.ts";
 import type { FileInput } from "../../../operations/operation.ts";
 import { listWorkflowLogs } from "../../../operations/workflows.ts";
 import type { WorkflowLog } from "../../../operations/workflows.ts";
@@ -88,7 +89,7 @@ export async function runsFromFile(
       "--keyword cannot be used with a file: only the server can search",
       {
         sideEffect: "none",
-        hint: `wf logs --keyword ${JSON.stringify(keyword)} --all -o jsonl > runs.jsonl`,
+        hint: `wf logs --keyword ${shellQuote(keyword)} --all -o jsonl > runs.jsonl`,
       },
     );
   }
