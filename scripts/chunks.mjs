@@ -4,11 +4,20 @@
 
 /** Name of a chunk and its paths below src; a directory ends with a slash. */
 export const chunks = [
-  ["core", ["cli/run.ts", "cli/parse/parser.ts", "commands/shared/specs.ts"]],
+  [
+    "core",
+    [
+      "cli/run.ts",
+      "cli/parse/parser.ts",
+      "commands/shared/specs.ts",
+      "output/terminal.ts",
+      "output/formats-list.ts",
+    ],
+  ],
   ["kb", ["operations/kb.ts", "commands/kb/specs.ts"]],
   ["wf", ["operations/wf.ts", "commands/wf/specs.ts"]],
   ["print-error", ["cli/errors/print-error.ts"]],
-  ["help", ["cli/help/"]],
+  ["help", ["cli/help/topic.ts"]],
   ["execute", ["cli/execute/execute.ts", "config/"]],
   ["client", ["api/"]],
   ["output", ["output/print.ts", "output/table/", "output/live/"]],

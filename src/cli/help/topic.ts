@@ -4,10 +4,8 @@ import { didYouMean } from "../../lib/did-you-mean.ts";
 import type { Command } from "../parse/command.ts";
 import { formerWords } from "../parse/former-words.ts";
 import { helpFor } from "./help.ts";
-import { commandTree, compactTree, helpTree } from "./json.ts";
 import { showPage } from "./pager.ts";
 import { topicNames } from "./topic-names.ts";
-import { topicText } from "./topics.ts";
 
 /** Shows what -h or --help requests. */
 export const showHelp = (
@@ -37,12 +35,15 @@ export async function showHelpTopic(
   const words = args.filter((word) => !word.startsWith("-"));
   const style = { width: host.stdout.columns, brief: flags.includes("-h") };
   const topic = topicNames.find((name) => words.length === 1 && name === words[0]);
-  if (topic) return showPage(topicText(topic, style.width), host);
+  if (topic) {
+    const { topicText } = await import("./topics.ts");
+    return showPage(topicText(topic, style.width), host);
+  }
   const path = currentWords(program, words);
   const below = commands.filter((command) => startsWith(command, [program, ...path]));
   if (below.length === 0) throw unknownTopic(program, words, commands);
   if (!flags.includes("--json")) return showPage(helpFor(program, path, commands, style), host);
-  const text = jsonText(program, path, below, flags.includes("--compact"));
+  const text = await jsonText(program, path, below, flags.includes("--compact"));
   await host.stdout.write(`${text}\n`);
 }
 
@@ -57,12 +58,13 @@ function currentWords(program: string, words: readonly string[]): readonly strin
 }
 
 /** One command, or those of a group or of the program. */
-function jsonText(
+async function jsonText(
   program: string,
   path: readonly string[],
   commands: readonly Command[],
   compact: boolean,
-): string {
+): Promise<string> {
+  const { commandTree, compactTree, helpTree } = await import("./json.ts");
   if (compact) return JSON.stringify(compactTree(program, commands));
   const exact = commands.find(({ words }) => words.length === path.length + 1);
   const tree = exact && path.length > 0 ? commandTree(exact) : helpTree(program, commands);
