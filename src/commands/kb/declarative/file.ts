@@ -5,7 +5,7 @@ import { shellQuote } from "../../../lib/shell-quote.ts";
 import { parseYaml } from "../../../lib/yaml.ts";
 import type { FieldState, KbState } from "../documents/index.ts";
 
-/** A file that describes a knowledge base; settings that it does not have stay as they are. */
+/** A file that describes a knowledge base; settings that it omits are kept. */
 export interface KbFile {
   readonly knowledge_base: string;
   readonly description?: string;
@@ -13,11 +13,11 @@ export interface KbFile {
   readonly indexing_technique?: string;
   /** `provider/model`, or the model alone if one provider has it. */
   readonly embedding_model?: string;
-  /** Search settings; others stay. */
+  /** Search settings; others are kept. */
   readonly retrieval_model?: Readonly<Record<string, unknown>>;
   /** All bound tags. */
   readonly tags?: readonly string[];
-  /** Metadata fields and their types; others stay. */
+  /** Metadata fields and their types; others are kept. */
   readonly metadata?: Readonly<Record<string, FieldState["type"]>>;
   readonly built_in_fields?: boolean;
   /** Documents to sync from a directory, with the flags of `kb sync`. */
@@ -147,7 +147,7 @@ export async function readKbFile(path: string, files: Files): Promise<KbFile> {
   return file;
 }
 
-/** Describes a knowledge base as it is. */
+/** Describes the current state of a knowledge base. */
 export function kbFileOf({ settings, tags, fields, built_in_fields }: KbState): KbFile {
   return {
     knowledge_base: settings.name,

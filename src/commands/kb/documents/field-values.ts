@@ -106,7 +106,7 @@ export const rawValues = (doc_metadata: unknown): FieldValues =>
     ),
   );
 
-/** Is a text in the list a number or a text? If the field is of numbers, only the detail shows it. */
+/** May a text in the list be a number? For a field of numbers or times, only the detail shows it. */
 export const hasAmbiguousValue = (doc_metadata: unknown, types: FieldTypes): boolean =>
   responseValues(doc_metadata).some(
     ({ name, value }) => typeof value === "string" && (types.get(name) ?? "string") !== "string",

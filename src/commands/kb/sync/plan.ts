@@ -39,7 +39,7 @@ export interface SyncStep {
     | "metadata"
     | "unchanged"
     | "delete"
-    /** A disabled, archived or duplicate document, which is left as it is. */
+    /** A disabled, archived or duplicate document, which is not changed. */
     | "skip"
     /** A document that no sync created has the same name. */
     | "conflict";
