@@ -250,7 +250,7 @@ describe("content changed on the server since the last sync", () => {
     await done("doc", "update", kb, "1.md", "--text", "one");
     await done("doc", "wait", kb);
     expect(actions((await done("sync", kb, dir)).out)).toEqual(["adopt 1.md"]);
-    expect((await done("sync", kb, dir)).err).toContain("1 files: 1 unchanged");
+    expect((await done("sync", kb, dir)).err).toContain("1 file: 1 unchanged");
   });
 });
 

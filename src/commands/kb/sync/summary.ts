@@ -75,6 +75,6 @@ export async function noticeSummary(
     .reduce((sum, { file }) => sum + (file?.characters ?? 0), 0);
   const verb = context.options.dryRun ? "would be" : "were";
   await context.notice(
-    `${files} files: ${parts.join(", ") || "nothing to do"}; ${characters} characters ${verb} embedded`,
+    `${files} ${files === 1 ? "file" : "files"}: ${parts.join(", ") || "nothing to do"}; ${characters} characters ${verb} embedded`,
   );
 }
