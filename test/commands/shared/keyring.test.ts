@@ -89,7 +89,7 @@ test.each([
 const hangs = "no response within 2 s";
 
 test.each<[string, string, World, string]>([
-  ["without a keyring", "", {}, "the keyring is not available (there is none): "],
+  ["without a keyring", "", {}, "the keyring is not available (no keyring): "],
   [
     "with a keyring that does not respond",
     "",
