@@ -14,7 +14,7 @@ export interface ConditionResult {
   readonly verdict: "passed" | "failed" | "unmeasured";
 }
 
-export const evaluateConditions = (
+export const evaluateFigureConditions = (
   conditions: readonly Condition[],
   figures: StatsFigures,
 ): readonly ConditionResult[] =>

@@ -8,7 +8,7 @@ import { statsData } from "./json.ts";
 import { figureKinds } from "../stats-fields.ts";
 import type { Grouping } from "../stats-fields.ts";
 import { addRun, newStatsCounts } from "./figures.ts";
-import { evaluateConditions, failedConditions } from "./gate.ts";
+import { evaluateFigureConditions, failedConditions } from "./gate.ts";
 import { newAccumulator, addToAccumulator } from "./accumulator.ts";
 import { statsSections } from "./tables.ts";
 import { runsFromFile, runsFromServer } from "./sources.ts";
@@ -61,7 +61,7 @@ export async function* run(input: StatsInput, context: Context): AsyncGenerator<
     { timeZone: context.options.timeZone(), top: input.top ?? DEFAULT_TOP },
   );
   const { incomplete } = times;
-  const results = evaluateConditions(conditions, summary.figures);
+  const results = evaluateFigureConditions(conditions, summary.figures);
   yield {
     data: statsData(summary, results, input.from?.name, incomplete === undefined),
     sections: statsSections(summary, results, notesOn(summary, input, incomplete)),
