@@ -2,7 +2,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { against, createdKb, emptyPage, http, lines, rawServer, say } from "../lib/raw-server.ts";
-import { temporaryFolder } from "../lib/support.ts";
+import { temporaryDirectory } from "../lib/support.ts";
 
 const { read, rename, create, remove } = lines;
 
@@ -80,7 +80,7 @@ test("-v prints the deprecation of an endpoint once per response", async () => {
 });
 
 test("the error names the file that the server rejects", async () => {
-  const folder = await temporaryFolder();
+  const folder = await temporaryDirectory();
   await writeFile(join(folder, "setup.exe"), "x");
   const body = '{"code":"unsupported_file_type","message":"","status":415}';
   const ran = await against(

@@ -6,7 +6,7 @@ import { write } from "../lib/directory.ts";
 import { canned, uuid } from "../lib/log-server.ts";
 import { testSandbox } from "../lib/sandbox.ts";
 import type { TestSandbox } from "../lib/sandbox.ts";
-import { cli, temporaryFolder } from "../lib/support.ts";
+import { cli, temporaryDirectory } from "../lib/support.ts";
 
 /** Fields of the response with the given page and rows. */
 type PageFields = (page: number, rows: readonly object[]) => object;
@@ -131,7 +131,7 @@ describe("a list that has fewer rows than its total", () => {
   let folder = "";
   beforeAll(async () => {
     server = await testSandbox();
-    folder = await temporaryFolder();
+    folder = await temporaryDirectory();
     await write(join(folder, "synced"), { "a.md": "first", "b.md": "second" });
     await write(folder, {
       "questions.csv": "question,documents\nfirst,a.md\n",
@@ -199,7 +199,7 @@ describe("a list that has fewer rows than its total", () => {
 
 test("kb eval rejects a stored top_k that is not a positive integer", async () => {
   const server = await testSandbox();
-  const folder = await temporaryFolder();
+  const folder = await temporaryDirectory();
   await write(folder, { "q.csv": "question,documents\nfirst,a.md\n" });
   for (const line of [
     "kb create Base --indexing-technique economy",

@@ -19,7 +19,7 @@ import {
   reset,
   say,
 } from "../lib/raw-server.ts";
-import { cli, temporaryFolder } from "../lib/support.ts";
+import { cli, temporaryDirectory } from "../lib/support.ts";
 
 const { read, rename, create } = lines;
 
@@ -191,7 +191,7 @@ test.each([
 ])(
   "a download is complete if the server closes before the body is read (connection: %s)",
   async (connection, length) => {
-    const folder = await temporaryFolder();
+    const folder = await temporaryDirectory();
     const path = join(folder, "all.zip");
     let gone: Promise<unknown> | undefined;
     const server = await rawServer([
@@ -214,7 +214,7 @@ test.each([
 );
 
 test("a download larger than the in-memory limit is written completely", async () => {
-  const path = join(await temporaryFolder(), "all.zip");
+  const path = join(await temporaryDirectory(), "all.zip");
   const length = 70 * 2 ** 20;
   const { baseUrl } = await rawServer([
     say(zip({ "content-length": length }), Buffer.alloc(length, "z")),
@@ -226,7 +226,7 @@ test("a download larger than the in-memory limit is written completely", async (
 });
 
 test("a truncated download creates no file and keeps an existing one", async () => {
-  const folder = await temporaryFolder();
+  const folder = await temporaryDirectory();
   const path = join(folder, "all.zip");
   const line = ["kb", "doc", "download", id, id, "--zip", path];
   const cut = thenReset(`${zip({ "content-length": 1000 })}PK`);
@@ -241,7 +241,7 @@ test("a truncated download creates no file and keeps an existing one", async () 
 });
 
 test("an upload that the server rejects before reading all of it fails with the server's error", async () => {
-  const path = join(await temporaryFolder(), "a.md");
+  const path = join(await temporaryDirectory(), "a.md");
   await writeFile(path, Buffer.alloc(5 * 2 ** 20, "x"));
   const seen: string[] = [];
   const rejecting = createServer(({ method }, response) => {

@@ -7,7 +7,7 @@ import { http, rawServer } from "../lib/raw-server.ts";
 import { bodyText, exchanges, headersOf } from "../lib/recordings.ts";
 import { testSandbox } from "../lib/sandbox.ts";
 import type { TestSandbox } from "../lib/sandbox.ts";
-import { cli, temporaryFolder } from "../lib/support.ts";
+import { cli, temporaryDirectory } from "../lib/support.ts";
 
 let server: TestSandbox;
 let folder = "";
@@ -16,7 +16,7 @@ let doc = "";
 const older = [parseFault("* * version=1.12.1")];
 beforeAll(async () => {
   server = await testSandbox({ faults: older });
-  folder = await temporaryFolder();
+  folder = await temporaryDirectory();
   await writeFile(join(folder, "a.md"), "hello");
   kb = await created("kb create Kept --indexing-technique economy");
   doc = await created(`kb doc add ${kb} kept.md --text hello`);

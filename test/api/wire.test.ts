@@ -8,7 +8,7 @@ import { readRequest } from "../../src/sandbox/http/read-request.ts";
 import type { ReceivedRequest } from "../../src/sandbox/http/server.ts";
 import { testSandbox } from "../lib/sandbox.ts";
 import type { TestSandbox } from "../lib/sandbox.ts";
-import { temporaryFolder } from "../lib/support.ts";
+import { temporaryDirectory } from "../lib/support.ts";
 import { wireFolder } from "../lib/paths.ts";
 
 /** The request that a command must send, written by hand from the API's documentation. */
@@ -51,7 +51,7 @@ let server: TestSandbox;
 let directory = "";
 beforeAll(async () => {
   server = await testSandbox();
-  directory = await temporaryFolder();
+  directory = await temporaryDirectory();
 });
 
 test("every operation has a fixture, and every fixture an operation", () => {

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { memoryKeyring } from "../lib/keyring.ts";
 import { testSandbox } from "../lib/sandbox.ts";
-import { cli, temporaryFolder } from "../lib/support.ts";
+import { cli, temporaryDirectory } from "../lib/support.ts";
 import type { World } from "../lib/support.ts";
 
 // Commands that change the same state at the same time lose nothing of each other.
@@ -24,7 +24,7 @@ test.each([
   ["in the profile file", undefined],
   ["in a keyring", memoryKeyring()],
 ])("of ten profiles added at once, keys %s, all are there", async (_, keyring) => {
-  const folder = await temporaryFolder();
+  const folder = await temporaryDirectory();
   const names = Array.from({ length: 10 }, (_, index) => `p${index}`);
   const ran = await Promise.all(
     names.map((name) => add(name, { folder, ...(keyring && { keyring }) })),
@@ -50,7 +50,7 @@ const answering =
   });
 
 test("a profile added while another one waits for its key stays", async () => {
-  const folder = await temporaryFolder();
+  const folder = await temporaryDirectory();
   const slow = await cli(["kb", "profile", "add", "slow", "--base-url", url], {
     folder,
     tty: true,
@@ -66,7 +66,7 @@ test("a profile added while another one waits for its key stays", async () => {
 });
 
 test("removing asks first and takes away that profile alone; choosing one loses none", async () => {
-  const folder = await temporaryFolder();
+  const folder = await temporaryDirectory();
   await add("old", { folder });
   const gone = await cli(["kb", "profile", "remove", "old"], {
     folder,
@@ -87,7 +87,7 @@ test("removing asks first and takes away that profile alone; choosing one loses 
 });
 
 test("a base URL that a profile got while a key was typed keeps the key from its server", async () => {
-  const folder = await temporaryFolder();
+  const folder = await temporaryDirectory();
   const slow = await cli(["kb", "profile", "add", "one", "--base-url", "http://127.0.0.1:8/v1"], {
     folder,
     tty: true,
@@ -100,7 +100,7 @@ test("a base URL that a profile got while a key was typed keeps the key from its
 
 test("the rows of one file are sent by one command at a time", async () => {
   const server = await testSandbox();
-  const folder = await temporaryFolder();
+  const folder = await temporaryDirectory();
   const rows = join(folder, "tags.csv");
   await writeFile(rows, `name\n${Array.from({ length: 20 }, (_, n) => `t${n}`).join("\n")}\n`);
   const ran = await Promise.all(

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { testSandbox } from "../lib/sandbox.ts";
-import { temporaryFolder } from "../lib/support.ts";
+import { temporaryDirectory } from "../lib/support.ts";
 
 // A key bound to some knowledge bases: every route without the ID of one responds with 403.
 
@@ -66,7 +66,7 @@ test("named in KB_DATASET_IDS, those that open are listed, one request each, and
 });
 
 test("a profile stores them; another profile and the environment override it", async () => {
-  const folder = await temporaryFolder();
+  const folder = await temporaryDirectory();
   const base = server.env["KB_BASE_URL"] ?? "";
   const cli = (words: readonly string[], stdin = "") =>
     server.cli(words, {

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { testSandbox } from "../lib/sandbox.ts";
 import type { TestSandbox } from "../lib/sandbox.ts";
-import { cli, temporaryFolder } from "../lib/support.ts";
+import { cli, temporaryDirectory } from "../lib/support.ts";
 
 let server: TestSandbox;
 beforeAll(async () => {
@@ -296,7 +296,7 @@ describe("documents", () => {
   });
 
   test("documents are downloaded byte for byte under their names, never outside the directory", async () => {
-    const folder = await temporaryFolder();
+    const folder = await temporaryDirectory();
     const kb = await created("Out");
     for (const name of ["dir/sub/a.md", "../evil.txt"])
       await server.cli(["kb", "doc", "add", kb, name, "--text", `grüße ${name}`]);
@@ -317,7 +317,7 @@ describe("documents", () => {
   });
 
   test("a file is streamed as one part with its name", async () => {
-    const folder = await temporaryFolder();
+    const folder = await temporaryDirectory();
     const path = join(folder, "nötes 日本.md");
     await writeFile(path, "# hello");
     const kb = await created("Files");
@@ -338,7 +338,7 @@ describe("documents", () => {
 
 describe("profiles", () => {
   test("a key from stdin is stored with mode 0600 and masked everywhere", async () => {
-    const folder = await temporaryFolder();
+    const folder = await temporaryDirectory();
     const base = { KB_BASE_URL: "", KB_KEY: "", KB_PROFILE: "" };
     const world = { folder, env: base };
     const url = server.env["KB_BASE_URL"] ?? "";
@@ -369,7 +369,7 @@ describe("profiles", () => {
   });
 
   test("the output format of a profile applies to all commands and to errors", async () => {
-    const folder = await temporaryFolder();
+    const folder = await temporaryDirectory();
     const world = { folder, env: { KB_BASE_URL: "", KB_KEY: "", KB_PROFILE: "" } };
     const url = server.env["KB_BASE_URL"] ?? "";
     const added = await server.cli(
@@ -392,7 +392,7 @@ describe("profiles", () => {
   });
 
   test("a stored key is never sent to another base URL", async () => {
-    const folder = await temporaryFolder();
+    const folder = await temporaryDirectory();
     const world = { folder, env: { KB_BASE_URL: "", KB_KEY: "", KB_PROFILE: "" } };
     await server.cli(
       ["kb", "profile", "add", "a", "--base-url", "https://example.com", "--key-file", "-"],
@@ -407,7 +407,7 @@ describe("profiles", () => {
   });
 
   test("a damaged profile file is reported with its line, not quoted and not changed", async () => {
-    const folder = await temporaryFolder();
+    const folder = await temporaryDirectory();
     const { diskFiles } = await import("../../src/host/node-files.ts");
     const path = join(folder, "config", "profiles.json");
     await diskFiles.makeDirectory(join(folder, "config"));

@@ -4,7 +4,7 @@ import { writeFile } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 import { spawn } from "@lydell/node-pty";
 import { expect, test } from "vitest";
-import { cli, temporaryFolder } from "../lib/support.ts";
+import { cli, temporaryDirectory } from "../lib/support.ts";
 import type { World } from "../lib/support.ts";
 import { testSandbox } from "../lib/sandbox.ts";
 import { root } from "../lib/paths.ts";
@@ -101,7 +101,7 @@ test("help completes topics and commands", async () => {
 });
 
 test("profiles, and the applications of the profile on the line", async () => {
-  const folder = await temporaryFolder();
+  const folder = await temporaryDirectory();
   const add = ["profile", "add", "work place", "--base-url", "http://127.0.0.1:9/v1"];
   for (const app of ["echo", "support"]) {
     const ran = await cli(["wf", ...add, "--app", app, "--key-file", "-"], {
@@ -129,7 +129,7 @@ const awkward = ["Team Handbook", `it's "5 $" & more`, "報告書 2024", "-dash"
 /** A sandbox with named objects, and a host with a stopped clock. */
 async function furnished() {
   const sandbox = await testSandbox();
-  const folder = await temporaryFolder();
+  const folder = await temporaryDirectory();
   const world = { ...still, folder, env: sandbox.env };
   for (const name of awkward) {
     const ran = await sandbox.cli(["kb", "tag", "create", "--", name]);
@@ -212,12 +212,12 @@ test.each([
   ["a wrong key", { KB_BASE_URL: "http://127.0.0.1:9/v1", KB_KEY: "app-echo" }],
   ["a wrong setting", { KB_BASE_URL: "nonsense", KB_KEY: "dataset-sandbox", KB_RETRIES: "x" }],
 ])("%s: no candidates and no error", async (_, env) => {
-  const folder = await temporaryFolder();
+  const folder = await temporaryDirectory();
   expect(await completionLines(["tag", "rename", ""], { ...still, env, folder })).toEqual([]);
 });
 
 test("a key command is not run for completion", async () => {
-  const folder = await temporaryFolder();
+  const folder = await temporaryDirectory();
   await cli(
     ["kb", "profile", "add", "w", "--base-url", "http://127.0.0.1:9", "--key-command", "pass"],
     { folder },

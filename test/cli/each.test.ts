@@ -10,7 +10,7 @@ import { beforeAll, expect, test } from "vitest";
 import { parseFault } from "../../src/sandbox/http/faults.ts";
 import type { ReceivedRequest } from "../../src/sandbox/http/server.ts";
 import { testSandbox } from "../lib/sandbox.ts";
-import { temporaryFolder } from "../lib/support.ts";
+import { temporaryDirectory } from "../lib/support.ts";
 import type { World } from "../lib/support.ts";
 import { root } from "../lib/paths.ts";
 
@@ -24,7 +24,7 @@ const { cli, env, sandbox } = await testSandbox({
 });
 let folder = "";
 beforeAll(async () => {
-  folder = await temporaryFolder();
+  folder = await temporaryDirectory();
 });
 
 const run = (argv: readonly string[], world: World = {}) => cli(argv, { folder, ...world });
@@ -365,7 +365,7 @@ test("--stop-on-error sends no further row", async () => {
 
 test("a refused key stops the run with its own exit code and leaves nothing", async () => {
   const path = await file("key.csv", `tag,name\n${uuid},a\n${uuid},b\n${uuid},c\n`);
-  const own = await temporaryFolder();
+  const own = await temporaryDirectory();
   const ran = await run(["kb", "tag", "rename", "--each", path, "--concurrency", "1"], {
     folder: own,
     env: { KB_KEY: "dataset-wrong" },
@@ -419,7 +419,7 @@ test("the journal holds ids, and neither names nor the key", async () => {
   const [a, b] = [word(), word()];
   const ids = await tags(a, b, `${b}1`);
   const path = await file("kept.csv", `tag,name\n${a},${a}1\n${b},${b}1\n`);
-  const own = await temporaryFolder();
+  const own = await temporaryDirectory();
   await run(["kb", "tag", "rename", "--each", path, "--concurrency", "1"], { folder: own });
   const [name] = await readdir(join(own, "state"));
   const journal = await readFile(join(own, "state", name ?? ""), "utf8");
@@ -529,7 +529,7 @@ test("a killed run of renames resumes and sends no finished row again", async ()
   const lines = names.map((name) => `${name},${name} new`);
   const path = await file("killed.csv", `tag,name\n${lines.join("\n")}\n`);
   const argv = ["kb", "tag", "rename", "--each", path, "-o", "jsonl"];
-  const home = await temporaryFolder();
+  const home = await temporaryDirectory();
   sandbox.setFaults([parseFault("PATCH /datasets/tags delay=250ms")]); // 5 ms of this clock
   const info = await killed(argv.slice(1), home, (count) => count >= 17);
   const sent = await sentBy(async () => {
@@ -556,7 +556,7 @@ test("a row in flight that must not be sent twice is reported as unknown", async
   const names = [word(), word(), word()];
   const path = await file("made.csv", `name\n${names.join("\n")}\n`);
   const argv = ["kb", "tag", "create", "--each", path, "--concurrency", "1", "-o", "jsonl"];
-  const home = await temporaryFolder();
+  const home = await temporaryDirectory();
   sandbox.setFaults([parseFault("POST /datasets/tags delay=60s skip=1 times=1")]);
   const before = seen.length;
   const info = await killed(

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { http, rawServer } from "../lib/raw-server.ts";
 import { testSandbox } from "../lib/sandbox.ts";
-import { cli, temporaryFolder } from "../lib/support.ts";
+import { cli, temporaryDirectory } from "../lib/support.ts";
 
 // Names of JavaScript's own object properties, used as names of profiles, fields and objects: a lookup
 // must only find own properties.
@@ -11,7 +11,7 @@ import { cli, temporaryFolder } from "../lib/support.ts";
 const words = ["constructor", "__proto__", "toString"] as const;
 
 const sandbox = await testSandbox();
-const folder = await temporaryFolder();
+const folder = await temporaryDirectory();
 const origin = sandbox.env["KB_BASE_URL"] ?? "";
 
 await mkdir(join(folder, "config"), { recursive: true });
@@ -96,7 +96,7 @@ test.each(words)(
 );
 
 test.each(words)("an application named %s is found", async (word) => {
-  const own = await temporaryFolder();
+  const own = await temporaryDirectory();
   const add = ["profile", "add", "p", "--base-url", origin, "--app", word, "--key-file", "-"];
   expect((await cli(["wf", ...add], { folder: own, stdin: "app-echo" })).exit).toBe(0);
   const ran = await cli(["wf", "app", "info", "--app", word, "--jq", ".name"], { folder: own });

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { parseFault } from "../../src/sandbox/http/faults.ts";
 import { http, rawServer } from "../lib/raw-server.ts";
 import { testSandbox } from "../lib/sandbox.ts";
-import { cli, temporaryFolder } from "../lib/support.ts";
+import { cli, temporaryDirectory } from "../lib/support.ts";
 import type { World } from "../lib/support.ts";
 
 const server = await testSandbox();
@@ -13,7 +13,7 @@ const key = "dataset-Zx81QwErTyUiOpAsDfGhJkLm";
 
 /** Command lines with a state directory of their own. */
 async function machine(env: Readonly<Record<string, string>> = server.env) {
-  const folder = await temporaryFolder();
+  const folder = await temporaryDirectory();
   const failures = join(folder, "state", "failures");
   return {
     folder,

@@ -11,7 +11,7 @@ import { filesBelow, leaks, markedKey, spellings } from "../lib/leak-marks.ts";
 import { recordedRun } from "../lib/played-run.ts";
 import { http, rawServer } from "../lib/raw-server.ts";
 import { testSandbox } from "../lib/sandbox.ts";
-import { cli, temporaryFolder } from "../lib/support.ts";
+import { cli, temporaryDirectory } from "../lib/support.ts";
 import type { World } from "../lib/support.ts";
 import { root } from "../lib/paths.ts";
 
@@ -115,7 +115,7 @@ let machines = 0;
 /** A machine with a directory: runs command lines, and searches what they leave behind. */
 async function machine({ env, first = [], world, inFile }: Source) {
   const number = String(++machines);
-  const folder = await temporaryFolder();
+  const folder = await temporaryDirectory();
   const place = join(folder, "files");
   await mkdir(join(place, "docs"), { recursive: true });
   const texts = {
@@ -484,7 +484,7 @@ function built(line: string, folder: string, more: Readonly<Record<string, strin
 
 test.each(["HTTP_PROXY", "https_proxy"])("the password in %s does not leak", async (variable) => {
   const secret = markedKey("proxy", "Proxy").replaceAll(/[%"\\/]/g, "!");
-  const folder = await temporaryFolder();
+  const folder = await temporaryDirectory();
   const proxy = await rawServer([
     (socket, request) => socket.end(http(407, request, { "x-echo": request.slice(0, 40) })),
   ]);
@@ -517,7 +517,7 @@ async function allOutput(child: ReturnType<typeof built>): Promise<string> {
 test.runIf(process.platform === "linux")(
   "no process has a key in its arguments or environment while the keyring is used",
   async () => {
-    const folder = await temporaryFolder();
+    const folder = await temporaryDirectory();
     const bus = await silentBus(folder);
     const line = `kb profile add work --base-url ${base} --key-file -`;
     const child = built(line, folder, { DBUS_SESSION_BUS_ADDRESS: bus.address });

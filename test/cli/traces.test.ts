@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { parseFault } from "../../src/sandbox/http/faults.ts";
 import { http, rawServer } from "../lib/raw-server.ts";
 import { testSandbox } from "../lib/sandbox.ts";
-import { cli, temporaryFolder } from "../lib/support.ts";
+import { cli, temporaryDirectory } from "../lib/support.ts";
 
 const server = await testSandbox();
 const run = (line: string, env: Readonly<Record<string, string>> = {}) =>
@@ -133,7 +133,7 @@ test("long bodies are cut, with their length", async () => {
 });
 
 test("a file that is sent is named with its size, one that comes by type and size", async () => {
-  const folder = await temporaryFolder();
+  const folder = await temporaryDirectory();
   const path = join(folder, "a.md");
   await writeFile(path, "hello");
   const env = await answering(200, '{"document":{"id":"1"},"batch":"b"}');

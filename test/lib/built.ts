@@ -1,11 +1,11 @@
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { keys } from "./raw-server.ts";
-import { temporaryFolder } from "./support.ts";
+import { temporaryDirectory } from "./support.ts";
 import type { Ran } from "./support.ts";
 import { root } from "./paths.ts";
 
-const home = await temporaryFolder();
+const home = await temporaryDirectory();
 
 /** Runs the built program, to test the real host: proxies, certificates, timeouts. */
 export function built(

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect } from "vitest";
 import { runs, seeded } from "./following.ts";
 import { recordedFile } from "./recorded-file.ts";
-import { cli, temporaryFolder } from "./support.ts";
+import { cli, temporaryDirectory } from "./support.ts";
 
 /** Unexpected values for a field. */
 const oddValues = [
@@ -59,7 +59,7 @@ const allowedExits: Readonly<Record<string, readonly number[]>> = {
 
 /** Reads damaged recordings with every command that takes one. */
 export async function readsAnything(count: number, seed: number): Promise<void> {
-  const home = await temporaryFolder();
+  const home = await temporaryDirectory();
   const random = seeded(seed);
   const intact = join(home, "intact.jsonl");
   const broken = join(home, "broken.jsonl");

@@ -8,7 +8,7 @@ import { write } from "./directory.ts";
 import { damagedBody, trialsOf } from "./mutated-responses.ts";
 import type { Trial } from "./mutated-responses.ts";
 import { fastClock } from "./sandbox.ts";
-import { cli, temporaryFolder } from "./support.ts";
+import { cli, temporaryDirectory } from "./support.ts";
 import type { Ran } from "./support.ts";
 
 /** Commands that write, each with the documents that it must not change. */
@@ -35,7 +35,7 @@ interface Outcome {
   readonly responses: readonly Answered[];
 }
 
-const home = await temporaryFolder();
+const home = await temporaryDirectory();
 let runs = 0;
 
 const words = (command: string) =>

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, onTestFinished } from "vitest";
 import { commandsOf } from "../../src/cli/parse/command-list.ts";
 import type { Clock } from "../../src/sandbox/http/handler.ts";
 import { startSandbox } from "../../src/sandbox/http/server.ts";
-import { cli, temporaryFolder } from "./support.ts";
+import { cli, temporaryDirectory } from "./support.ts";
 import type { Ran } from "./support.ts";
 import { root } from "./paths.ts";
 
@@ -88,9 +88,9 @@ const clock: Clock = {
 /** Values of the variables in the examples. */
 let variables: Readonly<Record<string, string>> = {};
 /** Sandbox data, profiles and files of the examples. Each example runs in a copy. */
-const template = await temporaryFolder();
+const template = await temporaryDirectory();
 /** Directory of the copies. */
-const places = await temporaryFolder();
+const places = await temporaryDirectory();
 
 const environment = (origin: string) => ({
   KB_BASE_URL: `${origin}/v1`,

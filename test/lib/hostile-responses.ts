@@ -7,7 +7,7 @@ import { afterAll } from "vitest";
 import { isSafe } from "./fuzzing/holds.ts";
 import { answered, bodyText, exchanges, headersOf, rowFor } from "./recordings.ts";
 import type { Exchange } from "./recordings.ts";
-import { cli, temporaryFolder } from "./support.ts";
+import { cli, temporaryDirectory } from "./support.ts";
 import type { Ran, World } from "./support.ts";
 import { wireFixtures } from "./wire-fixtures.ts";
 
@@ -56,7 +56,7 @@ function httpText(exchange: Exchange, sparing: boolean): Buffer {
   return Buffer.concat([Buffer.from(`${head.join("\r\n")}\r\n\r\n`, "latin1"), body]);
 }
 
-const folder = await temporaryFolder();
+const folder = await temporaryDirectory();
 const file = join(folder, "a.md");
 await writeFile(file, "text");
 

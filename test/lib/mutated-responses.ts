@@ -8,7 +8,7 @@ import { exitCodes } from "../../src/errors.ts";
 import type { Answered } from "./answering.ts";
 import { damaged, mutationsOf } from "./mutations.ts";
 import type { Mutation } from "./mutations.ts";
-import { cli, temporaryFolder } from "./support.ts";
+import { cli, temporaryDirectory } from "./support.ts";
 import type { Ran, World } from "./support.ts";
 
 /** A command and the responses it got. */
@@ -153,7 +153,7 @@ function answerFor({ answers }: Scene, asked: string, before: number): number {
   return found[Math.min(before, found.length - 1)] ?? -1;
 }
 
-const root = await temporaryFolder();
+const root = await temporaryDirectory();
 let runs = 0;
 
 /** The result of a run. */

@@ -11,10 +11,10 @@ import type { Exchange } from "./recordings.ts";
 import type { RawHost } from "../../src/host/host.ts";
 import { answering } from "./answering.ts";
 import { testSandbox } from "./sandbox.ts";
-import { temporaryFolder } from "./support.ts";
+import { temporaryDirectory } from "./support.ts";
 import { wireFixtures } from "./wire-fixtures.ts";
 
-const folder = await temporaryFolder();
+const folder = await temporaryDirectory();
 const file = join(folder, "a.md");
 await writeFile(file, "text");
 
@@ -233,7 +233,7 @@ const recordingLines: readonly string[] = [
 
 /** Task commands that match `only`, with the responses of the sandbox. */
 export async function sandboxScenes(only = /./): Promise<Scene[]> {
-  const world = await temporaryFolder();
+  const world = await temporaryDirectory();
   await write(world, files);
   const { cli } = await testSandbox({ speed: 400, indexingDelay: 1 });
   let homes = 0;

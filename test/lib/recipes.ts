@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { cpSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { temporaryFolder } from "./support.ts";
+import { temporaryDirectory } from "./support.ts";
 import { root } from "./paths.ts";
 
 /** Directory of the recipes for CI systems. */
@@ -12,7 +12,7 @@ export const recipe = (name: string) => readFileSync(join(folder, name), "utf8")
 
 /** Runs a script against a sandbox of its own, in a copy of the examples; `-ec` stops at the first failure. */
 export async function runInSandbox(script: string, flags: "-ec" | "-c" = "-ec") {
-  const place = await temporaryFolder();
+  const place = await temporaryDirectory();
   cpSync(join(root, "examples"), join(place, "examples"), { recursive: true });
   const child = spawn(
     process.execPath,

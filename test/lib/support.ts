@@ -48,7 +48,7 @@ const agent = new Agent({ keepAliveTimeout: 50 });
 afterAll(() => agent.close());
 
 /** A temporary directory, removed after the tests of the file. */
-export async function temporaryFolder(): Promise<string> {
+export async function temporaryDirectory(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "kb-test-"));
   folders.push(folder);
   return folder;

@@ -8,7 +8,7 @@ import { startSandbox } from "../../src/sandbox/http/server.ts";
 import type { Sandbox, ReceivedRequest } from "../../src/sandbox/http/server.ts";
 import { write } from "./directory.ts";
 import { fastClock } from "./sandbox.ts";
-import { cli, temporaryFolder } from "./support.ts";
+import { cli, temporaryDirectory } from "./support.ts";
 import type { Ran, World } from "./support.ts";
 import { placesIn } from "./torture-lines.ts";
 import type { Places } from "./torture-lines.ts";
@@ -39,7 +39,7 @@ export interface Look {
 const clock = { ...fastClock(200), now: () => new Date() };
 
 export async function stage(): Promise<Stage> {
-  const root = await temporaryFolder();
+  const root = await temporaryDirectory();
   const [world, kept] = [join(root, "world"), join(root, "kept")];
   // The port is fixed, because responses and files contain it; from 32768 on ports are ephemeral.
   let port = 20_000 + (process.pid % 12_000);

@@ -3,11 +3,11 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { contentsOf, write } from "../lib/directory.ts";
 import { testSandbox } from "../lib/sandbox.ts";
-import { temporaryFolder } from "../lib/support.ts";
+import { temporaryDirectory } from "../lib/support.ts";
 import { start } from "../lib/sync-kills.ts";
 
 const server = await testSandbox({ speed: 50 });
-const home = await temporaryFolder();
+const home = await temporaryDirectory();
 
 const tree = Object.fromEntries(
   Array.from({ length: 60 }, (_, at) => [`${at % 5}/${at}.md`, `text ${at}`]),

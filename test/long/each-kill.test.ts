@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { parseFault } from "../../src/sandbox/http/faults.ts";
 import { seeded } from "../lib/following.ts";
 import { testSandbox } from "../lib/sandbox.ts";
-import { temporaryFolder } from "../lib/support.ts";
+import { temporaryDirectory } from "../lib/support.ts";
 import { root } from "../lib/paths.ts";
 
 const bin = join(root, "bin", "kb.js");
@@ -52,7 +52,7 @@ test.each([1, 2, 3])(
   "a batch of renames killed repeatedly renames every tag and never sends a finished row again (seed %d)",
   async (seed) => {
     const random = seeded(seed);
-    const home = await temporaryFolder();
+    const home = await temporaryDirectory();
     const ids: string[] = [];
     for (let index = 0; index < count; index++) {
       const name = `${seed} ${index}`;

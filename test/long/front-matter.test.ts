@@ -1,10 +1,10 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { cli, temporaryFolder } from "../lib/support.ts";
+import { cli, temporaryDirectory } from "../lib/support.ts";
 
 test("front matter with 200,000 keys is parsed in linear time", { timeout: 60_000 }, async () => {
-  const folder = await temporaryFolder();
+  const folder = await temporaryDirectory();
   const lines = Array.from({ length: 200_000 }, (_, at) => `k${at}: v`);
   await writeFile(join(folder, "a.md"), `---\n${lines.join("\n")}\n---\ntext`);
   const start = performance.now();

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { exportsKilled, exportsUnderWay } from "../lib/export-scenario.ts";
-import { temporaryFolder } from "../lib/support.ts";
+import { temporaryDirectory } from "../lib/support.ts";
 
-const folder = await temporaryFolder();
+const folder = await temporaryDirectory();
 
 test("exports every run of a hundred changing logs once", async () => {
   for (let seed = 100; seed < 200; seed++) await exportsUnderWay(seed, folder);

@@ -3,10 +3,10 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { tamperWith } from "../lib/manifests.ts";
 import { testSandbox } from "../lib/sandbox.ts";
-import { temporaryFolder } from "../lib/support.ts";
+import { temporaryDirectory } from "../lib/support.ts";
 
 const server = await testSandbox({ speed: 200 });
-const home = await temporaryFolder();
+const home = await temporaryDirectory();
 
 test("a manifest with any part removed or replaced is rejected or read correctly", async () => {
   const kb = (...argv: readonly string[]) => server.cli(["kb", ...argv], { folder: home });

@@ -4,11 +4,11 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { testSandbox } from "../lib/sandbox.ts";
-import { temporaryFolder } from "../lib/support.ts";
+import { temporaryDirectory } from "../lib/support.ts";
 import { root } from "../lib/paths.ts";
 
 const server = await testSandbox({ speed: 50 });
-const home = await temporaryFolder();
+const home = await temporaryDirectory();
 const bin = join(root, "bin", "kb.js");
 
 /** Creates a directory with short texts. */

@@ -1,11 +1,11 @@
 import { test } from "vitest";
 import { parseFault } from "../../src/sandbox/http/faults.ts";
 import { testSandbox } from "../lib/sandbox.ts";
-import { temporaryFolder } from "../lib/support.ts";
+import { temporaryDirectory } from "../lib/support.ts";
 import { syncWithKills, syncInShards } from "../lib/sync-kills.ts";
 
 const server = await testSandbox({ speed: 50 });
-const home = await temporaryFolder();
+const home = await temporaryDirectory();
 
 test.each([1, 2, 3, 4, 5])(
   "a sync that is killed twenty times (seed %d)",

@@ -2,7 +2,7 @@ import { constants, deflateRawSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { createZip } from "../../src/sandbox/knowledge/zip.ts";
 import { rawServer } from "../lib/raw-server.ts";
-import { cli, temporaryFolder } from "../lib/support.ts";
+import { cli, temporaryDirectory } from "../lib/support.ts";
 
 test("a ZIP that expands to 4 GiB is rejected before it fills the memory", async () => {
   // One mebibyte of zeros that ends at a byte boundary, 4096 times: 4 MB become 4 GiB.
@@ -26,7 +26,7 @@ test("a ZIP that expands to 4 GiB is rejected before it fills the memory", async
     },
   ]);
   const id = "0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e";
-  const folder = await temporaryFolder();
+  const folder = await temporaryDirectory();
   let maxMemory = 0;
   const watch = setInterval(() => (maxMemory = Math.max(maxMemory, process.memoryUsage().rss)), 20);
   const ran = await cli(["kb", "doc", "download", id, id, "--dir", folder], {

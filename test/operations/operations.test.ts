@@ -14,7 +14,7 @@ import { formats } from "../../src/output/formats-list.ts";
 import { bodyText, exchanges, headersOf, streamed } from "../lib/recordings.ts";
 import { testSandbox } from "../lib/sandbox.ts";
 import type { TestSandbox } from "../lib/sandbox.ts";
-import { cli, temporaryFolder } from "../lib/support.ts";
+import { cli, temporaryDirectory } from "../lib/support.ts";
 import { wireFolder } from "../lib/paths.ts";
 
 interface Part {
@@ -66,7 +66,7 @@ const commandOf = (line: readonly string[]): Command | undefined =>
     .sort((a, b) => b.words.length - a.words.length)[0];
 
 let server: TestSandbox;
-const place = await temporaryFolder();
+const place = await temporaryDirectory();
 beforeAll(async () => {
   server = await testSandbox();
   mkdirSync(join(place, "files"));

@@ -3,7 +3,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { http, keys, rawServer, say } from "../lib/raw-server.ts";
-import { cli, temporaryFolder } from "../lib/support.ts";
+import { cli, temporaryDirectory } from "../lib/support.ts";
 
 const id = "0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e";
 const names = ["=cmd|'/c calc'!A0", "+1+1", "@SUM(1)", "-2+3", "\t=1", "\r=1", "-", "-5", "a=1"];
@@ -11,7 +11,7 @@ const said = "some cells start like formulas";
 
 async function printed(line: readonly string[], body: unknown) {
   const { baseUrl } = await rawServer([say(http(200, JSON.stringify(body)))]);
-  return cli(line, { env: { ...keys, KB_BASE_URL: baseUrl }, folder: await temporaryFolder() });
+  return cli(line, { env: { ...keys, KB_BASE_URL: baseUrl }, folder: await temporaryDirectory() });
 }
 
 const list = (format: string, ...flags: readonly string[]) =>
@@ -82,7 +82,7 @@ test("a list without formulas prints no notice", async () => {
 });
 
 test("results of --each are escaped, too", async () => {
-  const rows = join(await temporaryFolder(), "rows.csv");
+  const rows = join(await temporaryDirectory(), "rows.csv");
   await writeFile(rows, "name\nA\n");
   const line = ["kb", "create", "--each", rows, "-o", "csv", "--columns", "id", "--no-headers"];
   const made = { id: "=1+1", name: "A", created_at: 1 };
@@ -101,7 +101,7 @@ test.each([
     workflow_run: { id, status: "succeeded", version: "=1+1" },
     created_at: 1795219617,
   };
-  const target = join(await temporaryFolder(), "runs.csv");
+  const target = join(await temporaryDirectory(), "runs.csv");
   const body = { data: [log], has_more: false, total: 1, page: 1, limit: 100 };
   const ran = await printed(["wf", "logs", "export", target, ...flags], body);
   expect([ran.exit, ran.err.split(said).length], ran.err).toEqual([0, parts]);

@@ -7,9 +7,9 @@ import { bin, shell } from "../lib/shell.ts";
 import { playedRun, recordedRun } from "../lib/played-run.ts";
 import { http, rawServer } from "../lib/raw-server.ts";
 import { testSandbox } from "../lib/sandbox.ts";
-import { temporaryFolder } from "../lib/support.ts";
+import { temporaryDirectory } from "../lib/support.ts";
 
-const home = await temporaryFolder();
+const home = await temporaryDirectory();
 const server = await testSandbox();
 const env = { PATH: process.env["PATH"], HOME: home, ...server.env };
 

@@ -5,9 +5,9 @@ import { parseFault } from "../../src/sandbox/http/faults.ts";
 import { commandOnPty, onPty } from "../lib/pty.ts";
 import { bin } from "../lib/shell.ts";
 import { testSandbox } from "../lib/sandbox.ts";
-import { temporaryFolder } from "../lib/support.ts";
+import { temporaryDirectory } from "../lib/support.ts";
 
-const home = await temporaryFolder();
+const home = await temporaryDirectory();
 const server = await testSandbox({ speed: 1 });
 const env = { ...server.env, HOME: home };
 const [ctrlC, ctrlD, backspace] = ["\u0003", "\u0004", "\u007f"];

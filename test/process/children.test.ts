@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { afterAll, expect, test } from "vitest";
 import { bin, shell } from "../lib/shell.ts";
-import { temporaryFolder } from "../lib/support.ts";
+import { temporaryDirectory } from "../lib/support.ts";
 
 // Child processes end with their parent, have an output limit, and get none of its keys.
 
@@ -28,7 +28,7 @@ const hanging = `sh -c '"${process.execPath}" -e "require(\\"net\\").connect(${p
 
 const nowhere = "http://127.0.0.1:9/v1";
 async function homeWith(key_command: string): Promise<string> {
-  const home = await temporaryFolder();
+  const home = await temporaryDirectory();
   await mkdir(join(home, ".config/kb"), { recursive: true });
   await writeFile(
     join(home, ".config/kb/profiles.json"),
@@ -74,7 +74,7 @@ test.each([
   ["kb create x --body @", "--timeout", 12],
   ["kb list --ca-file", "--timeout", 12],
 ] as const)("%s with a pipe that has no writer is ended by %s", async (line, by, exit) => {
-  const home = await temporaryFolder();
+  const home = await temporaryDirectory();
   const fifo = join(home, "fifo");
   await shell('mkfifo "$FIFO"', { FIFO: fifo }).ended;
   const [program = "", ...args] = line.split(" ");
@@ -99,7 +99,7 @@ test.each([
 });
 
 test("a named or unnamed pipe is read to its end, however late its writer opens it", async () => {
-  const home = await temporaryFolder();
+  const home = await temporaryDirectory();
   const script = `cd; mkfifo fifo; (sleep 1; echo '{"late":1}' >fifo) & wf replay fifo
     echo '{"late":1}' | wf replay /dev/stdin; wf replay /dev/null`;
   const { err } = await shell(script, { HOME: home }).ended;

@@ -7,11 +7,11 @@ import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { playedRun, recordedRun } from "../lib/played-run.ts";
 import { testSandbox } from "../lib/sandbox.ts";
-import { temporaryFolder } from "../lib/support.ts";
+import { temporaryDirectory } from "../lib/support.ts";
 import { root } from "../lib/paths.ts";
 
 const bin = join(root, "bin", "wf.js");
-const home = await temporaryFolder();
+const home = await temporaryDirectory();
 const server = await testSandbox({ speed: 1 });
 let number = 0;
 /** A run that takes a minute. */

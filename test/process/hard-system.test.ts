@@ -3,9 +3,9 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { shell } from "../lib/shell.ts";
 import { testSandbox } from "../lib/sandbox.ts";
-import { temporaryFolder } from "../lib/support.ts";
+import { temporaryDirectory } from "../lib/support.ts";
 
-const home = await temporaryFolder();
+const home = await temporaryDirectory();
 const server = await testSandbox();
 const env = { ...server.env, HOME: home, T: home };
 const run = (script: string, more: Readonly<Record<string, string>> = {}) =>

@@ -14,7 +14,7 @@ import {
 import { bodyText, exchanges, rowFor } from "../lib/recordings.ts";
 import type { Exchange } from "../lib/recordings.ts";
 import { http, rawServer } from "../lib/raw-server.ts";
-import { cli, temporaryFolder } from "../lib/support.ts";
+import { cli, temporaryDirectory } from "../lib/support.ts";
 
 /** One response of each operation and status. */
 const kinds = new Map<string, Exchange>();
@@ -73,7 +73,7 @@ async function hostileRecording(): Promise<string> {
   const lines = bodyText(exchangeNamed("streams.json: run, streaming"))
     .split("\n")
     .flatMap((line) => (line.startsWith("data: ") ? [line.slice(6)] : []));
-  const path = join(await temporaryFolder(), "run.jsonl");
+  const path = join(await temporaryDirectory(), "run.jsonl");
   const hostile = lines.map((line) => JSON.stringify(poisoned(JSON.parse(line), true)));
   await writeFile(path, hostile.join("\n"));
   return path;
@@ -131,7 +131,7 @@ test("completion does not offer names that could control the terminal", async ()
   ]);
   const ran = await cli(["kb", "__complete", "--", "show", ""], {
     env: { KB_BASE_URL: baseUrl, KB_KEY: "dataset-x" },
-    folder: await temporaryFolder(),
+    folder: await temporaryDirectory(),
   });
   expect(ran.out.split("\n").map((line) => line.split("\t")[0])).toEqual(["good", ""]);
 });

@@ -6,9 +6,9 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { createZip } from "../../src/sandbox/knowledge/zip.ts";
 import { rawServer } from "../lib/raw-server.ts";
 import { testSandbox } from "../lib/sandbox.ts";
-import { cli, temporaryFolder } from "../lib/support.ts";
+import { cli, temporaryDirectory } from "../lib/support.ts";
 
-const top = await temporaryFolder();
+const top = await temporaryDirectory();
 let number = 0;
 /** The target directory, and the files around it. */
 let around = "";

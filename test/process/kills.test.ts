@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { killable, killedWrites } from "../lib/kills.ts";
-import { temporaryFolder } from "../lib/support.ts";
+import { temporaryDirectory } from "../lib/support.ts";
 
 const server = await killable();
 
 test("files are complete or absent after a kill during the write", async () => {
-  expect(await killedWrites(server, await temporaryFolder(), 1, 4)).toBeGreaterThan(0);
+  expect(await killedWrites(server, await temporaryDirectory(), 1, 4)).toBeGreaterThan(0);
 });

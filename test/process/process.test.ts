@@ -3,7 +3,7 @@ import type { ChildProcess } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { temporaryFolder } from "../lib/support.ts";
+import { temporaryDirectory } from "../lib/support.ts";
 import { root } from "../lib/paths.ts";
 
 const bin = (program: string) => join(root, "bin", `${program}.js`);
@@ -70,7 +70,7 @@ async function startSandbox(args: readonly string[], env: Readonly<Record<string
 }
 
 beforeAll(async () => {
-  folder = await temporaryFolder();
+  folder = await temporaryDirectory();
   sandbox = (await startSandbox(["--ephemeral"])).address;
 });
 

@@ -5,11 +5,11 @@ import { silentBus } from "../lib/keyring.ts";
 import { root } from "../lib/paths.ts";
 import { testSandbox } from "../lib/sandbox.ts";
 import { shell } from "../lib/shell.ts";
-import { temporaryFolder } from "../lib/support.ts";
+import { temporaryDirectory } from "../lib/support.ts";
 
 // Each signal is handled once: neither a stored profile nor conf, which writes it, adds a handler.
 
-const home = await temporaryFolder();
+const home = await temporaryDirectory();
 const server = await testSandbox({ speed: 1 });
 const url = server.env["KB_BASE_URL"] ?? "";
 await mkdir(join(home, ".config/kb"), { recursive: true });
@@ -46,7 +46,7 @@ test.concurrent.each(signals)(
 
 /** The profile file of a new directory, whose key is in a keyring that never responds. */
 async function keyInSilentKeyring() {
-  const directory = await temporaryFolder();
+  const directory = await temporaryDirectory();
   const bus = await silentBus(directory);
   const env = {
     HOME: directory,
@@ -77,7 +77,7 @@ test.runIf(process.platform === "linux").each(signals)(
 );
 
 test("conf adds no signal handlers", async () => {
-  const directory = await temporaryFolder();
+  const directory = await temporaryDirectory();
   const [hook, listeners] = [join(directory, "hook.cjs"), join(directory, "listeners.json")];
   await writeFile(
     hook,

@@ -2,7 +2,7 @@ import { chmod, mkdir, readFile, readdir, stat, symlink, writeFile } from "node:
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { shell } from "../lib/shell.ts";
-import { temporaryFolder } from "../lib/support.ts";
+import { temporaryDirectory } from "../lib/support.ts";
 
 // The promises of the profile file, with the built program: conf must not weaken any of them.
 
@@ -19,7 +19,7 @@ const asStored = (value: unknown) => `${JSON.stringify(value, null, "\t")}\n`;
 
 /** A config directory with that file, and a function that runs a script with it. */
 async function configured(content = asStored(old)) {
-  const directory = await temporaryFolder();
+  const directory = await temporaryDirectory();
   const config = join(directory, "config");
   const path = join(config, "profiles.json");
   await mkdir(config, { mode: 0o700 });
@@ -37,7 +37,7 @@ async function configured(content = asStored(old)) {
 const mode = async (path: string) => (await stat(path)).mode & 0o777;
 
 test("a new file is readable by its owner only, in a directory of the same kind", async () => {
-  const directory = await temporaryFolder();
+  const directory = await temporaryDirectory();
   const config = join(directory, "a", "b");
   const ran = await shell(`umask 0; ${add}`, { HOME: directory, KB_CONFIG_DIR: config }).ended;
   expect(ran.exit, ran.err).toBe(0);

@@ -2,9 +2,9 @@ import { expect, test } from "vitest";
 import { commandOnPty, onPty } from "../lib/pty.ts";
 import { testSandbox } from "../lib/sandbox.ts";
 import { bin } from "../lib/shell.ts";
-import { temporaryFolder } from "../lib/support.ts";
+import { temporaryDirectory } from "../lib/support.ts";
 
-const folder = await temporaryFolder();
+const folder = await temporaryDirectory();
 const sandbox = await testSandbox({ speed: 1 });
 
 const onTerminal = (args: readonly string[], env: Readonly<Record<string, string>> = {}) =>

@@ -2,10 +2,10 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
-import { temporaryFolder } from "../lib/support.ts";
+import { temporaryDirectory } from "../lib/support.ts";
 import { root } from "../lib/paths.ts";
 
-const folder = await temporaryFolder();
+const folder = await temporaryDirectory();
 const home = join(folder, "home");
 let files: readonly string[] = [];
 let size = 0;

@@ -51,7 +51,7 @@ const actionWith = (command: Command, typed: Typed): string =>
 /** The phrase with the values of its positionals; undefined if one is missing. */
 function withNames(phrase: string, command: Command, typed: Typed): string | undefined {
   let complete = true;
-  const text = phrase.replace(/(\w+ )?\{(\w+)\}/g, (_, noun = "", word: string) => {
+  const text = phrase.replace(/((?<!\w)\w+ )?\{(\w+)\}/g, (_, noun = "", word: string) => {
     const positional = command.positionals.find((each) => each.word === word);
     const value = positional && typed[positional.name];
     if (Array.isArray(value) || (value === undefined && positional?.variadic)) {
@@ -65,8 +65,11 @@ function withNames(phrase: string, command: Command, typed: Typed): string | und
 }
 
 /** `list chunks of document {kb}/{doc}` → `list chunks`, `rename tag {tag} to {name}` → `rename tag`. */
-const withoutNames = (phrase: string): string =>
-  phrase.replace(/( (of|in|to|from|for|with) [^{]*)? ?\{.*$/, "");
+function withoutNames(phrase: string): string {
+  const [start = ""] = phrase.split("{", 1);
+  if (start === phrase) return phrase;
+  return (start.split(/ (?:of|in|to|from|for|with) /, 1)[0] ?? "").trimEnd();
+}
 
 const shortened = (name: string) => (name.length > MAX_NAME ? `${name.slice(0, MAX_NAME)}…` : name);
 

@@ -3,10 +3,10 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { write } from "../../lib/directory.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
-import { temporaryFolder } from "../../lib/support.ts";
+import { temporaryDirectory } from "../../lib/support.ts";
 
 const server = await testSandbox({ speed: 200 });
-const home = await temporaryFolder();
+const home = await temporaryDirectory();
 let number = 0;
 
 const kb = (...argv: readonly string[]) => server.cli(["kb", ...argv], { folder: home });

@@ -4,7 +4,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { readRequest } from "../../../src/sandbox/http/read-request.ts";
-import { cli, temporaryFolder } from "../../lib/support.ts";
+import { cli, temporaryDirectory } from "../../lib/support.ts";
 
 const id = "0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e";
 const provider = "langgenius/stub/stub";
@@ -120,7 +120,7 @@ beforeEach(() => {
   [indexedWith, failing, lag, models, sent] = ["stub-embed", false, 0, Object.keys(dimensions), []];
 });
 
-const folder = await temporaryFolder();
+const folder = await temporaryDirectory();
 
 /** Plans or applies a file with these lines. */
 async function withFile(command: "plan" | "apply", ...lines: readonly string[]) {

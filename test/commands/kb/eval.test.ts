@@ -4,11 +4,11 @@ import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { canned, uuid } from "../../lib/log-server.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
-import { cli, temporaryFolder } from "../../lib/support.ts";
+import { cli, temporaryDirectory } from "../../lib/support.ts";
 import type { World } from "../../lib/support.ts";
 import { root } from "../../lib/paths.ts";
 
-const folder = await temporaryFolder();
+const folder = await temporaryDirectory();
 let files = 0;
 
 /** Writes a file with this text and returns its path. */

@@ -5,10 +5,10 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { parseFault } from "../../../src/sandbox/http/faults.ts";
 import { tamperWith } from "../../lib/manifests.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
-import { temporaryFolder } from "../../lib/support.ts";
+import { temporaryDirectory } from "../../lib/support.ts";
 
 const server = await testSandbox({ speed: 200 });
-const home = await temporaryFolder();
+const home = await temporaryDirectory();
 let number = 0;
 let name = "";
 let folder = "";
@@ -298,7 +298,7 @@ describe("an export does not write into a directory with", () => {
 
   test("other files", async () => {
     await filled();
-    const other = await temporaryFolder();
+    const other = await temporaryDirectory();
     await writeFile(join(other, "mine.txt"), "mine");
     const ran = await kb("export", name, other);
     expect(ran.exit).toBe(2);

@@ -6,7 +6,7 @@ import { afterAll, expect, test } from "vitest";
 import { unzip } from "../../../src/lib/unzip.ts";
 import { CliError } from "../../../src/errors.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
-import { cli, temporaryFolder } from "../../lib/support.ts";
+import { cli, temporaryDirectory } from "../../lib/support.ts";
 import { bad, good, zipWith } from "../../lib/zips.ts";
 
 // Document contents come as a ZIP from the server, which is not trusted.
@@ -98,7 +98,7 @@ test("no ZIP writes outside the directory, or any other file than requested", as
   ];
   for (const [what, zip, said] of all) {
     set.zip = zip;
-    const around = await temporaryFolder();
+    const around = await temporaryDirectory();
     const folder = join(around, "in", "side");
     for (const line of [
       ["kb", "doc", "download", "Docs", "1.md", "2.md", "--dir", join(folder, "down")],

@@ -3,11 +3,11 @@ import { createServer } from "node:net";
 import { dirname, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { diskFiles } from "../../../src/host/node-files.ts";
-import { cli, temporaryFolder } from "../../lib/support.ts";
+import { cli, temporaryDirectory } from "../../lib/support.ts";
 import type { World } from "../../lib/support.ts";
 import { root } from "../../lib/paths.ts";
 
-const places = await temporaryFolder();
+const places = await temporaryDirectory();
 let created = 0;
 
 /** Creates a directory with these files. */

@@ -7,7 +7,7 @@ import { testSandbox } from "../../lib/sandbox.ts";
 import type { TestSandbox } from "../../lib/sandbox.ts";
 import { readRequest } from "../../../src/sandbox/http/read-request.ts";
 import type { ReceivedRequest } from "../../../src/sandbox/http/server.ts";
-import { cli, temporaryFolder } from "../../lib/support.ts";
+import { cli, temporaryDirectory } from "../../lib/support.ts";
 
 /** Providers on the server with the names of their models. */
 let providers: readonly { readonly provider: string; readonly models: readonly string[] }[] = [];
@@ -97,7 +97,7 @@ describe("provider/model", () => {
   });
 
   test("works in every command with a model", async () => {
-    const folder = await temporaryFolder();
+    const folder = await temporaryDirectory();
     const file = join(folder, "a.md");
     await writeFile(file, "hello");
     const model = ["--embedding-model", "langgenius/siliconflow/siliconflow/BAAI/bge-m3"];
@@ -126,7 +126,7 @@ describe("provider/model", () => {
   });
 
   test("is resolved once for all rows of --each", async () => {
-    const rows = join(await temporaryFolder(), "rows.csv");
+    const rows = join(await temporaryDirectory(), "rows.csv");
     await writeFile(rows, "name\nA\nB\n");
     const ran = await run(
       "kb",
@@ -296,7 +296,7 @@ let sandbox: TestSandbox;
 let folder = "";
 beforeAll(async () => {
   sandbox = await testSandbox();
-  folder = await temporaryFolder();
+  folder = await temporaryDirectory();
 });
 beforeEach(() => {
   sandbox.seen.length = 0;
@@ -379,7 +379,7 @@ describe("name resolution", () => {
     expect(app.err).toContain(
       "hint: applications of the profile: echo, review, slow, broken, loop, chat, chat-review",
     );
-    const world = { folder: await temporaryFolder(), stdin: "dataset-x" };
+    const world = { folder: await temporaryDirectory(), stdin: "dataset-x" };
     const base = ["--base-url", "https://example.com", "--key-file", "-"];
     await sandbox.cli(["kb", "profile", "add", "staging", ...base], world);
     const profile = await sandbox.cli(["kb", "list", "-p", "stagin"], world);

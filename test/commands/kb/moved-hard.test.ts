@@ -6,11 +6,11 @@ import { diskFiles } from "../../../src/host/node-files.ts";
 import { parseFault } from "../../../src/sandbox/http/faults.ts";
 import { write } from "../../lib/directory.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
-import { temporaryFolder } from "../../lib/support.ts";
+import { temporaryDirectory } from "../../lib/support.ts";
 import type { Ran } from "../../lib/support.ts";
 
 const server = await testSandbox({ speed: 200 });
-const home = await temporaryFolder();
+const home = await temporaryDirectory();
 let number = 0;
 let name = "";
 let folder = "";

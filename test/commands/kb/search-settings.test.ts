@@ -3,12 +3,12 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { testSandbox } from "../../lib/sandbox.ts";
-import { temporaryFolder } from "../../lib/support.ts";
+import { temporaryDirectory } from "../../lib/support.ts";
 
 const server = await testSandbox();
 
 test("search, eval, copy and apply send settings without null members", async () => {
-  const folder = await temporaryFolder();
+  const folder = await temporaryDirectory();
   await server.cli(["kb", "create", "Handbook", "--indexing-technique", "economy"]);
   await server.cli(["kb", "doc", "add", "Handbook", "a.md", "--text", "Parking is free."]);
   await writeFile(join(folder, "questions.csv"), "question,documents\nparking,a.md\n");

@@ -6,7 +6,7 @@ import { cannedServer, ok, pageOf } from "../../lib/canned-server.ts";
 import { parseFault } from "../../../src/sandbox/http/faults.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import type { TestSandbox } from "../../lib/sandbox.ts";
-import { temporaryFolder } from "../../lib/support.ts";
+import { temporaryDirectory } from "../../lib/support.ts";
 
 const nobody = "00000000-0000-4000-8000-000000000000";
 
@@ -17,7 +17,7 @@ let kb = "";
 beforeAll(async () => {
   server = await testSandbox();
   canned = await cannedServer();
-  folder = await temporaryFolder();
+  folder = await temporaryDirectory();
   kb = await made("kb", "create", "Handbook", "--indexing-technique", "economy");
   for (const name of ["a.md", "b.md", "c.md"])
     await made("kb", "doc", "add", kb, name, "--text", `text of ${name}`);

@@ -11,11 +11,11 @@ import type { RawHost } from "../../../src/host/host.ts";
 import { parseFault } from "../../../src/sandbox/http/faults.ts";
 import { actions, contentsOf, write } from "../../lib/directory.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
-import { temporaryFolder } from "../../lib/support.ts";
+import { temporaryDirectory } from "../../lib/support.ts";
 import type { World } from "../../lib/support.ts";
 
 const server = await testSandbox({ speed: 200 });
-const home = await temporaryFolder();
+const home = await temporaryDirectory();
 let number = 0;
 let kb = "";
 let dir = "";

@@ -4,11 +4,11 @@ import { expect, test } from "vitest";
 import { parseFault } from "../../../src/sandbox/http/faults.ts";
 import { contentsOf, write } from "../../lib/directory.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
-import { temporaryFolder } from "../../lib/support.ts";
+import { temporaryDirectory } from "../../lib/support.ts";
 import { syncWithKills, syncInShards, start } from "../../lib/sync-kills.ts";
 
 const server = await testSandbox({ speed: 50 });
-const home = await temporaryFolder();
+const home = await temporaryDirectory();
 
 test(
   "repeatedly killed syncs end with the state of the directory",

@@ -4,14 +4,14 @@ import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { http, rawServer } from "../../lib/raw-server.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import type { TestSandbox } from "../../lib/sandbox.ts";
-import { cli, temporaryFolder } from "../../lib/support.ts";
+import { cli, temporaryDirectory } from "../../lib/support.ts";
 import type { World } from "../../lib/support.ts";
 
 let server: TestSandbox;
 let folder = "";
 beforeAll(async () => {
   server = await testSandbox();
-  folder = await temporaryFolder();
+  folder = await temporaryDirectory();
 });
 beforeEach(() => {
   server.seen.length = 0;

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { memoryKeyring, silentBus, silentKeyring } from "../../lib/keyring.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
-import { temporaryFolder } from "../../lib/support.ts";
+import { temporaryDirectory } from "../../lib/support.ts";
 import type { World } from "../../lib/support.ts";
 import { root } from "../../lib/paths.ts";
 
@@ -14,7 +14,7 @@ const nothing = { KB_BASE_URL: "", KB_KEY: "", KB_PROFILE: "" };
 
 /** A test environment with its own directory and keyring. */
 async function machine(world: World = {}) {
-  const folder = await temporaryFolder();
+  const folder = await temporaryDirectory();
   const keyring = memoryKeyring();
   const path = join(folder, "config", "profiles.json");
   const run = (line: string, more: World = {}) =>
@@ -104,7 +104,7 @@ test.each<[string, string, World, string]>([
     "the keyring is not available (KB_NO_KEYRING is set): ",
   ],
 ])("%s a key is stored in the profile file, with a notice", async (_, flag, world, why) => {
-  const folder = await temporaryFolder();
+  const folder = await temporaryDirectory();
   const path = join(folder, "config", "profiles.json");
   const line = `${knowledge}${flag} --base-url ${url} --key-file -`;
   const added = await server.cli(line.split(" "), {
@@ -249,7 +249,7 @@ const linux = process.platform === "linux";
 test.runIf(linux)(
   "after two seconds without response from the bus, the key is stored in the file",
   async () => {
-    const folder = await temporaryFolder();
+    const folder = await temporaryDirectory();
     const bus = await silentBus(folder);
     const ran = await realAdd(folder, bus.address).ended;
     expect(ran).toEqual({
@@ -261,7 +261,7 @@ test.runIf(linux)(
 );
 
 test.runIf(linux)("Ctrl-C does not wait for the bus, and leaves no process behind", async () => {
-  const folder = await temporaryFolder();
+  const folder = await temporaryDirectory();
   const bus = await silentBus(folder);
   const { child, ended } = realAdd(folder, bus.address);
   await bus.connected;
@@ -271,7 +271,7 @@ test.runIf(linux)("Ctrl-C does not wait for the bus, and leaves no process behin
 });
 
 test.runIf(linux)("without a bus the key is stored in the file at once", async () => {
-  const folder = await temporaryFolder();
+  const folder = await temporaryDirectory();
   const ran = await realAdd(folder, `unix:path=${join(folder, "none")}`).ended;
   expect(ran.exit).toBe(0);
   expect(ran.err).toMatch(
@@ -280,7 +280,7 @@ test.runIf(linux)("without a bus the key is stored in the file at once", async (
 });
 
 test("without the optional package the key is stored in the file, with a notice", async () => {
-  const folder = await temporaryFolder();
+  const folder = await temporaryDirectory();
   for (const part of ["bin", "dist"])
     await cp(join(root, part), join(folder, part), { recursive: true });
   const ran = await realAdd(folder, "", folder).ended;

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { http } from "../../lib/raw-server.ts";
 import { inTurn, json, recorded, runServer, sleptTime } from "../../lib/run-server.ts";
 import type { Route } from "../../lib/run-server.ts";
-import { cli, temporaryFolder } from "../../lib/support.ts";
+import { cli, temporaryDirectory } from "../../lib/support.ts";
 import type { World } from "../../lib/support.ts";
 
 async function against(
@@ -72,7 +72,7 @@ test("--wait exits with 12 after a minute if the job never begins, e.g. when alr
 });
 
 test("a response without audio is not written and exits with 9", async () => {
-  const folder = await temporaryFolder();
+  const folder = await temporaryDirectory();
   const path = join(folder, "a.mp3");
   const line = ["wf", "audio", "speak", "--text", "Hi", "--output-file", path];
   const ran = await against({ "POST /v1/text-to-audio": json(null) }, line);

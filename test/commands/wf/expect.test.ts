@@ -11,10 +11,10 @@ import { endsOf, playedRun, recordedRun } from "../../lib/played-run.ts";
 import type { Cut, Played } from "../../lib/played-run.ts";
 import { http, rawServer } from "../../lib/raw-server.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
-import { cli, temporaryFolder } from "../../lib/support.ts";
+import { cli, temporaryDirectory } from "../../lib/support.ts";
 import type { World } from "../../lib/support.ts";
 
-const folder = await temporaryFolder();
+const folder = await temporaryDirectory();
 let files = 0;
 const fresh = (ending: string) => join(folder, `${files++}.${ending}`);
 

@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
-import { cli, temporaryFolder } from "../../lib/support.ts";
+import { cli, temporaryDirectory } from "../../lib/support.ts";
 import {
   eventsText,
   inTurn,
@@ -60,7 +60,7 @@ const file = async (name: string, answer: object) => {
   return path;
 };
 beforeAll(async () => {
-  folder = await temporaryFolder();
+  folder = await temporaryDirectory();
 });
 
 /** Runs with these answer files; the run pauses for the forms and continues when they are submitted. */

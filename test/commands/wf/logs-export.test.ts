@@ -7,13 +7,13 @@ import type { Files } from "../../../src/host/host.ts";
 import { exported, exportsKilled, exportsUnderWay, rowsIn } from "../../lib/export-scenario.ts";
 import { clock, logServer, logsOf, uuid } from "../../lib/log-server.ts";
 import type { Log } from "../../lib/log-server.ts";
-import { cli, temporaryFolder } from "../../lib/support.ts";
+import { cli, temporaryDirectory } from "../../lib/support.ts";
 import type { World } from "../../lib/support.ts";
 
 const idsOf = (rows: readonly { readonly id: string }[]) => rows.map(({ id }) => id);
 const sortedIds = (rows: readonly { readonly id: string }[]) => idsOf(rows).sort();
 
-const folder = await temporaryFolder();
+const folder = await temporaryDirectory();
 let places = 0;
 /** A path without a file, in a directory of its own. */
 const place = (name: string) => join(folder, String(places++), name);

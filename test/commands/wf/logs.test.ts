@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { clock, logServer, logsOf, start, uuid } from "../../lib/log-server.ts";
 import type { Log } from "../../lib/log-server.ts";
-import { cli, temporaryFolder } from "../../lib/support.ts";
+import { cli, temporaryDirectory } from "../../lib/support.ts";
 import type { World } from "../../lib/support.ts";
 
 const idsIn = (out: string): string[] =>
@@ -59,7 +59,7 @@ describe("wf logs", () => {
   test.each(["wf logs", "wf logs export FILE --overwrite", "wf stats --no-compare"])(
     "%s --keyword looks for other than ASCII as the server stores it",
     async (line) => {
-      const file = join(await temporaryFolder(), "runs.jsonl");
+      const file = join(await temporaryDirectory(), "runs.jsonl");
       const { env, seen } = await logServer(() => [], 1);
       const asked = async (keyword: string) => {
         seen.length = 0;
@@ -80,7 +80,7 @@ describe("wf logs", () => {
   );
 
   test("explains the empty log of a chatflow", async () => {
-    const file = join(await temporaryFolder(), "runs.jsonl");
+    const file = join(await temporaryDirectory(), "runs.jsonl");
     for (const line of ["wf logs", "wf logs -o json", `wf logs export ${file}`]) {
       const { env } = await logServer(() => [], 1, { app: { ...chatflow, id: uuid(1) } });
       const ran = await cli(line.split(" "), { env });
@@ -203,7 +203,7 @@ const nothing = () => {};
 
 /** A directory with a profile t that sets this format. */
 async function folderWith(output: string): Promise<string> {
-  const folder = await temporaryFolder();
+  const folder = await temporaryDirectory();
   await mkdir(join(folder, "config"));
   const profiles = JSON.stringify({ profiles: { t: { output } } });
   await writeFile(join(folder, "config", "profiles.json"), profiles);

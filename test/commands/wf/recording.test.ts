@@ -8,10 +8,10 @@ import { playedRun, recordedRun } from "../../lib/played-run.ts";
 import type { Played } from "../../lib/played-run.ts";
 import { recordedFile, timedEvents } from "../../lib/recorded-file.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
-import { cli, temporaryFolder } from "../../lib/support.ts";
+import { cli, temporaryDirectory } from "../../lib/support.ts";
 import type { World } from "../../lib/support.ts";
 
-const home = await temporaryFolder();
+const home = await temporaryDirectory();
 let number = 0;
 const newPath = () => join(home, `${++number}.jsonl`);
 const nowhere = { KB_BASE_URL: "http://127.0.0.1:1/v1", KB_APP_KEY: "app-x" };

@@ -6,7 +6,7 @@ import { readEvents } from "../../../src/api/sse.ts";
 import { checkStart } from "../../../src/commands/wf/follow/rejected-start.ts";
 import { CliError } from "../../../src/errors.ts";
 import { exchanges, streamed } from "../../lib/recordings.ts";
-import { cli, temporaryFolder } from "../../lib/support.ts";
+import { cli, temporaryDirectory } from "../../lib/support.ts";
 import {
   eventsText,
   json,
@@ -59,7 +59,7 @@ describe.each([
 
   test("is a failed row of --each, collected for a retry", async () => {
     const server = await runServer({ "POST /v1/workflows/run": start });
-    const folder = await temporaryFolder();
+    const folder = await temporaryDirectory();
     const [rows, failed] = [join(folder, "rows.jsonl"), join(folder, "failed.jsonl")];
     await writeFile(rows, "{}\n{}\n");
     const ran = await cli(["wf", "run", "--each", rows, "--errors-to", failed, "-o", "jsonl"], {

@@ -2,10 +2,10 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { recordedFile, timedEvents } from "../../lib/recorded-file.ts";
-import { cli, temporaryFolder } from "../../lib/support.ts";
+import { cli, temporaryDirectory } from "../../lib/support.ts";
 import type { World } from "../../lib/support.ts";
 
-const home = await temporaryFolder();
+const home = await temporaryDirectory();
 const replay = (argv: readonly string[], world?: World) => cli(["wf", "replay", ...argv], world);
 
 test.each([

@@ -9,7 +9,7 @@ import {
   streaming,
 } from "../../lib/run-server.ts";
 import type { Route } from "../../lib/run-server.ts";
-import { cli, temporaryFolder } from "../../lib/support.ts";
+import { cli, temporaryDirectory } from "../../lib/support.ts";
 import type { World } from "../../lib/support.ts";
 
 const send = ["wf", "chat", "send", "Hello"];
@@ -303,7 +303,7 @@ test("warns if the app accepts no files", async () => {
 });
 
 test("a run behind a chat is stopped by its own ID", async () => {
-  const folder = await temporaryFolder();
+  const folder = await temporaryDirectory();
   const flow = eventsOf("chatflow-model.json: chatflow, knowledge and model");
   const [{ workflow_run_id: run, task_id: task } = {}] = flow;
   const stops: string[] = [];

@@ -4,10 +4,10 @@ import { describe, expect, test } from "vitest";
 import { runs } from "../../lib/following.ts";
 import { endsOf, playedRun, recordedRun } from "../../lib/played-run.ts";
 import { recordedFile } from "../../lib/recorded-file.ts";
-import { cli, temporaryFolder } from "../../lib/support.ts";
+import { cli, temporaryDirectory } from "../../lib/support.ts";
 import type { World } from "../../lib/support.ts";
 
-const home = await temporaryFolder();
+const home = await temporaryDirectory();
 const diff = (argv: readonly string[], world?: World) => cli(["wf", "diff", ...argv], world);
 let number = 0;
 const fileOf = (title: string, change?: (raw: string) => string) =>

@@ -5,7 +5,7 @@ import { diskFiles } from "../../../src/host/node-files.ts";
 import { parseFault } from "../../../src/sandbox/http/faults.ts";
 import type { ReceivedRequest } from "../../../src/sandbox/http/server.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
-import { temporaryFolder } from "../../lib/support.ts";
+import { temporaryDirectory } from "../../lib/support.ts";
 import type { World } from "../../lib/support.ts";
 
 const seen: ReceivedRequest[] = [];
@@ -16,7 +16,7 @@ const server = await testSandbox({
     onRequest();
   },
 });
-const home = await temporaryFolder();
+const home = await temporaryDirectory();
 beforeEach(() => {
   server.sandbox.setFaults([]);
   onRequest = () => {};
@@ -272,7 +272,7 @@ describe("flags apply to all rows", () => {
 });
 
 test("saves every run, even if many start at once", async () => {
-  const folder = await temporaryFolder();
+  const folder = await temporaryDirectory();
   const rows = Array.from({ length: 20 }, (_, row) => `${row}`).join("\n");
   const path = await file("many.csv", `query\n${rows}\n`);
   const ran = await each("echo", path, ["--concurrency", "10", "-o", "jsonl"], { folder });
@@ -284,7 +284,7 @@ test("saves every run, even if many start at once", async () => {
 });
 
 test("keeps only the newest runs", async () => {
-  const folder = await temporaryFolder();
+  const folder = await temporaryDirectory();
   const runs = join(folder, "state", "runs");
   await mkdir(runs, { recursive: true });
   for (let old = 100; old < 350; old++) await writeFile(join(runs, `${old}-old.json`), "{}");

@@ -3,11 +3,11 @@ import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { parseFault } from "../../../src/sandbox/http/faults.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
-import { temporaryFolder } from "../../lib/support.ts";
+import { temporaryDirectory } from "../../lib/support.ts";
 import type { World } from "../../lib/support.ts";
 
 const server = await testSandbox({ speed: 20 });
-const home = await temporaryFolder();
+const home = await temporaryDirectory();
 beforeEach(() => server.sandbox.setFaults([]));
 
 const file = async (name: string, text: string): Promise<string> => {
@@ -331,7 +331,7 @@ describe("wait", () => {
 
 describe("stop", () => {
   test("accepts the ID of a run started on this machine, and verifies the stop", async () => {
-    const folder = await temporaryFolder();
+    const folder = await temporaryDirectory();
     const argv = ["run", "--input", "query=x", "--input", "seconds=60", "--detach", "-o", "name"];
     const run = (await wf("slow", argv, { folder })).out.trim();
     const ran = await wf("slow", ["stop", run, "-o", "json"], { folder });
@@ -343,7 +343,7 @@ describe("stop", () => {
     const argv = ["run", "--input", "query=x", "--input", "seconds=60", "--detach", "-o", "name"];
     const run = (await wf("slow", argv)).out.trim();
     const before = sent(/stop$/).length;
-    const ran = await wf("slow", ["stop", run], { folder: await temporaryFolder() });
+    const ran = await wf("slow", ["stop", run], { folder: await temporaryDirectory() });
     expect(ran.exit).toBe(2);
     expect(ran.err).toContain(`run \`wf events ${run}\` to see and save its task_id`);
     expect(sent(/stop$/).length).toBe(before);

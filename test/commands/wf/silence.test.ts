@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { cli, temporaryFolder } from "../../lib/support.ts";
+import { cli, temporaryDirectory } from "../../lib/support.ts";
 import {
   eventsText,
   inTurn,
@@ -161,7 +161,7 @@ describe("a stopped run whose record shows running forever", () => {
 
   test("is known to have ended where its end was seen", async () => {
     const server = await runServer(routes);
-    const folder = await temporaryFolder();
+    const folder = await temporaryDirectory();
     const wf = (...argv: readonly string[]) =>
       cli(["wf", ...argv], {
         folder,
@@ -219,7 +219,7 @@ describe("a stopped run whose record shows running forever", () => {
       });
       const argv = ["wf", "stop", "9f4116f2-e283-4c13-85c9-b076ae76d021", "--run", stopped];
       const env = { ...key, KB_BASE_URL: server.baseUrl };
-      const ran = await cli([...argv, "-o", "json"], { folder: await temporaryFolder(), env });
+      const ran = await cli([...argv, "-o", "json"], { folder: await temporaryDirectory(), env });
       return { ...ran, requests: server.requests };
     };
     const silent = pinging(after);

@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { canned, uuid } from "../../lib/log-server.ts";
-import { cli, temporaryFolder } from "../../lib/support.ts";
+import { cli, temporaryDirectory } from "../../lib/support.ts";
 import type { Ran, World } from "../../lib/support.ts";
 
 /** The properties of a run; the default is a successful run of Ann. */
@@ -143,7 +143,7 @@ async function stats(argv: readonly string[], world: World): Promise<Ran & { inf
   return { ...ran, info: JSON.parse(ran.out || "{}") as Stats };
 }
 
-const folder = await temporaryFolder();
+const folder = await temporaryDirectory();
 let files = 0;
 
 /** Writes a file with this content. */

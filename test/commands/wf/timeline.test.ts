@@ -4,10 +4,10 @@ import { describe, expect, test } from "vitest";
 import { endsOf, playedRun, recordedRun } from "../../lib/played-run.ts";
 import { recordedFile } from "../../lib/recorded-file.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
-import { cli, temporaryFolder } from "../../lib/support.ts";
+import { cli, temporaryDirectory } from "../../lib/support.ts";
 import type { World } from "../../lib/support.ts";
 
-const home = await temporaryFolder();
+const home = await temporaryDirectory();
 const timeline = (argv: readonly string[], world?: World) =>
   cli(["wf", "timeline", ...argv], world);
 const fileOf = (title: string, startedAt?: number) =>

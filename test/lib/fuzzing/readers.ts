@@ -21,7 +21,7 @@ import { operations } from "../../../src/operations/index.ts";
 import { runTrace } from "../../../src/runs/trace.ts";
 import { createZip } from "../../../src/sandbox/knowledge/zip.ts";
 import { readRowFile } from "../../../src/lib/rows-file.ts";
-import { temporaryFolder } from "../support.ts";
+import { temporaryDirectory } from "../support.ts";
 import { bytesFrom, randomOf, textFrom } from "./fuzz.ts";
 import type { Target } from "./fuzz.ts";
 import { areEqual, isTold, readOr } from "./holds.ts";
@@ -447,7 +447,7 @@ function deflated(zip: Buffer, content: Uint8Array): Buffer {
   return Buffer.concat([head, packed]);
 }
 
-const profileFolder = await temporaryFolder();
+const profileFolder = await temporaryDirectory();
 
 const profiles = target(
   "profile files",
