@@ -35,10 +35,11 @@ export async function* run(_: unknown, { host, options }: Context): AsyncGenerat
   yield row("end user", settings.user);
   yield row("output", settings.output);
   yield row("read only", settings.readOnly);
-  yield row("profile file", { value: profilePath(host), source: "config directory" });
+  yield row("profile file", { value: profilePath(host), source: "folder" });
   for (const [name, path] of Object.entries(host.directories)) {
     const variable = `KB_${name.toUpperCase()}_DIR`;
     const source = host.env[variable] ? variable : "built-in";
-    yield row(`${name} directory`, { value: path, source });
+    // Scripts select rows by these names, so they keep the word of version 0.1.0.
+    yield row(`${name} folder`, { value: path, source });
   }
 }
