@@ -1,6 +1,7 @@
 // The chunks of the bundle: each holds the modules of these files and directories of src and what
 // they import, unless an earlier chunk has it. All else is a chunk of its own, loaded when needed.
 // Reading thirty small files would cost more than the rest of a start.
+import { fileURLToPath } from "node:url";
 
 /** Name of a chunk and its paths below src; a directory ends with a slash. */
 export const chunks = [
@@ -30,13 +31,15 @@ export const packages = [
   ["conf", /node_modules\/conf\//],
 ];
 
-const source = new URL("../src/", import.meta.url).pathname;
+/** A module's ID with slashes: on Windows, they are backslashes. */
+const withSlashes = (id) => `${id}`.replaceAll("\\", "/");
+const source = withSlashes(fileURLToPath(new URL("../src/", import.meta.url)));
 
 /** Groups for `output.codeSplitting` of rolldown. */
 export const groups = [
   ...chunks.map(([name, paths]) => ({
     name,
-    test: (id) => paths.some((path) => `${id}`.startsWith(source + path)),
+    test: (id) => paths.some((path) => withSlashes(id).startsWith(source + path)),
   })),
   ...packages.map(([name, test]) => ({ name, test })),
 ];

@@ -74,11 +74,25 @@ export class CliError extends Error {
   get exit(): number {
     return exitCodes[this.kind][0];
   }
+
+  /** Adds fields to the error, which keeps its class. Returns the same error. */
+  with(more: ErrorInfo): this {
+    return Object.assign(this, { info: { ...this.info, ...more } });
+  }
 }
 
-/** Adds fields to an error. Returns the same error. */
-export const withInfo = <E extends CliError>(error: E, more: ErrorInfo): E =>
-  Object.assign(error, { info: { ...error.info, ...more } });
+/** Returns a function that makes errors of a kind for commands that have changed nothing yet. */
+const unchanged =
+  (kind: FailureKind) =>
+  (message: string, hint?: string, info: ErrorInfo = {}): CliError =>
+    new CliError(kind, message, { sideEffect: "none", hint, ...info });
+
+/** The error for invalid input; nothing was changed. */
+export const usage = unchanged("usage");
+/** The error for something that does not exist; nothing was changed. */
+export const notFound = unchanged("not-found");
+/** The error for a request that the server rejects or would reject; nothing was changed. */
+export const refused = unchanged("refused");
 
 /** The error response of the server. */
 export interface ServerResponse {
@@ -102,6 +116,22 @@ export class ApiError extends CliError {
     super(kind, message, info);
     this.response = response;
   }
+}
+
+const always: ReadonlySet<FailureKind> = new Set([
+  "unsupported",
+  ...Object.values(signalKinds),
+  "deadline",
+]);
+
+/** Would every further request fail the same way, e.g. for a wrong key or without a server? */
+export function isFatal(error: CliError): boolean {
+  const status = error instanceof ApiError ? error.response.status : undefined;
+  const { sideEffect, retryable } = error.info;
+  if (always.has(error.kind)) return true;
+  if (error.kind === "auth") return status !== 403; // the key may be bound to other knowledge bases
+  if (error.kind === "limited") return status === 403 || !retryable;
+  return error.kind === "network" && sideEffect === "none";
 }
 
 const diskReasons: Readonly<Record<string, string>> = {

@@ -1,4 +1,4 @@
-import { CliError } from "../errors.ts";
+import { CliError, usage } from "../errors.ts";
 import { methodAndPath } from "../operations/operation.ts";
 import { define, isObject, setAt } from "../lib/json.ts";
 import type { AnyOperation, FileInput, Param } from "../operations/operation.ts";
@@ -82,10 +82,7 @@ export function requestFor(
 function pathSegment(name: string, value: unknown): string {
   const text = String(value ?? "");
   if (text === "" || text === "." || text === "..") {
-    throw new CliError("usage", `invalid ${name}: "${text}"`, {
-      hint: "pass an ID or a name",
-      sideEffect: "none",
-    });
+    throw usage(`invalid ${name}: "${text}"`, "pass an ID or a name");
   }
   try {
     return encodeURIComponent(text);
@@ -121,10 +118,7 @@ function typedFile(value: unknown, param: Param, input: Values): TypedFile {
   const type = input["content_type"] ?? file.type;
   if (type === undefined) return { ...file, type: mediaTypeOf(file.name, param.mediaTypes) };
   if (!/^[\w.+-]+\/[\w.+-]+(;[\x20-\x7e]*)?$/.test(String(type))) {
-    throw new CliError("usage", `invalid media type ${JSON.stringify(type)}`, {
-      sideEffect: "none",
-      hint: "example of a media type: image/png",
-    });
+    throw usage(`invalid media type ${JSON.stringify(type)}`, "example of a media type: image/png");
   }
   return { ...file, type: String(type).toLowerCase() };
 }

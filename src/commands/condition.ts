@@ -1,5 +1,5 @@
 import { parseDuration } from "../lib/duration.ts";
-import { CliError } from "../errors.ts";
+import { usage } from "../errors.ts";
 
 /** Type of a field: a number, seconds, a share from 0 to 1, or text. */
 export type FieldKind = "number" | "seconds" | "share" | "text";
@@ -26,10 +26,10 @@ export function parseCondition(
   fields: Readonly<Record<string, FieldKind>>,
 ): Condition {
   const fail = (at: number, problem: string, hint?: string) =>
-    new CliError("usage", `${option} ${JSON.stringify(text)}, position ${at + 1}: ${problem}`, {
-      sideEffect: "none",
-      hint: hint ?? `example: ${example(fields, known)}`,
-    });
+    usage(
+      `${option} ${JSON.stringify(text)}, position ${at + 1}: ${problem}`,
+      hint ?? `example: ${example(fields, known)}`,
+    );
   let known: string | undefined;
   const name = /^\s*([\p{L}_][\p{L}\p{N}_.@-]*)\s*/u.exec(text);
   if (!name) throw fail(0, "missing name");

@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import { CliError, diskProblem, reasonOf } from "../errors.ts";
+import { CliError, diskProblem, reasonOf, usage } from "../errors.ts";
 import type { ErrorInfo } from "../errors.ts";
 import type { Host } from "../host/host.ts";
 import type { FileRow, RowFile } from "../lib/rows-file.ts";
@@ -17,9 +17,7 @@ export async function openFailedRows(
 ): Promise<(rows: readonly FileRow[]) => Promise<void>> {
   if (path === undefined) return () => Promise.resolve();
   if (path === "-" || resolve(cwd, path) === resolve(cwd, from)) {
-    throw new CliError("usage", "--errors-to must be a different file", {
-      sideEffect: "none",
-    });
+    throw usage("--errors-to must be a different file");
   }
   const write = (rows: readonly FileRow[], info: ErrorInfo) =>
     files.writeAtomic(path, table.withOnly(rows)).catch((cause: unknown) => {

@@ -1,5 +1,4 @@
-import { ApiError, CliError, signalKinds } from "../errors.ts";
-import type { FailureKind } from "../errors.ts";
+import { CliError, isFatal } from "../errors.ts";
 import { list, withNamePath } from "../operations/operation.ts";
 
 /** Outcome of one of several items. */
@@ -16,22 +15,6 @@ export const itemOutcomes = withNamePath(
   "id",
   list<ItemOutcome>("", "name", "status", "id", "error"),
 );
-
-const always: ReadonlySet<FailureKind> = new Set([
-  "unsupported",
-  ...Object.values(signalKinds),
-  "deadline",
-]);
-
-/** Would every further request fail the same way, e.g. for a wrong key or without a server? */
-export function isFatal(error: CliError): boolean {
-  const status = error instanceof ApiError ? error.response.status : undefined;
-  const { sideEffect, retryable } = error.info;
-  if (always.has(error.kind)) return true;
-  if (error.kind === "auth") return status !== 403; // the key may be bound to other knowledge bases
-  if (error.kind === "limited") return status === 403 || !retryable;
-  return error.kind === "network" && sideEffect === "none";
-}
 
 /** One of several items; `act` returns its ID, or undefined if there was nothing to do. */
 export interface Item {

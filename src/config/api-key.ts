@@ -1,4 +1,4 @@
-import { CliError } from "../errors.ts";
+import { usage } from "../errors.ts";
 
 /** The two kinds of key: for knowledge bases (`dataset-…`) and for one application (`app-…`). */
 export type KeyKind = "dataset" | "app";
@@ -22,10 +22,7 @@ function keyProblem(key: string): string | undefined {
 export function checkKey(key: string, what: string): void {
   const problem = keyProblem(key);
   if (problem === undefined) return;
-  throw new CliError("usage", `${what} ${problem}`, {
-    sideEffect: "none",
-    hint: "copy only the key again: one line, without quotes",
-  });
+  throw usage(`${what} ${problem}`, "copy only the key again: one line, without quotes");
 }
 
 /** Masks all but the last four characters: `app-0123456789` → `app-****6789`. */

@@ -1,4 +1,4 @@
-import { CliError } from "../errors.ts";
+import { usage } from "../errors.ts";
 
 /** Is this the local machine? */
 export const isLoopback = (hostname: string): boolean =>
@@ -37,10 +37,7 @@ export function baseUrlOf(text: string, insecureHttp: boolean): string {
 }
 
 const invalidUrl = (text: string, problem: string, hint: string) =>
-  new CliError("usage", `invalid base URL "${withoutSecrets(text)}": ${problem}`, {
-    hint,
-    sideEffect: "none",
-  });
+  usage(`invalid base URL "${withoutSecrets(text)}": ${problem}`, hint);
 
 /** `https://user:password@host` → `https://…`; the same for a query or fragment, which may hold a key. */
 const withoutSecrets = (text: string): string =>

@@ -1,5 +1,5 @@
 import { abortError } from "../api/abort.ts";
-import { CliError } from "../errors.ts";
+import { CliError, usage } from "../errors.ts";
 import type { Host } from "../host/host.ts";
 import { isObject } from "../lib/json.ts";
 
@@ -120,10 +120,10 @@ function lineOf(text: string, error: unknown): number {
 }
 
 const damaged = (path: string, problem: string) =>
-  new CliError("usage", `the profile file ${path} is damaged: ${problem}`, {
-    sideEffect: "none",
-    hint: "fix the file, or move it away and add the profiles again",
-  });
+  usage(
+    `the profile file ${path} is damaged: ${problem}`,
+    "fix the file, or move it away and add the profiles again",
+  );
 
 /** Checks all fields by hand, because a schema validator would take 50 ms at each start. */
 function checkStore(value: unknown, path: string): ProfileStore {

@@ -1,4 +1,4 @@
-import { CliError } from "../errors.ts";
+import { usage } from "../errors.ts";
 import type { Host } from "../host/host.ts";
 import { own } from "../lib/json.ts";
 import { shellQuote } from "../lib/shell-quote.ts";
@@ -146,13 +146,12 @@ async function selectProfile(flags: TargetFlags, host: Host): Promise<SelectedPr
   if (flags.profile !== undefined) source = "-p";
   else if (fromEnv !== undefined) source = "KB_PROFILE";
   const names = Object.keys(profiles);
-  throw new CliError("usage", `profile "${name}" not found (${source})`, {
-    sideEffect: "none",
-    hint:
-      names.length > 0
-        ? `stored profiles: ${names.join(", ")}`
-        : "add one: kb profile add work --base-url https://example.com/v1",
-  });
+  throw usage(
+    `profile "${name}" not found (${source})`,
+    names.length > 0
+      ? `stored profiles: ${names.join(", ")}`
+      : "add one: kb profile add work --base-url https://example.com/v1",
+  );
 }
 
 /** Where a setting may come from. */
@@ -213,13 +212,12 @@ function checkApp(app: Setting, { profile, name }: Sources): void {
   if (app.value === undefined || own(profile?.apps, app.value) !== undefined) return;
   const names = Object.keys(profile?.apps ?? {});
   const where = name === undefined ? ": no profile is selected" : ` in profile ${name}`;
-  throw new CliError("usage", `application "${app.value}" not found${where}`, {
-    sideEffect: "none",
-    hint:
-      names.length > 0
-        ? `applications of the profile: ${names.join(", ")}`
-        : `add it: wf profile add ${shellQuote(name ?? "work")} --app ${shellQuote(app.value)} --key-file -`,
-  });
+  throw usage(
+    `application "${app.value}" not found${where}`,
+    names.length > 0
+      ? `applications of the profile: ${names.join(", ")}`
+      : `add it: wf profile add ${shellQuote(name ?? "work")} --app ${shellQuote(app.value)} --key-file -`,
+  );
 }
 
 const needsKey = ({ needs }: Sources, kind: KeyKind): boolean =>
@@ -288,10 +286,10 @@ export function parseKnowledgeBase(text: string): readonly [name: string, id: st
   const equals = text.lastIndexOf("=");
   const id = text.slice(equals + 1).trim();
   if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id)) {
-    throw new CliError("usage", `${JSON.stringify(text)} does not end in a knowledge base ID`, {
-      sideEffect: "none",
-      hint: "pass name=ID or only an ID; IDs are UUIDs",
-    });
+    throw usage(
+      `${JSON.stringify(text)} does not end in a knowledge base ID`,
+      "pass name=ID or only an ID; IDs are UUIDs",
+    );
   }
   return [equals > 0 ? text.slice(0, equals).trim() : id, id.toLowerCase()];
 }

@@ -1,4 +1,4 @@
-import { CliError } from "../errors.ts";
+import { CliError, usage } from "../errors.ts";
 import { checkKey, kindOfKey } from "./api-key.ts";
 import type { KeyKind } from "./api-key.ts";
 import { baseUrlOf, isLoopback } from "./base-url.ts";
@@ -45,24 +45,20 @@ function guardStoredKey({ baseUrl, stored }: Settings, key: Setting): void {
   } else if (stored.baseUrl !== undefined && baseUrlOf(stored.baseUrl, true) === baseUrl.value) {
     return;
   }
-  throw new CliError(
-    "usage",
+  throw usage(
     `the key of profile ${stored.name} belongs to ${stored.baseUrl ?? "no base URL"}, but the base URL is ${baseUrl.value} (${baseUrl.source})`,
-    {
-      sideEffect: "none",
-      hint: "select the profile of that server with -p, or set KB_KEY or KB_APP_KEY",
-    },
+    "select the profile of that server with -p, or set KB_KEY or KB_APP_KEY",
   );
 }
 
 function noBaseUrl({ profile }: Settings): CliError {
   const isSandbox = profile.value === sandboxProfile;
-  return new CliError("usage", isSandbox ? "no sandbox is running" : "no base URL is set", {
-    sideEffect: "none",
-    hint: isSandbox
+  return usage(
+    isSandbox ? "no sandbox is running" : "no base URL is set",
+    isSandbox
       ? "start one: kb sandbox"
       : "set KB_BASE_URL, run `kb profile add work`, or try the CLI out with `kb sandbox`",
-  });
+  );
 }
 
 function noKey({ apps }: Settings, kind: KeyKind): CliError {

@@ -1,5 +1,5 @@
 import type { Dispatcher } from "undici";
-import { CliError } from "../errors.ts";
+import { usage } from "../errors.ts";
 import type { ConnectionSettings } from "./host.ts";
 import { diskFiles } from "./node-files.ts";
 import { proxiesOf } from "./proxies.ts";
@@ -69,12 +69,13 @@ async function readCertificates(path: string): Promise<string[]> {
   const { rootCertificates } = await import("node:tls");
   const text = async (file: string) => new TextDecoder().decode(await diskFiles.read(file));
   const pem = await text(path).catch((cause: unknown) => {
-    throw new CliError("usage", `failed to read the certificate file ${path}`, { cause });
+    throw usage(`failed to read the certificate file ${path}`, undefined, { cause });
   });
   if (!pem.includes("-----BEGIN CERTIFICATE-----")) {
-    throw new CliError("usage", `${path} does not contain a certificate`, {
-      hint: "--ca-file takes PEM: text that begins with -----BEGIN CERTIFICATE-----",
-    });
+    throw usage(
+      `${path} does not contain a certificate`,
+      "--ca-file takes PEM: text that begins with -----BEGIN CERTIFICATE-----",
+    );
   }
   const extra = process.env["NODE_EXTRA_CA_CERTS"];
   const extraPem = extra ? await text(extra).catch(() => "") : ""; // Node itself warns about it

@@ -1,4 +1,4 @@
-import { CliError } from "../errors.ts";
+import { usage } from "../errors.ts";
 
 /** The proxies of the environment. The URLs may contain passwords. */
 export interface Proxies {
@@ -39,10 +39,10 @@ function proxyUrl(name: string, text: string): string {
   } catch {
     // reported below
   }
-  throw new CliError("usage", `${name} is not a valid proxy URL`, {
-    sideEffect: "none",
-    hint: "use http://proxy.example:3128 or http://name:password@proxy.example:3128; write special characters of a password as %40",
-  });
+  throw usage(
+    `${name} is not a valid proxy URL`,
+    "use http://proxy.example:3128 or http://name:password@proxy.example:3128; write special characters of a password as %40",
+  );
 }
 
 /** An IPv6 address in brackets, as in a URL: otherwise undici would take its end for a port. */

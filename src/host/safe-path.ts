@@ -1,5 +1,5 @@
 import { dirname, isAbsolute, join, relative, sep } from "node:path";
-import { CliError } from "../errors.ts";
+import { usage } from "../errors.ts";
 import type { Files } from "./host.ts";
 
 /** Control and bidi characters, lone surrogates, and characters that some system reserves. */
@@ -103,9 +103,10 @@ export async function pathInside(directory: string, path: string, files: Files):
   let real: string | undefined;
   for (let at = resolved; real === undefined; at = dirname(at)) real = await realPathOf(at, files);
   if (!isInside(root, real)) {
-    throw new CliError("usage", `${resolved} is a link that leads out of ${directory}`, {
-      hint: "remove the link, or choose another directory",
-    });
+    throw usage(
+      `${resolved} is a link that leads out of ${directory}`,
+      "remove the link, or choose another directory",
+    );
   }
   return resolved;
 }

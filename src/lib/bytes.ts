@@ -1,4 +1,4 @@
-import { CliError } from "../errors.ts";
+import { usage } from "../errors.ts";
 
 const units: Readonly<Record<string, number>> = {
   B: 1,
@@ -15,10 +15,7 @@ export function parseBytes(option: string, text: string): number {
   const [, number, unit = "B"] = /^(\d+(?:\.\d+)?)\s*([KMG]?i?B)?$/i.exec(text.trim()) ?? [];
   const factor = units[unit.toUpperCase()];
   if (number !== undefined && factor !== undefined) return Math.floor(Number(number) * factor);
-  throw new CliError("usage", `${option}: invalid size ${JSON.stringify(text)}`, {
-    sideEffect: "none",
-    hint: "examples: 10MB, 4MiB, 500000",
-  });
+  throw usage(`${option}: invalid size ${JSON.stringify(text)}`, "examples: 10MB, 4MiB, 500000");
 }
 
 /** Formats a size, e.g. `16.0 MiB`. */

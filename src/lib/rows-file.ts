@@ -1,4 +1,4 @@
-import { CliError } from "../errors.ts";
+import { CliError, usage } from "../errors.ts";
 import { isObject } from "./json.ts";
 
 /** One row of a file. */
@@ -34,7 +34,7 @@ export async function readRowFile(name: string, bytes: Uint8Array): Promise<RowF
 
 /** The error for a mistake in a file. */
 export const unreadable = (place: string, problem: string, hint?: string) =>
-  new CliError("usage", `${place}: ${problem}`, { sideEffect: "none", hint });
+  usage(`${place}: ${problem}`, hint);
 
 /** Throws if a header has a duplicate column. */
 export function rejectDuplicates(name: string, columns: readonly string[]): void {

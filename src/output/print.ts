@@ -1,5 +1,5 @@
 import { csvLines } from "../lib/csv.ts";
-import { CliError } from "../errors.ts";
+import { usage } from "../errors.ts";
 import type { Output } from "../host/host.ts";
 import { valueAt } from "../lib/json.ts";
 import type { Returns } from "../operations/operation.ts";
@@ -53,11 +53,11 @@ export async function checkStyle(returns: Returns<never>, style: Style): Promise
   ]) {
     if (isColumn(returns, name)) continue;
     const columns = columnNames(returns);
-    throw new CliError("usage", `column ${JSON.stringify(name)} not found`, {
-      sideEffect: "none",
-      details: { columns },
-      hint: `columns are ${columns.join(", ")}; use a path such as a.b for nested fields, or --jq`,
-    });
+    throw usage(
+      `column ${JSON.stringify(name)} not found`,
+      `columns are ${columns.join(", ")}; use a path such as a.b for nested fields, or --jq`,
+      { details: { columns } },
+    );
   }
   if (style.jq !== undefined) await checkFilter(style.jq, style);
 }
@@ -71,10 +71,10 @@ function rejectColumns({ columns, sort, reverse }: Style): void {
   };
   const flag = Object.entries(flags).find(([, isSet]) => isSet)?.[0];
   if (flag === undefined) return;
-  throw new CliError("usage", `${flag} requires a list, and this command prints a report`, {
-    sideEffect: "none",
-    hint: "use --jq to select data; `--jq keys` lists the names",
-  });
+  throw usage(
+    `${flag} requires a list, and this command prints a report`,
+    "use --jq to select data; `--jq keys` lists the names",
+  );
 }
 
 /**
@@ -454,10 +454,10 @@ async function printText(pieces: AsyncIterable<unknown>, out: Output): Promise<n
 
 async function printBytes(chunks: AsyncIterable<Uint8Array>, out: Output): Promise<number> {
   if (out.isTTY) {
-    throw new CliError("usage", "refusing to write binary output to a terminal", {
-      sideEffect: "none",
-      hint: "use --output-file PATH, or redirect the output",
-    });
+    throw usage(
+      "refusing to write binary output to a terminal",
+      "use --output-file PATH, or redirect the output",
+    );
   }
   let count = 0;
   for await (const chunk of chunks) {

@@ -1,4 +1,4 @@
-import { CliError } from "../errors.ts";
+import { usage } from "../errors.ts";
 import type { Host, Output } from "../host/host.ts";
 import { isOn } from "../lib/env-flag.ts";
 import type { ProgressStyle } from "./live/progress.ts";
@@ -17,10 +17,7 @@ export function wantsColor(
   if (flags.color === "always") return true;
   if (flags.color === "never") return false;
   if (flags.color !== undefined && flags.color !== "auto") {
-    throw new CliError(
-      "usage",
-      `--color ${JSON.stringify(flags.color)} is not one of always, never, auto`,
-    );
+    throw usage(`--color ${JSON.stringify(flags.color)} is not one of always, never, auto`);
   }
   if (host.env["NO_COLOR"]) return false;
   if (isOn(host.env["FORCE_COLOR"]) || isOn(host.env["CLICOLOR_FORCE"])) return true;

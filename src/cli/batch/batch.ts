@@ -4,7 +4,7 @@ import type { Values } from "../../api/request.ts";
 import { openFailedRows } from "../../commands/failed-rows.ts";
 import { targetOf } from "../../config/target.ts";
 import type { Settings } from "../../config/settings.ts";
-import { CliError, reasonOf } from "../../errors.ts";
+import { CliError, reasonOf, usage } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import { list } from "../../operations/operation.ts";
 import type { AnyOperation } from "../../operations/operation.ts";
@@ -144,7 +144,7 @@ async function readEach(path: string, host: Host) {
   }
   const bytes = await allOf(host.stdin.bytes());
   const usedUp = () => {
-    throw new CliError("usage", "stdin (-) has the rows and can only be used once");
+    throw usage("stdin (-) has the rows and can only be used once");
   };
   return {
     file: "stdin",

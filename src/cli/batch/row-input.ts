@@ -1,5 +1,5 @@
 import type { Values } from "../../api/request.ts";
-import { CliError } from "../../errors.ts";
+import { CliError, usage } from "../../errors.ts";
 import type { Param, Params } from "../../operations/operation.ts";
 import { flagOf } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
@@ -177,10 +177,8 @@ function sharedTyped(
     if (!param || command.positionals.some((positional) => positional.name === name)) continue;
     const column = byParam.get(name);
     if (column !== undefined) {
-      throw new CliError(
-        "usage",
+      throw usage(
         `${labelOf(command, name, param)} conflicts with the column ${column} of the file`,
-        { sideEffect: "none" },
       );
     }
     shared[name] = value;
@@ -191,13 +189,9 @@ function sharedTyped(
     shared[name] = many ? words.splice(0) : (words.shift() ?? "");
   }
   if (words.length > 0) {
-    throw new CliError(
-      "usage",
+    throw usage(
       `${words.map((word) => JSON.stringify(word)).join(", ")} on the command line: unexpected argument`,
-      {
-        sideEffect: "none",
-        hint: "the columns fill all arguments; values on the command line apply to all rows",
-      },
+      "the columns fill all arguments; values on the command line apply to all rows",
     );
   }
   return shared;

@@ -1,8 +1,7 @@
 import type { ConcurrencyLimiter } from "../../api/concurrency-limit.ts";
 import type { Values } from "../../api/request.ts";
-import { isFatal } from "../../commands/several.ts";
 import { isObject, valueAt } from "../../lib/json.ts";
-import { ApiError, CliError, reasonOf, signalKinds } from "../../errors.ts";
+import { ApiError, CliError, reasonOf, signalKinds, isFatal } from "../../errors.ts";
 import { retryOf } from "../../operations/operation.ts";
 import type { AnyOperation, Returns } from "../../operations/operation.ts";
 import { callAndWait } from "../execute/reindexing.ts";

@@ -1,5 +1,5 @@
 import type { Values } from "../../api/request.ts";
-import { CliError } from "../../errors.ts";
+import { CliError, usage } from "../../errors.ts";
 import { isObject, valueAt } from "../../lib/json.ts";
 import { getDocument, listDocuments } from "../../operations/documents.ts";
 import { labelOf } from "../parse/input.ts";
@@ -23,10 +23,9 @@ export async function fittingRule(
   if (given === undefined)
     return (await storedMode(known, lookup)) === rule.mode ? undefined : rule;
   if (valueAt(given, "mode") === rule.mode) return undefined;
-  throw new CliError(
-    "usage",
+  throw usage(
     `${labelOf(command, "process_rule", param)} requires the mode ${rule.mode} for ${String(known["doc_form"])} documents`,
-    { sideEffect: "none", hint: "remove it to use the default rule" },
+    "remove it to use the default rule",
   );
 }
 

@@ -1,5 +1,5 @@
 import { abortError } from "../../api/abort.ts";
-import { CliError } from "../../errors.ts";
+import { usage } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import type { Options } from "../parse/options.ts";
 
@@ -7,10 +7,10 @@ import type { Options } from "../parse/options.ts";
 export async function confirm(question: string, options: Options, host: Host): Promise<void> {
   if (options.globals.yes) return;
   if (!options.input) {
-    throw new CliError(
-      "usage",
+    throw usage(
       `confirmation required: cannot prompt without a terminal: ${question}`,
-      { code: "confirmation-needed", sideEffect: "none", hint: "pass --yes to skip the prompt" },
+      "pass --yes to skip the prompt",
+      { code: "confirmation-needed" },
     );
   }
   const { signal } = host;
@@ -19,5 +19,5 @@ export async function confirm(question: string, options: Options, host: Host): P
   });
   const reply = typed.trim().toLowerCase();
   if (reply === "y" || reply === "yes") return;
-  throw new CliError("usage", "not confirmed", { code: "declined", sideEffect: "none" });
+  throw usage("not confirmed", undefined, { code: "declined" });
 }

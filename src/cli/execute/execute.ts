@@ -1,7 +1,7 @@
 import { newCounter } from "../../api/pages.ts";
 import type { Values } from "../../api/request.ts";
 import { noticeRowCount } from "../../commands/row-count-notice.ts";
-import { CliError, startRefused, withInfo } from "../../errors.ts";
+import { CliError, startRefused } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import { success } from "../../operations/operation.ts";
 import type { Returns } from "../../operations/operation.ts";
@@ -182,7 +182,7 @@ function withSideEffect(error: unknown, session: Session): unknown {
   // The verdict on a single write states its own side effect.
   const judged = isResult && code === "remote-failed";
   const wrote = !judged && sideEffect === "none" && session.writes() > withoutEffect;
-  return code === "output" || wrote ? withInfo(error, { sideEffect: "applied" }) : error;
+  return code === "output" || wrote ? error.with({ sideEffect: "applied" }) : error;
 }
 
 /** Drains the generator even if the consumer stops early (e.g. `| head`), so writes complete. */

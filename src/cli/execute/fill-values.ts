@@ -1,5 +1,5 @@
 import type { Values } from "../../api/request.ts";
-import { CliError } from "../../errors.ts";
+import { usage } from "../../errors.ts";
 import { isObject } from "../../lib/json.ts";
 import type { ListedNoun, Noun, Param } from "../../operations/operation.ts";
 import { flagOf } from "../parse/command.ts";
@@ -56,7 +56,7 @@ function objects(command: Command, known: Values, behind: ResolvedRefs, lookup: 
 }
 
 const usageError = (command: Command, message: string, hint = helpHint(command)) =>
-  new CliError("usage", message, { sideEffect: "none", hint });
+  usage(message, hint);
 
 const flagNamed = ({ params }: Command, name: string): string => {
   const param = params[name];

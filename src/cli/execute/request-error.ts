@@ -1,4 +1,4 @@
-import { ApiError, CliError, withInfo } from "../../errors.ts";
+import { ApiError, CliError } from "../../errors.ts";
 import type { Values } from "../../api/request.ts";
 import type { AnyOperation } from "../../operations/operation.ts";
 import { flagOf } from "../parse/command.ts";
@@ -20,13 +20,13 @@ export function explainRequestError(
   prefixError(explained, row);
   if (explained.info.code === "invalid-response" && row.route.startsWith("GET ")) {
     const program = row.key === "dataset" ? "kb" : "wf";
-    withInfo(explained, { hint: `run \`${program} api GET '${path}'\` to see the response` });
+    explained.with({ hint: `run \`${program} api GET '${path}'\` to see the response` });
   }
   const name = /(?:^|[\s"'])([\w.]+) is required/.exec(message)?.[1] ?? "";
   const param = Object.hasOwn(row.params, name) ? row.params[name] : undefined;
   if (explained.kind === "refused" && explained.info.hint === undefined && param !== undefined) {
     const values = param.choices ? ` (one of: ${param.choices.join(", ")})` : "";
-    withInfo(explained, { hint: `add --${flagOf(name, param)}${values}` });
+    explained.with({ hint: `add --${flagOf(name, param)}${values}` });
   }
   return explained;
 }

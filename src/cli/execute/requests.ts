@@ -9,7 +9,7 @@ import type { CallOptions, Raw, WindowOptions } from "../../commands/command-spe
 import { maskKey } from "../../config/api-key.ts";
 import type { Settings } from "../../config/settings.ts";
 import { targetOf } from "../../config/target.ts";
-import { CliError } from "../../errors.ts";
+import { usage } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import { retryOf } from "../../operations/operation.ts";
 import type { AnyOperation } from "../../operations/operation.ts";
@@ -198,9 +198,8 @@ export class Requests {
     }
     const { readOnly } = await settings();
     if (!readOnly.value) return false;
-    throw new CliError("usage", `write blocked: read-only mode (${readOnly.source})`, {
+    throw usage(`write blocked: read-only mode (${readOnly.source})`, undefined, {
       code: "read-only",
-      sideEffect: "none",
     });
   }
 

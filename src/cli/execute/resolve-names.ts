@@ -1,7 +1,7 @@
 import { invalidResponse } from "../../api/response-fields.ts";
 import { isProvider, modelsNamed } from "../../lib/model-names.ts";
 import type { Model } from "../../lib/model-names.ts";
-import { ApiError, CliError } from "../../errors.ts";
+import { ApiError, CliError, notFound, refused, usage } from "../../errors.ts";
 import { isObject, valueAt } from "../../lib/json.ts";
 import { getDocument, listDocuments } from "../../operations/documents.ts";
 import { getKnowledgeBase, listKnowledgeBases } from "../../operations/knowledge.ts";
@@ -139,10 +139,10 @@ export async function resolveName(
   const [only] = matches;
   if (only === undefined) {
     const full = provider === undefined ? name : `${String(provider)}/${name}`;
-    throw new CliError("not-found", `${title} ${JSON.stringify(shortened(full))} not found`, {
-      sideEffect: "none",
-      hint: notFoundHint(listing, names, known),
-    });
+    throw notFound(
+      `${title} ${JSON.stringify(shortened(full))} not found`,
+      notFoundHint(listing, names, known),
+    );
   }
   if (matches.length > 1) throw ambiguous(listing, name, matches);
   const { id } = only;
@@ -168,12 +168,7 @@ function ambiguous(
     }),
   }));
   const message = `${title} name ${JSON.stringify(name)} is ambiguous (${matches.length} matches)`;
-  return new CliError("refused", message, {
-    code: "ambiguous",
-    sideEffect: "none",
-    details: { candidates },
-    hint: ambiguousHint,
-  });
+  return refused(message, ambiguousHint, { code: "ambiguous", details: { candidates } });
 }
 
 /** The objects with exactly this name. */
@@ -256,14 +251,10 @@ export async function requireKnown(
   }
   if (unknown.length === 0) return;
   const names = unknown.map((id) => JSON.stringify(id)).join(", ");
-  throw new CliError(
-    "not-found",
+  throw notFound(
     `${listing.title}${unknown.length > 1 ? "s" : ""} ${names} not found`,
-    {
-      sideEffect: "none",
-      details: { unknown },
-      hint: `run \`${listCommand(listing, known)}\` to list them`,
-    },
+    `run \`${listCommand(listing, known)}\` to list them`,
+    { details: { unknown } },
   );
 }
 
@@ -327,10 +318,7 @@ export const fromObject = (path: string, object: unknown): unknown =>
 
 function asId({ title, isId, idHint }: Listing, text: string): string {
   if (isId(text)) return text;
-  throw new CliError("usage", `${JSON.stringify(shortened(text))} is not a valid ${title} ID`, {
-    sideEffect: "none",
-    hint: idHint,
-  });
+  throw usage(`${JSON.stringify(shortened(text))} is not a valid ${title} ID`, idHint);
 }
 
 const shortened = (name: string) => (name.length > 100 ? `${name.slice(0, 100)}…` : name);

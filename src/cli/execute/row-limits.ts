@@ -1,5 +1,5 @@
 import type { RequestedRows } from "../../commands/command-spec.ts";
-import { CliError } from "../../errors.ts";
+import { usage } from "../../errors.ts";
 import type { Command } from "../parse/command.ts";
 import type { Globals } from "../parse/shared-flags.ts";
 import { wholeNumber } from "../parse/options.ts";
@@ -10,7 +10,7 @@ const DEFAULT_ROWS = 20;
 /** The rows that --all, --limit and --page request. Throws usage. */
 export function rowLimits({ returns }: Command, { limit, all, page }: Globals): RequestedRows {
   if (all && (limit !== undefined || page !== undefined)) {
-    throw new CliError("usage", "--all cannot be used with --limit or --page");
+    throw usage("--all cannot be used with --limit or --page");
   }
   const number = page === undefined ? undefined : wholeNumber("--page", page, 1, 99_999);
   if (all) return { limit: Infinity, byDefault: false };

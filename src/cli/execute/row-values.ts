@@ -1,6 +1,6 @@
 import type { PageCounter } from "../../api/pages.ts";
 import type { Values } from "../../api/request.ts";
-import { ApiError, CliError } from "../../errors.ts";
+import { ApiError, CliError, refused } from "../../errors.ts";
 import { isObject } from "../../lib/json.ts";
 import type { AnyOperation } from "../../operations/operation.ts";
 import { isList } from "../parse/command.ts";
@@ -165,10 +165,10 @@ async function existingObject(
       )
     : [];
   if (different.length > 0) {
-    throw new CliError("refused", `already exists, with a different ${different.join(", ")}`, {
-      sideEffect: "none",
-      hint: "choose another name, or update the existing one",
-    });
+    throw refused(
+      `already exists, with a different ${different.join(", ")}`,
+      "choose another name, or update the existing one",
+    );
   }
   await session.context.notice("already exists");
   return object;

@@ -1,4 +1,4 @@
-import { CliError } from "../../errors.ts";
+import { CliError, usage } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import type { Command } from "../parse/command.ts";
@@ -28,9 +28,10 @@ export async function showHelpTopic(
   const flags = args.filter((word) => word.startsWith("-"));
   const unknown = flags.find((flag) => !["--json", "--compact", "--help", "-h"].includes(flag));
   if (unknown !== undefined) {
-    throw new CliError("usage", `unknown flag: ${unknown}`, {
-      hint: `run \`${program} help --json\` or \`${program} help --json --compact\``,
-    });
+    throw usage(
+      `unknown flag: ${unknown}`,
+      `run \`${program} help --json\` or \`${program} help --json --compact\``,
+    );
   }
   const words = args.filter((word) => !word.startsWith("-"));
   const style = { width: host.stdout.columns, brief: flags.includes("-h") };
@@ -79,10 +80,10 @@ function unknownTopic(
   const [first = ""] = words;
   const known = [...topicNames, ...new Set(commands.map((command) => command.words[1] ?? ""))];
   const near = didYouMean(first, known);
-  return new CliError("usage", `no help for ${JSON.stringify(words.join(" "))}`, {
-    hint:
-      near === undefined || near === first
-        ? `run \`${program} help\` to list commands and topics`
-        : `did you mean \`${program} help ${near}\`?`,
-  });
+  return usage(
+    `no help for ${JSON.stringify(words.join(" "))}`,
+    near === undefined || near === first
+      ? `run \`${program} help\` to list commands and topics`
+      : `did you mean \`${program} help ${near}\`?`,
+  );
 }

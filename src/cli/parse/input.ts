@@ -1,5 +1,5 @@
 import type { Values } from "../../api/request.ts";
-import { CliError, reasonOf } from "../../errors.ts";
+import { CliError, reasonOf, usage } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import { isObject, setAt, valueAt } from "../../lib/json.ts";
 import type { FileInput, ListedNoun, Noun, Param } from "../../operations/operation.ts";
@@ -22,18 +22,13 @@ export function labelOf(command: Command, name: string, param: Param): string {
 export function sourcesOf(host: Host): Sources {
   let stdinTaken = false;
   const takeStdin = () => {
-    if (stdinTaken)
-      throw new CliError("usage", "stdin (-) can only be used once", {
-        sideEffect: "none",
-      });
+    if (stdinTaken) throw usage("stdin (-) can only be used once");
     stdinTaken = true;
   };
   const unreadable = (path: string, error: unknown) =>
     error instanceof CliError // interrupted
       ? error
-      : new CliError("usage", `failed to read ${JSON.stringify(path)}: ${reasonOf(error)}`, {
-          sideEffect: "none",
-        });
+      : usage(`failed to read ${JSON.stringify(path)}: ${reasonOf(error)}`);
   return {
     now: () => host.now(),
     async text(path) {
@@ -49,10 +44,10 @@ export function sourcesOf(host: Host): Sources {
       try {
         return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
       } catch {
-        throw new CliError("usage", `${JSON.stringify(path)} is not UTF-8 text`, {
-          sideEffect: "none",
-          hint: "convert it to UTF-8, or upload it as a file",
-        });
+        throw usage(
+          `${JSON.stringify(path)} is not UTF-8 text`,
+          "convert it to UTF-8, or upload it as a file",
+        );
       }
     },
     async file(path): Promise<FileInput> {
@@ -102,10 +97,7 @@ export async function checkedInput(
   }
   if (missing.length === 0) return input;
   const verb = missing.length === 1 ? "is" : "are";
-  throw new CliError("usage", `${missing.join(" and ")} ${verb} required`, {
-    sideEffect: "none",
-    hint: helpHint(command),
-  });
+  throw usage(`${missing.join(" and ")} ${verb} required`, helpHint(command));
 }
 
 /** A hint to the flags of a command. */
@@ -133,7 +125,7 @@ export function changeMissing(
 export function needChange(command: Command, input: Values, extra: Values | undefined): void {
   const problem = changeMissing(command, input, extra);
   if (problem === undefined) return;
-  throw new CliError("usage", problem, { sideEffect: "none", hint: helpHint(command) });
+  throw usage(problem, helpHint(command));
 }
 
 /** Additional fields of the body from --body and --body-set. */
@@ -175,10 +167,7 @@ function requireModelOf(command: Command, input: Values): void {
     const spec = other === undefined ? undefined : command.params[other];
     if (other === undefined || !spec || input[name] !== undefined) continue;
     const labels = [labelOf(command, name, param), labelOf(command, other, spec)];
-    throw new CliError("usage", `${labels[0]} is required with ${labels[1]}`, {
-      sideEffect: "none",
-      hint: helpHint(command),
-    });
+    throw usage(`${labels[0]} is required with ${labels[1]}`, helpHint(command));
   }
 }
 

@@ -1,4 +1,4 @@
-import { CliError } from "../../errors.ts";
+import { usage } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import { isOn } from "../../lib/env-flag.ts";
 import type { ConnectionSettings } from "../../host/host.ts";
@@ -134,17 +134,16 @@ function formatFor(
   const isIgnored = typed === undefined && formats.some((candidate) => candidate === requested);
   if (requested !== undefined && format === undefined && !isIgnored) {
     const near = didYouMean(requested, offered);
-    throw new CliError(
-      "usage",
+    throw usage(
       `--output ${JSON.stringify(requested)} is not one of ${offered.join(", ")}`,
-      { sideEffect: "none", hint: near === undefined ? undefined : `did you mean ${near}?` },
+      near === undefined ? undefined : `did you mean ${near}?`,
     );
   }
   if (jq !== undefined && output !== undefined && !/^jsonl?$/.test(output)) {
-    throw new CliError("usage", `--jq outputs JSON and cannot be combined with -o ${output}`, {
-      sideEffect: "none",
-      hint: "use @csv or @tsv in the jq expression",
-    });
+    throw usage(
+      `--jq outputs JSON and cannot be combined with -o ${output}`,
+      "use @csv or @tsv in the jq expression",
+    );
   }
   return format;
 }

@@ -1,5 +1,5 @@
 import type { Command as Commander, CommanderError } from "commander";
-import { CliError } from "../../errors.ts";
+import { CliError, usage } from "../../errors.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import { shellQuote } from "../../lib/shell-quote.ts";
 import { usageOf } from "./command.ts";
@@ -36,7 +36,7 @@ export function commandLineError(error: CommanderError, place: Omit<Failure, "qu
   const failure = { ...place, quoted: /'(.*)'/s.exec(error.message)?.[1] ?? "" };
   const explain = explanations[error.code] ?? invalidLine;
   const { message, hint } = explain(failure);
-  return new CliError("usage", message, { hint });
+  return usage(message, hint);
 }
 
 /** The usage error for a word that is not a command of a group: `["kb", "tag"]`. */
@@ -47,12 +47,12 @@ export function unknownCommand(
 ): CliError {
   const name = group.join(" ");
   const near = didYouMean(word, known);
-  return new CliError("usage", `unknown command ${JSON.stringify(word)} for ${name}`, {
-    hint:
-      near === undefined
-        ? `run \`${name} --help\` to list the commands`
-        : `did you mean \`${name} ${near}\`?`,
-  });
+  return usage(
+    `unknown command ${JSON.stringify(word)} for ${name}`,
+    near === undefined
+      ? `run \`${name} --help\` to list the commands`
+      : `did you mean \`${name} ${near}\`?`,
+  );
 }
 
 const invalidLine = (failure: Failure): Explanation => ({

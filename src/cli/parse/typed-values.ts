@@ -1,4 +1,4 @@
-import { CliError } from "../../errors.ts";
+import { usage } from "../../errors.ts";
 import type { Param } from "../../operations/operation.ts";
 import { flagOf, flagParams } from "./command.ts";
 import type { Command } from "./command.ts";
@@ -41,7 +41,7 @@ function flagValue(
   if (file !== undefined) values.push({ flag: `${flag}-file`, value: { file: String(file) } });
   const [first, second] = values;
   if (first && second) {
-    throw new CliError("usage", `use either --${first.flag} or --${second.flag}, not both`);
+    throw usage(`use either --${first.flag} or --${second.flag}, not both`);
   }
   return first?.value;
 }

@@ -1,5 +1,5 @@
 import { parseDuration } from "../../lib/duration.ts";
-import { CliError } from "../../errors.ts";
+import { CliError, usage } from "../../errors.ts";
 import { isObject, own } from "../../lib/json.ts";
 import type { FileInput, Param, Shape } from "../../operations/operation.ts";
 import type { TypedLine } from "./typed-values.ts";
@@ -280,5 +280,5 @@ export function invalidValue(
 ): CliError {
   const shown = [...value].length > 60 ? `${[...value].slice(0, 60).join("")}…` : value;
   const quoted = value === "" ? "" : ` ${JSON.stringify(shown)}`;
-  return new CliError("usage", `${label}${quoted} ${problem}`, { hint, sideEffect: "none" });
+  return usage(`${label}${quoted} ${problem}`, hint);
 }

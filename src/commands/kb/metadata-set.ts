@@ -1,4 +1,4 @@
-import { CliError } from "../../errors.ts";
+import { usage, notFound } from "../../errors.ts";
 import { getDocument } from "../../operations/documents.ts";
 import { listMetadataFields, setDocumentMetadata } from "../../operations/metadata.ts";
 import type { CountedMetadataField } from "../../operations/metadata.ts";
@@ -31,10 +31,7 @@ export async function* run(
 ): AsyncGenerator<{ result: string }> {
   const { dataset_id, set = [], unset = [], replace = false } = input;
   if (set.length + unset.length === 0 && !replace) {
-    throw new CliError("usage", "--set, --unset or --replace is required", {
-      sideEffect: "none",
-      hint: "for example --set team=people",
-    });
+    throw usage("--set, --unset or --replace is required", "for example --set team=people");
   }
   const fields = await context.call(listMetadataFields, { dataset_id });
   const values = set.map((assignment) => parseAssignment(assignment, fields));
@@ -74,13 +71,12 @@ async function currentValues(
 function fieldNamed(name: string, fields: readonly CountedMetadataField[]): CountedMetadataField {
   const field = fields.find((candidate) => candidate.name === name || candidate.id === name);
   if (field) return field;
-  throw new CliError("not-found", `metadata field ${JSON.stringify(name)} not found`, {
-    sideEffect: "none",
-    hint:
-      fields.length > 0
-        ? `existing fields: ${fields.map((each) => each.name).join(", ")}`
-        : "create it with kb metadata create",
-  });
+  throw notFound(
+    `metadata field ${JSON.stringify(name)} not found`,
+    fields.length > 0
+      ? `existing fields: ${fields.map((each) => each.name).join(", ")}`
+      : "create it with kb metadata create",
+  );
 }
 
 /** Parses `team=people` as a value of the type of the field; `pages=null` clears a number or time. */
@@ -88,7 +84,7 @@ function parseAssignment(assignment: string, fields: readonly CountedMetadataFie
   const at = assignment.indexOf("=");
   if (at < 1) {
     const message = `invalid --set ${JSON.stringify(assignment)}: expected field=value`;
-    throw new CliError("usage", message);
+    throw usage(message);
   }
   const text = assignment.slice(at + 1);
   const { id, name, type } = fieldNamed(assignment.slice(0, at), fields);

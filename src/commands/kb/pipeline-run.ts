@@ -1,5 +1,5 @@
 import { eachEvent } from "../../api/sse.ts";
-import { CliError, withInfo } from "../../errors.ts";
+import { CliError } from "../../errors.ts";
 import { isObject, valueAt } from "../../lib/json.ts";
 import { asText } from "../../operations/operation.ts";
 import type { InputOf } from "../../operations/operation.ts";
@@ -85,7 +85,7 @@ async function waitForBatch(
   } catch (error) {
     if (!(error instanceof CliError) || error.info.isResult) throw error;
     const hint = `kb doc wait ${input.dataset_id} --batch ${input.batch}`;
-    throw withInfo(error, { sideEffect: "applied", details: input, hint });
+    throw error.with({ sideEffect: "applied", details: input, hint });
   }
   await context.notice(`indexed ${count} ${count === 1 ? "document" : "documents"}`);
 }

@@ -7,7 +7,7 @@ import { sandboxProfile } from "../../config/sandbox-profile.ts";
 import { parseKnowledgeBase } from "../../config/settings.ts";
 import { deleteKey, storeKey } from "../../config/stored-keys.ts";
 import type { KeyOwner } from "../../config/stored-keys.ts";
-import { CliError } from "../../errors.ts";
+import { CliError, usage, notFound } from "../../errors.ts";
 import { own } from "../../lib/json.ts";
 import { shellQuote } from "../../lib/shell-quote.ts";
 import type { Context } from "../command-spec.ts";
@@ -79,13 +79,13 @@ export const addProfile = {
 function checkName(name: string): void {
   if (name === sandboxProfile) {
     const message = `"${sandboxProfile}" is reserved for the built-in profile of the local sandbox`;
-    throw new CliError("usage", message, { hint: "choose another name" });
+    throw usage(message, "choose another name");
   }
   if (/^[\p{L}\p{N}][\p{L}\p{N} ._@-]*$/u.test(name)) return;
-  throw new CliError("usage", `invalid profile name ${JSON.stringify(name)}`, {
-    sideEffect: "none",
-    hint: "use letters, digits, spaces and . _ @ -; begin with a letter or digit",
-  });
+  throw usage(
+    `invalid profile name ${JSON.stringify(name)}`,
+    "use letters, digits, spaces and . _ @ -; begin with a letter or digit",
+  );
 }
 
 /** What `profile add` has collected before it changes anything. */
@@ -141,10 +141,10 @@ async function withProfile(
 function checkServer(name: string, existing: Profile, baseUrl: string, { options }: Context): void {
   const hasKeys = [existing, ...Object.values(existing.apps ?? {})].some(hasKey);
   if (existing.base_url === undefined || existing.base_url === baseUrl || !hasKeys) return;
-  throw new CliError("usage", `the keys of profile ${name} belong to ${existing.base_url}`, {
-    sideEffect: "none",
-    hint: `remove it first: ${options.program} profile remove ${shellQuote(name)} --yes`,
-  });
+  throw usage(
+    `the keys of profile ${name} belong to ${existing.base_url}`,
+    `remove it first: ${options.program} profile remove ${shellQuote(name)} --yes`,
+  );
 }
 
 /** Stores a key in the keyring if possible, otherwise in the profile file. */
@@ -191,10 +191,7 @@ async function resolveBaseUrl(existing: Profile, context: Context): Promise<stri
     return url;
   }
   if (!options.input) {
-    throw new CliError("usage", "--base-url is required", {
-      sideEffect: "none",
-      hint: "pass --base-url https://example.com/v1",
-    });
+    throw usage("--base-url is required", "pass --base-url https://example.com/v1");
   }
   const typed = await host.prompt("Base URL (https://example.com/v1): ", { signal });
   return baseUrlOf(typed.trim(), insecure);
@@ -212,7 +209,7 @@ async function readKey(input: AddInput, context: Context): Promise<NewKey | unde
   const { host, options, signal } = context;
   const { key_file: keyFile, key_command: keyCommand } = input;
   if (keyFile !== undefined && keyCommand !== undefined) {
-    throw new CliError("usage", "--key-file and --key-command cannot be used together");
+    throw usage("--key-file and --key-command cannot be used together");
   }
   if (keyCommand !== undefined) return { field: "key_command", value: keyCommand, kind: undefined };
   if (keyFile === undefined && !options.input) return undefined;
@@ -221,13 +218,13 @@ async function readKey(input: AddInput, context: Context): Promise<NewKey | unde
   host.secrets.learn(value);
   if (value === "") {
     if (keyFile === undefined) return undefined;
-    throw new CliError("usage", "--key-file is empty", { sideEffect: "none" });
+    throw usage("--key-file is empty");
   }
   checkKey(value, keyFile === undefined ? "the key" : "--key-file");
   const kind = kindOfKey(value);
   if (options.flags.app !== undefined && kind === "dataset") {
     const message = "--app stores an application key, but this is a knowledge key (dataset-…)";
-    throw new CliError("usage", message, { sideEffect: "none", hint: "omit --app" });
+    throw usage(message, "omit --app");
   }
   return { field: "key", value, kind };
 }
@@ -309,8 +306,8 @@ function findProfile(store: ProfileStore, name: string): Profile {
   const profile = own(store.profiles, name);
   if (profile) return profile;
   const names = Object.keys(store.profiles);
-  throw new CliError("not-found", `profile ${JSON.stringify(name)} not found`, {
-    sideEffect: "none",
-    hint: names.length > 0 ? `stored profiles: ${names.join(", ")}` : addHint,
-  });
+  throw notFound(
+    `profile ${JSON.stringify(name)} not found`,
+    names.length > 0 ? `stored profiles: ${names.join(", ")}` : addHint,
+  );
 }

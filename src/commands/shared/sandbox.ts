@@ -1,5 +1,5 @@
 import { abortError } from "../../api/abort.ts";
-import { CliError, reasonOf } from "../../errors.ts";
+import { CliError, reasonOf, usage } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import { sandboxApps, sandboxProfile, sandboxStatePath } from "../../config/sandbox-profile.ts";
 import type { Fault } from "../../sandbox/http/faults.ts";
@@ -38,7 +38,7 @@ export async function* run(input: SandboxInput, context: Context): AsyncGenerato
   const { parseFault } = await import("../../sandbox/http/faults.ts");
   const faults = (input.fault ?? []).map((text) => faultOf(text, parseFault));
   if (input.ephemeral && input.data !== undefined) {
-    throw new CliError("usage", "--data and --ephemeral cannot be used together");
+    throw usage("--data and --ephemeral cannot be used together");
   }
   const directory = input.ephemeral ? null : (input.data ?? host.directories.data);
   if (directory !== null) await host.files.makeDirectory(directory, 0o700);
@@ -75,19 +75,20 @@ function faultOf(text: string, parse: (text: string) => Fault): Fault {
     return parse(text);
   } catch (error) {
     const reason = error instanceof Error ? error.message : "";
-    throw new CliError("usage", `--fault ${JSON.stringify(text)}: ${reason}`, {
-      sideEffect: "none",
-      hint: "for example 'GET /workflow/*/events cut-after=4 times=2'",
-    });
+    throw usage(
+      `--fault ${JSON.stringify(text)}: ${reason}`,
+      "for example 'GET /workflow/*/events cut-after=4 times=2'",
+    );
   }
 }
 
 function startError(error: unknown, { port }: SandboxInput): unknown {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   if (code === "EADDRINUSE") {
-    return new CliError("usage", `port ${port} is already in use`, {
-      hint: "choose another --port, or omit it to use a free one",
-    });
+    return usage(
+      `port ${port} is already in use`,
+      "choose another --port, or omit it to use a free one",
+    );
   }
   return error instanceof CliError || !(error instanceof Error)
     ? error
@@ -117,10 +118,7 @@ async function runCommand(
   const forward = () => child.kill(signal.reason as NodeJS.Signals); // the reason is its name
   signal.addEventListener("abort", forward, { once: true });
   const exit = await child.exit.catch((cause: unknown) => {
-    throw new CliError("usage", `failed to start ${program}`, {
-      cause,
-      hint: "check that it is installed and in PATH",
-    });
+    throw usage(`failed to start ${program}`, "check that it is installed and in PATH", { cause });
   });
   if (signal.aborted) throw new SilentExit(abortError(signal, false).exit);
   if (exit !== 0) throw new SilentExit(exit);

@@ -1,4 +1,4 @@
-import { ApiError, CliError } from "../../errors.ts";
+import { ApiError, CliError, refused, usage } from "../../errors.ts";
 import { getAppInfo } from "../../operations/apps.ts";
 import { stopMessage } from "../../operations/chats.ts";
 import { getWorkflowRun, stopWorkflowRun, streamRunEvents } from "../../operations/workflows.ts";
@@ -49,10 +49,10 @@ export async function* run(input: StopInput, context: Context): AsyncGenerator<u
     return;
   }
   if (before.status === "paused") {
-    throw new CliError("refused", `run ${runId} is paused; a paused run cannot be stopped`, {
-      sideEffect: "none",
-      hint: "submit its form with `wf form submit`, or let it expire",
-    });
+    throw refused(
+      `run ${runId} is paused; a paused run cannot be stopped`,
+      "submit its form with `wf form submit`, or let it expire",
+    );
   }
   if (context.options.dryRun) return stopTask(task_id, context);
   const listener = listenForEnd(runId, context);
@@ -164,8 +164,8 @@ async function rejectRunId(id: string, context: Context): Promise<void> {
       hint: "run `wf chat stop` with the task_id from the events of the reply",
     });
   }
-  throw new CliError("usage", `${id} is a run whose task ID is unknown on this machine`, {
-    sideEffect: "none",
-    hint: `run \`wf events ${id}\` to see and save its task_id`,
-  });
+  throw usage(
+    `${id} is a run whose task ID is unknown on this machine`,
+    `run \`wf events ${id}\` to see and save its task_id`,
+  );
 }

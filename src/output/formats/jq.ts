@@ -1,5 +1,5 @@
 import type { Worker } from "node:worker_threads";
-import { CliError } from "../../errors.ts";
+import { CliError, usage } from "../../errors.ts";
 import { jsonLine, prettyJson } from "./text-formats.ts";
 import type { Style } from "./text-formats.ts";
 import { visible } from "../table/display-width.ts";
@@ -88,7 +88,7 @@ export async function checkFilter(filter: string, style: Style): Promise<void> {
     await run("", filter, style);
   } catch (error) {
     if (error instanceof CliError) throw error;
-    throw new CliError("usage", `--jq: ${messageOf(error)}`, { sideEffect: "none" });
+    throw usage(`--jq: ${messageOf(error)}`);
   }
 }
 

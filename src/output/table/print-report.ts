@@ -1,5 +1,5 @@
 import { csvLines } from "../../lib/csv.ts";
-import { CliError } from "../../errors.ts";
+import { usage } from "../../errors.ts";
 import type { Output } from "../../host/host.ts";
 import type { Cell, Chart, Report, Section, Tone, Toned } from "../report-model.ts";
 import { textChart } from "./charts.ts";
@@ -37,7 +37,7 @@ export async function reportText(
 }
 
 function pictureOf({ svg }: Report, out: Output): string {
-  if (svg === undefined) throw new CliError("usage", "this report has no picture");
+  if (svg === undefined) throw usage("this report has no picture");
   const text = svg();
   return `${sanitize(text, out)}${text.endsWith("\n") ? "" : "\n"}`;
 }

@@ -1,4 +1,4 @@
-import { CliError } from "../../../errors.ts";
+import { usage } from "../../../errors.ts";
 import type { Files } from "../../../host/host.ts";
 import { isObject } from "../../../lib/json.ts";
 import { shellQuote } from "../../../lib/shell-quote.ts";
@@ -116,17 +116,14 @@ function documentsProblem(name: string, value: unknown): string | undefined {
 export async function readKbFile(path: string, files: Files): Promise<KbFile> {
   const { isMap, isScalar } = await import("yaml");
   if ((await files.stat(path)) === null) {
-    throw new CliError("usage", `file ${path} not found`, {
-      sideEffect: "none",
-      hint: `write one with kb pull <kb> --output-file ${shellQuote(path)}`,
-    });
+    throw usage(
+      `file ${path} not found`,
+      `write one with kb pull <kb> --output-file ${shellQuote(path)}`,
+    );
   }
   const yaml = await parseYaml(new TextDecoder().decode(await files.read(path)));
   const invalid = (line: number, message: string, hint?: string) =>
-    new CliError("usage", `${path} line ${line}: ${message}`, {
-      sideEffect: "none",
-      hint,
-    });
+    usage(`${path} line ${line}: ${message}`, hint);
   if ("problem" in yaml) throw invalid(yaml.line, yaml.problem);
   const { document, value: plain, lineAt } = yaml;
   if (!isMap(document.contents) || !isObject(plain))

@@ -1,4 +1,4 @@
-import { CliError } from "../../../errors.ts";
+import { CliError, usage, refused } from "../../../errors.ts";
 import { modelName } from "../../../lib/model-names.ts";
 import { shellQuote } from "../../../lib/shell-quote.ts";
 import { getKnowledgeBase } from "../../../operations/knowledge.ts";
@@ -32,19 +32,19 @@ export async function readPlan(path: string, context: Context): Promise<ApplyPla
   const file = await withModel(written, current, context);
   const technique = file.indexing_technique ?? current?.settings.indexing_technique ?? null;
   if (file.documents && technique === null) {
-    throw new CliError("usage", `${path}: documents need an indexing_technique`, {
-      sideEffect: "none",
-      hint: "set indexing_technique to high_quality or economy",
-    });
+    throw usage(
+      `${path}: documents need an indexing_technique`,
+      "set indexing_technique to high_quality or economy",
+    );
   }
   const steps = planApply(file, current);
   const impossible = steps.find(({ what, action }) => what === "field" && action === "change");
   if (impossible) {
     const message = `failed to change field ${impossible.name}: ${impossible.note}`;
-    throw new CliError("refused", message, {
-      sideEffect: "none",
-      hint: `kb metadata delete ${shellQuote(file.knowledge_base)} ${shellQuote(impossible.name)}`,
-    });
+    throw refused(
+      message,
+      `kb metadata delete ${shellQuote(file.knowledge_base)} ${shellQuote(impossible.name)}`,
+    );
   }
   return { file, id, current, steps };
 }
@@ -62,10 +62,10 @@ async function withModel(file: KbFile, current: CurrentState, context: Context):
   }
   if (written === existing) return file;
   if (indexing_technique === "economy") {
-    throw new CliError("usage", "economy indexing does not use an embedding model", {
-      sideEffect: "none",
-      hint: "set indexing_technique to high_quality, or remove embedding_model",
-    });
+    throw usage(
+      "economy indexing does not use an embedding model",
+      "set indexing_technique to high_quality, or remove embedding_model",
+    );
   }
   const embedding_model = modelName(await embeddingModel(written, context));
   return { ...file, embedding_model, indexing_technique: "high_quality" };

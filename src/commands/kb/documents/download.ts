@@ -1,5 +1,5 @@
 import { requireField } from "../../../api/response-fields.ts";
-import { CliError } from "../../../errors.ts";
+import { CliError, usage } from "../../../errors.ts";
 import { getDocument } from "../../../operations/documents.ts";
 import type { Files } from "../../../host/host.ts";
 import { newPathInside, safePath, uniquePath } from "../../../host/safe-path.ts";
@@ -32,18 +32,14 @@ export async function* run(
 ): AsyncGenerator<WrittenFile | Uint8Array> {
   const { dataset_id, document_id, dir, zip } = input;
   if ((dir === undefined) === (zip === undefined)) {
-    throw new CliError("usage", "exactly one of --dir and --zip is required", {
-      sideEffect: "none",
-    });
+    throw usage("exactly one of --dir and --zip is required");
   }
   if (zip === undefined) {
     yield* writeFiles(input, dir ?? ".", context);
     return;
   }
   if (document_id.length > MAX_ZIP_DOCUMENTS) {
-    throw new CliError("usage", `--zip is limited to ${MAX_ZIP_DOCUMENTS} documents`, {
-      hint: "use --dir",
-    });
+    throw usage(`--zip is limited to ${MAX_ZIP_DOCUMENTS} documents`, "use --dir");
   }
   const bytes = await fetchZip(dataset_id, document_id, context);
   if (zip === "-") yield* bytes;
@@ -113,12 +109,11 @@ async function hasOtherContent(path: string, bytes: Uint8Array, files: Files): P
 const alreadyExist = (paths: readonly string[]): CliError => {
   const [first = ""] = paths;
   const others = paths.length > 1 ? ` (and ${paths.length - 1} more)` : "";
-  return new CliError("usage", `${first} already exists with other content${others}`, {
-    isResult: true,
-    sideEffect: "none",
-    details: { paths },
-    hint: "move it away, or add --overwrite",
-  });
+  return usage(
+    `${first} already exists with other content${others}`,
+    "move it away, or add --overwrite",
+    { isResult: true, details: { paths } },
+  );
 };
 
 async function* counted(

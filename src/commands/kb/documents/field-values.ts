@@ -1,4 +1,4 @@
-import { CliError } from "../../../errors.ts";
+import { CliError, usage } from "../../../errors.ts";
 import { isObject } from "../../../lib/json.ts";
 
 export type FieldType = "string" | "number" | "time";
@@ -36,10 +36,10 @@ export const invalidFieldValue = (
   { name, type }: { readonly name: string; readonly type: FieldType },
   value: FieldValue,
 ): CliError =>
-  new CliError("usage", `${place}: ${name}=${JSON.stringify(value)} is not a valid ${type}`, {
-    sideEffect: "none",
-    hint: type === "time" ? "use a time such as 2026-05-01T10:00:00Z, or Unix seconds" : undefined,
-  });
+  usage(
+    `${place}: ${name}=${JSON.stringify(value)} is not a valid ${type}`,
+    type === "time" ? "use a time such as 2026-05-01T10:00:00Z, or Unix seconds" : undefined,
+  );
 
 /** Types of all fields: known ones keep theirs, a new one holds numbers if all its values are. */
 export function typesFor(known: FieldTypes, all: Iterable<FieldValues>): FieldTypes {

@@ -1,4 +1,4 @@
-import { CliError } from "../../../errors.ts";
+import { usage } from "../../../errors.ts";
 import { isObject } from "../../../lib/json.ts";
 import { rounded } from "./metrics.ts";
 import type { Metrics } from "./metrics.ts";
@@ -55,10 +55,10 @@ export function readBaseline(file: string, text: string): Baseline {
   }
   const settings = isObject(data) && data["kb_eval"] === 1 ? data["settings"] : undefined;
   if (!Array.isArray(settings)) {
-    throw new CliError("usage", `${file} is not the result of an evaluation`, {
-      sideEffect: "none",
-      hint: "create one with kb eval --save FILE",
-    });
+    throw usage(
+      `${file} is not the result of an evaluation`,
+      "create one with kb eval --save FILE",
+    );
   }
   return {
     file,

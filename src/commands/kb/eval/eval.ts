@@ -1,5 +1,5 @@
 import { requireField } from "../../../api/response-fields.ts";
-import { CliError, diskProblem } from "../../../errors.ts";
+import { CliError, diskProblem, usage } from "../../../errors.ts";
 import type { Host } from "../../../host/host.ts";
 import { isObject, valueAt } from "../../../lib/json.ts";
 import { junitText } from "../../../lib/junit.ts";
@@ -190,20 +190,17 @@ function parseCutoffs(text: string | undefined, variants: readonly SearchVariant
   const words = text.split(",").map((word) => word.trim());
   const bad = words.find((word) => !/^[1-9]\d{0,2}$/.test(word));
   if (bad !== undefined) {
-    throw new CliError("usage", `invalid --k ${JSON.stringify(bad)}: not a positive whole number`, {
-      sideEffect: "none",
-      hint: "for example --k 1,3,5",
-    });
+    throw usage(
+      `invalid --k ${JSON.stringify(bad)}: not a positive whole number`,
+      "for example --k 1,3,5",
+    );
   }
   const ks = ascending(words.map(Number));
   const maxTopK = Math.max(...topKs);
   const beyond = ks.find((k) => k > maxTopK);
   if (beyond !== undefined) {
     const message = `invalid --k ${beyond}: a search returns at most ${maxTopK} chunks`;
-    throw new CliError("usage", message, {
-      sideEffect: "none",
-      hint: `add --top-k ${beyond}`,
-    });
+    throw usage(message, `add --top-k ${beyond}`);
   }
   return ks;
 }

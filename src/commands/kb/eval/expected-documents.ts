@@ -1,4 +1,4 @@
-import { CliError } from "../../../errors.ts";
+import { CliError, notFound, refused } from "../../../errors.ts";
 import { listDocuments } from "../../../operations/documents.ts";
 import type { Document } from "../../../operations/documents.ts";
 import { rawValues } from "../documents/index.ts";
@@ -47,10 +47,8 @@ export async function resolveExpected(
     const more = missing.length > MAX_NAMES ? ` and ${missing.length - MAX_NAMES} more` : "";
     const message = `expected documents of ${file} not found: ${listed.join(", ")}${more}`;
     if (!allowMissing) {
-      throw new CliError("not-found", message, {
-        sideEffect: "none",
+      throw notFound(message, "fix the file, or add --allow-missing to count them as not found", {
         details: { missing: missing.map(([document, line]) => ({ document, line })) },
-        hint: "fix the file, or add --allow-missing to count them as not found",
       });
     }
     await context.notice(message);
@@ -86,12 +84,11 @@ function ambiguous(
   lines: ReadonlyMap<string, number>,
   candidates: readonly Document[],
 ): CliError {
-  return new CliError(
-    "refused",
+  return refused(
     `${file} line ${lines.get(name)}: ${candidates.length} documents have the name ${JSON.stringify(name)}`,
+    "use the document ID instead",
     {
       code: "ambiguous",
-      sideEffect: "none",
       details: {
         candidates: candidates.map((each) => ({
           id: each.id,
@@ -99,7 +96,6 @@ function ambiguous(
           display_status: each.display_status,
         })),
       },
-      hint: "use the document ID instead",
     },
   );
 }

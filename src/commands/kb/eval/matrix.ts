@@ -1,5 +1,5 @@
 import { invalidResponse } from "../../../api/response-fields.ts";
-import { CliError } from "../../../errors.ts";
+import { usage } from "../../../errors.ts";
 import { isObject } from "../../../lib/json.ts";
 import { asText } from "../../../operations/operation.ts";
 import { searchMethods } from "../../../operations/shared.ts";
@@ -103,10 +103,7 @@ export function parseMatrix(matrix: readonly string[], flags: readonly string[])
   const count = axes.reduce((product, { values }) => product * values.length, 1);
   if (count > MAX_VARIANTS) {
     const message = `--matrix has ${count} combinations; the limit is ${MAX_VARIANTS}`;
-    throw new CliError("usage", message, {
-      sideEffect: "none",
-      hint: "each combination searches for every question: use fewer values",
-    });
+    throw usage(message, "each combination searches for every question: use fewer values");
   }
   return axes;
 }
@@ -116,29 +113,26 @@ function parseAxis(
   others: readonly MatrixAxis[],
   flags: readonly string[],
 ): MatrixAxis {
-  const usage = (problem: string, hint?: string) =>
-    new CliError("usage", `invalid --matrix ${JSON.stringify(text)}: ${problem}`, {
-      sideEffect: "none",
-      hint,
-    });
+  const invalid = (problem: string, hint?: string) =>
+    usage(`invalid --matrix ${JSON.stringify(text)}: ${problem}`, hint);
   const [, name = "", list = ""] = /^\s*(\w+)\s*=(.*)$/s.exec(text) ?? [];
   const setting = Object.hasOwn(matrixSettings, name) ? matrixSettings[name] : undefined;
   if (!setting) {
     const problem = name === "" ? "expected setting=value,value" : `unknown setting ${name}`;
-    throw usage(problem, `valid settings: ${Object.keys(matrixSettings).join(", ")}`);
+    throw invalid(problem, `valid settings: ${Object.keys(matrixSettings).join(", ")}`);
   }
   if (others.some((axis) => axis.name === name))
-    throw usage(`${name} is already in another --matrix`);
+    throw invalid(`${name} is already in another --matrix`);
   if (flags.includes(name)) {
     const flag = `--${name.replaceAll("_", "-")}`;
-    throw usage(`${flag} sets ${name}, too; use only one of them`);
+    throw invalid(`${flag} sets ${name}, too; use only one of them`);
   }
   const values = list.split(",").map((value) => value.trim());
   const bad = values.find((value) => setting.set(value, {}, noModel) === undefined);
   if (bad !== undefined)
-    throw usage(`invalid value ${JSON.stringify(bad)}`, `values of ${name}: ${setting.values}`);
+    throw invalid(`invalid value ${JSON.stringify(bad)}`, `values of ${name}: ${setting.values}`);
   const duplicate = values.find((value, index) => values.indexOf(value) !== index);
-  if (duplicate !== undefined) throw usage(`duplicate value ${duplicate}`);
+  if (duplicate !== undefined) throw invalid(`duplicate value ${duplicate}`);
   return { name, values };
 }
 

@@ -1,4 +1,4 @@
-import { ApiError, CliError } from "../../../errors.ts";
+import { ApiError, CliError, usage, notFound, refused } from "../../../errors.ts";
 import { isObject } from "../../../lib/json.ts";
 import { listDocuments } from "../../../operations/documents.ts";
 import {
@@ -45,32 +45,29 @@ export async function rerankModel(text: string | undefined, context: Context): P
   if (text !== undefined) return oneOf(all, "rerank", text);
   const [only, ...others] = all;
   if (only && others.length === 0) return only;
-  throw new CliError("usage", "reranking requires a rerank model", {
-    sideEffect: "none",
-    details: { active: all.map(modelName) },
-    hint: only ? `add --rerank-model ${modelName(only)}` : activeModelsHint("rerank", all),
-  });
+  throw usage(
+    "reranking requires a rerank model",
+    only ? `add --rerank-model ${modelName(only)}` : activeModelsHint("rerank", all),
+    { details: { active: all.map(modelName) } },
+  );
 }
 
 function oneOf(all: readonly Model[], type: string, text: string): Model {
   const [match, ...others] = modelsNamed(text, all);
   if (match && others.length > 0) throw ambiguous(text, [match, ...others]);
   if (match) return match;
-  throw new CliError("not-found", `${type} model ${JSON.stringify(text)} not found`, {
+  throw notFound(`${type} model ${JSON.stringify(text)} not found`, activeModelsHint(type, all), {
     code: "model-not-found",
-    sideEffect: "none",
     details: { active: all.map(modelName) },
-    hint: activeModelsHint(type, all),
   });
 }
 
 const ambiguous = (text: string, candidates: readonly Model[]) =>
-  new CliError("refused", `${candidates.length} providers have a model ${JSON.stringify(text)}`, {
-    code: "ambiguous",
-    sideEffect: "none",
-    details: { candidates },
-    hint: `use ${candidates.map(modelName).join(" or ")}`,
-  });
+  refused(
+    `${candidates.length} providers have a model ${JSON.stringify(text)}`,
+    `use ${candidates.map(modelName).join(" or ")}`,
+    { code: "ambiguous", details: { candidates } },
+  );
 
 const activeModelsHint = (type: string, all: readonly Model[]): string =>
   all.length === 0
@@ -115,10 +112,10 @@ async function withModelAndTechnique(
       : { ...input, ...modelFields(before) };
   }
   if (indexing_technique === "economy") {
-    throw new CliError("usage", "economy indexing does not use an embedding model", {
-      sideEffect: "none",
-      hint: "use --indexing-technique high_quality with --embedding-model",
-    });
+    throw usage(
+      "economy indexing does not use an embedding model",
+      "use --indexing-technique high_quality with --embedding-model",
+    );
   }
   const text = embedding_model_provider
     ? `${embedding_model_provider}/${embedding_model}`
@@ -143,11 +140,11 @@ const modelFields = ({ embedding_model, embedding_model_provider }: KnowledgeBas
 
 /** The error for high_quality indexing without a model; `place` is where the user can set one. */
 export const withoutModel = (place: string, all: readonly Model[]): CliError =>
-  new CliError("usage", "high_quality indexing requires an embedding model", {
-    sideEffect: "none",
-    hint: all[0] ? `add ${place} ${modelName(all[0])}` : activeModelsHint("embedding", all),
-    details: { active: all.map(modelName) },
-  });
+  usage(
+    "high_quality indexing requires an embedding model",
+    all[0] ? `add ${place} ${modelName(all[0])}` : activeModelsHint("embedding", all),
+    { details: { active: all.map(modelName) } },
+  );
 
 const reindexes = (changes: SettingChanges, before: KnowledgeBase): boolean =>
   changes.indexing_technique === "high_quality" &&

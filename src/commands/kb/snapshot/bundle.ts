@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { CliError } from "../../../errors.ts";
+import { usage } from "../../../errors.ts";
 import type { Files } from "../../../host/host.ts";
 import { isBelow, pathInside } from "../../../host/safe-path.ts";
 import { isObject, own } from "../../../lib/json.ts";
@@ -53,10 +53,10 @@ export async function readManifest(directory: string, files: Files): Promise<Man
   const path = join(directory, fileName);
   if ((await files.stat(path)) === null) return undefined;
   const invalid = (why: string) =>
-    new CliError("usage", `invalid manifest ${path}: ${why}`, {
-      sideEffect: "none",
-      hint: "export again into an empty directory: kb export <kb> <dir>",
-    });
+    usage(
+      `invalid manifest ${path}: ${why}`,
+      "export again into an empty directory: kb export <kb> <dir>",
+    );
   let value: unknown;
   try {
     value = JSON.parse(new TextDecoder().decode(await files.read(path)));
@@ -205,9 +205,9 @@ export async function requireUndamaged(
   for await (const damage of findDamage(directory, manifest, files)) damages.push(damage);
   const [first] = damages;
   if (first === undefined) return;
-  throw new CliError(
-    "usage",
+  throw usage(
     `${damages.length} files of ${directory} do not match the manifest: ${first.file} is ${first.problem}`,
-    { sideEffect: "none", details: { damages }, hint: "restore the files, or export again" },
+    "restore the files, or export again",
+    { details: { damages } },
   );
 }

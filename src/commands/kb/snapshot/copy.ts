@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { CliError } from "../../../errors.ts";
+import { CliError, refused } from "../../../errors.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import { shellQuote } from "../../../lib/shell-quote.ts";
 import { getKnowledgeBase } from "../../../operations/knowledge.ts";
@@ -65,11 +65,11 @@ async function requireFreeName(
   const copyName = name ?? (await context.call(getKnowledgeBase, { dataset_id })).name;
   const note = await target.host.files.stat(await importNotePath(copyName, dataset_id, target));
   if (note !== null || !(await isTaken(copyName, target))) return;
-  throw new CliError("refused", `knowledge base ${JSON.stringify(copyName)} already exists`, {
-    code: "already-exists",
-    sideEffect: "none",
-    hint: `kb copy id:${dataset_id} --name ${shellQuote(`${[...copyName].slice(0, 35).join("")} copy`)}`,
-  });
+  throw refused(
+    `knowledge base ${JSON.stringify(copyName)} already exists`,
+    `kb copy id:${dataset_id} --name ${shellQuote(`${[...copyName].slice(0, 35).join("")} copy`)}`,
+    { code: "already-exists" },
+  );
 }
 
 async function isTaken(name: string, target: Context): Promise<boolean> {

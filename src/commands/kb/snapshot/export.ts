@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { CliError } from "../../../errors.ts";
+import { CliError, usage } from "../../../errors.ts";
 import type { Files } from "../../../host/host.ts";
 import {
   isBelow,
@@ -196,10 +196,7 @@ async function requireOwnDirectory(
   { host: { files } }: Context,
 ): Promise<void> {
   const unusable = (message: string) =>
-    new CliError("usage", `${directory} ${message}`, {
-      sideEffect: "none",
-      hint: "choose another directory",
-    });
+    usage(`${directory} ${message}`, "choose another directory");
   if (before && before.source.id !== dataset_id)
     throw unusable(`is an export of another knowledge base, ${before.source.name}`);
   const status = await files.stat(directory);

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { ApiError, CliError, withInfo } from "../../../errors.ts";
+import { ApiError, CliError } from "../../../errors.ts";
 import { isObject, valueAt, withoutNulls } from "../../../lib/json.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import { shellQuote } from "../../../lib/shell-quote.ts";
@@ -41,7 +41,7 @@ export async function importTarget(
   const { id } = await context.call(createKnowledgeBase, request).catch(async (error: unknown) => {
     if (!(error instanceof ApiError) || error.kind !== "refused") throw error;
     await files.remove(note);
-    throw withInfo(error, {
+    throw error.with({
       hint: `use --name for another name, or --into ${shellQuote(name)} to fill the existing one`,
     });
   });

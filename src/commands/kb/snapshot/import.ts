@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { CliError } from "../../../errors.ts";
+import { usage, refused } from "../../../errors.ts";
 import { modelName } from "../../../lib/model-names.ts";
 import { shellQuote } from "../../../lib/shell-quote.ts";
 import {
@@ -49,10 +49,7 @@ export async function* importBundle(
   const { files } = context.host;
   const manifest = await readManifest(directory, files);
   if (!manifest) {
-    throw new CliError("usage", `no export found in ${directory}`, {
-      sideEffect: "none",
-      hint: "create one with kb export <kb> <dir>",
-    });
+    throw usage(`no export found in ${directory}`, "create one with kb export <kb> <dir>");
   }
   const { state } = manifest;
   await requireUndamaged(directory, manifest, files);
@@ -123,7 +120,7 @@ async function targetModel(
       const at = text.indexOf("=");
       if (at < 1) {
         const problem = "expected provider/model=provider/model";
-        throw new CliError("usage", `invalid --map-model ${JSON.stringify(text)}: ${problem}`);
+        throw usage(`invalid --map-model ${JSON.stringify(text)}: ${problem}`);
       }
       return [text.slice(0, at), text.slice(at + 1)] as const;
     }),
@@ -132,14 +129,13 @@ async function targetModel(
   const model = mapping.get(source) ?? source;
   const active = (await activeModels("text-embedding", context)).map(modelName);
   if (active.includes(model)) return model;
-  throw new CliError("refused", `embedding model ${model} is not active in the target workspace`, {
-    sideEffect: "none",
-    details: { active },
-    hint:
-      active.length > 0
-        ? `use another one with --map-model '${source}=${active[0]}'`
-        : "activate an embedding model in the workspace first",
-  });
+  throw refused(
+    `embedding model ${model} is not active in the target workspace`,
+    active.length > 0
+      ? `use another one with --map-model '${source}=${active[0]}'`
+      : "activate an embedding model in the workspace first",
+    { details: { active } },
+  );
 }
 
 async function* importFields(

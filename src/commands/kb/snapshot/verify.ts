@@ -1,4 +1,4 @@
-import { CliError } from "../../../errors.ts";
+import { CliError, usage } from "../../../errors.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import { contentHashes, readKbState } from "../documents/index.ts";
 import { readBundledFile, readManifest } from "./bundle.ts";
@@ -55,10 +55,10 @@ async function readSide(text: string, context: Context): Promise<ComparedKb> {
     }
     return { ...manifest.state, documents };
   }
-  const noExport = new CliError("usage", `no export found in ${text}`, {
-    sideEffect: "none",
-    hint: "create one with kb export <kb> <dir>, or write name:<kb> for a knowledge base",
-  });
+  const noExport = usage(
+    `no export found in ${text}`,
+    "create one with kb export <kb> <dir>, or write name:<kb> for a knowledge base",
+  );
   if (!isName && (await files.stat(text))?.isDirectory) throw noExport;
   const dataset_id = await context.resolveId("kb", text).catch((error: unknown) => {
     const isMissing = error instanceof CliError && error.kind === "not-found";

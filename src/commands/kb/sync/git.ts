@@ -1,4 +1,4 @@
-import { CliError } from "../../../errors.ts";
+import { usage } from "../../../errors.ts";
 import { documentPath } from "./local-files.ts";
 import type { Context } from "../../command-spec.ts";
 
@@ -58,10 +58,7 @@ export async function unchangedSince(
     if (signal.aborted) throw abortError();
     if (exit !== 0) {
       const message = `invalid --since ${JSON.stringify(revision)}: git exited with code ${exit}`;
-      throw new CliError("usage", message, {
-        sideEffect: "none",
-        hint: "the directory must be in a git repository that contains this revision",
-      });
+      throw usage(message, "the directory must be in a git repository that contains this revision");
     }
     return (await child.output).split("\0").filter((path) => path !== "");
   };

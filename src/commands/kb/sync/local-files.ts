@@ -1,4 +1,4 @@
-import { CliError, reasonOf } from "../../../errors.ts";
+import { reasonOf, usage } from "../../../errors.ts";
 import { parseFrontMatter } from "../../../lib/front-matter.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import { decodeText } from "../../../lib/utf8.ts";
@@ -99,10 +99,10 @@ const obstacleTexts: Readonly<Record<Obstacle["kind"], (reason?: string) => stri
 export function parsePrefix(text: string | undefined): string | undefined {
   const prefix = text?.replace(/(?<!\/)\/+$/, "");
   if (prefix?.split("/").some((step) => /^\.{0,2}$/.test(step))) {
-    throw new CliError("usage", `invalid --prefix ${JSON.stringify(text)}: not a relative path`, {
-      sideEffect: "none",
-      hint: "for example --prefix hr or --prefix hr/rules",
-    });
+    throw usage(
+      `invalid --prefix ${JSON.stringify(text)}: not a relative path`,
+      "for example --prefix hr or --prefix hr/rules",
+    );
   }
   return prefix;
 }
@@ -154,10 +154,10 @@ export function requireDistinctNames(files: readonly LocalFile[]): void {
     const key = name.normalize("NFC").toLowerCase();
     const other = seen.get(key);
     if (other !== undefined) {
-      throw new CliError("usage", `${other} and ${path} map to the same document name`, {
-        sideEffect: "none",
-        hint: "names must differ in more than case or Unicode form: rename one of the files",
-      });
+      throw usage(
+        `${other} and ${path} map to the same document name`,
+        "names must differ in more than case or Unicode form: rename one of the files",
+      );
     }
     seen.set(key, path);
   }

@@ -1,4 +1,4 @@
-import { CliError } from "../../../errors.ts";
+import { usage } from "../../../errors.ts";
 import { isCustomField } from "./plan.ts";
 
 /** Values for files that match a glob; `{1}` is the match of its first wildcard. */
@@ -16,7 +16,7 @@ export function parsePatterns(
   assignments: readonly string[],
   globs: readonly string[],
 ): readonly Pattern[] {
-  const invalid = (message: string) => new CliError("usage", message, { sideEffect: "none" });
+  const invalid = (message: string) => usage(message);
   if (globs.length > 0 && assignments.length === 0) throw invalid("--match requires --metadata");
   const values = assignments.map((text) => {
     const at = text.indexOf("=");

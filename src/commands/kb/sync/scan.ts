@@ -1,5 +1,5 @@
 import { mapAll } from "../../../api/concurrent-map.ts";
-import { CliError } from "../../../errors.ts";
+import { usage } from "../../../errors.ts";
 import { convertValues, typesFor } from "../documents/index.ts";
 import type { KbState } from "../documents/index.ts";
 import { unchangedSince } from "./git.ts";
@@ -41,7 +41,7 @@ export async function listEntries(
   const isReadable = entries.every(({ path }) => path !== ".");
   if (prune && !(isReadable && entries.some(({ kind }) => kind === "file"))) {
     const message = `no readable files in ${directory}; refusing to --prune everything`;
-    throw new CliError("usage", message, { sideEffect: "none" });
+    throw usage(message);
   }
   return entries;
 }

@@ -1,4 +1,4 @@
-import { CliError, reasonOf } from "../../../errors.ts";
+import { CliError, reasonOf, usage } from "../../../errors.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import { decodeText } from "../../../lib/utf8.ts";
 import {
@@ -50,12 +50,12 @@ export async function sendFile(
   // The bytes are read once, so that the hash is that of what is sent.
   const bytes = await context.host.files.read(file.location).catch((error: unknown) => {
     if (error instanceof CliError) throw error; // interrupted
-    throw new CliError("usage", `failed to read the file: ${reasonOf(error)}`, { cause: error });
+    throw usage(`failed to read the file: ${reasonOf(error)}`, undefined, { cause: error });
   });
-  if (bytes.length === 0) throw new CliError("usage", "the file is empty");
+  if (bytes.length === 0) throw usage("the file is empty");
   const text = file.kind === "text" ? decodeText(bytes) : undefined;
   if (file.kind === "text" && text === undefined)
-    throw new CliError("usage", "the file is no longer valid UTF-8 text");
+    throw usage("the file is no longer valid UTF-8 text");
   const { dataset_id, indexing_technique, isEmpty } = options;
   const { name, location } = file;
   const upload = { path: location, name, bytes };

@@ -1,4 +1,4 @@
-import { CliError } from "../../../errors.ts";
+import { usage } from "../../../errors.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 
 /** A share of the files; the index starts at 1. */
@@ -25,10 +25,10 @@ const ciVariables: readonly {
 export function parseShard(text: string | undefined, env: Env): Shard | undefined {
   if (text === undefined) return undefined;
   const invalid = (problem: string) =>
-    new CliError("usage", `invalid --shard ${JSON.stringify(text)}: ${problem}`, {
-      sideEffect: "none",
-      hint: "--shard 3/8 is the third of eight; auto reads CI_NODE_INDEX and similar variables",
-    });
+    usage(
+      `invalid --shard ${JSON.stringify(text)}: ${problem}`,
+      "--shard 3/8 is the third of eight; auto reads CI_NODE_INDEX and similar variables",
+    );
   const [, which = "", total] = /^(\d+|auto)(?:\/(\d+))?$/.exec(text) ?? [];
   if (which === "") throw invalid("expected INDEX/COUNT, auto or auto/COUNT");
   let index = Number(which);

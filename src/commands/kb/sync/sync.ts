@@ -1,4 +1,4 @@
-import { CliError, withInfo } from "../../../errors.ts";
+import { CliError, usage, refused } from "../../../errors.ts";
 import { contentHashes, readKbState } from "../documents/index.ts";
 import type { KbState } from "../documents/index.ts";
 import { applySync } from "./apply.ts";
@@ -39,9 +39,7 @@ export async function* run(args: SyncInput, context: Context): AsyncGenerator<Sy
   maxDeletes(input, 0); // throws for an invalid value
   const shard = parseShard(input.shard, context.host.env);
   if (input.prune && shard && shard.index !== 1) {
-    throw new CliError("usage", "--prune works only in shard 1, after the other shards", {
-      sideEffect: "none",
-    });
+    throw usage("--prune works only in shard 1, after the other shards");
   }
   if (input.watch) yield* watchDirectory(input, shard, context);
   else yield* syncOnce(input, shard, context);
@@ -83,7 +81,7 @@ async function* watchDirectory(
 
 /** The error for an interrupt between two syncs; no request is open whose effect could be unknown. */
 const idleAbort = (context: Context): CliError =>
-  withInfo(context.abortError(), { sideEffect: undefined });
+  context.abortError().with({ sideEffect: undefined });
 
 /** Can the next sync of a watched directory succeed? In the first one, the address may be wrong. */
 const isTransient = ({ kind, info: { retryable } }: CliError, isFirst: boolean): boolean =>
@@ -163,10 +161,10 @@ function requireTechnique(
 ): void {
   if (settings.indexing_technique !== null) return;
   if (steps.every(({ action }) => action !== "create")) return;
-  throw new CliError("refused", "the knowledge base has no indexing technique", {
-    sideEffect: "none",
-    hint: `kb update id:${dataset_id} --indexing-technique economy`,
-  });
+  throw refused(
+    "the knowledge base has no indexing technique",
+    `kb update id:${dataset_id} --indexing-technique economy`,
+  );
 }
 
 async function confirmDeletes(
@@ -185,10 +183,10 @@ function maxDeletes({ max_delete = "20%" }: SyncInput, total: number): number {
   const [, number = "", percent] = /^(\d+(?:\.\d+)?)(%?)$/.exec(max_delete) ?? [];
   if (number === "") {
     const text = JSON.stringify(max_delete);
-    throw new CliError("usage", `invalid --max-delete ${text}: expected a number or a percentage`, {
-      sideEffect: "none",
-      hint: "for example --max-delete 50 or --max-delete 20%",
-    });
+    throw usage(
+      `invalid --max-delete ${text}: expected a number or a percentage`,
+      "for example --max-delete 50 or --max-delete 20%",
+    );
   }
   return percent ? (Number(number) / 100) * total : Number(number);
 }

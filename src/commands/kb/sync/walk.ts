@@ -1,6 +1,6 @@
 import type { Ignore } from "ignore";
 import { mapConcurrent } from "../../../api/concurrent-map.ts";
-import { CliError, reasonOf } from "../../../errors.ts";
+import { reasonOf, usage } from "../../../errors.ts";
 import type { Files } from "../../../host/host.ts";
 import { isInside } from "../../../host/safe-path.ts";
 
@@ -72,7 +72,7 @@ export async function* walkFiles(
   if (!status?.isDirectory) {
     const reason = status ? "not a directory" : "not found";
     const message = `failed to read directory ${directory}: ${reason}`;
-    throw new CliError("usage", message, { sideEffect: "none" });
+    throw usage(message);
   }
   const root = await files.realPath(directory);
   const { default: ignore } = await import("ignore");
@@ -186,10 +186,7 @@ async function readIgnoreFile(
   if (!inside) return { kind: "outside-link", path };
   if (!stat.isFile) return { kind: "no-file", path };
   if (stat.size > MAX_IGNORE_FILE_BYTES) {
-    throw new CliError("usage", `ignore file ${path} is too large`, {
-      sideEffect: "none",
-      hint: "an ignore file may have at most 1 MiB",
-    });
+    throw usage(`ignore file ${path} is too large`, "an ignore file may have at most 1 MiB");
   }
   return new TextDecoder().decode(await scope.files.read(location + name));
 }
@@ -220,8 +217,8 @@ const MAX_DOUBLE_STARS = 4;
 function simplifyPattern(pattern: string): string {
   const short = pattern.replace(/(\*\*\/)+/g, "**/");
   if (short.split("**").length - 1 <= MAX_DOUBLE_STARS) return short;
-  throw new CliError("usage", `invalid pattern ${JSON.stringify(pattern)}: too many **`, {
-    sideEffect: "none",
-    hint: `use ** at most ${MAX_DOUBLE_STARS} times in a pattern`,
-  });
+  throw usage(
+    `invalid pattern ${JSON.stringify(pattern)}: too many **`,
+    `use ** at most ${MAX_DOUBLE_STARS} times in a pattern`,
+  );
 }

@@ -3,7 +3,7 @@ import type { HttpResponse } from "../../../api/client.ts";
 import { inexactNotice } from "../../../api/exact-numbers.ts";
 import type { HttpRequest } from "../../../api/request.ts";
 import { eachEvent, readEvents } from "../../../api/sse.ts";
-import { CliError } from "../../../errors.ts";
+import { usage } from "../../../errors.ts";
 import type { Host } from "../../../host/host.ts";
 import type { Context } from "../../command-spec.ts";
 import { parseFields, usageError } from "./fields.ts";
@@ -147,9 +147,10 @@ async function* responseValues(
     return;
   }
   if (!/^text\/|json|xml|html/.test(type) && (isTTY || !isRaw)) {
-    throw new CliError("usage", `the response is binary (${type})`, {
-      hint: isTTY ? "redirect the output to a file" : "omit -o and --jq",
-    });
+    throw usage(
+      `the response is binary (${type})`,
+      isTTY ? "redirect the output to a file" : "omit -o and --jq",
+    );
   }
   if (!type.includes("json") && isRaw && !isTTY) {
     for await (const chunk of body) {

@@ -1,4 +1,4 @@
-import { CliError } from "../../../errors.ts";
+import { CliError, usage } from "../../../errors.ts";
 import type { Host } from "../../../host/host.ts";
 import { define, isObject } from "../../../lib/json.ts";
 
@@ -115,4 +115,4 @@ async function readAll(stream: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
 }
 
 export const usageError = (message: string, hint?: string, cause?: unknown) =>
-  new CliError("usage", message, { hint, cause, sideEffect: "none" });
+  usage(message, hint, { cause });

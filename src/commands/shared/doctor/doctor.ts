@@ -7,7 +7,7 @@ import { sandboxProfile } from "../../../config/sandbox-profile.ts";
 import { settingsFor } from "../../../config/settings.ts";
 import type { Settings, TargetFlags } from "../../../config/settings.ts";
 import { targetOf } from "../../../config/target.ts";
-import { ApiError, CliError } from "../../../errors.ts";
+import { ApiError, CliError, usage } from "../../../errors.ts";
 import type { FailureKind } from "../../../errors.ts";
 import type { Host } from "../../../host/host.ts";
 import { isObject, tryParseJson } from "../../../lib/json.ts";
@@ -64,7 +64,7 @@ interface DoctorInput {
 /** `doctor`: checks everything, shows a logged error, or lists what the server supports. */
 export async function* run(input: DoctorInput, context: Context): AsyncGenerator<unknown> {
   if (input.last_error !== undefined && input.capabilities) {
-    throw new CliError("usage", "--last-error and --capabilities cannot be used together");
+    throw usage("--last-error and --capabilities cannot be used together");
   }
   if (input.capabilities) {
     const { capabilities } = await import("./capabilities.ts");

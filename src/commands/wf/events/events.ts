@@ -1,4 +1,4 @@
-import { CliError } from "../../../errors.ts";
+import { usage } from "../../../errors.ts";
 import type { Context } from "../../command-spec.ts";
 import { evaluateWhileFollowing, expectationReport, readExpectations } from "../expect/index.ts";
 import {
@@ -75,7 +75,7 @@ function checkFlags(
   isMany: boolean,
   { options }: Context,
 ): void {
-  const wrong = (message: string) => new CliError("usage", message, { sideEffect: "none" });
+  const wrong = (message: string) => usage(message);
   if (isMany && input.record !== undefined) throw wrong("--record takes a single run");
   if (isMany && (input.expect || input.junit !== undefined))
     throw wrong("--expect and --junit take a single run");
@@ -92,10 +92,10 @@ function parseKinds(only: readonly string[] = []): ReadonlySet<string> | undefin
   const kinds = only.flatMap((each) => each.split(",")).map((kind) => kind.trim());
   const invalid = kinds.find((kind) => !/^[a-z_]+$/.test(kind));
   if (invalid !== undefined) {
-    throw new CliError("usage", `--only: invalid event kind ${JSON.stringify(invalid)}`, {
-      sideEffect: "none",
-      hint: "examples: node_finished, text_chunk, workflow_finished",
-    });
+    throw usage(
+      `--only: invalid event kind ${JSON.stringify(invalid)}`,
+      "examples: node_finished, text_chunk, workflow_finished",
+    );
   }
   return kinds.length === 0 ? undefined : new Set(kinds);
 }

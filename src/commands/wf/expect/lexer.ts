@@ -1,4 +1,4 @@
-import { CliError } from "../../../errors.ts";
+import { CliError, usage } from "../../../errors.ts";
 import { didYouMean } from "../../../lib/did-you-mean.ts";
 import { parseDuration } from "../../../lib/duration.ts";
 
@@ -153,10 +153,7 @@ export class SentenceReader {
 
   private error(position: number, problem: string, hint?: string): CliError {
     const place = `${this.source} ${JSON.stringify(this.sentence)}, position ${position + 1}`;
-    return new CliError("usage", `${place}: ${problem}`, {
-      sideEffect: "none",
-      hint: hint ?? "run `wf help expect` for the syntax",
-    });
+    return usage(`${place}: ${problem}`, hint ?? "run `wf help expect` for the syntax");
   }
 
   private missing(what: string): CliError {

@@ -1,5 +1,5 @@
 import type { Document, Node } from "yaml";
-import { CliError } from "../../../errors.ts";
+import { CliError, usage } from "../../../errors.ts";
 import type { Files } from "../../../host/host.ts";
 import { didYouMean } from "../../../lib/did-you-mean.ts";
 import { parseYaml } from "../../../lib/yaml.ts";
@@ -51,10 +51,7 @@ export async function readExpectFile(path: string, files: Files): Promise<Expect
 }
 
 const usageAt = (path: string, line: number, problem: string, hint?: string) =>
-  new CliError("usage", `${path} line ${line}: ${problem}`, {
-    sideEffect: "none",
-    hint: hint ?? "run `wf help expect` for the keys of a file",
-  });
+  usage(`${path} line ${line}: ${problem}`, hint ?? "run `wf help expect` for the keys of a file");
 
 /** Typed access to the nodes of a YAML document. Throws `usage` for a node of another type. */
 class YamlNodes {
@@ -205,10 +202,10 @@ const patternText = (text: string): string =>
 async function contentOf(path: string, files: Files): Promise<string> {
   const stat = await files.stat(path);
   const fail = (problem: string) =>
-    new CliError("usage", `--expect ${path}: ${problem}`, {
-      sideEffect: "none",
-      hint: "an expectation that ends in .yml or .yaml is a file, any other text a sentence",
-    });
+    usage(
+      `--expect ${path}: ${problem}`,
+      "an expectation that ends in .yml or .yaml is a file, any other text a sentence",
+    );
   if (stat === null) throw fail("file not found");
   if (stat.isDirectory) throw fail("is a directory");
   if (stat.size > MAX_SIZE) throw fail("file larger than 1 MiB");

@@ -1,4 +1,4 @@
-import { ApiError, CliError, withInfo } from "../../../errors.ts";
+import { ApiError, CliError } from "../../../errors.ts";
 import type { Context } from "../../command-spec.ts";
 
 /** Returns why to reconnect. Throws errors that a new connection would not repair. */
@@ -36,7 +36,7 @@ export function explainError(
 
 /** Four causes look alike (server §15.1). */
 const explainNotFound = (error: ApiError, isReconnect: boolean): ApiError =>
-  withInfo(error, {
+  error.with({
     hint: isReconnect
       ? "the run was readable before; check that --user is the end user that started it"
       : "a run is visible only to the end user that started it (--user) with the key of its application (--app), and console runs are not visible; check the ID with `wf logs`",
@@ -50,7 +50,7 @@ export function explainFormError(
 ): unknown {
   if (context.signal.aborted) return withResumeHint(error, runId);
   if (!(error instanceof CliError)) return error;
-  return withInfo(error, {
+  return error.with({
     details: { run: runId },
     hint: `run \`wf events ${runId} --follow\` to see whether the run continued`,
   });

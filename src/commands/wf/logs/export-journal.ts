@@ -1,4 +1,4 @@
-import { CliError, diskProblem } from "../../../errors.ts";
+import { CliError, diskProblem, usage } from "../../../errors.ts";
 import type { Host } from "../../../host/host.ts";
 import { isObject } from "../../../lib/json.ts";
 import type { KnownLog } from "./query.ts";
@@ -111,10 +111,10 @@ export async function findLeftover(
       left = { ...left, ending: entry["ending"] as unknown as ExportEnding };
   }
   if (left && left.pid !== host.process.pid && host.process.isAlive(left.pid)) {
-    throw new CliError("usage", `another export is writing to this target (process ${left.pid})`, {
-      sideEffect: "none",
-      hint: `wait for it; if that process is not an export, remove ${journal}`,
-    });
+    throw usage(
+      `another export is writing to this target (process ${left.pid})`,
+      `wait for it; if that process is not an export, remove ${journal}`,
+    );
   }
   return left;
 }

@@ -1,5 +1,5 @@
 import { dirname } from "node:path";
-import { CliError } from "../../../errors.ts";
+import { usage } from "../../../errors.ts";
 import type { Files } from "../../../host/host.ts";
 import { isObject } from "../../../lib/json.ts";
 import type { Application } from "../application.ts";
@@ -41,10 +41,10 @@ export async function readState(path: string, files: Files): Promise<ExportState
     state = undefined;
   }
   if (!isState(state)) {
-    throw new CliError("usage", `--state ${path} is not the state of an export`, {
-      sideEffect: "none",
-      hint: "choose a new file name to start a new state",
-    });
+    throw usage(
+      `--state ${path} is not the state of an export`,
+      "choose a new file name to start a new state",
+    );
   }
   return state;
 }
@@ -66,8 +66,7 @@ export function checkState(
   now: Application,
   currentOptions: ExportState["options"],
 ): void {
-  const other = (what: string, hint: string) =>
-    new CliError("usage", `--state ${path} belongs to ${what}`, { sideEffect: "none", hint });
+  const other = (what: string, hint: string) => usage(`--state ${path} belongs to ${what}`, hint);
   // A name may change, the id does not.
   const renamed = application.id !== null && application.id === now.id;
   const foreign = application.id !== null && now.id !== null && application.id !== now.id;

@@ -1,5 +1,5 @@
 import { dirname, join, relative, resolve } from "node:path";
-import { CliError } from "../../../errors.ts";
+import { usage } from "../../../errors.ts";
 import type { Host } from "../../../host/host.ts";
 import type { ExportState } from "./export-state.ts";
 import type { ExportFiles } from "./export-journal.ts";
@@ -20,20 +20,17 @@ export async function exportTarget(
   path: string,
   { host, options }: Context,
 ): Promise<ExportTarget> {
-  const usage = (problem: string, hint: string) =>
-    new CliError("usage", `<target> ${JSON.stringify(path)} ${problem}`, {
-      sideEffect: "none",
-      hint,
-    });
+  const invalid = (problem: string, hint: string) =>
+    usage(`<target> ${JSON.stringify(path)} ${problem}`, hint);
   if (path === "-") {
-    throw usage("is not a file", "write to stdout with `wf logs --all -o jsonl`");
+    throw invalid("is not a file", "write to stdout with `wf logs --all -o jsonl`");
   }
   const extension = /\.(jsonl|csv)$/.exec(path)?.[1];
   const existing = await host.files.stat(path);
   if (existing && existing.isDirectory === (extension !== undefined)) {
     throw existing.isDirectory
-      ? usage("is a directory", "the name of a target directory must not end in .jsonl or .csv")
-      : usage("is a file", "the name of a target file must end in .jsonl or .csv");
+      ? invalid("is a directory", "the name of a target directory must not end in .jsonl or .csv")
+      : invalid("is a file", "the name of a target file must end in .jsonl or .csv");
   }
   const kind = extension === undefined ? "directory" : "file";
   const defaultFormat = options.format === "csv" ? "csv" : "jsonl";
@@ -66,10 +63,7 @@ export async function checkNotExisting(
   { files }: Host,
 ): Promise<void> {
   if (kind === "directory" || !(await files.stat(path))) return;
-  throw new CliError("usage", `${path} already exists`, {
-    sideEffect: "none",
-    hint: "name another file, or add --overwrite to replace it",
-  });
+  throw usage(`${path} already exists`, "name another file, or add --overwrite to replace it");
 }
 
 /**
@@ -87,12 +81,11 @@ export async function baseOf(
   if (!existing) return undefined;
   const recorded = state?.file?.path === relativeTo(statePath, path, host) ? state.file : undefined;
   if (recorded?.bytes === existing.size) return { path, bytes: existing.size };
-  throw new CliError(
-    "usage",
+  throw usage(
     recorded
       ? `${path} has ${existing.size} bytes instead of the ${recorded.bytes} recorded in ${statePath}`
       : `${path} already exists and is not recorded in ${statePath}`,
-    { sideEffect: "none", hint: "move the file away, or choose another target" },
+    "move the file away, or choose another target",
   );
 }
 

@@ -1,7 +1,7 @@
 import { hiddenRows, timeOf } from "../../../api/time-windows.ts";
 import type { ConcurrencyLimiter } from "../../../api/concurrency-limit.ts";
 import { mapAll } from "../../../api/concurrent-map.ts";
-import { CliError } from "../../../errors.ts";
+import { CliError, usage } from "../../../errors.ts";
 import { isObject } from "../../../lib/json.ts";
 import { getWorkflowRun, listWorkflowLogs } from "../../../operations/workflows.ts";
 import type { WorkflowLog, WorkflowRun } from "../../../operations/workflows.ts";
@@ -71,10 +71,10 @@ export async function* run(input: Input, context: Context): AsyncGenerator<unkno
   const { host, notice } = context;
   const query = logQuery(input, { changing: input.state !== undefined });
   if (input.state !== undefined && input.keyword !== undefined) {
-    throw new CliError("usage", "--state and --keyword cannot be used together", {
-      sideEffect: "none",
-      hint: "an unfinished run has no outputs to search, so it would be missed",
-    });
+    throw usage(
+      "--state and --keyword cannot be used together",
+      "an unfinished run has no outputs to search, so it would be missed",
+    );
   }
   const target = await exportTarget(input.target, context);
   const leftover = await findLeftover(target.journal, host);

@@ -1,5 +1,5 @@
 import { timeOf } from "../../../api/time-windows.ts";
-import { ApiError, CliError } from "../../../errors.ts";
+import { ApiError, CliError, usage } from "../../../errors.ts";
 import { listWorkflowLogs } from "../../../operations/workflows.ts";
 import type { WorkflowLog } from "../../../operations/workflows.ts";
 import { hasEnded, MAX_LATENESS, logOf } from "./query.ts";
@@ -171,7 +171,7 @@ class LogFollower {
 /** Rejects flags that need an end of the list. Throws `usage`. */
 export function checkFollow({ until }: LogQuery, { options }: Context): void {
   const fail = (reason: string) => {
-    throw new CliError("usage", `${reason}, and --follow has no end`, { sideEffect: "none" });
+    throw usage(`${reason}, and --follow has no end`);
   };
   if (options.rows.page !== undefined) fail("--page shows one page");
   if (until !== undefined) fail("--until ends the list");

@@ -1,5 +1,5 @@
 import { newCounter } from "../../../api/pages.ts";
-import { CliError } from "../../../errors.ts";
+import { usage } from "../../../errors.ts";
 import { listWorkflowLogs } from "../../../operations/workflows.ts";
 import type { WorkflowLog } from "../../../operations/workflows.ts";
 import type { LogFilters } from "../log-filters.ts";
@@ -37,10 +37,10 @@ async function* matching(
 ): AsyncGenerator<WorkflowLog> {
   const { limit, page, byDefault } = options.rows;
   if (page !== undefined) {
-    throw new CliError("usage", "--page cannot be used with filters applied locally", {
-      sideEffect: "none",
-      hint: "use --limit or --all instead of --page",
-    });
+    throw usage(
+      "--page cannot be used with filters applied locally",
+      "use --limit or --all instead of --page",
+    );
   }
   const progress = newCounter();
   let shown = 0;

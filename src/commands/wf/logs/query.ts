@@ -1,5 +1,5 @@
 import { secondsIn, timeOf } from "../../../api/time-windows.ts";
-import { CliError } from "../../../errors.ts";
+import { usage } from "../../../errors.ts";
 import { valueAt } from "../../../lib/json.ts";
 import { wideOnly } from "../../../operations/operation.ts";
 import type { Column, InputOf } from "../../../operations/operation.ts";
@@ -53,9 +53,7 @@ export function logQuery(
   const since = secondsIn(input.created_at__after, Math.ceil);
   const until = secondsIn(input.created_at__before, Math.floor);
   if (since !== undefined && until !== undefined && since > until) {
-    throw new CliError("usage", `--since ${timeOf(since)} is after --until ${timeOf(until)}`, {
-      sideEffect: "none",
-    });
+    throw usage(`--since ${timeOf(since)} is after --until ${timeOf(until)}`);
   }
   return {
     sent: {

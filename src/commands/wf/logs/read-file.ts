@@ -1,4 +1,4 @@
-import { CliError } from "../../../errors.ts";
+import { CliError, usage } from "../../../errors.ts";
 import { isObject } from "../../../lib/json.ts";
 import type { FileInput } from "../../../operations/operation.ts";
 import type { WorkflowLog } from "../../../operations/workflows.ts";
@@ -47,10 +47,10 @@ export async function* logsOfFile(
 
 /** The error for a file without log rows. */
 export const notLog = (name: string, problem: string, line?: number): CliError =>
-  new CliError("usage", `${name}${line === undefined ? "" : ` line ${line}`}: ${problem}`, {
-    sideEffect: "none",
-    hint: "--from takes the output of `wf logs --all -o jsonl` or -o csv",
-  });
+  usage(
+    `${name}${line === undefined ? "" : ` line ${line}`}: ${problem}`,
+    "--from takes the output of `wf logs --all -o jsonl` or -o csv",
+  );
 
 export const isBlank = ({ text }: Line): boolean => text.trim() === "";
 

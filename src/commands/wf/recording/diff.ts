@@ -1,4 +1,4 @@
-import { CliError } from "../../../errors.ts";
+import { CliError, usage } from "../../../errors.ts";
 import type { Report } from "../../../output/report-model.ts";
 import { diffReport } from "./diff-report.ts";
 import { compareRuns } from "./compare.ts";
@@ -36,8 +36,6 @@ export async function* run(input: Input, context: Context): AsyncGenerator<Repor
     ...(aspects.length === 0 && { hint: "record the runs with `wf run --record FILE`" }),
   });
 }
-
-const usage = (message: string): CliError => new CliError("usage", message, { sideEffect: "none" });
 
 /** `20%` as 0.2. */
 function parsePercentage(text: string): number {

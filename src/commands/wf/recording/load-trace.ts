@@ -1,4 +1,4 @@
-import { CliError } from "../../../errors.ts";
+import { CliError, usage } from "../../../errors.ts";
 import { runTrace } from "../../../runs/trace.ts";
 import type { RunTrace } from "../../../runs/trace.ts";
 import { followRun } from "../follow/index.ts";
@@ -48,10 +48,10 @@ async function traceOfRecording(path: string, context: Context): Promise<LoadedT
 }
 
 const mixedRuns = (path: string, { runId = "" }: RunTrace): CliError =>
-  new CliError("usage", `${path} contains events of several runs`, {
-    sideEffect: "none",
-    hint: `select one run: jq -c 'select(.workflow_run_id == "${runId}")'`,
-  });
+  usage(
+    `${path} contains events of several runs`,
+    `select one run: jq -c 'select(.workflow_run_id == "${runId}")'`,
+  );
 
 async function traceOfRun(runId: string, context: Context): Promise<LoadedTrace> {
   const { add, trace } = runTrace();

@@ -1,5 +1,5 @@
 import type { ServerEvent } from "../../../lib/server-event.ts";
-import { CliError, diskProblem } from "../../../errors.ts";
+import { CliError, diskProblem, usage } from "../../../errors.ts";
 import { isObject } from "../../../lib/json.ts";
 import type { RunTrace } from "../../../runs/trace.ts";
 import { linesOf } from "../../lines.ts";
@@ -50,18 +50,18 @@ export async function* readRecording(
   context: Context,
 ): AsyncGenerator<readonly RecordedEvent[], RecordingInfo> {
   const name = path === "-" ? "stdin" : path;
-  const usage = (problem: string, line?: number) =>
-    new CliError("usage", `${name}${line === undefined ? "" : ` line ${line}`}: ${problem}`, {
-      sideEffect: "none",
-      hint: "make a recording with `wf run --record FILE`",
-    });
-  const reader = new EventReader(usage);
+  const invalid = (problem: string, line?: number) =>
+    usage(
+      `${name}${line === undefined ? "" : ` line ${line}`}: ${problem}`,
+      "make a recording with `wf run --record FILE`",
+    );
+  const reader = new EventReader(invalid);
   let [events, damaged, valid] = [0, 0, 0];
   let first: { readonly line: number; readonly problem: string } | undefined;
   /** Reports of damaged lines, held back until the file turns out to be a recording. */
   const notices: string[] = [];
-  const bytes = bytesOf(path, context, usage);
-  for await (const { lines } of linesOf(bytes, (line) => usage("line too long", line), context)) {
+  const bytes = bytesOf(path, context, invalid);
+  for await (const { lines } of linesOf(bytes, (line) => invalid("line too long", line), context)) {
     const batch: RecordedEvent[] = [];
     for (const line of lines) {
       if (line.text.trim() === "") continue;
@@ -73,7 +73,7 @@ export async function* readRecording(
       }
       first ??= { line: line.number, problem: result };
       if (valid === 0 && damaged === MAX_LEADING_DAMAGED)
-        throw usage(notRecording(first.problem), first.line);
+        throw invalid(notRecording(first.problem), first.line);
       if (++damaged <= MAX_REPORTED)
         notices.push(`${name} line ${line.number}: ${result}; skipped`);
     }
@@ -81,8 +81,8 @@ export async function* readRecording(
     events += batch.length;
     if (batch.length > 0) yield batch;
   }
-  if (valid === 0 && first) throw usage(notRecording(first.problem), first.line);
-  if (events === 0) throw usage("no events found");
+  if (valid === 0 && first) throw invalid(notRecording(first.problem), first.line);
+  if (events === 0) throw invalid("no events found");
   if (damaged > MAX_REPORTED) await context.notice(`${name}: skipped ${damaged} damaged lines`);
   return reader.info(damaged);
 }

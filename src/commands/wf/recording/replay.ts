@@ -1,6 +1,6 @@
 import type { EventBatches } from "../../../api/sse.ts";
 import type { ServerEvent } from "../../../lib/server-event.ts";
-import { CliError } from "../../../errors.ts";
+import { CliError, usage } from "../../../errors.ts";
 import { asText } from "../../../operations/operation.ts";
 import { finalOutcome } from "../../../runs/final-event.ts";
 import { evaluateWhileFollowing, expectationReport, readExpectations } from "../expect/index.ts";
@@ -114,9 +114,5 @@ function parseSpeed(text: string): number {
   if (text === "max") return Infinity;
   const number = Number(/^(\d+(?:\.\d+)?)x?$/.exec(text)?.[1]);
   if (number > 0) return number;
-  throw new CliError(
-    "usage",
-    `invalid --speed ${JSON.stringify(text)}: expected a speed such as 5x, 0.5x or max`,
-    { sideEffect: "none" },
-  );
+  throw usage(`invalid --speed ${JSON.stringify(text)}: expected a speed such as 5x, 0.5x or max`);
 }

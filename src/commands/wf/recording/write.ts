@@ -1,7 +1,7 @@
 import { dirname } from "node:path";
 import type { EventBatches } from "../../../api/sse.ts";
 import type { ServerEvent } from "../../../lib/server-event.ts";
-import { CliError, diskProblem } from "../../../errors.ts";
+import { CliError, diskProblem, usage } from "../../../errors.ts";
 import type { AppendFile } from "../../../host/host.ts";
 import { isObject } from "../../../lib/json.ts";
 import { version } from "../../../lib/version.ts";
@@ -49,8 +49,6 @@ export async function checkRecord(
   { record: path, redact }: RecordInput,
   { host }: Context,
 ): Promise<void> {
-  const usage = (message: string, hint: string) =>
-    new CliError("usage", message, { sideEffect: "none", hint });
   if (path === undefined) {
     if (redact) throw usage("--redact requires --record", "add --record FILE");
     return;
@@ -60,10 +58,10 @@ export async function checkRecord(
 }
 
 const alreadyExists = (path: string): CliError =>
-  new CliError("usage", `--record: ${path} already exists`, {
-    sideEffect: "none",
-    hint: "recordings are never overwritten; choose another name",
-  });
+  usage(
+    `--record: ${path} already exists`,
+    "recordings are never overwritten; choose another name",
+  );
 
 /** Passes events on and records them if --record is set. */
 export const recordTo = <T>(

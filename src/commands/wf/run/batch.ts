@@ -1,7 +1,7 @@
 import { define } from "../../../lib/json.ts";
 import type { EventBatches } from "../../../api/sse.ts";
 import { mapConcurrent } from "../../../api/concurrent-map.ts";
-import { CliError, reasonOf, withInfo } from "../../../errors.ts";
+import { CliError, reasonOf, usage } from "../../../errors.ts";
 import { rejectDuplicates, readRowFile } from "../../../lib/rows-file.ts";
 import type { FileRow } from "../../../lib/rows-file.ts";
 import { openFailedRows } from "../../failed-rows.ts";
@@ -100,7 +100,7 @@ export async function* runEach(
   }
   if (failed > 0) await context.notice(`${message}; ${hint}`);
   // The results are printed first: they show which runs were started.
-  throw withInfo(fatal, {
+  throw fatal.with({
     isResult: true,
     ...(context.signal.aborted && { hint, sideEffect: hasUnknownRun ? "unknown" : undefined }),
   });
@@ -135,8 +135,7 @@ async function readBytes(path: string, { host }: Context): Promise<Uint8Array> {
     for await (const chunk of host.stdin.bytes()) chunks.push(chunk);
     return Buffer.concat(chunks);
   }
-  if ((await host.files.stat(path)) === null)
-    throw new CliError("usage", `--each: file ${path} not found`, { sideEffect: "none" });
+  if ((await host.files.stat(path)) === null) throw usage(`--each: file ${path} not found`);
   return host.files.read(path);
 }
 

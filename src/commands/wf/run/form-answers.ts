@@ -1,4 +1,4 @@
-import { ApiError, CliError } from "../../../errors.ts";
+import { ApiError, CliError, usage } from "../../../errors.ts";
 import { isObject, own } from "../../../lib/json.ts";
 import { getForm, submitForm } from "../../../operations/forms.ts";
 import { checkValues, formFields, parseAssignments } from "./form-fields.ts";
@@ -23,10 +23,10 @@ export async function readAnswers(
   const answers: FormAnswer[] = [];
   for (const path of paths) {
     const wrong = (problem: string) =>
-      new CliError("usage", `--answer ${path}: ${problem}`, {
-        sideEffect: "none",
-        hint: `expected {"action": "approve", "inputs": {"comment": "fine"}}`,
-      });
+      usage(
+        `--answer ${path}: ${problem}`,
+        `expected {"action": "approve", "inputs": {"comment": "fine"}}`,
+      );
     if ((await files.stat(path)) === null) throw wrong("file not found");
     let value: unknown;
     try {
@@ -124,10 +124,10 @@ export async function checkAndSubmitForm(
   const form = await context.call(getForm, { form_token });
   const actions = form.user_actions.map(({ id }) => id);
   if (!actions.includes(action)) {
-    throw new CliError("usage", `action ${JSON.stringify(action)} not found in the form`, {
-      sideEffect: "none",
-      hint: `actions: ${actions.join(", ")}`,
-    });
+    throw usage(
+      `action ${JSON.stringify(action)} not found in the form`,
+      `actions: ${actions.join(", ")}`,
+    );
   }
   const fields = formFields(form.inputs, form.resolved_default_values);
   const values = parseAssignments(assignments, fields, given);
@@ -142,10 +142,7 @@ export async function checkAndSubmitForm(
   const all = { ...defaults, ...values };
   const missing = fields.find(({ variable }) => own(all, variable) === undefined);
   if (missing) {
-    throw new CliError("usage", `missing form input ${missing.variable}`, {
-      sideEffect: "none",
-      hint: `add --input ${missing.variable}=…`,
-    });
+    throw usage(`missing form input ${missing.variable}`, `add --input ${missing.variable}=…`);
   }
   const inputs = await uploadInputFiles(all, context);
   await sendOnce({ form_token, action, inputs }, context);

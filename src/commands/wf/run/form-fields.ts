@@ -1,4 +1,4 @@
-import { CliError } from "../../../errors.ts";
+import { usage } from "../../../errors.ts";
 import { define, isObject, own } from "../../../lib/json.ts";
 import type { FormInput } from "../../../operations/forms.ts";
 
@@ -220,5 +220,4 @@ function typeOf(variable: string, path: string, { types, extensions }: FileRules
   throw wrong(`input ${variable} accepts ${allowed.join(", ")}; ${path} has type ${type}`);
 }
 
-const wrong = (message: string, hint?: string) =>
-  new CliError("usage", message, { sideEffect: "none", hint });
+const wrong = (message: string, hint?: string) => usage(message, hint);

@@ -1,4 +1,4 @@
-import { CliError } from "../../../errors.ts";
+import { usage } from "../../../errors.ts";
 import { isObject, own } from "../../../lib/json.ts";
 import { getForm } from "../../../operations/forms.ts";
 import type { HumanInputForm } from "../../../operations/forms.ts";
@@ -20,10 +20,10 @@ export async function* run(input: SubmitInput, context: Context): AsyncGenerator
   const canPrompt = context.options.input && !context.options.dryRun;
   if (action === undefined && !canPrompt) {
     const form = await context.call(getForm, { form_token });
-    throw new CliError("usage", "--action is required", {
-      sideEffect: "none",
-      hint: `actions: ${form.user_actions.map(({ id }) => id).join(", ")}`,
-    });
+    throw usage(
+      "--action is required",
+      `actions: ${form.user_actions.map(({ id }) => id).join(", ")}`,
+    );
   }
   const prompted = action === undefined ? await promptForValues(input, inputs, context) : undefined;
   const submission = {

@@ -1,6 +1,6 @@
 import { eachEvent } from "../../../api/sse.ts";
 import type { EventBatches } from "../../../api/sse.ts";
-import { CliError } from "../../../errors.ts";
+import { CliError, usage } from "../../../errors.ts";
 import { isObject } from "../../../lib/json.ts";
 import {
   getWorkflowRun,
@@ -139,7 +139,7 @@ async function* printRun<T extends FollowedRun>(
 }
 
 function checkFlags(input: RunInput, context: Context): void {
-  const wrong = (message: string) => new CliError("usage", message, { sideEffect: "none" });
+  const wrong = (message: string) => usage(message);
   const [first, second] = Object.entries({
     "--blocking": input.blocking,
     "--detach": input.detach,

@@ -1,6 +1,6 @@
 import { define } from "../../../lib/json.ts";
 import { basename } from "node:path";
-import { CliError } from "../../../errors.ts";
+import { usage } from "../../../errors.ts";
 import { uploadFile } from "../../../operations/files.ts";
 import { isLocalFile } from "./form-fields.ts";
 import type { Context } from "../../command-spec.ts";
@@ -16,9 +16,7 @@ export async function requireFiles(
       const stat = await context.host.files.stat(file.path);
       if (stat && !stat.isDirectory) continue;
       const problem = stat ? "is a directory" : "not found";
-      throw new CliError("usage", `--input ${name}: ${file.path} ${problem}`, {
-        sideEffect: "none",
-      });
+      throw usage(`--input ${name}: ${file.path} ${problem}`);
     }
   }
 }

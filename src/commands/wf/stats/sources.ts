@@ -1,6 +1,6 @@
 import { newIdSet } from "../../../api/id-set.ts";
 import { hiddenRows, timeOf } from "../../../api/time-windows.ts";
-import { CliError } from "../../../errors.ts";
+import { CliError, usage } from "../../../errors.ts";
 import { shellQuote } from "../../../lib/shell-quote.ts";
 import type { FileInput } from "../../../operations/operation.ts";
 import { listWorkflowLogs } from "../../../operations/workflows.ts";
@@ -84,13 +84,9 @@ export async function runsFromFile(
 ): Promise<ReadTimes> {
   const { keyword, status, created_by_end_user_session_id, created_by_account } = filters;
   if (keyword !== undefined) {
-    throw new CliError(
-      "usage",
+    throw usage(
       "--keyword cannot be used with a file: only the server can search",
-      {
-        sideEffect: "none",
-        hint: `wf logs --keyword ${shellQuote(keyword)} --all -o jsonl > runs.jsonl`,
-      },
+      `wf logs --keyword ${shellQuote(keyword)} --all -o jsonl > runs.jsonl`,
     );
   }
   const until =
