@@ -408,14 +408,14 @@ async function printLive(
     unicode: style.unicode,
     past: "past" in returns,
   };
-  const screen = "some" in returns ? undefined : style.screen;
+  const terminal = "some" in returns ? undefined : style.terminal;
   let printer: EventPrinter | undefined;
   let count = 0;
   try {
     for await (const batch of events) {
       printer ??=
-        screen && isRun(batch)
-          ? redrawingPrinter(screen, viewStyle, out)
+        terminal && isRun(batch)
+          ? redrawingPrinter(terminal, viewStyle)
           : linePrinter(viewStyle, out);
       await printer.show(batch);
       count += 1;

@@ -6,7 +6,7 @@ import { events, pastEvents, someEvents } from "../../src/operations/operation.t
 import type { Returns } from "../../src/operations/operation.ts";
 import { render } from "../../src/output/print.ts";
 import type { DisplayedEvent, Style } from "../../src/output/print.ts";
-import { screenOf } from "../../src/output/live/screen.ts";
+import { TerminalWriter } from "../../src/output/live/terminal-writer.ts";
 import { widthOf } from "../../src/output/table/display-width.ts";
 import { manualClock } from "../lib/manual-clock.ts";
 import { plain } from "../lib/printed.ts";
@@ -39,12 +39,13 @@ function followed({ columns = 80, rows = 24 }: Size = {}, style: Partial<Style> 
     terminal: size as unknown as NodeJS.WriteStream, // its rows are all that is read
     closed: false,
   });
-  const { host, screen } = screenOf({
+  const live = new TerminalWriter({
     stdout: output((text) => void writes.push(text)),
     // Slow enough for a redraw in between.
     stderr: output(() => clock.sleep(150)),
     sleep: (ms: number, signal?: AbortSignal) => clock.sleep(ms, signal),
   } as unknown as Host);
+  const { host } = live;
 
   return {
     clock,
@@ -76,7 +77,7 @@ function followed({ columns = 80, rows = 24 }: Size = {}, style: Partial<Style> 
           else yield [each];
         }
       }
-      const whole = { ...plain, now: clock.now, screen, ...style };
+      const whole = { ...plain, now: clock.now, terminal: live, ...style };
       await render(returns, batches(), whole, host.stdout);
       return terminal.lines();
     },

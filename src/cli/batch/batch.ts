@@ -9,6 +9,7 @@ import type { Host } from "../../host/host.ts";
 import { list } from "../../operations/operation.ts";
 import type { AnyOperation } from "../../operations/operation.ts";
 import { progress } from "../../output/live/progress.ts";
+import { TerminalWriter } from "../../output/live/terminal-writer.ts";
 import { progressStyle } from "../../output/terminal.ts";
 import { commandOf } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
@@ -68,12 +69,13 @@ export async function executeBatch(
   const atOnce = wholeNumber("--concurrency", concurrency, 1, 50);
   const limit = withTimeLimit(plainHost, options.timeout);
   const { file, bytes, host: reading } = await readEach(globals.each, limit.host);
+  const terminal = new TerminalWriter(reading);
+  const { host } = terminal;
   const bar = progress(
-    reading,
+    terminal,
     progressText(command, {}),
     progressStyle(globals, plainHost, !options.quiet),
   );
-  const { host } = bar;
   const session = openSession(command, options, host, bar.update, log);
   const { context } = session;
   let release = () => {};

@@ -6,7 +6,7 @@ import type { Host } from "../../host/host.ts";
 import { success } from "../../operations/operation.ts";
 import type { Returns } from "../../operations/operation.ts";
 import { progress } from "../../output/live/progress.ts";
-import { screenOf } from "../../output/live/screen.ts";
+import { TerminalWriter } from "../../output/live/terminal-writer.ts";
 import type { Style } from "../../output/print.ts";
 import { visible } from "../../output/table/display-width.ts";
 import { progressStyle, wantsRedraw } from "../../output/terminal.ts";
@@ -46,18 +46,18 @@ export async function execute(
   const options = optionsFor(globals, plainHost);
   if (globals.columns === "help") return printColumns(command, plainHost);
   const limit = withTimeLimit(plainHost, options.timeout);
-  const { host: sharing, screen } = screenOf(limit.host);
+  const terminal = new TerminalWriter(limit.host);
+  const { host } = terminal;
   const bar = progress(
-    sharing,
+    terminal,
     visible(progressText(command, typed)),
     progressStyle(globals, plainHost, command.key !== undefined && !options.quiet),
   );
-  const { host } = bar;
   const session = openSession(command, options, host, bar.update, log);
   try {
     await perform(
       { command, typed, options, host, session },
-      wantsRedraw(host, host.stdout) ? { screen } : {},
+      wantsRedraw(host, host.stdout) ? { terminal } : {},
     );
   } catch (error) {
     if (error instanceof DryRunShown) return;
@@ -71,7 +71,7 @@ export async function execute(
   }
 }
 
-async function perform(execution: Execution, shared: Pick<Style, "screen">): Promise<void> {
+async function perform(execution: Execution, shared: Pick<Style, "terminal">): Promise<void> {
   const { command, typed, options, host, session } = execution;
   const { globals } = options;
   const { context } = session;

@@ -1,6 +1,6 @@
 import type { Output } from "../../host/host.ts";
 import type { Format } from "../formats-list.ts";
-import type { Screen } from "../live/screen.ts";
+import type { TerminalWriter } from "../live/terminal-writer.ts";
 import { escapeControls, visible } from "../table/display-width.ts";
 
 /** How values are printed, from the output flags of a command line. */
@@ -28,7 +28,7 @@ export interface Style {
   /** Whether charts and rules may be other than ASCII. */
   readonly unicode: boolean;
   /** Terminal on which lines may be redrawn. */
-  readonly screen?: Screen;
+  readonly terminal?: TerminalWriter;
   readonly now: () => Date;
 }
 

@@ -1,6 +1,6 @@
-import type { Host, Output } from "../../host/host.ts";
-import { withWrite } from "../stream-wrap.ts";
+import type { Host } from "../../host/host.ts";
 import { visible } from "../table/display-width.ts";
+import type { Bottom, TerminalWriter } from "./terminal-writer.ts";
 
 /** ms before the spinner appears. */
 const SPINNER_DELAY = 300;
@@ -29,8 +29,6 @@ export interface ProgressStyle {
 
 /** Displays progress on stderr while nothing else is written. */
 export interface ProgressBar {
-  /** The host; writing to it, and prompting, removes the spinner first. */
-  readonly host: Host;
   readonly update: (step: ProgressStep) => void;
   readonly stop: () => void;
 }
@@ -39,10 +37,14 @@ export interface ProgressBar {
  * On a terminal a spinner with the last step, which appears after 300 ms without output. In a pipe, or
  * if redrawing is disabled, a line every ten seconds or tenth of the work.
  */
-export function progress(host: Host, text: string, style: ProgressStyle): ProgressBar {
-  if (!style.enabled) return { host, update: () => {}, stop: () => {} };
-  if (!style.redraws) return { host, update: stepPrinter(host), stop: () => {} };
-  return new Spinner(host, text, style.color);
+export function progress(
+  terminal: TerminalWriter,
+  text: string,
+  style: ProgressStyle,
+): ProgressBar {
+  if (!style.enabled) return { update: () => {}, stop: () => {} };
+  if (!style.redraws) return { update: stepPrinter(terminal.host), stop: () => {} };
+  return new Spinner(terminal, text, style.color);
 }
 
 function stepPrinter(host: Host): (step: ProgressStep) => void {
@@ -58,81 +60,68 @@ function stepPrinter(host: Host): (step: ProgressStep) => void {
   };
 }
 
-/** A spinner on stderr that is removed before anything else is written. */
-class Spinner implements ProgressBar {
-  readonly host: Host;
+/** A spinner at the bottom of the terminal; after other output, the next step restores it. */
+class Spinner implements ProgressBar, Bottom {
   readonly #host: Host;
   readonly #color: boolean;
   readonly #startedAt: number;
-  readonly #stopped = new AbortController();
+  readonly #unshare: () => void;
   #text: string;
   #ora: { stop(): unknown; text: string } | undefined;
-  #isStarting = false;
-  /** Whether steps are reported: they restore the spinner. Otherwise the first output ends it. */
-  #hasSteps = false;
+  /** Aborts the delay before the spinner appears; undefined if it is not about to appear. */
+  #starting: AbortController | undefined;
+  #isStopped = false;
 
-  constructor(host: Host, text: string, color: boolean) {
-    this.#host = host;
+  constructor(terminal: TerminalWriter, text: string, color: boolean) {
+    this.#host = terminal.host;
     this.#text = text;
     this.#color = color;
-    this.#startedAt = host.elapsed();
-    this.host = {
-      ...host,
-      stdout: this.#withRemoval(host.stdout),
-      stderr: this.#withRemoval(host.stderr),
-      prompt: (question, options) => {
-        this.stop();
-        return host.prompt(question, options);
-      },
-    };
-    this.#start();
+    this.#startedAt = this.#host.elapsed();
+    this.#unshare = terminal.share(this);
+    void this.#start();
   }
 
   readonly update = (step: ProgressStep): void => {
-    this.#hasSteps = true;
     this.#text = stepText(step, this.#host.elapsed() - this.#startedAt);
     if (this.#ora) this.#ora.text = this.#text;
-    else this.#start();
+    else void this.#start();
   };
 
   readonly stop = (): void => {
-    this.#stopped.abort();
-    this.#remove();
+    this.#isStopped = true;
+    this.hide();
+    this.#unshare();
   };
 
-  #start(): void {
-    const { terminal } = this.#host.stderr;
-    const { signal } = this.#stopped;
-    if (this.#isStarting || this.#ora || signal.aborted || terminal === undefined) return;
-    this.#isStarting = true;
-    this.#host
-      .sleep(SPINNER_DELAY, signal)
-      .then(async () => {
-        const { default: ora } = await import("ora");
-        this.#isStarting = false;
-        if (signal.aborted) return;
-        this.#ora = ora({
-          text: this.#text,
-          stream: terminal,
-          color: this.#color && "cyan",
-          discardStdin: false, // stdin may be a pipe, or be read by a prompt
-          isEnabled: true,
-        }).start();
-      })
-      .catch(() => {}); // the command ended before the delay
-  }
-
-  #remove(): void {
+  hide(): void {
+    this.#starting?.abort();
+    this.#starting = undefined;
     this.#ora?.stop();
     this.#ora = undefined;
   }
 
-  #withRemoval(output: Output): Output {
-    return withWrite(output, (words) => {
-      if (this.#hasSteps) this.#remove();
-      else this.stop();
-      return output.write(words);
-    });
+  show(): void {} // the next step does
+
+  async #start(): Promise<void> {
+    const { terminal } = this.#host.stderr;
+    if (this.#starting || this.#isStopped || terminal === undefined) return;
+    const starting = new AbortController();
+    this.#starting = starting;
+    try {
+      await this.#host.sleep(SPINNER_DELAY, starting.signal);
+    } catch {
+      return; // something else was written, or the command ended
+    }
+    const { default: ora } = await import("ora");
+    if (starting.signal.aborted) return;
+    this.#starting = undefined;
+    this.#ora = ora({
+      text: this.#text,
+      stream: terminal,
+      color: this.#color && "cyan",
+      discardStdin: false, // stdin may be a pipe, or be read by a prompt
+      isEnabled: true,
+    }).start();
   }
 }
 

@@ -1,0 +1,148 @@
+import type { Host, Output } from "../../host/host.ts";
+import { withWrite } from "../stream-wrap.ts";
+import { Region } from "./redraw-region.ts";
+
+/** What is at the bottom of a terminal. It gives way while anything else is written. */
+export interface Bottom {
+  hide(): void | Promise<void>;
+  show(): void | Promise<void>;
+}
+
+/** Lines that change, below those that are final. */
+export interface LiveLines {
+  /** Returns the lines that became final since the last call, of any width. */
+  takeFinal(): string;
+  /** The lines that still change: at most `rows` of at most `columns` columns. */
+  liveLines(columns: number, rows: number): readonly string[];
+}
+
+/** ms between two redraws. */
+const REDRAW_INTERVAL = 100;
+/** Rows of a terminal of unknown height. */
+const DEFAULT_ROWS = 24;
+
+/**
+ * The one writer of a terminal: whatever is written to the stdout and stderr of its host scrolls above
+ * its bottom, which is a spinner, lines that are redrawn, or nothing.
+ */
+export class TerminalWriter {
+  readonly host: Host;
+  readonly #plain: Host;
+  #bottom: Bottom | undefined;
+  /** The last write that had to wait; undefined if none is in progress. */
+  #previous: Promise<unknown> | undefined;
+
+  constructor(host: Host) {
+    this.#plain = host;
+    this.host = {
+      ...host,
+      stdout: this.#above(host.stdout),
+      stderr: this.#above(host.stderr),
+      prompt: (question, options) => this.#hiding(() => host.prompt(question, options)),
+    };
+  }
+
+  /** Sets the bottom. The returned function removes it, unless another one took its place. */
+  share(bottom: Bottom): () => void {
+    void this.#bottom?.hide();
+    this.#bottom = bottom;
+    return () => {
+      if (this.#bottom === bottom) this.#bottom = undefined;
+    };
+  }
+
+  /** Redraws lines at the bottom of stdout every 100 ms, since times advance between events, too. */
+  redraw(content: LiveLines): Redrawn {
+    return new Redrawn(content, this, this.#plain);
+  }
+
+  #above(output: Output): Output {
+    return withWrite(output, (words) => {
+      if (!output.isTTY || (!this.#bottom && !this.#previous)) return output.write(words);
+      return this.#hiding(() => output.write(words));
+    });
+  }
+
+  /** Does it without the bottom. In sequence: hiding takes longer the first time. */
+  #hiding<T>(action: () => Promise<T>): Promise<T> {
+    const inSequence = async () => {
+      const bottom = this.#bottom;
+      await bottom?.hide();
+      const result = await action();
+      await bottom?.show();
+      return result;
+    };
+    const done = (this.#previous ?? Promise.resolve()).then(inSequence);
+    const settled = done
+      .catch(() => {}) // reported to the writer
+      .then(() => {
+        if (this.#previous === settled) this.#previous = undefined;
+      });
+    this.#previous = settled;
+    return done;
+  }
+}
+
+/** Lines at the bottom that are redrawn until `end`. */
+class Redrawn implements Bottom {
+  readonly #content: LiveLines;
+  readonly #host: Host;
+  readonly #region: Region;
+  readonly #ended = new AbortController();
+  readonly #drawing: Promise<void>;
+  readonly #unshare: () => void;
+  #failure: { readonly error: unknown } | undefined;
+  #isHidden = false;
+
+  constructor(content: LiveLines, writer: TerminalWriter, host: Host) {
+    this.#content = content;
+    this.#host = host;
+    this.#region = new Region(host.stdout);
+    this.#unshare = writer.share(this);
+    this.#drawing = this.#keepDrawing().catch((error: unknown) => {
+      if (!this.#ended.signal.aborted) this.#failure = { error };
+    });
+  }
+
+  /** Throws what the last redraw threw. */
+  check(): void {
+    if (this.#failure) throw this.#failure.error;
+  }
+
+  hide(): Promise<void> {
+    this.#isHidden = true;
+    return this.#clear();
+  }
+
+  show(): Promise<void> {
+    this.#isHidden = false;
+    return this.#draw();
+  }
+
+  /** Writes the final lines, which stay, and removes the others. */
+  async end(): Promise<void> {
+    this.#ended.abort();
+    await this.#drawing;
+    this.#unshare();
+    await this.#clear();
+  }
+
+  async #keepDrawing(): Promise<void> {
+    for (;;) {
+      await this.#host.sleep(REDRAW_INTERVAL, this.#ended.signal);
+      if (!this.#isHidden) await this.#draw();
+    }
+  }
+
+  // The last column and the last row stay empty, so that the terminal does not wrap or scroll.
+  #draw(): Promise<void> {
+    const { columns, terminal } = this.#host.stdout;
+    const rows = terminal?.rows ?? DEFAULT_ROWS;
+    const above = this.#content.takeFinal();
+    return this.#region.draw(above, this.#content.liveLines(columns - 1, rows - 1));
+  }
+
+  #clear(): Promise<void> {
+    return this.#region.draw(this.#content.takeFinal(), []);
+  }
+}
