@@ -1,21 +1,12 @@
-import { csvLines } from "../lib/csv.ts";
 import { usage } from "../errors.ts";
 import type { Output } from "../host/host.ts";
 import { valueAt } from "../lib/json.ts";
 import type { Returns } from "../operations/operation.ts";
 import type { Report } from "./report-model.ts";
-import { cellsFor } from "./formats/cells.ts";
+import { cellLines } from "./formats/cell-lines.ts";
+import type { LineFormat } from "./formats/cell-lines.ts";
 import type { Format } from "./formats-list.ts";
-import {
-  asLine,
-  jsonArray,
-  jsonLine,
-  mdHead,
-  mdLine,
-  prettyJson,
-  tsvLine,
-  yamlText,
-} from "./formats/text-formats.ts";
+import { asLine, jsonArray, jsonLine, prettyJson, yamlText } from "./formats/text-formats.ts";
 import type { Style } from "./formats/text-formats.ts";
 import { printGrid } from "./table/grid.ts";
 import { checkFilter, applyFilter } from "./formats/jq.ts";
@@ -216,12 +207,9 @@ const printers: Readonly<Record<Form, Print>> = {
   tsv: (rows, printing) =>
     printing.returns.kind === "record"
       ? printPairs(rows, printing)
-      : printLines(rows, printing, tsvLine, printing.style.format !== undefined),
-  csv: async (rows, printing) => printLines(rows, printing, await csvLines(), true),
-  md: async (rows, printing) => {
-    const all = await collected(rows);
-    return printLines(iterated(all), printing, mdLine, true, mdHead);
-  },
+      : printLines(rows, printing, "tsv"),
+  csv: (rows, printing) => printLines(rows, printing, "csv"),
+  md: async (rows, printing) => printLines(iterated(await collected(rows)), printing, "md"),
   json: async (rows, printing) => {
     const { out, returns } = printing;
     // An object is printed as it arrives: the command may keep running (a server).
@@ -350,44 +338,41 @@ async function printSheets(rows: AsyncIterable<unknown>, printing: Printing): Pr
 }
 
 /** Prints objects as lines of name, tab and value. */
-function printPairs(rows: AsyncIterable<unknown>, printing: Printing): Promise<number> {
+async function printPairs(rows: AsyncIterable<unknown>, printing: Printing): Promise<number> {
   const { style, out } = printing;
-  const cell = cellsFor(style, timesFor(style, false), out);
+  const lines = await cellLines("tsv", style, out);
   let between = "";
   return each(rows, out, (row) => {
-    const text = fieldsFor(printing, row)
-      .map((field) => {
-        const value = cell(field.value(row));
-        return tsvLine(style.headers ? [cell(field.label), value] : [value]);
-      })
-      .join("");
-    const block = between + text;
+    const text = fieldsFor(printing, row).map((field) => {
+      const value = field.value(row);
+      return lines.row(style.headers ? [field.label, value] : [value]);
+    });
+    const block = between + text.join("");
     between = "\n";
     return block;
   });
 }
 
-/** Prints rows as lines of full cells, below a line of labels. */
-function printLines(
+/** Prints rows as lines of full cells, below a line of labels unless tsv is only the default. */
+async function printLines(
   rows: AsyncIterable<unknown>,
   printing: Printing,
-  line: (cells: readonly string[]) => string,
-  hasHead: boolean,
-  headLine = line,
+  form: LineFormat,
 ): Promise<number> {
   const { style, out } = printing;
-  const cell = cellsFor(style, timesFor(style, false), out);
+  const lines = await cellLines(form, style, out);
+  const hasHead = style.headers && style.format !== undefined;
   let fields: readonly TableField[] | undefined;
   return each(
     rows,
     out,
     (row) => {
       fields ??= fieldsFor(printing, row);
-      return line(fields.map((field) => cell(field.value(row))));
+      return lines.row(fields.map((field) => field.value(row)));
     },
     (first) => {
-      const labels = fieldsFor(printing, first).map(({ label }) => cell(label));
-      return hasHead && style.headers && labels.length > 0 ? headLine(labels) : "";
+      const labels = fieldsFor(printing, first).map(({ label }) => label);
+      return hasHead && labels.length > 0 ? lines.head(labels) : "";
     },
   );
 }

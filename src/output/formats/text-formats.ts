@@ -65,29 +65,3 @@ export async function yamlText(value: unknown): Promise<string> {
 /** Full text in a pipe; made safe on a terminal, except for line ends and tabs, which the format handles. */
 export const sanitize = (text: string, { isTTY }: Output): string =>
   isTTY ? text.replace(/[^\n\t]+/g, (part) => visible(part)) : text;
-
-/**
- * The full text of a cell, safe for a terminal. In a pipe, too: its output is often displayed
- * (`kb list | head`). JSON is not changed.
- */
-export const safeCell = (text: string, { isTTY }: Output): string =>
-  text.replace(isTTY ? /[^\n\t]+/g : /[^\n\t\r]+/g, (part) => visible(part));
-
-const tsvEscapes: Readonly<Record<string, string>> = {
-  "\t": "\\t",
-  "\n": "\\n",
-  "\r": "\\r",
-  "\\": "\\\\",
-};
-
-/** One line of cells between tabs; tabs, line ends and backslashes inside are escaped. */
-export const tsvLine = (cells: readonly string[]): string =>
-  `${cells.map((cell) => cell.replace(/[\t\n\r\\]/g, (match) => tsvEscapes[match] ?? match)).join("\t")}\n`;
-
-/** One row of a GitHub table. */
-export const mdLine = (cells: readonly string[]): string =>
-  `| ${cells.map((cell) => cell.replaceAll("|", "\\|").replace(/\r?\n|\r/g, "<br>")).join(" | ")} |\n`;
-
-/** The first two lines of a GitHub table, which are mandatory; `right` aligns columns right. */
-export const mdHead = (labels: readonly string[], right: readonly boolean[] = []): string =>
-  mdLine(labels) + mdLine(labels.map((_, index) => (right[index] ? "---:" : "---")));

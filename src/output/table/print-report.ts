@@ -1,19 +1,18 @@
-import { csvLines } from "../../lib/csv.ts";
 import { usage } from "../../errors.ts";
 import type { Output } from "../../host/host.ts";
 import type { Cell, Chart, Report, Section, Tone, Toned } from "../report-model.ts";
 import { textChart } from "./charts.ts";
-import { cellsFor } from "../formats/cells.ts";
-import { mdHead, mdLine, sanitize, safeCell, tsvLine } from "../formats/text-formats.ts";
+import { cellLines, safeCell } from "../formats/cell-lines.ts";
+import type { LineFormat } from "../formats/cell-lines.ts";
+import { sanitize } from "../formats/text-formats.ts";
 import type { Style } from "../formats/text-formats.ts";
 import { gridText } from "./grid.ts";
 import type { TableStyle, TableField } from "./table.ts";
 import { visible } from "./display-width.ts";
 import type { Colors } from "./display-width.ts";
-import { timesFor } from "../formats/times.ts";
 
 /** Text formats of a report. */
-export type ReportForm = "grid" | "tsv" | "csv" | "md" | "svg";
+export type ReportForm = "grid" | LineFormat | "svg";
 
 /** Columns of a span in a pipe. */
 const spanWidthInPipe = 40;
@@ -30,7 +29,7 @@ export async function reportText(
   out: Output,
 ): Promise<string> {
   if (form === "svg") return pictureOf(report, out);
-  const print = form === "grid" ? gridSection : await sectionPrinter(form, style);
+  const print = form === "grid" ? gridSection : await sectionPrinter(form, style, out);
   const texts: string[] = [];
   for (const section of report.sections) texts.push(await print(section, tableStyle, out));
   return texts.join(form === "csv" ? "\r\n" : "\n");
@@ -78,21 +77,18 @@ async function gridSection(section: Section, style: TableStyle, out: Output): Pr
 }
 
 /** Prints sections as lines of full cells, without charts. */
-async function sectionPrinter(form: "tsv" | "csv" | "md", style: Style): Promise<PrintSection> {
-  const line = { tsv: tsvLine, csv: await csvLines(), md: mdLine }[form];
+async function sectionPrinter(form: LineFormat, style: Style, out: Output): Promise<PrintSection> {
+  const lines = await cellLines(form, style, out);
   const texts = textsAround[form];
-  const times = timesFor(style, false);
-  return (section, { headers }, out) => {
+  return (section, { headers }) => {
     const { title, notes = [] } = section;
     const { columns, rows } = withoutCharts(section);
-    const cell = cellsFor(style, times, out);
-    const labels = columns.map(({ label }) => cell(label));
+    const labels = columns.map(({ label }) => label);
     const right = columns.map((heading) => heading.right === true);
-    const head = form === "md" ? mdHead(labels, right) : line(labels);
     return [
       title === undefined || !headers ? "" : texts.title(oneLine(title, out)),
-      headers && labels.length > 0 ? head : "",
-      ...rows.map((cells) => line(cells.map((each) => cell(plain(each))))),
+      headers && labels.length > 0 ? lines.head(labels, right) : "",
+      ...rows.map((cells) => lines.row(cells.map(plain))),
       form === "tsv" && !headers ? "" : texts.notes(notes.map((note) => oneLine(note, out))),
     ].join("");
   };
