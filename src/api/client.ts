@@ -1,5 +1,6 @@
 import type { Dispatcher, FormData } from "undici";
 import { CliError } from "../errors.ts";
+import { backoff, delays } from "../lib/backoff.ts";
 import type { AnyOperation, Retry } from "../operations/operation.ts";
 import { abortError } from "./abort.ts";
 import { networkError, truncated, unreachable } from "./network-error.ts";
@@ -69,8 +70,6 @@ const MAX_RESPONSE = 64 * 1024 * 1024;
 const MAX_UNREAD_EVENTS = 8 * 1024 * 1024;
 /** Maximum size of an error page that is read, in bytes. */
 const MAX_ERROR_BODY = 1024 * 1024;
-const FIRST_DELAY_MS = 500;
-const MAX_DELAY_MS = 30_000;
 /** A server that requests a longer delay is not retried. */
 const MAX_RETRY_AFTER_MS = 300_000;
 
@@ -191,7 +190,7 @@ class Attempts {
   async pause(attempt: number, { reason, retryAfter }: RetryReason): Promise<void> {
     const { retries, signal } = this.options;
     const { trace, sleep, random } = this.transport;
-    const delay = retryAfter ?? Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** attempt) * random();
+    const delay = retryAfter ?? backoff(attempt, delays.retry) * random();
     const seconds = (delay / 1000).toFixed(1);
     await trace(1, `${reason}: retry ${attempt + 1} of ${retries} in ${seconds} s`);
     await sleep(delay, signal).catch(() => {

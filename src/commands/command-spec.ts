@@ -137,6 +137,8 @@ export interface Context {
   };
   /** Aborted by an interrupt or by --timeout. */
   readonly signal: AbortSignal;
+  /** Waits; throws `abortError` if `signal` is aborted first. */
+  pause(ms: number): Promise<void>;
   /** The error for an aborted `signal`. */
   abortError(): CliError;
 }

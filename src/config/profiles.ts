@@ -1,6 +1,7 @@
 import { abortError } from "../api/abort.ts";
 import { CliError, usage } from "../errors.ts";
 import type { Host } from "../host/host.ts";
+import { backoff, delays } from "../lib/backoff.ts";
 import { isObject } from "../lib/json.ts";
 
 /** A key, in one of three places. */
@@ -64,9 +65,8 @@ export interface ProfileChange<T> {
   readonly after?: () => Promise<void>;
 }
 
-/** How long to wait for the lock of the profile file, and between two attempts. */
+/** How long to wait for the lock of the profile file. */
 const LOCK_TIMEOUT_MS = 30_000;
-const LOCK_INTERVAL_MS = 25;
 
 /**
  * Changes the profile file. It is locked from before it is read until `after` is done, so concurrent
@@ -100,7 +100,8 @@ async function lockProfiles(host: Host): Promise<() => void> {
         hint: "wait for that process to finish, or end it",
       });
     }
-    await host.sleep(LOCK_INTERVAL_MS * (1 + host.random()), host.signal).catch(() => {}); // checked above
+    const delay = backoff(0, delays.lock) * (0.5 + host.random() / 2);
+    await host.sleep(delay, host.signal).catch(() => {}); // checked above
   }
 }
 

@@ -76,6 +76,7 @@ export function openSession(
   /** Sessions with the settings of other profiles. */
   const others: Session[] = [];
   const { signal } = host;
+  const abort = () => abortError(signal, command.effect !== "reads");
   const context: Context = {
     host,
     ...typedRequests(requests),
@@ -99,7 +100,11 @@ export function openSession(
     confirm: (question) => confirm(question, options, host),
     options: contextOptions(command, options, host, flags, () => format),
     signal,
-    abortError: () => abortError(signal, command.effect !== "reads"),
+    pause: (ms) =>
+      host.sleep(ms, signal).catch(() => {
+        throw abort();
+      }),
+    abortError: abort,
   };
   const session: Session = {
     context,

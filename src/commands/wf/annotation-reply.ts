@@ -1,4 +1,5 @@
 import { CliError } from "../../errors.ts";
+import { backoff, delays } from "../../lib/backoff.ts";
 import {
   disableAnnotationReply,
   enableAnnotationReply,
@@ -15,9 +16,6 @@ type ToggleInput = InputOf<typeof enableAnnotationReply> & {
   readonly wait?: boolean | undefined;
 };
 
-/** ms between polls: doubles each time. */
-const FIRST_INTERVAL = 300;
-const MAX_INTERVAL = 2000;
 /** ms to wait for a job to begin: a job that would change nothing never does (server §18). */
 const MAX_PENDING = 60_000;
 
@@ -63,7 +61,7 @@ async function* toggle(
 async function waitForJob(action: Action, job_id: string, context: Context): Promise<ReplyStatus> {
   const { host } = context;
   const start = host.elapsed();
-  for (let interval = FIRST_INTERVAL; ; interval = Math.min(MAX_INTERVAL, interval * 2)) {
+  for (let attempt = 0; ; attempt++) {
     const job = await context.call(getAnnotationReplyStatus, { action, job_id });
     if (job.job_status === "completed" || job.job_status === "error") return job;
     const elapsed = host.elapsed() - start;
@@ -75,9 +73,7 @@ async function waitForJob(action: Action, job_id: string, context: Context): Pro
         hint: `wf annotation reply status ${action} ${job_id}`,
       });
     }
-    await host.sleep(interval, context.signal).catch(() => {
-      throw context.abortError();
-    });
+    await context.pause(backoff(attempt, delays.job));
   }
 }
 

@@ -1,6 +1,7 @@
 import type { EventBatches } from "../../api/sse.ts";
 import type { ServerEvent } from "../../lib/server-event.ts";
 import { ApiError, CliError } from "../../errors.ts";
+import { backoff, delays } from "../../lib/backoff.ts";
 import { listMessages } from "../../operations/chats.ts";
 import type { Message } from "../../operations/chats.ts";
 import { asText } from "../../operations/operation.ts";
@@ -16,8 +17,8 @@ interface ReplyEnd {
   readonly outcome?: RunOutcome | undefined;
 }
 
-/** ms between attempts to read the stored message. */
-const POLL_DELAYS = [1000, 2000, 4000, 8000, 15_000, 30_000];
+/** How often to read the stored message. */
+const MAX_POLLS = 6;
 
 /**
  * Yields the events of a reply to its end, even if the connection is lost; never sends the message
@@ -86,10 +87,8 @@ async function* storedReply(reply: ReplyCollector, reason: string, context: Cont
   const message_id = reply.id("message_id");
   if (conversation_id === undefined || message_id === undefined) throw replyLost(reason, reply);
   await context.notice(`${reason}; waiting for the stored message`);
-  for (const delay of POLL_DELAYS) {
-    await context.host.sleep(delay, context.signal).catch(() => {
-      throw context.abortError();
-    });
+  for (let attempt = 0; attempt < MAX_POLLS; attempt++) {
+    await context.pause(backoff(attempt, delays.message));
     const message = await readMessage(conversation_id, message_id, context);
     if (message?.status === "error") throw replyFailed(message.error, reply);
     // The text is stored when the reply is complete.

@@ -1,4 +1,5 @@
 import { ApiError, CliError, refused, usage } from "../../errors.ts";
+import { delays, poll } from "../../lib/backoff.ts";
 import { getAppInfo } from "../../operations/apps.ts";
 import { stopMessage } from "../../operations/chats.ts";
 import { getWorkflowRun, stopWorkflowRun, streamRunEvents } from "../../operations/workflows.ts";
@@ -9,9 +10,8 @@ import type { Context } from "../command-spec.ts";
 import { outdatedNotice, readRunState } from "./run-state.ts";
 import { loadTaskId, saveRunEnd } from "./task-ids.ts";
 
-/** How often, and after how many ms, to check whether a stopped run has ended. */
+/** How often to check whether a stopped run has ended. */
 const MAX_POLLS = 30;
-const POLL_INTERVAL = 300;
 
 /** ms to wait for the first event before the stop is sent. */
 const MAX_ATTACH = 2000;
@@ -68,7 +68,7 @@ export async function* run(input: StopInput, context: Context): AsyncGenerator<u
 
 /** Returns the final status from the record or the event stream; throws `failure` without either. */
 async function waitForEnd(runId: string, listener: EndListener, context: Context): Promise<string> {
-  for (let poll = 0; poll < MAX_POLLS; poll++) {
+  const check = async () => {
     // Taken before the record is read, which may be updated after the event.
     const outcome = listener.outcome();
     const { status, record } = await readRunState(runId, context);
@@ -79,10 +79,11 @@ async function waitForEnd(runId: string, listener: EndListener, context: Context
       await context.notice(outdatedNotice(runId, { ...end, record, outdated: true }));
       return end.status;
     }
-    await context.host.sleep(POLL_INTERVAL, context.signal).catch(() => {
-      throw context.abortError();
-    });
-  }
+    return undefined;
+  };
+  const polling = { every: delays.stop, giveUpAfter: MAX_POLLS, pause: context.pause };
+  const status = await poll(check, polling);
+  if (status !== undefined) return status;
   throw new CliError(
     "failure",
     `stop requested, but neither the record nor the event stream of run ${runId} shows that it ended`,

@@ -1,12 +1,10 @@
 import { CliError } from "../../errors.ts";
+import { backoff, delays } from "../../lib/backoff.ts";
 import type { WorkflowRun } from "../../operations/workflows.ts";
 import { raiseOutcome, isEnded } from "../../runs/outcome.ts";
 import { outdatedNotice, readRunState } from "./run-state.ts";
 import type { Context } from "../command-spec.ts";
 
-/** ms between polls: grows by half each time. */
-const FIRST_INTERVAL = 500;
-const MAX_INTERVAL = 10_000;
 /** Failed polls in a row before giving up. */
 const MAX_FAILURES = 10;
 /**
@@ -29,7 +27,7 @@ export async function* run(
   let failures = 0;
   let runningSince = context.host.elapsed();
   let hasWarned = false;
-  for (let interval = FIRST_INTERVAL; ; interval = Math.min(MAX_INTERVAL, interval * 1.5)) {
+  for (let attempt = 0; ; attempt++) {
     try {
       const state = await readRunState(workflow_run_id, context);
       failures = 0;
@@ -56,8 +54,8 @@ export async function* run(
       if (!isRecoverable || ++failures >= MAX_FAILURES) throw error;
       await context.notice(`${error.message}; retrying`);
     }
-    await context.host.sleep(interval, context.signal).catch(() => {
-      throw withWaitHint(context.abortError(), workflow_run_id);
+    await context.pause(backoff(attempt, delays.run)).catch((error: unknown) => {
+      throw withWaitHint(error, workflow_run_id);
     });
   }
 }

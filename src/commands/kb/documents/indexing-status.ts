@@ -1,10 +1,8 @@
 import { requireField } from "../../../api/response-fields.ts";
 import { CliError } from "../../../errors.ts";
+import { backoff, delays } from "../../../lib/backoff.ts";
 import type { Context } from "../../command-spec.ts";
 
-/** Delay between two polls in ms; it doubles up to the maximum (server §9.6). */
-const firstDelay = 300;
-const maxDelay = 2000;
 /** ms without progress until a notice, and until the wait ends: a dead worker never makes any. */
 const stallNotice = 300_000;
 const stallTimeout = 1_800_000;
@@ -80,7 +78,7 @@ export async function* waitForIndexing(
   let lastProgress = "";
   let lastProgressAt = host.elapsed();
   let isNoticed = false;
-  for (let delay = firstDelay; ; delay = Math.min(maxDelay, delay * 2)) {
+  for (let attempt = 0; ; attempt++) {
     const statuses = await poll();
     const now = host.elapsed();
     for (const status of statuses.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
@@ -101,9 +99,7 @@ export async function* waitForIndexing(
       await context.notice(stallMessage(5, pending));
     }
     if (stalled >= stallTimeout) throw stallError(pending);
-    await host.sleep(delay, context.signal).catch(() => {
-      throw context.abortError();
-    });
+    await context.pause(backoff(attempt, delays.indexing));
   }
 }
 

@@ -19,9 +19,7 @@ export const waitOnRateLimit =
           error instanceof ApiError && error.kind === "limited" && error.info.retryable === true;
         if (!wait || !isTransient || context.signal.aborted) throw error;
         await context.notice(`${error.message}; waiting 60s`);
-        await context.host.sleep(rateLimitMs, context.signal).catch(() => {
-          throw context.abortError();
-        });
+        await context.pause(rateLimitMs);
       }
     }
   };

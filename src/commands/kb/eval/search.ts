@@ -132,9 +132,7 @@ const isRateLimit = (error: unknown): boolean =>
 async function waitOneMinute(context: Context): Promise<void> {
   await context.notice("knowledge base rate limit reached; waiting 60s");
   for (let seconds = 60; seconds > 0; seconds -= 10) {
-    await context.host.sleep(10_000, context.signal).catch(() => {
-      throw context.abortError();
-    });
+    await context.pause(10_000);
   }
 }
 

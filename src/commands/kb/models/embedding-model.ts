@@ -1,4 +1,5 @@
 import { ApiError, CliError, usage, notFound, refused } from "../../../errors.ts";
+import { delays, poll } from "../../../lib/backoff.ts";
 import { isObject } from "../../../lib/json.ts";
 import { listDocuments } from "../../../operations/documents.ts";
 import {
@@ -152,9 +153,8 @@ const reindexes = (changes: SettingChanges, before: KnowledgeBase): boolean =>
     before.embedding_model !== changes.embedding_model ||
     before.embedding_model_provider !== changes.embedding_model_provider);
 
-/** Polls and ms between them until a changed index must work: a worker starts late. */
+/** Checks until a changed index must work. */
 const maxPolls = 15;
-const pollInterval = 2000;
 
 /** Waits until all documents are indexed and a search succeeds. */
 async function verifyIndex({ id, name }: KnowledgeBase, context: Context): Promise<void> {
@@ -168,21 +168,20 @@ async function verifyIndex({ id, name }: KnowledgeBase, context: Context): Promi
       hint,
     });
   };
-  for (let poll = 1; ; poll++) {
+  let problem: string | undefined;
+  const check = async () => {
     const { count, failed } = await waitForAll(id, context);
     const [first] = failed;
     if (first) {
       const why = `${failed.length} of ${count} documents failed: ${first.name}: ${first.error ?? first.indexing_status}`;
       throw failure(why, { failed });
     }
-    if (count === 0) return; // searches of an empty index fail (server §8)
-    const problem = await searchProblem(id, context);
-    if (problem === undefined) return;
-    if (poll === maxPolls) throw failure(`searches fail: ${problem}`, {});
-    await context.host.sleep(pollInterval, context.signal).catch(() => {
-      throw context.abortError();
-    });
-  }
+    // Searches of an empty index fail (server §8).
+    problem = count === 0 ? undefined : await searchProblem(id, context);
+    return problem === undefined ? true : undefined;
+  };
+  await poll(check, { every: delays.search, giveUpAfter: maxPolls, pause: context.pause });
+  if (problem !== undefined) throw failure(`searches fail: ${problem}`, {});
 }
 
 async function waitForAll(dataset_id: string, context: Context) {

@@ -1,5 +1,6 @@
 import type { EventBatches } from "../../../api/sse.ts";
 import { CliError } from "../../../errors.ts";
+import { backoff, delays } from "../../../lib/backoff.ts";
 import { streamRunEvents } from "../../../operations/workflows.ts";
 import { isEnded } from "../../../runs/outcome.ts";
 import type { Form, RunOutcome } from "../../../runs/outcome.ts";
@@ -48,8 +49,6 @@ export interface FollowResult {
 const MAX_EMPTY_CONNECTIONS = 10;
 /** The same when the run has ended, but connections bring nothing but pings. */
 const MAX_SILENT_CONNECTIONS = 3;
-const FIRST_DELAY = 500;
-const MAX_DELAY = 30_000;
 
 /**
  * Follows a run, reconnecting as needed and de-duplicating events; returns the outcome. Where text
@@ -245,9 +244,9 @@ class RunFollower {
     }
     // A stream that closed after its last event did not fail: reconnect at once.
     if (this.emptyConnections === 0 && (end || lastKind === "workflow_paused")) return undefined;
-    const delay = Math.min(MAX_DELAY, FIRST_DELAY * 2 ** Math.max(0, this.emptyConnections - 1));
-    await context.host.sleep(delay * context.host.random(), context.signal).catch(() => {
-      throw withResumeHint(context.abortError(), runId);
+    const delay = backoff(Math.max(0, this.emptyConnections - 1), delays.retry);
+    await context.pause(delay * context.host.random()).catch((error: unknown) => {
+      throw withResumeHint(error, runId);
     });
     return undefined;
   }

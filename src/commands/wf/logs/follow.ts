@@ -1,16 +1,14 @@
 import { timeOf } from "../../../api/time-windows.ts";
 import { ApiError, CliError, usage } from "../../../errors.ts";
+import { backoff, delays } from "../../../lib/backoff.ts";
 import { listWorkflowLogs } from "../../../operations/workflows.ts";
 import type { WorkflowLog } from "../../../operations/workflows.ts";
 import { hasEnded, MAX_LATENESS, logOf } from "./query.ts";
 import type { LogQuery } from "./query.ts";
 import type { Context } from "../../command-spec.ts";
 
-const POLL_MS = 2000;
 /** Consecutive failed polls before giving up. */
 const MAX_FAILURES = 10;
-const FIRST_DELAY_MS = 500;
-const MAX_DELAY_MS = 30_000;
 /** Unfinished runs older than the overlap: how many are remembered, and requested per poll. */
 const MAX_OPEN = 1000;
 const OPEN_PER_POLL = 5;
@@ -43,7 +41,7 @@ export async function* followLogs(query: LogQuery, context: Context): AsyncGener
   }
   const follower = new LogFollower(query, context);
   for (let failures = 0; ;) {
-    let delay = POLL_MS;
+    let delay = backoff(0, delays.logs);
     try {
       yield* await follower.poll();
       failures = 0;
@@ -52,10 +50,10 @@ export async function* followLogs(query: LogQuery, context: Context): AsyncGener
       if (!follower.started || !isTransient(error)) throw error;
       if (++failures >= MAX_FAILURES) throw follower.withResumeHint(gaveUp(error));
       await context.notice(`${error.message}; retrying`);
-      delay = Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** (failures - 1)) * context.host.random();
+      delay = backoff(failures - 1, delays.retry) * context.host.random();
     }
-    await context.host.sleep(delay, context.signal).catch(() => {
-      throw follower.withResumeHint(context.abortError());
+    await context.pause(delay).catch((error: unknown) => {
+      throw follower.withResumeHint(error);
     });
   }
 }

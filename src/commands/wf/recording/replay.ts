@@ -62,9 +62,7 @@ async function* replayEvents(
       if (delay >= 1) {
         if (due.length > 0) yield due;
         due = [];
-        await context.host.sleep(delay, context.signal).catch(() => {
-          throw context.abortError();
-        });
+        await context.pause(delay);
       }
       due.push(event);
       const run = event.data["workflow_run_id"];
