@@ -151,8 +151,6 @@ export interface Task<P extends Params = Params> {
   readonly action?: string;
   /** Longer text of the help page, after the summary. */
   readonly about?: string;
-  /** The kind of API key; undefined for commands without one. */
-  readonly key?: "dataset" | "app";
   /** Sends requests with either kind of key. */
   readonly sendsRequests?: true;
   /** With --dry-run it yields a plan; other tasks end at their first write. */
@@ -167,7 +165,7 @@ export interface Task<P extends Params = Params> {
   readonly returns: Returns<never>;
   /** Overrides `returns` depending on flags or the output format. */
   output?(input: Input<P>, format: string | undefined): Returns<never> | undefined;
-  /** The operations it can send. */
+  /** The operations it can send; the first decides the kind of API key. */
   readonly sends: readonly AnyOperation[];
   /** The row it wraps: help shows its method and path. */
   readonly wraps?: AnyOperation;

@@ -47,6 +47,7 @@ export function commandOf(spec: AnyOperation | Task): Command {
   const wraps = task?.wraps;
   const params = spec.params;
   const effect = task?.effect ?? effectOf(spec as AnyOperation); // not a task, so a row
+  const key = task ? task.sends[0]?.key : row?.key;
   return {
     words: tokens.filter(isWord),
     // Getters, because a start builds a hundred commands and uses one.
@@ -57,11 +58,11 @@ export function commandOf(spec: AnyOperation | Task): Command {
     about: spec.about,
     action: spec.action ?? wraps?.action ?? "",
     done: row?.done ?? wraps?.done,
-    key: spec.key,
+    key,
     params,
     returns: spec.returns,
     effect,
-    requests: spec.key !== undefined || task?.sendsRequests === true,
+    requests: key !== undefined || task?.sendsRequests === true,
     prompts: task?.confirms === true || effect === "destroys",
     pages: task ? task.pages === true : effect === "reads" && isList(spec.returns),
     get sends() {

@@ -65,7 +65,6 @@ const docWait = task({
   summary: "Wait until documents are indexed",
   about:
     "Waits for the given documents, for those of --batch, or for all documents of the knowledge\nbase. --timeout sets a deadline; without one it gives up after 30 minutes without progress.\nExits with code 9 if a document fails.",
-  key: "dataset",
   params: {
     dataset_id,
     document_id: local.ref("document", "Document name or ID", { many: true, placeholder: "doc" }),
@@ -94,7 +93,6 @@ const kbSearch = task({
   summary: "Search a knowledge base for matching chunks",
   about:
     "Uses the search settings of the knowledge base; flags override single settings. Economy indexing\nsupports keyword search only.",
-  key: "dataset",
   params: {
     ...searchKnowledgeBase.params,
     ...searchFlags,
@@ -114,7 +112,6 @@ const kbSearch = task({
 const modelList = task({
   command: "kb model list [type]",
   summary: "List the active models by provider",
-  key: "dataset",
   params: {
     model_type: local.choice(modelTypes, "Model type (default: all types)", {
       placeholder: "type",
@@ -133,7 +130,6 @@ const docReplace = task({
   command: "kb doc replace <kb> <doc> <file>",
   summary: "Replace the file of a document and reindex it",
   about: "The document must be available. Servers before 1.14.0 are called with their older route.",
-  key: "dataset",
   params: { ...replaceDocument.params, file: namedFileParam },
   returns: replaceDocument.returns,
   sends: [replaceDocument, updateDocumentByFile],
@@ -151,7 +147,6 @@ const docDownload = task({
   summary: "Download the original files of documents",
   about:
     "Writes the files, byte for byte, to --dir under the names of the documents, or as one ZIP to --zip.",
-  key: "dataset",
   params: {
     dataset_id,
     document_id: local.ref("document", "Document name or ID", {
@@ -180,7 +175,6 @@ const metadataSet = task({
   command: "kb metadata set <kb> <doc...>",
   summary: "Set metadata values of documents",
   about: "Other values are kept unless --replace is set. The field determines the type of a value.",
-  key: "dataset",
   params: {
     dataset_id,
     document_id: local.ref("document", "Document name or ID", {
@@ -221,7 +215,6 @@ const pipelineRun = task({
   summary: "Run the pipeline of a knowledge base once",
   about:
     'A published pipeline returns the documents that it creates; the command waits until they are\nindexed and exits with their outcome. A draft creates none; its events are followed.\n\nThe data source list of an uploaded file: [{"reference": "FILE_ID", "related_id": "FILE_ID",\n"name": "guide.md", "size": 53, "type": "md", "extension": "md", "mime_type": "text/markdown",\n"url": "", "transfer_method": "local_file"}]',
-  key: "dataset",
   params: {
     ...runPipeline.params,
     blocking: local.flag("Wait for one response instead of streaming"),
@@ -246,7 +239,6 @@ const pipelineRun = task({
 const pipelineNode = task({
   command: "kb pipeline run-node <kb> <node>",
   summary: "Run one data source of a pipeline and show its events",
-  key: "dataset",
   params: runDatasourceNode.params,
   returns: events,
   sends: [runDatasourceNode],
@@ -266,7 +258,6 @@ const builtInEnable = task({
   command: "kb metadata built-in enable <kb>",
   summary: "Enable the built-in metadata fields",
   about: "The server reports success in any case, so the setting is read again afterwards.",
-  key: "dataset",
   params: { dataset_id },
   returns: switched,
   sends: [enableBuiltInFields, getMetadataOverview],
@@ -283,7 +274,6 @@ const builtInDisable = task({
   command: "kb metadata built-in disable <kb>",
   summary: "Disable the built-in metadata fields",
   about: "The server reports success in any case, so the setting is read again afterwards.",
-  key: "dataset",
   params: { dataset_id },
   returns: switched,
   sends: [disableBuiltInFields, getMetadataOverview],
@@ -299,7 +289,6 @@ const builtInDisable = task({
 const tagUnbind = task({
   command: "kb tag unbind <kb> <tag...>",
   summary: "Unbind tags from a knowledge base",
-  key: "dataset",
   params: {
     target_id: body.ref("kb", "Knowledge base name or ID", { required }),
     tag_ids: body.ref("tag", "Tag name or ID", {
@@ -324,7 +313,6 @@ const kbSync = task({
   summary: "Sync a directory to a knowledge base",
   about:
     "Creates documents for new files, updates changed ones in place and skips unchanged ones. The state\nis stored as document metadata (kb_path, kb_hash, kb_source, kb_file), so any machine can continue.\nChanges made on the server are overwritten. A document that has the name of a file but was not\nsynced is a conflict unless its content is the same.\n\nmd, markdown, mdx and txt files are sent as text, others are uploaded: their document names have\nU+2215 in place of /. --prune keeps documents of files that are excluded or unreadable. Each shard\nsyncs a share of the files; only shard 1 can --prune, after the others.",
-  key: "dataset",
   params: {
     dataset_id,
     directory: local.text("Directory; links that leave it are not followed", {
@@ -422,7 +410,6 @@ const kbExport = task({
   summary: "Export a knowledge base to a directory",
   about:
     "Writes the documents, byte for byte, and a manifest with settings, metadata, tags and checksums.\nUnchanged documents are not downloaded again. Earlier files are removed last, so an interrupted\nexport leaves the previous one intact. Prints the files that changed.",
-  key: "dataset",
   params: {
     dataset_id,
     directory: local.text("Directory, new or of an earlier export", {
@@ -446,7 +433,6 @@ const kbImport = task({
   summary: "Create a knowledge base from an export",
   about:
     "Checks all files before it sends anything. After an interruption, the same command continues:\ndocuments with the same content are kept unless they are in error. Permissions for selected members\nare not imported; the copy is private to its owner.",
-  key: "dataset",
   params: {
     directory: { ...directory, placeholder: "dir" },
     name: local.text("Name of the new knowledge base (default: as exported)"),
@@ -467,7 +453,6 @@ const kbCopy = task({
   action: "copy knowledge base {kb}",
   summary: "Copy a knowledge base, also to another workspace",
   about: "Exports to a temporary directory, then imports with the settings of --to-profile.",
-  key: "dataset",
   params: {
     dataset_id,
     to_profile,
@@ -492,7 +477,6 @@ const kbVerify = task({
   summary: "Compare two knowledge bases or exports byte by byte",
   about:
     "Each side is a knowledge base or the directory of an export. Lists differences in documents,\ncontent, status, metadata, fields, tags and settings, and exits with code 14 if there are any.",
-  key: "dataset",
   params: {
     a: local.text("Knowledge base or directory of an export", { required, placeholder: "a" }),
     b: local.text("Knowledge base or directory of an export", { required, placeholder: "b" }),
@@ -516,7 +500,6 @@ const kbPull = task({
   command: "kb pull <kb>",
   action: "pull knowledge base {kb}",
   summary: "Print a knowledge base as a file for plan and apply",
-  key: "dataset",
   params: { dataset_id },
   returns: textChunks,
   sends: [getKnowledgeBase, getMetadataOverview, listDocuments],
@@ -529,7 +512,6 @@ const kbPlan = task({
   command: "kb plan <file>",
   action: "plan {file}",
   summary: "Preview the changes that apply would make",
-  key: "dataset",
   params: { file: kbFile, exit_code: local.flag("Exit with code 14 if there are changes") },
   returns: planRows,
   sends: [
@@ -552,7 +534,6 @@ const kbApply = task({
   summary: "Create or update a knowledge base from a file",
   about:
     "Creates the knowledge base if it does not exist. Settings that the file omits are kept, and a second\napply changes nothing. Metadata fields are never deleted; documents are only with prune, and above\nmax_delete (default 20%) only after confirmation.",
-  key: "dataset",
   params: { file: kbFile },
   returns: planRows,
   sends: [
@@ -586,7 +567,6 @@ const kbEval = task({
   summary: "Evaluate retrieval against a set of labelled questions",
   about:
     "Questions are JSON Lines or CSV with the fields question, documents (expected names, IDs or paths;\nin CSV separated by ;), text (expected in a chunk), filter (metadata conditions of the search) and\nid. Only question and one of documents or text are required.\n\nRanks count documents: the first chunk of a document is its rank, and a text counts as the first\ndocument that contains it. recall@k is the share of the expected documents among the first k,\nprecision@k the share of the first k that was expected, hit_rate@k the share of questions with at\nleast one hit, ndcg@k the gain with binary relevance and log2 of the rank, mrr the mean of 1/rank of\nthe first hit.\n\n--fail-if takes these metrics, latency_p50, latency_p95 and failed; with --baseline also changes:\n'recall@5.change<-0.02'. If a condition is true, the exit code is 14. The default of --k is 1, 3, 5\nand 10, up to the number of results.",
-  key: "dataset",
   params: {
     dataset_id,
     questions: local.file("File of questions and expectations, - for stdin", {

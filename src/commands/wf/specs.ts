@@ -51,7 +51,6 @@ const completionCreate = task({
   summary: "Generate text with a text generation application",
   about:
     "Streams the text; -o json prints it when it is complete. --query is also sent as an input if the\napplication's form has a field of that name. Exits with code 9 if the model fails.",
-  key: "app",
   params: {
     ...createCompletion.params,
     blocking: local.flag("Wait for one response instead of streaming"),
@@ -115,7 +114,6 @@ const workflowRun = task({
   summary: "Run the workflow and follow it to the end",
   about:
     "Streams the events of the run. If the connection is lost, it reconnects to the same run and never\nstarts a second one. -o json prints the result at the end. The exit code is the outcome of the run.\nWith --each, the values of a row override --input.",
-  key: "app",
   params: runParams,
   returns: events,
   output(input: RunInput, format) {
@@ -163,7 +161,6 @@ const workflowEvents = task({
   summary: "Show the events of runs as they arrive",
   about:
     "Starts with the events so far. Without --follow it reads the stream once; with --follow it reconnects\nuntil the run has ended and shows each event once. Events that are lost on reconnecting are marked\n(_gap) and completed from the run's outputs at the end (_gap_filled). The exit code is the outcome\nof the run; the worst one of several runs.",
-  key: "app",
   params: {
     workflow_run_id: local.uuid("Runs", { many: true, required, placeholder: "run" }),
     follow: local.flag("Reconnect until the run has ended", { short: "F" }),
@@ -229,7 +226,6 @@ const workflowTimeline = task({
   summary: "Show when each node of a run started and finished",
   about:
     "Reads a recording, or follows an active run until it ends or pauses: the server reports nodes only\nwhile a run is active. Loops of more than five rounds have one row per node.",
-  key: "app",
   params: {
     run: place,
     expand: local.flag("Show one row for each round of a loop"),
@@ -253,7 +249,6 @@ const workflowDiff = task({
   summary: "Compare two runs: status, path, time, tokens, outputs",
   about:
     "The server has no nodes of a finished run: without a recording only status, time, tokens and outputs\nare compared. With --exit-code, a difference in status, path, outputs or text exits with code 14, as\ndo a path or outputs that cannot be compared. Differences in time count only with --timing.",
-  key: "app",
   params: {
     a: { ...place, placeholder: "a" },
     b: { ...place, placeholder: "b" },
@@ -275,7 +270,6 @@ const workflowDiff = task({
 const workflowShow = task({
   command: "wf show <run>",
   summary: "Show a run with its inputs and outputs",
-  key: "app",
   params: { workflow_run_id },
   returns: getWorkflowRun.returns,
   sends: [getWorkflowRun],
@@ -291,7 +285,6 @@ const workflowWait = task({
   summary: "Wait until a run has ended, then show it",
   about:
     "Polls the run without its events. The exit code is the outcome of the run. --timeout sets a deadline;\nwithout one it exits with code 13 after an hour, because some servers report stopped runs as running.",
-  key: "app",
   params: {
     workflow_run_id,
     through_pauses: local.flag("Keep following while the run is paused"),
@@ -309,7 +302,6 @@ const formSubmit = task({
   summary: "Submit the form of a paused run so that it continues",
   about:
     "On a terminal it shows the form and prompts for missing values. Inputs are checked against the form;\nfiles are uploaded first.",
-  key: "app",
   params: {
     form_token: submitForm.params.form_token,
     action: local.text("ID of the form's action to take"),
@@ -333,7 +325,6 @@ const workflowStop = task({
   summary: "Stop a running task",
   about:
     "Takes a task ID from the events, or the ID of a run that was started or followed on this machine. The\nserver reports success for any ID, so the run is checked afterwards; for an unknown run (--run) the\nstop is not verified. A paused run cannot be stopped.",
-  key: "app",
   params: {
     task_id: local.text("Task ID from the run's events, or run ID", {
       required,
@@ -355,7 +346,6 @@ const workflowLogs = task({
   summary: "List the runs of the workflow, newest first",
   about:
     "--follow polls for new runs every 2 seconds and prints them oldest first: each run when it appears,\nand again when its status changes. It starts with the newest 20 (--limit), or all since --since;\njson and --jq then handle one run at a time.",
-  key: "app",
   params: {
     ...logFilters,
     follow: local.flag("Keep printing new runs", { short: "F" }),
@@ -382,7 +372,6 @@ const workflowLogsExport = task({
   summary: "Export the runs of the workflow to a file, each once",
   about:
     "A target that ends in .jsonl or .csv is a file; any other is a directory that gets one file per\nexport, named by its end time (CSV with -o csv). The file appears when it is complete, newest run\nfirst. After an interruption, the same command continues.\n\nWith --state, the next export continues where this one ended: a file is appended to, a directory gets\na new file. Unfinished runs are written once they have ended.",
-  key: "app",
   params: {
     target: local.text("File or directory to write to", { required, length: [1, 4096] }),
     ...logFilters,
@@ -420,7 +409,6 @@ const workflowStats = task({
   summary: "Show statistics about the runs of the workflow",
   about:
     "Reads the runs of the last 24 hours, since --since, or from the file of --from. Shares, times and\ntokens are of runs that have ended; percentiles use the nearest rank. The time of a paused run\nincludes the pause. The preceding period of the same length is read for comparison.\n\nIf a condition of --fail-if is true, or no run has data for it, the exit code is 14: a check without\ndata must not pass.",
-  key: "app",
   params: {
     ...logFilters,
     created_at__after: {
@@ -456,7 +444,6 @@ const chatSend = task({
   summary: "Send a message to a chat application",
   about:
     "Streams the answer; -o json prints it when it is complete. If the connection is lost, the rest comes\nfrom the run or the stored message; the message is never sent twice. Sources are printed to stderr\nbelow the answer. Exits with code 9 if the model fails.",
-  key: "app",
   params: {
     ...sendMessage.params,
     blocking: local.flag("Wait for one response instead of streaming"),
@@ -489,7 +476,6 @@ const chatStop = task({
   summary: "Stop a chat response; reports success in any case",
   about:
     "Takes a task ID from the events, or the ID of a run that was started or followed on this machine.",
-  key: "app",
   params: stopMessage.params,
   returns: stopMessage.returns,
   sends: [stopMessage],
@@ -502,7 +488,6 @@ const chatStop = task({
 const conversationVariables = task({
   command: "wf conversation variables <conversation>",
   summary: "List the variables of a conversation",
-  key: "app",
   params: {
     ...listConversationVariables.params,
     variable_name: local.text("Only the variable with this name", { length: [1, 255] }),
@@ -524,7 +509,6 @@ const wait = local.flag("Wait until the job is done");
 const replyEnable = task({
   command: "wf annotation reply enable",
   summary: "Start the job that enables annotation replies",
-  key: "app",
   params: { ...enableAnnotationReply.params, wait },
   returns: getAnnotationReplyStatus.returns,
   sends: [enableAnnotationReply, getAnnotationReplyStatus],
@@ -542,7 +526,6 @@ const replyDisable = task({
   command: "wf annotation reply disable",
   summary: "Start the job that disables annotation replies",
   about: "The job never starts if annotation replies are not enabled.",
-  key: "app",
   params: { ...disableAnnotationReply.params, wait },
   returns: getAnnotationReplyStatus.returns,
   sends: [disableAnnotationReply, getAnnotationReplyStatus],
@@ -560,7 +543,6 @@ const replyStatus = task({
   command: "wf annotation reply status <action> <job>",
   summary: "Show the status of an annotation reply job",
   about: "Exits with code 9 if the job failed.",
-  key: "app",
   params: getAnnotationReplyStatus.params,
   returns: getAnnotationReplyStatus.returns,
   sends: [getAnnotationReplyStatus],
