@@ -1,6 +1,7 @@
 /** The journal of a batch: what it stores, and what the next run reads. */
 import { expect, test } from "vitest";
-import { openJournal } from "../../src/cli/batch/journal.ts";
+import { openBatchJournal } from "../../src/cli/batch/journal.ts";
+import { openJournal } from "../../src/lib/journal.ts";
 import type { Files } from "../../src/host/host.ts";
 
 /** Files in memory; `appended` is each write. */
@@ -29,7 +30,7 @@ test.each<[string, string, object]>([
   ["a rejected row", `${resolved}{"sent":1}\n{"failed":1}\n`, { states: [] }],
   ["an incomplete last line", `${resolved}{"sent":1}\n{"do`, { states: [[1, { kind: "sent" }]] }],
 ])("reads %s", async (_, text, expected) => {
-  const journal = await openJournal("j", memoryFiles(text).files);
+  const journal = await openBatchJournal("j", memoryFiles(text).files);
   expect({
     resolved: journal.resolved && [...journal.resolved],
     states: [...journal.states],
@@ -38,7 +39,7 @@ test.each<[string, string, object]>([
 
 test("writes what it reads", async () => {
   const { files, appended } = memoryFiles();
-  const journal = await openJournal("j", files);
+  const journal = await openBatchJournal("j", files);
   await journal.begin([[1, { tag_id: "a" }]]);
   await journal.sent(1);
   await journal.done(1, "x");
@@ -47,8 +48,17 @@ test("writes what it reads", async () => {
 
 test("entries during a write go into the next one", async () => {
   const { files, appended } = memoryFiles();
-  const journal = await openJournal("j", files);
+  const journal = await openBatchJournal("j", files);
   await Promise.all([journal.sent(1), journal.sent(2), journal.sent(3)]);
   await Promise.all([journal.sent(4), journal.sent(5)]);
   expect(appended).toEqual(['{"sent":1}\n{"sent":2}\n{"sent":3}\n', '{"sent":4}\n{"sent":5}\n']);
+});
+
+test("a line that was cut off is skipped and ended", async () => {
+  const { files, appended } = memoryFiles('{"a":1}\n[2]\n{"b');
+  const journal = await openJournal("j", files);
+  await journal.append([{ c: 3 }]);
+  await journal.append([{ d: 4 }]);
+  expect(journal.entries).toEqual([{ a: 1 }]);
+  expect(appended).toEqual(['\n{"c":3}\n', '{"d":4}\n']);
 });

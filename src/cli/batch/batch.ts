@@ -16,8 +16,8 @@ import type { Command } from "../parse/command.ts";
 import { takesEach } from "../parse/shared-flags.ts";
 import type { Globals } from "../parse/shared-flags.ts";
 import { allOf, extraBody, sourcesOf } from "../parse/input.ts";
-import { emptyJournal, openJournal } from "./journal.ts";
-import type { Journal } from "./journal.ts";
+import { emptyJournal, openBatchJournal } from "./journal.ts";
+import type { BatchJournal } from "./journal.ts";
 import { optionsFor, styleFor, wholeNumber } from "../parse/options.ts";
 import type { ParsedLine } from "../parse/parser.ts";
 import type { TypedLine } from "../parse/typed-values.ts";
@@ -97,7 +97,7 @@ export async function executeBatch(
     // Rows from stdin cannot be read again, so such a run cannot be continued.
     const isFile = globals.each !== "-";
     if (isFile && !context.options.dryRun) release = await lockJournal(path, host);
-    const earlier = isFile ? await openJournal(path, host.files) : emptyJournal;
+    const earlier = isFile ? await openBatchJournal(path, host.files) : emptyJournal;
     const rows = await resolveRows({ command, file, checked, journal: earlier, globals, session });
     if (context.options.dryRun)
       return await printRequests(row, rows, extra, session, { globals, host });
@@ -211,11 +211,11 @@ async function announce(
 
 /** Writes all resolved IDs to the journal. Without it, prints a notice and uses none. */
 async function beginJournal(
-  journal: Journal,
+  journal: BatchJournal,
   checked: readonly CheckedRow[],
   rows: readonly ReadyRow[],
   { context }: Session,
-): Promise<Journal> {
+): Promise<BatchJournal> {
   function* resolved(): Generator<[number, Values]> {
     for (const [index, { row, input }] of rows.entries()) {
       if (!input) continue;

@@ -1,5 +1,6 @@
 import type { Values } from "../../api/request.ts";
 import type { Files } from "../../host/host.ts";
+import { openJournal } from "../../lib/journal.ts";
 import { isObject } from "../../lib/json.ts";
 
 /** State of a row after an earlier run; rows without one were never sent. */
@@ -17,7 +18,7 @@ export type JournalState =
  *     {"done":1,"id":"0190…"}                 row 1 succeeded
  *     {"failed":2}                            row 2 was rejected and can be sent again
  */
-export interface Journal {
+export interface BatchJournal {
   /** Row number → values of resolved names; undefined unless all rows are resolved. */
   readonly resolved: ReadonlyMap<number, Values> | undefined;
   /** Row number → its state. */
@@ -33,42 +34,38 @@ export interface Journal {
   remove(): Promise<void>;
 }
 
-/** Characters of resolved rows per write. */
-const MAX_WRITE = 1_000_000;
-
 /** Reads the journal at `path`, if it exists. Writes nothing before `begin`. */
-export async function openJournal(path: string, files: Files): Promise<Journal> {
-  const { resolved, states, complete } = await read(path, files);
-  const write = groupCommit((text) => files.append(path, text));
-  const append = (entry: unknown) => write(`${JSON.stringify(entry)}\n`);
+export async function openBatchJournal(path: string, files: Files): Promise<BatchJournal> {
+  const { entries, append, remove } = await openJournal(path, files);
+  const resolved = new Map<number, Values>();
+  const states = new Map<number, JournalState>();
+  for (const { row, values, sent, done, id, failed } of entries) {
+    if (typeof row === "number" && isObject(values)) resolved.set(row, values);
+    else if (typeof sent === "number") states.set(sent, { kind: "sent" });
+    else if (typeof failed === "number") states.delete(failed);
+    else if (typeof done === "number") {
+      states.set(done, { kind: "done", id: typeof id === "string" ? id : undefined });
+    }
+  }
+  const complete = entries.some((entry) => entry["resolved"] === true);
   return {
     resolved: complete ? resolved : undefined,
     states,
     async begin(rows) {
-      // Separates new entries from an incomplete last line.
-      if (complete) return write("\n");
-      await files.remove(path);
-      let text = "";
-      for (const [row, values] of rows) {
-        text += `${JSON.stringify({ row, values })}\n`;
-        if (text.length < MAX_WRITE) continue;
-        await write(text);
-        text = "";
-      }
-      await write(`${text}${JSON.stringify({ resolved: true })}\n`);
+      if (complete) return append([]); // fails if the journal cannot be written
+      await remove();
+      await append([...rows].map(([row, values]) => ({ row, values })));
+      await append([{ resolved: true }]);
     },
-    sent: (row) => append({ sent: row }),
-    done: (row, id) => append({ done: row, id }),
-    failed: (row) => append({ failed: row }),
-    async remove() {
-      await write("").catch(() => {}); // deleted below, so a failed write does not matter
-      await files.remove(path);
-    },
+    sent: (row) => append([{ sent: row }]),
+    done: (row, id) => append([{ done: row, id }]),
+    failed: (row) => append([{ failed: row }]),
+    remove,
   };
 }
 
 /** A journal that stores nothing, for rows that cannot be read twice. */
-export const emptyJournal: Journal = {
+export const emptyJournal: BatchJournal = {
   resolved: undefined,
   states: new Map(),
   begin: () => Promise.resolve(),
@@ -77,58 +74,3 @@ export const emptyJournal: Journal = {
   failed: () => Promise.resolve(),
   remove: () => Promise.resolve(),
 };
-
-async function read(path: string, files: Files) {
-  const resolved = new Map<number, Values>();
-  const states = new Map<number, JournalState>();
-  let complete = false;
-  const bytes = await files.read(path).catch(() => new Uint8Array());
-  for (const text of new TextDecoder().decode(bytes).split("\n")) {
-    const entry = parsed(text);
-    if (!entry) continue;
-    const { row, values, sent, done, id, failed } = entry;
-    if (typeof row === "number" && isObject(values)) resolved.set(row, values);
-    else if (typeof sent === "number") states.set(sent, { kind: "sent" });
-    else if (typeof failed === "number") states.delete(failed);
-    else if (typeof done === "number") {
-      states.set(done, { kind: "done", id: typeof id === "string" ? id : undefined });
-    } else if (entry["resolved"] === true) complete = true;
-  }
-  return { resolved, states, complete };
-}
-
-/** An entry; undefined for an incomplete line. */
-function parsed(line: string): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(line);
-    return isObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-/**
- * Group commit: texts that arrive during a write go into the next one, because a flush takes as long
- * for one line as for a hundred. After a failure, all further writes fail.
- *
- *     write(a)  write(b)  write(c)  →  append(a), then append(b + c)
- */
-function groupCommit(append: (text: string) => Promise<void>): (text: string) => Promise<void> {
-  let pending = "";
-  let last = Promise.resolve();
-  let next: Promise<void> | undefined;
-  return (text) => {
-    pending += text;
-    if (next) return next;
-    const turn = last.then(() => {
-      const batch = pending;
-      pending = "";
-      next = undefined;
-      return append(batch);
-    });
-    turn.catch(() => {}); // reported by the returned promise, which may be unused
-    next = turn;
-    last = turn;
-    return turn;
-  };
-}

@@ -6,7 +6,7 @@ import type { AnyOperation, Noun } from "../../operations/operation.ts";
 import type { Command } from "../parse/command.ts";
 import type { Globals } from "../parse/shared-flags.ts";
 import { resolvedInput } from "../parse/input.ts";
-import type { Journal } from "./journal.ts";
+import type { BatchJournal } from "./journal.ts";
 import type { Lookup } from "../execute/lookup.ts";
 import { isAlreadyDeleted } from "../execute/row-values.ts";
 import type { FileRow } from "../../lib/rows-file.ts";
@@ -25,7 +25,7 @@ interface RowsToResolve {
   /** Name of the file, for errors. */
   readonly file: string;
   readonly checked: readonly CheckedRow[];
-  readonly journal: Journal;
+  readonly journal: BatchJournal;
   readonly globals: Globals;
   readonly session: Session;
 }

@@ -7,7 +7,7 @@ import type { AnyOperation, Returns } from "../../operations/operation.ts";
 import { callAndWait } from "../execute/reindexing.ts";
 import type { Command } from "../parse/command.ts";
 import type { Globals } from "../parse/shared-flags.ts";
-import type { Journal, JournalState } from "./journal.ts";
+import type { BatchJournal, JournalState } from "./journal.ts";
 import { createsNoun } from "../parse/create-nouns.ts";
 import { indexingVerdict } from "../execute/indexing-error.ts";
 import { lookupOf } from "../execute/lookup.ts";
@@ -44,7 +44,7 @@ export interface BatchRun {
   readonly globals: Globals;
   readonly extra: Values | undefined;
   readonly session: Session;
-  readonly journal: Journal;
+  readonly journal: BatchJournal;
 }
 
 /** `1 row`, `2 rows`. */
@@ -327,7 +327,7 @@ const targetId = ({ positionals }: Command, input: Values): string | null =>
     .findLast((value): value is string => typeof value === "string" && isUuid(value)) ?? null;
 
 /** Resolves when the outcome is in the journal; unknown ones stay marked as sent. */
-function journalOutcome(journal: Journal, { row, status, id }: RowOutcome): Promise<void> {
+function journalOutcome(journal: BatchJournal, { row, status, id }: RowOutcome): Promise<void> {
   if (status === "failed") return journal.failed(row);
   return status === "unknown" ? Promise.resolve() : journal.done(row, id ?? undefined);
 }

@@ -1,0 +1,56 @@
+import { isObject, tryParseJson } from "./json.ts";
+
+/** The file operations of a journal. */
+interface JournalFiles {
+  read(path: string): Promise<Uint8Array>;
+  /** Appends and flushes to disk. */
+  append(path: string, text: string): Promise<void>;
+  remove(path: string): Promise<void>;
+}
+
+/** A file of JSON objects, one per line, from which a command continues after a kill. */
+export interface Journal {
+  /** What earlier commands have appended. */
+  readonly entries: readonly Readonly<Record<string, unknown>>[];
+  /** Adds entries; resolves when they are on disk. Throws the system error, then for all further ones. */
+  append(entries: Iterable<object>): Promise<void>;
+  /** Deletes the file. */
+  remove(): Promise<void>;
+}
+
+/**
+ * Reads the journal at `path`; one that does not exist has no entries. Skips lines that are no JSON
+ * objects, such as a last line that was cut off by a kill. Writes nothing.
+ */
+export async function openJournal(path: string, files: JournalFiles): Promise<Journal> {
+  const bytes = await files.read(path).catch(() => new Uint8Array());
+  const text = new TextDecoder().decode(bytes);
+  let pending = text === "" || text.endsWith("\n") ? "" : "\n"; // ends a line that was cut off
+  let written = Promise.resolve();
+  let next: Promise<void> | undefined;
+  return {
+    entries: text.split("\n").map(tryParseJson).filter(isObject),
+    /**
+     * Entries that arrive during a write go into the next one together, because a flush takes as long
+     * for one as for a hundred. One write each, `--each` sends 52 instead of 87 % of the rows per second
+     * of a bare loop (`npm run bench -- bulk`).
+     */
+    append(entries) {
+      for (const entry of entries) pending += `${JSON.stringify(entry)}\n`;
+      next ??= written.then(() => {
+        const lines = pending;
+        pending = "";
+        next = undefined;
+        return files.append(path, lines);
+      });
+      written = next;
+      written.catch(() => {}); // thrown by the returned promise, which may be unused
+      return written;
+    },
+    async remove() {
+      await written.catch(() => {}); // it is deleted, so a failed write does not matter
+      pending = "";
+      await files.remove(path);
+    },
+  };
+}
