@@ -1,5 +1,24 @@
-import { limitConcurrency } from "./concurrency-limit.ts";
-import type { ConcurrencyLimiter } from "./concurrency-limit.ts";
+/** How many requests may be in flight: drops by one (minimum 1) each time a request has to wait. */
+export class ConcurrencyLimiter {
+  limit: number;
+  private started = 0;
+  private startedAtDecrease = 0;
+
+  constructor(limit: number) {
+    this.limit = limit;
+  }
+
+  onStart(): void {
+    this.started++;
+  }
+
+  decrease(): void {
+    // Requests that were in flight together are rejected together: that counts once.
+    if (this.limit === 1 || this.started === this.startedAtDecrease) return;
+    this.limit--;
+    this.startedAtDecrease = this.started;
+  }
+}
 
 /** Results per concurrent task that may wait for an earlier one, or for the consumer. */
 const MAX_AHEAD = 16;
@@ -14,7 +33,8 @@ export async function* mapConcurrent<T, R>(
   task: (item: T) => Promise<R>,
 ): AsyncGenerator<R> {
   const source = items[Symbol.iterator]();
-  const limiter = typeof concurrency === "number" ? limitConcurrency(concurrency) : concurrency;
+  const limiter =
+    typeof concurrency === "number" ? new ConcurrencyLimiter(concurrency) : concurrency;
   const results: Promise<R>[] = [];
   let active = 0;
   let ended = false;

@@ -1,6 +1,6 @@
 import type { HttpResponse } from "../api/client.ts";
 import type { EventBatches } from "../api/sse.ts";
-import type { ConcurrencyLimiter } from "../api/concurrency-limit.ts";
+import type { ConcurrencyLimiter } from "../api/concurrent-map.ts";
 import type { PageCounter, RowLimit } from "../api/pages.ts";
 import type { HttpRequest } from "../api/request.ts";
 import type { TimeWindow } from "../api/time-windows.ts";

@@ -1,4 +1,4 @@
-import type { ConcurrencyLimiter } from "../../api/concurrency-limit.ts";
+import type { ConcurrencyLimiter } from "../../api/concurrent-map.ts";
 import type { Values } from "../../api/request.ts";
 import { isObject, valueAt } from "../../lib/json.ts";
 import { ApiError, CliError, reasonOf, signalKinds, isFatal } from "../../errors.ts";

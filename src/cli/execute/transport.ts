@@ -1,6 +1,5 @@
 import type { Transport } from "../../api/client.ts";
-import { limitConcurrency } from "../../api/concurrency-limit.ts";
-import type { ConcurrencyLimiter } from "../../api/concurrency-limit.ts";
+import { ConcurrencyLimiter } from "../../api/concurrent-map.ts";
 import type { TypedFile } from "../../api/request.ts";
 import type { Settings } from "../../config/settings.ts";
 import type { Host } from "../../host/host.ts";
@@ -59,7 +58,7 @@ export function openTransport(
       trace,
     },
     limitConcurrency(limit) {
-      const limiter = limitConcurrency(limit);
+      const limiter = new ConcurrencyLimiter(limit);
       limiters.push(limiter);
       return limiter;
     },

@@ -1,4 +1,4 @@
-import type { ConcurrencyLimiter } from "../../../api/concurrency-limit.ts";
+import type { ConcurrencyLimiter } from "../../../api/concurrent-map.ts";
 import { mapConcurrent } from "../../../api/concurrent-map.ts";
 import { requireField } from "../../../api/response-fields.ts";
 import { ApiError, CliError } from "../../../errors.ts";

@@ -1,4 +1,4 @@
-import type { ConcurrencyLimiter } from "../../../api/concurrency-limit.ts";
+import type { ConcurrencyLimiter } from "../../../api/concurrent-map.ts";
 import { mapConcurrent } from "../../../api/concurrent-map.ts";
 import { ApiError, CliError } from "../../../errors.ts";
 import type { FailureKind } from "../../../errors.ts";

@@ -1,6 +1,5 @@
 import type { ServerEvent } from "../../../lib/server-event.ts";
-import { newIdSet } from "../../../api/id-set.ts";
-import type { IdSet } from "../../../api/id-set.ts";
+import { addNew } from "../../../lib/add-new.ts";
 import { isObject, valueAt } from "../../../lib/json.ts";
 
 /** Number of events compared at the start of a connection. */
@@ -31,8 +30,8 @@ type Fields = Readonly<Record<string, unknown>>;
 export class Deduplicator {
   /** Message of the last `error` event. */
   lastError: string | undefined;
-  /** IDs by kind of event: most are UUIDs, which take 16 bytes each. */
-  private readonly seen = new Map<string, IdSet>();
+  /** IDs by kind of event. */
+  private readonly seen = new Map<string, Set<string>>();
   /** How often each node was resumed: it starts again under its old ID (server §15.6). */
   private readonly resumed = new Map<string, number>();
   private pausedNodes: readonly string[] = [];
@@ -95,8 +94,8 @@ export class Deduplicator {
   private addOnce(kind: string, id: string): boolean {
     if (id.trim() === "") return true; // cannot be compared
     let ids = this.seen.get(kind);
-    if (ids === undefined) this.seen.set(kind, (ids = newIdSet()));
-    return ids.add(id);
+    if (ids === undefined) this.seen.set(kind, (ids = new Set()));
+    return addNew(ids, id);
   }
 }
 

@@ -7,7 +7,7 @@ import type { Piece, TextChange } from "../../../runs/text.ts";
 import { asText } from "../../../operations/operation.ts";
 import { isResumedChatflow } from "./text-gaps.ts";
 import type { Context } from "../../command-spec.ts";
-import { newTextHash } from "../../../lib/text-hash.ts";
+import { TextHash } from "../../../lib/text-hash.ts";
 
 interface TextOptions {
   readonly text?: boolean | undefined;
@@ -41,7 +41,7 @@ class TextStream {
   /** Whether a terminal shows text as it comes. */
   private readonly live: boolean;
   private readonly texts = runTexts();
-  private readonly printed = newTextHash();
+  private readonly printed = new TextHash();
   /** Pieces that are not printed yet. */
   private held: Piece[] = [];
   /** Hold all pieces until the run has ended. */

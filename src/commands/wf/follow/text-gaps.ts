@@ -1,8 +1,7 @@
 import type { ServerEvent } from "../../../lib/server-event.ts";
 import { isObject, valueAt } from "../../../lib/json.ts";
 import { printedValue, runTexts } from "../../../runs/text.ts";
-import { newTextHash } from "../../../lib/text-hash.ts";
-import type { TextHash } from "../../../lib/text-hash.ts";
+import { TextHash } from "../../../lib/text-hash.ts";
 
 /** Text that was missed, and its place in the outputs. */
 export interface MissingText {
@@ -53,7 +52,7 @@ export class TextGaps {
       const { source, node, text } = change.piece;
       if (!this.texts.isRunning(node)) this.answerBefore.delete(source);
       else if (!this.answerBefore.has(source))
-        this.answerBefore.set(source, this.sources.get("answer")?.copy() ?? newTextHash());
+        this.answerBefore.set(source, this.sources.get("answer")?.copy() ?? new TextHash());
       this.append("answer", text);
     }
   }
@@ -98,7 +97,7 @@ export class TextGaps {
 
   private append(name: string, text: string): void {
     let source = this.sources.get(name);
-    if (source === undefined) this.sources.set(name, (source = newTextHash()));
+    if (source === undefined) this.sources.set(name, (source = new TextHash()));
     source.grow(text);
   }
 

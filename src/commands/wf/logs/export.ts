@@ -1,5 +1,5 @@
 import { hiddenRows, timeOf } from "../../../api/time-windows.ts";
-import type { ConcurrencyLimiter } from "../../../api/concurrency-limit.ts";
+import type { ConcurrencyLimiter } from "../../../api/concurrent-map.ts";
 import { mapAll } from "../../../api/concurrent-map.ts";
 import { CliError, usage } from "../../../errors.ts";
 import { isObject } from "../../../lib/json.ts";

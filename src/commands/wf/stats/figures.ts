@@ -1,5 +1,3 @@
-import { newFloat64List } from "../../../lib/float-array.ts";
-import type { Float64List } from "../../../lib/float-array.ts";
 import { isEnded } from "../../../runs/outcome.ts";
 import type { LoggedRun } from "../logs/index.ts";
 import type { FigureName } from "../stats-fields.ts";
@@ -9,8 +7,8 @@ export interface StatsCounts {
   runs: number;
   readonly statuses: Map<string, number>;
   /** Durations of ended runs. */
-  readonly seconds: Float64List;
-  readonly tokens: Float64List;
+  readonly seconds: number[];
+  readonly tokens: number[];
   steps: number | undefined;
   /** Runs whose duration is the time from start to finish. */
   byClock: number;
@@ -19,8 +17,8 @@ export interface StatsCounts {
 export const newStatsCounts = (): StatsCounts => ({
   runs: 0,
   statuses: new Map(),
-  seconds: newFloat64List(),
-  tokens: newFloat64List(),
+  seconds: [],
+  tokens: [],
   steps: undefined,
   byClock: 0,
 });
@@ -28,8 +26,8 @@ export const newStatsCounts = (): StatsCounts => ({
 export function addRun(into: StatsCounts, run: LoggedRun): void {
   into.runs++;
   increase(into.statuses, run.status, 1);
-  if (run.seconds !== undefined) into.seconds.add(run.seconds);
-  if (run.tokens !== undefined) into.tokens.add(run.tokens);
+  if (run.seconds !== undefined) into.seconds.push(run.seconds);
+  if (run.tokens !== undefined) into.tokens.push(run.tokens);
   if (run.steps !== undefined) into.steps = (into.steps ?? 0) + run.steps;
   if (run.byClock) into.byClock++;
 }
@@ -40,8 +38,8 @@ export function mergeCounts(parts: readonly StatsCounts[]): StatsCounts {
   for (const part of parts) {
     all.runs += part.runs;
     for (const [status, runs] of part.statuses) increase(all.statuses, status, runs);
-    all.seconds.addAll(part.seconds);
-    all.tokens.addAll(part.tokens);
+    for (const value of part.seconds) all.seconds.push(value);
+    for (const value of part.tokens) all.tokens.push(value);
     if (part.steps !== undefined) all.steps = (all.steps ?? 0) + part.steps;
     all.byClock += part.byClock;
   }
@@ -71,8 +69,8 @@ export function statsFiguresOf({
   tokens,
   steps,
 }: StatsCounts): StatsFigures {
-  const times = seconds.sorted();
-  const perRun = tokens.sorted();
+  const times = Float64Array.from(seconds).sort();
+  const perRun = Float64Array.from(tokens).sort();
   const countOf = (status: string) => statuses.get(status) ?? 0;
   const ended = [...statuses.keys()]
     .filter(isEnded)
