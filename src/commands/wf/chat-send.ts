@@ -2,11 +2,13 @@ import { getAppParameters } from "../../operations/apps.ts";
 import { sendMessage, sendMessageBlocking } from "../../operations/chats.ts";
 import type { ChatResponse } from "../../operations/chats.ts";
 import { isObject } from "../../lib/json.ts";
+import { pipe } from "../../lib/pipe.ts";
 import { finalOutcome } from "../../runs/final-event.ts";
 import { raiseOutcome } from "../../runs/outcome.ts";
+import type { RunOutcome } from "../../runs/outcome.ts";
 import type { Context } from "../command-spec.ts";
 import { citations, ReplyCollector } from "./collect-reply.ts";
-import { openStream } from "./follow/index.ts";
+import { startStream } from "./follow/index.ts";
 import { blockingFailure, replyEvents } from "./reply-events.ts";
 import { asEvents } from "../stream-or-wait.ts";
 
@@ -38,22 +40,22 @@ export async function* run(input: ChatInput, context: Context): AsyncGenerator<u
   }
   const collector = new ReplyCollector();
   const live = asEvents(input, context.options.format);
-  const events = replyEvents(await openStream(sendMessage, body, context), context);
-  try {
-    let next = await events.next();
-    for (; !next.done; next = await events.next()) {
-      for (const event of next.value) collector.add(event);
-      if (live) yield next.value;
-    }
-    const reply = collector.response();
-    if (!live) yield reply;
-    else if (context.options.format === undefined) await printCitations(reply, context);
-    await warnAboutConversation(input, reply.conversation_id, context);
-    const { outcome } = next.value;
-    if (outcome) await raiseOutcome(reply.workflow_run_id ?? noRunId, outcome, context.notice);
-  } finally {
-    await events.return({}); // closes the stream if the consumer stopped early
+  let outcome: RunOutcome | undefined;
+  const stream = await startStream(sendMessage, body, context);
+  const events = pipe(replyEvents(stream, context), {
+    end(reply) {
+      outcome = reply.outcome;
+    },
+  });
+  for await (const batch of events) {
+    for (const event of batch) collector.add(event);
+    if (live) yield batch;
   }
+  const reply = collector.response();
+  if (!live) yield reply;
+  else if (context.options.format === undefined) await printCitations(reply, context);
+  await warnAboutConversation(input, reply.conversation_id, context);
+  if (outcome) await raiseOutcome(reply.workflow_run_id ?? noRunId, outcome, context.notice);
 }
 
 /** Shown if the server sent no run ID. */

@@ -4,7 +4,7 @@ import { getAppParameters } from "../../operations/apps.ts";
 import { createCompletion, createCompletionBlocking } from "../../operations/completions.ts";
 import type { Context } from "../command-spec.ts";
 import { ReplyCollector } from "./collect-reply.ts";
-import { openStream } from "./follow/index.ts";
+import { startStream } from "./follow/index.ts";
 import { blockingFailure, replyEvents } from "./reply-events.ts";
 import { asEvents } from "../stream-or-wait.ts";
 
@@ -28,7 +28,7 @@ export async function* run(input: CompletionInput, context: Context): AsyncGener
   }
   const reply = new ReplyCollector();
   const live = asEvents(input, context.options.format);
-  const stream = await openStream(createCompletion, body, context);
+  const stream = await startStream(createCompletion, body, context);
   for await (const batch of replyEvents(stream, context)) {
     for (const event of batch) reply.add(event);
     if (live) yield batch;

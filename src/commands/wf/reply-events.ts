@@ -2,13 +2,14 @@ import type { EventBatches } from "../../api/sse.ts";
 import type { ServerEvent } from "../../lib/server-event.ts";
 import { ApiError, CliError } from "../../errors.ts";
 import { backoff, delays } from "../../lib/backoff.ts";
+import { pipe } from "../../lib/pipe.ts";
 import { listMessages } from "../../operations/chats.ts";
 import type { Message } from "../../operations/chats.ts";
 import { asText } from "../../operations/operation.ts";
 import type { RunOutcome } from "../../runs/outcome.ts";
 import type { Context } from "../command-spec.ts";
 import { ReplyCollector } from "./collect-reply.ts";
-import { checkStart, followRun, rememberTaskId, warnAboutGaps } from "./follow/index.ts";
+import { followRun, rememberTaskId, warnAboutGaps } from "./follow/index.ts";
 import type { EventStream } from "./follow/index.ts";
 
 /** The end of a reply. */
@@ -26,24 +27,25 @@ const MAX_POLLS = 6;
  * yielded as an event `_answer`. Throws `remote-failed` if the reply failed, and `cut` if its end is
  * unknown.
  */
-export async function* replyEvents(stream: EventStream, context: Context): EventBatches<ReplyEnd> {
-  const events = checkStart(stream.events);
+export async function* replyEvents(
+  { events, close }: EventStream,
+  context: Context,
+): EventBatches<ReplyEnd> {
   try {
     const first = await events.next();
-    if (
-      !first.done &&
-      first.value.some(({ data }) => typeof data["workflow_run_id"] === "string")
-    ) {
+    const batch = first.done ? [] : first.value;
+    const all = resume(batch, events);
+    if (batch.some(({ data }) => typeof data["workflow_run_id"] === "string")) {
       const options = {
-        first: { events: resume(first.value, events), close: stream.close },
+        first: { events: all, close },
         reconnect: true,
         throughPauses: false,
         snapshot: true,
       };
-      const run = warnAboutGaps(followRun(options, context), context);
-      return yield* rememberTaskId(run, context);
+      const run = followRun(options, context);
+      return yield* pipe(run, warnAboutGaps(context), rememberTaskId(context));
     }
-    yield* replyWithoutRun(first.done ? [] : first.value, events, context);
+    yield* replyWithoutRun(all, context);
     return {};
   } finally {
     await events.return(); // closes the connection
@@ -52,21 +54,16 @@ export async function* replyEvents(stream: EventStream, context: Context): Event
 
 /** Puts back the first batch. */
 async function* resume(first: readonly ServerEvent[], events: EventBatches): EventBatches {
-  yield first;
+  if (first.length > 0) yield first;
   yield* events;
 }
 
 /** A reply without a run ends with `message_end` (server §15.5). */
-async function* replyWithoutRun(
-  first: readonly ServerEvent[],
-  events: EventBatches,
-  context: Context,
-): EventBatches {
+async function* replyWithoutRun(events: EventBatches, context: Context): EventBatches {
   const reply = new ReplyCollector();
   let reason = "stream closed";
   try {
-    for await (const batch of resume(first, events)) {
-      if (batch.length === 0) continue;
+    for await (const batch of events) {
       for (const event of batch) reply.add(event);
       yield batch;
       const error = batch.find(({ event }) => event === "error");

@@ -5,6 +5,7 @@ import { describe, expect, test } from "vitest";
 import { readEvents } from "../../../src/api/sse.ts";
 import { checkStart } from "../../../src/commands/wf/follow/rejected-start.ts";
 import { CliError } from "../../../src/errors.ts";
+import { pipe } from "../../../src/lib/pipe.ts";
 import { exchanges, streamed } from "../../lib/recordings.ts";
 import { cli, temporaryDirectory } from "../../lib/support.ts";
 import {
@@ -139,7 +140,7 @@ test("of all recorded starts, detects exactly the rejected ones", async () => {
     const pieces = each.response.chunks?.map(([, text]) => Buffer.from(text)) ?? [];
     if (!streamed(each)) continue;
     try {
-      for await (const _ of checkStart(readEvents(Readable.from(pieces))));
+      for await (const _ of pipe(readEvents(Readable.from(pieces)), checkStart()));
     } catch (error) {
       if (error instanceof CliError && error.kind === "refused") refused.push(each.name);
     }

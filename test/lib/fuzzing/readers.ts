@@ -10,7 +10,7 @@ import { readExpectFile } from "../../../src/commands/wf/expect/yaml-file.ts";
 import { parseFrontMatter } from "../../../src/lib/front-matter.ts";
 import { readManifest } from "../../../src/commands/kb/snapshot/bundle.ts";
 import { readKbFile } from "../../../src/commands/kb/declarative/file.ts";
-import { readRecording } from "../../../src/commands/wf/recording/read.ts";
+import { RecordingReader } from "../../../src/commands/wf/recording/read.ts";
 import { readLocalFile } from "../../../src/commands/kb/sync/local-files.ts";
 import type { Context } from "../../../src/commands/command-spec.ts";
 import { unzip } from "../../../src/lib/unzip.ts";
@@ -393,8 +393,8 @@ const recordings = target(
     await readOr(["usage"], async () => {
       const { add } = runTrace();
       let last = -Infinity;
-      const events = readRecording("run.jsonl", contextOf(bytes));
-      for await (const batch of events) {
+      const recording = new RecordingReader("run.jsonl", contextOf(bytes));
+      for await (const batch of recording.read()) {
         for (const event of batch) {
           if (!(event.at >= last)) throw new Error(`${event.at} comes after ${last}`);
           last = event.at;

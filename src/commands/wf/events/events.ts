@@ -1,6 +1,7 @@
 import { usage } from "../../../errors.ts";
+import { pipe } from "../../../lib/pipe.ts";
 import type { Context } from "../../command-spec.ts";
-import { evaluateWhileFollowing, expectationReport, readExpectations } from "../expect/index.ts";
+import { evaluate, readExpectations } from "../expect/index.ts";
 import {
   countEvents,
   filterKinds,
@@ -8,7 +9,7 @@ import {
   followRun,
   newFollowCounts,
   rememberTaskId,
-  streamText,
+  TextStream,
   warnAboutGaps,
 } from "../follow/index.ts";
 import { checkRecord, recordTo } from "../recording/index.ts";
@@ -42,27 +43,30 @@ export async function* run(input: EventsInput, context: Context): AsyncGenerator
     throughPauses: input.through_pauses ?? false,
     snapshot: !input.no_snapshot,
   };
-  const follow = (id: string) => {
-    const events = followRun({ ...options, runId: id }, context, counts);
-    return rememberTaskId(warnAboutGaps(events, context), context);
-  };
+  const follow = (id: string) =>
+    pipe(
+      followRun({ ...options, runId: id }, context, counts),
+      warnAboutGaps(context),
+      rememberTaskId(context),
+    );
   if (others.length > 0) {
-    const merged = countEvents(followMany(runIds, follow, context), counts, context);
-    yield* filterKinds(merged, kinds);
+    const merged = followMany(runIds, follow, context);
+    yield* pipe(merged, countEvents(counts, context), filterKinds(kinds));
     return;
   }
-  const stream = recordTo(input, countEvents(follow(runId), counts, context), context);
-  const events = evaluateWhileFollowing(stream, expectations, context);
-  try {
-    const { end, incomplete } = asText
-      ? yield* streamText(events, { ...input, late: true }, context)
-      : { end: yield* filterKinds(events, kinds), incomplete: undefined };
-    if (counts.events === 1 && !asText && options.snapshot) await context.notice(onlyFinalEvent);
-    await expectationReport(end, expectations, context);
-    if (incomplete) throw incomplete;
-  } finally {
-    await events.return(undefined as never); // closes the stream if the consumer stopped early
-  }
+  const evaluation = evaluate(expectations, context);
+  const events = pipe(
+    follow(runId),
+    countEvents(counts, context),
+    recordTo(input, context),
+    evaluation,
+    filterKinds(kinds),
+  );
+  const text = new TextStream({ ...input, late: true }, context);
+  yield* asText ? text.read(events) : events;
+  if (counts.events === 1 && !asText && options.snapshot) await context.notice(onlyFinalEvent);
+  await evaluation.report();
+  if (text.incomplete) throw text.incomplete;
 }
 
 /** The server sends only the last event of an ended run (server §15.3). */

@@ -1,4 +1,3 @@
-import type { EventBatches } from "../../../api/sse.ts";
 import { CliError, reasonOf } from "../../../errors.ts";
 import { quoted } from "./check.ts";
 import type { Check, CheckResult } from "./check.ts";
@@ -8,8 +7,8 @@ import type { RunTrace } from "../../../runs/trace.ts";
 import { prepareOutput } from "../../output-path.ts";
 import { redactKeys } from "../../../redact/recordings.ts";
 import { raiseOutcome, endingOf } from "../../../runs/outcome.ts";
-import type { RunOutcome } from "../../../runs/outcome.ts";
 import type { Context } from "../../command-spec.ts";
+import type { EventStage, FollowResult } from "../follow/index.ts";
 
 /** The expectations about a run, and where to report their results. */
 export interface Expectations {
@@ -54,58 +53,56 @@ export async function readExpectations(
 const isRequested = ({ checks, junit }: Expectations): boolean =>
   checks.length > 0 || junit !== undefined;
 
-/**
- * Passes on the events of a run and collects its trace; returns both their result and the trace. If it
- * ends early, the JUnit file reports that.
- */
-export async function* evaluateWhileFollowing<T>(
-  events: EventBatches<T>,
+/** The expectations about one run: a stage of its events, and the report after their end. */
+export interface Evaluation<Result extends FollowResult> extends EventStage<Result> {
+  readonly trace: RunTrace;
+  /** Checks the expectations and throws the outcome; call it after the last event. */
+  report(): Promise<void>;
+}
+
+/** Collects the trace of a run. If the run ends early, the JUnit file reports that. */
+export function evaluate<Result extends FollowResult>(
   expectations: Expectations,
   context: Context,
-): EventBatches<T & { readonly trace: RunTrace }> {
+): Evaluation<Result> {
   const { add, trace } = runTrace();
-  if (!isRequested(expectations)) return { ...(yield* events), trace };
-  let open = true;
-  try {
-    for (;;) {
-      const next = await events.next();
-      if (next.done) {
-        open = false;
-        return { ...next.value, trace };
-      }
+  let followed: Result | undefined;
+  const end = (result: Result) => {
+    followed = result;
+  };
+  const report = async () => {
+    if (followed) await expectationReport({ ...followed, trace }, expectations, context);
+  };
+  if (!isRequested(expectations)) return { trace, end, report };
+  return {
+    trace,
+    batch(events) {
       const { now, secrets } = context.host;
       const time = now().getTime();
       // Results are printed and written to reports, so keys are redacted.
-      for (const event of next.value) add(redactKeys(event, secrets), event.at ?? time);
-      yield next.value;
-    }
-  } catch (error) {
-    open = false;
-    const why = error instanceof Error ? error.message : String(error);
-    await reportUnchecked(expectations, why, context);
-    throw error;
-  } finally {
-    if (open) await failAbandoned(events, expectations, context);
-  }
-}
-
-/** Fails for a consumer that stopped early: unchecked expectations must not pass. */
-async function failAbandoned(
-  events: AsyncGenerator<unknown, unknown>,
-  expectations: Expectations,
-  context: Context,
-): Promise<void> {
-  await events.return(undefined).catch(() => {});
-  const why = "the output was not read to its end";
-  await reportUnchecked(expectations, why, context);
-  if (expectations.checks.length > 0)
-    throw new CliError("gate", `the expectations were not checked: ${why}`, { isResult: true });
+      for (const event of events) add(redactKeys(event, secrets), event.at ?? time);
+      return events;
+    },
+    end,
+    failed: (error) =>
+      reportUnchecked(
+        expectations,
+        error instanceof Error ? error.message : String(error),
+        context,
+      ),
+    async abandoned() {
+      // Unchecked expectations must not pass.
+      const why = "the output was not read to its end";
+      await reportUnchecked(expectations, why, context);
+      if (expectations.checks.length > 0)
+        throw new CliError("gate", `the expectations were not checked: ${why}`, { isResult: true });
+    },
+    report,
+  };
 }
 
 /** A run that was followed to its end. */
-export interface EvaluatedRun {
-  readonly runId: string;
-  readonly outcome: RunOutcome;
+interface EvaluatedRun extends FollowResult {
   readonly trace: RunTrace;
 }
 
@@ -114,7 +111,7 @@ export interface EvaluatedRun {
  * the error for the outcome of the run, unless an expectation names that end. A run that is waiting
  * for human input is only checked if an expectation names the pause.
  */
-export async function expectationReport(
+async function expectationReport(
   { runId, outcome, trace }: EvaluatedRun,
   expectations: Expectations,
   context: Context,

@@ -1,2 +1,2 @@
-export { evaluateWhileFollowing, expectationReport, readExpectations } from "./expect.ts";
+export { evaluate, readExpectations } from "./expect.ts";
 export type { ExpectInput } from "./expect.ts";

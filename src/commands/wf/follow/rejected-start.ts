@@ -1,38 +1,31 @@
-import type { EventBatches } from "../../../api/sse.ts";
 import type { ServerEvent } from "../../../lib/server-event.ts";
 import { CliError, startRefused } from "../../../errors.ts";
 import { isObject, valueAt } from "../../../lib/json.ts";
+import type { EventStage } from "./stages.ts";
 
 /**
  * Passes on the events of a run that is being started. Throws `refused` before the first event if the
  * run never began (server §13): the stream starts with an `error`, or the run failed at once and was
  * never stored.
  */
-export async function* checkStart(events: EventBatches): EventBatches {
-  /** Events of a run that may not exist. */
+export function checkStart(): EventStage {
+  /** Events of a run that may not exist. The caller needs its ID to look for it if the stream fails. */
   let held: readonly ServerEvent[] = [];
-  try {
-    for (;;) {
-      const next = await events.next();
-      if (next.done) break;
-      const all = [...held, ...next.value];
+  let isConfirmed = false;
+  return {
+    batch(batch) {
+      if (isConfirmed) return batch;
+      const all = [...held, ...batch];
+      held = [];
       const rejection = rejectionIn(all);
       if (rejection !== undefined) throw rejection;
-      if (!all.every(isUnconfirmedStart)) {
-        held = [];
-        yield all;
-        return yield* events;
-      }
+      isConfirmed = !all.every(isUnconfirmedStart);
+      if (isConfirmed) return all;
       held = all;
-    }
-  } catch (error) {
-    // The caller needs the run ID to look for the run.
-    if (held.length > 0 && !isStartRejection(error)) yield held;
-    throw error;
-  } finally {
-    await events.return(); // closes the connection, even if the consumer stops early
-  }
-  if (held.length > 0) yield held;
+      return [];
+    },
+    flush: () => held,
+  };
 }
 
 /** The task ID equals the run ID only in a stream whose run may not exist. */
@@ -54,9 +47,6 @@ function isNeverStored({ event, data: envelope }: ServerEvent): boolean {
   const hasCreator = isObject(creator) && Object.keys(creator).length > 0;
   return event === "workflow_finished" && status === "failed" && !steps && !hasCreator;
 }
-
-const isStartRejection = (error: unknown): boolean =>
-  error instanceof CliError && error.info.code === startRefused;
 
 function startRejected(
   message: unknown,

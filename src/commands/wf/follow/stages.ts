@@ -1,6 +1,6 @@
-import type { EventBatches } from "../../../api/sse.ts";
 import type { ServerEvent } from "../../../lib/server-event.ts";
 import { isObject, valueAt } from "../../../lib/json.ts";
+import type { Stage } from "../../../lib/pipe.ts";
 import { getForm } from "../../../operations/forms.ts";
 import { finalOutcome } from "../../../runs/final-event.ts";
 import type { FollowCounts } from "./event-filter.ts";
@@ -10,49 +10,42 @@ import type { Context } from "../../command-spec.ts";
 
 type Batch = readonly ServerEvent[];
 
-/** Maps each batch and keeps the return value, which `for await` drops; skips empty batches. */
-async function* mapBatches<T>(
-  events: EventBatches<T>,
-  map: (batch: Batch) => Batch | Promise<Batch>,
-): EventBatches<T> {
-  for (;;) {
-    const next = await events.next();
-    if (next.done) return next.value;
-    const batch = await map(next.value);
-    if (batch.length > 0) yield batch;
-  }
-}
+/** A stage for events of any stream. */
+export type EventStage<Result = unknown> = Stage<Batch, Result>;
 
 /** Adds the text of forms, and warns where text may be missing. */
-export const warnAboutGaps = <T>(events: EventBatches<T>, context: Context): EventBatches<T> =>
-  mapBatches(events, async (batch) => {
+export const warnAboutGaps = (context: Context): EventStage => ({
+  async batch(batch) {
     if (batch.some(({ event }) => event === "_gap"))
       await context.notice("events sent while disconnected, such as text, may be missing here");
     return batch.some(isForm)
       ? Promise.all(batch.map((event) => withForm(event, pauseIn(batch), context)))
       : batch;
-  });
+  },
+});
 
 /**
  * Saves the task ID of a run, so that the run can be stopped by its own ID, and that it was stopped,
  * which its record may never show (server §13).
  */
-export function rememberTaskId<T>(events: EventBatches<T>, context: Context): EventBatches<T> {
+export function rememberTaskId(context: Context): EventStage {
   let isSaved = false;
-  return mapBatches(events, async (batch) => {
-    const named = isSaved ? undefined : batch.find(({ data }) => hasTaskId(data));
-    if (named) {
-      isSaved = true;
-      const { workflow_run_id, task_id } = named.data;
-      await saveTaskId(String(workflow_run_id), String(task_id), context);
-    }
-    const last = batch.at(-1);
-    const outcome = last && finalOutcome(last, true);
-    const run = last?.data["workflow_run_id"];
-    if (outcome && endingOf(outcome) === "stopped" && typeof run === "string")
-      await saveRunEnd(run, { status: "stopped", error: outcome.error }, context);
-    return batch;
-  });
+  return {
+    async batch(batch) {
+      const named = isSaved ? undefined : batch.find(({ data }) => hasTaskId(data));
+      if (named) {
+        isSaved = true;
+        const { workflow_run_id, task_id } = named.data;
+        await saveTaskId(String(workflow_run_id), String(task_id), context);
+      }
+      const last = batch.at(-1);
+      const outcome = last && finalOutcome(last, true);
+      const run = last?.data["workflow_run_id"];
+      if (outcome && endingOf(outcome) === "stopped" && typeof run === "string")
+        await saveRunEnd(run, { status: "stopped", error: outcome.error }, context);
+      return batch;
+    },
+  };
 }
 
 /** Events of an ended run and some snapshots have the run ID instead, which stops nothing (server §13). */
@@ -60,18 +53,13 @@ const hasTaskId = ({ workflow_run_id, task_id }: Readonly<Record<string, unknown
   typeof workflow_run_id === "string" && typeof task_id === "string" && task_id !== workflow_run_id;
 
 /** Prints a summary line when the events end, for whatever reason. */
-export async function* countEvents<T>(
-  events: EventBatches<T>,
-  counts: FollowCounts,
-  context: Context,
-): EventBatches<T> {
+export function countEvents(counts: FollowCounts, context: Context): EventStage {
   const start = context.host.elapsed();
-  try {
-    return yield* events;
-  } finally {
+  const summarize = () => {
     const seconds = (context.host.elapsed() - start) / 1000;
-    await context.notice(`${summaryOf(counts)} in ${seconds.toFixed(1)}s`);
-  }
+    return context.notice(`${summaryOf(counts)} in ${seconds.toFixed(1)}s`);
+  };
+  return { end: summarize, failed: summarize, abandoned: summarize };
 }
 
 /** Example: `24 events, 2 reconnects, 7 duplicates dropped, 1 gap`. */
@@ -86,15 +74,10 @@ const summaryOf = ({ events, reconnects, repeats, gaps }: FollowCounts): string 
 const counted = (count: number, noun: string) => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
 /** Keeps events of these kinds, and those of this program; all by default. */
-export const filterKinds = <T>(
-  events: EventBatches<T>,
-  kinds: ReadonlySet<string> | undefined,
-): EventBatches<T> =>
-  kinds === undefined
-    ? events
-    : mapBatches(events, (batch) =>
-        batch.filter(({ event }) => kinds.has(event) || event.startsWith("_")),
-      );
+export const filterKinds = (kinds: ReadonlySet<string> | undefined): EventStage =>
+  kinds
+    ? { batch: (batch) => batch.filter(({ event }) => kinds.has(event) || event.startsWith("_")) }
+    : {};
 
 const isForm = ({ event }: ServerEvent) => event === "human_input_required";
 

@@ -16,26 +16,14 @@ interface TextOptions {
   readonly late: boolean;
 }
 
-/** The end of a text stream. */
-export interface TextEnd<T> {
-  /** Return value of the events. */
-  readonly end: T;
-  /** The error if the printed text is known to be incomplete. */
-  readonly incomplete: CliError | undefined;
-}
-
 /**
  * Yields the text of a run as it grows. A terminal gets every piece at once, with a notice if one is
  * discarded. Other outputs get final text only: that of a node when the node has ended and, after a
  * gap or a late start, when the run has ended, because its outputs hold what is missing.
  */
-export const streamText = <T>(
-  events: EventBatches<T>,
-  options: TextOptions,
-  context: Context,
-): AsyncGenerator<string, TextEnd<T>> => new TextStream(options, context).read(events);
-
-class TextStream {
+export class TextStream {
+  /** The error if the printed text is known to be incomplete. */
+  incomplete: CliError | undefined;
   private readonly options: TextOptions;
   private readonly context: Context;
   /** Whether a terminal shows text as it comes. */
@@ -48,7 +36,6 @@ class TextStream {
   private holdAll: boolean;
   /** Pieces may be missing or duplicated. */
   private hasGap = false;
-  private incomplete: CliError | undefined;
   private lastKind: "answer" | "reasoning" | undefined;
 
   constructor(options: TextOptions, context: Context) {
@@ -58,20 +45,14 @@ class TextStream {
     this.holdAll = options.late && !this.live;
   }
 
-  async *read<T>(events: EventBatches<T>): AsyncGenerator<string, TextEnd<T>> {
+  async *read(events: EventBatches<unknown>): AsyncGenerator<string> {
     try {
-      for (;;) {
-        const next = await events.next();
-        if (next.done) {
-          yield* this.print(this.takeHeld());
-          return { end: next.value, incomplete: this.incomplete };
-        }
-        for (const event of next.value) yield* this.add(event);
-      }
+      for await (const batch of events) for (const event of batch) yield* this.add(event);
     } catch (error) {
       yield* this.print(this.takeHeld()); // partial text; the exit code reports the failure
       throw error;
     }
+    yield* this.print(this.takeHeld());
   }
 
   private async *add(event: ServerEvent) {

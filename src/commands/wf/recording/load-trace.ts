@@ -1,8 +1,10 @@
 import { CliError, usage } from "../../../errors.ts";
 import { runTrace } from "../../../runs/trace.ts";
 import type { RunTrace } from "../../../runs/trace.ts";
+import { pipe } from "../../../lib/pipe.ts";
 import { followRun } from "../follow/index.ts";
-import { markMissing, readRecording } from "./read.ts";
+import type { FollowResult } from "../follow/index.ts";
+import { markMissing, RecordingReader } from "./read.ts";
 import { endingOf, isEnded } from "../../../runs/outcome.ts";
 import type { Context } from "../../command-spec.ts";
 
@@ -28,23 +30,20 @@ export const loadTrace = (source: string, context: Context): Promise<LoadedTrace
 
 async function traceOfRecording(path: string, context: Context): Promise<LoadedTrace> {
   const { add, trace } = runTrace();
-  const reading = readRecording(path, context);
-  for (;;) {
-    const next = await reading.next();
-    if (next.done) {
-      const { timed, end } = next.value;
-      // The final event is missing if the result came from run details.
-      if (end && trace.status === "running" && isEnded(end.why)) trace.status = end.why;
-      trace.status = endingOf(trace);
-      markMissing(trace, next.value);
-      return { source: path, trace, timed, problem: undefined };
-    }
-    for (const event of next.value) {
+  const recording = new RecordingReader(path, context);
+  for await (const batch of recording.read()) {
+    for (const event of batch) {
       const run = event.data["workflow_run_id"];
       if (typeof run === "string" && run !== (trace.runId ?? run)) throw mixedRuns(path, trace);
       add(event, event.at);
     }
   }
+  const { info } = recording;
+  // The final event is missing if the result came from run details.
+  if (info.end && trace.status === "running" && isEnded(info.end.why)) trace.status = info.end.why;
+  trace.status = endingOf(trace);
+  markMissing(trace, info);
+  return { source: path, trace, timed: info.timed, problem: undefined };
 }
 
 const mixedRuns = (path: string, { runId = "" }: RunTrace): CliError =>
@@ -58,16 +57,12 @@ async function traceOfRun(runId: string, context: Context): Promise<LoadedTrace>
   const following = { runId, reconnect: true, throughPauses: false, snapshot: true };
   let problem: CliError | undefined;
   try {
-    const events = followRun(following, context);
-    for (;;) {
-      const next = await events.next();
-      if (next.done) {
-        trace.status = next.value.outcome.status;
-        trace.status = endingOf(trace);
-        break;
-      }
+    const end = ({ outcome }: FollowResult) => {
+      trace.status = endingOf(outcome);
+    };
+    for await (const batch of pipe(followRun(following, context), { end })) {
       const now = context.host.now().getTime();
-      for (const event of next.value) add(event, now);
+      for (const event of batch) add(event, now);
     }
   } catch (error) {
     // The nodes received so far are still worth showing.

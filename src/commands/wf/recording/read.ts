@@ -45,86 +45,90 @@ const MAX_LEADING_DAMAGED = 20;
  * Reads the events of a recording or of the output of `wf events -o jsonl`; `-` is stdin. Skips
  * damaged lines with a notice. Throws `usage` for a file that is neither, or that cannot be read.
  */
-export async function* readRecording(
-  path: string,
-  context: Context,
-): AsyncGenerator<readonly RecordedEvent[], RecordingInfo> {
-  const name = path === "-" ? "stdin" : path;
-  const invalid = (problem: string, line?: number) =>
-    usage(
-      `${name}${line === undefined ? "" : ` line ${line}`}: ${problem}`,
-      "make a recording with `wf run --record FILE`",
-    );
-  const reader = new EventReader(invalid);
-  let [events, damaged, valid] = [0, 0, 0];
-  let first: { readonly line: number; readonly problem: string } | undefined;
-  /** Reports of damaged lines, held back until the file turns out to be a recording. */
-  const notices: string[] = [];
-  const bytes = bytesOf(path, context, invalid);
-  for await (const { lines } of linesOf(bytes, (line) => invalid("line too long", line), context)) {
-    const batch: RecordedEvent[] = [];
-    for (const line of lines) {
-      if (line.text.trim() === "") continue;
-      const result = reader.read(line);
-      if (typeof result !== "string") {
-        valid++;
-        if (result) batch.push(result);
-        continue;
-      }
-      first ??= { line: line.number, problem: result };
-      if (valid === 0 && damaged === MAX_LEADING_DAMAGED)
-        throw invalid(notRecording(first.problem), first.line);
-      if (++damaged <= MAX_REPORTED)
-        notices.push(`${name} line ${line.number}: ${result}; skipped`);
-    }
-    if (valid > 0) for (const text of notices.splice(0)) await context.notice(text);
-    events += batch.length;
-    if (batch.length > 0) yield batch;
-  }
-  if (valid === 0 && first) throw invalid(notRecording(first.problem), first.line);
-  if (events === 0) throw invalid("no events found");
-  if (damaged > MAX_REPORTED) await context.notice(`${name}: skipped ${damaged} damaged lines`);
-  return reader.info(damaged);
-}
-
-const notRecording = (problem: string) => `${problem}; the file is not a recording of a run`;
-
-async function* bytesOf(
-  path: string,
-  { host }: Context,
-  usage: (problem: string) => CliError,
-): AsyncGenerator<Uint8Array> {
-  try {
-    yield* path === "-" ? host.stdin.bytes() : host.files.bytes(path);
-  } catch (error) {
-    const problem = diskProblem(error);
-    throw problem ? usage(problem.reason) : error;
-  }
-}
-
-const notEvent = "not an event";
-
-/** Parses the lines of a recording. */
-class EventReader {
-  private readonly usage: (problem: string, line: number) => CliError;
+export class RecordingReader {
+  private readonly path: string;
+  private readonly context: Context;
   private readonly durations = new NodeDurations();
   private end: RecordingEnd | undefined;
   private timed = true;
   private redacted: boolean | undefined;
+  private damaged = 0;
   /** ms since the epoch. */
   private start: number | undefined;
   /** ms since the first event. */
   private at = 0;
 
-  constructor(usage: (problem: string, line: number) => CliError) {
-    this.usage = usage;
+  constructor(path: string, context: Context) {
+    this.path = path;
+    this.context = context;
+  }
+
+  /** What is known after the last event was read. */
+  get info(): RecordingInfo {
+    const { end, timed, damaged } = this;
+    // The head with this flag may be damaged. The output of `wf events` is never redacted.
+    return { end, timed, redacted: this.redacted ?? (timed && damaged > 0), damaged };
+  }
+
+  async *read(): AsyncGenerator<readonly RecordedEvent[]> {
+    const { context, name } = this;
+    const tooLong = (line: number) => this.invalid("line too long", line);
+    let [events, valid] = [0, 0];
+    let notRecording: CliError | undefined;
+    /** Reports of damaged lines, held back until the file turns out to be a recording. */
+    const notices: string[] = [];
+    for await (const { lines } of linesOf(this.bytes(), tooLong, context)) {
+      const batch: RecordedEvent[] = [];
+      for (const line of lines) {
+        if (line.text.trim() === "") continue;
+        const result = this.parse(line);
+        if (typeof result !== "string") {
+          valid++;
+          if (result) batch.push(result);
+          continue;
+        }
+        notRecording ??= this.invalid(
+          `${result}; the file is not a recording of a run`,
+          line.number,
+        );
+        if (valid === 0 && this.damaged === MAX_LEADING_DAMAGED) throw notRecording;
+        if (++this.damaged <= MAX_REPORTED)
+          notices.push(`${name} line ${line.number}: ${result}; skipped`);
+      }
+      if (valid > 0) for (const text of notices.splice(0)) await context.notice(text);
+      events += batch.length;
+      if (batch.length > 0) yield batch;
+    }
+    if (valid === 0 && notRecording) throw notRecording;
+    if (events === 0) throw this.invalid("no events found");
+    if (this.damaged > MAX_REPORTED)
+      await context.notice(`${name}: skipped ${this.damaged} damaged lines`);
+  }
+
+  private get name(): string {
+    return this.path === "-" ? "stdin" : this.path;
+  }
+
+  private invalid(problem: string, line?: number): CliError {
+    const place = line === undefined ? this.name : `${this.name} line ${line}`;
+    return usage(`${place}: ${problem}`, "make a recording with `wf run --record FILE`");
+  }
+
+  private async *bytes(): AsyncGenerator<Uint8Array> {
+    const { stdin, files } = this.context.host;
+    try {
+      yield* this.path === "-" ? stdin.bytes() : files.bytes(this.path);
+    } catch (error) {
+      const problem = diskProblem(error);
+      throw problem ? this.invalid(problem.reason) : error;
+    }
   }
 
   /** Returns the event, undefined for the head or the end, or what is wrong with the line. */
-  read({ number, text }: Line): RecordedEvent | undefined | string {
-    const value = jsonIn(text);
+  private parse({ number, text }: Line): RecordedEvent | undefined | string {
+    const value = parseJson(text);
     if (!isObject(value)) return value === undefined ? "invalid JSON" : notEvent;
-    const { event } = value;
+    const { event, recording, end } = value;
     if (isObject(event)) {
       if (typeof event["event"] !== "string") return notEvent;
       this.at = Math.max(this.at, timeIn(value["at"]) ?? 0);
@@ -140,30 +144,26 @@ class EventReader {
       this.at = Math.max(this.at, (time ?? 0) - start, this.durations.endOf(value, this.at));
       return { event, raw: text.trim(), data: value, at: start + this.at };
     }
-    if (typeof value["recording"] === "number") {
-      if (value["recording"] !== RECORDING_VERSION)
-        throw this.usage(
-          `unsupported recording version ${value["recording"]} (expected ${RECORDING_VERSION})`,
+    if (typeof recording === "number") {
+      if (recording !== RECORDING_VERSION)
+        throw this.invalid(
+          `unsupported recording version ${recording} (expected ${RECORDING_VERSION})`,
           number,
         );
       this.redacted = value["redacted"] === true;
       this.start ??= timeIn(Date.parse(String(value["started_at"])));
       return undefined;
     }
-    if (!isObject(value["end"])) return notEvent;
-    const { exit, why } = value["end"];
+    if (!isObject(end)) return notEvent;
+    const { exit, why } = end;
     if (typeof exit === "number" && typeof why === "string") this.end = { exit, why };
     return undefined;
   }
-
-  info(damaged: number): RecordingInfo {
-    const { end, timed } = this;
-    // The head with this flag may be damaged. The output of `wf events` is never redacted.
-    return { end, timed, redacted: this.redacted ?? (timed && damaged > 0), damaged };
-  }
 }
 
-function jsonIn(text: string): unknown {
+const notEvent = "not an event";
+
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

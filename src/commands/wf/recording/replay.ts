@@ -1,12 +1,13 @@
 import type { EventBatches } from "../../../api/sse.ts";
 import type { ServerEvent } from "../../../lib/server-event.ts";
 import { CliError, usage } from "../../../errors.ts";
+import { pipe } from "../../../lib/pipe.ts";
 import { asText } from "../../../operations/operation.ts";
 import { finalOutcome } from "../../../runs/final-event.ts";
-import { evaluateWhileFollowing, expectationReport, readExpectations } from "../expect/index.ts";
+import { evaluate, readExpectations } from "../expect/index.ts";
 import type { ExpectInput } from "../expect/index.ts";
 import type { FollowResult } from "../follow/index.ts";
-import { markMissing, readRecording } from "./read.ts";
+import { markMissing, RecordingReader } from "./read.ts";
 import type { RecordingInfo } from "./read.ts";
 import { isEnded } from "../../../runs/outcome.ts";
 import type { RunOutcome } from "../../../runs/outcome.ts";
@@ -21,16 +22,16 @@ interface ReplayInput extends ExpectInput {
 }
 
 /** Shows a recording as `wf events` showed the run, and exits as that run ended. */
-export async function* run(input: ReplayInput, context: Context): EventBatches {
+export async function* run(input: ReplayInput, context: Context): AsyncGenerator<unknown> {
   const expectations = await readExpectations(input, context);
-  const events = evaluateWhileFollowing(replayEvents(input, context), expectations, context);
-  try {
-    const evaluated = yield* events;
-    markMissing(evaluated.trace, evaluated.info);
-    await expectationReport(evaluated, expectations, context);
-  } finally {
-    await events.return(undefined as never); // only if the consumer stopped early
-  }
+  const evaluation = evaluate(expectations, context);
+  const markTrace = ({ info }: ReplayResult) => markMissing(evaluation.trace, info);
+  yield* pipe(replayEvents(input, context), { end: markTrace }, evaluation);
+  await evaluation.report();
+}
+
+interface ReplayResult extends FollowResult {
+  readonly info: RecordingInfo;
 }
 
 /**
@@ -38,26 +39,14 @@ export async function* run(input: ReplayInput, context: Context): EventBatches {
  * outcome of the run. Throws `usage` for a file that is not a recording, and `cut` for one that ends
  * before its run.
  */
-async function* replayEvents(
-  input: ReplayInput,
-  context: Context,
-): EventBatches<FollowResult & { readonly info: RecordingInfo }> {
+async function* replayEvents(input: ReplayInput, context: Context): EventBatches<ReplayResult> {
   const delayUntil = pacer(input, context);
-  const reading = readRecording(input.file, context);
+  const recording = new RecordingReader(input.file, context);
   let runId: string | undefined;
   let outcome: RunOutcome | undefined;
-  for (;;) {
-    const next = await reading.next();
-    if (next.done) {
-      const { value: info } = next;
-      const { end } = info;
-      // The final event is missing if the result came from run details.
-      if (!outcome && end && isEnded(end.why)) outcome = { status: end.why };
-      if (outcome) return { runId: runId ?? "of unknown id", outcome, info };
-      throw incompleteRecording(input.file, runId);
-    }
+  for await (const batch of recording.read()) {
     let due: ServerEvent[] = [];
-    for (const event of next.value) {
+    for (const event of batch) {
       const delay = delayUntil(event.at);
       if (delay >= 1) {
         if (due.length > 0) yield due;
@@ -71,6 +60,11 @@ async function* replayEvents(
     }
     if (due.length > 0) yield due;
   }
+  const { info } = recording;
+  // The final event is missing if the result came from run details.
+  if (!outcome && info.end && isEnded(info.end.why)) outcome = { status: info.end.why };
+  if (!outcome) throw incompleteRecording(input.file, runId);
+  return { runId: runId ?? "of unknown id", outcome, info };
 }
 
 /** The outcome of the run after an event; undefined while it is active. */

@@ -1,14 +1,12 @@
 import { dirname } from "node:path";
-import type { EventBatches } from "../../../api/sse.ts";
 import type { ServerEvent } from "../../../lib/server-event.ts";
 import { CliError, diskProblem, usage } from "../../../errors.ts";
 import type { AppendFile } from "../../../host/host.ts";
-import { isObject } from "../../../lib/json.ts";
 import { version } from "../../../lib/version.ts";
 import { recordingText, redactKeys } from "../../../redact/recordings.ts";
 import { raiseOutcome } from "../../../runs/outcome.ts";
-import type { RunOutcome } from "../../../runs/outcome.ts";
 import type { Context } from "../../command-spec.ts";
+import type { EventStage, FollowResult } from "../follow/index.ts";
 
 /*
  * A recording is JSON Lines:
@@ -63,105 +61,51 @@ const alreadyExists = (path: string): CliError =>
     "recordings are never overwritten; choose another name",
   );
 
-/** Passes events on and records them if --record is set. */
-export const recordTo = <T>(
-  input: RecordInput,
-  events: EventBatches<T>,
+/** A stage that records the events if --record is set. */
+export const recordTo = (
+  { record: path, redact = false }: RecordInput,
   context: Context,
-): EventBatches<T> =>
-  input.record === undefined
-    ? events
-    : recordEvents(events, input.record, input.redact ?? false, context);
+): EventStage<FollowResult> => (path === undefined ? {} : new Recording(path, redact, context));
 
 /**
- * Passes events on and writes each to a new file as it arrives. A run without events leaves no file.
+ * Writes each event to a new file as it arrives, in whole lines. A run without events leaves no file.
  * A disk error does not interrupt the run: it is reported at once, and the command fails with
  * `failure` if the run itself succeeded.
  */
-async function* recordEvents<T>(
-  events: EventBatches<T>,
-  path: string,
-  redact: boolean,
-  context: Context,
-): EventBatches<T> {
-  const recording = await Recording.create(path, redact, context);
-  let end: RecordingEnd | undefined;
-  try {
-    for (;;) {
-      const next = await events.next();
-      if (next.done) {
-        end = await endLineOf(next.value);
-        const problem = await recording.end(end);
-        if (problem && end.exit === 0) throw problem;
-        return next.value;
-      }
-      await recording.write(next.value);
-      yield next.value;
-    }
-  } catch (error) {
-    end ??=
-      error instanceof CliError
-        ? { exit: error.exit, why: error.kind }
-        : { exit: 1, why: "failure" };
-    throw error;
-  } finally {
-    if (end === undefined) {
-      const abandoned: AsyncGenerator<unknown, unknown> = events;
-      await abandoned.return(undefined);
-    }
-    await recording.end(end ?? { exit: 0, why: "left" });
-  }
-}
-
-/** The end line for the result of following a run. */
-async function endLineOf(result: unknown): Promise<RecordingEnd> {
-  if (!isObject(result) || !isObject(result["outcome"])) return { exit: 0, why: "done" };
-  const outcome = result["outcome"] as unknown as RunOutcome; // what following a run returns
-  try {
-    await raiseOutcome("", outcome, () => Promise.resolve());
-    return { exit: 0, why: outcome.status };
-  } catch (error) {
-    return { exit: error instanceof CliError ? error.exit : 1, why: outcome.status };
-  }
-}
-
-/** The file of a recording; lines are written whole. */
-class Recording {
+class Recording implements EventStage<FollowResult> {
   private readonly path: string;
-  private readonly file: AppendFile;
   private readonly redact: boolean;
   private readonly context: Context;
+  private file: AppendFile | undefined;
   /** ms since the epoch of the first event. */
-  private start: number | undefined;
+  private startedAt: number | undefined;
   /** ms since the first event. */
   private at = 0;
   private problem: CliError | undefined;
-  private open = true;
 
-  private constructor(path: string, file: AppendFile, redact: boolean, context: Context) {
+  constructor(path: string, redact: boolean, context: Context) {
     this.path = path;
-    this.file = file;
     this.redact = redact;
     this.context = context;
   }
 
-  static async create(path: string, redact: boolean, context: Context): Promise<Recording> {
-    const { files } = context.host;
+  async start(): Promise<void> {
+    const { path } = this;
+    const { files } = this.context.host;
     await files.makeDirectory(dirname(path)).catch((error: unknown) => {
       throw writeError(path, error);
     });
-    const file = await files.create(path).catch((error: unknown) => {
+    this.file = await files.create(path).catch((error: unknown) => {
       const exists = error instanceof Error && "code" in error && error.code === "EEXIST";
       throw exists ? alreadyExists(path) : writeError(path, error);
     });
-    return new Recording(path, file, redact, context);
   }
 
-  async write(events: readonly ServerEvent[]): Promise<void> {
+  async batch(events: readonly ServerEvent[]): Promise<readonly ServerEvent[]> {
     const { context, redact } = this;
     const time = context.host.now().getTime();
     let lines = "";
-    if (this.start === undefined) {
+    if (this.startedAt === undefined) {
       const head: RecordingHead = {
         recording: RECORDING_VERSION,
         program: `${context.options.program} ${version}`,
@@ -170,32 +114,44 @@ class Recording {
       };
       lines = `${JSON.stringify(head)}\n`;
     }
-    this.start ??= time;
+    this.startedAt ??= time;
     // The order of events survives a clock that is set back.
-    this.at = Math.max(this.at, time - this.start);
+    this.at = Math.max(this.at, time - this.startedAt);
     for (const event of events) {
       const text = recordingText(redactKeys(event, context.host.secrets), redact);
       lines += `{"at":${this.at},"event":${text}}\n`;
     }
     await this.append(lines);
+    return events;
   }
 
-  /** Closes the file once. Returns the error that made the recording incomplete. */
-  async end(end: RecordingEnd): Promise<CliError | undefined> {
-    if (!this.open) return this.problem;
-    this.open = false;
-    if (this.start !== undefined) await this.append(`${JSON.stringify({ end })}\n`);
-    await this.file.close().catch((error: unknown) => {
+  async end({ outcome }: FollowResult): Promise<void> {
+    const exit = await raiseOutcome("", outcome, () => Promise.resolve()).then(() => 0, exitOf);
+    await this.close({ exit, why: outcome.status });
+    if (this.problem && exit === 0) throw this.problem;
+  }
+
+  failed(error: unknown): Promise<void> {
+    const why = error instanceof CliError ? error.kind : "failure";
+    return this.close({ exit: exitOf(error), why });
+  }
+
+  abandoned(): Promise<void> {
+    return this.close({ exit: 0, why: "left" });
+  }
+
+  private async close(end: RecordingEnd): Promise<void> {
+    if (this.startedAt !== undefined) await this.append(`${JSON.stringify({ end })}\n`);
+    await this.file?.close().catch((error: unknown) => {
       this.problem ??= writeError(this.path, error);
     });
-    if (this.start === undefined) await this.context.host.files.remove(this.path);
-    return this.problem;
+    if (this.file && this.startedAt === undefined) await this.context.host.files.remove(this.path);
   }
 
   private async append(text: string): Promise<void> {
     if (this.problem) return;
     try {
-      await this.file.write(text);
+      await this.file?.write(text);
     } catch (error) {
       const { message } = writeError(this.path, error);
       this.problem = new CliError("failure", `incomplete recording: ${message}`, {
@@ -207,6 +163,8 @@ class Recording {
     }
   }
 }
+
+const exitOf = (error: unknown): number => (error instanceof CliError ? error.exit : 1);
 
 function writeError(path: string, error: unknown): CliError {
   const problem = diskProblem(error);

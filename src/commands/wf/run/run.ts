@@ -2,6 +2,7 @@ import { eachEvent } from "../../../api/sse.ts";
 import type { EventBatches } from "../../../api/sse.ts";
 import { CliError, usage } from "../../../errors.ts";
 import { isObject } from "../../../lib/json.ts";
+import { pipe } from "../../../lib/pipe.ts";
 import {
   getWorkflowRun,
   runWorkflow,
@@ -9,20 +10,20 @@ import {
   runWorkflowById,
   runWorkflowByIdBlocking,
 } from "../../../operations/workflows.ts";
+import type { WorkflowRun as RunRecord } from "../../../operations/workflows.ts";
 import { outcomeOf } from "../../../runs/final-event.ts";
 import { raiseOutcome } from "../../../runs/outcome.ts";
 import type { Context } from "../../command-spec.ts";
-import { evaluateWhileFollowing, expectationReport, readExpectations } from "../expect/index.ts";
+import { evaluate, readExpectations } from "../expect/index.ts";
 import type { ExpectInput } from "../expect/index.ts";
 import {
-  checkStart,
   followRun,
-  openStream,
   rememberTaskId,
-  streamText,
+  startStream,
+  TextStream,
   warnAboutGaps,
 } from "../follow/index.ts";
-import type { EventStream, FollowResult, TextEnd } from "../follow/index.ts";
+import type { EventStream, FollowResult } from "../follow/index.ts";
 import { checkRecord, recordTo } from "../recording/index.ts";
 import type { RecordInput } from "../recording/index.ts";
 import { asEvents } from "../../stream-or-wait.ts";
@@ -81,61 +82,30 @@ export async function* run(input: RunInput, context: Context): AsyncGenerator<un
     yield await readIds(events, context);
     return;
   }
-  // The record is read inside, so that expectations report it if reading fails.
-  const followed = recordTo(input, follow(input, body, answers, context), context);
-  const stream = withRecord(input, followed, context);
-  const events = evaluateWhileFollowing(stream, expectations, context);
-  try {
-    const { end, incomplete } = yield* printRun(input, events, context);
-    await expectationReport(end, expectations, context);
-    // The outcome takes precedence over a missing output.
-    if (input.only_output !== undefined && end.record)
-      await requireOutput(input.only_output, end.record, context);
-    if (incomplete) throw incomplete;
-  } finally {
-    await events.return(undefined as never); // closes the stream if the consumer stopped early
-  }
-}
-
-type RunRecord = Awaited<ReturnType<typeof readRecord>>;
-
-const readRecord = (workflow_run_id: string, context: Context) =>
-  context.call(getWorkflowRun, { workflow_run_id });
-
-/** A run that was followed, with its record if that is printed. */
-interface FollowedRun extends FollowResult {
-  readonly record?: RunRecord | undefined;
-}
-
-/** Whether the record or one of its outputs is printed, instead of events or text. */
-const printsRecord = (input: RunInput, context: Context): boolean =>
-  input.only_output !== undefined || !(input.text || asEvents(input, context.options.format));
-
-async function* withRecord(
-  input: RunInput,
-  events: EventBatches<FollowResult>,
-  context: Context,
-): EventBatches<FollowedRun> {
-  const end = yield* events;
-  if (!printsRecord(input, context)) return end;
-  return { ...end, record: await readRecord(end.runId, context) };
-}
-
-/** Yields the events of a followed run, its text, one output, or its record. */
-async function* printRun<T extends FollowedRun>(
-  input: RunInput,
-  events: EventBatches<T>,
-  context: Context,
-): AsyncGenerator<unknown, TextEnd<T>> {
-  if (input.text) return yield* streamText(events, { text: true, late: false }, context);
-  if (!printsRecord(input, context)) return { end: yield* events, incomplete: undefined };
-  let next = await events.next();
-  while (!next.done) next = await events.next();
-  const { record } = next.value;
-  if (input.only_output === undefined) yield record;
-  else if (hasOutput(record?.outputs, input.only_output))
-    yield formatOutput(record.outputs[input.only_output]);
-  return { end: next.value, incomplete: undefined };
+  const live = asEvents(input, context.options.format);
+  const evaluation = evaluate(expectations, context);
+  const printsRecord = input.only_output !== undefined || !(input.text || live);
+  let record: RunRecord | undefined;
+  const readRecord = async ({ runId }: FollowResult) => {
+    if (printsRecord) record = await context.call(getWorkflowRun, { workflow_run_id: runId });
+  };
+  const events = pipe(
+    follow(input, body, answers, context),
+    recordTo(input, context),
+    { end: readRecord }, // before the evaluation, which reports if reading fails
+    evaluation,
+  );
+  const text = new TextStream({ text: true, late: false }, context);
+  if (!printsRecord) yield* input.text ? text.read(events) : events;
+  else for await (const _ of events); // only the record is printed
+  const { only_output: output } = input;
+  if (record && output === undefined) yield record;
+  if (output !== undefined && hasOutput(record?.outputs, output))
+    yield formatOutput(record.outputs[output]);
+  await evaluation.report();
+  // The outcome takes precedence over a missing output.
+  if (record && output !== undefined) await requireOutput(output, record, context);
+  if (text.incomplete) throw text.incomplete;
 }
 
 function checkFlags(input: RunInput, context: Context): void {
@@ -165,14 +135,10 @@ function checkFlags(input: RunInput, context: Context): void {
 }
 
 /** Starts the run; the events throw if the server rejects the start. */
-async function start(input: RunInput, body: Body, context: Context): Promise<EventStream> {
-  const { workflow_id } = input;
-  const { events, close } =
-    workflow_id === undefined
-      ? await openStream(runWorkflow, body, context)
-      : await openStream(runWorkflowById, { ...body, workflow_id }, context);
-  return { events: checkStart(events), close };
-}
+const start = ({ workflow_id }: RunInput, body: Body, context: Context): Promise<EventStream> =>
+  workflow_id === undefined
+    ? startStream(runWorkflow, body, context)
+    : startStream(runWorkflowById, { ...body, workflow_id }, context);
 
 async function* follow(
   input: RunInput,
@@ -187,8 +153,8 @@ async function* follow(
     snapshot: true,
     answer: answers.length > 0 ? answererOf(input, answers, context) : undefined,
   };
-  const events = warnAboutGaps(followRun(options, context), context);
-  return yield* rememberTaskId(events, context);
+  const events = followRun(options, context);
+  return yield* pipe(events, warnAboutGaps(context), rememberTaskId(context));
 }
 
 /** With --through-pauses, a form without an answer file is left to others. */
