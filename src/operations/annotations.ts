@@ -1,6 +1,5 @@
 import {
   body,
-  wideOnly,
   withNamePath,
   noContent,
   operation,
@@ -8,7 +7,6 @@ import {
   path,
   query,
   record,
-  timeColumn,
 } from "./operation.ts";
 import { required } from "./shared.ts";
 
@@ -37,13 +35,7 @@ const annotation_id = path.uuid("Annotation ID", { placeholder: "annotation" });
 const question = body.text("Question", { required });
 const answer = body.text("Answer", { required });
 
-const sheet = record<Annotation>(
-  "id",
-  "question",
-  "answer",
-  "hit_count",
-  timeColumn("created", "created_at"),
-);
+const sheet = record<Annotation>("id question answer hit_count created=created_at:time");
 
 export const listAnnotations = operation({
   id: "getAnnotationList",
@@ -53,14 +45,7 @@ export const listAnnotations = operation({
   key: "app",
   route: "GET /apps/annotations",
   params: { keyword: query.text("Only annotations that contain this text") },
-  returns: page<Annotation>(
-    "id",
-    "question",
-    "answer",
-    "hit_count",
-    wideOnly,
-    timeColumn("created", "created_at"),
-  ),
+  returns: page<Annotation>("id question answer hit_count … created=created_at:time"),
   examples: [
     "wf --app chat annotation list --keyword leave",
     "wf --app chat annotation list --all -o csv",
@@ -124,7 +109,7 @@ const replySwitch = {
     embedding_model_name: body.text("Embedding model that compares the questions", { required }),
     score_threshold: body.number("Minimum similarity of questions, up to 1", { required }),
   },
-  returns: withNamePath("job_id", record<ReplyJob>("job_id", "job_status")),
+  returns: withNamePath("job_id", record<ReplyJob>("job_id job_status")),
   retry: "idempotent",
 } as const;
 
@@ -151,5 +136,5 @@ export const getAnnotationReplyStatus = operation({
     action: path.choice(["enable", "disable"], "What the job does"),
     job_id: path.uuid("Job ID from enable or disable", { placeholder: "job" }),
   },
-  returns: withNamePath("job_id", record<ReplyStatus>("job_id", "job_status", "error_msg")),
+  returns: withNamePath("job_id", record<ReplyStatus>("job_id job_status error_msg")),
 });

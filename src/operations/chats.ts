@@ -4,7 +4,6 @@ import {
   events,
   joinTexts,
   list as rows,
-  wideOnly,
   withNamePath,
   noContent,
   operation,
@@ -14,7 +13,6 @@ import {
   withFields,
   record,
   success,
-  timeColumn,
 } from "./operation.ts";
 import { required, userInBody, userInQuery } from "./shared.ts";
 import { runWorkflow } from "./workflows.ts";
@@ -208,16 +206,9 @@ export const sendMessageBlocking = operation({
   returns: withFields(
     { event: "text", message_id: "id", conversation_id: "id", "workflow_run_id?": "id" },
     record<ChatResponse>(
-      "answer",
-      "conversation_id",
-      "message_id",
-      timeColumn("created", "created_at"),
-      ["tokens", ({ metadata }) => metadata?.usage?.total_tokens],
-      wideOnly,
-      "event",
-      "mode",
-      "task_id",
-      "workflow_run_id",
+      "answer conversation_id message_id created=created_at:time",
+      "tokens=metadata.usage.total_tokens",
+      "… event mode task_id workflow_run_id",
       [
         "sources",
         ({ metadata }) =>
@@ -294,17 +285,9 @@ export const listFeedback = operation({
   route: "GET /app/feedbacks",
   params: {},
   returns: page<Feedback>(
-    "id",
-    "rating",
-    "content",
-    "message_id",
-    ["created", ({ created_at }) => new Date(`${created_at}Z`)],
-    wideOnly,
-    "conversation_id",
-    "from_source",
-    "from_end_user_id",
-    "from_account_id",
-    ["updated", ({ updated_at }) => new Date(`${updated_at}Z`)],
+    "id rating content message_id created=created_at:time",
+    "… conversation_id from_source from_end_user_id from_account_id",
+    "updated=updated_at:time",
   ),
   examples: ["wf --app chat feedback list", "wf --app chat feedback list --all -o csv"],
 });
@@ -326,14 +309,8 @@ export const listConversations = operation({
   },
   returns: cursor<Conversation>(
     "last_id",
-    "id",
-    "name",
-    timeColumn("created", "created_at"),
-    timeColumn("updated", "updated_at"),
-    wideOnly,
-    "status",
-    "introduction",
-    "inputs",
+    "id name created=created_at:time updated=updated_at:time",
+    "… status introduction inputs",
   ),
   examples: ["wf --app chat conversation list", "wf --app chat conversation list --user ann --all"],
 });
@@ -369,14 +346,8 @@ export const renameConversation = operation({
     user: userInBody,
   },
   returns: record<Conversation>(
-    "id",
-    "name",
-    timeColumn("created", "created_at"),
-    timeColumn("updated", "updated_at"),
-    wideOnly,
-    "status",
-    "introduction",
-    "inputs",
+    "id name created=created_at:time updated=updated_at:time",
+    "… status introduction inputs",
   ),
   retry: "idempotent",
   examples: [
@@ -396,14 +367,8 @@ export const listConversationVariables = operation({
   },
   returns: cursor<ConversationVariable>(
     "last_id",
-    "id",
-    "name",
-    "value_type",
-    "value",
-    timeColumn("updated", "updated_at"),
-    wideOnly,
-    "description",
-    timeColumn("created", "created_at"),
+    "id name value_type value updated=updated_at:time",
+    "… description created=created_at:time",
   ),
 });
 
@@ -423,14 +388,8 @@ export const setConversationVariable = operation({
     user: userInBody,
   },
   returns: record<ConversationVariable>(
-    "id",
-    "name",
-    "value_type",
-    "value",
-    timeColumn("updated", "updated_at"),
-    wideOnly,
-    "description",
-    timeColumn("created", "created_at"),
+    "id name value_type value updated=updated_at:time",
+    "… description created=created_at:time",
   ),
   examples: [
     `wf conversation set-variable $CONVERSATION $VARIABLE --value '"happy"'`,
@@ -451,20 +410,13 @@ export const listMessages = operation({
   },
   returns: cursor<Message>(
     "first_id",
-    "id",
-    timeColumn("created", "created_at"),
-    "query",
-    "answer",
-    "status",
-    ["feedback", (row) => row.feedback?.rating],
-    wideOnly,
+    "id created=created_at:time query answer status feedback=feedback.rating …",
     ["files", (row) => joinTexts(row.message_files.map(({ filename }) => filename))],
     [
       "sources",
       (row) => joinTexts(row.retriever_resources.map(({ document_name }) => document_name)),
     ],
-    "error",
-    "inputs",
+    "error inputs",
   ),
   examples: [
     "wf --app chat conversation messages $CONVERSATION",

@@ -2,7 +2,6 @@ import {
   body,
   joinTexts,
   list as rows,
-  wideOnly,
   withNamePath,
   noContent,
   operation,
@@ -11,7 +10,7 @@ import {
   query,
   withFields,
   record,
-  timeColumn,
+  within,
 } from "./operation.ts";
 import type { Column } from "./operation.ts";
 import { dataset_id, docForms, document_id, required } from "./shared.ts";
@@ -78,42 +77,20 @@ interface OneChunk {
 }
 
 const columns: readonly Column<Chunk>[] = [
-  "id",
-  "position",
-  "status",
-  "word_count",
-  "hit_count",
-  "content",
-  ["answer", (chunk) => chunk.answer, "sparse"],
+  "id position status word_count hit_count content answer=answer:sparse",
   ["child_chunks", (chunk) => chunk.child_chunks.length || null, "sparse"],
-  wideOnly,
+  "…",
   ["keywords", (chunk) => joinTexts(chunk.keywords)],
-  "enabled",
-  "tokens",
-  "error",
-  timeColumn("created", "created_at"),
-  timeColumn("updated", "updated_at"),
+  "enabled tokens error created=created_at:time updated=updated_at:time",
 ];
 
 const sheet = withNamePath(
   "data.id",
   record<OneChunk>(
-    ["id", ({ data }) => data.id],
-    ["position", ({ data }) => data.position],
-    ["status", ({ data }) => data.status],
-    ["enabled", ({ data }) => data.enabled],
-    ["content", ({ data }) => data.content],
-    ["answer", ({ data }) => data.answer],
+    ...within("data", "id position status enabled content answer"),
     ["keywords", ({ data }) => joinTexts(data.keywords)],
-    ["word_count", ({ data }) => data.word_count],
-    ["hit_count", ({ data }) => data.hit_count],
-    ["error", ({ data }) => data.error],
-    ["updated", ({ data }) => new Date(data.updated_at * 1000)],
-    wideOnly,
-    ["child_chunks", ({ data }) => data.child_chunks.length],
-    ["tokens", ({ data }) => data.tokens],
-    ["summary", ({ data }) => data.summary],
-    ["created", ({ data }) => new Date(data.created_at * 1000)],
+    ...within("data", "word_count hit_count error updated=updated_at:time"),
+    ...within("data", "… child_chunks=child_chunks.length tokens summary created=created_at:time"),
     "doc_form",
   ),
 );
@@ -121,15 +98,8 @@ const sheet = withNamePath(
 const childSheet = withNamePath(
   "data.id",
   record<{ readonly data: ChildChunk }>(
-    ["id", ({ data }) => data.id],
-    ["position", ({ data }) => data.position],
-    ["type", ({ data }) => data.type],
-    ["word_count", ({ data }) => data.word_count],
-    ["content", ({ data }) => data.content],
-    wideOnly,
-    ["chunk", ({ data }) => data.segment_id],
-    ["created", ({ data }) => new Date(data.created_at * 1000)],
-    ["updated", ({ data }) => new Date(data.updated_at * 1000)],
+    ...within("data", "id position type word_count content"),
+    ...within("data", "… chunk=segment_id created=created_at:time updated=updated_at:time"),
   ),
 );
 
@@ -324,14 +294,8 @@ export const listChildChunks = operation({
     keyword: query.text("Only child chunks that contain this text"),
   },
   returns: page<ChildChunk>(
-    "id",
-    "position",
-    "type",
-    "word_count",
-    "content",
-    wideOnly,
-    timeColumn("created", "created_at"),
-    timeColumn("updated", "updated_at"),
+    "id position type word_count content",
+    "… created=created_at:time updated=updated_at:time",
   ),
   examples: [
     "kb chunk child list Handbook welcome.md $CHUNK",

@@ -1,15 +1,5 @@
 import type { ChatResponse } from "./chats.ts";
-import {
-  body,
-  events,
-  wideOnly,
-  operation,
-  path,
-  withFields,
-  record,
-  success,
-  timeColumn,
-} from "./operation.ts";
+import { body, events, operation, path, withFields, record, success } from "./operation.ts";
 import { userInBody } from "./shared.ts";
 import { runWorkflow } from "./workflows.ts";
 
@@ -46,14 +36,8 @@ export const createCompletionBlocking = operation({
   returns: withFields(
     { answer: "text", message_id: "id" },
     record<Completion>(
-      "answer",
-      "message_id",
-      timeColumn("created", "created_at"),
-      ["tokens", ({ metadata }) => metadata?.usage?.total_tokens],
-      wideOnly,
-      "event",
-      "mode",
-      "task_id",
+      "answer message_id created=created_at:time tokens=metadata.usage.total_tokens",
+      "… event mode task_id",
     ),
   ),
   idleTimeout: 1260,

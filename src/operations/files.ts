@@ -1,12 +1,4 @@
-import {
-  fileContent as bytes,
-  wideOnly,
-  operation,
-  path,
-  query,
-  record,
-  timeColumn,
-} from "./operation.ts";
+import { fileContent as bytes, operation, path, query, record } from "./operation.ts";
 import { content_type, fileParam, userInForm, userInQuery } from "./shared.ts";
 
 /**
@@ -43,16 +35,8 @@ export const uploadFile = operation({
   route: "POST /files/upload",
   params: { file: fileParam, content_type, user: userInForm },
   returns: record<UploadedFile>(
-    "id",
-    "name",
-    "size",
-    "extension",
-    "mime_type",
-    timeColumn("created", "created_at"),
-    wideOnly,
-    "created_by",
-    "source_url",
-    "preview_url",
+    "id name size extension mime_type created=created_at:time",
+    "… created_by source_url preview_url",
   ),
   examples: ["wf file upload welcome.md", "wf file upload welcome.md -o name"],
 });

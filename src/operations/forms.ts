@@ -1,14 +1,4 @@
-import {
-  body,
-  joinTexts,
-  wideOnly,
-  operation,
-  path,
-  withFields,
-  record,
-  timeColumn,
-  asText,
-} from "./operation.ts";
+import { body, joinTexts, operation, path, withFields, record, asText } from "./operation.ts";
 import { required, userInBody } from "./shared.ts";
 
 /** A field to fill in while a run is paused. */
@@ -94,9 +84,7 @@ export const getForm = operation({
         ({ user_actions }) =>
           joinTexts(user_actions.map((a) => `${asText(a.id)} (${asText(a.title)})`)),
       ],
-      timeColumn("expires", "expiration_time"),
-      wideOnly,
-      "resolved_default_values",
+      "expires=expiration_time:time … resolved_default_values",
     ),
   ),
   since: "1.14.0",

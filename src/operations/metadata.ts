@@ -36,10 +36,7 @@ export const listMetadataFields = operation({
   key: "dataset",
   route: "GET /datasets/{dataset_id}/metadata",
   params: { dataset_id },
-  returns: withFields(
-    fields,
-    rows<CountedMetadataField>("doc_metadata", "id", "name", "type", "count"),
-  ),
+  returns: withFields(fields, rows<CountedMetadataField>("doc_metadata", "id name type count")),
   examples: ["kb metadata list Handbook", "kb metadata list Handbook --jq '.[].name'"],
 });
 
@@ -55,7 +52,7 @@ export const getMetadataOverview = operation({
     record<{
       readonly doc_metadata: readonly CountedMetadataField[];
       readonly built_in_field_enabled: boolean;
-    }>("built_in_field_enabled", "doc_metadata"),
+    }>("built_in_field_enabled doc_metadata"),
   ),
 });
 
@@ -71,7 +68,7 @@ export const createMetadataField = operation({
     type: body.choice(types, "Data type", { required }),
     name: body.text("Name, unique in the knowledge base", { length: [1, 255], required }),
   },
-  returns: record<MetadataField>("id", "name", "type"),
+  returns: record<MetadataField>("id name type"),
   examples: [
     "kb metadata create Handbook team --type string",
     "kb metadata create Handbook reviewed --type time",
@@ -90,7 +87,7 @@ export const renameMetadataField = operation({
     metadata_id,
     name: body.text("New name, unique in the knowledge base", { length: [1, 255], required }),
   },
-  returns: record<MetadataField>("id", "name", "type"),
+  returns: record<MetadataField>("id name type"),
   examples: [
     "kb metadata rename Handbook team department",
     "kb metadata rename Handbook --each fields.csv",
@@ -159,7 +156,7 @@ export const listBuiltInFields = operation({
   key: "dataset",
   route: "GET /datasets/{dataset_id}/metadata/built-in",
   params: { dataset_id },
-  returns: withNamePath("name", rows<Omit<MetadataField, "id">>("fields", "name", "type")),
+  returns: withNamePath("name", rows<Omit<MetadataField, "id">>("fields", "name type")),
   examples: ["kb metadata built-in list Handbook", "kb metadata built-in list Handbook -o json"],
 });
 

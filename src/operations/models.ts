@@ -1,12 +1,4 @@
-import {
-  joinTexts,
-  list as rows,
-  wideOnly,
-  withNamePath,
-  operation,
-  path,
-  withFields,
-} from "./operation.ts";
+import { joinTexts, list as rows, withNamePath, operation, path, withFields } from "./operation.ts";
 import { modelTypes } from "./shared.ts";
 
 interface Localized {
@@ -55,8 +47,7 @@ export const listModels = operation({
         ["models", ({ models }) => joinTexts(models.map(({ model }) => model))],
         "status",
         ["type", ({ models }) => models[0]?.model_type],
-        wideOnly,
-        ["label", ({ label }) => label.en_US],
+        "… label=label.en_US",
       ),
     ),
   ),

@@ -2,6 +2,7 @@
  * The format of a row of the operation table, and the types derived from it. All type-level work is
  * in this file; everything else reads rows as plain data.
  */
+import { valueAt } from "../lib/json.ts";
 
 /** Objects with a name and an ID; a parameter of kind `ref` takes either. */
 export type Noun = "kb" | "document" | "tag" | "field";
@@ -194,12 +195,20 @@ export const form = paramsIn("form");
 export const local = paramsIn("local");
 
 /**
- * A column of a table: a path into the row (`data_source_info.size`), or a label and a cell. A grid
- * hides a sparse column if it is empty.
+ * A column of a table: a path into the row (`data_source_info.size`), or a label with a path or a
+ * cell. A time is in Unix seconds, or ISO 8601 in UTC without a zone. A grid hides a sparse column if
+ * it is empty.
+ *
+ * Rows declare several columns as one text: `id size=file.size created=created_at:time … error`.
  */
 export type Column<T = never> =
-  | string
+  | PathColumn
   | readonly [label: string, cell: (row: T) => unknown, sparse?: "sparse"];
+
+/** A column without code. */
+type PathColumn =
+  | string
+  | readonly [label: string, path: string, kind?: "time" | "sparse" | undefined];
 
 /** Any JSON value as text: strings unchanged, null as "", everything else as JSON. */
 export function asText(value: unknown): string {
@@ -214,13 +223,55 @@ export const joinTexts = (list: unknown, separator = ", "): string | undefined =
 /** Separates columns: those after it are shown only with `-o wide`. */
 export const wideOnly = "…";
 
-/** Column of a Unix time in seconds, shown as local time; null stays empty. */
-export const timeColumn = <K extends string>(label: string, field: K) =>
-  [
-    label,
-    (row: { readonly [P in K]?: number | null }) =>
-      typeof row[field] === "number" ? new Date(row[field] * 1000) : null,
-  ] as const;
+/** Columns of an object inside the row: `within("data", "id … error")`. */
+export const within = (field: string, ...texts: string[]): PathColumn[] =>
+  texts
+    .join(" ")
+    .split(" ")
+    .map((text) => {
+      const column = columnOf(text);
+      if (typeof column !== "string") return [column[0], `${field}.${column[1]}`, column[2]];
+      return column === wideOnly ? column : [column, `${field}.${column}`];
+    });
+
+/** One entry for each column: `id size=file.size` → `"id", ["size", "file.size"]`. */
+const splitColumns = <T>(columns: readonly Column<T>[]): Column<T>[] =>
+  columns.flatMap((column): readonly Column<T>[] =>
+    typeof column === "string" ? column.split(" ").map(columnOf) : [column],
+  );
+
+function columnOf(text: string): PathColumn {
+  const [label = "", source] = text.split("=");
+  if (source === undefined) return label;
+  const [path = "", kind] = source.split(":");
+  return [label, path, kind as "time" | "sparse" | undefined]; // the table is ours
+}
+
+/** The label of a column, and what it shows of a row. */
+export function readColumn(column: Column): { label: string; value(row: unknown): unknown } {
+  if (typeof column === "string") return { label: column, value: (row) => valueAt(row, column) };
+  const [label, cell, kind] = column;
+  if (typeof cell === "string") {
+    const at = (row: unknown) => valueAt(row, cell);
+    return { label, value: kind === "time" ? (row) => timeOf(at(row)) : at };
+  }
+  const read = cell as (row: unknown) => unknown; // the rows of the operation that declares it
+  const value = (row: unknown) => {
+    try {
+      return read(row);
+    } catch (error) {
+      // A server may omit an object that the cell reads from; anything else is a bug.
+      if (error instanceof TypeError) return undefined;
+      throw error;
+    }
+  };
+  return { label, value };
+}
+
+function timeOf(value: unknown): Date | undefined {
+  if (typeof value === "number") return new Date(value * 1000);
+  return typeof value === "string" ? new Date(`${value}Z`) : undefined;
+}
 
 /**
  * The fields of a response that callers rely on, with their types; further fields are allowed. A
@@ -316,22 +367,28 @@ type Kind<K extends Returns["kind"]> = Extract<Returns<never>, { kind: K }>;
 
 /** One object; `columns` are the lines of its sheet. */
 export const record = <T>(...columns: Column<T>[]): Typed<Kind<"record">, T> =>
-  ({ kind: "record", columns }) as unknown as Typed<Kind<"record">, T>;
+  ({ kind: "record", columns: splitColumns(columns) }) as unknown as Typed<Kind<"record">, T>;
 
 /** A whole list in one response; `rows` is the path of the array, "" for the response itself. */
 export const list = <T>(rows: string, ...columns: Column<T>[]): Typed<Kind<"list">, T> =>
-  ({ kind: "list", rows, columns }) as unknown as Typed<Kind<"list">, T>;
+  ({ kind: "list", rows, columns: splitColumns(columns) }) as unknown as Typed<Kind<"list">, T>;
 
 /** A list in numbered pages of at most 100 rows under `data`. */
 export const page = <T>(...columns: Column<T>[]): Typed<Kind<"page">, T> =>
-  ({ kind: "page", rows: "data", cap: 100, columns }) as unknown as Typed<Kind<"page">, T>;
+  ({ kind: "page", rows: "data", cap: 100, columns: splitColumns(columns) }) as unknown as Typed<
+    Kind<"page">,
+    T
+  >;
 
 /** A list that continues after the ID of the last row, sent as the parameter `after`. */
 export const cursor = <T>(after: string, ...columns: Column<T>[]): Typed<Kind<"cursor">, T> =>
-  ({ kind: "cursor", rows: "data", cap: 100, after, columns }) as unknown as Typed<
-    Kind<"cursor">,
-    T
-  >;
+  ({
+    kind: "cursor",
+    rows: "data",
+    cap: 100,
+    after,
+    columns: splitColumns(columns),
+  }) as unknown as Typed<Kind<"cursor">, T>;
 
 /** The same response with another path for `-o name`. */
 export const withNamePath = <R>(path: string, returns: R): R => ({ ...returns, namePath: path });

@@ -1,12 +1,4 @@
-import {
-  body,
-  list as rows,
-  wideOnly,
-  noContent,
-  operation,
-  withFields,
-  record,
-} from "./operation.ts";
+import { body, list as rows, noContent, operation, withFields, record } from "./operation.ts";
 import { dataset_id, required } from "./shared.ts";
 
 /** A tag of knowledge bases; `binding_count` is text, on some servers a number. */
@@ -28,10 +20,7 @@ export const listTags = operation({
   key: "dataset",
   route: "GET /datasets/tags",
   params: {},
-  returns: withFields(
-    { id: "id", name: "text" },
-    rows<Tag>("", "id", "name", "binding_count", wideOnly, "type"),
-  ),
+  returns: withFields({ id: "id", name: "text" }, rows<Tag>("", "id name binding_count … type")),
   examples: ["kb tag list", `kb tag list --jq '.[] | select(.binding_count == "0") | .name'`],
 });
 
@@ -43,7 +32,7 @@ export const createTag = operation({
   key: "dataset",
   route: "POST /datasets/tags",
   params: { name: body.text("Name, unique in the workspace", { length: [1, 50], required }) },
-  returns: record<Tag>("id", "name", "binding_count", wideOnly, "type"),
+  returns: record<Tag>("id name binding_count … type"),
   examples: [
     "kb tag create draft",
     "kb tag create published --if-not-exists",
@@ -62,7 +51,7 @@ export const renameTag = operation({
     tag_id,
     name: body.text("New name, unique in the workspace", { length: [1, 50], required }),
   },
-  returns: record<Tag>("id", "name", "binding_count", wideOnly, "type"),
+  returns: record<Tag>("id name binding_count … type"),
   examples: ["kb tag rename draft published", "kb tag rename --each renames.csv"],
 });
 
@@ -119,6 +108,6 @@ export const listBoundTags = operation({
   key: "dataset",
   route: "GET /datasets/{dataset_id}/tags",
   params: { dataset_id },
-  returns: rows<Pick<Tag, "id" | "name">>("data", "id", "name"),
+  returns: rows<Pick<Tag, "id" | "name">>("data", "id name"),
   examples: ["kb tag bound Handbook", "kb tag bound Handbook --jq '.[].name'"],
 });

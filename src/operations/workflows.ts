@@ -3,7 +3,6 @@ import {
   body,
   events as stream,
   joinTexts,
-  wideOnly,
   withNamePath,
   operation,
   page,
@@ -12,7 +11,7 @@ import {
   withFields,
   record,
   success,
-  timeColumn,
+  within,
 } from "./operation.ts";
 import { required, userInBody, userInQuery, workflow_run_id } from "./shared.ts";
 
@@ -121,9 +120,6 @@ export interface WorkflowLog {
   readonly created_at: number;
 }
 
-const dateOf = (seconds: number | null | undefined) =>
-  typeof seconds === "number" ? new Date(seconds * 1000) : null;
-
 /** The value of JSON text; any other text unchanged. */
 const parsed = (text: string | null): unknown => {
   try {
@@ -186,18 +182,13 @@ const blocking = {
     withNamePath(
       "workflow_run_id",
       record<BlockingRun>(
-        ["run", ({ workflow_run_id }) => workflow_run_id],
-        ["status", ({ data }) => data.status],
-        ["outputs", ({ data }) => data.outputs],
-        ["error", ({ data }) => data.error],
-        ["started", ({ data }) => dateOf(data.created_at)],
-        ["elapsed", ({ data }) => data.elapsed_time],
-        ["tokens", ({ data }) => data.total_tokens],
-        ["steps", ({ data }) => data.total_steps],
-        wideOnly,
-        ["finished", ({ data }) => dateOf(data.finished_at)],
-        "task_id",
-        ["workflow_id", ({ data }) => data.workflow_id],
+        "run=workflow_run_id",
+        ...within(
+          "data",
+          "status outputs error started=created_at:time elapsed=elapsed_time",
+          "tokens=total_tokens steps=total_steps … finished=finished_at:time",
+        ),
+        "task_id workflow_id=data.workflow_id",
         ["paused_nodes", ({ data }) => joinTexts(data.paused_nodes)],
       ),
     ),
@@ -238,19 +229,11 @@ export const getWorkflowRun = operation({
   returns: withFields(
     { status: "text", "error?": "text", "inputs?": "text" },
     record<WorkflowRun>(
-      "id",
-      "status",
+      "id status",
       ["inputs", (run) => parsed(run.inputs)],
-      "outputs",
-      "error",
-      timeColumn("started", "created_at"),
-      timeColumn("finished", "finished_at"),
-      // Only of the last segment if the run was resumed; the times above span all (server §13).
-      "elapsed_time",
-      "total_tokens",
-      "total_steps",
-      wideOnly,
-      "workflow_id",
+      "outputs error started=created_at:time finished=finished_at:time elapsed_time",
+      "total_tokens total_steps",
+      "… workflow_id",
     ),
   ),
 });
@@ -336,21 +319,17 @@ export const listWorkflowLogs = operation({
     withNamePath(
       "workflow_run.id",
       page<WorkflowLog>(
-        ["run", (log) => log.workflow_run?.id],
-        ["status", (log) => log.workflow_run?.status],
-        ["started", (log) => dateOf(log.workflow_run?.created_at)],
-        ["elapsed", (log) => log.workflow_run?.elapsed_time],
-        ["tokens", (log) => log.workflow_run?.total_tokens],
-        ["steps", (log) => log.workflow_run?.total_steps],
+        ...within(
+          "workflow_run",
+          "run=id status started=created_at:time elapsed=elapsed_time",
+          "tokens=total_tokens steps=total_steps",
+        ),
         ["by", (log) => log.created_by_end_user?.session_id ?? log.created_by_account?.email],
-        wideOnly,
-        ["error", (log) => log.workflow_run?.error],
-        ["exceptions", (log) => log.workflow_run?.exceptions_count],
-        ["finished", (log) => dateOf(log.workflow_run?.finished_at)],
-        ["version", (log) => log.workflow_run?.version],
-        ["triggered_from", (log) => log.workflow_run?.triggered_from],
-        "created_from",
-        ["log", (log) => log.id],
+        ...within(
+          "workflow_run",
+          "… error exceptions=exceptions_count finished=finished_at:time version triggered_from",
+        ),
+        "created_from log=id",
       ),
     ),
   ),

@@ -10,7 +10,6 @@ import {
   noContent,
   page,
   record,
-  timeColumn,
 } from "../../src/operations/operation.ts";
 import type { Returns } from "../../src/operations/operation.ts";
 import { CliError } from "../../src/errors.ts";
@@ -28,16 +27,11 @@ interface Book {
   readonly author?: { readonly name: string };
 }
 
-const books = page<Book>(
-  "id",
-  "name",
-  "pages",
-  timeColumn("created", "created_at"),
-  wideOnly,
-  "tags",
-  ["author", ({ author }) => author?.name],
-);
-const book = record<Book>("id", "name", "pages", timeColumn("created", "created_at"), "tags");
+const books = page<Book>("id", "name", "pages", "created=created_at:time", wideOnly, "tags", [
+  "author",
+  ({ author }) => author?.name,
+]);
+const book = record<Book>("id", "name", "pages", "created=created_at:time", "tags");
 const json: Returns<never> = { kind: "json" };
 
 const rows: readonly Book[] = [

@@ -34,7 +34,6 @@ import {
   fileContent as bytes,
   list,
   local,
-  wideOnly,
   withNamePath,
   noContent,
   record,
@@ -70,7 +69,7 @@ const docWait = task({
     document_id: local.ref("document", "Document name or ID", { many: true, placeholder: "doc" }),
     batch: local.text("Batch ID from the response of an upload or update"),
   },
-  returns: list("", "id", "name", "indexing_status", "error"),
+  returns: list("", "id name indexing_status error"),
   sends: [listDocuments, getDocument, getIndexingStatus, listKnowledgeBases],
   effect: "reads",
   exits: ["remote-failed"],
@@ -159,7 +158,7 @@ const docDownload = task({
     overwrite: local.flag("Overwrite files with different content"),
   },
   output: ({ zip }) => (zip === "-" ? bytes : undefined),
-  returns: withNamePath("path", list("", "path", "bytes", "document_id")),
+  returns: withNamePath("path", list("", "path bytes document_id")),
   sends: [downloadDocumentsZip, getDocument],
   wraps: downloadDocumentsZip,
   effect: "reads",
@@ -205,8 +204,7 @@ const publishedRun = withNamePath(
   record<PublishedRun>(
     "batch",
     ["documents", ({ documents }) => documents?.map(({ name }) => name).join(", ")],
-    wideOnly,
-    "dataset.name",
+    "… dataset.name",
   ),
 );
 
@@ -340,7 +338,7 @@ const kbSync = task({
       serverDefault: "3, 1 in a shard",
     }),
   },
-  returns: withNamePath("document_id", list("", "action", "path", "document_id", "note")),
+  returns: withNamePath("document_id", list("", "action path document_id note")),
   sends: [
     getKnowledgeBase,
     getMetadataOverview,
@@ -375,7 +373,7 @@ const map_model = local.text("Replace an embedding model: provider/model=provide
   many: true,
 });
 const to_profile = local.text("Profile of the target");
-const madeThere = withNamePath("id", list("", "action", "what", "name", "id", "note"));
+const madeThere = withNamePath("id", list("", "action what name id note"));
 const makes = [
   createKnowledgeBase,
   getKnowledgeBase,
@@ -418,7 +416,7 @@ const kbExport = task({
     }),
     chunks: local.flag("Include the chunks of each document"),
   },
-  returns: withNamePath("file", list("", "action", "document", "file", "bytes")),
+  returns: withNamePath("file", list("", "action document file bytes")),
   sends: [...reads, listChunks],
   effect: "reads",
   runsToEnd: true,
@@ -482,7 +480,7 @@ const kbVerify = task({
     b: local.text("Knowledge base or directory of an export", { required, placeholder: "b" }),
     to_profile: local.text("Profile of the second side"),
   },
-  returns: withNamePath("name", list("", "what", "name", "a", "b")),
+  returns: withNamePath("name", list("", "what name a b")),
   sends: reads,
   effect: "reads",
   exits: ["gate"],
@@ -494,7 +492,7 @@ const kbFile = local.text("YAML file that describes a knowledge base", {
   required,
   placeholder: "file",
 });
-const planRows = withNamePath("name", list("", "action", "what", "name", "from", "to", "note"));
+const planRows = withNamePath("name", list("", "action what name from to note"));
 
 const kbPull = task({
   command: "kb pull <kb>",
@@ -625,7 +623,7 @@ const kbLint = task({
     max_size: local.text("Maximum file size of the server (default 15MiB)"),
     strict: local.flag("Exit with code 14 on warnings, too"),
   },
-  returns: withNamePath("file", list("", "severity", "file", "finding", "problem", "fix")),
+  returns: withNamePath("file", list("", "severity file finding problem fix")),
   sends: [],
   effect: "reads",
   exits: ["gate"],

@@ -5,15 +5,7 @@ import { task } from "../command-spec.ts";
 import type { Task } from "../command-spec.ts";
 
 const profileSheet = record(
-  "name",
-  "default",
-  "base_url",
-  "key",
-  "apps",
-  "default_app",
-  "user",
-  "output",
-  "read_only",
+  "name default base_url key apps default_app user output read_only",
   "knowledge_bases",
 );
 
@@ -53,10 +45,7 @@ const profileList = task({
   action: "list profiles",
   summary: "List the stored profiles (keys masked)",
   params: {},
-  returns: withNamePath(
-    "name",
-    list("", "name", "default", "base_url", "key", "default_app", "read_only"),
-  ),
+  returns: withNamePath("name", list("", "name default base_url key default_app read_only")),
   sends: [],
   effect: "reads",
   examples: ["kb profile list", "kb profile list -o json"],
@@ -107,7 +96,7 @@ const configExplain = task({
   action: "read configuration",
   summary: "Show every setting and its source (keys masked)",
   params: {},
-  returns: withNamePath("setting", list("", "setting", "value", "source")),
+  returns: withNamePath("setting", list("", "setting value source")),
   sends: [],
   effect: "reads",
   examples: ["kb config explain", "kb config explain --profile work -o json"],
@@ -146,7 +135,7 @@ const api = task({
   load: () => import("./api/api.ts"),
 });
 
-const capabilityList = withNamePath("capability", list("", "capability", "supported", "how"));
+const capabilityList = withNamePath("capability", list("", "capability supported how"));
 
 const doctor = task({
   command: "doctor",
@@ -162,7 +151,7 @@ const doctor = task({
       bareValue: "1",
     }),
   },
-  returns: withNamePath("check", list("", "check", "result", "found", "next")),
+  returns: withNamePath("check", list("", "check result found next")),
   output({ last_error, capabilities }) {
     if (last_error !== undefined) return { kind: "json" };
     return capabilities ? capabilityList : undefined;
@@ -193,7 +182,7 @@ const sandbox = task({
     server: local.choice(["1.12", "1.14", "1.15"], "Server version to emulate (default 1.14)"),
     fault: local.text("Fault to inject, e.g. 'GET /datasets* status=503 times=2'", { many: true }),
   },
-  returns: withNamePath("base_url", record("base_url", "key", "apps", "profile", "data")),
+  returns: withNamePath("base_url", record("base_url key apps profile data")),
   sends: [],
   effect: "reads",
   examples: [

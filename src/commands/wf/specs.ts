@@ -146,13 +146,10 @@ const workflowRun = task({
   load: () => import("./run/run.ts"),
 });
 
-const eachRow = withNamePath(
-  "run",
-  list("", "row", "status", "run", "elapsed", "outputs", "error"),
-);
+const eachRow = withNamePath("run", list("", "row status run elapsed outputs error"));
 
 const started = {
-  ...record<{ workflow_run_id: string; task_id: string }>("workflow_run_id", "task_id"),
+  ...record<{ workflow_run_id: string; task_id: string }>("workflow_run_id task_id"),
   namePath: "workflow_run_id",
 };
 
@@ -309,7 +306,7 @@ const formSubmit = task({
     inputs: local.json("All inputs as one object", { shape: { kind: "object" } }),
     user: userInBody,
   },
-  returns: withNamePath("form_token", record("form_token", "action", "inputs")),
+  returns: withNamePath("form_token", record("form_token action inputs")),
   sends: [submitForm, getForm, uploadFile],
   wraps: submitForm,
   effect: "writes",
@@ -333,7 +330,7 @@ const workflowStop = task({
     run: local.uuid("Run ID, to verify that it stopped"),
     user: userInBody,
   },
-  returns: record("result", "verified", "status"),
+  returns: record("result verified status"),
   sends: [stopWorkflowRun, stopMessage, getWorkflowRun, streamRunEvents, getAppInfo],
   wraps: stopWorkflowRun,
   effect: "writes",
@@ -386,7 +383,7 @@ const workflowLogsExport = task({
   },
   returns: withNamePath(
     "file",
-    record("rows", "read", "refetched", "missing", "waiting", "running", "file", "since", "until"),
+    record("rows read refetched missing waiting running file since until"),
   ),
   sends: [listWorkflowLogs, getWorkflowRun, getAppInfo],
   wraps: listWorkflowLogs,

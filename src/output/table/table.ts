@@ -1,6 +1,6 @@
 import type { Output } from "../../host/host.ts";
 import { isObject, own, valueAt } from "../../lib/json.ts";
-import { wideOnly } from "../../operations/operation.ts";
+import { readColumn, wideOnly } from "../../operations/operation.ts";
 import type { Column, Returns } from "../../operations/operation.ts";
 import type { Times } from "../formats/times.ts";
 import { visible, widthOf } from "./display-width.ts";
@@ -51,21 +51,7 @@ function columnsOf(returns: Returns<never>): readonly Column[] {
 
 function fieldOf(column: Column): TableField {
   if (typeof column === "string") return fieldAt(column);
-  const [label, cell, sparse] = column;
-  const read = cell as (row: unknown) => unknown; // the rows of the operation that declares it
-  return {
-    label,
-    ...(sparse && { sparse: true }),
-    value(row) {
-      try {
-        return read(row);
-      } catch (error) {
-        // A server may omit an object that the cell reads from; anything else is a bug.
-        if (error instanceof TypeError) return undefined;
-        throw error;
-      }
-    },
-  };
+  return { ...readColumn(column), ...(column[2] === "sparse" && { sparse: true }) };
 }
 
 /** The declared columns; those after `wideOnly` only with `all`. Empty if none are declared. */
@@ -95,6 +81,8 @@ export const fieldsOf = (row: unknown): readonly TableField[] =>
 /** Fields that a column reads: `created` reads `created_at`, which is a valid name, too. */
 function fieldsRead(column: Column): string[] {
   if (typeof column === "string") return [];
+  const [, cell] = column;
+  if (typeof cell === "string") return cell.split(".", 1);
   const read: string[] = [];
   fieldOf(column).value(
     new Proxy({}, { get: (_, field) => void (typeof field === "string" && read.push(field)) }),

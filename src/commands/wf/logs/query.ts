@@ -1,8 +1,7 @@
 import { secondsIn, timeOf } from "../../../api/time-windows.ts";
 import { usage } from "../../../errors.ts";
-import { valueAt } from "../../../lib/json.ts";
-import { wideOnly } from "../../../operations/operation.ts";
-import type { Column, InputOf } from "../../../operations/operation.ts";
+import { readColumn, wideOnly } from "../../../operations/operation.ts";
+import type { InputOf } from "../../../operations/operation.ts";
 import { listWorkflowLogs } from "../../../operations/workflows.ts";
 import type { WorkflowLog } from "../../../operations/workflows.ts";
 import { evaluateCondition, parseCondition } from "../../condition.ts";
@@ -132,15 +131,9 @@ export async function logOf(
 }
 
 /** The columns of `wf logs`, in their order. */
-export const logColumns = (
-  listWorkflowLogs.returns as { readonly columns: readonly Column<WorkflowLog>[] }
-).columns // the operation declares its rows as logs
+export const logColumns = listWorkflowLogs.returns.columns
   .filter((column) => column !== wideOnly)
-  .map((column) =>
-    typeof column === "string"
-      ? { label: column, value: (log: WorkflowLog): unknown => valueAt(log, column) }
-      : { label: column[0], value: column[1] },
-  );
+  .map(readColumn);
 
 function cellOf(log: WorkflowLog, label: string): unknown {
   return logColumns.find((column) => column.label === label)?.value(log);
