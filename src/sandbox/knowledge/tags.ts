@@ -11,7 +11,7 @@ const TAGS_PATH = "/v1/datasets/tags";
 /** Tags and their bindings. */
 const handlers: Handlers<typeof operations, KnowledgeContext> = {
   listTags(context, _input, call) {
-    const tags = context.store.all<TagRow>("SELECT id, name FROM tags ORDER BY key DESC");
+    const tags = context.tags.list({}, "rowid DESC");
     const fields = tags.map((_, index) => `${index}.binding_count`);
     if (tags.length > 0) checkResponse(call, "list[DataSetTag]", fields);
     return { json: tags.map((tag) => tagResponse(context, tag)) };
@@ -20,7 +20,7 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
   createTag(context, { name }, call) {
     checkName(context, name);
     const tag = { id: context.newId(), name };
-    context.store.insert("tags", tag);
+    context.tags.insert(tag);
     checkResponse(call, "DataSetTag", ["binding_count"]);
     return { json: tagResponse(context, tag) };
   },
@@ -29,14 +29,14 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
     const tag = getTag(context, tag_id);
     const isUnchanged = tag.name === name && atLeast(call.version, "1.14.2");
     if (!isUnchanged) checkName(context, name);
-    context.store.update("tags", tag.id, { name });
+    context.tags.update({ id: tag.id }, { name });
     return { json: tagResponse(context, { ...tag, name }) };
   },
 
   deleteTag(context, { tag_id }) {
     const { id } = getTag(context, tag_id);
-    context.store.run("DELETE FROM tag_bindings WHERE tag_id = ?", id);
-    context.store.run("DELETE FROM tags WHERE id = ?", id);
+    context.tag_bindings.delete({ tag_id: id });
+    context.tags.delete({ id });
     return { status: 204 };
   },
 
@@ -56,8 +56,7 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
     const ids = tag_id === undefined ? tag_ids : [...tag_ids, tag_id];
     if (ids.length === 0) throw tagsMissing("TagUnbindingPayload", tag_ids);
     checkTarget(context, target_id, ["unbinding", "binding"]);
-    const sql = "DELETE FROM tag_bindings WHERE tag_id = ? AND dataset_id = ?";
-    for (const id of ids) context.store.run(sql, id, target_id);
+    for (const id of ids) context.tag_bindings.delete({ tag_id: id, dataset_id: target_id });
     return { status: 204 };
   },
 
@@ -70,24 +69,23 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
 export const tagHandlers = bindHandlers(operations, handlers);
 
 /** Returns the tags of a knowledge base, newest first. */
-export const listDatasetTags = ({ store }: KnowledgeContext, datasetId: string) =>
-  store.all<TagRow>(
-    `SELECT id, name FROM tags JOIN tag_bindings ON tag_id = id WHERE dataset_id = ?
-     ORDER BY key DESC`,
+export const listDatasetTags = ({ tags }: KnowledgeContext, datasetId: string) =>
+  tags.select(
+    "JOIN tag_bindings ON tag_id = id WHERE dataset_id = ? ORDER BY tags.rowid DESC",
     datasetId,
   );
 
-const tagResponse = ({ store }: KnowledgeContext, tag: TagRow) => ({
+const tagResponse = ({ tag_bindings }: KnowledgeContext, tag: TagRow) => ({
   id: tag.id,
   name: tag.name,
   type: "knowledge",
-  binding_count: String(store.count("tag_bindings WHERE tag_id = ?", tag.id)),
+  binding_count: String(tag_bindings.count({ tag_id: tag.id })),
 });
 
-function getTag({ store }: KnowledgeContext, id: string): TagRow {
+function getTag({ tags }: KnowledgeContext, id: string): TagRow {
   // The server passes the text to its database, which accepts only UUIDs.
   if (!isUuidText(id)) throw internalServerError();
-  const tag = store.get<TagRow>("SELECT id, name FROM tags WHERE id = ?", id);
+  const tag = tags.find({ id });
   if (tag) return tag;
   throw notFoundAt("Tag not found.", TAGS_PATH, [
     TAGS_PATH,
@@ -96,8 +94,8 @@ function getTag({ store }: KnowledgeContext, id: string): TagRow {
   ]);
 }
 
-function checkName({ store }: KnowledgeContext, name: string): void {
-  if (store.count("tags WHERE name = ?", name) > 0) throw invalidParam("Tag name already exists");
+function checkName({ tags }: KnowledgeContext, name: string): void {
+  if (tags.count({ name }) > 0) throw invalidParam("Tag name already exists");
 }
 
 function checkTarget(

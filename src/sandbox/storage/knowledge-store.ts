@@ -3,6 +3,7 @@ import { automaticRule, type ProcessRule } from "../knowledge/process-rules.ts";
 import { notFound } from "../http/errors.ts";
 import { fixedId, newId } from "./ids.ts";
 import type { Store } from "./sqlite.ts";
+import { column, defineTable, openTables, type RowOf } from "./table.ts";
 
 /** Tables of the knowledge bases. Times are ms since 1970, JSON is text, flags are 0 and 1. */
 export const knowledgeSchema = `
@@ -59,13 +60,16 @@ CREATE INDEX IF NOT EXISTS fields_by_dataset ON metadata_fields (dataset_id, key
 CREATE TABLE IF NOT EXISTS metadata_bindings (
   field_id TEXT NOT NULL, document_id TEXT NOT NULL, PRIMARY KEY (field_id, document_id)
 );
-CREATE INDEX IF NOT EXISTS bindings_by_document ON metadata_bindings (document_id);
-CREATE TABLE IF NOT EXISTS tags (
-  key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, name TEXT NOT NULL
-);
-CREATE TABLE IF NOT EXISTS tag_bindings (
-  tag_id TEXT NOT NULL, dataset_id TEXT NOT NULL, PRIMARY KEY (tag_id, dataset_id)
-);`;
+CREATE INDEX IF NOT EXISTS bindings_by_document ON metadata_bindings (document_id);`;
+const { key, text } = column;
+
+const tables = {
+  tags: defineTable({ id: key, name: text }),
+  tag_bindings: defineTable(
+    { tag_id: text, dataset_id: text },
+    { constraint: "PRIMARY KEY (tag_id, dataset_id)" },
+  ),
+};
 
 /** The account of a knowledge key (server §2). */
 export const account = { id: fixedId("account"), name: "admin" } as const;
@@ -164,33 +168,25 @@ export interface FieldRow {
   readonly type: string;
 }
 
-export interface TagRow {
-  readonly id: string;
-  readonly name: string;
-}
+export type TagRow = RowOf<typeof tables.tags>;
 
 /** What the handlers of knowledge bases share. */
-export interface KnowledgeContext {
-  readonly store: Store;
-  /** ms since 1970. */
-  readonly now: () => number;
-  readonly newId: () => string;
-  readonly random: () => number;
-  /** ms from an upload until it is indexed. */
-  readonly indexingDelay: number;
-}
+export type KnowledgeContext = ReturnType<typeof createContext>;
 
+/** Opens the tables of the knowledge bases; `indexingDelay` is ms from an upload until it is indexed. */
 export const createContext = (deps: {
   readonly store: Store;
   readonly clock: Clock;
   readonly random: () => number;
   readonly indexingDelay: number;
-}): KnowledgeContext => ({
+}) => ({
+  ...openTables(deps.store, tables),
   store: deps.store,
-  now: () => deps.clock.now().getTime(),
-  newId: () => newId(deps.random),
   random: deps.random,
   indexingDelay: deps.indexingDelay,
+  /** ms since 1970. */
+  now: () => deps.clock.now().getTime(),
+  newId: () => newId(deps.random),
 });
 
 /** Returns the knowledge base; throws 404. */

@@ -1,0 +1,195 @@
+import { asciiOnly } from "../http/response.ts";
+import type { SqlValue, Store } from "./sqlite.ts";
+
+/** A column: its SQL type, and how its values are stored. Null is stored as null. */
+interface Column<T> {
+  readonly sql: string;
+  readonly write: (value: never) => SqlValue;
+  readonly read: (stored: never) => T;
+}
+
+const plain = <T extends SqlValue>(sql: string): Column<T> => ({
+  sql,
+  write: (value) => value,
+  read: (stored) => stored,
+});
+
+const integer = plain<number>("INTEGER NOT NULL");
+
+/** The types of columns. Times are integers: ms since 1970. */
+export const column = {
+  key: plain<string>("TEXT PRIMARY KEY NOT NULL"),
+  text: plain<string>("TEXT NOT NULL"),
+  /** One of some texts: `oneOf<"waiting" | "done">()`. */
+  oneOf: <T extends string>() => plain<T>("TEXT NOT NULL"),
+  integer,
+  real: plain<number>("REAL NOT NULL"),
+  bytes: plain<Uint8Array>("BLOB NOT NULL"),
+  /** A boolean, stored as 0 or 1. */
+  flag: { ...integer, write: Number, read: Boolean } as Column<boolean>,
+  /** Any JSON value, stored in the server's spelling: a search in it sees escapes, too. */
+  json: <T>(): Column<T> => ({
+    sql: "TEXT NOT NULL",
+    write: (value) => asciiOnly(JSON.stringify(value)),
+    read: (stored) => JSON.parse(stored) as T, // as written
+  }),
+  optional: <T>(of: Column<T>): Column<T | null> => ({
+    ...of,
+    sql: of.sql.replace(" NOT NULL", ""),
+  }),
+};
+
+type Columns = Readonly<Record<string, Column<unknown>>>;
+
+/** A table of `openTables`: its columns in order, and what else its SQL declares. */
+export interface TableDefinition<C extends Columns> {
+  readonly columns: C;
+  /** E.g. `PRIMARY KEY (tag_id, dataset_id)`. */
+  readonly constraint?: string;
+  /** The columns of each index, such as `app, created_at`. */
+  readonly indexes?: readonly string[];
+}
+
+/** Declares a table; `RowOf` its type gives the type of its rows. */
+export const defineTable = <const C extends Columns>(
+  columns: C,
+  options: Omit<TableDefinition<C>, "columns"> = {},
+): TableDefinition<C> => ({ columns, ...options });
+
+export type RowOf<Definition> =
+  Definition extends TableDefinition<infer C>
+    ? { readonly [Name in keyof C]: C[Name] extends Column<infer T> ? T : never }
+    : never;
+
+/** A row to insert: columns that can be null are optional. */
+type NewRow<Row> = Partial<Row> & {
+  readonly [Name in keyof Row as null extends Row[Name] ? never : Name]: Row[Name];
+};
+
+/** Values that a row must have; no values match every row. */
+type Match<Row> = Partial<Row>;
+
+/**
+ * Opens tables by their names, and creates the missing ones:
+ * `const { tags } = openTables(store, { tags: defineTable({ id: column.key }) })`.
+ */
+export function openTables<T extends Readonly<Record<string, TableDefinition<Columns>>>>(
+  store: Store,
+  definitions: T,
+): { readonly [Name in keyof T]: Table<RowOf<T[Name]>> } {
+  const tables = Object.entries(definitions).map(([name, definition]) => {
+    const { columns, constraint, indexes = [] } = definition;
+    const lines = Object.entries(columns).map(([each, { sql }]) => `${each} ${sql}`);
+    const all = [...lines, ...(constraint ? [constraint] : [])].join(", ");
+    store.run(`CREATE TABLE IF NOT EXISTS ${name} (${all})`);
+    for (const index of indexes) {
+      const indexName = `${name}_by_${index.replace(", ", "_")}`;
+      store.run(`CREATE INDEX IF NOT EXISTS ${indexName} ON ${name} (${index})`);
+    }
+    return [name, new Table(store, name, columns)];
+  });
+  return Object.fromEntries(tables) as ReturnType<typeof openTables<T>>; // by the same names
+}
+
+/** The rows of a table. Values that the server's database could not store throw UnstorableValue. */
+export class Table<Row extends object> {
+  readonly #store: Store;
+  readonly #name: string;
+  readonly #columns: Columns;
+
+  constructor(store: Store, name: string, columns: Columns) {
+    this.#store = store;
+    this.#name = name;
+    this.#columns = columns;
+  }
+
+  /** Returns the oldest row that matches. */
+  find(match: Match<Row>): Row | undefined {
+    return this.list(match, "rowid LIMIT 1")[0];
+  }
+
+  /** Returns all rows that match, oldest first, or in the order of `ORDER BY order`. */
+  list(match: Match<Row>, order = "rowid"): Row[] {
+    const [where, values] = this.#where(match);
+    return this.select(`${where} ORDER BY ${order}`, ...values);
+  }
+
+  /** Returns the rows of a query; `rest` is what follows the name of the table. */
+  select(rest: string, ...values: readonly SqlValue[]): Row[] {
+    const sql = `SELECT ${this.#name}.* FROM ${this.#name} ${rest}`;
+    return this.#store.all<Record<string, SqlValue>>(sql, ...values).map((stored) => {
+      const fields = Object.entries(stored).map(([name, value]) => {
+        const type = value === null ? undefined : this.#columns[name];
+        return [name, type ? type.read(value as never) : value]; // as `write` stored it
+      });
+      return Object.fromEntries(fields) as Row; // the columns of the table
+    });
+  }
+
+  /** Returns one page of the rows, and the number of all rows; `where` has numbered `?1`. */
+  page(
+    where: string,
+    order: string,
+    values: readonly SqlValue[],
+    { rows: limit, offset }: { readonly rows: number; readonly offset: number },
+  ): { readonly rows: Row[]; readonly total: number } {
+    const [first, second] = [values.length + 1, values.length + 2];
+    const rest = `WHERE ${where} ORDER BY ${order} LIMIT ?${first} OFFSET ?${second}`;
+    const rows = this.select(rest, ...values, limit, offset);
+    return { rows, total: this.#number("count(*)", `WHERE ${where}`, values) };
+  }
+
+  count(match: Match<Row>): number {
+    return this.#number("count(*)", ...this.#where(match));
+  }
+
+  /** Maximum of a column, or 0 without rows. */
+  max(name: keyof Row & string, match: Match<Row>): number {
+    return this.#number(`ifnull(max(${name}), 0)`, ...this.#where(match));
+  }
+
+  /** Adds a row; `onConflict` is the text after ON CONFLICT. */
+  insert(row: NewRow<Row>, onConflict?: string): void {
+    const columns = Object.keys(row);
+    const places = columns.map(() => "?").join(", ");
+    const conflict = onConflict === undefined ? "" : ` ON CONFLICT ${onConflict}`;
+    const sql = `INSERT INTO ${this.#name} (${columns.join(", ")}) VALUES (${places})${conflict}`;
+    this.#store.run(sql, ...this.#values(row));
+  }
+
+  /** Sets columns of all rows that match; undefined values leave them unchanged. */
+  update(
+    match: Match<Row>,
+    changes: { readonly [Name in keyof Row]?: Row[Name] | undefined },
+  ): void {
+    const changed = Object.entries(changes).filter(([, value]) => value !== undefined);
+    if (changed.length === 0) return;
+    const [where, values] = this.#where(match);
+    const columns = changed.map(([name]) => `${name} = ?`).join(", ");
+    const sql = `UPDATE ${this.#name} SET ${columns} ${where}`;
+    this.#store.run(sql, ...this.#values(Object.fromEntries(changed)), ...values);
+  }
+
+  delete(match: Match<Row>): void {
+    const [where, values] = this.#where(match);
+    this.#store.run(`DELETE FROM ${this.#name} ${where}`, ...values);
+  }
+
+  #number(expression: string, where: string, values: readonly SqlValue[]): number {
+    const sql = `SELECT ${expression} AS value FROM ${this.#name} ${where}`;
+    return this.#store.get<{ readonly value: number }>(sql, ...values)?.value ?? 0;
+  }
+
+  #where(match: Match<Row>): [sql: string, values: readonly SqlValue[]] {
+    const conditions = Object.keys(match).map((name) => `${name} IS ?`);
+    const sql = conditions.length === 0 ? "" : `WHERE ${conditions.join(" AND ")}`;
+    return [sql, this.#values(match)];
+  }
+
+  #values(row: object): SqlValue[] {
+    return Object.entries(row).map(([name, value]) => {
+      const type = this.#columns[name];
+      return value === null || !type ? null : type.write(value as never); // typed by Row
+    });
+  }
+}
