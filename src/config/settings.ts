@@ -11,7 +11,6 @@ import { readSandboxProfile, sandboxProfile } from "./sandbox-profile.ts";
 import { unset } from "./setting.ts";
 import type { Setting } from "./setting.ts";
 import { keySetting } from "./stored-keys.ts";
-import type { KeyOwner } from "./stored-keys.ts";
 
 /** Flags of the command line that select the target. */
 export interface TargetFlags {
@@ -24,15 +23,37 @@ export interface TargetFlags {
   readonly insecureHttp?: boolean | undefined;
 }
 
+/** The layers of one setting beside the profile. */
+interface Layers {
+  readonly flag?: string;
+  /** Environment variable of this CLI. */
+  readonly variable: string;
+  /** Field of the profile that has the value as it is. */
+  readonly field?: "base_url" | "user" | "output";
+  /** Environment variables of other tools. */
+  readonly foreign?: readonly string[];
+  readonly builtIn?: string;
+}
+
+const layers = {
+  baseUrl: {
+    flag: "--base-url",
+    variable: "KB_BASE_URL",
+    field: "base_url",
+    foreign: ["DIFY_BASE_URL", "DIFY_API_URL"],
+  },
+  app: { flag: "--app", variable: "KB_APP" },
+  // The same on every machine, so that a run can be followed from another one.
+  user: { flag: "--user", variable: "KB_USER", field: "user", builtIn: "kb-wf" },
+  output: { flag: "-o", variable: "KB_OUTPUT", field: "output" },
+  knowledgeKey: { variable: "KB_KEY", foreign: ["DIFY_API_KEY"] },
+  appKey: { variable: "KB_APP_KEY", foreign: ["DIFY_API_KEY"] },
+} as const satisfies Record<string, Layers>;
+
+type SettingName = keyof typeof layers;
+
 /** All settings of a command: where its requests go, with which key, for which user. */
-export interface Settings {
-  readonly profile: Setting;
-  readonly baseUrl: Setting;
-  readonly knowledgeKey: Setting;
-  readonly appKey: Setting;
-  readonly app: Setting;
-  readonly user: Setting;
-  readonly output: Setting;
+export interface Settings extends Readonly<Record<SettingName | "profile", Setting>> {
   readonly readOnly: Setting<boolean>;
   /** Names of the applications of the profile, for hints. */
   readonly apps: readonly string[];
@@ -49,9 +70,6 @@ interface KeyNeeds {
   readonly key: KeyKind | "both" | undefined;
   readonly run?: boolean;
 }
-
-/** The default end user: the same on every machine, so that a run can be followed from another one. */
-const DEFAULT_USER = "kb-wf";
 
 /** The selected profile, and what its settings name as their source. */
 interface SelectedProfile {
@@ -82,30 +100,20 @@ export async function settingsFor(
   const selected = isComplete(flags, host, needs) ? noProfile : await selectProfile(flags, host);
   const sources: Sources = { ...selected, flags, host, needs };
   const { name, profile, source } = sources;
-  const baseUrl = resolveBaseUrl(sources);
-  const app = resolve(sources, {
-    flag: { value: flags.app, source: "--app" },
-    variable: "KB_APP",
-    stored: defaultApp(sources),
-  });
-  if (needsKey(sources, "app")) checkApp(app, sources);
+  const { value: baseUrl, source: baseUrlSource } = resolve("baseUrl", sources);
+  const app = resolve("app", sources, defaultApp(sources));
+  if (needs.key === "app" || needs.key === "both") checkApp(app, sources);
   return {
     profile: { value: name, source: flags.profile === undefined ? source || "not set" : "-p" },
-    baseUrl,
-    knowledgeKey: await resolveKnowledgeKey(sources),
-    appKey: await resolveAppKey(sources, app.value),
+    baseUrl:
+      baseUrl === undefined
+        ? unset
+        : { value: baseUrlOf(baseUrl, flags.insecureHttp ?? false), source: baseUrlSource },
+    knowledgeKey: await resolveKey("dataset", sources),
+    appKey: await resolveKey("app", sources, app.value),
     app,
-    user: resolve(sources, {
-      flag: { value: flags.user, source: "--user" },
-      variable: "KB_USER",
-      stored: profileSetting(sources, "user"),
-      builtIn: { value: DEFAULT_USER, source: "built-in" },
-    }),
-    output: resolve(sources, {
-      flag: { value: flags.output, source: "-o" },
-      variable: "KB_OUTPUT",
-      stored: profileSetting(sources, "output"),
-    }),
+    user: resolve("user", sources),
+    output: resolve("output", sources),
     readOnly: resolveReadOnly(sources),
     apps: Object.keys(profile?.apps ?? {}),
     bases: parseKnowledgeBases(variable(host, "KB_DATASET_IDS")) ?? profile?.knowledge_bases ?? {},
@@ -117,18 +125,14 @@ export async function settingsFor(
 const variable = (host: Host, name: string): string | undefined => host.env[name] || undefined;
 
 /** Do flags and environment set everything, so that no profile is needed? */
-function isComplete(
-  { profile, app, baseUrl }: TargetFlags,
-  host: Host,
-  { key }: KeyNeeds,
-): boolean {
-  if (profile !== undefined || app !== undefined) return false;
+function isComplete({ profile, app, baseUrl }: TargetFlags, host: Host, { key }: KeyNeeds) {
+  if (profile !== undefined || app !== undefined || key === "both") return false;
   if (variable(host, "KB_PROFILE") ?? variable(host, "KB_APP")) return false;
   if ((baseUrl ?? variable(host, "KB_BASE_URL")) === undefined) return false;
-  if (key === "both") return false;
-  if (key === undefined) return true;
-  return variable(host, key === "dataset" ? "KB_KEY" : "KB_APP_KEY") !== undefined;
+  return key === undefined || variable(host, layers[keySettings[key]].variable) !== undefined;
 }
+
+const keySettings = { dataset: "knowledgeKey", app: "appKey" } as const;
 
 async function selectProfile(flags: TargetFlags, host: Host): Promise<SelectedProfile> {
   const fromEnv = variable(host, "KB_PROFILE");
@@ -154,51 +158,34 @@ async function selectProfile(flags: TargetFlags, host: Host): Promise<SelectedPr
   );
 }
 
-/** Where a setting may come from. */
-interface Candidates {
-  readonly flag?: Setting;
-  /** Environment variable of this CLI. */
-  readonly variable: string;
-  /** From the profile. */
-  readonly stored: Setting;
-  /** Environment variables of other tools. */
-  readonly fallbacks?: readonly string[];
-  readonly builtIn?: Setting;
-}
-
-/** The setting of highest precedence. A stored key that was not read counts, though without a value. */
-function resolve({ flags, host }: Sources, candidates: Candidates): Setting {
-  const { flag = unset, stored, fallbacks = [], builtIn = unset } = candidates;
-  const fromEnv = (name: string): Setting => ({ value: variable(host, name), source: name });
-  const order = [
-    flag,
+/**
+ * The setting of highest precedence. `stored` is that of the profile; a stored key that was not read
+ * counts, though without a value.
+ */
+function resolve(name: SettingName, sources: Sources, stored = profileSetting(name, sources)) {
+  const { flags, host } = sources;
+  const { flag, variable: own, foreign = [], builtIn }: Layers = layers[name];
+  const fromEnv = (each: string): Setting => ({ value: variable(host, each), source: each });
+  const order: readonly Setting[] = [
+    { value: flag && flags[name as keyof TargetFlags & SettingName], source: flag ?? "" },
     flags.profile === undefined ? unset : stored,
-    fromEnv(candidates.variable),
+    fromEnv(own),
     stored,
-    ...fallbacks.map(fromEnv),
+    ...foreign.map(fromEnv).filter(({ value }) => isKeyFor(name, value)),
+    { value: builtIn, source: "built-in" },
   ];
   const isSet = (each: Setting) => each.value !== undefined || (each === stored && each !== unset);
-  return order.find(isSet) ?? builtIn;
+  return order.find(isSet) ?? unset;
 }
 
-function profileSetting(
-  { profile, source }: Sources,
-  field: "base_url" | "user" | "output",
-): Setting {
-  const value = profile?.[field];
+/** DIFY_API_KEY holds either kind of key; its prefix shows which. */
+const isKeyFor = (name: SettingName, value: string | undefined): boolean =>
+  !name.endsWith("Key") || (kindOfKey(value) === "app") === (name === "appKey");
+
+function profileSetting(name: SettingName, { profile, source }: Sources): Setting {
+  const { field }: Layers = layers[name];
+  const value = field && profile?.[field];
   return value === undefined ? unset : { value, source };
-}
-
-function resolveBaseUrl(sources: Sources): Setting {
-  const { flags } = sources;
-  const { value, source } = resolve(sources, {
-    flag: { value: flags.baseUrl, source: "--base-url" },
-    variable: "KB_BASE_URL",
-    stored: profileSetting(sources, "base_url"),
-    fallbacks: ["DIFY_BASE_URL", "DIFY_API_URL"],
-  });
-  if (value === undefined) return unset;
-  return { value: baseUrlOf(value, flags.insecureHttp ?? false), source };
 }
 
 /** The default application of the profile, or its only one. */
@@ -220,57 +207,30 @@ function checkApp(app: Setting, { profile, name }: Sources): void {
   );
 }
 
-const needsKey = ({ needs }: Sources, kind: KeyKind): boolean =>
-  needs.key === kind || needs.key === "both";
-
-const keyOwner = ({ name, profile }: Sources, app: string | undefined): KeyOwner => ({
-  profile: name ?? "",
-  baseUrl: profile?.base_url,
-  app,
-});
-
-/** DIFY_API_KEY holds either kind of key; its prefix shows which. */
-function difyVariables({ host }: Sources, kind: KeyKind): readonly string[] {
-  const isApp = kindOfKey(variable(host, "DIFY_API_KEY")) === "app";
-  return isApp === (kind === "app") ? ["DIFY_API_KEY"] : [];
-}
-
-async function resolveKnowledgeKey(sources: Sources): Promise<Setting> {
-  const { flags, host, needs, profile, source } = sources;
-  const isOverridden = variable(host, "KB_KEY") !== undefined && flags.profile === undefined;
-  const stored = await keySetting(profile, keyOwner(sources, undefined), host, {
-    source,
-    read: needs.run !== false && needsKey(sources, "dataset") && !isOverridden,
-  });
-  return resolve(sources, {
-    variable: "KB_KEY",
-    stored,
-    fallbacks: difyVariables(sources, "dataset"),
-  });
-}
-
-async function resolveAppKey(sources: Sources, app: string | undefined): Promise<Setting> {
-  const { flags, host, needs, profile, source } = sources;
-  // `--app` and `-p` select a stored application: the key in the environment is that of another one.
-  const isSelected = flags.app !== undefined || flags.profile !== undefined;
-  const isOverridden = variable(host, "KB_APP_KEY") !== undefined && !isSelected;
-  const entry = app === undefined ? undefined : own(profile?.apps, app);
-  const stored = await keySetting(entry, keyOwner(sources, app), host, {
-    source: `${source}, application ${app}`,
-    read: needs.run !== false && needsKey(sources, "app") && !isOverridden,
-  });
-  if (isSelected && stored !== unset) return stored;
-  return resolve(sources, {
-    variable: "KB_APP_KEY",
-    stored,
-    fallbacks: difyVariables(sources, "app"),
-  });
+/** The knowledge key, or the key of an application. */
+async function resolveKey(kind: KeyKind, sources: Sources, app?: string): Promise<Setting> {
+  const { flags, host, needs, name, profile, source } = sources;
+  // `--app` and `-p` select a stored key: that of the environment is another one.
+  const isSelected = flags.profile !== undefined || (kind === "app" && flags.app !== undefined);
+  const setting = keySettings[kind];
+  const isOverridden = variable(host, layers[setting].variable) !== undefined && !isSelected;
+  const isNeeded = needs.run !== false && (needs.key === kind || needs.key === "both");
+  const ofApp = app === undefined ? undefined : own(profile?.apps, app);
+  const stored = await keySetting(
+    kind === "app" ? ofApp : profile,
+    { profile: name ?? "", baseUrl: profile?.base_url, app },
+    host,
+    {
+      source: kind === "app" ? `${source}, application ${app}` : source,
+      read: isNeeded && !isOverridden,
+    },
+  );
+  return isSelected && stored !== unset ? stored : resolve(setting, sources, stored);
 }
 
 function resolveReadOnly({ flags, profile, source }: Sources): Setting<boolean> {
   if (flags.readOnly) return { value: true, source: "--read-only" };
-  if (profile?.read_only) return { value: true, source };
-  return { value: false, source: "built-in" };
+  return profile?.read_only ? { value: true, source } : { value: false, source: "built-in" };
 }
 
 /** `Handbook=ID, ID` → IDs by name; an ID without a name is its own name. Throws usage. */

@@ -65,29 +65,28 @@ async function runKeyCommand(command: string, source: string, host: Host): Promi
   throw keyError(`printed no key (exit code ${exit})`);
 }
 
-/**
- * Name of a keyring entry. It contains the base URL and the path of the profile file: a key is never
- * found for another server, nor by a profile of the same name in another file.
- */
-const entryName = ({ profile, baseUrl, app }: KeyOwner, host: Host): string =>
-  [
-    profile,
-    ...(app === undefined ? [] : [`application ${app}`]),
-    baseUrl,
-    resolve(host.cwd, profilePath(host)),
-  ].join(", ");
-
 /** The result of a keyring call, or why it failed. */
-type KeyringResult<T> = { readonly value: T } | { readonly problem: string };
+interface KeyringResult<T> {
+  readonly value?: T;
+  readonly problem?: string;
+}
 
-/** Calls the keyring. Throws only if interrupted. */
+/**
+ * Calls the keyring for the entry of a key. Its name contains the base URL and the path of the
+ * profile file: a key is never found for another server, nor by a profile of the same name in
+ * another file. Throws only if interrupted.
+ */
 async function callKeyring<T>(
+  { profile, baseUrl, app }: KeyOwner,
   host: Host,
-  call: (keyring: Keyring) => Promise<T>,
+  call: (keyring: Keyring, entry: string) => Promise<T>,
 ): Promise<KeyringResult<T>> {
   if (isOn(host.env["KB_NO_KEYRING"])) return { problem: "KB_NO_KEYRING is set" };
+  const application = app === undefined ? [] : [`application ${app}`];
+  const file = resolve(host.cwd, profilePath(host));
   try {
-    return { value: await call(await host.keyring()) };
+    const keyring = await host.keyring();
+    return { value: await call(keyring, [profile, ...application, baseUrl, file].join(", ")) };
   } catch (error) {
     if (host.signal.aborted) throw abortError(host.signal, false);
     return { problem: error instanceof Error ? error.message : String(error) };
@@ -95,44 +94,36 @@ async function callKeyring<T>(
 }
 
 /** Stores a key in the keyring. Returns why that failed, or undefined. */
-export async function storeKey(
-  owner: KeyOwner,
-  key: string,
-  host: Host,
-): Promise<string | undefined> {
-  const result = await callKeyring(host, (keyring) => keyring.set(entryName(owner, host), key));
-  return "problem" in result ? result.problem : undefined;
-}
+export const storeKey = async (owner: KeyOwner, key: string, host: Host) =>
+  (await callKeyring(owner, host, (keyring, entry) => keyring.set(entry, key))).problem;
 
 /** Deletes a key from the keyring. Returns why that failed, or undefined. */
-export async function deleteKey(owner: KeyOwner, host: Host): Promise<string | undefined> {
-  const result = await callKeyring(host, (keyring) => keyring.delete(entryName(owner, host)));
-  return "problem" in result ? result.problem : undefined;
-}
+export const deleteKey = async (owner: KeyOwner, host: Host) =>
+  (await callKeyring(owner, host, (keyring, entry) => keyring.delete(entry))).problem;
 
 /** Reads a key from the keyring. Throws auth if the keyring is unavailable or has lost the key. */
 async function readStoredKey(owner: KeyOwner, host: Host): Promise<string> {
-  const result = await callKeyring(host, (keyring) => keyring.get(entryName(owner, host)));
-  if ("value" in result && result.value !== undefined) return result.value;
+  const { value, problem } = await callKeyring(owner, host, (keyring, entry) => keyring.get(entry));
+  if (value !== undefined) return value;
   const { profile, app } = owner;
-  const key =
+  const name = shellQuote(profile);
+  const [key, add] =
     app === undefined
-      ? `the key of profile ${profile}`
-      : `the key of application ${app} in profile ${profile}`;
-  const add =
-    app === undefined
-      ? `kb profile add ${shellQuote(profile)}`
-      : `wf profile add ${shellQuote(profile)} --app ${shellQuote(app)}`;
-  const problem =
-    "problem" in result
-      ? `the keyring is not available: ${result.problem}`
-      : "the keyring has no such entry";
-  throw new CliError("auth", `failed to read ${key}: ${problem}`, {
+      ? [`profile ${profile}`, `kb profile add ${name}`]
+      : [
+          `application ${app} in profile ${profile}`,
+          `wf profile add ${name} --app ${shellQuote(app)}`,
+        ];
+  const [reason, hint] =
+    problem === undefined
+      ? ["the keyring has no such entry", `store it again: ${add} --key-file -`]
+      : [
+          `the keyring is not available: ${problem}`,
+          `unlock the keyring, or store the key in the profile file: ${add} --key-file - --insecure-storage`,
+        ];
+  throw new CliError("auth", `failed to read the key of ${key}: ${reason}`, {
     code: "keyring",
     sideEffect: "none",
-    hint:
-      "problem" in result
-        ? `unlock the keyring, or store the key in the profile file: ${add} --key-file - --insecure-storage`
-        : `store it again: ${add} --key-file -`,
+    hint,
   });
 }
