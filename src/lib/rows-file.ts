@@ -1,5 +1,7 @@
-import { CliError, usage } from "../errors.ts";
+import type { CsvError, parse } from "csv-parse/sync";
+import { usage } from "../errors.ts";
 import { isObject } from "./json.ts";
+import type { Line, Lines } from "./lines.ts";
 
 /** One row of a file. */
 export interface FileRow {
@@ -7,197 +9,254 @@ export interface FileRow {
   readonly number: number;
   /** Its first line in the file, from 1. */
   readonly line: number;
-  /** Columns and values in the order of the file: strings in CSV, JSON values in JSON Lines. */
-  readonly cells: readonly (readonly [column: string, value: unknown])[];
+  /** Values by column: strings in CSV, JSON values in JSON Lines. */
+  readonly values: Readonly<Record<string, unknown>>;
   /** Its text without the line break. */
   readonly raw: string;
 }
 
-/** A file of rows. */
-export interface RowFile {
+/** A mistake in a file of rows. */
+export interface Mistake {
+  readonly line: number;
+  /** Its name, or its number if the header has none for it. */
+  readonly column?: string | undefined;
+  readonly problem: string;
+  /** Why, in the words of the JSON parser. */
+  readonly reason?: string;
+}
+
+/** Consecutive rows. `columns` is the header of a CSV file; JSON Lines have none. */
+interface Rows {
   readonly rows: readonly FileRow[];
-  /** Columns of the header; undefined for JSON Lines, where each row has its own. */
   readonly columns: readonly string[] | undefined;
+  /** Text of the header. */
+  readonly header: string | undefined;
+}
+
+/** A file of rows that was read completely. */
+export interface RowFile extends Omit<Rows, "header"> {
   /** The content of a file of the same format with only these rows. */
-  readonly withOnly: (rows: readonly { readonly raw: string }[]) => string;
+  readonly withOnly: (rows: readonly FileRow[]) => string;
 }
 
 /**
- * Reads rows of CSV or JSON Lines. It is CSV if the name ends in `.csv` or the text does not start
- * with `{`. Throws `usage` with the line and column of a mistake.
+ * Reads the rows of CSV with a header or of JSON Lines. It is JSON if the name says so, or, unless it
+ * ends in `.csv`, if the text starts like JSON. Calls `onMistake` for a damaged row, and continues behind it.
  */
+export async function* readRows(
+  name: string,
+  parts: AsyncIterable<Lines> | Iterable<Lines>,
+  onMistake: (mistake: Mistake) => void,
+): AsyncGenerator<Rows> {
+  let reader: CsvReader | JsonReader | undefined;
+  for await (const { lines, last } of parts) {
+    const first = lines.find(({ text }) => text.trim() !== "");
+    if (!reader && !first) continue;
+    reader ??= isJson(name, first?.text ?? "")
+      ? new JsonReader(onMistake)
+      : new CsvReader((await import("csv-parse/sync")).parse, onMistake);
+    const rows = reader.read(lines, last);
+    yield { rows, columns: reader.columns, header: reader.header };
+  }
+}
+
+/** Reads a complete file of rows. Throws `usage` with the line and column of a mistake. */
 export async function readRowFile(name: string, bytes: Uint8Array): Promise<RowFile> {
   const text = textIn(name, bytes);
-  if (!name.endsWith(".csv") && text.trimStart().startsWith("{")) return jsonLines(name, text);
-  return csv(name, text);
+  const onMistake = ({ line, column, problem, reason }: Mistake) => {
+    const place = `${name} line ${line}${column === undefined ? "" : `, column ${column}`}`;
+    throw reason === undefined
+      ? unreadable(place, problem, quoteHint)
+      : unreadable(place, `${problem}: ${reason}`);
+  };
+  const file: Rows = { rows: [], columns: undefined, header: undefined };
+  const lines = text.split(text.includes("\n") ? "\n" : "\r").map(numbered);
+  for await (const all of readRows(name, [{ lines, last: true }], onMistake))
+    Object.assign(file, all);
+  const { rows, columns, header } = file;
+  const twice = columns?.find((column, index) => columns.indexOf(column) !== index);
+  if (twice !== undefined) throw unreadable(`${name} line 1`, `duplicate column ${twice}`);
+  const head = header === undefined ? [] : [header];
+  const end = columns && text.includes("\r\n") ? "\r\n" : "\n";
+  return {
+    rows,
+    columns,
+    withOnly: (some) => [...head, ...some.map(({ raw }) => raw)].map((row) => row + end).join(""),
+  };
 }
 
 /** The error for a mistake in a file. */
 export const unreadable = (place: string, problem: string, hint?: string) =>
   usage(`${place}: ${problem}`, hint);
 
-/** Throws if a header has a duplicate column. */
-export function rejectDuplicates(name: string, columns: readonly string[]): void {
-  const twice = columns.find((column, index) => columns.indexOf(column) !== index);
-  if (twice !== undefined) throw unreadable(`${name} line 1`, `duplicate column ${twice}`);
-}
+const quoteHint =
+  "quote cells that contain commas, quotes or line breaks, and double the quotes in them";
+
+const numbered = (text: string, index: number): Line => ({ number: index + 1, text });
 
 function textIn(name: string, bytes: Uint8Array): string {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {
-    const line = validPart(bytes).split("\n");
+    const [valid = ""] = new TextDecoder().decode(bytes).split("\uFFFD", 1);
+    const lines = valid.split("\n");
     throw unreadable(
-      `${name} line ${line.length}, column ${[...(line.at(-1) ?? "")].length + 1}`,
+      `${name} line ${lines.length}, column ${[...(lines.at(-1) ?? "")].length + 1}`,
       "invalid UTF-8",
       "save the file as UTF-8",
     );
   }
 }
 
-/** The text before the first invalid byte. */
-function validPart(bytes: Uint8Array): string {
-  const valid = (end: number): string | undefined => {
-    try {
-      // As a stream, so that an incomplete character is not an error.
-      return new TextDecoder("utf-8", { fatal: true }).decode(bytes.subarray(0, end), {
-        stream: true,
-      });
-    } catch {
+const isJson = (name: string, start: string): boolean =>
+  /\.(jsonl|ndjson)$/i.test(name) || (!name.endsWith(".csv") && /^\s*[{[]/.test(start));
+
+class JsonReader {
+  readonly columns = undefined;
+  readonly header = undefined;
+  private readonly onMistake: (mistake: Mistake) => void;
+  private count = 0;
+
+  constructor(onMistake: (mistake: Mistake) => void) {
+    this.onMistake = onMistake;
+  }
+
+  read(lines: readonly Line[]): FileRow[] {
+    const rows: FileRow[] = [];
+    for (const { number: line, text } of lines) {
+      const raw = withoutEnd(text);
+      if (raw.trim() === "") continue;
+      const values = this.objectIn(line, raw);
+      if (values) rows.push({ number: ++this.count, line, values, raw });
+    }
+    return rows;
+  }
+
+  private objectIn(line: number, text: string): Record<string, unknown> | undefined {
+    const problem = "expected one JSON object per line";
+    if (text.trimStart().startsWith("[")) {
+      this.onMistake({ line, problem: `${problem}, not an array` });
       return undefined;
     }
-  };
-  let [good, bad] = [0, bytes.length];
-  while (bad - good > 1) {
-    const middle = (good + bad) >> 1;
-    if (valid(middle) === undefined) bad = middle;
-    else good = middle;
+    try {
+      const value: unknown = JSON.parse(text);
+      if (isObject(value)) return value;
+      this.onMistake({ line, problem });
+    } catch (error) {
+      if (!(error instanceof SyntaxError)) throw error; // onMistake may throw
+      // Node reports the position of some mistakes only.
+      const at = /at position (\d+)/.exec(error.message)?.[1];
+      const column = at === undefined ? undefined : String(Number(at) + 1);
+      this.onMistake({ line, column, problem: "invalid JSON", reason: error.message });
+    }
+    return undefined;
   }
-  return valid(good) ?? "";
 }
 
-function jsonLines(name: string, text: string): RowFile {
-  const rows: FileRow[] = [];
-  for (const [index, line] of text.split(/\r?\n/).entries()) {
-    if (line.trim() === "") continue;
-    rows.push({
-      number: rows.length + 1,
-      line: index + 1,
-      cells: Object.entries(objectIn(`${name} line ${index + 1}`, line)),
-      raw: line,
-    });
+/** Maximum number of lines of one row; a quote that stays open for longer is a stray one. */
+const MAX_ROW_LINES = 1000;
+
+class CsvReader {
+  columns: readonly string[] | undefined;
+  header: string | undefined;
+  private readonly parse: typeof parse;
+  private readonly onMistake: (mistake: Mistake) => void;
+  private count = 0;
+  /** The lines of an incomplete row. */
+  private open: readonly Line[] = [];
+
+  constructor(parser: typeof parse, onMistake: (mistake: Mistake) => void) {
+    this.parse = parser;
+    this.onMistake = onMistake;
   }
-  return {
-    rows,
-    columns: undefined,
-    withOnly: (some) => some.map(({ raw }) => `${raw}\n`).join(""),
-  };
-}
 
-function objectIn(place: string, line: string): Record<string, unknown> {
-  let value: unknown;
-  try {
-    value = JSON.parse(line);
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : "";
-    // Node reports the position of some mistakes only.
-    const at = /at position (\d+)/.exec(reason)?.[1];
-    const column = at === undefined ? "" : `, column ${Number(at) + 1}`;
-    throw unreadable(`${place}${column}`, `invalid JSON: ${reason}`);
+  read(lines: readonly Line[], last: boolean): FileRow[] {
+    const rows: FileRow[] = [];
+    this.open = this.readInto(rows, [...this.open, ...lines], last);
+    return rows;
   }
-  if (!isObject(value)) throw unreadable(place, "expected a JSON object");
-  return value;
-}
 
-/** A record of csv-parse. */
-interface ParsedRecord {
-  readonly record: readonly string[];
-  readonly raw: string;
-}
-
-type Parse = (text: string, upTo?: number) => ParsedRecord[];
-
-async function csv(name: string, text: string): Promise<RowFile> {
-  const { parse } = await import("csv-parse/sync");
-  const records: Parse = (part, upTo) =>
-    // With `raw` it returns records with their text, which its types do not declare.
-    parse(part, {
-      raw: true,
-      record_delimiter: ["\r\n", "\n", "\r"], // by default it expects the first one everywhere
-      skip_empty_lines: true,
-      ...(upTo !== undefined && { to: upTo }),
-    }) as unknown as ParsedRecord[];
-  let parsed: ParsedRecord[];
-  try {
-    parsed = records(text);
-  } catch {
-    throw csvError(name, text.replaceAll("\r\n", "\n"), records);
+  /** Adds the rows of complete lines. Returns the lines of an incomplete row. */
+  private readInto(into: FileRow[], lines: readonly Line[], last: boolean): readonly Line[] {
+    const { groups, rest } = groupLines(lines);
+    const raws = groups.map(textOf);
+    const all = this.cellsOf(raws);
+    for (const [index, group] of groups.entries()) {
+      const raw = raws[index] ?? "";
+      const line = group[0]?.number ?? 0;
+      const cells = Array.isArray(all) ? all[index] : this.validCells(raw, line);
+      if (cells) this.add(into, { line, cells, raw });
+      else this.readInto(into, group.slice(1), true);
+    }
+    if (rest.length === 0 || (!last && rest.length <= MAX_ROW_LINES)) return rest;
+    this.validCells(textOf(rest), rest[0]?.number ?? 0);
+    return this.readInto(into, rest.slice(1), last);
   }
-  const [header, ...rest] = parsed;
-  const columns = (header?.record ?? []).map((column) => column.trim());
-  const end = text.includes("\r\n") ? "\r\n" : "\n";
-  const lineOf = lineFinder(text);
-  lineOf(withoutLineEnds(header?.raw ?? ""));
-  return {
-    columns,
-    rows: rest.map(({ record, raw }, index) => ({
-      number: index + 1,
-      line: lineOf(withoutLineEnds(raw)),
-      cells: columns.map((column, at) => [column, record[at] ?? ""] as const),
-      raw: withoutLineEnds(raw),
-    })),
-    withOnly: (some) =>
-      [withoutLineEnds(header?.raw ?? ""), ...some.map(({ raw }) => raw)]
-        .map((line) => `${line}${end}`)
-        .join(""),
-  };
+
+  private add(
+    into: FileRow[],
+    { line, cells, raw }: { line: number; cells: readonly string[]; raw: string },
+  ): void {
+    const { columns } = this;
+    if (columns === undefined) {
+      this.columns = cells.map((cell) => cell.trim());
+      this.header = raw;
+    } else if (cells.length === columns.length) {
+      const values = Object.fromEntries(columns.map((column, at) => [column, cells[at]]));
+      into.push({ number: ++this.count, line, values, raw });
+    } else {
+      const problem = `number of cells differs from the header: expected ${columns.length}, found ${cells.length}`;
+      this.mistake(line, Math.min(cells.length, columns.length), problem);
+    }
+  }
+
+  /** The cells of one row; undefined after reporting a mistake. */
+  private validCells(raw: string, line: number): readonly string[] | undefined {
+    const cells = this.cellsOf([raw]);
+    if (Array.isArray(cells)) return cells[0];
+    const { code, column, message } = cells;
+    this.mistake(line, Number(column), problems[code] ?? message);
+    return undefined;
+  }
+
+  private mistake(line: number, at: number, problem: string): void {
+    this.onMistake({ line, column: this.columns?.[at] ?? String(at + 1), problem });
+  }
+
+  /** The cells of each row, or the first mistake. */
+  private cellsOf(raws: readonly string[]): string[][] | CsvError {
+    try {
+      return this.parse(raws.join("\n"), { relax_column_count: true, record_delimiter: "\n" });
+    } catch (error) {
+      return error as CsvError; // it throws nothing else
+    }
+  }
 }
-
-/** Returns a function that finds the first line of each part of a text, in order. */
-function lineFinder(text: string): (part: string) => number {
-  let [at, line] = [0, 1];
-  return (part) => {
-    const start = text.indexOf(part, at);
-    line += lineEnds(text.slice(at, start));
-    const found = line;
-    line += lineEnds(part);
-    at = start + part.length;
-    return found;
-  };
-}
-
-const lineEnds = (text: string) => text.split("\n").length - 1;
-
-/** The parser's text of a record may include the line break before it, or half of the one after it. */
-const withoutLineEnds = (raw: string) => raw.replace(/^[\r\n]+|(?<![\r\n])[\r\n]+$/g, "");
 
 const problems: Readonly<Record<string, string>> = {
   CSV_QUOTE_NOT_CLOSED: "missing closing quote",
   CSV_INVALID_CLOSING_QUOTE: "text after the closing quote",
   INVALID_OPENING_QUOTE: "quote inside an unquoted value",
-  CSV_RECORD_INCONSISTENT_FIELDS_LENGTH: "number of cells differs from the header",
 };
 
-/**
- * The error for invalid CSV. The parser counts Windows line breaks inside quotes twice and reports
- * the last line for an open quote, so we count the line: `text` has Unix line breaks, and the
- * records before the invalid one are parsed again.
- */
-function csvError(name: string, text: string, records: Parse): CliError {
-  try {
-    records(text);
-  } catch (error) {
-    const info = error as { code?: string; column?: number | string; records?: number }; // csv-parse's CsvError
-    const good = info.records ? records(text, info.records) : [];
-    let start = good.reduce((length, { raw }) => length + raw.length, 0);
-    while (text[start] === "\n") start++;
-    const line = text.slice(0, start).split("\n").length;
-    const column = good[0]?.record[Number(info.column)] ?? String(Number(info.column) + 1);
-    return unreadable(
-      `${name} line ${line}, column ${column.trim()}`,
-      problems[info.code ?? ""] ?? (error instanceof Error ? error.message : String(error)),
-      "quote cells that contain commas, quotes or line breaks, and double the quotes in them",
-    );
+/** Groups lines to rows, because quoted cells may span lines; `rest` is an incomplete row. */
+function groupLines(lines: readonly Line[]): { groups: Line[][]; rest: Line[] } {
+  const groups: Line[][] = [];
+  let rest: Line[] = [];
+  let quoted = false;
+  for (const line of lines) {
+    if (!quoted && withoutEnd(line.text) === "") continue;
+    rest.push(line);
+    if (line.text.split('"').length % 2 === 0) quoted = !quoted;
+    if (quoted) continue;
+    groups.push(rest);
+    rest = [];
   }
-  return unreadable(name, "invalid CSV");
+  return { groups, rest };
 }
+
+const textOf = (lines: readonly Line[]): string =>
+  withoutEnd(lines.map(({ text }) => text).join("\n"));
+
+/** Lines are split at `\n`, so those of Windows end with half a line break. */
+const withoutEnd = (text: string): string => (text.endsWith("\r") ? text.slice(0, -1) : text);

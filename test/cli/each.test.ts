@@ -190,7 +190,11 @@ test.each<[string, string | Uint8Array, RegExp]>([
   ["long.csv", `tag,name\n${uuid},${"x".repeat(51)}\n`, /row 1, column name .*51 characters/],
   ["lines.jsonl", `{"tag":"${uuid}","name":"b"}\n{"tag":]\n`, /lines\.jsonl line 2: .*JSON/],
   ["object.jsonl", `{"tag":"${uuid}","name":{"a":1}}\n`, /row 1, column name .*not a string/],
-  ["more.jsonl", `{"tag":"${uuid}","name":"b"}\n[1]\n`, /line 2: expected a JSON object/],
+  [
+    "more.jsonl",
+    `{"tag":"${uuid}","name":"b"}\n[1]\n`,
+    /line 2: expected one JSON object per line, not an array/,
+  ],
 ])("%s is refused before anything is sent", async (name, text, message) => {
   const path = await file(name, text);
   const sent = await sentBy(async () => {

@@ -60,7 +60,7 @@ const packages: Readonly<Record<string, RegExp>> = {
   ignore: /^commands\/kb\/sync\/walk\.ts$/,
   yaml: /^(output\/|lib\/yaml\.ts$|commands\/(kb\/declarative|wf\/expect)\/)/,
   "csv-stringify": /^lib\/csv\.ts$/,
-  "csv-parse": /^(lib\/rows-file|commands\/wf\/logs\/read-csv)\.ts$/,
+  "csv-parse": /^lib\/rows-file\.ts$/,
   "@napi-rs/keyring": /^host\/keyring-child\.ts$/,
   "node-sqlite3-wasm": /^sandbox\/storage\/sqlite\.ts$/,
 };

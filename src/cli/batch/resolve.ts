@@ -75,7 +75,7 @@ function unresolvedRows(
 ): CliError {
   const placed = failed.slice(0, MAX_LISTED).map(({ row, error }) => {
     // The lookup does not know the column, but its error quotes the value.
-    const cell = row.cells.find(([, value]) =>
+    const cell = Object.entries(row.values).find(([, value]) =>
       error.message.includes(JSON.stringify(String(value).replace(/^(name|id):/, ""))),
     );
     return { row: row.number, column: cell?.[0] ?? null, message: error.message };

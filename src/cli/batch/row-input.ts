@@ -8,7 +8,7 @@ import { didYouMean } from "../../lib/did-you-mean.ts";
 import type { TypedLine } from "../parse/typed-values.ts";
 import { checkValue, invalidValue } from "../parse/values.ts";
 import type { Sources } from "../parse/values.ts";
-import { rejectDuplicates, unreadable } from "../../lib/rows-file.ts";
+import { unreadable } from "../../lib/rows-file.ts";
 import type { FileRow, RowFile } from "../../lib/rows-file.ts";
 
 /** A row with checked values and unresolved names. */
@@ -88,12 +88,11 @@ function columnTargets({ command, file, table }: RowsToCheck): Map<string, Colum
     targets.set(column, target);
   };
   if (columns) {
-    rejectDuplicates(file, columns);
     for (const column of columns) add(column, `${file} line 1`);
     return targets;
   }
-  for (const { number, cells } of rows) {
-    for (const [column] of cells) {
+  for (const { number, values } of rows) {
+    for (const column of Object.keys(values)) {
       if (!targets.has(column)) add(column, `${file} row ${number}`);
     }
   }
@@ -108,7 +107,7 @@ async function rowInput(
   { command, file, table, sources }: RowsToCheck,
 ): Promise<Values> {
   const input: Record<string, unknown> = { ...shared };
-  for (const [column, cell] of row.cells) {
+  for (const [column, cell] of Object.entries(row.values)) {
     const target = targets.get(column);
     const place = `${file} row ${row.number}, column ${column}`;
     const text = target && typedIn(cell, target, table.columns !== undefined, place);

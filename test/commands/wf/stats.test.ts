@@ -682,7 +682,7 @@ describe("--from", () => {
     expect(info).toMatchObject({ complete: false, figures: counted });
     for (const [line, reason] of [
       [2, "invalid JSON"],
-      [4, "not a log row"],
+      [4, "expected one JSON object per line, not an array"],
       [5, "not a log row"],
       [6, "not a log row"],
     ]) {

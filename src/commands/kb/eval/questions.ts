@@ -44,7 +44,7 @@ export async function parseQuestions(name: string, bytes: Uint8Array): Promise<Q
   const byKey = new Map<string, Question>();
   const unused = new Set<string>();
   for (const row of table.rows) {
-    for (const [column] of row.cells) if (!knownColumns.has(column)) unused.add(column);
+    for (const column of Object.keys(row.values)) if (!knownColumns.has(column)) unused.add(column);
     const question = questionOf(row, `${name} line ${row.line}`, table.columns !== undefined);
     const other = byKey.get(question.key);
     if (other) {
@@ -63,8 +63,8 @@ export async function parseQuestions(name: string, bytes: Uint8Array): Promise<Q
 
 const exampleLine = `a line looks like {"question": "How many days of leave?", "documents": ["leave.md"]}`;
 
-function questionOf({ cells, line }: FileRow, place: string, isCsv: boolean): Question {
-  const values = new Map(cells);
+function questionOf({ values: cells, line }: FileRow, place: string, isCsv: boolean): Question {
+  const values = new Map(Object.entries(cells));
   const textIn = (column: string): string | undefined => {
     const value = values.get(column) ?? undefined;
     if (typeof value === "number") return String(value);

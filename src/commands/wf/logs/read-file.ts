@@ -1,19 +1,15 @@
-import { CliError, usage } from "../../../errors.ts";
+import { secondsIn } from "../../../api/time-windows.ts";
+import { usage } from "../../../errors.ts";
 import { isObject } from "../../../lib/json.ts";
+import { linesOf } from "../../../lib/lines.ts";
+import { readRows } from "../../../lib/rows-file.ts";
+import type { FileRow, Mistake } from "../../../lib/rows-file.ts";
 import type { FileInput } from "../../../operations/operation.ts";
-import type { WorkflowLog } from "../../../operations/workflows.ts";
-import { linesOf } from "../../lines.ts";
-import type { Line } from "../../lines.ts";
+import type { RunStatus, WorkflowLog } from "../../../operations/workflows.ts";
 import type { Context } from "../../command-spec.ts";
-
-/** Reports a damaged line, numbered from 1, with the reason. */
-export type OnDamaged = (line: number, reason: string) => void;
 
 /** A row of the log; any field may be missing. */
 export type FiledLog = Partial<WorkflowLog>;
-
-/** Parses lines to rows; `last` with the final ones. */
-export type LogReader = (lines: readonly Line[], last: boolean) => readonly FiledLog[];
 
 /**
  * Streams the rows of a file written by `wf logs` or `wf logs export`: JSON Lines, or CSV with a
@@ -22,71 +18,33 @@ export type LogReader = (lines: readonly Line[], last: boolean) => readonly File
 export async function* logsOfFile(
   { path, name }: FileInput,
   context: Context,
-  damaged: OnDamaged,
+  damaged: (line: number, reason: string) => void,
 ): AsyncGenerator<FiledLog> {
   const { files, stdin } = context.host;
-  const pieces = linesOf(
-    path === "-" ? stdin.bytes() : files.bytes(path),
-    (line) => notLog(name, "line too long", line),
-    context,
-  );
-  let read: LogReader | undefined;
-  let first: readonly [line: number, reason: string] | undefined;
-  let used = false;
-  for await (const { lines, last } of pieces) {
-    read ??= await readerFor(name, lines, (line, reason) => {
-      first ??= [line, reason];
-      damaged(line, reason);
-    });
-    const logs = read?.(lines, last) ?? [];
-    used ||= logs.length > 0;
-    yield* logs;
-  }
-  if (!used && first) throw notLog(name, first[1], first[0]);
-}
-
-/** The error for a file without log rows. */
-export const notLog = (name: string, problem: string, line?: number): CliError =>
-  usage(
-    `${name}${line === undefined ? "" : ` line ${line}`}: ${problem}`,
-    "--from takes the output of `wf logs --all -o jsonl` or -o csv",
-  );
-
-export const isBlank = ({ text }: Line): boolean => text.trim() === "";
-
-/** Chooses the format by the name, then by the first character; undefined for blank lines only. */
-async function readerFor(
-  name: string,
-  lines: readonly Line[],
-  damaged: OnDamaged,
-): Promise<LogReader | undefined> {
-  const start = lines.find((line) => !isBlank(line))?.text.trimStart();
-  if (start === undefined) return undefined;
-  if (start.startsWith("[")) throw notLog(name, "expected one JSON object per line, not an array");
-  if (/\.(jsonl|ndjson)$/i.test(name) || start.startsWith("{")) return jsonReader(damaged);
-  const { csvReader } = await import("./read-csv.ts");
-  return csvReader(name, damaged);
-}
-
-const jsonReader =
-  (damaged: OnDamaged): LogReader =>
-  (lines) => {
-    const logs: FiledLog[] = [];
-    for (const line of lines) {
-      if (isBlank(line)) continue;
-      const row = jsonIn(line.text);
-      if (isLog(row)) logs.push(row);
-      else damaged(line.number, row === undefined ? "invalid JSON" : "not a log row");
-    }
-    return logs;
+  const notLog = (line: number, problem: string) =>
+    usage(
+      `${name} line ${line}: ${problem}`,
+      "--from takes the output of `wf logs --all -o jsonl` or -o csv",
+    );
+  let first: Mistake | undefined;
+  const onMistake = (mistake: Mistake) => {
+    first ??= mistake;
+    damaged(mistake.line, mistake.problem);
   };
-
-function jsonIn(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
+  const bytes = path === "-" ? stdin.bytes() : files.bytes(path);
+  const lines = linesOf(bytes, (line) => notLog(line, "line too long"), context);
+  let used = false;
+  for await (const { rows, columns } of readRows(name, lines, onMistake)) {
+    if (columns?.includes("status") === false) throw notLog(1, "missing column status");
+    for (const row of rows) {
+      const log = columns ? logOf(row) : row.values;
+      if (isLog(log)) {
+        used = true;
+        yield log;
+      } else onMistake({ line: row.line, problem: "not a log row" });
+    }
   }
+  if (!used && first) throw notLog(first.line, first.problem);
 }
 
 const numbers = [
@@ -99,10 +57,10 @@ const numbers = [
 const texts = ["id", "status", "error", "version"] as const;
 
 /** Whether the fields that are computed with are numbers, and those that are shown texts. */
-function isLog(row: unknown): row is FiledLog {
-  if (!isObject(row) || !Object.hasOwn(row, "workflow_run")) return false;
-  const run = row["workflow_run"];
-  if (!isOptional("number", row["created_at"])) return false;
+function isLog(row: Readonly<Record<string, unknown>> | FiledLog): row is FiledLog {
+  if (!Object.hasOwn(row, "workflow_run")) return false;
+  const run = row.workflow_run;
+  if (!isOptional("number", row.created_at)) return false;
   if (run === null) return true;
   if (!isObject(run)) return false;
   for (const name of numbers) if (!isOptional("number", run[name])) return false;
@@ -112,3 +70,45 @@ function isLog(row: unknown): row is FiledLog {
 
 const isOptional = (kind: "number" | "string", value: unknown): boolean =>
   value === undefined || value === null || typeof value === kind;
+
+/** The log row of CSV cells with the columns of `wf logs`. An empty cell can be null or an empty text. */
+function logOf({ values }: FileRow): FiledLog {
+  const text = (column: string) => (values[column] as string | undefined) || null; // cells are texts
+  const number = (column: string) => {
+    const value = Number(text(column) ?? Number.NaN);
+    return Number.isFinite(value) ? value : null;
+  };
+  const time = (column: string) => secondsIn(text(column), Math.floor) ?? null;
+  const [run, status, user, at] = [text("run"), text("status"), text("by"), time("started")];
+  const id = text("log") ?? run;
+  return {
+    ...(id !== null && { id }),
+    ...(at !== null && { created_at: at }),
+    workflow_run:
+      run === null && status === null
+        ? null
+        : {
+            id: run ?? "",
+            version: text("version"),
+            status: status as RunStatus | null, // as the server wrote it
+            triggered_from: text("triggered_from"),
+            error: text("error"),
+            elapsed_time: number("elapsed"),
+            total_tokens: number("tokens"),
+            total_steps: number("steps"),
+            created_at: at,
+            finished_at: time("finished"),
+            exceptions_count: number("exceptions"),
+          },
+    created_from: text("created_from") ?? "",
+    created_by_end_user: user === null ? null : endUser(user),
+  };
+}
+
+/** The column may also be an account; filters by account compare this text. */
+const endUser = (session_id: string): WorkflowLog["created_by_end_user"] => ({
+  id: "",
+  type: "",
+  is_anonymous: false,
+  session_id,
+});

@@ -2,7 +2,7 @@ import { define } from "../../../lib/json.ts";
 import type { EventBatches } from "../../../api/sse.ts";
 import { mapConcurrent } from "../../../api/concurrent-map.ts";
 import { CliError, reasonOf, usage } from "../../../errors.ts";
-import { rejectDuplicates, readRowFile } from "../../../lib/rows-file.ts";
+import { readRowFile } from "../../../lib/rows-file.ts";
 import type { FileRow } from "../../../lib/rows-file.ts";
 import { openFailedRows } from "../../failed-rows.ts";
 import type { FollowResult } from "../follow/index.ts";
@@ -56,7 +56,6 @@ export async function* runEach(
   context: Context,
 ): AsyncGenerator<RowResult> {
   const table = await readRowFile(input.each, await readBytes(input.each, context));
-  if (table.columns) rejectDuplicates(input.each, table.columns);
   const rows: (readonly [FileRow, Record<string, unknown>])[] = [];
   for (const row of table.rows) rows.push([row, await inputsOf(row, input, makeInputs)]);
   if (context.options.dryRun) {
@@ -148,7 +147,9 @@ async function inputsOf(
   { input = [], inputs }: EachInput,
   makeInputs: MakeInputs,
 ): Promise<Record<string, unknown>> {
-  const cells = new Map(row.cells.filter(([, value]) => value !== "" && value !== null));
+  const cells = new Map(
+    Object.entries(row.values).filter(([, value]) => value !== "" && value !== null),
+  );
   const others = input.filter((each) => !cells.has(each.slice(0, each.indexOf("="))));
   const values = { ...(inputs as Readonly<Record<string, unknown>> | undefined) };
   const texts: string[] = [];

@@ -1,6 +1,3 @@
-import type { CliError } from "../errors.ts";
-import type { Context } from "./command-spec.ts";
-
 /** A line of a file, without its end. */
 export interface Line {
   /** From 1. */
@@ -8,18 +5,24 @@ export interface Line {
   readonly text: string;
 }
 
+/** Consecutive lines; the last ones of the file with `last`. */
+export interface Lines {
+  readonly lines: readonly Line[];
+  readonly last: boolean;
+}
+
 /** Maximum length of a line. */
 const MAX_LINE = 2 ** 26;
 
 /**
  * Lines as they arrive, in batches; the last one may lack its line end. Throws `tooLong` with the
- * number of a line over the maximum length.
+ * number of a line over the maximum length, and `abortError` once the signal is aborted.
  */
 export async function* linesOf(
   bytes: AsyncIterable<Uint8Array>,
-  tooLong: (number: number) => CliError,
-  context: Context,
-): AsyncGenerator<{ readonly lines: readonly Line[]; readonly last: boolean }> {
+  tooLong: (number: number) => Error,
+  { signal, abortError }: { readonly signal: AbortSignal; abortError(): Error },
+): AsyncGenerator<Lines> {
   const decoder = new TextDecoder();
   /** Pieces of the incomplete line. */
   let open: string[] = [];
@@ -27,7 +30,7 @@ export async function* linesOf(
   let number = 0;
   const numbered = (text: string): Line => ({ number: ++number, text });
   for await (const piece of bytes) {
-    if (context.signal.aborted) throw context.abortError();
+    if (signal.aborted) throw abortError();
     const text = decoder.decode(piece, { stream: true });
     const end = text.lastIndexOf("\n");
     if (end < 0) {
