@@ -10,7 +10,7 @@ import { asLine, jsonArray, jsonLine, prettyJson, yamlText } from "./formats/tex
 import type { Style } from "./formats/text-formats.ts";
 import { printGrid } from "./table/grid.ts";
 import { checkFilter, applyFilter } from "./formats/jq.ts";
-import type { EventPrinter } from "./live/event-stream.ts";
+import type { EventPrinter } from "./live/event-printer.ts";
 import type { DisplayedEvent } from "./live/event-lines.ts";
 import type { ViewStyle } from "./live/node-lines.ts";
 import type { ReportForm } from "./table/print-report.ts";
@@ -381,7 +381,7 @@ async function printLive(
   events: AsyncIterable<readonly DisplayedEvent[]>,
   { returns, style, out }: Printing,
 ): Promise<number> {
-  const { isRun, linePrinter, redrawingPrinter } = await import("./live/event-stream.ts");
+  const { isRun, linePrinter, redrawingPrinter } = await import("./live/event-printer.ts");
   const viewStyle: ViewStyle = {
     colors: await colorsFor(style.color),
     clock: clockFor(style, out.isTTY),

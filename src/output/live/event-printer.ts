@@ -1,0 +1,158 @@
+import type { Output } from "../../host/host.ts";
+import { visible } from "../table/display-width.ts";
+import {
+  eventLine,
+  isSilent,
+  linesBelow,
+  lookInto,
+  replacement,
+  textEvents,
+  textOf,
+} from "./event-lines.ts";
+import type { DisplayedEvent, LiveStyle } from "./event-lines.ts";
+import type { ViewStyle } from "./node-lines.ts";
+import { RunView } from "./run-view.ts";
+import type { TerminalWriter } from "./terminal-writer.ts";
+
+/** Displays events as they arrive. */
+export interface EventPrinter {
+  show(events: readonly DisplayedEvent[]): Promise<void>;
+  /** Completes the output; printed lines stay. */
+  end(): Promise<void>;
+}
+
+/** Prints events line by line, and texts as they grow. */
+export function linePrinter(style: ViewStyle, out: Output): EventPrinter {
+  const lines = new InterleavedLines(style);
+  const write = async (text: string) => {
+    if (text !== "") await out.write(text);
+  };
+  return {
+    show: (events) => write(events.map((event) => lines.next(event)).join("")),
+    end: () => write(lines.end()),
+  };
+}
+
+/** Whether the events are those of one run from its start. */
+export const isRun = ([first]: readonly DisplayedEvent[]): boolean =>
+  first?.event === "workflow_started" && first.run === undefined;
+
+/** Redraws one run below its final lines. */
+export function redrawingPrinter(terminal: TerminalWriter, style: ViewStyle): EventPrinter {
+  const view = new RunView(style);
+  const lines = terminal.redraw(view);
+  return {
+    async show(events) {
+      lines.check();
+      for (const event of events) view.add(event);
+    },
+    async end() {
+      view.end();
+      await lines.end();
+    },
+  };
+}
+
+/**
+ * Lines of events of several runs. If an event names its run, its lines begin with that name and are
+ * printed when they are complete, so that texts that grow at the same time do not mix:
+ *
+ *     a  node_started  Generate
+ *     b  node_started  Translate
+ *     a  Hello, world
+ */
+class InterleavedLines {
+  readonly #style: LiveStyle;
+  readonly #runs = new Map<string | undefined, { lines: EventLines; incomplete: string }>();
+
+  constructor(style: LiveStyle) {
+    this.#style = style;
+  }
+
+  /** The text that the event adds to the output. */
+  next(event: DisplayedEvent): string {
+    const run = this.#run(event.run);
+    const text = run.lines.next(event);
+    if (event.run === undefined) return text;
+    const all = run.incomplete + text;
+    const end = all.lastIndexOf("\n") + 1;
+    run.incomplete = all.slice(end);
+    return this.#prefixed(event.run, all.slice(0, end));
+  }
+
+  /** The text that completes the output. */
+  end(): string {
+    const texts = [...this.#runs].map(([name, { lines, incomplete }]) => {
+      const rest = incomplete + lines.end();
+      return name === undefined ? rest : this.#prefixed(name, rest);
+    });
+    this.#runs.clear();
+    return texts.join("");
+  }
+
+  #run(name: string | undefined) {
+    const run = this.#runs.get(name) ?? { lines: new EventLines(this.#style), incomplete: "" };
+    this.#runs.set(name, run);
+    return run;
+  }
+
+  #prefixed(run: string, lines: string): string {
+    const name = this.#style.colors.dim(visible(run));
+    return lines.replace(/^(?=[^])/gm, `${name}  `);
+  }
+}
+
+/** Prints the events of a run as lines, one after the other; texts grow below the line before them. */
+class EventLines {
+  readonly #style: LiveStyle;
+  #growing: "answer" | "reasoning" | undefined;
+  #isLineOpen = false;
+  /** How much of the run's text was displayed: the outputs at the end supply the rest. */
+  #displayed: "nothing" | "all" | "part" = "nothing";
+
+  constructor(style: LiveStyle) {
+    this.#style = style;
+  }
+
+  /** The text that the event adds to the output: lines, or a piece of a growing text. */
+  next(event: DisplayedEvent): string {
+    const piece = textEvents.get(event.event);
+    if (piece) return this.#piece(event, ...piece);
+    if (isSilent(event)) return "";
+    const answer = replacement(event);
+    if (answer !== undefined) {
+      const line = `${this.end()}${eventLine(event, this.#style)}\n`;
+      this.#growing = "answer";
+      return line + this.#grow(answer);
+    }
+    if (event.event === "message_replace" || event.event === "text_replace") return "";
+    // After a lost connection or a pause, text is missing; only the outputs have it (server §15.6).
+    if (event.event === "_gap" || lookInto(event)("reason") === "resumption")
+      this.#displayed = "part";
+    const lines = linesBelow(event, this.#displayed === "all", this.#style);
+    return `${this.end()}${eventLine(event, this.#style)}\n${lines}`;
+  }
+
+  /** The text that completes the output: a line end after a text without one. */
+  end(): string {
+    const end = this.#isLineOpen ? "\n" : "";
+    this.#growing = undefined;
+    this.#isLineOpen = false;
+    return end;
+  }
+
+  #piece(event: DisplayedEvent, field: string, kind: "answer" | "reasoning"): string {
+    const piece = textOf(lookInto(event)(field));
+    if (piece === undefined) return "";
+    const label = kind === "reasoning" ? "reasoning: " : "";
+    const start = this.#growing === kind ? "" : this.end() + label;
+    this.#growing = kind;
+    if (kind === "answer" && this.#displayed === "nothing") this.#displayed = "all";
+    return start + this.#grow(piece);
+  }
+
+  #grow(piece: string): string {
+    this.#isLineOpen = !piece.endsWith("\n");
+    return visible(piece, { newlines: true });
+  }
+}
