@@ -8,38 +8,29 @@ import type { Context } from "../command-spec.ts";
 
 /**
  * Enables or disables the built-in metadata fields. The server reports success in any case (server §11),
- * so the list of fields is read afterwards.
+ * so the list of fields is read afterwards. Throws failure.
  */
-async function* toggle(
+export async function setBuiltInFields(
   dataset_id: string,
   enabled: boolean,
   context: Context,
-): AsyncGenerator<{ built_in_field_enabled: boolean }> {
+): Promise<{ built_in_field_enabled: boolean }> {
   const operation = enabled ? enableBuiltInFields : disableBuiltInFields;
   await context.call(operation, { dataset_id });
   const { built_in_field_enabled } = await context.call(getMetadataOverview, { dataset_id });
-  if (built_in_field_enabled !== enabled) {
-    throw new CliError(
-      "failure",
-      `failed to ${enabled ? "enable" : "disable"} the built-in fields`,
-      {
-        sideEffect: "none",
-        retryable: true,
-        hint: "another metadata operation may have been running; try again",
-      },
-    );
-  }
-  yield { built_in_field_enabled };
+  if (built_in_field_enabled === enabled) return { built_in_field_enabled };
+  const message = `failed to ${enabled ? "enable" : "disable"} the built-in fields`;
+  const hint = "another metadata operation may have been running; try again";
+  throw new CliError("failure", message, { sideEffect: "none", retryable: true, hint });
 }
 
-/** `kb metadata built-in enable` */
-export const enableBuiltIn = {
-  run: ({ dataset_id }: { readonly dataset_id: string }, context: Context) =>
-    toggle(dataset_id, true, context),
-};
+const toggle = (enabled: boolean) => ({
+  async *run({ dataset_id }: { readonly dataset_id: string }, context: Context) {
+    yield await setBuiltInFields(dataset_id, enabled, context);
+  },
+});
 
+/** `kb metadata built-in enable` */
+export const enableBuiltIn = toggle(true);
 /** `kb metadata built-in disable` */
-export const disableBuiltIn = {
-  run: ({ dataset_id }: { readonly dataset_id: string }, context: Context) =>
-    toggle(dataset_id, false, context),
-};
+export const disableBuiltIn = toggle(false);

@@ -305,6 +305,39 @@ const tagUnbind = task({
   load: () => import("./tag-unbind.ts"),
 });
 
+/** Flags of every command that sends documents. */
+const transferFlags = (concurrency: string) =>
+  ({
+    no_wait: local.flag("Do not wait for indexing"),
+    wait_for_limit: local.flag("Wait at the rate limit of the knowledge base"),
+    concurrency: local.integer("Concurrent uploads", {
+      range: [1, 10],
+      serverDefault: concurrency,
+    }),
+  }) as const;
+/** What they read and send. */
+const transfers = [
+  getKnowledgeBase,
+  getMetadataOverview,
+  listMetadataFields,
+  createMetadataField,
+  setDocumentMetadata,
+  listDocuments,
+  downloadDocumentsZip,
+  createDocumentByText,
+  createDocumentByFile,
+];
+/** What changes the rest of a knowledge base. */
+const settingChanges = [
+  createKnowledgeBase,
+  listModels,
+  listTags,
+  createTag,
+  bindTags,
+  enableBuiltInFields,
+  disableBuiltInFields,
+];
+
 const kbSync = task({
   command: "kb sync <kb> <dir>",
   action: "sync {dir} to knowledge base {kb}",
@@ -330,26 +363,13 @@ const kbSync = task({
     match: local.text("Set --metadata only on files that match", { many: true }),
     shard: local.text("Sync one share of the files: 3/8, auto or auto/8"),
     since: local.text("Only files that differ from this git revision"),
-    no_wait: local.flag("Do not wait for indexing"),
-    wait_for_limit: local.flag("Wait at the rate limit of the knowledge base"),
     watch: local.flag("Keep running and sync after each change"),
-    concurrency: local.integer("Concurrent uploads", {
-      range: [1, 10],
-      serverDefault: "3, 1 in a shard",
-    }),
+    ...transferFlags("3, 1 in a shard"),
   },
   returns: withNamePath("document_id", list("", "action path document_id note")),
   sends: [
-    getKnowledgeBase,
-    getMetadataOverview,
-    listMetadataFields,
-    createMetadataField,
-    setDocumentMetadata,
-    listDocuments,
+    ...transfers,
     getDocument,
-    downloadDocumentsZip,
-    createDocumentByText,
-    createDocumentByFile,
     updateDocumentByText,
     replaceDocument,
     updateDocumentByFile,
@@ -374,26 +394,7 @@ const map_model = local.text("Replace an embedding model: provider/model=provide
 });
 const to_profile = local.text("Profile of the target");
 const madeThere = withNamePath("id", list("", "action what name id note"));
-const makes = [
-  createKnowledgeBase,
-  getKnowledgeBase,
-  getMetadataOverview,
-  createMetadataField,
-  listMetadataFields,
-  setDocumentMetadata,
-  enableBuiltInFields,
-  disableBuiltInFields,
-  listTags,
-  createTag,
-  bindTags,
-  listDocuments,
-  downloadDocumentsZip,
-  createDocumentByText,
-  createDocumentByFile,
-  disableDocuments,
-  archiveDocuments,
-  listModels,
-];
+const makes = [...settingChanges, ...transfers, disableDocuments, archiveDocuments];
 const reads = [
   getKnowledgeBase,
   getMetadataOverview,
@@ -430,12 +431,13 @@ const kbImport = task({
   action: "import {dir}",
   summary: "Create a knowledge base from an export",
   about:
-    "Checks all files before it sends anything. After an interruption, the same command continues:\ndocuments with the same content are kept unless they are in error. Permissions for selected members\nare not imported; the copy is private to its owner.",
+    "Checks all files before it sends anything. After an interruption, the same command continues:\ndocuments with the same content are skipped unless they are in error. Permissions for selected members\nare not imported; the copy is private to its owner.",
   params: {
     directory: { ...directory, placeholder: "dir" },
     name: local.text("Name of the new knowledge base (default: as exported)"),
     into: local.text("Existing knowledge base to import into"),
     map_model,
+    ...transferFlags("3"),
   },
   returns: madeThere,
   sends: makes,
@@ -456,6 +458,7 @@ const kbCopy = task({
     to_profile,
     name: local.text("Name of the copy (default: the original's)"),
     map_model,
+    ...transferFlags("3"),
   },
   returns: madeThere,
   sends: [listKnowledgeBases, ...makes, getDocument, listChunks],
@@ -523,7 +526,7 @@ const kbPlan = task({
   effect: "reads",
   exits: ["partial", "gate"],
   examples: ["kb plan handbook.yml", "kb plan handbook.yml --exit-code -o json"],
-  load: () => import("./declarative/plan.ts"),
+  load: async () => (await import("./declarative/apply.ts")).plan,
 });
 
 const kbApply = task({
@@ -532,23 +535,14 @@ const kbApply = task({
   summary: "Create or update a knowledge base from a file",
   about:
     "Creates the knowledge base if it does not exist. Settings that the file omits are kept, and a second\napply changes nothing. Metadata fields are never deleted; documents are only with prune, and above\nmax_delete (default 20%) only after confirmation.",
-  params: { file: kbFile },
+  params: { file: kbFile, ...transferFlags("3") },
   returns: planRows,
   sends: [
     listKnowledgeBases,
-    getKnowledgeBase,
-    createKnowledgeBase,
     updateKnowledgeBase,
     searchKnowledgeBase,
-    listModels,
-    getMetadataOverview,
-    createMetadataField,
-    enableBuiltInFields,
-    disableBuiltInFields,
-    listTags,
-    createTag,
-    bindTags,
     unbindTags,
+    ...settingChanges,
     ...kbSync.sends,
   ],
   effect: "writes",
@@ -556,7 +550,7 @@ const kbApply = task({
   confirms: true,
   exits: ["remote-failed", "partial"],
   examples: ["kb apply handbook.yml", "kb apply handbook.yml --dry-run"],
-  load: () => import("./declarative/apply.ts"),
+  load: async () => (await import("./declarative/apply.ts")).apply,
 });
 
 const kbEval = task({

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
+import { planSettings } from "../../../src/commands/kb/changes/index.ts";
+import type { CurrentState } from "../../../src/commands/kb/changes/index.ts";
 import type { KbFile } from "../../../src/commands/kb/declarative/file.ts";
-import { planApply } from "../../../src/commands/kb/declarative/steps.ts";
-import type { CurrentState } from "../../../src/commands/kb/declarative/steps.ts";
+import { desiredState } from "../../../src/commands/kb/declarative/read-plan.ts";
 
 const current: CurrentState = {
   settings: {
@@ -19,9 +20,9 @@ const current: CurrentState = {
   built_in_fields: false,
 };
 
-/** Steps as `action what name: from → to (note)`. */
+/** Changes as `action what name: from → to (note)`. */
 const plan = (file: Omit<KbFile, "knowledge_base">, state: CurrentState = current) =>
-  planApply({ knowledge_base: "Handbook", ...file }, state).map(
+  planSettings(desiredState({ knowledge_base: "Handbook", ...file }), state).map(
     ({ action, what, name, from, to, note }) =>
       `${action} ${what} ${name}: ${JSON.stringify(from)} → ${JSON.stringify(to)}${note === null ? "" : ` (${note})`}`,
   );
@@ -51,16 +52,18 @@ test.each<[Omit<KbFile, "knowledge_base">, readonly string[]]>([
   [{ metadata: { team: "number" } }, [`change field team: "string" → "number" (${fixed})`]],
   [{ built_in_fields: false }, []],
   [{ built_in_fields: true }, ["switch built-in fields on: false → true"]],
-])("planApply: %j", (file, steps) => expect(plan(file)).toEqual(steps));
+])("planSettings: %j", (file, steps) => expect(plan(file)).toEqual(steps));
 
-test("planApply: a knowledge base that does not exist", () => {
+test("planSettings: a knowledge base that does not exist", () => {
   const file: KbFile = {
     knowledge_base: "Handbook",
     indexing_technique: "economy",
     retrieval_model: { top_k: 3 },
     tags: ["people"],
   };
-  expect(planApply(file, undefined).map(({ action, name }) => `${action} ${name}`)).toEqual([
+  expect(
+    planSettings(desiredState(file), undefined).map(({ action, name }) => `${action} ${name}`),
+  ).toEqual([
     "create Handbook",
     "create indexing_technique",
     "create retrieval_model.top_k",

@@ -224,6 +224,32 @@ test("an interrupted import resumes without duplicates", async () => {
   expect((await kb("verify", folder, `${name} copy`)).exit).toBe(0);
 });
 
+test("an import with --no-wait is completed by a second one, which sends no document again", async () => {
+  await filled();
+  await done("export", name, folder);
+  const copy = `${name} copy`;
+  const words = (out: string) =>
+    out.split("\n").map((line) => line.split("\t").slice(0, 3).join(" "));
+  const planned = words(await done("import", folder, "--name", copy, "--dry-run"));
+  expect(words(await done("import", folder, "--name", copy, "--no-wait"))).toEqual(planned);
+  expect(planned).toEqual([
+    `create knowledge base ${copy}`,
+    `bind tag tag ${number}`,
+    "create field pages",
+    "create field team",
+    "create document people/leave.md",
+    "create document notes.txt",
+    "create document prices.csv",
+  ]);
+  await done("doc", "wait", copy);
+  const before = server.seen.length;
+  expect(words(await done("import", folder, "--into", copy))).toEqual([
+    "metadata document notes.txt",
+  ]);
+  expect(server.seen.slice(before).filter(({ path }) => /create-by/.test(path))).toEqual([]);
+  expect((await kb("verify", folder, copy)).exit).toBe(0);
+});
+
 describe("a damaged export is rejected before anything is sent", () => {
   test.each<[string, (folder: string) => Promise<unknown>, string]>([
     [

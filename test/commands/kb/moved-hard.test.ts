@@ -203,10 +203,11 @@ describe("an import", () => {
     const second = await kb(...copy);
     expect([second.exit, second.out]).toEqual([
       10,
-      expect.stringContaining("replaced a document with an indexing error"),
+      expect.stringContaining("failed\tdocument\tquarter.pdf"),
     ]);
     const paths = server.seen.slice(sent).map(({ path }) => path.split("/").at(-1));
-    expect(paths.filter((path) => path === "create-by-file")).toHaveLength(1);
+    // Once to replace it, and once more because that failed.
+    expect(paths.filter((path) => path === "create-by-file")).toHaveLength(2);
     expect(await listed(`${name} copy`, ".id")).toEqual(before);
   });
 
@@ -408,8 +409,8 @@ describe("a copy", () => {
     const line = ["copy", name, "--name", `${name} copy`, "--dry-run"];
     const before = server.seen.length;
     const plan = [
-      `created\tknowledge base\t${name} copy\t\tnot sent`,
-      "created\tdocument\ta.md\t\tnot sent",
+      `create\tknowledge base\t${name} copy\t\t`,
+      "create\tdocument\ta.md\t\t",
       "",
     ].join("\n");
     expect(await done(...line)).toMatchObject({ out: plan, err: "" });

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import type { BundledDocument } from "../../../src/commands/kb/snapshot/bundle.ts";
+import { planDocuments } from "../../../src/commands/kb/changes/index.ts";
+import type { SourceDocument } from "../../../src/commands/kb/changes/index.ts";
+import type { DocumentState } from "../../../src/commands/kb/documents/index.ts";
 import { diffKb } from "../../../src/commands/kb/snapshot/diff.ts";
 import type { ComparedDocument, ComparedKb } from "../../../src/commands/kb/snapshot/diff.ts";
-import { planUploads } from "../../../src/commands/kb/snapshot/import-documents.ts";
-import type { ExistingDocument } from "../../../src/commands/kb/snapshot/import-documents.ts";
 
 const compared = (name: string, other: Partial<ComparedDocument> = {}): ComparedDocument => ({
   id: `id of ${name}`,
@@ -19,69 +19,93 @@ const compared = (name: string, other: Partial<ComparedDocument> = {}): Compared
   ...other,
 });
 
-const bundled = (name: string, other: Partial<BundledDocument> = {}): BundledDocument => ({
-  ...compared(name),
-  file: `documents/${name}`,
-  bytes: 1,
+const exported = { rule: null, enabled: true, archived: false, sharesName: false, isLater: false };
+
+/** A document of an export, whose content has the hash 1. */
+const bundled = (name: string, other: Partial<SourceDocument> = {}): SourceDocument => ({
+  path: name,
+  name,
+  kind: "text",
+  location: name,
+  hash: "1",
+  characters: 1,
+  metadata: {},
+  exported,
   ...other,
 });
 
-const existing = (name: string, other: Partial<ExistingDocument> = {}): ExistingDocument => ({
-  ...compared(name),
-  hash: "1",
-  ...other,
-});
+/** A document of the target and the hash of its content. */
+const existing = (
+  name: string,
+  { hash = "1", ...other }: Partial<DocumentState> & { readonly hash?: string } = {},
+) => ({ ...compared(name), error: null, id: `${name} ${hash}`, hash, ...other });
 
 const inError = { indexing_status: "error" };
 
-test.each<[string, BundledDocument[], ExistingDocument[], readonly string[]]>([
-  ["a new document", [bundled("a")], [], ["send a"]],
-  ["the same document", [bundled("a")], [existing("a")], ["keep a"]],
-  ["other content", [bundled("a")], [existing("a", { hash: "2" })], ["send a"]],
-  ["no content", [bundled("a", { file: null })], [], ["fail a"]],
-  [
-    "two of one name",
-    [bundled("a"), bundled("a", { sha256: "2" })],
-    [],
-    ["send a", "send a as duplicate"],
-  ],
+test.each<[string, SourceDocument[], ReturnType<typeof existing>[], readonly string[]]>([
+  ["a new document", [bundled("a")], [], ["create a"]],
+  ["the same document", [bundled("a")], [existing("a")], ["unchanged a"]],
+  ["other content", [bundled("a")], [existing("a", { hash: "2" })], ["create a"]],
+  ["no content", [bundled("a", { hash: null })], [], ["failed a"]],
   [
     "two of the same content",
     [bundled("a"), bundled("a")],
     [existing("a")],
-    ["send a as duplicate", "keep a"],
+    ["unchanged a", "create a"],
   ],
   [
     "an uploaded file with a slash",
-    [bundled("x/a", { from_text: false })],
+    [bundled("x/a", { name: "x∕a" })],
     [existing("x∕a")],
-    ["keep x/a"],
+    ["unchanged x/a"],
   ],
-  ["a text with a slash", [bundled("x/a")], [existing("x∕a")], ["send x/a"]],
-  ["one in error", [bundled("a")], [existing("a", inError)], ["send a to replace"]],
+  ["a text with a slash", [bundled("x/a")], [existing("x∕a")], ["create x/a"]],
+  ["other values", [bundled("a", { metadata: { n: 1 } })], [existing("a")], ["metadata a"]],
+  [
+    "more values",
+    [bundled("a", { metadata: { n: 1 } })],
+    [existing("a", { metadata: { n: 1, m: 2 } })],
+    ["unchanged a"],
+  ],
+  [
+    "an enabled document of a disabled one",
+    [bundled("a", { exported: { ...exported, enabled: false } })],
+    [existing("a")],
+    ["metadata a"],
+  ],
+  [
+    "an archived document of an archived one",
+    [bundled("a", { exported: { ...exported, archived: true } })],
+    [existing("a", { archived: true })],
+    ["unchanged a"],
+  ],
+  [
+    "one that is being indexed",
+    [bundled("a")],
+    [existing("a", { indexing_status: "splitting" })],
+    ["adopt a"],
+  ],
+  ["one without chunks", [bundled("a")], [existing("a", { error: "no chunks" })], ["adopt a"]],
+  ["one in error", [bundled("a")], [existing("a", inError)], ["update a"]],
   [
     "one in error beside another",
     [bundled("a")],
     [existing("a", inError), existing("a", { hash: "2" })],
-    ["fail a"],
+    ["failed a"],
   ],
   [
     "a disabled one in error",
     [bundled("a")],
     [existing("a", { ...inError, enabled: false })],
-    ["fail a"],
+    ["failed a"],
   ],
-])("planUploads: %s", (_, documents, present, steps) => {
-  const { uploads, ids, failures } = planUploads(documents, present, "kb");
-  const sent = uploads.map(({ document, isDuplicate, replacesFailed }) =>
-    [
-      `send ${document.name}`,
-      ...(isDuplicate ? ["as duplicate"] : []),
-      ...(replacesFailed ? ["to replace"] : []),
-    ].join(" "),
-  );
-  const kept = [...ids.keys()].map(({ name }) => `keep ${name}`);
-  expect([...sent, ...kept, ...failures.map(({ name }) => `fail ${name}`)]).toEqual(steps);
+])("an import: %s", (_, sources, documents, changes) => {
+  const hashes = new Map(documents.map(({ id, hash }) => [id, hash]));
+  expect(
+    planDocuments(sources, { documents, hashes }, {}).map(
+      ({ action, name }) => `${action} ${name}`,
+    ),
+  ).toEqual(changes);
 });
 
 const kb = (other: Partial<ComparedKb> = {}): ComparedKb => ({

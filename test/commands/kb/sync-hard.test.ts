@@ -340,6 +340,25 @@ describe("a rate limit", () => {
   });
 });
 
+test("a rate limit leaves the documents of an import, which the next one or --wait-for-limit sends", async () => {
+  await write(dir, three);
+  await sync();
+  const folder = join(home, `export ${number}`);
+  await run(["export", kb, folder], {});
+  const upload = /create-by-text/;
+  const copy = `Copy ${number}`;
+  const line = ["import", folder, "--concurrency", "1"];
+  const left = await run([...line, "--name", copy], await through(limitedOnce(upload)));
+  expect(left.exit, left.err).toBe(7);
+  expect(actions(left.out).filter((row) => row.startsWith("left"))).toHaveLength(3);
+  expect(left.err).toContain("3 documents: 3 left");
+  const waiting = { ...(await through(limitedOnce(upload))), around: shortMinutes };
+  const ran = await run([...line, "--into", copy, "--wait-for-limit"], waiting);
+  expect(ran.exit, ran.err).toBe(0);
+  expect(ran.err).toContain("waiting 60s");
+  expect((await run(["verify", folder, copy], {})).exit).toBe(0);
+});
+
 test("a document that is deleted while it is indexed is reported as failed", async () => {
   await write(dir, three);
   let created = 0;

@@ -1,4 +1,9 @@
 import { describe, expect, test } from "vitest";
+import {
+  ambiguousContent,
+  isCustomField,
+  planDocuments,
+} from "../../../src/commands/kb/changes/index.ts";
 import type { DocumentState } from "../../../src/commands/kb/documents/index.ts";
 import type { LocalFile } from "../../../src/commands/kb/sync/local-files.ts";
 import {
@@ -6,7 +11,6 @@ import {
   parsePatterns,
   patternValues,
 } from "../../../src/commands/kb/sync/patterns.ts";
-import { ambiguousContent, isCustomField, planSync } from "../../../src/commands/kb/sync/plan.ts";
 import { isInShard, parseShard } from "../../../src/commands/kb/sync/shard.ts";
 
 const [one, two] = ["1".repeat(64), "2".repeat(64)];
@@ -18,7 +22,6 @@ const file = (path: string, metadata: LocalFile["metadata"] = {}): LocalFile => 
   location: path,
   name: path,
   kind: "text",
-  bytes: 1,
   hash: one,
   characters: 1,
   metadata,
@@ -33,6 +36,7 @@ const document = (name: string, other: Partial<DocumentState> = {}): DocumentSta
   enabled: true,
   archived: false,
   indexing_status: "completed",
+  error: null,
   metadata: { kb_path: name, kb_hash: one, kb_source: ".", kb_file: "f1" },
   rule: null,
   ...other,
@@ -55,13 +59,13 @@ const plan = (
   documents: readonly DocumentState[],
   { prune = false, adopt = false, mayExist = () => false, hashes = {} }: Rules = {},
 ) =>
-  planSync(
+  planDocuments(
     files,
     { documents, hashes: new Map(Object.entries(hashes)) },
     { source: ".", prune, adopt, mayExist },
-  ).map(({ action, path, note }) => [action, path, ...(note === null ? [] : [note])].join(" "));
+  ).map(({ action, name, note }) => [action, name, ...(note === null ? [] : [note])].join(" "));
 
-describe("planSync: one file and its document", () => {
+describe("a sync: one file and its document", () => {
   const conflict = "no sync created the document of this name; --adopt replaces it";
   test.each<[string, DocumentState | undefined, Rules, string]>([
     ["no document", undefined, {}, "create a"],
@@ -135,7 +139,7 @@ describe("planSync: one file and its document", () => {
   });
 });
 
-describe("planSync: documents without a file", () => {
+describe("a sync: documents without a file", () => {
   const archived = "an archived document cannot be deleted; unarchive it first";
   const other = { metadata: { kb_path: "a", kb_hash: one, kb_source: "hr", kb_file: "f1" } };
   test.each<[string, DocumentState, Rules, readonly string[]]>([

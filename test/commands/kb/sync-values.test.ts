@@ -276,7 +276,7 @@ test("disabled, archived and archived documents to prune give exit code 10, in a
   }
 });
 
-test("plan and apply report a conflict as failed, with exit code 10", async () => {
+test("plan and apply report a conflict with exit code 10", async () => {
   await write(dir, { "a.md": "mine" });
   await done("doc", "add", kb, "a.md", "--text", "somebody's");
   await done("doc", "wait", kb);
@@ -287,10 +287,10 @@ test("plan and apply report a conflict as failed, with exit code 10", async () =
   for (const command of ["plan", "apply"]) {
     const ran = await run(command, file);
     expect(ran.exit).toBe(10);
-    expect(ran.out).toMatch(/^failed\tdocument\ta.md\t/);
+    expect(ran.out).toMatch(/^conflict\tdocument\ta.md\t/);
   }
   await writeFile(file, lines(true));
-  expect((await done("apply", file)).out).toMatch(/^change\tdocument\ta.md\t/);
+  expect((await done("apply", file)).out).toMatch(/^update\tdocument\ta.md\t/);
 });
 
 test("a document completed without chunks counts as failed in sync and import", async () => {
@@ -317,7 +317,7 @@ test("a document completed without chunks counts as failed in sync and import", 
   await done("export", kb, folder);
   const imported = await run("import", folder, "--name", `${kb} copy`);
   expect(imported.exit).toBe(10);
-  expect(imported.err).toContain("a.md: indexing completed without any chunks");
+  expect(imported.err).toContain("a.md: indexing failed: indexing completed without any chunks");
 });
 
 test("a document whose stored path is damaged is not pruned when its file is created again", async () => {

@@ -1,125 +1,78 @@
-import { isObject, withoutNulls } from "../../../lib/json.ts";
-import { createKnowledgeBase } from "../../../operations/knowledge.ts";
-import {
-  createMetadataField,
-  disableBuiltInFields,
-  enableBuiltInFields,
-} from "../../../operations/metadata.ts";
-import { bindTags, createTag, listTags, unbindTags } from "../../../operations/tags.ts";
-import { changeSettings } from "../models/index.ts";
-import { syncDocuments } from "./documents.ts";
-import { readPlan } from "./plan.ts";
-import type { ApplyPlan } from "./plan.ts";
-import type { ApplyStep } from "./steps.ts";
+import { dirname, isAbsolute, join } from "node:path";
+import { CliError } from "../../../errors.ts";
+import { shellQuote } from "../../../lib/shell-quote.ts";
+import { applySettings, createKb, isChange } from "../changes/index.ts";
+import type { Change, DocumentFlags } from "../changes/index.ts";
+import { syncDirectory } from "../sync/index.ts";
+import { readPlan } from "./read-plan.ts";
+import type { FilePlan } from "./read-plan.ts";
 import type { Context } from "../../command-spec.ts";
 
-/** Makes a knowledge base match a file, and yields each step when it is done. */
-export async function* run(
-  input: { readonly file: string },
-  context: Context,
-): AsyncGenerator<ApplyStep> {
-  const plan = await readPlan(input.file, context);
-  const { file, steps } = plan;
-  if (context.options.dryRun) {
-    yield* steps;
-    if (plan.id !== undefined) yield* syncDocuments(input.file, file, plan.id, context);
-    return;
-  }
-  const dataset_id = plan.id ?? (await createKb(plan, context));
-  yield* applySteps(dataset_id, plan, context);
-  let count = steps.length;
-  for await (const step of syncDocuments(input.file, file, dataset_id, context)) {
-    count++;
-    yield step;
-  }
-  await context.notice(
-    count === 0
-      ? `${file.knowledge_base} matches ${input.file}; nothing to do`
-      : `${count} ${count === 1 ? "change" : "changes"} made`,
-  );
+interface PlanInput extends DocumentFlags {
+  readonly file: string;
+  readonly exit_code?: boolean | undefined;
 }
 
-async function* applySteps(
+/** `kb plan`: yields the changes that apply would make; with --exit-code, throws gate if there are any. */
+export const plan = {
+  async *run({ file: path, exit_code, ...flags }: PlanInput, context: Context) {
+    const dryRun = { ...context, options: { ...context.options, dryRun: true } };
+    const { file, id, changes } = await readPlan(path, context);
+    yield* changes;
+    const documents = id === undefined ? 0 : yield* applyDocuments(path, file, id, flags, dryRun);
+    if (id === undefined && file.documents)
+      await context.notice(`every file of ${file.documents.directory} becomes a document`);
+    const count = changes.length + documents;
+    if (count === 0) return context.notice(`${file.knowledge_base} matches ${path}`);
+    await context.notice(`${counted(count)}; to apply: kb apply ${shellQuote(path)}`);
+    if (!exit_code) return;
+    const message = `${file.knowledge_base} differs from ${path}: ${counted(count)}`;
+    throw new CliError("gate", message, { isResult: true, details: { changes: count } });
+  },
+};
+
+/** `kb apply`: makes a knowledge base match a file, and yields each change when it is made. */
+export const apply = {
+  async *run(input: PlanInput, context: Context): AsyncGenerator<Change> {
+    if (context.options.dryRun) return yield* plan.run(input, context);
+    const { file: path, ...flags } = input;
+    const filePlan = await readPlan(path, context);
+    const { file, changes } = filePlan;
+    const dataset_id = filePlan.id ?? (await createKb(filePlan, context));
+    yield* applySettings(dataset_id, filePlan, context);
+    const count = changes.length + (yield* applyDocuments(path, file, dataset_id, flags, context));
+    await context.notice(
+      count === 0
+        ? `${file.knowledge_base} matches ${path}; nothing to do`
+        : `${counted(count)} made`,
+    );
+  },
+};
+
+const counted = (count: number): string => (count === 1 ? "1 change" : `${count} changes`);
+
+/** Syncs the directory of a file, which is relative to the file; returns the number of changes. */
+async function* applyDocuments(
+  path: string,
+  { documents }: FilePlan["file"],
   dataset_id: string,
-  plan: ApplyPlan,
+  flags: DocumentFlags,
   context: Context,
-): AsyncGenerator<ApplyStep> {
-  const stepsFor = (what: ApplyStep["what"]) => plan.steps.filter((step) => step.what === what);
-  yield* stepsFor("knowledge base");
-  if (plan.id !== undefined && stepsFor("setting").length > 0)
-    await changeSettings({ dataset_id, ...changedSettings(plan) }, context);
-  yield* stepsFor("setting");
-  for (const step of stepsFor("tag")) {
-    await changeTag(dataset_id, step, context);
-    yield step;
-  }
-  for (const step of stepsFor("field")) {
-    const type = step.to as "string"; // the file was checked
-    await context.call(createMetadataField, { dataset_id, name: step.name, type });
-    yield step;
-  }
-  for (const step of stepsFor("built-in fields")) {
-    const operation = step.to === true ? enableBuiltInFields : disableBuiltInFields;
-    await context.call(operation, { dataset_id });
-    yield step;
-  }
-}
-
-async function createKb(plan: ApplyPlan, context: Context): Promise<string> {
-  const created = await context.call(createKnowledgeBase, {
-    name: plan.file.knowledge_base,
-    ...changedSettings(plan),
-  });
-  return created.id;
-}
-
-/** The settings that differ, as create and update take them; search settings are sent complete. */
-function changedSettings({ file, current, steps }: ApplyPlan) {
-  const changes = (name: string) =>
-    steps.some((step) => step.what === "setting" && step.name.split(".")[0] === name);
-  const slash = file.embedding_model?.lastIndexOf("/") ?? -1;
-  const search = current?.settings.retrieval_model;
-  return {
-    ...(changes("description") && { description: file.description ?? "" }),
-    ...(changes("permission") && { permission: file.permission as "only_me" }),
-    ...(changes("indexing_technique") && {
-      indexing_technique: file.indexing_technique as "economy",
-    }),
-    ...(changes("embedding_model") && {
-      embedding_model_provider: file.embedding_model?.slice(0, slash) ?? "",
-      embedding_model: file.embedding_model?.slice(slash + 1) ?? "",
-    }),
-    ...(changes("retrieval_model") && {
-      retrieval_model: withoutNulls({
-        ...defaultSearch(file),
-        ...(isObject(search) && search),
-        ...file.retrieval_model,
-      }),
-    }),
+): AsyncGenerator<Change, number> {
+  if (!documents) return 0;
+  const { directory, max_delete, ...rest } = documents;
+  const input = {
+    ...flags,
+    ...rest,
+    dataset_id,
+    directory: isAbsolute(directory) ? directory : join(dirname(path), directory),
+    ...(max_delete !== undefined && { max_delete: String(max_delete) }),
   };
-}
-
-/** The settings that every request must have (server §6.1), as a new knowledge base has them. */
-const defaultSearch = ({ indexing_technique }: { readonly indexing_technique?: string }) => ({
-  search_method: indexing_technique === "high_quality" ? "semantic_search" : "keyword_search",
-  reranking_enable: false,
-  top_k: 2,
-  score_threshold_enabled: false,
-});
-
-/** Binds a tag, which is created if it does not exist, or unbinds it. */
-async function changeTag(
-  target_id: string,
-  { name, action }: ApplyStep,
-  context: Context,
-): Promise<void> {
-  const existing = (await context.call(listTags, {})).find((tag) => tag.name === name);
-  if (action === "unbind") {
-    if (!existing) return;
-    const { id: tag_id } = existing;
-    await context.call(unbindTags, { tag_ids: [tag_id], tag_id, target_id });
-    return;
+  let count = 0;
+  for await (const row of syncDirectory(input, context)) {
+    if (!isChange(row)) continue;
+    count++;
+    yield row;
   }
-  const { id } = existing ?? (await context.call(createTag, { name }));
-  await context.call(bindTags, { tag_ids: [id], target_id });
+  return count;
 }

@@ -8,7 +8,7 @@ export {
   responseValues,
   typesFor,
 } from "./field-values.ts";
-export type { FieldTypes, FieldValue, FieldValues } from "./field-values.ts";
+export type { FieldValue, FieldValues } from "./field-values.ts";
 export { indexingStatusOf, isDone, isIndexed, waitForIndexing } from "./indexing-status.ts";
 export type { DocumentStatus } from "./indexing-status.ts";
 export { METADATA_BATCH, metadataWriter } from "./metadata-writer.ts";

@@ -8,6 +8,7 @@ import type { KnowledgeBase } from "../../../operations/knowledge.ts";
 import { getMetadataOverview } from "../../../operations/metadata.ts";
 import { rawValues, hasAmbiguousValue, storedFieldValues } from "./field-values.ts";
 import type { FieldType, FieldTypes, FieldValues } from "./field-values.ts";
+import { indexingStatusOf } from "./indexing-status.ts";
 import { ruleOf } from "./process-rule.ts";
 import type { Context } from "../../command-spec.ts";
 
@@ -53,6 +54,8 @@ export interface DocumentState {
   readonly enabled: boolean;
   readonly archived: boolean;
   readonly indexing_status: string;
+  /** Why it is not indexed, or why no search finds it. */
+  readonly error: string | null;
   /** Values as their fields store them, without built-in fields. */
   readonly metadata: FieldValues;
   /** Key of its chunking rule. */
@@ -142,6 +145,7 @@ function documentState(document: Document, types: FieldTypes): DocumentState {
     enabled: requireField(document.enabled, "enabled"),
     archived: requireField(document.archived, "archived"),
     indexing_status: requireField(document.indexing_status, "indexing_status"),
+    error: indexingStatusOf(document).error,
     metadata: storedFieldValues(document.doc_metadata, types),
     rule: document.dataset_process_rule_id ?? null,
   };

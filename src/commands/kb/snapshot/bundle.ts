@@ -9,7 +9,7 @@ import { fieldValue } from "../documents/index.ts";
 import type { DocumentState, FieldValues, KbState } from "../documents/index.ts";
 
 /** A document of an export and its file. */
-export interface BundledDocument extends DocumentState {
+export interface BundledDocument extends Omit<DocumentState, "error"> {
   /** Path below the directory, with `/`; null if the server has no file for it. */
   readonly file: string | null;
   readonly bytes: number;
@@ -27,6 +27,14 @@ export interface Manifest {
   readonly state: Omit<KbState, "documents"> & { readonly documents: readonly BundledDocument[] };
   /** Chunking rules by key, as create takes them. */
   readonly rules: Readonly<Record<string, unknown>>;
+}
+
+/** What exports and comparisons do not include, as an import chunks the documents again. */
+export function notExported({ doc_form }: KbState["settings"]): string {
+  const parts = ["edited chunks"];
+  if (doc_form === "hierarchical_model") parts.push("child chunks");
+  if (doc_form === "qa_model") parts.push("questions and answers");
+  return [...parts, "summaries"].join(", ");
 }
 
 const fileName = "manifest.json";

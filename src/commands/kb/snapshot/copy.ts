@@ -6,15 +6,14 @@ import { getKnowledgeBase } from "../../../operations/knowledge.ts";
 import { readKbState } from "../documents/index.ts";
 import { run as exportKb } from "./export.ts";
 import { importBundle, planImport } from "./import.ts";
+import type { ImportFlags } from "./import.ts";
 import { importNotePath } from "./import-target.ts";
 import type { Context } from "../../command-spec.ts";
 
 /** Input of `kb copy`. */
-export interface CopyInput {
+export interface CopyInput extends ImportFlags {
   readonly dataset_id: string;
   readonly to_profile?: string | undefined;
-  readonly name?: string | undefined;
-  readonly map_model?: readonly string[] | undefined;
 }
 
 /**
@@ -22,11 +21,11 @@ export interface CopyInput {
  * export is kept, so that running the command again resumes it.
  */
 export async function* run(input: CopyInput, context: Context): AsyncGenerator<unknown> {
-  const { dataset_id, to_profile, name, map_model } = input;
+  const { dataset_id, to_profile, ...flags } = input;
   const target = to_profile === undefined ? context : context.withProfile(to_profile);
   await requireFreeName(input, target, context);
   if (context.options.dryRun) {
-    yield* planImport({ name, map_model }, await readKbState(dataset_id, context), target);
+    yield* planImport(flags, await readKbState(dataset_id, context), target);
     return;
   }
   const { files, directories } = context.host;
@@ -34,13 +33,13 @@ export async function* run(input: CopyInput, context: Context): AsyncGenerator<u
   const source = `${await context.baseUrl()}\n${dataset_id}`;
   const directory = join(copies, sha256(source).slice(0, 32));
   await files.makeDirectory(copies, 0o700);
-  let copy: { readonly id: string } | undefined;
+  let copy: string | undefined;
   const quiet = { ...context, notice: () => Promise.resolve() };
   try {
     for await (const _ of exportKb({ dataset_id, directory }, quiet)) {
       // the import reports each document
     }
-    copy = yield* importBundle({ directory, name, map_model }, target);
+    copy = yield* importBundle({ ...flags, directory }, target);
   } catch (error) {
     if ((await files.stat(directory)) !== null) {
       await context.notice(
@@ -50,9 +49,8 @@ export async function* run(input: CopyInput, context: Context): AsyncGenerator<u
     throw error;
   }
   await files.remove(directory);
-  if (!copy) return;
   const flag = to_profile === undefined ? "" : ` --to-profile ${shellQuote(to_profile)}`;
-  const verify = `kb verify id:${dataset_id} id:${copy.id}${flag}`;
+  const verify = `kb verify id:${dataset_id} id:${copy}${flag}`;
   await context.notice(`copied; to compare the two: ${verify}`);
 }
 

@@ -1,8 +1,9 @@
-import { isObject, own } from "../../../lib/json.ts";
+import { own } from "../../../lib/json.ts";
+import { planSettings } from "../changes/index.ts";
 import type { DocumentState, FieldValue, KbState } from "../documents/index.ts";
 
 /** A document with the hash of its content; null if it has none. */
-export interface ComparedDocument extends DocumentState {
+export interface ComparedDocument extends Omit<DocumentState, "error"> {
   readonly sha256: string | null;
 }
 
@@ -19,28 +20,19 @@ export interface KbDifference {
   readonly b: unknown;
 }
 
-const plainSettings = [
-  "description",
-  "permission",
-  "indexing_technique",
-  "doc_form",
-  "embedding_model",
-] as const;
-const nestedSettings = ["retrieval_model", "summary_index_setting"] as const;
-
 /**
- * Yields all differences between two knowledge bases. Documents are matched by name, those of the same
- * name by position. The name of the knowledge base is not compared, as a copy has another one.
+ * Yields all differences between two knowledge bases: the changes that would make the second like the
+ * first. Documents are matched by name, those of the same name by position. The name of the knowledge
+ * base is not compared, as a copy has another one.
  */
 export function* diffKb(a: ComparedKb, b: ComparedKb): Generator<KbDifference> {
-  for (const key of plainSettings)
-    yield* diffValue("setting", key, a.settings[key], b.settings[key]);
-  for (const key of nestedSettings) yield* diffSetting(key, a.settings[key], b.settings[key]);
-  yield* diffValue("setting", "built_in_fields", a.built_in_fields, b.built_in_fields);
-  const tagsOf = ({ tags }: ComparedKb) => new Map(tags.map((tag) => [tag, tag]));
-  yield* diffMaps("tag", tagsOf(a), tagsOf(b));
-  const typesOf = ({ fields }: ComparedKb) => new Map(fields.map(({ name, type }) => [name, type]));
-  yield* diffMaps("field", typesOf(a), typesOf(b));
+  for (const { what, name, action, from, to } of planSettings({ ...a, name: "" }, b, true)) {
+    if (what === "tag")
+      yield { what, name, ...(action === "bind" ? { a: name, b: null } : { a: null, b: name }) };
+    else if (what === "built-in fields")
+      yield { what: "setting", name: "built_in_fields", a: to, b: from };
+    else if (what === "setting" || what === "field") yield { what, name, a: to, b: from };
+  }
   const [left, right] = [byNameAndCount(a.documents), byNameAndCount(b.documents)];
   for (const key of new Set([...left.keys(), ...right.keys()]))
     yield* diffDocument(displayName(key), left.get(key), right.get(key));
@@ -72,36 +64,8 @@ function comparable(a: FieldValue | undefined, b: FieldValue | undefined): [unkn
 const withType = (value: FieldValue): string =>
   `${value} (${typeof value === "string" ? "text" : "number"})`;
 
-/** What exports and comparisons do not include, as an import chunks the documents again. */
-export function notExported({ doc_form }: KbState["settings"]): string {
-  const parts = ["edited chunks"];
-  if (doc_form === "hierarchical_model") parts.push("child chunks");
-  if (doc_form === "qa_model") parts.push("questions and answers");
-  return [...parts, "summaries"].join(", ");
-}
-
 function* diffValue(what: KbDifference["what"], name: string, a: unknown, b: unknown) {
   if (a !== b) yield { what, name, a, b };
-}
-
-/** Compares nested settings; a missing value equals null, as servers differ in that. */
-export function* diffSetting(path: string, a: unknown, b: unknown): Generator<KbDifference> {
-  if (!isObject(a) || !isObject(b)) {
-    if (JSON.stringify(a ?? null) !== JSON.stringify(b ?? null))
-      yield { what: "setting", name: path, a: a ?? null, b: b ?? null };
-    return;
-  }
-  for (const key of new Set([...Object.keys(a), ...Object.keys(b)]))
-    yield* diffSetting(`${path}.${key}`, own(a, key), own(b, key));
-}
-
-function* diffMaps(
-  what: KbDifference["what"],
-  a: ReadonlyMap<string, string>,
-  b: ReadonlyMap<string, string>,
-): Generator<KbDifference> {
-  for (const name of new Set([...a.keys(), ...b.keys()]))
-    yield* diffValue(what, name, a.get(name) ?? null, b.get(name) ?? null);
 }
 
 /** Documents by name and position among those of the name: `a.md\0` and `2`; names have no NUL. */
@@ -122,7 +86,7 @@ function byNameAndCount(
 const displayName = (key: string): string =>
   key.replace(/\0(\d+)$/, (_, count) => (count === "1" ? "" : ` #${count}`));
 
-const statusOf = ({ enabled, archived, indexing_status }: DocumentState): string =>
+const statusOf = ({ enabled, archived, indexing_status }: ComparedDocument): string =>
   [
     ...(archived ? ["archived"] : []),
     ...(enabled ? [] : ["disabled"]),

@@ -14,9 +14,8 @@ import { listChunks } from "../../../operations/chunks.ts";
 import type { Chunk } from "../../../operations/chunks.ts";
 import { fieldValue, readContents, readKbState, readRules } from "../documents/index.ts";
 import type { DocumentState, KbState } from "../documents/index.ts";
-import { isBundle, readBundledFile, readManifest, writeManifest } from "./bundle.ts";
+import { isBundle, notExported, readBundledFile, readManifest, writeManifest } from "./bundle.ts";
 import type { BundledDocument, Manifest } from "./bundle.ts";
-import { notExported } from "./diff.ts";
 import type { Context } from "../../command-spec.ts";
 
 /** Input of `kb export`. */

@@ -1,81 +1,58 @@
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { ApiError, CliError } from "../../../errors.ts";
-import { isObject, valueAt, withoutNulls } from "../../../lib/json.ts";
+import { valueAt } from "../../../lib/json.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import { shellQuote } from "../../../lib/shell-quote.ts";
-import { createKnowledgeBase, getKnowledgeBase } from "../../../operations/knowledge.ts";
-import type { KbState } from "../documents/index.ts";
+import { getKnowledgeBase } from "../../../operations/knowledge.ts";
+import { createKb } from "../changes/index.ts";
+import type { SettingsPlan } from "../changes/index.ts";
 import type { Manifest } from "./bundle.ts";
 import type { Context } from "../../command-spec.ts";
 
 /** The knowledge base that an import fills. */
 export interface ImportTarget {
-  readonly id: string;
   readonly name: string;
-  readonly created: boolean;
+  /** Undefined if it must be created. */
+  readonly id?: string | undefined;
   /** File that notes the import until it ends. */
   readonly note?: string;
 }
 
-/** Finds the knowledge base to fill: that of --into, that of an interrupted import, or a new one. */
-export async function importTarget(
+/** Finds the knowledge base to fill: that of --into, that of an interrupted import, or none yet. */
+export async function findTarget(
   input: { readonly name?: string | undefined; readonly into?: string | undefined },
   { source, state: { settings } }: Manifest,
-  model: string | undefined,
   context: Context,
 ): Promise<ImportTarget> {
   if (input.into !== undefined)
-    return { id: await context.resolveId("kb", input.into), name: input.into, created: false };
+    return { id: await context.resolveId("kb", input.into), name: input.into };
   const name = input.name ?? settings.name;
   const note = await importNotePath(name, source.id, context);
-  const earlier = await interruptedImport(note, name, context);
-  if (earlier !== undefined) {
-    await context.notice(`resuming the import into ${name}`);
-    return { id: earlier, name, created: false, note };
-  }
-  const { files, directories } = context.host;
-  await files.makeDirectory(join(directories.state, "imports"), 0o700);
+  const id = await interruptedImport(note, name, context);
+  if (id !== undefined) await context.notice(`resuming the import into ${name}`);
+  return { name, id, note };
+}
+
+/** Creates the knowledge base of an import and notes its ID. */
+export async function createTarget(
+  { name, note = "" }: ImportTarget,
+  plan: SettingsPlan,
+  context: Context,
+): Promise<string> {
+  const { files } = context.host;
+  await files.makeDirectory(dirname(note), 0o700);
   // Written before the request, whose response may be lost.
   await files.writeAtomic(note, `${JSON.stringify({ name })}\n`);
-  const request = createInput(name, settings, model);
-  const { id } = await context.call(createKnowledgeBase, request).catch(async (error: unknown) => {
+  const dataset_id = await createKb(plan, context).catch(async (error: unknown) => {
     if (!(error instanceof ApiError) || error.kind !== "refused") throw error;
     await files.remove(note);
     throw error.with({
       hint: `use --name for another name, or --into ${shellQuote(name)} to fill the existing one`,
     });
   });
-  await files.writeAtomic(note, `${JSON.stringify({ dataset_id: id, name })}\n`);
-  if (settings.permission === "partial_members") {
-    await context.notice(
-      `permissions for selected members are not imported; ${name} is private to its owner (kb update id:${id} --permission partial_members)`,
-    );
-  }
-  return { id, name, created: true, note };
+  await files.writeAtomic(note, `${JSON.stringify({ dataset_id, name })}\n`);
+  return dataset_id;
 }
-
-const createInput = (name: string, settings: KbState["settings"], model: string | undefined) => {
-  const slash = model?.lastIndexOf("/") ?? -1;
-  return {
-    name,
-    description: settings.description,
-    ...(settings.indexing_technique && {
-      indexing_technique: settings.indexing_technique as "economy",
-    }),
-    // The members of another workspace are unknown, so rather too few than too many have access.
-    permission: settings.permission === "all_team_members" ? "all_team_members" : "only_me",
-    ...(model !== undefined && {
-      embedding_model_provider: model.slice(0, slash),
-      embedding_model: model.slice(slash + 1),
-    }),
-    ...(isObject(settings.retrieval_model) && {
-      retrieval_model: withoutNulls(settings.retrieval_model),
-    }),
-    ...(isObject(settings.summary_index_setting) && {
-      summary_index_setting: withoutNulls(settings.summary_index_setting),
-    }),
-  } as const;
-};
 
 /** Path of the file that notes which knowledge base an import created, until the import ends. */
 export async function importNotePath(

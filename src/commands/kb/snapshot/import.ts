@@ -1,40 +1,41 @@
 import { join } from "node:path";
 import { usage, refused } from "../../../errors.ts";
+import { isObject, own } from "../../../lib/json.ts";
 import { modelName } from "../../../lib/model-names.ts";
 import { shellQuote } from "../../../lib/shell-quote.ts";
 import {
-  createMetadataField,
-  disableBuiltInFields,
-  enableBuiltInFields,
-  getMetadataOverview,
-} from "../../../operations/metadata.ts";
-import type { ResponseOf } from "../../../operations/operation.ts";
-import { bindTags, createTag, listTags } from "../../../operations/tags.ts";
-import { convertValues } from "../documents/index.ts";
-import type { DocumentState, FieldState, FieldTypes, KbState } from "../documents/index.ts";
+  applySettings,
+  change,
+  documentOptions,
+  makeDocuments,
+  planDocuments,
+  planSettings,
+} from "../changes/index.ts";
+import type { Change, DocumentFlags, SettingsPlan, SourceDocument } from "../changes/index.ts";
+import { contentHashes, convertValues, readKbState } from "../documents/index.ts";
+import type { FieldState, KbState } from "../documents/index.ts";
 import { activeModels } from "../models/index.ts";
 import { readManifest, requireUndamaged } from "./bundle.ts";
-import type { Manifest } from "./bundle.ts";
-import { importDocuments } from "./import-documents.ts";
-import type { ImportedItem } from "./import-documents.ts";
-import { importTarget } from "./import-target.ts";
+import type { BundledDocument, Manifest } from "./bundle.ts";
+import { createTarget, findTarget } from "./import-target.ts";
 import type { Context } from "../../command-spec.ts";
 
-/** Input of `kb import`. */
-export interface ImportInput {
-  readonly directory: string;
+/** What copies and imports have in common. */
+export interface ImportFlags extends DocumentFlags {
   readonly name?: string | undefined;
-  readonly into?: string | undefined;
   readonly map_model?: readonly string[] | undefined;
 }
 
-export async function* run(input: ImportInput, context: Context): AsyncGenerator<ImportedItem> {
-  const imported = yield* importBundle(input, context);
-  if (!imported) return;
-  const { id, documents } = imported;
-  await context.notice(
-    `imported ${documents} documents; to compare: kb verify ${shellQuote(input.directory)} id:${id}`,
-  );
+/** Input of `kb import`. */
+export interface ImportInput extends ImportFlags {
+  readonly directory: string;
+  readonly into?: string | undefined;
+}
+
+export async function* run(input: ImportInput, context: Context): AsyncGenerator<Change> {
+  const id = yield* importBundle(input, context);
+  if (id !== undefined)
+    await context.notice(`to compare: kb verify ${shellQuote(input.directory)} id:${id}`);
 }
 
 /**
@@ -44,7 +45,7 @@ export async function* run(input: ImportInput, context: Context): AsyncGenerator
 export async function* importBundle(
   input: ImportInput,
   context: Context,
-): AsyncGenerator<ImportedItem, { readonly id: string; readonly documents: number } | undefined> {
+): AsyncGenerator<Change, string | undefined> {
   const { directory } = input;
   const { files } = context.host;
   const manifest = await readManifest(directory, files);
@@ -53,68 +54,102 @@ export async function* importBundle(
   }
   const { state } = manifest;
   await requireUndamaged(directory, manifest, files);
-  requireValidValues(directory, state.documents, typesOf(state.fields));
+  sourceDocuments(directory, manifest, []); // throws for an invalid value before any request
+  const settings = await targetSettings(state, input.map_model, context);
+  const found = await findTarget(input, manifest, context);
+  const current = found.id === undefined ? undefined : await readKbState(found.id, context);
+  const sources = sourceDocuments(directory, manifest, current?.fields ?? []);
+  const documents = current?.documents ?? [];
+  const hashes = await contentHashes(found.id ?? "", documents, context);
+  const changes = planDocuments(sources, { documents, hashes }, {});
+  const plan = planTarget(found.name, state, settings, current);
+  const wording = { verb: "import", noun: "document", count: sources.length } as const;
   if (context.options.dryRun) {
-    yield* planImport(input, state, context);
+    yield* withoutSettings(plan.changes);
+    yield* makeDocuments(changes, { dataset_id: "" }, wording, context);
     return undefined;
   }
-  const model = await targetModel(state, input.map_model ?? [], context);
-  const target = await importTarget(input, manifest, model, context);
-  const before = await context.call(getMetadataOverview, { dataset_id: target.id });
-  const types = new Map([...typesOf(state.fields), ...typesOf(before.doc_metadata)]);
-  requireValidValues(directory, state.documents, types);
-  yield item("knowledge base", target.name, target.id, target.created);
-  yield* importFields(target.id, manifest, before, context);
-  yield* importTags(target.id, manifest, context);
-  yield* importDocuments(directory, target.id, manifest, context);
-  if (target.note !== undefined) await files.remove(target.note);
-  return { id: target.id, documents: state.documents.length };
+  const dataset_id = found.id ?? (await createTarget(found, plan, context));
+  if (!current && state.settings.permission === "partial_members") {
+    await context.notice(
+      `permissions for selected members are not imported; ${found.name} is private to its owner (kb update id:${dataset_id} --permission partial_members)`,
+    );
+  }
+  for await (const row of applySettings(dataset_id, plan, context))
+    if (row.what !== "setting") yield row;
+  const target = {
+    dataset_id,
+    indexing_technique: state.settings.indexing_technique ?? "economy",
+    doc_form: state.settings.doc_form,
+    isEmpty: false, // every document brings its rule
+    ...documentOptions(input, context),
+  };
+  yield* makeDocuments(changes, target, wording, context);
+  if (found.note !== undefined) await files.remove(found.note);
+  return dataset_id;
 }
-
-const typesOf = (fields: readonly FieldState[]): FieldTypes =>
-  new Map(fields.map(({ name, type }) => [name, type]));
-
-/** Throws usage for a value that its field cannot hold: searches that compare the field would fail. */
-function requireValidValues(
-  directory: string,
-  documents: readonly DocumentState[],
-  types: FieldTypes,
-): void {
-  for (const { name, metadata: values } of documents)
-    convertValues(values, types, `${join(directory, "manifest.json")}: ${name}`);
-}
-
-const item = (
-  what: ImportedItem["what"],
-  name: string,
-  id: string | null,
-  isCreated = true,
-): ImportedItem => ({ action: isCreated ? "created" : "there", what, name, id, note: null });
 
 /** Yields what an import would create; checks the embedding model as an import does. */
 export async function* planImport(
-  input: Omit<ImportInput, "directory">,
+  { name, map_model }: ImportFlags,
   state: KbState,
   context: Context,
-): AsyncGenerator<ImportedItem> {
-  await targetModel(state, input.map_model ?? [], context);
-  const kbName = input.into ?? input.name ?? state.settings.name;
-  const items = [
-    item("knowledge base", kbName, null, input.into === undefined),
-    ...state.fields.map(({ name }) => item("field", name, null)),
-    ...state.tags.map((tag) => item("tag", tag, null)),
-    ...state.documents.map(({ name }) => item("document", name, null)),
-  ];
-  yield* items.map((each) => ({ ...each, note: "not sent" }));
+): AsyncGenerator<Change> {
+  const settings = await targetSettings(state, map_model, context);
+  yield* withoutSettings(
+    planTarget(name ?? state.settings.name, state, settings, undefined).changes,
+  );
+  yield* state.documents.map((document) =>
+    change({ action: "create", what: "document", name: document.name }),
+  );
 }
 
-/** The embedding model to use in the target workspace. Throws refused if it is not active there. */
-async function targetModel(
+/** A new knowledge base has its settings from the start, so their rows would only repeat the export. */
+const withoutSettings = (changes: readonly Change[]): Change[] =>
+  changes.filter(({ what }) => what !== "setting");
+
+/** Plans everything but documents: existing settings, tags and fields are kept. */
+function planTarget(
+  name: string,
+  { tags, fields, built_in_fields }: Omit<KbState, "documents">,
+  settings: SettingsPlan["desired"]["settings"],
+  current: KbState | undefined,
+): SettingsPlan {
+  const known = new Set(current?.fields.map((field) => field.name));
+  const desired = {
+    name,
+    settings: current ? {} : settings,
+    tags: [...(current?.tags ?? []), ...tags],
+    fields: fields.filter((field) => !known.has(field.name)),
+    built_in_fields,
+  };
+  return { desired, current, changes: planSettings(desired, current) };
+}
+
+/** The settings of the copy. Throws refused if its embedding model is not active in the workspace. */
+async function targetSettings(
   { settings }: Pick<KbState, "settings">,
+  mappings: readonly string[] | undefined,
+  context: Context,
+): Promise<SettingsPlan["desired"]["settings"]> {
+  const { description, permission, indexing_technique } = settings;
+  const { retrieval_model, summary_index_setting } = settings;
+  return {
+    description,
+    ...(indexing_technique !== null && { indexing_technique }),
+    // The members of another workspace are unknown, so rather too few than too many have access.
+    permission: permission === "all_team_members" ? "all_team_members" : "only_me",
+    embedding_model: await targetModel(settings, mappings ?? [], context),
+    ...(isObject(retrieval_model) && { retrieval_model }),
+    ...(isObject(summary_index_setting) && { summary_index_setting }),
+  };
+}
+
+async function targetModel(
+  { embedding_model: source, indexing_technique }: KbState["settings"],
   mappings: readonly string[],
   context: Context,
 ): Promise<string | undefined> {
-  const { embedding_model: source, indexing_technique } = settings;
   const mapping = new Map(
     mappings.map((text) => {
       const at = text.indexOf("=");
@@ -138,36 +173,41 @@ async function targetModel(
   );
 }
 
-async function* importFields(
-  dataset_id: string,
-  { state }: Manifest,
-  before: ResponseOf<typeof getMetadataOverview>,
-  context: Context,
-): AsyncGenerator<ImportedItem> {
-  for (const { name, type } of state.fields) {
-    if (before.doc_metadata.some((field) => field.name === name)) continue;
-    const { id } = await context.call(createMetadataField, { dataset_id, name, type });
-    yield item("field", name, id);
-  }
-  if (before.built_in_field_enabled !== state.built_in_fields) {
-    const operation = state.built_in_fields ? enableBuiltInFields : disableBuiltInFields;
-    await context.call(operation, { dataset_id });
-  }
-}
-
-async function* importTags(
-  dataset_id: string,
-  { state }: Manifest,
-  context: Context,
-): AsyncGenerator<ImportedItem> {
-  if (state.tags.length === 0) return;
-  const all = await context.call(listTags, {});
-  const tag_ids: string[] = [];
-  for (const name of state.tags) {
-    const existing = all.find((tag) => tag.name === name);
-    const { id } = existing ?? (await context.call(createTag, { name }));
-    tag_ids.push(id);
-    yield item("tag", name, id, !existing);
-  }
-  await context.call(bindTags, { tag_ids, target_id: dataset_id });
+/**
+ * The documents of an export, with values as the fields of the target hold them. Throws usage for a value
+ * that its field cannot hold: searches that compare the field would fail.
+ */
+function sourceDocuments(
+  directory: string,
+  { state: { fields, documents }, rules }: Pick<Manifest, "state" | "rules">,
+  existing: readonly FieldState[],
+): SourceDocument[] {
+  const types = new Map([...fields, ...existing].map(({ name, type }) => [name, type]));
+  const byName = new Map<string, BundledDocument[]>();
+  for (const each of documents.filter(({ file }) => file !== null))
+    byName.set(each.name, [...(byName.get(each.name) ?? []), each]);
+  return documents.map((document) => {
+    const { name, file, from_text, rule, enabled, archived } = document;
+    const sameName = byName.get(name) ?? [];
+    const isLater = file !== null && sameName[0] !== document;
+    // A create by text replaces the document of its name, an upload can be added to it (server §9.2).
+    const kind = from_text && !isLater ? "text" : "file";
+    const place = `${join(directory, "manifest.json")}: ${name}`;
+    return {
+      path: name,
+      name: kind === "text" ? name : name.replaceAll(/[/\\]/g, "∕"), // as in the names of files
+      kind,
+      location: join(directory, file ?? ""),
+      hash: file === null ? null : document.sha256,
+      characters: document.bytes,
+      metadata: convertValues(document.metadata, types, place),
+      exported: {
+        rule: rule === null ? undefined : own(rules, rule),
+        enabled,
+        archived,
+        sharesName: sameName.length > 1,
+        isLater,
+      },
+    };
+  });
 }

@@ -1,8 +1,8 @@
 import { CliError, usage } from "../../../errors.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import { contentHashes, readKbState } from "../documents/index.ts";
-import { readBundledFile, readManifest } from "./bundle.ts";
-import { diffKb, notExported } from "./diff.ts";
+import { notExported, readBundledFile, readManifest } from "./bundle.ts";
+import { diffKb } from "./diff.ts";
 import type { ComparedDocument, ComparedKb, KbDifference } from "./diff.ts";
 import type { Context } from "../../command-spec.ts";
 

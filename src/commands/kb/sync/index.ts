@@ -1,7 +1,6 @@
 /** What other features use of `kb sync`. */
 export { binaryKinds, extensionOf, extraKinds, markupKinds, textKinds } from "./file-kinds.ts";
 export { MAX_NAME_LENGTH } from "./local-files.ts";
-export { isOutOfSync } from "./summary.ts";
 export { run as syncDirectory } from "./sync.ts";
 export { walkFiles } from "./walk.ts";
 export type { FoundFile, Obstacle } from "./walk.ts";

@@ -2,6 +2,7 @@ import { reasonOf, usage } from "../../../errors.ts";
 import { parseFrontMatter } from "../../../lib/front-matter.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import { decodeText } from "../../../lib/utf8.ts";
+import type { SourceDocument } from "../changes/index.ts";
 import type { Context } from "../../command-spec.ts";
 import { uploadKind } from "./file-kinds.ts";
 import type { DirectoryEntry, FileFilter, FoundFile, Obstacle } from "./walk.ts";
@@ -12,24 +13,10 @@ export interface Selection extends FileFilter {
   readonly prefix?: string | undefined;
 }
 
-/** A file to store as a document. */
-export interface LocalFile {
-  /** Relative to the directory, with `/` and after the prefix; it identifies the document. */
-  readonly path: string;
-  /** The same without the prefix. */
+/** A file to store as a document; its path has `/` and comes after the prefix. */
+export interface LocalFile extends SourceDocument {
+  /** The path without the prefix. */
   readonly relativePath: string;
-  /** Path to open it. */
-  readonly location: string;
-  /** Name of the document. */
-  readonly name: string;
-  /** Sent as text, or uploaded. */
-  readonly kind: "text" | "file";
-  readonly bytes: number;
-  readonly hash: string;
-  /** Size to embed: characters of a text, bytes of a file. */
-  readonly characters: number;
-  /** Values from its front matter, if requested. */
-  readonly metadata: Readonly<Record<string, string | number>>;
 }
 
 /** A file that cannot become a document, and why. */
@@ -80,7 +67,6 @@ export async function readLocalFile(
     location,
     name: documentName(fullPath, kind),
     kind,
-    bytes: content.length,
     hash: sha256(content),
     characters: text === undefined ? content.length : codePoints(text),
     metadata: front?.kind === "good" ? plainValues(front.fields) : {},

@@ -1,5 +1,5 @@
 import { usage } from "../../../errors.ts";
-import { isCustomField } from "./plan.ts";
+import { isCustomField } from "../changes/index.ts";
 
 /** Values for files that match a glob; `{1}` is the match of its first wildcard. */
 export interface Pattern {

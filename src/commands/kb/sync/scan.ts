@@ -1,5 +1,6 @@
 import { mapAll } from "../../../api/concurrent-map.ts";
 import { usage } from "../../../errors.ts";
+import { isCustomField, isSynced, syncFields } from "../changes/index.ts";
 import { convertValues, typesFor } from "../documents/index.ts";
 import type { KbState } from "../documents/index.ts";
 import { unchangedSince } from "./git.ts";
@@ -7,7 +8,6 @@ import { documentPath, isUnsupported, readLocalFile } from "./local-files.ts";
 import type { LocalFile, Selection, SkippedFile } from "./local-files.ts";
 import { matchesNone, patternValues } from "./patterns.ts";
 import type { Pattern } from "./patterns.ts";
-import { isCustomField, isSynced, syncFields } from "./plan.ts";
 import { isInShard } from "./shard.ts";
 import type { Shard } from "./shard.ts";
 import { walkFiles } from "./walk.ts";

@@ -1,40 +1,44 @@
 import { CliError, usage, refused } from "../../../errors.ts";
 import { contentHashes, readKbState } from "../documents/index.ts";
 import type { KbState } from "../documents/index.ts";
-import { applySync } from "./apply.ts";
-import type { SyncOptions, SyncResult } from "./apply.ts";
+import {
+  ambiguousContent,
+  documentOptions,
+  makeDocuments,
+  planDocuments,
+  syncFields,
+} from "../changes/index.ts";
+import type { Change, DocumentChange, DocumentFlags, DocumentTarget } from "../changes/index.ts";
 import { isUnsupported, parsePrefix, presenceIn, requireDistinctNames } from "./local-files.ts";
 import { parsePatterns } from "./patterns.ts";
-import { ambiguousContent, planSync, syncFields } from "./plan.ts";
-import type { SyncStep } from "./plan.ts";
 import { listEntries, noticeUnused, readFiles, withMetadata } from "./scan.ts";
 import type { ScanOptions } from "./scan.ts";
 import { parseShard } from "./shard.ts";
 import type { Shard } from "./shard.ts";
-import { noticeSummary, plannedResult, requireInSync } from "./summary.ts";
 import type { Context } from "../../command-spec.ts";
 
 /** Input of `kb sync`. */
-export interface SyncInput extends ScanOptions {
+export interface SyncInput extends ScanOptions, DocumentFlags {
   readonly dataset_id: string;
   readonly adopt?: boolean | undefined;
   readonly max_delete?: string | undefined;
   readonly metadata?: readonly string[] | undefined;
   readonly match?: readonly string[] | undefined;
   readonly shard?: string | undefined;
-  readonly no_wait?: boolean | undefined;
-  readonly wait_for_limit?: boolean | undefined;
   readonly watch?: boolean | undefined;
-  readonly concurrency?: number | undefined;
 }
 
-/** Default number of uploads at a time; a default server handles ten connections (server §20). */
-const defaultConcurrency = 3;
+/** The result of a file or document. */
+export interface SyncRow extends Change {
+  readonly path: string;
+  readonly document_id: string | null;
+}
+
 /** ms without a change before a watched directory is synced. */
 const debounceMs = 500;
 
 /** Syncs a directory to a knowledge base, once or after every change. */
-export async function* run(args: SyncInput, context: Context): AsyncGenerator<SyncResult> {
+export async function* run(args: SyncInput, context: Context): AsyncGenerator<SyncRow> {
   const input = { ...args, prefix: parsePrefix(args.prefix) };
   maxDeletes(input, 0); // throws for an invalid value
   const shard = parseShard(input.shard, context.host.env);
@@ -49,7 +53,7 @@ async function* watchDirectory(
   input: SyncInput,
   shard: Shard | undefined,
   context: Context,
-): AsyncGenerator<SyncResult> {
+): AsyncGenerator<SyncRow> {
   const stop = new AbortController();
   const signal = AbortSignal.any([context.signal, stop.signal]);
   const changes = context.host.files.watch(input.directory, signal)[Symbol.asyncIterator]();
@@ -91,7 +95,7 @@ async function* syncOnce(
   input: SyncInput,
   shard: Shard | undefined,
   context: Context,
-): AsyncGenerator<SyncResult> {
+): AsyncGenerator<SyncRow> {
   const { dataset_id, prefix, prune = false, adopt = false } = input;
   const source = prefix ?? ".";
   const patterns = parsePatterns(input.metadata ?? [], input.match ?? []);
@@ -108,59 +112,50 @@ async function* syncOnce(
   const ambiguous = ambiguousContent(files, documents);
   const hashes = await contentHashes(dataset_id, ambiguous, context);
   const mayExist = presenceIn(entries, prefix);
-  const steps = planSync(files, { documents, hashes }, { source, prune, adopt, mayExist });
+  const rules = { source, prune, adopt, mayExist };
+  const changes = planDocuments(files, { documents, hashes }, rules);
   await noticeUnused(scanned, input.match ? patterns : [], entries, context);
-
-  const results: SyncResult[] = [];
-  if (context.options.dryRun) {
-    results.push(...steps.map(plannedResult));
-    yield* results.filter(({ action }) => action !== "unchanged");
-    await noticeSummary(results, steps, files.length, context);
-  } else {
+  if (!context.options.dryRun) {
     const owned = documents.filter(({ metadata }) => metadata[syncFields.source] === source);
-    await confirmDeletes(steps, owned.length, input, context);
-    requireTechnique(steps, state, dataset_id);
-    try {
-      for await (const result of applySync(steps, optionsFor(input, state, context), context)) {
-        results.push(result);
-        yield result;
-      }
-    } catch (error) {
-      if (!context.signal.aborted || !(error instanceof CliError)) throw error;
-      const hint = "run the same command again to resume; completed files are skipped";
-      throw new CliError(error.kind, error.message, { ...error.info, hint });
-    } finally {
-      await noticeSummary(results, steps, files.length, context);
-    }
+    await confirmDeletes(changes, owned.length, input, context);
+    requireTechnique(changes, state, dataset_id);
   }
-  const invalid = scanned.skipped.filter((each) => !isUnsupported(each));
-  const total = scanned.files.length + scanned.skipped.length;
-  requireInSync(results, invalid, total, dataset_id);
+  const wording = {
+    verb: "sync",
+    noun: "file",
+    count: files.length,
+    total: scanned.files.length + scanned.skipped.length,
+    invalid: scanned.skipped.filter((each) => !isUnsupported(each)),
+  } as const;
+  const target = { ...targetOf(input, state, shard, context), source };
+  for await (const row of makeDocuments(changes, target, wording, context))
+    yield { ...row, path: row.name, document_id: row.id };
 }
 
-function optionsFor(input: SyncInput, state: KbState, context: Context): SyncOptions {
-  const { dataset_id, prefix, shard, concurrency, no_wait, wait_for_limit } = input;
-  const { indexing_technique, doc_form } = state.settings;
+function targetOf(
+  input: SyncInput,
+  { settings: { indexing_technique, doc_form }, documents }: KbState,
+  shard: Shard | undefined,
+  context: Context,
+): DocumentTarget {
+  const concurrency = input.concurrency ?? (shard ? 1 : undefined);
   return {
-    dataset_id,
-    source: prefix ?? ".",
-    indexing_technique: (indexing_technique ?? "economy") as "economy",
+    dataset_id: input.dataset_id,
+    indexing_technique: indexing_technique ?? "economy",
     doc_form,
-    isEmpty: state.documents.length === 0,
-    newestId: state.documents.at(-1)?.id,
-    limiter: context.limitConcurrency(concurrency ?? (shard ? 1 : defaultConcurrency)),
-    wait: !no_wait,
-    waitForLimit: wait_for_limit ?? false,
+    isEmpty: documents.length === 0,
+    newestId: documents.at(-1)?.id,
+    ...documentOptions({ ...input, concurrency }, context),
   };
 }
 
 function requireTechnique(
-  steps: readonly SyncStep[],
+  changes: readonly DocumentChange[],
   { settings }: KbState,
   dataset_id: string,
 ): void {
   if (settings.indexing_technique !== null) return;
-  if (steps.every(({ action }) => action !== "create")) return;
+  if (changes.every(({ action }) => action !== "create")) return;
   throw refused(
     "the knowledge base has no indexing technique",
     `kb update id:${dataset_id} --indexing-technique economy`,
@@ -168,12 +163,12 @@ function requireTechnique(
 }
 
 async function confirmDeletes(
-  steps: readonly SyncStep[],
+  changes: readonly DocumentChange[],
   total: number,
   input: SyncInput,
   context: Context,
 ): Promise<void> {
-  const count = steps.filter(({ action }) => action === "delete").length;
+  const count = changes.filter(({ action }) => action === "delete").length;
   if (count > maxDeletes(input, total))
     await context.confirm(`Delete ${count} of ${total} documents (more than --max-delete)?`);
 }

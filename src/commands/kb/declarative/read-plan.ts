@@ -3,29 +3,26 @@ import { modelName } from "../../../lib/model-names.ts";
 import { shellQuote } from "../../../lib/shell-quote.ts";
 import { getKnowledgeBase } from "../../../operations/knowledge.ts";
 import { getMetadataOverview } from "../../../operations/metadata.ts";
+import { planSettings } from "../changes/index.ts";
+import type { CurrentState, DesiredState, SettingsPlan } from "../changes/index.ts";
 import { settingsOf, tagsOf } from "../documents/index.ts";
 import { activeModels, embeddingModel, withoutModel } from "../models/index.ts";
-import { syncDocuments } from "./documents.ts";
 import { readKbFile } from "./file.ts";
 import type { KbFile } from "./file.ts";
-import { planApply } from "./steps.ts";
-import type { ApplyStep, CurrentState } from "./steps.ts";
 import type { Context } from "../../command-spec.ts";
 
-/** A file, the current state of its knowledge base, and the steps between them. */
-export interface ApplyPlan {
+/** A file, and the changes that it takes except those of documents. */
+export interface FilePlan extends SettingsPlan {
   readonly file: KbFile;
   /** Undefined if the knowledge base does not exist. */
   readonly id: string | undefined;
-  readonly current: CurrentState;
-  readonly steps: readonly ApplyStep[];
 }
 
 /**
  * Compares a file with the knowledge base of its name. Throws what apply would: usage if documents have
  * no indexing technique or no embedding model, refused if a field would have to change its type.
  */
-export async function readPlan(path: string, context: Context): Promise<ApplyPlan> {
+export async function readPlan(path: string, context: Context): Promise<FilePlan> {
   const written = await readKbFile(path, context.host.files);
   const id = await findKb(written.knowledge_base, context);
   const current = id === undefined ? undefined : await readCurrent(id, context);
@@ -37,17 +34,29 @@ export async function readPlan(path: string, context: Context): Promise<ApplyPla
       "set indexing_technique to high_quality or economy",
     );
   }
-  const steps = planApply(file, current);
-  const impossible = steps.find(({ what, action }) => what === "field" && action === "change");
+  const desired = desiredState(file);
+  const changes = planSettings(desired, current);
+  const impossible = changes.find(({ what, action }) => what === "field" && action === "change");
   if (impossible) {
-    const message = `failed to change field ${impossible.name}: ${impossible.note}`;
     throw refused(
-      message,
+      `failed to change field ${impossible.name}: ${impossible.note}`,
       `kb metadata delete ${shellQuote(file.knowledge_base)} ${shellQuote(impossible.name)}`,
     );
   }
-  return { file, id, current, steps };
+  return { file, id, desired, current, changes };
 }
+
+/** The desired state of a file. */
+export const desiredState = ({
+  knowledge_base,
+  tags,
+  metadata,
+  built_in_fields,
+  ...file
+}: KbFile): DesiredState => {
+  const fields = Object.entries(metadata ?? {}).map(([name, type]) => ({ name, type }));
+  return { name: knowledge_base, settings: file, tags, fields, built_in_fields };
+};
 
 /** The file with the full name of its embedding model, and the technique that a model requires. */
 async function withModel(file: KbFile, current: CurrentState, context: Context): Promise<KbFile> {
@@ -89,39 +98,4 @@ async function readCurrent(dataset_id: string, context: Context): Promise<Curren
     fields: overview.doc_metadata.map(({ name, type }) => ({ name, type })),
     built_in_fields: overview.built_in_field_enabled,
   };
-}
-
-/** Yields the steps; with --exit-code, throws gate if there are any. */
-export async function* run(
-  input: { readonly file: string; readonly exit_code?: boolean | undefined },
-  context: Context,
-): AsyncGenerator<ApplyStep> {
-  const { id, file, steps } = await readPlan(input.file, context);
-  yield* steps;
-  let count = steps.length;
-  if (id !== undefined) {
-    const dryRun: Context = { ...context, options: { ...context.options, dryRun: true } };
-    for await (const step of syncDocuments(input.file, file, id, dryRun)) {
-      count++;
-      yield step;
-    }
-  } else if (file.documents) {
-    await context.notice(`every file of ${file.documents.directory} becomes a document`);
-  }
-  if (count === 0) {
-    await context.notice(`${file.knowledge_base} matches ${input.file}`);
-    return;
-  }
-  const changes = count === 1 ? "1 change" : `${count} changes`;
-  await context.notice(`${changes}; to apply: kb apply ${shellQuote(input.file)}`);
-  if (input.exit_code) {
-    throw new CliError(
-      "gate",
-      `${file.knowledge_base} differs from ${input.file}: ${count} changes`,
-      {
-        isResult: true,
-        details: { changes: count },
-      },
-    );
-  }
 }

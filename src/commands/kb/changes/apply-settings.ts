@@ -1,0 +1,106 @@
+import { isObject, withoutNulls } from "../../../lib/json.ts";
+import { createKnowledgeBase } from "../../../operations/knowledge.ts";
+import { createMetadataField } from "../../../operations/metadata.ts";
+import { bindTags, createTag, listTags, unbindTags } from "../../../operations/tags.ts";
+import { setBuiltInFields } from "../metadata-built-in.ts";
+import { changeSettings } from "../models/index.ts";
+import type { Change } from "./change.ts";
+import type { CurrentState, DesiredState } from "./plan-settings.ts";
+import type { Context } from "../../command-spec.ts";
+
+/** The changes of a knowledge base without documents, and the states between which they are. */
+export interface SettingsPlan {
+  readonly desired: DesiredState;
+  readonly current: CurrentState;
+  readonly changes: readonly Change[];
+}
+
+/** Creates the knowledge base of a plan with all of its settings, and returns its ID. */
+export const createKb = async (plan: SettingsPlan, context: Context): Promise<string> =>
+  (await context.call(createKnowledgeBase, { name: plan.desired.name, ...settingsRequest(plan) }))
+    .id;
+
+/** Makes the changes of an existing or just created knowledge base, and yields each when it is made. */
+export async function* applySettings(
+  dataset_id: string,
+  plan: SettingsPlan,
+  context: Context,
+): AsyncGenerator<Change> {
+  const of = (what: Change["what"]) => plan.changes.filter((each) => each.what === what);
+  for (const created of of("knowledge base")) yield { ...created, id: dataset_id };
+  if (plan.current && of("setting").length > 0)
+    await changeSettings({ dataset_id, ...settingsRequest(plan) }, context);
+  yield* of("setting");
+  yield* applyTags(dataset_id, of("tag"), context);
+  for (const field of of("field")) {
+    const input = { dataset_id, name: field.name, type: field.to as "string" }; // it was checked
+    const { id } = await context.call(createMetadataField, input);
+    yield { ...field, id };
+  }
+  for (const fields of of("built-in fields")) {
+    await setBuiltInFields(dataset_id, fields.to === true, context);
+    yield fields;
+  }
+}
+
+/** Binds tags, which are created if they do not exist, and unbinds tags. */
+async function* applyTags(
+  target_id: string,
+  changes: readonly Change[],
+  context: Context,
+): AsyncGenerator<Change> {
+  if (changes.length === 0) return;
+  const existing = new Map((await context.call(listTags, {})).map(({ name, id }) => [name, id]));
+  for (const change of changes) {
+    const { name, action } = change;
+    let tag_id = existing.get(name);
+    if (action === "bind") {
+      tag_id ??= (await context.call(createTag, { name })).id;
+      await context.call(bindTags, { tag_ids: [tag_id], target_id });
+    } else if (tag_id !== undefined) {
+      await context.call(unbindTags, { tag_ids: [tag_id], tag_id, target_id });
+    }
+    yield { ...change, id: tag_id ?? null };
+  }
+}
+
+/** The settings that differ, as create and update take them; search settings are sent complete. */
+function settingsRequest({ desired, current, changes }: SettingsPlan) {
+  const { settings } = desired;
+  const changed = new Set(
+    changes.flatMap(({ what, name }) => (what === "setting" ? [name.split(".")[0]] : [])),
+  );
+  const { indexing_technique, retrieval_model, summary_index_setting } = settings;
+  const search = current?.settings.retrieval_model;
+  const model = String(settings.embedding_model);
+  const slash = model.lastIndexOf("/");
+  return {
+    ...(changed.has("description") && { description: settings.description as string }),
+    ...(changed.has("permission") && { permission: settings.permission as "only_me" }),
+    ...(changed.has("indexing_technique") && {
+      indexing_technique: indexing_technique as "economy",
+    }),
+    ...(changed.has("embedding_model") && {
+      embedding_model_provider: model.slice(0, slash),
+      embedding_model: model.slice(slash + 1),
+    }),
+    ...(changed.has("retrieval_model") && {
+      retrieval_model: withoutNulls({
+        ...defaultSearch(indexing_technique),
+        ...(isObject(search) && search),
+        ...(retrieval_model as object),
+      }),
+    }),
+    ...(changed.has("summary_index_setting") && {
+      summary_index_setting: withoutNulls(summary_index_setting as Record<string, unknown>),
+    }),
+  };
+}
+
+/** The settings that every request must have (server §6.1), as a new knowledge base has them. */
+const defaultSearch = (indexing_technique: unknown) => ({
+  search_method: indexing_technique === "high_quality" ? "semantic_search" : "keyword_search",
+  reranking_enable: false,
+  top_k: 2,
+  score_threshold_enabled: false,
+});

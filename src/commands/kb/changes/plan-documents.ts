@@ -1,0 +1,216 @@
+import { own } from "../../../lib/json.ts";
+import { isIndexed } from "../documents/index.ts";
+import type { DocumentState } from "../documents/index.ts";
+import type { Action, DocumentChange, SourceDocument } from "./change.ts";
+import { isKnownToHold, isTouched, mayHold, syncFields } from "./marks.ts";
+
+/** The documents of a knowledge base. */
+export interface RemoteDocuments {
+  readonly documents: readonly DocumentState[];
+  /** Hashes of downloaded contents, by document ID; null for a document without content. */
+  readonly hashes: ReadonlyMap<string, string | null>;
+}
+
+/** What a plan may do with existing documents. */
+export interface DocumentRules {
+  /** Marks of this source identify documents; without it, their name and content do. */
+  readonly source?: string;
+  /** Delete documents of this source that are not wanted. */
+  readonly prune?: boolean;
+  /** Replace documents that no sync created and that have the name of a file. */
+  readonly adopt?: boolean;
+  /** May the file of this path exist? Its document is not deleted then. */
+  readonly mayExist?: (path: string) => boolean;
+}
+
+type Matches = ReadonlyMap<SourceDocument, readonly DocumentState[]>;
+
+/** Note of a document whose path another document has, too. */
+export const duplicatePath = "another document has the same path";
+
+/**
+ * Plans the changes that make the documents of a knowledge base match their sources; pure. With marks, a
+ * document belongs to a file by its path field. A document without one belongs to the file of its name:
+ * if the content is the same, an interrupted sync created it; otherwise someone else did, and only
+ * `adopt` replaces it. Documents of other sources are not touched. Without marks, a document belongs to
+ * the source of its name and content.
+ */
+export function planDocuments(
+  sources: readonly SourceDocument[],
+  current: RemoteDocuments,
+  rules: DocumentRules,
+): readonly DocumentChange[] {
+  const hasMarks = rules.source !== undefined;
+  const matches = hasMarks
+    ? matchMarks(sources, current.documents)
+    : matchContents(sources, current);
+  const changes: DocumentChange[] = [];
+  for (const source of sources) {
+    const [document, ...duplicates] = matches.get(source) ?? [];
+    changes.push(
+      hasMarks
+        ? syncChange(source, document, current, rules)
+        : copyChange(source, document, current),
+    );
+    for (const duplicate of duplicates) {
+      const action = rules.prune ? "delete" : "skip";
+      changes.push(documentChange(action, source.path, undefined, duplicate, duplicatePath));
+    }
+  }
+  if (rules.prune) changes.push(...pruneChanges(sources, current.documents, changes, rules));
+  return changes;
+}
+
+/** Documents whose content must be downloaded to compare it with that of their file. */
+export function ambiguousContent(
+  files: readonly SourceDocument[],
+  documents: readonly DocumentState[],
+): readonly DocumentState[] {
+  return [...matchMarks(files, documents)].flatMap(([file, [document]]) =>
+    document && !isKnownToHold(document, file) && mayHold(document, file) ? [document] : [],
+  );
+}
+
+const documentChange = (
+  action: Action,
+  name: string,
+  source: SourceDocument | undefined,
+  document: DocumentState | undefined,
+  note: string | null = null,
+): DocumentChange => ({
+  action,
+  what: "document",
+  name,
+  id: document?.id ?? null,
+  from: null,
+  to: null,
+  note,
+  source,
+  document,
+});
+
+/** The change for a file and the document with its marks or its name. */
+function syncChange(
+  file: SourceDocument,
+  document: DocumentState | undefined,
+  { hashes }: RemoteDocuments,
+  { adopt }: DocumentRules,
+): DocumentChange {
+  const plan = (action: Action, note?: string) =>
+    documentChange(action, file.path, file, document, note);
+  if (!document) return plan("create");
+  const isKnown = isKnownToHold(document, file);
+  const hasContent = isKnown || hashes.get(document.id) === file.hash;
+  if (!hasContent && !adopt && document.metadata[syncFields.path] === undefined)
+    return plan("conflict", "no sync created the document of this name; --adopt replaces it");
+  if (!document.enabled || document.archived) {
+    const state = document.archived ? "archived" : "disabled";
+    if (hasContent) return plan("unchanged", state);
+    return plan("skip", `the document is ${state} and its content differs`);
+  }
+  if (document.indexing_status === "error") return plan("update", failedBefore);
+  if (!hasContent) return plan("update", isTouched(document, file) ? touched : undefined);
+  if (!isKnown) return plan("adopt");
+  return plan(hasValues(document, file) ? "unchanged" : "metadata");
+}
+
+const failedBefore = "indexing failed before";
+const touched = "changed on the server since the last sync";
+
+/** The change for a document of an export and the one of its name and content. */
+function copyChange(
+  source: SourceDocument,
+  document: DocumentState | undefined,
+  { documents }: RemoteDocuments,
+): DocumentChange {
+  const plan = (action: Action, note?: string) =>
+    documentChange(action, source.path, source, document, note);
+  if (source.hash === null) return plan("failed", "the export has no content for it");
+  if (!document) return plan("create");
+  if (document.indexing_status === "error") {
+    // Beside another one of its name, a new document would not replace it, but that one or none.
+    const isOnly = documents.filter(({ name }) => name === document.name).length === 1;
+    return document.enabled && isOnly
+      ? plan("update", failedBefore)
+      : plan("failed", "exists with an indexing error: delete it, then import again");
+  }
+  if (!isIndexed(document)) return plan("adopt");
+  return plan(
+    hasValues(document, source) && hasStatus(document, source) ? "unchanged" : "metadata",
+  );
+}
+
+const hasValues = (document: DocumentState, { metadata }: SourceDocument): boolean =>
+  Object.entries(metadata).every(([name, value]) => (own(document.metadata, name) ?? "") === value);
+
+/** Is the document disabled and archived if its source is? */
+const hasStatus = ({ enabled, archived }: DocumentState, { exported }: SourceDocument): boolean =>
+  (!enabled || exported?.enabled !== false) && (archived || exported?.archived !== true);
+
+/** Deletes documents of this source without a file; the server keeps archived ones (server §9.7). */
+function pruneChanges(
+  files: readonly SourceDocument[],
+  documents: readonly DocumentState[],
+  changes: readonly DocumentChange[],
+  { source, mayExist }: DocumentRules,
+): DocumentChange[] {
+  const paths = new Set(files.map(({ path }) => path));
+  // A new document can take over an existing one of its name (server §9.1), which must stay then.
+  const createdNames = new Set(
+    changes.flatMap((each) => (each.action === "create" && each.source ? [each.source.name] : [])),
+  );
+  return documents.flatMap((document): DocumentChange[] => {
+    const path = String(document.metadata[syncFields.path] ?? "");
+    if (document.metadata[syncFields.source] !== source || path === "") return [];
+    if (paths.has(path) || createdNames.has(document.name)) return [];
+    if (document.archived)
+      return [documentChange("skip", path, undefined, document, archivedStays)];
+    return mayExist?.(path) ? [] : [documentChange("delete", path, undefined, document)];
+  });
+}
+
+const archivedStays = "an archived document cannot be deleted; unarchive it first";
+
+/** Finds the documents of each file: by path, enabled ones first, or else the one of its name. */
+function matchMarks(
+  files: readonly SourceDocument[],
+  documents: readonly DocumentState[],
+): Matches {
+  const byPath = new Map<string, DocumentState[]>();
+  const byName = new Map<string, DocumentState>();
+  for (const document of documents) {
+    const path = document.metadata[syncFields.path];
+    if (typeof path === "string") byPath.set(path, [...(byPath.get(path) ?? []), document]);
+    else byName.set(document.name, document);
+  }
+  return new Map(
+    files.map((file) => {
+      const withPath = byPath.get(file.path)?.sort((a, b) => Number(b.enabled) - Number(a.enabled));
+      const withName = byName.get(file.name);
+      return [file, withPath ?? (withName ? [withName] : [])];
+    }),
+  );
+}
+
+/** Finds one document for each source: of its name, or of the name that an upload gives it. */
+function matchContents(
+  sources: readonly SourceDocument[],
+  { documents, hashes }: RemoteDocuments,
+): Matches {
+  const unused = new Map<string | null | undefined, DocumentState[]>();
+  for (const document of documents) {
+    const hash = hashes.get(document.id);
+    unused.set(hash, [...(unused.get(hash) ?? []), document]);
+  }
+  const matches = new Map<SourceDocument, readonly DocumentState[]>();
+  for (const source of sources) {
+    const same = (source.hash !== null && unused.get(source.hash)) || [];
+    const match =
+      same.find(({ name }) => name === source.path) ??
+      same.find(({ name }) => name === source.name);
+    if (!match) continue;
+    same.splice(same.indexOf(match), 1);
+    matches.set(source, [match]);
+  }
+  return matches;
+}

@@ -1,0 +1,108 @@
+import { CliError, reasonOf, usage } from "../../../errors.ts";
+import { sha256 } from "../../../lib/sha256.ts";
+import { decodeText } from "../../../lib/utf8.ts";
+import {
+  createDocumentByFile,
+  createDocumentByText,
+  updateDocumentByText,
+} from "../../../operations/documents.ts";
+import { replaceFile, ruleFor, ruleOf, storedFile } from "../documents/index.ts";
+import type { DocumentChange, SourceDocument } from "./change.ts";
+import type { Context } from "../../command-spec.ts";
+
+/** Settings of the knowledge base for uploads. */
+export interface UploadOptions {
+  readonly dataset_id: string;
+  readonly indexing_technique: string;
+  readonly doc_form: string | null;
+  /** Has the knowledge base no documents? Then an upload must bring its chunking rule. */
+  readonly isEmpty: boolean;
+  /** ID of the newest document. */
+  readonly newestId?: string | undefined;
+}
+
+/** A document that has the content of its source. */
+export interface SentDocument {
+  readonly change: DocumentChange;
+  readonly id: string;
+  /** Hash of the bytes that were sent. */
+  readonly hash: string;
+  /** ID of the stored file, if the server returns it. */
+  readonly stored: string | null;
+  readonly note: string | null;
+}
+
+/**
+ * Sends the content of a document: creates it or updates it in place. A document in error is replaced by
+ * creating one of its name, which keeps its ID (server §9.1); so does `replace`.
+ */
+export async function sendDocument(
+  change: DocumentChange,
+  replace: boolean,
+  options: UploadOptions,
+  context: Context,
+): Promise<SentDocument> {
+  const source = change.source as SourceDocument; // every create and update has one
+  const isReplaced = replace || change.document?.indexing_status === "error";
+  const document = isReplaced ? undefined : change.document;
+  const form = (await formFor(source, document?.id, options, context)) as {
+    readonly doc_form?: "text_model";
+    readonly process_rule?: { readonly mode: "automatic" };
+  };
+  const { bytes, text } = await readContent(source, context);
+  const { dataset_id } = options;
+  const { name, exported } = source;
+  const file = { path: source.location, name, bytes };
+  let response: { readonly document: { readonly id: string; readonly name?: string } };
+  if (document) {
+    const target = { dataset_id, document_id: document.id, ...form };
+    response =
+      text === undefined
+        ? await replaceFile({ ...target, file }, context)
+        : await context.call(updateDocumentByText, { ...target, name, text });
+  } else {
+    const indexing_technique = options.indexing_technique as "economy";
+    const target = { dataset_id, indexing_technique, ...form };
+    const beside = exported?.isLater && { duplicate: false };
+    response =
+      text === undefined
+        ? await context.call(createDocumentByFile, { ...target, file, ...beside })
+        : await context.call(createDocumentByText, { ...target, name, text });
+  }
+  const { id, name: stored } = response.document;
+  const isRenamed = exported !== undefined && stored !== undefined && stored !== source.path;
+  const note = isRenamed ? `stored as ${stored}` : change.note;
+  return { change, id, hash: sha256(bytes), stored: storedFile(response.document), note };
+}
+
+/** Reads a source once, so that the hash is that of what is sent. Throws usage. */
+async function readContent({ location, kind }: SourceDocument, { host }: Context) {
+  const bytes = await host.files.read(location).catch((error: unknown) => {
+    if (error instanceof CliError) throw error; // interrupted
+    throw usage(`failed to read the file: ${reasonOf(error)}`, undefined, { cause: error });
+  });
+  if (kind === "file") return { bytes };
+  const text = decodeText(bytes);
+  if (text === undefined) throw usage("the file is no longer valid UTF-8 text");
+  return { bytes, text };
+}
+
+/**
+ * The form of a document and its chunking rule. Hierarchical documents need a rule: that of the export,
+ * of the document itself, or of the newest one. Without a rule, the server applies its last one.
+ */
+async function formFor(
+  { exported }: SourceDocument,
+  document_id: string | undefined,
+  { dataset_id, doc_form, isEmpty, newestId }: UploadOptions,
+  context: Context,
+) {
+  const form = doc_form === null ? {} : { doc_form };
+  const automatic = { mode: "automatic" };
+  if (exported) return { ...form, process_rule: ruleFor(doc_form, exported.rule ?? automatic) };
+  if (doc_form !== "hierarchical_model")
+    return isEmpty ? { ...form, process_rule: automatic } : form;
+  const model = document_id ?? newestId;
+  const rule = model === undefined ? undefined : await ruleOf(dataset_id, model, context);
+  return { ...form, process_rule: ruleFor(doc_form, rule) };
+}

@@ -1,2 +1,0 @@
-/** What other features use of exports. */
-export { diffSetting } from "./diff.ts";
