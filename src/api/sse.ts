@@ -1,6 +1,8 @@
 import { createParser } from "eventsource-parser";
 import type { EventSourceMessage } from "eventsource-parser";
 import { CliError } from "../errors.ts";
+import { isObject } from "../lib/json.ts";
+import { serverEvent } from "../lib/server-event.ts";
 import type { ServerEvent } from "../lib/server-event.ts";
 import { parseNumbers } from "./exact-numbers.ts";
 
@@ -60,12 +62,9 @@ export async function* eachEvent(events: EventBatches): AsyncGenerator<ServerEve
 function read(message: EventSourceMessage): ServerEvent {
   try {
     const data = parseNumbers(message.data).value;
-    if (typeof data === "object" && data !== null && !Array.isArray(data)) {
-      const fields = data as Record<string, unknown>; // checked in the line above
-      const event = typeof fields["event"] === "string" ? fields["event"] : "message";
+    if (isObject(data)) {
       // Data of several lines is one JSON text; we write one event per line.
-      const raw = message.data.includes("\n") ? message.data.replaceAll("\n", " ") : message.data;
-      return { event, raw, data: fields };
+      return serverEvent(data, message.data.replaceAll("\n", " "));
     }
   } catch {
     // falls through to the same error

@@ -1,12 +1,116 @@
+import { isObject, own } from "./json.ts";
+
+/** The fields that the program reads, by type. A name has the same meaning in every event (server §15.5). */
+const fieldTypes = {
+  workflow_run_id: "text",
+  workflow_id: "text",
+  task_id: "text",
+  message_id: "text",
+  conversation_id: "text",
+  id: "text",
+  node_id: "text",
+  node_title: "text",
+  node_type: "text",
+  title: "text",
+  iteration_id: "text",
+  loop_id: "text",
+  status: "text",
+  reason: "text",
+  error: "text",
+  message: "text",
+  answer: "text",
+  text: "text",
+  reasoning: "text",
+  form_id: "text",
+  form_token: "text",
+  form_content: "text",
+  created_at: "number",
+  finished_at: "number",
+  elapsed_time: "number",
+  total_tokens: "number",
+  total_steps: "number",
+  index: "number",
+  retry_index: "number",
+  exceptions_count: "number",
+  from_variable_selector: "list",
+  paused_nodes: "list",
+  reasons: "list",
+  actions: "list",
+  inputs: "list",
+  outputs: "any",
+  metadata: "any",
+  execution_metadata: "any",
+  created_by: "any",
+  resolved_default_values: "any",
+  inputs_truncated: "any",
+} as const;
+
+interface Types {
+  text: string;
+  number: number;
+  list: readonly unknown[];
+  any: unknown;
+}
+
+/** Fields of an event; missing, null, empty and those of another type are undefined. */
+export type EventFields = {
+  readonly [N in keyof typeof fieldTypes]?: Types[(typeof fieldTypes)[N]] | undefined;
+};
+
+/** Whether a value is a number that can be computed with. */
+export const isNumber = (value: unknown): value is number =>
+  typeof value === "number" && Math.abs(value) <= Number.MAX_SAFE_INTEGER;
+
+const isOfType: Readonly<Record<keyof Types, (value: unknown) => boolean>> = {
+  text: (value) => typeof value === "string" && value !== "",
+  number: isNumber,
+  list: Array.isArray,
+  any: () => true,
+};
+
+/** Fields outside of the inner object `data`. */
+const envelopeNames: ReadonlySet<string> = new Set<keyof typeof fieldTypes>([
+  "workflow_run_id",
+  "task_id",
+  "message_id",
+  "conversation_id",
+  "answer",
+  "message",
+  "from_variable_selector",
+]);
+
+/** The fields of an object as a server sent it. */
+export function eventFields(value: unknown, only?: ReadonlySet<string>): EventFields {
+  const fields: Record<string, unknown> = {};
+  for (const [name, each] of Object.entries(isObject(value) ? value : {})) {
+    const type = own<keyof Types>(fieldTypes, name);
+    if (type && isOfType[type](each) && (!only || only.has(name))) fields[name] = each;
+  }
+  return fields;
+}
+
 /** One event of a stream: its kind, the server's text, and that text parsed. */
 export interface ServerEvent {
   /** `node_started`, `workflow_finished`, …; our own kinds start with an underscore. */
   readonly event: string;
   /** The JSON text as the server sent it, without `data: `. */
   readonly raw: string;
+  /** The whole event as sent. */
   readonly data: Readonly<Record<string, unknown>>;
+  /** The checked fields of its inner object `data`, and those of the event itself. */
+  readonly fields: EventFields;
   /** When it was received, in ms since the epoch; only in recordings. */
   readonly at?: number | undefined;
   /** Short name of its run, if several are followed together. */
   readonly run?: string | undefined;
+}
+
+/** An event from its parsed text; without a kind it is a message. */
+export function serverEvent(
+  data: Readonly<Record<string, unknown>>,
+  raw: string = JSON.stringify(data),
+): ServerEvent {
+  const event = typeof data["event"] === "string" ? data["event"] : "message";
+  const fields = { ...eventFields(data, envelopeNames), ...eventFields(data["data"]) };
+  return { event, raw, data, fields };
 }

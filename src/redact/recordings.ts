@@ -1,3 +1,4 @@
+import { serverEvent } from "../lib/server-event.ts";
 import type { ServerEvent } from "../lib/server-event.ts";
 import { define, isObject } from "../lib/json.ts";
 import type { Secrets } from "./keys.ts";
@@ -14,7 +15,7 @@ export function redactKeys(event: ServerEvent, { masked }: Secrets): ServerEvent
     );
   };
   const data = maskAll(event.data) as ServerEvent["data"]; // an object stays one
-  return { ...event, raw: JSON.stringify(data), data };
+  return { ...event, ...serverEvent(data) };
 }
 
 /**

@@ -1,4 +1,7 @@
 import { CliError } from "../errors.ts";
+import { valueAt } from "../lib/json.ts";
+import { eventFields } from "../lib/server-event.ts";
+import type { EventFields, ServerEvent } from "../lib/server-event.ts";
 
 /** How a run ended or paused, from its final event or its record. */
 export interface RunOutcome {
@@ -22,6 +25,41 @@ export interface Form {
   /** Inputs without a value. */
   readonly inputs: readonly string[];
 }
+
+/** The outcome that an event announces; undefined while the run continues. */
+export function finalOutcome(
+  { event, fields }: ServerEvent,
+  throughPauses: boolean,
+): RunOutcome | undefined {
+  if (event === "workflow_paused" && !throughPauses)
+    return outcomeOf({ ...fields, status: "paused" });
+  // Without a status the event announces nothing; the run's record decides.
+  return event === "workflow_finished" && fields.status !== undefined
+    ? outcomeOf(fields)
+    : undefined;
+}
+
+/** The outcome in the fields of a final event or of a blocking response. */
+export const outcomeOf = ({ status, error, exceptions_count, reasons }: EventFields): RunOutcome =>
+  status === "paused"
+    ? { status, forms: (reasons ?? []).map((reason) => eventFields(reason)).flatMap(formIn) }
+    : { status: status ?? "unknown", error, exceptions: exceptions_count };
+
+/** The form in a pause reason, as a list of one; empty for a form sent by e-mail (server §14). */
+export function formIn(reason: EventFields): readonly Form[] {
+  const { form_token: token, node_title: node, node_id: nodeId, actions, inputs } = reason;
+  if (token === undefined) return [];
+  const names = (inputs ?? [])
+    .filter((input) => !valueAt(input, "default.value"))
+    .flatMap((input) => textAt(input, "output_variable_name"))
+    .filter((name) => !valueAt(reason.resolved_default_values, name));
+  const ids = (actions ?? []).flatMap((action) => textAt(action, "id"));
+  return [{ token, node, nodeId, actions: ids, inputs: names }];
+}
+
+/** The string at a path as a list of one, or an empty list. */
+const textAt = (value: unknown, path: string): readonly string[] =>
+  [valueAt(value, path)].filter((each) => typeof each === "string");
 
 /** The command that submits a form. */
 function submitCommand({ token, actions: [action = "…", ...others], inputs }: Form): string {

@@ -1,10 +1,5 @@
 import { isObject, valueAt } from "../lib/json.ts";
-
-/** The fields of an event that contain text of the run. */
-interface TextEvent {
-  readonly event: string;
-  readonly data: Readonly<Record<string, unknown>>;
-}
+import type { ServerEvent } from "../lib/server-event.ts";
 
 /** A piece of the text with its source, `<node>.<variable>`. */
 export interface Piece {
@@ -21,38 +16,27 @@ export type TextChange =
   /** The whole text so far. */
   | { readonly kind: "all"; readonly text: string };
 
-/** The pieces of a run's text, and which of them are still valid. */
-export interface RunTexts {
-  add(event: TextEvent): TextChange | undefined;
-  /** Whether the node is running, so that its text may be revoked. */
-  isRunning(node: string): boolean;
-}
-
 /**
  * Watches the text of a run. The server never revokes a text itself: a node that fails and is retried
  * sends it again from the beginning, and a node that falls back sends its default value after it
  * (server §15.5). In both cases the first text is not part of the answer.
  */
-export const runTexts = (): RunTexts => new RunTextReader();
-
-class RunTextReader implements RunTexts {
+export class RunTexts {
   /** Text of each source of a running node since the node was last started. */
-  readonly #running = new Map<string, Map<string, GrowingString>>();
-  /** The source of the last piece: pieces come in sequences, so its names are joined once. */
-  #source: { selector: readonly unknown[]; source: string; node: string } | undefined;
+  readonly #running = new Map<string, Map<string, GrowingText>>();
 
-  add({ event, data: envelope }: TextEvent): TextChange | undefined {
-    const data = isObject(envelope["data"]) ? envelope["data"] : {};
-    const node = String(data["node_id"]);
+  /** Returns the change that an event makes. */
+  add({ event, fields }: ServerEvent): TextChange | undefined {
+    const { node_id: node = "", from_variable_selector: selector = [] } = fields;
     switch (event) {
       case "text_chunk":
-        return this.#piece(data["from_variable_selector"], data["text"]);
+        return this.#piece(selector, fields.text);
       case "message":
       case "agent_message":
-        return this.#piece(envelope["from_variable_selector"], envelope["answer"]);
+        return this.#piece(selector, fields.answer);
       case "text_replace":
       case "message_replace":
-        return { kind: "all", text: String(data["text"] ?? envelope["answer"] ?? "") };
+        return { kind: "all", text: fields.text ?? fields.answer ?? "" };
       case "node_started":
         this.#running.set(node, new Map());
         return undefined;
@@ -62,9 +46,9 @@ class RunTextReader implements RunTexts {
         return change;
       }
       case "node_finished": {
-        const failed = data["status"] === "exception" || data["status"] === "failed";
-        const change = failed ? this.#revoked(node, data["outputs"]) : undefined;
-        if (data["status"] !== "paused") this.#running.delete(node);
+        const failed = fields.status === "exception" || fields.status === "failed";
+        const change = failed ? this.#revoked(node, fields.outputs) : undefined;
+        if (fields.status !== "paused") this.#running.delete(node);
         return change;
       }
       default:
@@ -72,22 +56,17 @@ class RunTextReader implements RunTexts {
     }
   }
 
+  /** Whether the node is running, so that its text may be revoked. */
   isRunning(node: string): boolean {
     return this.#running.has(node);
   }
 
-  #piece(variable: unknown, text: unknown): TextChange | undefined {
-    if (typeof text !== "string" || text === "") return undefined;
-    const selector: readonly unknown[] = Array.isArray(variable) ? variable : [];
-    if (this.#source === undefined || !sameItems(this.#source.selector, selector))
-      this.#source = { selector, source: selector.join("."), node: String(selector[0] ?? "") };
-    const { source, node } = this.#source;
+  #piece(selector: readonly unknown[], text: string | undefined): TextChange | undefined {
+    if (text === undefined) return undefined;
+    const source = selector.join(".");
+    const node = String(selector[0] ?? "");
     const sources = this.#running.get(node);
-    if (sources) {
-      const whole = sources.get(source) ?? new GrowingString();
-      sources.set(source, whole);
-      whole.add(text);
-    }
+    if (sources) sources.set(source, (sources.get(source) ?? new GrowingText()).add(text));
     return { kind: "piece", piece: { source, node, text } };
   }
 
@@ -103,32 +82,45 @@ class RunTextReader implements RunTexts {
 }
 
 /** The text of a run so far, without the parts that were revoked. */
-export function textSoFar(): { add(event: TextEvent): void; text(): string } {
-  const texts = runTexts();
-  let parts: { readonly source: string; text: string }[] = [];
-  return {
-    add(event) {
-      const change = texts.add(event);
-      if (change?.kind === "void")
-        parts = parts.filter(({ source }) => !change.sources.has(source));
-      if (change?.kind === "all") parts = [{ source: "", text: change.text }];
-      if (change?.kind !== "piece") return;
-      const { source, text } = change.piece;
-      const last = parts.at(-1);
-      if (last?.source === source) last.text += text;
-      else parts.push({ source, text });
-    },
-    text: () => parts.map(({ text }) => text).join(""),
-  };
+export class TextSoFar {
+  readonly #texts = new RunTexts();
+  #parts: { readonly source: string; readonly text: GrowingText }[] = [];
+
+  add(event: ServerEvent): void {
+    const change = this.#texts.add(event);
+    if (change?.kind === "void")
+      this.#parts = this.#parts.filter(({ source }) => !change.sources.has(source));
+    if (change?.kind === "all") this.#parts = [{ source: "", text: new GrowingText(change.text) }];
+    if (change?.kind !== "piece") return;
+    const { source, text } = change.piece;
+    const last = this.#parts.at(-1);
+    if (last?.source === source) last.text.add(text);
+    else this.#parts.push({ source, text: new GrowingText(text) });
+  }
+
+  text(): string {
+    return this.#parts.map(({ text }) => text.whole()).join("");
+  }
 }
 
-/** A growing string, joined in batches: with `+=`, V8 would keep a chain of a million pieces. */
-class GrowingString {
-  #joined = "";
+const MAX_PIECES = 1024;
+
+/** A growing text, joined in batches: with `+=`, V8 would keep a chain of a million pieces. */
+export class GrowingText {
+  /** UTF-16 units. */
+  length: number;
+  #joined: string;
   #pieces: string[] = [];
 
-  add(piece: string): void {
+  constructor(text = "") {
+    this.#joined = text;
+    this.length = text.length;
+  }
+
+  add(piece: string): this {
+    this.length += piece.length;
     if (this.#pieces.push(piece) >= MAX_PIECES) this.whole();
+    return this;
   }
 
   whole(): string {
@@ -136,12 +128,11 @@ class GrowingString {
     this.#pieces = [];
     return this.#joined;
   }
+
+  isPrefixOf(text: string): boolean {
+    return text.length >= this.length && text.startsWith(this.whole());
+  }
 }
-
-const MAX_PIECES = 1024;
-
-const sameItems = (a: readonly unknown[], b: readonly unknown[]): boolean =>
-  a.length === b.length && a.every((item, index) => item === b[index]);
 
 /**
  * A value of the outputs as the server prints it in the text (server §15.5): an object as indented
@@ -163,10 +154,10 @@ export function printedValue(value: unknown): string | undefined {
  * The whole text of a finished run from its outputs: the answer of a chatflow, or the outputs of a
  * workflow in their order, one per line (server §15.5).
  */
-export function textOfOutputs({ data: whole }: TextEvent): string | undefined {
-  const outputs = valueAt(whole, "data.outputs");
+export function textOfOutputs({ fields }: ServerEvent): string | undefined {
+  const { outputs, conversation_id } = fields;
   if (!isObject(outputs)) return undefined;
-  if (whole["conversation_id"] !== undefined) return printedValue(outputs["answer"]);
+  if (conversation_id !== undefined) return printedValue(outputs["answer"]);
   const texts = Object.values(outputs).map(printedValue);
   return texts.every((text) => text !== undefined) ? texts.join("\n") : undefined;
 }

@@ -1,5 +1,6 @@
 import { stripVTControlCharacters } from "node:util";
 import { expect, test } from "vitest";
+import { serverEvent } from "../../src/lib/server-event.ts";
 import { readEvents } from "../../src/api/sse.ts";
 import type { EventBatches } from "../../src/api/sse.ts";
 import { events } from "../../src/operations/operation.ts";
@@ -21,11 +22,7 @@ async function* bytesOf(text: string): AsyncGenerator<Uint8Array> {
   yield new TextEncoder().encode(text);
 }
 
-const event = (data: Readonly<Record<string, unknown>>): DisplayedEvent => ({
-  event: String(data["event"]),
-  raw: JSON.stringify(data),
-  data,
-});
+const event = (data: Readonly<Record<string, unknown>>): DisplayedEvent => serverEvent(data);
 
 const following = (
   list: Iterable<DisplayedEvent> | EventBatches,

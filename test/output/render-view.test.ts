@@ -1,5 +1,6 @@
 import { stripVTControlCharacters } from "node:util";
 import { expect, test } from "vitest";
+import { serverEvent } from "../../src/lib/server-event.ts";
 import { readEvents } from "../../src/api/sse.ts";
 import type { Host, Output } from "../../src/host/host.ts";
 import { events, pastEvents, someEvents } from "../../src/operations/operation.ts";
@@ -95,10 +96,8 @@ async function* bytesOf(text: string): AsyncGenerator<Uint8Array> {
   yield new TextEncoder().encode(text);
 }
 
-const event = (kind: string, data: object, more: object = {}): DisplayedEvent => {
-  const whole = { event: kind, workflow_run_id: "run-1", ...more, data };
-  return { event: kind, raw: JSON.stringify(whole), data: whole };
-};
+const event = (kind: string, data: object, more: object = {}): DisplayedEvent =>
+  serverEvent({ event: kind, workflow_run_id: "run-1", ...more, data });
 const began = event("workflow_started", { id: "run-1", reason: "initial" });
 const ended = (more: object = {}) =>
   event("workflow_finished", {

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { eachSpan, spansOf } from "../../src/runs/spans.ts";
 import type { Span } from "../../src/runs/spans.ts";
-import { runTrace } from "../../src/runs/trace.ts";
-import type { NodeRun, RunTrace } from "../../src/runs/trace.ts";
+import { RunTrace } from "../../src/runs/trace.ts";
+import type { NodeRun } from "../../src/runs/trace.ts";
 
 const node = (
   id: string,
@@ -32,7 +32,7 @@ const node = (
 });
 
 const traceOf = (nodes: NodeRun[], more: Partial<RunTrace> = {}): RunTrace =>
-  Object.assign(runTrace().trace, {
+  Object.assign(new RunTrace(), {
     nodes,
     status: "succeeded",
     startedAt: 100,

@@ -1,12 +1,11 @@
 import { expect, test } from "vitest";
-import { printedValue, runTexts, textOfOutputs, textSoFar } from "../../src/runs/text.ts";
+import { serverEvent } from "../../src/lib/server-event.ts";
+import { printedValue, RunTexts, textOfOutputs, TextSoFar } from "../../src/runs/text.ts";
 
 type Event = readonly [event: string, data?: object, envelope?: object];
 
-const received = ([event, data = {}, envelope = {}]: Event) => ({
-  event,
-  data: { ...envelope, data },
-});
+const received = ([event, data = {}, envelope = {}]: Event) =>
+  serverEvent({ event, ...envelope, data });
 const start = (id: string): Event => ["node_started", { node_id: id }];
 const piece = (text: string, from = ["a", "text"]): Event => [
   "text_chunk",
@@ -52,13 +51,13 @@ test.each<[string, readonly Event[], string]>([
     "x",
   ],
 ])("the text after %s", (_, events, expected) => {
-  const text = textSoFar();
+  const text = new TextSoFar();
   for (const event of events) text.add(received(event));
   expect(text.text()).toBe(expected);
 });
 
 test("the text of a failed node is revoked by source", () => {
-  const texts = runTexts();
+  const texts = new RunTexts();
   const events = [start("a"), piece("x", ["a", "one"]), piece("y", ["a", "two"])];
   for (const event of events) texts.add(received(event));
   const change = texts.add(received(finish("a", { ...failed, outputs: { one: "x" } })));
@@ -71,7 +70,7 @@ test.each<[string, readonly Event[], boolean]>([
   ["while it is paused", [start("a"), finish("a", { status: "paused" })], true],
   ["after its end", [start("a"), finish("a")], false],
 ])("a node runs %s: %s", (_, events, expected) => {
-  const texts = runTexts();
+  const texts = new RunTexts();
   for (const event of events) texts.add(received(event));
   expect(texts.isRunning("a")).toBe(expected);
 });

@@ -1,14 +1,18 @@
 import { expect, test } from "vitest";
-import { runTrace } from "../../src/runs/trace.ts";
-import type { NodeRun, RunTrace } from "../../src/runs/trace.ts";
+import { serverEvent } from "../../src/lib/server-event.ts";
+import { RunTrace } from "../../src/runs/trace.ts";
+import type { NodeRun } from "../../src/runs/trace.ts";
 
 type Event = readonly [event: string, data?: object, envelope?: object];
 
 /** A trace of events that arrive 1 s apart. Live events have `inputs_truncated`. */
 function traceOf(...events: readonly Event[]): RunTrace {
-  const { add, trace } = runTrace();
+  const trace = new RunTrace();
   for (const [index, [event, data = {}, envelope = {}]] of events.entries())
-    add({ event, data: { ...envelope, data: { inputs_truncated: false, ...data } } }, index * 1000);
+    trace.add(
+      serverEvent({ event, ...envelope, data: { inputs_truncated: false, ...data } }),
+      index * 1000,
+    );
   return trace;
 }
 
@@ -97,7 +101,7 @@ test.each<[string, readonly Event[], Partial<NodeRun>]>([
   [
     "a node of a snapshot",
     [start("a", { created_at: 5, inputs_truncated: undefined })],
-    { createdAt: undefined },
+    { createdAt: 5000 },
   ],
   [
     "a loop",

@@ -6,7 +6,7 @@ import type { InputOf } from "../../operations/operation.ts";
 import { runPipeline, runPipelineBlocking } from "../../operations/pipeline.ts";
 import type { PublishedRun } from "../../operations/pipeline.ts";
 import { asEvents } from "../stream-or-wait.ts";
-import { finalOutcome } from "../../runs/final-event.ts";
+import { finalOutcome } from "../../runs/outcome.ts";
 import { waitForDocuments } from "./documents/index.ts";
 import { raiseOutcome } from "../../runs/outcome.ts";
 import type { Context } from "../command-spec.ts";

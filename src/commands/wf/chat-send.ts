@@ -3,7 +3,8 @@ import { sendMessage, sendMessageBlocking } from "../../operations/chats.ts";
 import type { ChatResponse } from "../../operations/chats.ts";
 import { isObject } from "../../lib/json.ts";
 import { pipe } from "../../lib/pipe.ts";
-import { finalOutcome } from "../../runs/final-event.ts";
+import { serverEvent } from "../../lib/server-event.ts";
+import { finalOutcome } from "../../runs/outcome.ts";
 import { raiseOutcome } from "../../runs/outcome.ts";
 import type { RunOutcome } from "../../runs/outcome.ts";
 import type { Context } from "../command-spec.ts";
@@ -34,7 +35,7 @@ export async function* run(input: ChatInput, context: Context): AsyncGenerator<u
     });
     yield reply;
     await warnAboutConversation(input, reply.conversation_id, context);
-    const outcome = finalOutcome({ event: reply.event, data: { ...reply } }, false);
+    const outcome = finalOutcome(serverEvent({ ...reply }), false);
     if (outcome) await raiseOutcome(reply.workflow_run_id ?? noRunId, outcome, context.notice);
     return;
   }

@@ -1,7 +1,7 @@
 import type { ServerEvent } from "../../lib/server-event.ts";
 import { isObject, valueAt } from "../../lib/json.ts";
 import type { AnswerMetadata, ChatResponse } from "../../operations/chats.ts";
-import { textOfOutputs, textSoFar } from "../../runs/text.ts";
+import { textOfOutputs, TextSoFar } from "../../runs/text.ts";
 import { asText } from "../../operations/operation.ts";
 
 /** Fields that the events of a reply share. */
@@ -15,7 +15,7 @@ const sharedFields = [
 
 /** Assembles a reply from its events. The outputs of a chatflow hold its full text (server §18). */
 export class ReplyCollector {
-  private readonly texts = textSoFar();
+  private readonly texts = new TextSoFar();
   private readonly shared: Record<string, unknown> = {};
   private fullText: string | undefined;
   private metadata: AnswerMetadata | undefined;
@@ -29,7 +29,7 @@ export class ReplyCollector {
       this.metadata = data["metadata"] as unknown as AnswerMetadata; // as the server sends it
     if (kind === "workflow_finished") this.fullText = textOfOutputs(event) ?? this.fullText;
     if (kind === "workflow_paused") this.paused = data["data"];
-    if (kind === "_answer") this.fullText = String(data["answer"]);
+    if (kind === "_answer") this.fullText = event.fields.answer;
   }
 
   text(): string {

@@ -1,4 +1,5 @@
 import type { EventBatches } from "../../api/sse.ts";
+import { serverEvent } from "../../lib/server-event.ts";
 import type { ServerEvent } from "../../lib/server-event.ts";
 import { ApiError, CliError } from "../../errors.ts";
 import { backoff, delays } from "../../lib/backoff.ts";
@@ -35,7 +36,7 @@ export async function* replyEvents(
     const first = await events.next();
     const batch = first.done ? [] : first.value;
     const all = resume(batch, events);
-    if (batch.some(({ data }) => typeof data["workflow_run_id"] === "string")) {
+    if (batch.some(({ fields }) => fields.workflow_run_id)) {
       const options = {
         first: { events: all, close },
         reconnect: true,
@@ -67,7 +68,7 @@ async function* replyWithoutRun(events: EventBatches, context: Context): EventBa
       for (const event of batch) reply.add(event);
       yield batch;
       const error = batch.find(({ event }) => event === "error");
-      if (error) throw replyFailed(error.data["message"], reply);
+      if (error) throw replyFailed(error.fields.message, reply);
       if (batch.some(({ event }) => event === "message_end")) return;
     }
   } catch (error) {
@@ -98,7 +99,7 @@ async function* storedReply(reply: ReplyCollector, reason: string, context: Cont
       answer,
       metadata: { retriever_resources },
     };
-    if (answer !== reply.text()) yield [{ event: "_answer", raw: JSON.stringify(data), data }];
+    if (answer !== reply.text()) yield [serverEvent(data)];
     return;
   }
   throw replyLost(reason, reply);

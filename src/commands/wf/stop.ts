@@ -3,7 +3,7 @@ import { delays, poll } from "../../lib/backoff.ts";
 import { getAppInfo } from "../../operations/apps.ts";
 import { stopMessage } from "../../operations/chats.ts";
 import { getWorkflowRun, stopWorkflowRun, streamRunEvents } from "../../operations/workflows.ts";
-import { finalOutcome } from "../../runs/final-event.ts";
+import { finalOutcome } from "../../runs/outcome.ts";
 import { endingOf, isEnded } from "../../runs/outcome.ts";
 import type { RunOutcome } from "../../runs/outcome.ts";
 import type { Context } from "../command-spec.ts";

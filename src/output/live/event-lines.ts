@@ -1,20 +1,14 @@
 import { isObject, own, valueAt } from "../../lib/json.ts";
-import { reasonIn } from "../../runs/trace.ts";
+import { eventFields } from "../../lib/server-event.ts";
+import type { ServerEvent } from "../../lib/server-event.ts";
+import { nodeError } from "../../runs/trace.ts";
 import { pad, shorten, visible, widthOf } from "../table/display-width.ts";
 import type { Colors } from "../table/display-width.ts";
 import type { Times } from "../formats/times.ts";
 import { colorOfStatus } from "../table/colors.ts";
 
-/** One event of a stream: its kind, the server's own text, and that text parsed. */
-export interface DisplayedEvent {
-  readonly event: string;
-  readonly raw: string;
-  readonly data: Readonly<Record<string, unknown>>;
-  /** Arrival in ms since the epoch, for events of a recording. */
-  readonly at?: number | undefined;
-  /** Short name of its run, if several are followed. */
-  readonly run?: string | undefined;
-}
+/** An event that is displayed. */
+export type DisplayedEvent = ServerEvent;
 
 /** How event lines are displayed. */
 export interface LiveStyle {
@@ -59,7 +53,7 @@ const outcome = (look: Look): Part[] => [
   title(look),
   textOf(look("status")),
   durationPart(look("elapsed_time")),
-  reasonIn(look),
+  nodeError(eventFields(look(""))),
 ];
 /** Tokens and steps of a run that ended or paused, and why it did not succeed. */
 export const tokensUsed = (look: Look): Part[] => [

@@ -1,6 +1,6 @@
 import { own, valueAt } from "../../lib/json.ts";
-import { runTrace } from "../../runs/trace.ts";
-import type { NodeRun, RunTrace } from "../../runs/trace.ts";
+import { RunTrace } from "../../runs/trace.ts";
+import type { NodeRun } from "../../runs/trace.ts";
 import {
   linesBelow,
   durationPart,
@@ -37,8 +37,7 @@ import { visible } from "../table/display-width.ts";
  */
 export class RunView {
   readonly #style: ViewStyle;
-  readonly #trace: RunTrace;
-  readonly #addToTrace: (event: DisplayedEvent, at: number) => void;
+  readonly #trace = new RunTrace();
   readonly #text: GrowingText;
   /** Final lines that have not been taken. */
   #final = "";
@@ -54,16 +53,13 @@ export class RunView {
 
   /** Expects the events of a run from its first one. */
   constructor(style: ViewStyle) {
-    const { add, trace } = runTrace();
     this.#style = style;
-    this.#trace = trace;
-    this.#addToTrace = add;
     this.#text = new GrowingText(style.colors);
   }
 
   add(event: DisplayedEvent): void {
     const now = this.#style.now().getTime();
-    this.#addToTrace(event, this.#style.past ? now : arrivalTime(event, now));
+    this.#trace.add(event, this.#style.past ? now : arrivalTime(event, now));
     const piece = textEvents.get(event.event);
     if (piece) return this.#addText(event, ...piece);
     if (isSilent(event)) return;

@@ -1,13 +1,11 @@
 import { describe, expect, test } from "vitest";
+import { serverEvent } from "../../../src/lib/server-event.ts";
 import { Deduplicator, ReplayDetector } from "../../../src/commands/wf/follow/dedupe.ts";
 
 type Event = readonly [kind: string, data?: object | undefined, envelope?: object];
 
-const event = ([kind, data, envelope]: Event) => ({
-  event: kind,
-  raw: JSON.stringify([kind, data, envelope]),
-  data: { ...envelope, ...(data && { data }) },
-});
+const event = ([kind, data, envelope]: Event) =>
+  serverEvent({ event: kind, ...envelope, ...(data && { data }) });
 
 /** Which of the events are new, as a string of `+` and `-`. */
 function newOf(events: readonly Event[]): string {
@@ -107,7 +105,7 @@ describe("the replay detector", () => {
     return connections.map((raws) => {
       detector.startConnection();
       return [...raws]
-        .map((raw) => (detector.isReplayed({ event: "x", raw, data: {} }) ? "-" : "+"))
+        .map((raw) => (detector.isReplayed(serverEvent({}, raw)) ? "-" : "+"))
         .join("");
     });
   };

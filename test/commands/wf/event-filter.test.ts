@@ -1,11 +1,10 @@
 import { expect, test } from "vitest";
+import { serverEvent } from "../../../src/lib/server-event.ts";
 import { EventFilter, newFollowCounts } from "../../../src/commands/wf/follow/event-filter.ts";
 
 const id = "r";
-const event = (kind: string, data: object = {}) => {
-  const whole = { event: kind, workflow_run_id: id, data };
-  return { event: kind, raw: JSON.stringify(whole), data: whole };
-};
+const event = (kind: string, data: object = {}) =>
+  serverEvent({ event: kind, workflow_run_id: id, data });
 const started = event("workflow_started", { id });
 const begin = (node: string) => event("node_started", { id: node, node_id: node });
 const end = (node: string) =>

@@ -3,7 +3,8 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { parseCheck } from "../../../src/commands/wf/expect/parser.ts";
-import { runTrace } from "../../../src/runs/trace.ts";
+import { serverEvent } from "../../../src/lib/server-event.ts";
+import { RunTrace } from "../../../src/runs/trace.ts";
 import { CliError } from "../../../src/errors.ts";
 import { topicText } from "../../../src/cli/help/topics.ts";
 import { seeded } from "../../lib/following.ts";
@@ -775,8 +776,8 @@ describe("help expect", () => {
 
 test("any text is a check that can be evaluated or a usage error with a position", () => {
   const traces = Object.keys(verdicts).map((title) => {
-    const { add, trace } = runTrace();
-    for (const [at, event] of recordedRun(title).entries()) add(event, at);
+    const trace = new RunTrace();
+    for (const [at, event] of recordedRun(title).entries()) trace.add(serverEvent(event.data), at);
     return trace;
   });
   const vocabulary = [

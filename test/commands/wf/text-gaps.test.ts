@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { serverEvent } from "../../../src/lib/server-event.ts";
 import { TextGaps } from "../../../src/commands/wf/follow/text-gaps.ts";
 import type { MissingText } from "../../../src/commands/wf/follow/text-gaps.ts";
 
@@ -10,7 +11,7 @@ function missingAfter(steps: readonly Step[], outputs: unknown, late = false) {
   const gaps = new TextGaps(late);
   for (const step of steps) {
     if (step === gap) gaps.markGap();
-    else gaps.add({ event: step[0], raw: "", data: { ...step[2], data: step[1] ?? {} } });
+    else gaps.add(serverEvent({ event: step[0], ...step[2], data: step[1] ?? {} }));
   }
   return gaps.missingIn(outputs);
 }

@@ -11,7 +11,8 @@ import { parsePatterns, patternValues } from "../../../src/commands/kb/sync/patt
 import { baseUrlOf } from "../../../src/config/base-url.ts";
 import { formatDuration, parseDuration } from "../../../src/lib/duration.ts";
 import { didYouMean } from "../../../src/lib/did-you-mean.ts";
-import { runTrace } from "../../../src/runs/trace.ts";
+import { serverEvent } from "../../../src/lib/server-event.ts";
+import { RunTrace } from "../../../src/runs/trace.ts";
 import { createFaultPlanner, parseFault } from "../../../src/sandbox/http/faults.ts";
 import { textFrom } from "./fuzz.ts";
 import type { Target } from "./fuzz.ts";
@@ -92,10 +93,10 @@ const sentences = target(
 
 /** A run with an output that causes catastrophic backtracking. */
 const seen = (() => {
-  const { add, trace } = runTrace();
+  const trace = new RunTrace();
   const outputs = { x: "a".repeat(20), Title: 3 };
   const event = "workflow_finished";
-  add({ event, data: { event, data: { status: "succeeded", outputs, elapsed_time: 1 } } }, 0);
+  trace.add(serverEvent({ event, data: { status: "succeeded", outputs, elapsed_time: 1 } }), 0);
   return trace;
 })();
 

@@ -1,5 +1,6 @@
 /** Printing of responses: nothing controls a terminal, and a pipe gets the data unchanged. */
 import { parse as parseYaml } from "yaml";
+import { serverEvent } from "../../../src/lib/server-event.ts";
 import { isObject } from "../../../src/lib/json.ts";
 import { formats } from "../../../src/output/formats-list.ts";
 import { operations } from "../../../src/operations/index.ts";
@@ -109,11 +110,9 @@ const live: Target<string> = {
   make: (random) => textFrom(random, pieces),
   async holds(text) {
     const value = valueIn(text);
-    const batch = (Array.isArray(value) ? value : [value]).filter(isObject).map((data) => ({
-      event: typeof data["event"] === "string" ? data["event"] : "x",
-      raw: JSON.stringify(data),
-      data,
-    }));
+    const batch = (Array.isArray(value) ? value : [value])
+      .filter(isObject)
+      .map((data) => serverEvent(data));
     for (const format of [undefined, "jsonl", "name", "wide"] as const) {
       const style = { ...plain, format };
       isSafe(await printed(events as never, [batch, batch], style, { terminal: columns }));

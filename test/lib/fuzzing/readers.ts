@@ -3,6 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { deflateRawSync } from "node:zlib";
 import { readEvents } from "../../../src/api/sse.ts";
+import { serverEvent } from "../../../src/lib/server-event.ts";
 import type { ServerEvent } from "../../../src/lib/server-event.ts";
 import { apiErrorOf } from "../../../src/api/api-error.ts";
 import { parseQuestions } from "../../../src/commands/kb/eval/questions.ts";
@@ -18,7 +19,7 @@ import { readProfiles } from "../../../src/config/profiles.ts";
 import { csvLines } from "../../../src/lib/csv.ts";
 import type { Files, Host } from "../../../src/host/host.ts";
 import { operations } from "../../../src/operations/index.ts";
-import { runTrace } from "../../../src/runs/trace.ts";
+import { RunTrace } from "../../../src/runs/trace.ts";
 import { createZip } from "../../../src/sandbox/knowledge/zip.ts";
 import { readRowFile } from "../../../src/lib/rows-file.ts";
 import { temporaryDirectory } from "../support.ts";
@@ -101,12 +102,7 @@ function eventOf(lines: readonly string[]): ServerEvent | undefined {
   try {
     const data: unknown = JSON.parse(lines.join("\n"));
     if (typeof data !== "object" || data === null || Array.isArray(data)) return undefined;
-    const { event } = data as { readonly event?: unknown };
-    return {
-      event: typeof event === "string" ? event : "message",
-      raw: lines.join(" "),
-      data: data as ServerEvent["data"],
-    };
+    return serverEvent(data as ServerEvent["data"], lines.join(" "));
   } catch {
     return undefined;
   }
@@ -147,8 +143,8 @@ const events = target(
     const whole = await heard(bytes, () => Math.max(1, bytes.length));
     areEqual(await heard(bytes, () => 1 + below(7)), whole);
     areEqual(whole, heardByTheStandard(bytes));
-    const { add } = runTrace();
-    for (const event of whole) if (isEvent(event)) add(event, 0);
+    const trace = new RunTrace();
+    for (const event of whole) if (isEvent(event)) trace.add(event, 0);
   },
 );
 
@@ -391,14 +387,14 @@ const recordings = target(
   ],
   async (bytes) => {
     await readOr(["usage"], async () => {
-      const { add } = runTrace();
+      const trace = new RunTrace();
       let last = -Infinity;
       const recording = new RecordingReader("run.jsonl", contextOf(bytes));
       for await (const batch of recording.read()) {
         for (const event of batch) {
           if (!(event.at >= last)) throw new Error(`${event.at} comes after ${last}`);
           last = event.at;
-          add(event, event.at);
+          trace.add(event, event.at);
         }
       }
       return true;

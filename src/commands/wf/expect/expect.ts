@@ -2,8 +2,7 @@ import { CliError, reasonOf } from "../../../errors.ts";
 import { quoted } from "./check.ts";
 import type { Check, CheckResult } from "./check.ts";
 import type { CheckedExpectation } from "./report.ts";
-import { runTrace } from "../../../runs/trace.ts";
-import type { RunTrace } from "../../../runs/trace.ts";
+import { RunTrace } from "../../../runs/trace.ts";
 import { prepareOutput } from "../../output-path.ts";
 import { redactKeys } from "../../../redact/recordings.ts";
 import { raiseOutcome, endingOf } from "../../../runs/outcome.ts";
@@ -65,7 +64,7 @@ export function evaluate<Result extends FollowResult>(
   expectations: Expectations,
   context: Context,
 ): Evaluation<Result> {
-  const { add, trace } = runTrace();
+  const trace = new RunTrace();
   let followed: Result | undefined;
   const end = (result: Result) => {
     followed = result;
@@ -80,7 +79,7 @@ export function evaluate<Result extends FollowResult>(
       const { now, secrets } = context.host;
       const time = now().getTime();
       // Results are printed and written to reports, so keys are redacted.
-      for (const event of events) add(redactKeys(event, secrets), event.at ?? time);
+      for (const event of events) trace.add(redactKeys(event, secrets), event.at ?? time);
       return events;
     },
     end,
@@ -125,7 +124,8 @@ async function expectationReport(
     return raise();
   }
   const error = outcome.error ?? trace.error;
-  const final = { ...trace, status: end, error: error && context.host.secrets.masked(error) };
+  const masked = error ? context.host.secrets.masked(error) : undefined;
+  const final = Object.assign(trace, { status: end, error: masked });
   const checked = expectations.checks.map((check) => ({ check, result: check.evaluate(final) }));
   const implicit =
     expectedEnds.length > 0 ? [] : [{ check: runSucceeded, result: runSucceeded.evaluate(final) }];

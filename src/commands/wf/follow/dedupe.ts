@@ -1,6 +1,7 @@
 import type { ServerEvent } from "../../../lib/server-event.ts";
 import { addNew } from "../../../lib/add-new.ts";
-import { isObject, valueAt } from "../../../lib/json.ts";
+import { eventFields } from "../../../lib/server-event.ts";
+import type { EventFields } from "../../../lib/server-event.ts";
 
 /** Number of events compared at the start of a connection. */
 const MAX_COMPARED = 100;
@@ -24,8 +25,6 @@ export class ReplayDetector {
   }
 }
 
-type Fields = Readonly<Record<string, unknown>>;
-
 /** Filters out the events of a run that a snapshot sends again (server §15.6). */
 export class Deduplicator {
   /** Message of the last `error` event. */
@@ -39,16 +38,15 @@ export class Deduplicator {
   private reply = "";
 
   /** Returns whether the event is new, and records it. */
-  isNew({ event, data: envelope }: ServerEvent): boolean {
+  isNew({ event, fields }: ServerEvent): boolean {
     if (event === "text_chunk") return true;
-    const data = isObject(envelope["data"]) ? envelope["data"] : {};
-    if (event === "message") this.reply += text(envelope["answer"]);
-    if (event === "message_replace") return this.replaceReply(text(envelope["answer"]));
-    if (event === "error") this.lastError = text(envelope["message"]) || "error";
-    if (event === "workflow_paused") this.pausedNodes = texts(data["paused_nodes"]);
-    if (event === "workflow_started" && data["reason"] === "resumption") this.resume();
-    if (isOnlyInSnapshots(event, data)) return false;
-    const key = this.keyOf(event, data);
+    if (event === "message") this.reply += fields.answer ?? "";
+    if (event === "message_replace") return this.replaceReply(fields.answer);
+    if (event === "error") this.lastError = fields.message ?? "error";
+    if (event === "workflow_paused") this.pausedNodes = (fields.paused_nodes ?? []).map(String);
+    if (event === "workflow_started" && fields.reason === "resumption") this.resume();
+    if (isOnlyInSnapshots(event, fields)) return false;
+    const key = this.keyOf(event, fields);
     return key === undefined || this.addOnce(...key);
   }
 
@@ -58,32 +56,35 @@ export class Deduplicator {
   }
 
   /** The saved text in a snapshot is empty until the first pause: text shown so far stays (server §15.6). */
-  private replaceReply(reply: string): boolean {
-    if (reply === "" || reply === this.reply) return false;
+  private replaceReply(reply: string | undefined): boolean {
+    if (reply === undefined || reply === this.reply) return false;
     this.reply = reply;
     return true;
   }
 
   /** The kind and ID under which an event may come again; undefined if it never does. */
-  private keyOf(event: string, data: Fields): readonly [kind: string, id: string] | undefined {
-    const id = text(data["id"]);
-    const turn = this.resumed.get(String(data["node_id"])) ?? 0;
+  private keyOf(
+    event: string,
+    fields: EventFields,
+  ): readonly [kind: string, id: string] | undefined {
+    const { id = "", status = "" } = fields;
+    const turn = this.resumed.get(fields.node_id ?? "") ?? 0;
     switch (event) {
       case "workflow_started":
-        return data["reason"] === "resumption"
-          ? ["resumed", `${id} ${text(data["created_at"])}`]
+        return fields.reason === "resumption"
+          ? ["resumed", `${id} ${fields.created_at ?? ""}`]
           : ["started", id];
       case "node_started":
         return [`node_started ${turn}`, id];
       case "node_finished":
-        return [`node_finished ${text(data["status"])} ${turn}`, id];
+        return [`node_finished ${status} ${turn}`, id];
       case "node_retry":
-        return ["retry", `${id} ${text(data["retry_index"])} ${turn}`];
+        return ["retry", `${id} ${fields.retry_index ?? ""} ${turn}`];
       case "human_input_required":
-        return ["form", text(data["form_id"])];
+        return ["form", fields.form_id ?? ""];
       case "workflow_paused":
         // Sorted, because a snapshot has another order.
-        return ["paused", `${this.pausedNodes.toSorted().join(",")} ${formIdsOf(data["reasons"])}`];
+        return ["paused", `${this.pausedNodes.toSorted().join(",")} ${formIdsOf(fields)}`];
       case "workflow_finished":
         return ["finished", id];
       default:
@@ -100,21 +101,14 @@ export class Deduplicator {
 }
 
 /** Live streams have no such events of containers and waiting nodes; snapshots do (server §15.6). */
-function isOnlyInSnapshots(event: string, { node_type: type, status }: Fields): boolean {
+function isOnlyInSnapshots(event: string, { node_type: type, status }: EventFields): boolean {
   if (event !== "node_started" && event !== "node_finished") return false;
   const isContainer = type === "iteration" || type === "loop";
   return isContainer || (event === "node_finished" && status === "paused");
 }
 
-const text = (value: unknown): string =>
-  typeof value === "string" || typeof value === "number" ? String(value) : "";
-
-const texts = (value: unknown): readonly string[] => (Array.isArray(value) ? value.map(text) : []);
-
-const formIdsOf = (reasons: unknown): string =>
-  Array.isArray(reasons)
-    ? reasons
-        .map((reason: unknown) => text(valueAt(reason, "form_id")))
-        .sort()
-        .join(",")
-    : "";
+const formIdsOf = ({ reasons = [] }: EventFields): string =>
+  reasons
+    .map((reason) => eventFields(reason).form_id ?? "")
+    .sort()
+    .join(",");

@@ -1,6 +1,6 @@
+import { serverEvent } from "../../../lib/server-event.ts";
 import type { ServerEvent } from "../../../lib/server-event.ts";
-import { valueAt } from "../../../lib/json.ts";
-import { finalOutcome, formIn } from "../../../runs/final-event.ts";
+import { finalOutcome, formIn } from "../../../runs/outcome.ts";
 import type { Form, RunOutcome } from "../../../runs/outcome.ts";
 import { Deduplicator } from "./dedupe.ts";
 import { NodeTracker } from "./lost-nodes.ts";
@@ -93,7 +93,7 @@ export class EventFilter {
 
   /** Returns what is new in a batch, up to the event that ends the run. */
   filterBatch(batch: readonly ServerEvent[]): FilteredBatch {
-    this.runId ??= batch.map(runIdOf).find((id) => id !== undefined);
+    this.runId ??= batch.find(({ fields }) => fields.workflow_run_id)?.fields.workflow_run_id;
     const newEvents: ServerEvent[] = [];
     let pause: RunOutcome | undefined;
     for (const event of batch) {
@@ -118,10 +118,10 @@ export class EventFilter {
     return { newEvents, pause, failed: false };
   }
 
-  private trackForms({ event, data }: ServerEvent): void {
+  private trackForms({ event, fields }: ServerEvent): void {
     this.isPaused = event === "workflow_paused";
     if (event === "workflow_started") this.forms = [];
-    if (event === "human_input_required") this.forms.push(...formIn(data["data"]));
+    if (event === "human_input_required") this.forms.push(...formIn(fields));
   }
 
   private skip({ event }: ServerEvent): void {
@@ -154,7 +154,7 @@ export class EventFilter {
       !this.hasGap && this.options.snapshot && this.nodes.hasLostEvent(finished)
         ? [this.gap("nodes")]
         : [];
-    const texts = this.text.missingIn(valueAt(finished.data, "data.outputs"));
+    const texts = this.text.missingIn(finished.fields.outputs);
     if (texts?.length === 0) return lostNodes;
     // Without a gap so far, only the outputs show that the beginning is missing.
     const gaps = this.hasGap ? lostNodes : [this.gap()];
@@ -162,11 +162,7 @@ export class EventFilter {
   }
 
   /** An event of this program in the format of the server's. */
-  private createEvent(event: string, fields: object): ServerEvent {
-    const data = { event, workflow_run_id: this.runId ?? "", ...fields };
-    return { event, raw: JSON.stringify(data), data };
+  private createEvent(event: string, more: object): ServerEvent {
+    return serverEvent({ event, workflow_run_id: this.runId ?? "", ...more });
   }
 }
-
-const runIdOf = ({ data }: ServerEvent): string | undefined =>
-  typeof data["workflow_run_id"] === "string" ? data["workflow_run_id"] : undefined;

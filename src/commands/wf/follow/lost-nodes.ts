@@ -1,5 +1,4 @@
 import type { ServerEvent } from "../../../lib/server-event.ts";
-import { isObject } from "../../../lib/json.ts";
 
 /**
  * Tracks the starts and ends of nodes to detect a lost event. The server reads the state of a run
@@ -10,8 +9,7 @@ export class NodeTracker {
   private readonly running = new Set<unknown>();
   private hasUnknownEnd = false;
 
-  add({ event, data: envelope }: ServerEvent): void {
-    const { id } = isObject(envelope["data"]) ? envelope["data"] : {};
+  add({ event, fields: { id } }: ServerEvent): void {
     if (event === "node_started") {
       this.started.add(id);
       this.running.add(id);
@@ -22,8 +20,7 @@ export class NodeTracker {
   }
 
   /** Returns whether an event was lost, given the event that ends the run. */
-  hasLostEvent({ data: envelope }: ServerEvent): boolean {
-    const { status } = isObject(envelope["data"]) ? envelope["data"] : {};
+  hasLostEvent({ fields: { status } }: ServerEvent): boolean {
     // In a failed or stopped run, running nodes never get an end.
     const completed = status === "succeeded" || status === "partial-succeeded";
     return this.hasUnknownEnd || (completed && this.running.size > 0);

@@ -1,6 +1,6 @@
 import type { ServerEvent } from "../../../lib/server-event.ts";
 import { CliError, startRefused } from "../../../errors.ts";
-import { isObject, valueAt } from "../../../lib/json.ts";
+import { isObject } from "../../../lib/json.ts";
 import type { EventStage } from "./stages.ts";
 
 /**
@@ -29,30 +29,28 @@ export function checkStart(): EventStage {
 }
 
 /** The task ID equals the run ID only in a stream whose run may not exist. */
-const isUnconfirmedStart = ({ event, data }: ServerEvent): boolean =>
-  event === "workflow_started" && data["task_id"] === data["workflow_run_id"];
+const isUnconfirmedStart = ({ event, fields }: ServerEvent): boolean =>
+  event === "workflow_started" && fields.task_id === fields.workflow_run_id;
 
 function rejectionIn(events: readonly ServerEvent[]): CliError | undefined {
   const [first] = events;
-  if (first?.event === "error" && first.data["message_id"] === undefined)
-    return startRejected(first.data["message"], first.data);
+  if (first?.event === "error" && first.fields.message_id === undefined)
+    return startRejected(first.fields.message, first.data);
   const end = first && isUnconfirmedStart(first) ? events.find(isNeverStored) : undefined;
-  return end && startRejected(valueAt(end.data, "data.error"), {});
+  return end && startRejected(end.fields.error, {});
 }
 
 /** The end of a run that was never stored has no creator and no steps. */
-function isNeverStored({ event, data: envelope }: ServerEvent): boolean {
-  const data = isObject(envelope["data"]) ? envelope["data"] : {};
-  const { status, total_steps: steps, created_by: creator } = data;
+function isNeverStored({ event, fields }: ServerEvent): boolean {
+  const { status, total_steps: steps, created_by: creator } = fields;
   const hasCreator = isObject(creator) && Object.keys(creator).length > 0;
   return event === "workflow_finished" && status === "failed" && !steps && !hasCreator;
 }
 
 function startRejected(
-  message: unknown,
+  reason = "no reason given",
   { code, status }: Readonly<Record<string, unknown>>,
 ): CliError {
-  const reason = typeof message === "string" && message !== "" ? message : "no reason given";
   const codes = [status, code].filter(
     (each) => typeof each === "number" || typeof each === "string",
   );

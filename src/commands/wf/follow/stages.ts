@@ -2,7 +2,7 @@ import type { ServerEvent } from "../../../lib/server-event.ts";
 import { isObject, valueAt } from "../../../lib/json.ts";
 import type { Stage } from "../../../lib/pipe.ts";
 import { getForm } from "../../../operations/forms.ts";
-import { finalOutcome } from "../../../runs/final-event.ts";
+import { finalOutcome } from "../../../runs/outcome.ts";
 import type { FollowCounts } from "./event-filter.ts";
 import { saveTaskId, saveRunEnd } from "../task-ids.ts";
 import { endingOf } from "../../../runs/outcome.ts";
@@ -32,25 +32,23 @@ export function rememberTaskId(context: Context): EventStage {
   let isSaved = false;
   return {
     async batch(batch) {
-      const named = isSaved ? undefined : batch.find(({ data }) => hasTaskId(data));
-      if (named) {
+      for (const { fields } of batch) {
+        const { workflow_run_id: run, task_id: task } = fields;
+        // Events of an ended run and some snapshots have the run ID instead, which stops nothing
+        // (server §13).
+        if (isSaved || run === undefined || task === undefined || task === run) continue;
         isSaved = true;
-        const { workflow_run_id, task_id } = named.data;
-        await saveTaskId(String(workflow_run_id), String(task_id), context);
+        await saveTaskId(run, task, context);
       }
       const last = batch.at(-1);
       const outcome = last && finalOutcome(last, true);
-      const run = last?.data["workflow_run_id"];
-      if (outcome && endingOf(outcome) === "stopped" && typeof run === "string")
+      const run = last?.fields.workflow_run_id;
+      if (outcome && endingOf(outcome) === "stopped" && run !== undefined)
         await saveRunEnd(run, { status: "stopped", error: outcome.error }, context);
       return batch;
     },
   };
 }
-
-/** Events of an ended run and some snapshots have the run ID instead, which stops nothing (server §13). */
-const hasTaskId = ({ workflow_run_id, task_id }: Readonly<Record<string, unknown>>): boolean =>
-  typeof workflow_run_id === "string" && typeof task_id === "string" && task_id !== workflow_run_id;
 
 /** Prints a summary line when the events end, for whatever reason. */
 export function countEvents(counts: FollowCounts, context: Context): EventStage {
@@ -81,34 +79,36 @@ export const filterKinds = (kinds: ReadonlySet<string> | undefined): EventStage 
 
 const isForm = ({ event }: ServerEvent) => event === "human_input_required";
 
-/** Unix time of the pause in a batch. */
-const pauseIn = (batch: Batch): unknown =>
-  valueAt(batch.find(({ event }) => event === "workflow_paused")?.data, "data.created_at");
-
-/** Adds the text of a form, and the time of its pause, which a snapshot lacks. */
-async function withForm(event: ServerEvent, at: unknown, context: Context): Promise<ServerEvent> {
-  const result = await withFormText(event, context);
-  const form = result.data["data"];
-  return isForm(event) && typeof at === "number" && isObject(form)
-    ? { ...result, data: { ...result.data, data: { created_at: at, ...form } } }
-    : result;
-}
+/** Unix time of the pause in a batch, which forms in a snapshot lack. */
+const pauseIn = (batch: Batch): number | undefined =>
+  batch.find(({ event }) => event === "workflow_paused")?.fields.created_at;
 
 /**
- * Replaces form text that still has placeholders, as in a snapshot, with that of the form's own route
- * (server §15.6). Changes only what is displayed: `raw` stays as the server sent it.
+ * Adds the time of the pause to a form, and replaces text that still has placeholders, as in a
+ * snapshot, with that of the form's own route (server §15.6). Changes only what is displayed: `raw`
+ * stays as the server sent it.
  */
-async function withFormText(event: ServerEvent, context: Context): Promise<ServerEvent> {
-  const form = isForm(event) ? event.data["data"] : undefined;
-  if (!isObject(form) || context.options.format !== undefined) return event;
-  const { form_content, form_token } = form;
-  if (typeof form_token !== "string" || !/\{\{#(?!\$output\.)/.test(String(form_content)))
-    return event;
+async function withForm(
+  event: ServerEvent,
+  created_at: number | undefined,
+  context: Context,
+): Promise<ServerEvent> {
+  const form = event.data["data"];
+  if (!isForm(event) || !isObject(form)) return event;
+  const form_content = await formText(event, context);
+  const data = { ...(created_at !== undefined && { created_at }), ...form, form_content };
+  return { ...event, data: { ...event.data, data } };
+}
+
+async function formText({ data, fields }: ServerEvent, context: Context): Promise<unknown> {
+  const { form_content, form_token } = fields;
+  const hasPlaceholders = /\{\{#(?!\$output\.)/.test(form_content ?? "");
+  if (form_token === undefined || !hasPlaceholders || context.options.format !== undefined)
+    return valueAt(data, "data.form_content");
   try {
-    const { form_content: text } = await context.call(getForm, { form_token });
-    return { ...event, data: { ...event.data, data: { ...form, form_content: text } } };
+    return (await context.call(getForm, { form_token })).form_content;
   } catch (error) {
     if (context.signal.aborted) throw error;
-    return event; // the form was submitted in the meantime
+    return form_content; // the form was submitted in the meantime
   }
 }

@@ -1,13 +1,10 @@
 import type { EventBatches } from "../../../api/sse.ts";
 import type { ServerEvent } from "../../../lib/server-event.ts";
 import { CliError } from "../../../errors.ts";
-import { isObject, valueAt } from "../../../lib/json.ts";
-import { runTexts, textOfOutputs } from "../../../runs/text.ts";
+import { GrowingText, RunTexts, textOfOutputs } from "../../../runs/text.ts";
 import type { Piece, TextChange } from "../../../runs/text.ts";
-import { asText } from "../../../operations/operation.ts";
 import { isResumedChatflow } from "./text-gaps.ts";
 import type { Context } from "../../command-spec.ts";
-import { TextHash } from "../../../lib/text-hash.ts";
 
 interface TextOptions {
   readonly text?: boolean | undefined;
@@ -28,8 +25,8 @@ export class TextStream {
   private readonly context: Context;
   /** Whether a terminal shows text as it comes. */
   private readonly live: boolean;
-  private readonly texts = runTexts();
-  private readonly printed = new TextHash();
+  private readonly texts = new RunTexts();
+  private readonly printed = new GrowingText();
   /** Pieces that are not printed yet. */
   private held: Piece[] = [];
   /** Hold all pieces until the run has ended. */
@@ -63,7 +60,7 @@ export class TextStream {
     if (event.event === "_gap" || isResumedChatflow(event)) this.hasGap = this.holdAll = true;
     if (event.event === "workflow_finished") yield* this.finish(event);
     if (event.event === "reasoning_chunk" && this.options.reasoning)
-      yield* this.separate("reasoning", asText(valueAt(event.data, "data.reasoning")));
+      yield* this.separate("reasoning", event.fields.reasoning ?? "");
     if (this.holdAll) return;
     const isHeld = ({ node }: Piece) => !this.live && this.texts.isRunning(node);
     yield* this.print(this.takeHeld(this.held.findIndex(isHeld)));
@@ -84,7 +81,7 @@ export class TextStream {
 
   private *print(text: string) {
     if (!this.options.text || text === "") return;
-    this.printed.grow(text);
+    this.printed.add(text);
     yield* this.separate("answer", text);
   }
 
@@ -123,11 +120,10 @@ export class TextStream {
   }
 }
 
-const isSuccess = ({ data }: ServerEvent): boolean =>
-  /^(partial-)?succeeded$/.test(String(isObject(data["data"]) && data["data"]["status"]));
+const isSuccess = ({ fields: { status } }: ServerEvent): boolean =>
+  status === "succeeded" || status === "partial-succeeded";
 
-const incompleteText = ({ data }: ServerEvent): CliError => {
-  const run = asText(data["workflow_run_id"]);
+const incompleteText = ({ fields: { workflow_run_id: run } }: ServerEvent): CliError => {
   return new CliError("partial", `the text of run ${run} is incomplete: the connection was lost`, {
     isResult: true,
     details: { run },

@@ -1,7 +1,6 @@
 import type { ServerEvent } from "../../../lib/server-event.ts";
-import { isObject, valueAt } from "../../../lib/json.ts";
-import { printedValue, runTexts } from "../../../runs/text.ts";
-import { TextHash } from "../../../lib/text-hash.ts";
+import { isObject } from "../../../lib/json.ts";
+import { GrowingText, printedValue, RunTexts } from "../../../runs/text.ts";
 
 /** Text that was missed, and its place in the outputs. */
 export interface MissingText {
@@ -22,13 +21,13 @@ export interface MissingText {
  *   missing:  output answer, from 9, "30 days a year"
  */
 export class TextGaps {
-  private readonly texts = runTexts();
+  private readonly texts = new RunTexts();
   /** Text of each source; all messages of a chatflow are one source, its answer. */
-  private readonly sources = new Map<string, TextHash>();
-  /** The same before the first gap; undefined while there is none. */
-  private beforeGap: Map<string, TextHash> | undefined;
-  /** For chatflows: the answer before the first text of each source of a running node. */
-  private readonly answerBefore = new Map<string, TextHash>();
+  private readonly sources = new Map<string, GrowingText>();
+  /** Length of each of them before the first gap; undefined while there is none. */
+  private beforeGap: Map<string, number> | undefined;
+  /** For chatflows: length of the answer before the first text of each source of a running node. */
+  private readonly answerBefore = new Map<string, number>();
   private readonly late: boolean;
 
   /** `late`: the run may have sent text before the first event seen. */
@@ -52,14 +51,14 @@ export class TextGaps {
       const { source, node, text } = change.piece;
       if (!this.texts.isRunning(node)) this.answerBefore.delete(source);
       else if (!this.answerBefore.has(source))
-        this.answerBefore.set(source, this.sources.get("answer")?.copy() ?? new TextHash());
+        this.answerBefore.set(source, this.sources.get("answer")?.length ?? 0);
       this.append("answer", text);
     }
   }
 
   /** Records that text may be missing from here on. */
   markGap(): void {
-    this.beforeGap ??= new Map([...this.sources].map(([name, source]) => [name, source.copy()]));
+    this.beforeGap ??= new Map([...this.sources].map(([name, { length }]) => [name, length]));
   }
 
   /**
@@ -68,8 +67,10 @@ export class TextGaps {
    */
   missingIn(outputs: unknown): readonly MissingText[] | undefined {
     const printed = printedOutputs(outputs);
-    const shown = [...this.sources].filter(([, text]) => !isSeparator(text));
-    const matches = shown.map(([name, text]) => this.missingOf(name, text, printed));
+    const shown = [...this.sources].map(([name, text]) => [name, text.whole()] as const);
+    const matches = shown
+      .filter(([, text]) => !isSeparator(text))
+      .map(([name, text]) => this.missingOf(name, text, printed));
     const placed = matches.filter((match) => match !== undefined);
     if (placed.length === matches.length) {
       // A run sends all of its outputs, so an output without text was sent during a gap.
@@ -84,34 +85,35 @@ export class TextGaps {
 
   private missingOf(
     name: string,
-    all: TextHash,
+    all: string,
     printed: readonly Output[],
   ): MissingText | undefined {
     // The gap may have fallen between two pieces, so that nothing is missing.
-    const complete = printed.find(([, text]) => text.length === all.length && all.isPrefixOf(text));
+    const complete = printed.find(([, text]) => text === all);
     if (complete) return restOf(complete, all.length);
-    const shown = this.beforeGap ? this.beforeGap.get(name) : all;
-    const output = shown && printed.find(([, text]) => shown.isPrefixOf(text));
-    return output && restOf(output, shown.length);
+    const length = this.beforeGap ? this.beforeGap.get(name) : all.length;
+    if (length === undefined) return undefined;
+    const output = printed.find(([, text]) => text.startsWith(all.slice(0, length)));
+    return output && restOf(output, length);
   }
 
   private append(name: string, text: string): void {
-    let source = this.sources.get(name);
-    if (source === undefined) this.sources.set(name, (source = new TextHash()));
-    source.grow(text);
+    this.sources.set(name, (this.sources.get(name) ?? new GrowingText()).add(text));
   }
 
   /** Discards the text of these sources. */
   private takeBack(names: ReadonlySet<string>): void {
+    const { sources, beforeGap } = this;
     for (const name of names) {
-      this.sources.delete(name);
-      this.beforeGap?.delete(name);
+      sources.delete(name);
+      beforeGap?.delete(name);
       const start = this.answerBefore.get(name);
       if (start === undefined) continue;
       this.answerBefore.delete(name);
-      for (const texts of [this.sources, this.beforeGap]) {
-        if ((texts?.get("answer")?.length ?? 0) > start.length) texts?.set("answer", start.copy());
-      }
+      const answer = sources.get("answer")?.whole() ?? "";
+      if (answer.length > start) sources.set("answer", new GrowingText(answer.slice(0, start)));
+      const known = beforeGap?.get("answer") ?? 0;
+      if (known > start) beforeGap?.set("answer", start);
     }
   }
 }
@@ -136,10 +138,10 @@ const isPlaced = (name: string, placed: readonly MissingText[]): boolean =>
   placed.some(({ output }) => output === name);
 
 /** Returns whether a text only separates two outputs (server §15.5). */
-const isSeparator = (text: TextHash): boolean => text.isPrefixOf("\n".repeat(text.length));
+const isSeparator = (text: string): boolean => /^\n*$/.test(text);
 
 /** A resumed chatflow sends its first text again and never sends the rest (server §18). */
-export const isResumedChatflow = ({ event, data }: ServerEvent): boolean =>
+export const isResumedChatflow = ({ event, fields }: ServerEvent): boolean =>
   event === "workflow_started" &&
-  data["conversation_id"] !== undefined &&
-  valueAt(data, "data.reason") === "resumption";
+  fields.conversation_id !== undefined &&
+  fields.reason === "resumption";

@@ -1,6 +1,5 @@
 import { CliError, usage } from "../../../errors.ts";
-import { runTrace } from "../../../runs/trace.ts";
-import type { RunTrace } from "../../../runs/trace.ts";
+import { RunTrace } from "../../../runs/trace.ts";
 import { pipe } from "../../../lib/pipe.ts";
 import { followRun } from "../follow/index.ts";
 import type { FollowResult } from "../follow/index.ts";
@@ -29,13 +28,13 @@ export const loadTrace = (source: string, context: Context): Promise<LoadedTrace
   uuid.test(source) ? traceOfRun(source, context) : traceOfRecording(source, context);
 
 async function traceOfRecording(path: string, context: Context): Promise<LoadedTrace> {
-  const { add, trace } = runTrace();
+  const trace = new RunTrace();
   const recording = new RecordingReader(path, context);
   for await (const batch of recording.read()) {
     for (const event of batch) {
-      const run = event.data["workflow_run_id"];
-      if (typeof run === "string" && run !== (trace.runId ?? run)) throw mixedRuns(path, trace);
-      add(event, event.at);
+      const { workflow_run_id: run = trace.runId } = event.fields;
+      if (run !== (trace.runId ?? run)) throw mixedRuns(path, trace);
+      trace.add(event, event.at);
     }
   }
   const { info } = recording;
@@ -53,7 +52,7 @@ const mixedRuns = (path: string, { runId = "" }: RunTrace): CliError =>
   );
 
 async function traceOfRun(runId: string, context: Context): Promise<LoadedTrace> {
-  const { add, trace } = runTrace();
+  const trace = new RunTrace();
   const following = { runId, reconnect: true, throughPauses: false, snapshot: true };
   let problem: CliError | undefined;
   try {
@@ -62,7 +61,7 @@ async function traceOfRun(runId: string, context: Context): Promise<LoadedTrace>
     };
     for await (const batch of pipe(followRun(following, context), { end })) {
       const now = context.host.now().getTime();
-      for (const event of batch) add(event, now);
+      for (const event of batch) trace.add(event, now);
     }
   } catch (error) {
     // The nodes received so far are still worth showing.

@@ -1,3 +1,4 @@
+import { serverEvent } from "../../../lib/server-event.ts";
 import type { ServerEvent } from "../../../lib/server-event.ts";
 import { CliError, diskProblem, usage } from "../../../errors.ts";
 import { isObject } from "../../../lib/json.ts";
@@ -133,8 +134,7 @@ export class RecordingReader {
       if (typeof event["event"] !== "string") return notEvent;
       this.at = Math.max(this.at, timeIn(value["at"]) ?? 0);
       this.start ??= (serverTime(event) ?? this.at) - this.at;
-      const at = this.start + this.at;
-      return { event: event["event"], raw: rawIn(text, value), data: event, at };
+      return { ...serverEvent(event, rawIn(text, value)), at: this.start + this.at };
     }
     if (typeof event === "string") {
       this.timed = false;
@@ -142,7 +142,7 @@ export class RecordingReader {
       this.start ??= time;
       const start = this.start ?? 0;
       this.at = Math.max(this.at, (time ?? 0) - start, this.durations.endOf(value, this.at));
-      return { event, raw: text.trim(), data: value, at: start + this.at };
+      return { ...serverEvent(value, text.trim()), at: start + this.at };
     }
     if (typeof recording === "number") {
       if (recording !== RECORDING_VERSION)

@@ -2,8 +2,7 @@ import type { EventBatches } from "../../../api/sse.ts";
 import type { ServerEvent } from "../../../lib/server-event.ts";
 import { CliError, usage } from "../../../errors.ts";
 import { pipe } from "../../../lib/pipe.ts";
-import { asText } from "../../../operations/operation.ts";
-import { finalOutcome } from "../../../runs/final-event.ts";
+import { finalOutcome } from "../../../runs/outcome.ts";
 import { evaluate, readExpectations } from "../expect/index.ts";
 import type { ExpectInput } from "../expect/index.ts";
 import type { FollowResult } from "../follow/index.ts";
@@ -54,8 +53,7 @@ async function* replayEvents(input: ReplayInput, context: Context): EventBatches
         await context.pause(delay);
       }
       due.push(event);
-      const run = event.data["workflow_run_id"];
-      if (typeof run === "string") runId ??= run;
+      runId ??= event.fields.workflow_run_id;
       outcome = outcomeAfter(event, outcome);
     }
     if (due.length > 0) yield due;
@@ -70,7 +68,7 @@ async function* replayEvents(input: ReplayInput, context: Context): EventBatches
 /** The outcome of the run after an event; undefined while it is active. */
 function outcomeAfter(event: ServerEvent, before: RunOutcome | undefined): RunOutcome | undefined {
   if (event.event === "workflow_started") return undefined;
-  if (event.event === "error") return { status: "failed", error: asText(event.data["message"]) };
+  if (event.event === "error") return { status: "failed", error: event.fields.message };
   return finalOutcome(event, false) ?? before;
 }
 

@@ -3,6 +3,7 @@ import type { EventBatches } from "../../../api/sse.ts";
 import { CliError, usage } from "../../../errors.ts";
 import { isObject } from "../../../lib/json.ts";
 import { pipe } from "../../../lib/pipe.ts";
+import { eventFields } from "../../../lib/server-event.ts";
 import {
   getWorkflowRun,
   runWorkflow,
@@ -11,7 +12,7 @@ import {
   runWorkflowByIdBlocking,
 } from "../../../operations/workflows.ts";
 import type { WorkflowRun as RunRecord } from "../../../operations/workflows.ts";
-import { outcomeOf } from "../../../runs/final-event.ts";
+import { outcomeOf } from "../../../runs/outcome.ts";
 import { raiseOutcome } from "../../../runs/outcome.ts";
 import type { Context } from "../../command-spec.ts";
 import { evaluate, readExpectations } from "../expect/index.ts";
@@ -179,7 +180,7 @@ async function* runBlocking(
       ? await context.call(runWorkflowBlocking, body)
       : await context.call(runWorkflowByIdBlocking, { ...body, workflow_id });
   yield result;
-  await raiseOutcome(result.workflow_run_id, outcomeOf(result.data), context.notice);
+  await raiseOutcome(result.workflow_run_id, outcomeOf(eventFields(result.data)), context.notice);
 }
 
 const hasOutput = (outputs: unknown, name: string): outputs is Readonly<Record<string, unknown>> =>
