@@ -10,16 +10,6 @@ import {
 } from "./operation.ts";
 import { required } from "./shared.ts";
 
-/** A fixed answer to a question; `created_at` is in Unix seconds. */
-export interface Annotation {
-  readonly id: string;
-  readonly question: string | null;
-  readonly answer: string | null;
-  /** How often it was used. */
-  readonly hit_count: number | null;
-  readonly created_at: number | null;
-}
-
 /** The job that enables or disables annotation replies. */
 export interface ReplyJob {
   readonly job_id: string;
@@ -35,7 +25,7 @@ const annotation_id = path.uuid("Annotation ID", { placeholder: "annotation" });
 const question = body.text("Question", { required });
 const answer = body.text("Answer", { required });
 
-const sheet = record<Annotation>("id question answer hit_count created=created_at:time");
+const sheet = record("id question answer hit_count created=created_at:time");
 
 export const listAnnotations = operation({
   id: "getAnnotationList",
@@ -45,7 +35,7 @@ export const listAnnotations = operation({
   key: "app",
   route: "GET /apps/annotations",
   params: { keyword: query.text("Only annotations that contain this text") },
-  returns: page<Annotation>("id question answer hit_count … created=created_at:time"),
+  returns: page("id question answer hit_count … created=created_at:time"),
   examples: [
     "wf --app chat annotation list --keyword leave",
     "wf --app chat annotation list --all -o csv",

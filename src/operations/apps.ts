@@ -9,112 +9,24 @@ import {
 } from "./operation.ts";
 
 /** An application; all fields can be empty. */
-export interface AppInfo {
+interface AppInfo {
   readonly name?: string;
-  readonly description: string | null;
   readonly tags: readonly string[];
-  readonly mode?: "completion" | "chat" | "agent-chat" | "advanced-chat" | "workflow" | "agent";
-  readonly author_name: string | null;
+  readonly mode?: string;
 }
 
-/** Icons of the tools of an application, by tool name: a URL or an emoji. */
-export interface AppMeta {
-  readonly tool_icons: Readonly<
-    Record<string, string | { readonly background: string; readonly content: string }>
-  >;
-}
-
-/** A field of the form that starts a run. */
-export interface InputField {
-  readonly variable: string;
-  readonly label: string;
-  readonly required: boolean;
-  readonly type?: string;
-  readonly default?: unknown;
-  /** Options of a select; empty for other controls. */
-  readonly options?: readonly string[];
-  /** Maximum number of characters, or of files. */
-  readonly max_length?: number | null;
-  readonly allowed_file_types?: readonly string[];
-  readonly allowed_file_extensions?: readonly string[];
-  readonly allowed_file_upload_methods?: readonly string[];
-}
-
-interface Switch {
-  readonly enabled: boolean;
-}
-
-/** Inputs and features of an application; sizes are in MB, `workflow_file_upload_limit` is files. */
-export interface AppParameters {
-  readonly opening_statement: string | null;
+/** Inputs and features of an application. */
+interface AppParameters {
   readonly suggested_questions: readonly string[];
-  readonly suggested_questions_after_answer: Switch;
-  readonly speech_to_text: Switch;
-  readonly text_to_speech: Switch & {
-    readonly voice?: string;
-    readonly language?: string;
-    readonly autoPlay?: string;
-  };
-  readonly retriever_resource: Switch;
-  readonly annotation_reply: Switch;
-  readonly more_like_this: Switch;
-  readonly sensitive_word_avoidance: Switch;
   /** Each entry is one field under the name of its control: `{"text-input": {…}}`. */
-  readonly user_input_form?: readonly Readonly<Record<string, InputField>>[];
+  readonly user_input_form?: readonly Readonly<
+    Record<string, { readonly variable: string; readonly required: boolean }>
+  >[];
   readonly file_upload: {
     readonly enabled?: boolean;
-    readonly number_limits?: number;
+    readonly image?: { readonly enabled: boolean };
     readonly allowed_file_types?: readonly string[];
-    readonly allowed_file_extensions?: readonly string[];
-    readonly allowed_file_upload_methods?: readonly string[];
-    readonly fileUploadConfig?: Readonly<Record<string, number>>;
-    readonly image?: Switch & {
-      readonly number_limits: number;
-      readonly transfer_methods: readonly string[];
-      readonly detail?: string;
-    };
   };
-  readonly system_parameters: {
-    readonly file_size_limit: number;
-    readonly image_file_size_limit: number;
-    readonly audio_file_size_limit: number;
-    readonly video_file_size_limit: number;
-    readonly workflow_file_upload_limit: number;
-  };
-}
-
-/** Web app settings of an application. */
-export interface Site {
-  readonly title: string;
-  readonly description: string | null;
-  readonly default_language: string;
-  readonly chat_color_theme: string | null;
-  readonly chat_color_theme_inverted: boolean;
-  readonly icon_type: string | null;
-  readonly icon: string | null;
-  readonly icon_background: string | null;
-  readonly icon_url: string | null;
-  readonly copyright: string | null;
-  readonly privacy_policy: string | null;
-  readonly custom_disclaimer: string | null;
-  readonly input_placeholder?: string | null;
-  readonly show_workflow_steps: boolean;
-  readonly use_icon_as_answer_icon: boolean;
-}
-
-/** A user of an application; `session_id` is the value sent as `user`. */
-export interface EndUser {
-  readonly id: string;
-  readonly tenant_id: string;
-  readonly app_id: string | null;
-  readonly type: string;
-  readonly external_user_id: string | null;
-  readonly name: string | null;
-  readonly is_anonymous: boolean;
-  readonly session_id: string;
-  /** ISO 8601 in UTC without a zone, unlike other times (server §1). */
-  readonly created_at: string;
-  readonly updated_at: string;
 }
 
 const inputsOf = ({ user_input_form }: AppParameters) =>
@@ -153,7 +65,7 @@ export const getAppMeta = operation({
   key: "app",
   route: "GET /meta",
   params: {},
-  returns: record<AppMeta>("tool_icons"),
+  returns: record("tool_icons"),
   examples: ["wf app meta", "wf app meta --jq .tool_icons"],
 });
 
@@ -194,7 +106,7 @@ export const getSite = operation({
   params: {},
   returns: withNamePath(
     "title",
-    record<Site>(
+    record(
       "title description default_language icon icon_background chat_color_theme",
       "copyright privacy_policy",
       "… custom_disclaimer input_placeholder icon_type icon_url",
@@ -214,7 +126,7 @@ export const getEndUser = operation({
   params: {
     end_user_id: path.uuid("End user ID, not the name that --user sends", { placeholder: "id" }),
   },
-  returns: record<EndUser>(
+  returns: record(
     "id session_id name type is_anonymous created=created_at:time",
     "updated=updated_at:time",
     "… external_user_id app_id tenant_id",

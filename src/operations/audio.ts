@@ -25,7 +25,7 @@ export const transcribeAudio = operation({
     content_type,
     user: userInForm,
   },
-  returns: record<{ readonly text: string }>("text"),
+  returns: record<{}>("text"),
   retry: "safe",
   idleTimeout: 1260,
   examples: ["wf audio transcribe question.mp3", "wf audio transcribe question.mp3 --jq .text"],

@@ -16,159 +16,37 @@ import {
 } from "./operation.ts";
 import { required, userInBody, userInQuery } from "./shared.ts";
 import { runWorkflow } from "./workflows.ts";
-import type { PauseReason } from "./workflows.ts";
 
-/** A chunk of knowledge that an answer is based on. */
-export interface RetrieverResource {
-  readonly id: string;
-  readonly message_id: string;
-  readonly position: number;
-  readonly dataset_id: string;
-  readonly dataset_name: string;
-  readonly document_id: string;
-  readonly document_name: string;
-  readonly data_source_type: string;
-  readonly segment_id: string;
-  readonly score: number;
-  readonly hit_count: number;
-  readonly word_count: number;
-  readonly segment_position: number;
-  readonly index_node_hash: string;
-  readonly content: string;
-  readonly summary?: string | null;
-  readonly created_at: number;
-}
-
-/** Cost and sources of an answer; prices are decimal texts, times are in seconds. */
+/** Sources of an answer: chunks of knowledge. */
 export interface AnswerMetadata {
-  readonly annotation_reply?: unknown;
-  readonly retriever_resources: readonly RetrieverResource[];
-  /** Null if the run is paused. */
-  readonly usage: {
-    readonly prompt_tokens: number;
-    readonly prompt_unit_price: string;
-    readonly prompt_price_unit: string;
-    readonly prompt_price: string;
-    readonly completion_tokens: number;
-    readonly completion_unit_price: string;
-    readonly completion_price_unit: string;
-    readonly completion_price: string;
-    readonly total_tokens: number;
-    readonly total_price: string;
-    readonly currency: string;
-    readonly latency: number;
-    readonly time_to_first_token?: number | null;
-    readonly time_to_generate?: number | null;
-  } | null;
+  readonly retriever_resources: readonly { readonly document_name: string }[];
 }
 
 /**
  * The blocking response of a chat. An unknown `conversation_id` in the request starts another
- * conversation, so compare the ID of the response (server §18). Times are in Unix seconds.
+ * conversation, so compare the ID of the response (server §18).
  */
 export interface ChatResponse {
   readonly event: "message" | "workflow_paused";
-  /** The ID to stop it by. */
-  readonly task_id: string;
   readonly id: string;
   readonly message_id: string;
   readonly conversation_id: string;
-  /** App mode; missing in an answer collected from events. */
-  readonly mode?: string;
   /** Incomplete if the run is paused. */
   readonly answer: string;
   /** Missing if the server sent none. */
   readonly metadata?: AnswerMetadata;
-  readonly created_at: number;
-  /** Workflow apps only; `data` only if the run is paused. */
+  /** Workflow apps only. */
   readonly workflow_run_id?: string;
-  readonly data?: Pick<
-    ChatResponse,
-    "id" | "message_id" | "conversation_id" | "mode" | "answer" | "metadata" | "created_at"
-  > & {
-    readonly workflow_run_id: string;
-    readonly status: "paused";
-    readonly paused_nodes: readonly string[];
-    readonly reasons: readonly PauseReason[];
-    /** Seconds. */
-    readonly elapsed_time: number;
-    readonly total_tokens: number;
-    readonly total_steps: number;
-  };
 }
 
-/** A conversation of one end user; times are in Unix seconds. */
-export interface Conversation {
+/** A question with its answer. */
+export interface Message extends AnswerMetadata {
   readonly id: string;
-  readonly name: string;
-  readonly inputs: Readonly<Record<string, unknown>>;
-  readonly status: string;
-  readonly introduction: string | null;
-  readonly created_at: number;
-  readonly updated_at: number;
-}
-
-/** A question with its answer; `created_at` is in Unix seconds. */
-export interface Message {
-  readonly id: string;
-  readonly conversation_id: string;
-  readonly parent_message_id: string | null;
-  readonly inputs: Readonly<Record<string, unknown>>;
-  readonly query: string;
   /** After a pause, it repeats the text before: use the outputs of the run (server §18). */
   readonly answer: string;
   readonly status: string;
   readonly error: string | null;
-  readonly feedback: { readonly rating: "like" | "dislike" } | null;
-  readonly message_files: readonly {
-    readonly id: string;
-    readonly filename: string;
-    readonly type: string;
-    readonly url: string | null;
-    readonly mime_type: string | null;
-    readonly size: number | null;
-    readonly transfer_method: string;
-    readonly belongs_to: "user" | "assistant" | null;
-    readonly upload_file_id: string | null;
-  }[];
-  readonly retriever_resources: readonly RetrieverResource[];
-  readonly agent_thoughts: readonly Readonly<Record<string, unknown>>[];
-  /** Forms of paused runs, with the input once submitted. */
-  readonly extra_contents?: readonly {
-    readonly type: string;
-    readonly workflow_run_id: string;
-    readonly submitted: boolean;
-    readonly form_definition: Readonly<Record<string, unknown>>;
-    readonly form_submission_data: Readonly<Record<string, unknown>> | null;
-  }[];
-  readonly created_at: number;
-}
-
-/** A variable of a conversation; times are in Unix seconds. */
-export interface ConversationVariable {
-  readonly id: string;
-  readonly name: string;
-  readonly value_type: string;
-  readonly value: unknown;
-  readonly description: string;
-  readonly created_at: number;
-  readonly updated_at: number;
-}
-
-/** Feedback on a message. */
-export interface Feedback {
-  readonly id: string;
-  readonly app_id: string;
-  readonly conversation_id: string;
-  readonly message_id: string;
-  readonly rating: "like" | "dislike";
-  readonly content: string | null;
-  readonly from_source: string;
-  readonly from_end_user_id: string | null;
-  readonly from_account_id: string | null;
-  /** ISO 8601 in UTC without a zone, unlike other times (server §1). */
-  readonly created_at: string;
-  readonly updated_at: string;
+  readonly message_files: readonly { readonly filename: string }[];
 }
 
 const conversation_id = path.uuid("Conversation ID", { placeholder: "conversation" });
@@ -284,7 +162,7 @@ export const listFeedback = operation({
   key: "app",
   route: "GET /app/feedbacks",
   params: {},
-  returns: page<Feedback>(
+  returns: page(
     "id rating content message_id created=created_at:time",
     "… conversation_id from_source from_end_user_id from_account_id",
     "updated=updated_at:time",
@@ -307,7 +185,7 @@ export const listConversations = operation({
     ),
     user: userInQuery,
   },
-  returns: cursor<Conversation>(
+  returns: cursor(
     "last_id",
     "id name created=created_at:time updated=updated_at:time",
     "… status introduction inputs",
@@ -345,7 +223,7 @@ export const renameConversation = operation({
     auto_generate: body.flag("Let a model choose the name", { serverDefault: "false" }),
     user: userInBody,
   },
-  returns: record<Conversation>(
+  returns: record(
     "id name created=created_at:time updated=updated_at:time",
     "… status introduction inputs",
   ),
@@ -365,7 +243,7 @@ export const listConversationVariables = operation({
     conversation_id,
     user: userInQuery,
   },
-  returns: cursor<ConversationVariable>(
+  returns: cursor<{ readonly name: string }>(
     "last_id",
     "id name value_type value updated=updated_at:time",
     "… description created=created_at:time",
@@ -387,7 +265,7 @@ export const setConversationVariable = operation({
     value: body.json("New value, of the variable's type", { required }),
     user: userInBody,
   },
-  returns: record<ConversationVariable>(
+  returns: record(
     "id name value_type value updated=updated_at:time",
     "… description created=created_at:time",
   ),

@@ -13,67 +13,23 @@ import {
   within,
 } from "./operation.ts";
 import type { Column } from "./operation.ts";
-import { dataset_id, docForms, document_id, required } from "./shared.ts";
+import { dataset_id, document_id, required } from "./shared.ts";
 
 const statuses = ["waiting", "indexing", "completed", "error", "paused", "re_segment"] as const;
 
-/** A file attached to a chunk. */
-export interface Attachment {
-  readonly id: string;
-  readonly name: string;
-  readonly size: number;
-  readonly extension: string;
-  readonly mime_type: string;
-  readonly source_url: string;
-}
-
-/** A part of a chunk in a hierarchical document; times are Unix seconds. */
-export interface ChildChunk {
-  readonly id: string;
-  readonly segment_id: string;
-  readonly content: string;
-  readonly position: number;
-  readonly word_count: number;
-  readonly type: "automatic" | "customized";
-  readonly created_at: number;
-  readonly updated_at: number;
-}
-
-/** A chunk ("segment" in the API); `word_count` counts characters, times are in Unix seconds. */
+/** A chunk ("segment" in the API). */
 export interface Chunk {
   readonly id: string;
   readonly position: number;
   readonly document_id: string;
   readonly content: string;
-  readonly sign_content: string | null;
   /** Only in question-and-answer documents. */
   readonly answer: string | null;
-  readonly word_count: number;
-  readonly tokens: number;
   readonly keywords: readonly string[] | null;
-  readonly index_node_id: string | null;
-  readonly index_node_hash: string | null;
-  readonly hit_count: number;
   readonly enabled: boolean;
-  readonly disabled_at: number | null;
-  readonly disabled_by: string | null;
-  readonly status: (typeof statuses)[number];
-  readonly created_by: string;
-  readonly created_at: number;
-  readonly updated_at: number;
   readonly updated_by: string | null;
-  readonly indexing_at: number | null;
-  readonly completed_at: number | null;
-  readonly error: string | null;
-  readonly stopped_at: number | null;
-  readonly child_chunks: readonly ChildChunk[];
-  readonly attachments: readonly Attachment[];
-  readonly summary?: string | null;
-}
-
-interface OneChunk {
-  readonly data: Chunk;
-  readonly doc_form: (typeof docForms)[number];
+  /** Parts of a chunk in a hierarchical document. */
+  readonly child_chunks: readonly { readonly content: string; readonly type: string }[];
 }
 
 const columns: readonly Column<Chunk>[] = [
@@ -86,7 +42,7 @@ const columns: readonly Column<Chunk>[] = [
 
 const sheet = withNamePath(
   "data.id",
-  record<OneChunk>(
+  record<{ readonly data: Chunk }>(
     ...within("data", "id position status enabled content answer"),
     ["keywords", ({ data }) => joinTexts(data.keywords)],
     ...within("data", "word_count hit_count error updated=updated_at:time"),
@@ -97,7 +53,7 @@ const sheet = withNamePath(
 
 const childSheet = withNamePath(
   "data.id",
-  record<{ readonly data: ChildChunk }>(
+  record(
     ...within("data", "id position type word_count content"),
     ...within("data", "… chunk=segment_id created=created_at:time updated=updated_at:time"),
   ),
@@ -293,7 +249,7 @@ export const listChildChunks = operation({
     segment_id,
     keyword: query.text("Only child chunks that contain this text"),
   },
-  returns: page<ChildChunk>(
+  returns: page(
     "id position type word_count content",
     "… created=created_at:time updated=updated_at:time",
   ),

@@ -4,10 +4,7 @@ import { userInBody } from "./shared.ts";
 import { runWorkflow } from "./workflows.ts";
 
 /** A complete response; like a chat response, without a conversation. */
-export type Completion = Omit<
-  ChatResponse,
-  "event" | "conversation_id" | "workflow_run_id" | "data"
-> & { readonly event: "message" };
+type Completion = Pick<ChatResponse, "id" | "message_id" | "answer" | "metadata">;
 
 const completion = {
   id: "createCompletionMessage",

@@ -51,117 +51,69 @@ type IndexingStage =
   | "completed"
   | "error";
 
-/** The stored file of a document. `size` is in characters for documents created from text. */
-export interface StoredFile {
-  readonly id: string;
-  readonly name: string;
-  readonly size: number;
-  readonly extension: string;
-  readonly mime_type: string;
-  readonly created_by: string;
-  /** Unix seconds with a fraction. */
-  readonly created_at: number;
-}
-
 /** Value of one metadata field; all built-in fields have the ID `built-in` (server §6.3). */
-export interface DocumentMetadata {
+interface DocumentMetadata {
   readonly id: string;
   readonly name: string;
-  readonly type: "string" | "number" | "time";
   readonly value: string | number | boolean | null;
 }
 
 interface AnyDocument {
   readonly id: string;
   readonly position: number | null;
-  readonly data_source_type: string;
   readonly dataset_process_rule_id: string | null;
   readonly name: string;
-  readonly created_from: string;
-  readonly created_by: string | null;
   readonly created_at?: number;
-  readonly tokens: number | null;
   readonly indexing_status?: IndexingStage;
   readonly error: string | null;
   readonly enabled?: boolean;
-  readonly disabled_at: number | null;
-  readonly disabled_by: string | null;
   readonly archived?: boolean;
   readonly display_status: (typeof displayStatuses)[number] | null;
-  readonly hit_count: number | null;
-  readonly doc_form: (typeof docForms)[number];
-  readonly summary_index_status?: string | null;
-  readonly need_summary?: boolean | null;
 }
 
 /** A document in lists, creates and updates; times are in Unix seconds (server §9.5). */
 export interface Document extends AnyDocument {
   readonly data_source_info?: { readonly upload_file_id?: string };
-  readonly data_source_detail_dict?: { readonly upload_file?: StoredFile };
+  /** The stored file; its size is in characters for documents created from text. */
+  readonly data_source_detail_dict?: {
+    readonly upload_file?: { readonly extension: string; readonly size: number };
+  };
   readonly word_count: number | null;
   /** Null on some servers if the document has no values (server §9.5). */
   readonly doc_metadata: readonly DocumentMetadata[] | null;
-}
-
-interface Segmentation {
-  readonly separator?: string;
-  /** Automatic rules have this instead of `separator`, so they cannot be sent back (server §6.2). */
-  readonly delimiter?: string;
-  readonly max_tokens: number;
-  readonly chunk_overlap: number;
 }
 
 /** Chunking rules as stored by the server (server §6.2). */
 export interface StoredProcessRule {
   readonly mode: "automatic" | "custom" | "hierarchical";
   readonly rules: {
-    readonly pre_processing_rules: readonly { readonly id: string; readonly enabled: boolean }[];
-    readonly segmentation: Segmentation;
     readonly parent_mode?: "full-doc" | "paragraph" | null;
-    readonly subchunk_segmentation?: Segmentation | null;
+    readonly subchunk_segmentation?: object | null;
   } | null;
 }
 
 /**
- * One document in detail. With `metadata: "only"` it has just id, doc_type and doc_metadata, with
- * `"without"` everything except the last two.
+ * One document in detail. With `metadata: "only"` it has just id and doc_metadata, with `"without"`
+ * everything except the latter.
  */
-export interface DocumentDetail extends Pick<AnyDocument, "id">, Partial<Omit<AnyDocument, "id">> {
-  readonly data_source_info?: { readonly upload_file?: StoredFile };
-  readonly dataset_process_rule?: StoredProcessRule;
+interface DocumentDetail extends Pick<AnyDocument, "id">, Partial<Omit<AnyDocument, "id">> {
+  readonly data_source_info?: { readonly upload_file?: { readonly size: number } };
   /** Empty if the document has no rules of its own. */
-  readonly document_process_rule?: Partial<
-    StoredProcessRule & { readonly id: string; readonly dataset_id: string }
-  >;
-  readonly doc_language: string | null;
-  readonly doc_type?: string | null;
+  readonly document_process_rule?: Partial<StoredProcessRule>;
   readonly doc_metadata?: readonly DocumentMetadata[] | null;
-  readonly completed_at: number | null;
-  readonly updated_at: number | null;
-  /** Seconds. */
-  readonly indexing_latency: number | null;
   readonly segment_count?: number;
-  readonly average_segment_length: number;
 }
 
 /** Response of a create or update. An update has the batch of the last create (server §9.4). */
 export interface DocumentInBatch {
   readonly document: Document;
-  readonly batch: string;
 }
 
 /** Progress of a document; `total_segments` is 0 until it is split (server §9.6). */
-export interface IndexingStatus {
+interface IndexingStatus {
   readonly id: string;
   readonly indexing_status: IndexingStage;
-  readonly processing_started_at: number | null;
-  readonly parsing_completed_at: number | null;
-  readonly cleaning_completed_at: number | null;
-  readonly splitting_completed_at: number | null;
-  readonly completed_at: number | null;
-  readonly paused_at: number | null;
   readonly error: string | null;
-  readonly stopped_at: number | null;
   readonly completed_segments: number;
   readonly total_segments: number;
 }
@@ -545,7 +497,7 @@ export const getDownloadLink = operation({
   key: "dataset",
   route: "GET /datasets/{dataset_id}/documents/{document_id}/download",
   params: { dataset_id, document_id },
-  returns: withNamePath("url", record<{ readonly url: string }>("url")),
+  returns: withNamePath("url", record<{}>("url")),
   since: "1.13.1",
   examples: ["kb doc link Handbook welcome.md", "kb doc link Handbook welcome.md --jq .url"],
 });

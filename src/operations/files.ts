@@ -5,25 +5,8 @@ import { content_type, fileParam, userInForm, userInQuery } from "./shared.ts";
  * A file uploaded for runs and messages of one end user: its `id` is their `upload_file_id`.
  * `source_url` is signed and works without a key.
  */
-export interface UploadedFile {
+interface UploadedFile {
   readonly id: string;
-  readonly reference: string | null;
-  readonly name: string;
-  /** Bytes. */
-  readonly size: number;
-  readonly extension: string | null;
-  readonly mime_type: string | null;
-  /** ID of the end user. */
-  readonly created_by: string | null;
-  /** Unix seconds. */
-  readonly created_at: number;
-  readonly preview_url: string | null;
-  readonly source_url: string;
-  readonly original_url: string | null;
-  readonly user_id: string | null;
-  readonly tenant_id: string | null;
-  readonly conversation_id: string | null;
-  readonly file_key: string | null;
 }
 
 export const uploadFile = operation({

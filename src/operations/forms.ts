@@ -6,27 +6,15 @@ export interface FormInput {
   readonly type: "paragraph" | "select" | "file" | "file-list";
   /** Key of the value in `inputs` of the submitted form. */
   readonly output_variable_name: string;
-  readonly default?: {
-    readonly type: "constant" | "variable";
-    readonly selector: readonly string[];
-    readonly value: string;
-  } | null;
+  readonly default?: { readonly value: string } | null;
   readonly option_source?: {
     readonly type: "constant" | "variable";
-    readonly selector: readonly string[];
     readonly value: readonly string[];
   };
   readonly allowed_file_types?: readonly string[];
   readonly allowed_file_extensions?: readonly string[];
-  readonly allowed_file_upload_methods?: readonly ("local_file" | "remote_url")[];
+  readonly allowed_file_upload_methods?: readonly string[];
   readonly number_limits?: number;
-}
-
-/** A button of a form; its `id` is the action to submit. */
-export interface FormAction {
-  readonly id: string;
-  readonly title: string;
-  readonly button_style: "primary" | "default" | "accent" | "ghost";
 }
 
 /**
@@ -37,7 +25,8 @@ export interface HumanInputForm {
   readonly form_content: string;
   readonly inputs: readonly FormInput[];
   readonly resolved_default_values: Readonly<Record<string, string>>;
-  readonly user_actions: readonly FormAction[];
+  /** Buttons; the `id` is the action to submit. */
+  readonly user_actions: readonly { readonly id: string; readonly title: string }[];
   /** Unix seconds. */
   readonly expiration_time: number | null;
 }

@@ -1,4 +1,4 @@
-import type { Attachment, ChildChunk, Chunk } from "./chunks.ts";
+import type { Chunk } from "./chunks.ts";
 import {
   body,
   joinTexts,
@@ -20,131 +20,38 @@ import {
   impliesHighQuality,
   required,
   retrieval_model,
-  searchMethods,
   indexingTechniques,
 } from "./shared.ts";
 
 const permissions = ["only_me", "all_team_members", "partial_members"] as const;
 
-/** Search settings; a knowledge base without any shows the defaults (server §6.1). */
-export interface SearchSettings {
-  readonly search_method: (typeof searchMethods)[number];
-  readonly reranking_enable: boolean;
-  readonly reranking_mode: string | null;
-  readonly reranking_model: {
-    readonly reranking_provider_name: string | null;
-    readonly reranking_model_name: string | null;
-  };
-  readonly weights: {
-    readonly weight_type: string | null;
-    readonly vector_setting: {
-      readonly vector_weight: number | null;
-      readonly embedding_provider_name: string | null;
-      readonly embedding_model_name: string | null;
-    };
-    readonly keyword_setting: { readonly keyword_weight: number | null };
-  } | null;
-  readonly top_k: number;
-  readonly score_threshold_enabled: boolean;
-  readonly score_threshold: number | null;
-}
-
-/**
- * A knowledge base; times are in Unix seconds. Optional fields depend on the server version or the
- * request. Unset objects of icons, summaries and external knowledge contain nulls (server §6.3).
- */
+/** A knowledge base. Optional fields depend on the server version or the request. */
 export interface KnowledgeBase {
   readonly id: string;
   readonly name: string;
   readonly description: string | null;
   readonly provider: string;
   readonly permission?: (typeof permissions)[number];
-  readonly data_source_type: string | null;
   /** Null until it is chosen, at the latest with the first document. */
   readonly indexing_technique: (typeof indexingTechniques)[number] | null;
-  readonly app_count: number;
   readonly document_count?: number;
-  readonly word_count: number;
-  readonly created_by: string;
-  readonly author_name?: string | null;
-  readonly created_at: number;
-  readonly updated_by: string | null;
-  readonly updated_at: number;
   readonly embedding_model: string | null;
   readonly embedding_model_provider: string | null;
-  /** Null in the responses of create and update. */
-  readonly embedding_available: boolean | null;
-  readonly retrieval_model_dict?: SearchSettings;
-  readonly summary_index_setting?: {
-    readonly enable: boolean | null;
-    readonly model_name: string | null;
-    readonly model_provider_name: string | null;
-    readonly summary_prompt: string | null;
-  };
-  readonly tags?: readonly {
-    readonly id: string;
-    readonly name: string;
-    readonly type: string;
-  }[];
+  /** Search settings; a knowledge base without any shows the defaults (server §6.1). */
+  readonly retrieval_model_dict?: { readonly search_method: string; readonly top_k: number };
+  /** Without summaries, contains nulls (server §6.3). */
+  readonly summary_index_setting?: { readonly enable: boolean | null };
+  readonly tags?: readonly { readonly id: string; readonly name: string }[];
   readonly doc_form: (typeof docForms)[number] | null;
-  readonly external_knowledge_info: {
-    readonly external_knowledge_id: string | null;
-    readonly external_knowledge_api_id: string | null;
-    readonly external_knowledge_api_name: string | null;
-    readonly external_knowledge_api_endpoint: string | null;
-  };
-  readonly external_retrieval_model: {
-    readonly top_k: number;
-    readonly score_threshold: number | null;
-    readonly score_threshold_enabled: boolean | null;
-  };
-  /** All built-in fields have the ID `built-in`. */
-  readonly doc_metadata: readonly {
-    readonly id: string;
-    readonly name: string;
-    readonly type: "string" | "number" | "time";
-  }[];
-  readonly built_in_field_enabled: boolean;
-  readonly pipeline_id: string | null;
-  readonly runtime_mode: "general" | "rag_pipeline" | null;
-  readonly chunk_structure: string | null;
-  readonly icon_info: {
-    readonly icon_type: string | null;
-    readonly icon: string | null;
-    readonly icon_background: string | null;
-    readonly icon_url: string | null;
-  };
-  readonly is_published: boolean;
-  readonly total_documents: number;
-  readonly total_available_documents: number;
-  readonly enable_api: boolean;
-  readonly is_multimodal?: boolean;
-  readonly maintainer?: string | null;
-  /** Account IDs; in the response of update, and of show with the permission partial_members. */
-  readonly partial_member_list?: readonly string[];
 }
 
 /** A search result; `score` is 0 in keyword search (server §6). */
 export interface SearchRecord {
-  readonly segment: Omit<
-    Chunk,
-    "updated_at" | "updated_by" | "child_chunks" | "attachments" | "summary"
-  > & {
-    readonly document: {
-      readonly id: string;
-      readonly data_source_type: string;
-      readonly name: string;
-      readonly doc_type: string | null;
-      readonly doc_metadata: unknown;
-    } | null;
+  readonly segment: Omit<Chunk, "child_chunks" | "updated_by"> & {
+    readonly document: { readonly id: string; readonly name: string } | null;
   };
-  readonly child_chunks: readonly (Pick<ChildChunk, "id" | "content" | "position"> & {
-    readonly score: number;
-  })[];
+  readonly child_chunks: readonly { readonly content: string; readonly score: number }[];
   readonly score: number;
-  readonly tsne_position: unknown;
-  readonly files: readonly Attachment[];
-  readonly summary?: string | null;
 }
 
 const tagNames: Column<KnowledgeBase> = [

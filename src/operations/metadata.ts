@@ -20,11 +20,6 @@ export interface MetadataField {
   readonly type: (typeof types)[number];
 }
 
-/** A field in a list; `count` is the number of documents with a value. */
-export interface CountedMetadataField extends MetadataField {
-  readonly count: number;
-}
-
 const metadata_id = path.ref("field", "Metadata field name or ID", { mustExist: true });
 const fields = { id: "id", name: "text", type: "text" } as const;
 
@@ -36,7 +31,7 @@ export const listMetadataFields = operation({
   key: "dataset",
   route: "GET /datasets/{dataset_id}/metadata",
   params: { dataset_id },
-  returns: withFields(fields, rows<CountedMetadataField>("doc_metadata", "id name type count")),
+  returns: withFields(fields, rows<MetadataField>("doc_metadata", "id name type count")),
   examples: ["kb metadata list Handbook", "kb metadata list Handbook --jq '.[].name'"],
 });
 
@@ -50,7 +45,7 @@ export const getMetadataOverview = operation({
   returns: withFields(
     { doc_metadata: [fields], built_in_field_enabled: "flag" },
     record<{
-      readonly doc_metadata: readonly CountedMetadataField[];
+      readonly doc_metadata: readonly MetadataField[];
       readonly built_in_field_enabled: boolean;
     }>("built_in_field_enabled doc_metadata"),
   ),

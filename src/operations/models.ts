@@ -1,33 +1,15 @@
 import { joinTexts, list as rows, withNamePath, operation, path, withFields } from "./operation.ts";
 import { modelTypes } from "./shared.ts";
 
-interface Localized {
-  readonly en_US: string;
-  readonly zh_Hans: string;
-}
-
 /**
  * A provider with its active models of one type. `provider` and `models[].model` are the values that
  * the API accepts for a model (server §17).
  */
 export interface ModelProvider {
-  readonly tenant_id: string;
   readonly provider: string;
-  readonly label: Localized;
-  readonly icon_small: Localized | null;
-  readonly icon_small_dark: Localized | null;
-  readonly status: string;
   readonly models: readonly {
     readonly model: string;
-    readonly label: Localized;
     readonly model_type: (typeof modelTypes)[number];
-    readonly features: readonly string[] | null;
-    readonly fetch_from: string;
-    readonly model_properties: Readonly<Record<string, unknown>>;
-    readonly deprecated: boolean;
-    readonly status: string;
-    readonly load_balancing_enabled: boolean;
-    readonly has_invalid_load_balancing_configs: boolean;
   }[];
 }
 

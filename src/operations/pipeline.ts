@@ -15,43 +15,18 @@ import { content_type, dataset_id, fileParam, required } from "./shared.ts";
 const datasourceTypes = ["local_file", "online_document", "website_crawl", "online_drive"] as const;
 
 /** A data source of a pipeline, with its stored credentials. */
-export interface DatasourcePlugin {
-  readonly node_id: string;
-  readonly plugin_id: string;
-  readonly provider_name: string;
-  readonly datasource_type: (typeof datasourceTypes)[number];
-  readonly title: string;
-  readonly user_input_variables: readonly Readonly<Record<string, unknown>>[];
-  readonly credentials: readonly {
-    readonly id: string;
-    readonly name: string;
-    readonly type: string;
-    readonly is_default: boolean;
-  }[];
+interface DatasourcePlugin {
+  readonly credentials: readonly { readonly name: string }[];
 }
 
 /** Response of a published pipeline: it continues, and its documents have the progress. */
 export interface PublishedRun {
   readonly batch: string;
-  readonly dataset: { readonly id: string; readonly name: string };
   readonly documents: readonly {
     readonly id: string;
     readonly name: string;
-    readonly indexing_status: string;
     readonly error: string | null;
   }[];
-}
-
-/** A file uploaded for a pipeline run; its `id` is the `reference` of a local file. */
-export interface PipelineFile {
-  readonly id: string;
-  readonly name: string;
-  readonly size: number;
-  readonly extension: string;
-  readonly mime_type: string | null;
-  readonly created_by: string;
-  /** ISO 8601 in UTC without a zone, unlike other times. */
-  readonly created_at: string | null;
 }
 
 const inputs = body.json("Values of the pipeline's input variables", {
@@ -145,9 +120,7 @@ export const uploadPipelineFile = operation({
   key: "dataset",
   route: "POST /datasets/pipeline/file-upload",
   params: { file: fileParam, content_type },
-  returns: record<PipelineFile>(
-    "id name size extension mime_type created=created_at:time … created_by",
-  ),
+  returns: record("id name size extension mime_type created=created_at:time … created_by"),
   since: "1.13.0",
   examples: ["kb pipeline upload welcome.md", "kb pipeline upload welcome.md -o name"],
 });

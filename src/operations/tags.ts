@@ -1,12 +1,10 @@
 import { body, list as rows, noContent, operation, withFields, record } from "./operation.ts";
 import { dataset_id, required } from "./shared.ts";
 
-/** A tag of knowledge bases; `binding_count` is text, on some servers a number. */
+/** A tag of knowledge bases. */
 export interface Tag {
   readonly id: string;
   readonly name: string;
-  readonly type: string;
-  readonly binding_count: string | number | null;
 }
 
 const tag_id = body.ref("tag", "Tag name or ID", { required });
@@ -108,6 +106,6 @@ export const listBoundTags = operation({
   key: "dataset",
   route: "GET /datasets/{dataset_id}/tags",
   params: { dataset_id },
-  returns: rows<Pick<Tag, "id" | "name">>("data", "id name"),
+  returns: rows<Tag>("data", "id name"),
   examples: ["kb tag bound Handbook", "kb tag bound Handbook --jq '.[].name'"],
 });

@@ -1,4 +1,3 @@
-import type { FormAction, FormInput } from "./forms.ts";
 import {
   body,
   events as stream,
@@ -25,38 +24,14 @@ export type RunStatus =
   | "paused"
   | "scheduled";
 
-/** Why a run is paused. `form_token` is null if the form is sent by email only (server §14). */
-export type PauseReason =
-  | {
-      readonly TYPE: "human_input_required";
-      readonly form_id: string;
-      readonly form_content: string;
-      readonly form_token: string | null;
-      readonly inputs: readonly FormInput[];
-      readonly actions: readonly FormAction[];
-      readonly resolved_default_values: Readonly<Record<string, string>>;
-      readonly node_id: string;
-      readonly node_title: string;
-      /** Unix seconds. */
-      readonly expiration_time: number;
-      readonly approval_channels?: readonly string[];
-    }
-  | { readonly TYPE: "scheduled_pause"; readonly message: string };
-
 /** Values by name. */
 type Variables = Readonly<Record<string, unknown>>;
 
-/** Fields of every response about a run; times are in Unix seconds. */
+/** Fields of every response about a run. */
 interface AnyRun {
   readonly id: string;
-  readonly workflow_id: string;
   readonly status: RunStatus;
   readonly error: string | null;
-  readonly total_tokens: number;
-  readonly total_steps: number;
-  readonly created_at: number;
-  /** Null until the run has ended. */
-  readonly finished_at: number | null;
 }
 
 /** A run as stored by the server. */
@@ -70,19 +45,9 @@ export interface WorkflowRun extends AnyRun {
 }
 
 /** Blocking response of a run. The request succeeds for failed and paused runs, too (server §13). */
-export interface BlockingRun {
-  /** The ID to stop the run by; not the run ID. */
-  readonly task_id: string;
+interface BlockingRun {
   readonly workflow_run_id: string;
-  readonly data: AnyRun & {
-    readonly outputs: Variables | null;
-    /** Seconds. */
-    readonly elapsed_time: number;
-    readonly exceptions_count?: number;
-    /** IDs of the paused nodes; like the reasons, only in paused runs. */
-    readonly paused_nodes?: readonly string[];
-    readonly reasons?: readonly PauseReason[];
-  };
+  readonly data: AnyRun & { readonly paused_nodes?: readonly string[] };
 }
 
 /** An entry of the log. Its ID is not that of the run, which is null once purged (server §12). */
@@ -103,9 +68,7 @@ export interface WorkflowLog {
     readonly finished_at: number | null;
     readonly exceptions_count: number | null;
   } | null;
-  readonly details: unknown;
   readonly created_from: string;
-  readonly created_by_role: "account" | "end_user";
   readonly created_by_account: {
     readonly id: string;
     readonly name: string;

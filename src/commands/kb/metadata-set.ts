@@ -1,7 +1,7 @@
 import { usage, notFound } from "../../errors.ts";
 import { getDocument } from "../../operations/documents.ts";
 import { listMetadataFields, setDocumentMetadata } from "../../operations/metadata.ts";
-import type { CountedMetadataField } from "../../operations/metadata.ts";
+import type { MetadataField } from "../../operations/metadata.ts";
 import { fieldValue, invalidFieldValue, responseValues } from "./documents/index.ts";
 import type { Context } from "../command-spec.ts";
 
@@ -68,7 +68,7 @@ async function currentValues(
   return [...responseValues(document.doc_metadata)];
 }
 
-function fieldNamed(name: string, fields: readonly CountedMetadataField[]): CountedMetadataField {
+function fieldNamed(name: string, fields: readonly MetadataField[]): MetadataField {
   const field = fields.find((candidate) => candidate.name === name || candidate.id === name);
   if (field) return field;
   throw notFound(
@@ -80,7 +80,7 @@ function fieldNamed(name: string, fields: readonly CountedMetadataField[]): Coun
 }
 
 /** Parses `team=people` as a value of the type of the field; `pages=null` clears a number or time. */
-function parseAssignment(assignment: string, fields: readonly CountedMetadataField[]): SentValue {
+function parseAssignment(assignment: string, fields: readonly MetadataField[]): SentValue {
   const at = assignment.indexOf("=");
   if (at < 1) {
     const message = `invalid --set ${JSON.stringify(assignment)}: expected field=value`;
