@@ -1,14 +1,5 @@
-import {
-  body,
-  withNamePath,
-  noContent,
-  operation,
-  page,
-  path,
-  query,
-  record,
-} from "./operation.ts";
-import { required } from "./shared.ts";
+import { body, withNamePath, wfOperation, page, path, query, record } from "./operation.ts";
+import { deletes, required } from "./shared.ts";
 
 /** The job that enables or disables annotation replies. */
 export interface ReplyJob {
@@ -27,12 +18,11 @@ const answer = body.text("Answer", { required });
 
 const sheet = record("id question answer hit_count created=created_at:time");
 
-export const listAnnotations = operation({
+export const listAnnotations = wfOperation({
   id: "getAnnotationList",
   command: "wf annotation list",
   action: "list annotations",
   summary: "List annotations",
-  key: "app",
   route: "GET /apps/annotations",
   params: { keyword: query.text("Only annotations that contain this text") },
   returns: page("id question answer hit_count … created=created_at:time"),
@@ -42,12 +32,11 @@ export const listAnnotations = operation({
   ],
 });
 
-export const createAnnotation = operation({
+export const createAnnotation = wfOperation({
   id: "createAnnotation",
   command: "wf annotation create",
   action: "create annotation",
   summary: "Create an annotation: a fixed response to a question",
-  key: "app",
   route: "POST /apps/annotations",
   params: { question, answer },
   returns: sheet,
@@ -57,12 +46,11 @@ export const createAnnotation = operation({
   ],
 });
 
-export const updateAnnotation = operation({
+export const updateAnnotation = wfOperation({
   id: "updateAnnotation",
   command: "wf annotation update <annotation>",
   action: "update annotation {annotation}",
   summary: "Replace the question and answer of an annotation",
-  key: "app",
   route: "PUT /apps/annotations/{annotation_id}",
   params: { annotation_id, question, answer },
   returns: sheet,
@@ -72,17 +60,14 @@ export const updateAnnotation = operation({
   ],
 });
 
-export const deleteAnnotation = operation({
+export const deleteAnnotation = wfOperation({
   id: "deleteAnnotation",
   command: "wf annotation delete <annotation>",
   action: "delete annotation {annotation}",
   summary: "Delete an annotation",
-  key: "app",
   route: "DELETE /apps/annotations/{annotation_id}",
   params: { annotation_id },
-  returns: noContent,
-  alreadyDoneStatus: 404,
-  destructive: true,
+  ...deletes,
   examples: [
     "wf --app chat annotation delete $ANNOTATION --yes",
     "wf --app chat annotation delete $ANNOTATION --yes --if-exists",
@@ -91,7 +76,6 @@ export const deleteAnnotation = operation({
 
 const replySwitch = {
   id: "initialAnnotationReplySettings",
-  key: "app",
   route: "POST /apps/annotation-reply/{action}",
   params: {
     // Required to disable, too.
@@ -103,24 +87,23 @@ const replySwitch = {
   retry: "idempotent",
 } as const;
 
-export const enableAnnotationReply = operation({
+export const enableAnnotationReply = wfOperation({
   ...replySwitch,
   action: "enable annotation replies",
   done: "Started the job that enables annotation replies",
   fixed: { action: "enable" },
 });
 
-export const disableAnnotationReply = operation({
+export const disableAnnotationReply = wfOperation({
   ...replySwitch,
   action: "disable annotation replies",
   done: "Started the job that disables annotation replies",
   fixed: { action: "disable" },
 });
 
-export const getAnnotationReplyStatus = operation({
+export const getAnnotationReplyStatus = wfOperation({
   id: "getInitialAnnotationReplySettingsStatus",
   action: "get annotation reply status",
-  key: "app",
   route: "GET /apps/annotation-reply/{action}/status/{job_id}",
   params: {
     action: path.choice(["enable", "disable"], "What the job does"),

@@ -1,7 +1,7 @@
 import {
   joinTexts,
   withNamePath,
-  operation,
+  wfOperation,
   path,
   withFields,
   record,
@@ -39,12 +39,11 @@ const inputsOf = ({ user_input_form }: AppParameters) =>
       ),
   );
 
-export const getAppInfo = operation({
+export const getAppInfo = wfOperation({
   id: "getChatAppInfo",
   command: "wf app info",
   action: "get application info",
   summary: "Show the name and mode of the application",
-  key: "app",
   route: "GET /info",
   params: {},
   returns: withFields(
@@ -57,24 +56,22 @@ export const getAppInfo = operation({
   examples: ["wf app info", "wf --app chat app info -o json"],
 });
 
-export const getAppMeta = operation({
+export const getAppMeta = wfOperation({
   id: "getChatAppMeta",
   command: "wf app meta",
   action: "get tool icons",
   summary: "Show the icons of the application's tools",
-  key: "app",
   route: "GET /meta",
   params: {},
   returns: record("tool_icons"),
   examples: ["wf app meta", "wf app meta --jq .tool_icons"],
 });
 
-export const getAppParameters = operation({
+export const getAppParameters = wfOperation({
   id: "getChatAppParameters",
   command: "wf app parameters",
   action: "get application parameters",
   summary: "Show the input form and features of the application",
-  key: "app",
   route: "GET /parameters",
   params: {},
   returns: withFields(
@@ -96,12 +93,11 @@ export const getAppParameters = operation({
   examples: ["wf app parameters", "wf app parameters --jq .user_input_form"],
 });
 
-export const getSite = operation({
+export const getSite = wfOperation({
   id: "getChatWebAppSettings",
   command: "wf app site",
   action: "get web app settings",
   summary: "Show the web app settings of the application",
-  key: "app",
   route: "GET /site",
   params: {},
   returns: withNamePath(
@@ -116,12 +112,11 @@ export const getSite = operation({
   examples: ["wf app site", "wf app site --jq .title"],
 });
 
-export const getEndUser = operation({
+export const getEndUser = wfOperation({
   id: "getEndUserChat",
   command: "wf user show <id>",
   action: "get end user {id}",
   summary: "Show an end user of the application",
-  key: "app",
   route: "GET /end-users/{end_user_id}",
   params: {
     end_user_id: path.uuid("End user ID, not the name that --user sends", { placeholder: "id" }),

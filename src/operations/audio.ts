@@ -1,4 +1,4 @@
-import { body, form, operation, record, audioFile } from "./operation.ts";
+import { body, form, wfOperation, record, audioFile } from "./operation.ts";
 import { content_type, required, userInBody, userInForm } from "./shared.ts";
 
 /** The five types that the server accepts, by name, whatever the content is (server §18). */
@@ -10,12 +10,11 @@ const mediaTypes = {
   mpga: "audio/mpga",
 };
 
-export const transcribeAudio = operation({
+export const transcribeAudio = wfOperation({
   id: "audioToText",
   command: "wf audio transcribe <file>",
   action: "transcribe file {file}",
   summary: "Convert speech to text (uses a paid model)",
-  key: "app",
   route: "POST /audio-to-text",
   params: {
     file: form.file("Audio file, - for stdin (mp3, m4a, wav, amr, mpga)", {
@@ -31,12 +30,11 @@ export const transcribeAudio = operation({
   examples: ["wf audio transcribe question.mp3", "wf audio transcribe question.mp3 --jq .text"],
 });
 
-export const speakText = operation({
+export const speakText = wfOperation({
   id: "textToAudioChat",
   command: "wf audio speak",
   action: "convert text to speech",
   summary: "Convert text to speech (uses a paid model)",
-  key: "app",
   route: "POST /text-to-audio",
   params: {
     message_id: body.uuid("Message whose answer to speak instead of --text"),

@@ -1,12 +1,10 @@
 import {
   body,
   cursor,
-  events,
   joinTexts,
   list as rows,
   withNamePath,
-  noContent,
-  operation,
+  wfOperation,
   page,
   path,
   query,
@@ -14,7 +12,7 @@ import {
   record,
   success,
 } from "./operation.ts";
-import { required, userInBody, userInQuery } from "./shared.ts";
+import { blocking, deletes, required, streaming, userInBody, userInQuery } from "./shared.ts";
 import { runWorkflow } from "./workflows.ts";
 
 /** Sources of an answer: chunks of knowledge. */
@@ -54,7 +52,6 @@ const message_id = path.uuid("Message ID", { placeholder: "message" });
 
 const message = {
   id: "sendChatMessage",
-  key: "app",
   route: "POST /chat-messages",
   params: {
     query: body.text("Message to send", { required }),
@@ -69,18 +66,16 @@ const message = {
   },
 } as const;
 
-export const sendMessage = operation({
+export const sendMessage = wfOperation({
   ...message,
   action: "send message",
-  fixed: { response_mode: "streaming" },
-  returns: events,
-  idleTimeout: 45,
+  ...streaming,
 });
 
-export const sendMessageBlocking = operation({
+export const sendMessageBlocking = wfOperation({
   ...message,
   action: "send message",
-  fixed: { response_mode: "blocking" },
+  ...blocking,
   returns: withFields(
     { event: "text", message_id: "id", conversation_id: "id", "workflow_run_id?": "id" },
     record<ChatResponse>(
@@ -94,15 +89,13 @@ export const sendMessageBlocking = operation({
       ],
     ),
   ),
-  idleTimeout: 1260,
 });
 
-export const stopMessage = operation({
+export const stopMessage = wfOperation({
   id: "stopChatMessageGeneration",
   action: "stop task {task}",
   done: "Sent a stop request for task {task}",
   summary: "Stop a chat response; reports success in any case",
-  key: "app",
   route: "POST /chat-messages/{task_id}/stop",
   params: {
     task_id: path.text("Task ID from the response's events, or its run ID", {
@@ -114,12 +107,11 @@ export const stopMessage = operation({
   retry: "idempotent",
 });
 
-export const listSuggestedQuestions = operation({
+export const listSuggestedQuestions = wfOperation({
   id: "getSuggestedQuestions",
   command: "wf message suggested <message>",
   action: "list suggested questions",
   summary: "List suggested questions after a message (uses a model)",
-  key: "app",
   route: "GET /messages/{message_id}/suggested",
   params: { message_id, user: userInQuery },
   returns: withFields(
@@ -132,12 +124,11 @@ export const listSuggestedQuestions = operation({
   ],
 });
 
-export const setFeedback = operation({
+export const setFeedback = wfOperation({
   id: "postChatMessageFeedback",
   command: "wf message feedback <message>",
   action: "update rating of message {message}",
   summary: "Rate a message, or withdraw the rating",
-  key: "app",
   route: "POST /messages/{message_id}/feedbacks",
   params: {
     message_id,
@@ -154,12 +145,11 @@ export const setFeedback = operation({
   ],
 });
 
-export const listFeedback = operation({
+export const listFeedback = wfOperation({
   id: "getChatAppFeedbacks",
   command: "wf feedback list",
   action: "list feedback",
   summary: "List the feedback on messages",
-  key: "app",
   route: "GET /app/feedbacks",
   params: {},
   returns: page(
@@ -170,12 +160,11 @@ export const listFeedback = operation({
   examples: ["wf --app chat feedback list", "wf --app chat feedback list --all -o csv"],
 });
 
-export const listConversations = operation({
+export const listConversations = wfOperation({
   id: "getConversationsList",
   command: "wf conversation list",
   action: "list conversations",
   summary: "List the conversations of the end user",
-  key: "app",
   route: "GET /conversations",
   params: {
     sort_by: query.choice(
@@ -193,29 +182,25 @@ export const listConversations = operation({
   examples: ["wf --app chat conversation list", "wf --app chat conversation list --user ann --all"],
 });
 
-export const deleteConversation = operation({
+export const deleteConversation = wfOperation({
   id: "deleteConversation",
   command: "wf conversation delete <conversation>",
   action: "delete conversation {conversation}",
   summary: "Delete a conversation and its messages",
-  key: "app",
   route: "DELETE /conversations/{conversation_id}",
   params: { conversation_id, user: userInBody },
-  returns: noContent,
-  alreadyDoneStatus: 404,
-  destructive: true,
+  ...deletes,
   examples: [
     "wf --app chat conversation delete $CONVERSATION --yes",
     "wf --app chat conversation delete $CONVERSATION --yes --if-exists",
   ],
 });
 
-export const renameConversation = operation({
+export const renameConversation = wfOperation({
   id: "renameConversation",
   command: "wf conversation rename <conversation>",
   action: "rename conversation {conversation}",
   summary: "Rename a conversation, or let a model name it",
-  key: "app",
   route: "POST /conversations/{conversation_id}/name",
   params: {
     conversation_id,
@@ -234,10 +219,9 @@ export const renameConversation = operation({
   ],
 });
 
-export const listConversationVariables = operation({
+export const listConversationVariables = wfOperation({
   id: "getConversationVariables",
   action: "list variables of conversation {conversation}",
-  key: "app",
   route: "GET /conversations/{conversation_id}/variables",
   params: {
     conversation_id,
@@ -250,12 +234,11 @@ export const listConversationVariables = operation({
   ),
 });
 
-export const setConversationVariable = operation({
+export const setConversationVariable = wfOperation({
   id: "updateChatConversationVariable",
   command: "wf conversation set-variable <conversation> <variable>",
   action: "set variable {variable} of conversation {conversation}",
   summary: "Set a variable of a conversation",
-  key: "app",
   route: "PUT /conversations/{conversation_id}/variables/{variable_id}",
   params: {
     conversation_id,
@@ -275,12 +258,11 @@ export const setConversationVariable = operation({
   ],
 });
 
-export const listMessages = operation({
+export const listMessages = wfOperation({
   id: "getConversationHistory",
   command: "wf conversation messages <conversation>",
   action: "list messages of conversation {conversation}",
   summary: "List the messages of a conversation, newest page first",
-  key: "app",
   route: "GET /messages",
   params: {
     conversation_id: query.uuid("Conversation ID", { placeholder: "conversation", required }),

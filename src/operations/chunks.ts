@@ -3,8 +3,7 @@ import {
   joinTexts,
   list as rows,
   withNamePath,
-  noContent,
-  operation,
+  kbOperation,
   page,
   path,
   query,
@@ -13,7 +12,7 @@ import {
   within,
 } from "./operation.ts";
 import type { Column } from "./operation.ts";
-import { dataset_id, document_id, required } from "./shared.ts";
+import { dataset_id, deletes, document_id, required } from "./shared.ts";
 
 const statuses = ["waiting", "indexing", "completed", "error", "paused", "re_segment"] as const;
 
@@ -62,12 +61,11 @@ const childSheet = withNamePath(
 const segment_id = path.uuid("Chunk ID", { placeholder: "chunk" });
 const child_chunk_id = path.uuid("Child chunk ID", { placeholder: "child" });
 
-export const listChunks = operation({
+export const listChunks = kbOperation({
   id: "listSegments",
   command: "kb chunk list <kb> <doc>",
   action: "list chunks of document {kb}/{doc}",
   summary: "List the chunks of a document in order",
-  key: "dataset",
   route: "GET /datasets/{dataset_id}/documents/{document_id}/segments",
   params: {
     dataset_id,
@@ -93,12 +91,11 @@ export const listChunks = operation({
   ],
 });
 
-export const createChunks = operation({
+export const createChunks = kbOperation({
   id: "createSegments",
   command: "kb chunk add <kb> <doc>",
   action: "add chunks to document {kb}/{doc}",
   summary: "Append chunks to an indexed document",
-  key: "dataset",
   route: "POST /datasets/{dataset_id}/documents/{document_id}/segments",
   params: {
     dataset_id,
@@ -147,12 +144,11 @@ export const createChunks = operation({
   ],
 });
 
-export const getChunk = operation({
+export const getChunk = kbOperation({
   id: "getSegmentDetail",
   command: "kb chunk show <kb> <doc> <chunk>",
   action: "get chunk {chunk}",
   summary: "Show a chunk",
-  key: "dataset",
   route: "GET /datasets/{dataset_id}/documents/{document_id}/segments/{segment_id}",
   params: { dataset_id, document_id, segment_id },
   returns: sheet,
@@ -162,12 +158,11 @@ export const getChunk = operation({
   ],
 });
 
-export const updateChunk = operation({
+export const updateChunk = kbOperation({
   id: "updateSegment",
   command: "kb chunk update <kb> <doc> <chunk>",
   action: "update chunk {chunk}",
   summary: "Update a chunk and reindex it",
-  key: "dataset",
   route: "POST /datasets/{dataset_id}/documents/{document_id}/segments/{segment_id}",
   params: {
     dataset_id,
@@ -199,15 +194,7 @@ export const updateChunk = operation({
     }),
     "segment.summary": body.text("New summary", { flag: "summary" }),
   },
-  anyOf: [
-    "segment.content",
-    "segment.answer",
-    "segment.keywords",
-    "segment.enabled",
-    "segment.regenerate_child_chunks",
-    "segment.attachment_ids",
-    "segment.summary",
-  ],
+  anyOf: "all",
   current: getChunk,
   indexes: { at: "data" },
   returns: sheet,
@@ -219,29 +206,25 @@ export const updateChunk = operation({
   ],
 });
 
-export const deleteChunk = operation({
+export const deleteChunk = kbOperation({
   id: "deleteSegment",
   command: "kb chunk delete <kb> <doc> <chunk>",
   action: "delete chunk {chunk}",
   summary: "Delete a chunk",
-  key: "dataset",
   route: "DELETE /datasets/{dataset_id}/documents/{document_id}/segments/{segment_id}",
   params: { dataset_id, document_id, segment_id },
-  returns: noContent,
-  alreadyDoneStatus: 404,
-  destructive: true,
+  ...deletes,
   examples: [
     "kb chunk delete Handbook welcome.md $CHUNK --yes",
     "kb chunk delete Handbook welcome.md $CHUNK --yes --if-exists",
   ],
 });
 
-export const listChildChunks = operation({
+export const listChildChunks = kbOperation({
   id: "getChildChunks",
   command: "kb chunk child list <kb> <doc> <chunk>",
   action: "list child chunks of chunk {chunk}",
   summary: "List the child chunks of a chunk in order",
-  key: "dataset",
   route: "GET /datasets/{dataset_id}/documents/{document_id}/segments/{segment_id}/child_chunks",
   params: {
     dataset_id,
@@ -259,12 +242,11 @@ export const listChildChunks = operation({
   ],
 });
 
-export const createChildChunk = operation({
+export const createChildChunk = kbOperation({
   id: "createChildChunk",
   command: "kb chunk child add <kb> <doc> <chunk>",
   action: "add a child chunk to chunk {chunk}",
   summary: "Append a child chunk to a chunk",
-  key: "dataset",
   route: "POST /datasets/{dataset_id}/documents/{document_id}/segments/{segment_id}/child_chunks",
   params: {
     dataset_id,
@@ -280,12 +262,11 @@ export const createChildChunk = operation({
   ],
 });
 
-export const updateChildChunk = operation({
+export const updateChildChunk = kbOperation({
   id: "updateChildChunk",
   command: "kb chunk child update <kb> <doc> <chunk> <child>",
   action: "update child chunk {child}",
   summary: "Update the content of a child chunk",
-  key: "dataset",
   route:
     "PATCH /datasets/{dataset_id}/documents/{document_id}/segments/{segment_id}/child_chunks/{child_chunk_id}",
   params: {
@@ -302,18 +283,15 @@ export const updateChildChunk = operation({
   ],
 });
 
-export const deleteChildChunk = operation({
+export const deleteChildChunk = kbOperation({
   id: "deleteChildChunk",
   command: "kb chunk child delete <kb> <doc> <chunk> <child>",
   action: "delete child chunk {child}",
   summary: "Delete a child chunk",
-  key: "dataset",
   route:
     "DELETE /datasets/{dataset_id}/documents/{document_id}/segments/{segment_id}/child_chunks/{child_chunk_id}",
   params: { dataset_id, document_id, segment_id, child_chunk_id },
-  returns: noContent,
-  alreadyDoneStatus: 404,
-  destructive: true,
+  ...deletes,
   examples: [
     "kb chunk child delete Handbook welcome.md $CHUNK $CHILD --yes",
     "kb chunk child delete Handbook welcome.md $CHUNK $CHILD --yes --if-exists",

@@ -1,6 +1,6 @@
 import type { ChatResponse } from "./chats.ts";
-import { body, events, operation, path, withFields, record, success } from "./operation.ts";
-import { userInBody } from "./shared.ts";
+import { body, wfOperation, path, withFields, record, success } from "./operation.ts";
+import { blocking, streaming, userInBody } from "./shared.ts";
 import { runWorkflow } from "./workflows.ts";
 
 /** A complete response; like a chat response, without a conversation. */
@@ -8,7 +8,6 @@ type Completion = Pick<ChatResponse, "id" | "message_id" | "answer" | "metadata"
 
 const completion = {
   id: "createCompletionMessage",
-  key: "app",
   route: "POST /completion-messages",
   params: {
     inputs: runWorkflow.params.inputs,
@@ -18,18 +17,16 @@ const completion = {
   },
 } as const;
 
-export const createCompletion = operation({
+export const createCompletion = wfOperation({
   ...completion,
   action: "generate text",
-  fixed: { response_mode: "streaming" },
-  returns: events,
-  idleTimeout: 45,
+  ...streaming,
 });
 
-export const createCompletionBlocking = operation({
+export const createCompletionBlocking = wfOperation({
   ...completion,
   action: "generate text",
-  fixed: { response_mode: "blocking" },
+  ...blocking,
   returns: withFields(
     { answer: "text", message_id: "id" },
     record<Completion>(
@@ -37,16 +34,14 @@ export const createCompletionBlocking = operation({
       "… event mode task_id",
     ),
   ),
-  idleTimeout: 1260,
 });
 
-export const stopCompletion = operation({
+export const stopCompletion = wfOperation({
   id: "stopGenerate",
   command: "wf text stop <task>",
   action: "stop task {task}",
   done: "Sent a stop request for task {task}",
   summary: "Stop generating text; reports success in any case",
-  key: "app",
   route: "POST /completion-messages/{task_id}/stop",
   params: {
     task_id: path.text("Task ID, from the events of `wf text create`", { placeholder: "task" }),

@@ -5,8 +5,7 @@ import {
   form,
   list as rows,
   withNamePath,
-  noContent,
-  operation,
+  kbOperation,
   page,
   path,
   query,
@@ -18,16 +17,16 @@ import {
 import {
   content_type,
   dataset_id,
+  deletes,
   docForms,
   document_id,
   needsEmbeddingModel,
   impliesHighQuality,
+  inData,
   namedFileParam,
   process_rule,
-  process_rule_data,
   required,
   retrieval_model,
-  retrievalShape,
   indexingTechniques,
 } from "./shared.ts";
 
@@ -134,14 +133,37 @@ const inBatch = withFields(
 );
 
 const doc_language = body.text("Language of the text", { serverDefault: "English" });
-const doc_language_data = data.text("Language of the text", { serverDefault: "English" });
 
-export const listDocuments = operation({
+/** How a new document is indexed. */
+const indexing = {
+  doc_language,
+  process_rule,
+  retrieval_model: { ...retrieval_model, lockedBy: "kb.indexing_technique" },
+  embedding_model: body.model("Embedding model, if none is set yet", {
+    fills: { embedding_model_provider: "provider" },
+    implies: impliesHighQuality,
+    lockedBy: "kb.indexing_technique",
+  }),
+  embedding_model_provider: body.text("Provider of a model given without one"),
+} as const;
+const original_document_id = body.ref("document", "Name or ID of a document to update instead");
+
+/** How a changed document is indexed. */
+const reindexing = {
+  process_rule,
+  doc_form: body.choice(docForms, "Chunk structure", {
+    from: "document.doc_form",
+    serverDefault: "text_model",
+  }),
+  doc_language,
+  retrieval_model,
+} as const;
+
+export const listDocuments = kbOperation({
   id: "listDocuments",
   command: "kb doc list <kb>",
   action: "list documents in knowledge base {kb}",
   summary: "List the documents of a knowledge base, newest first",
-  key: "dataset",
   route: "GET /datasets/{dataset_id}/documents",
   params: {
     dataset_id,
@@ -179,12 +201,11 @@ export const listDocuments = operation({
   ],
 });
 
-export const getDocument = operation({
+export const getDocument = kbOperation({
   id: "getDocumentDetail",
   command: "kb doc show <kb> <doc>",
   action: "get document {kb}/{doc}",
   summary: "Show a document",
-  key: "dataset",
   route: "GET /datasets/{dataset_id}/documents/{document_id}",
   params: {
     dataset_id,
@@ -218,12 +239,11 @@ export const getDocument = operation({
   ],
 });
 
-export const createDocumentByText = operation({
+export const createDocumentByText = kbOperation({
   id: "createDocumentFromText",
   command: "kb doc add <kb> <name>",
   action: "upload document {name} to knowledge base {kb}",
   summary: "Add a document from text, or replace the enabled one with that name",
-  key: "dataset",
   route: "POST /datasets/{dataset_id}/document/create-by-text",
   params: {
     dataset_id,
@@ -239,16 +259,8 @@ export const createDocumentByText = operation({
       from: "kb.doc_form",
       serverDefault: "text_model",
     }),
-    doc_language,
-    process_rule,
-    retrieval_model: { ...retrieval_model, lockedBy: "kb.indexing_technique" },
-    embedding_model: body.model("Embedding model, if none is set yet", {
-      fills: { embedding_model_provider: "provider" },
-      implies: impliesHighQuality,
-      lockedBy: "kb.indexing_technique",
-    }),
-    embedding_model_provider: body.text("Provider of a model given without one"),
-    original_document_id: body.ref("document", "Name or ID of a document to update instead"),
+    ...indexing,
+    original_document_id,
   },
   returns: inBatch,
   retry: "upsert",
@@ -259,12 +271,11 @@ export const createDocumentByText = operation({
   ],
 });
 
-export const createDocumentByFile = operation({
+export const createDocumentByFile = kbOperation({
   id: "createDocumentFromFile",
   command: "kb doc upload <kb> <file>",
   action: "upload document {file} to knowledge base {kb}",
   summary: "Add a document from a file, or replace the enabled one with that name",
-  key: "dataset",
   route: "POST /datasets/{dataset_id}/document/create-by-file",
   params: {
     dataset_id,
@@ -279,22 +290,9 @@ export const createDocumentByFile = operation({
       from: "kb.doc_form",
       serverDefault: "the knowledge base's, or text_model",
     }),
-    doc_language: doc_language_data,
-    process_rule: process_rule_data,
-    retrieval_model: data.json("Search settings", {
-      shape: retrievalShape,
-      lockedBy: "kb.indexing_technique",
-    }),
-    embedding_model: data.model("Embedding model, if none is set yet", {
-      fills: { embedding_model_provider: "provider" },
-      implies: impliesHighQuality,
-      lockedBy: "kb.indexing_technique",
-    }),
-    embedding_model_provider: data.text("Provider of a model given without one"),
-    duplicate: data.flag("Replace a document with the same name", {
-      serverDefault: "true",
-    }),
-    original_document_id: data.ref("document", "Name or ID of a document to update instead"),
+    ...inData(indexing),
+    duplicate: data.flag("Replace a document with the same name", { serverDefault: "true" }),
+    ...inData({ original_document_id }),
   },
   returns: inBatch,
   retry: "upsert",
@@ -305,12 +303,11 @@ export const createDocumentByFile = operation({
   ],
 });
 
-export const updateDocumentByText = operation({
+export const updateDocumentByText = kbOperation({
   id: "updateDocumentByText",
   command: "kb doc update <kb> <doc>",
   action: "update document {kb}/{doc}",
   summary: "Update the text or chunking of a document and reindex it",
-  key: "dataset",
   route: "POST /datasets/{dataset_id}/documents/{document_id}/update-by-text",
   params: {
     dataset_id,
@@ -318,13 +315,7 @@ export const updateDocumentByText = operation({
     // A new text requires a name, and a missing form means text_model (server §9.4).
     name: body.text("New name", { from: "document.name", length: [1, 255] }),
     text: body.text("New content", { orFile: true }),
-    process_rule,
-    doc_form: body.choice(docForms, "Chunk structure", {
-      from: "document.doc_form",
-      serverDefault: "text_model",
-    }),
-    doc_language,
-    retrieval_model,
+    ...reindexing,
   },
   // A name alone is rejected (server §9.4).
   anyOf: ["text", "process_rule"],
@@ -347,19 +338,12 @@ const replacement = {
   document_id,
   file: form.file("New file, - for stdin", { maxNameLength: 200 }),
   content_type,
-  process_rule: process_rule_data,
-  doc_form: data.choice(docForms, "Chunk structure", {
-    from: "document.doc_form",
-    serverDefault: "text_model",
-  }),
-  doc_language: doc_language_data,
-  retrieval_model: data.json("Search settings", { shape: retrievalShape }),
+  ...inData(reindexing),
 } as const;
 
-export const replaceDocument = operation({
+export const replaceDocument = kbOperation({
   id: "updateDocument",
   action: "replace document {kb}/{doc}",
-  key: "dataset",
   route: "PATCH /datasets/{dataset_id}/documents/{document_id}",
   params: replacement,
   returns: inBatch,
@@ -368,26 +352,22 @@ export const replaceDocument = operation({
   since: "1.14.0",
 });
 
-export const updateDocumentByFile = operation({
+export const updateDocumentByFile = kbOperation({
   id: "updateDocumentByFile",
   action: "replace document {kb}/{doc}",
-  key: "dataset",
   route: "POST /datasets/{dataset_id}/documents/{document_id}/update-by-file",
   params: replacement,
   returns: inBatch,
 });
 
-export const deleteDocument = operation({
+export const deleteDocument = kbOperation({
   id: "deleteDocument",
   command: "kb doc delete <kb> <doc...>",
   action: "delete document {doc} from knowledge base {kb}",
   summary: "Delete documents and their chunks",
-  key: "dataset",
   route: "DELETE /datasets/{dataset_id}/documents/{document_id}",
   params: { dataset_id, document_id },
-  returns: noContent,
-  alreadyDoneStatus: 404,
-  destructive: true,
+  ...deletes,
   examples: [
     "kb doc delete Handbook welcome.md --yes",
     "kb doc delete Handbook welcome.md leave.md --yes --if-exists",
@@ -403,13 +383,12 @@ const document_ids = body.ref("document", "Document name or ID", {
 
 const statusChange = {
   id: "batchUpdateDocumentStatus",
-  key: "dataset",
   route: "PATCH /datasets/{dataset_id}/documents/status/{action}",
   params: { dataset_id, document_ids },
   returns: success,
 } as const;
 
-export const enableDocuments = operation({
+export const enableDocuments = kbOperation({
   ...statusChange,
   command: "kb doc enable <kb> <doc...>",
   action: "enable document {doc} in knowledge base {kb}",
@@ -421,7 +400,7 @@ export const enableDocuments = operation({
   ],
 });
 
-export const disableDocuments = operation({
+export const disableDocuments = kbOperation({
   ...statusChange,
   command: "kb doc disable <kb> <doc...>",
   action: "disable document {doc} in knowledge base {kb}",
@@ -433,7 +412,7 @@ export const disableDocuments = operation({
   ],
 });
 
-export const archiveDocuments = operation({
+export const archiveDocuments = kbOperation({
   ...statusChange,
   command: "kb doc archive <kb> <doc...>",
   action: "archive document {doc} in knowledge base {kb}",
@@ -442,7 +421,7 @@ export const archiveDocuments = operation({
   examples: ["kb doc archive Handbook welcome.md", "kb doc archive Handbook welcome.md leave.md"],
 });
 
-export const unarchiveDocuments = operation({
+export const unarchiveDocuments = kbOperation({
   ...statusChange,
   command: "kb doc unarchive <kb> <doc...>",
   action: "unarchive document {doc} in knowledge base {kb}",
@@ -454,12 +433,11 @@ export const unarchiveDocuments = operation({
   ],
 });
 
-export const getIndexingStatus = operation({
+export const getIndexingStatus = kbOperation({
   id: "getDocumentIndexingStatus",
   command: "kb doc status <kb> <batch>",
   action: "get indexing status of batch {batch}",
   summary: "Show the indexing status of a batch of documents",
-  key: "dataset",
   route: "GET /datasets/{dataset_id}/documents/{batch}/indexing-status",
   params: {
     dataset_id,
@@ -488,13 +466,12 @@ export const getIndexingStatus = operation({
   ],
 });
 
-export const getDownloadLink = operation({
+export const getDownloadLink = kbOperation({
   id: "downloadDocument",
   command: "kb doc link <kb> <doc>",
   action: "get download link of document {kb}/{doc}",
   summary: "Show a signed download URL for the file of a document",
   about: "The URL truncates text documents with non-ASCII characters; `kb doc download` does not.",
-  key: "dataset",
   route: "GET /datasets/{dataset_id}/documents/{document_id}/download",
   params: { dataset_id, document_id },
   returns: withNamePath("url", record<{}>("url")),
@@ -502,10 +479,9 @@ export const getDownloadLink = operation({
   examples: ["kb doc link Handbook welcome.md", "kb doc link Handbook welcome.md --jq .url"],
 });
 
-export const downloadDocumentsZip = operation({
+export const downloadDocumentsZip = kbOperation({
   id: "downloadDocumentsZip",
   action: "download documents {doc} from knowledge base {kb}",
-  key: "dataset",
   route: "POST /datasets/{dataset_id}/documents/download-zip",
   params: {
     dataset_id,

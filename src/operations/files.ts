@@ -1,4 +1,4 @@
-import { fileContent as bytes, operation, path, query, record } from "./operation.ts";
+import { fileContent as bytes, wfOperation, path, query, record } from "./operation.ts";
 import { content_type, fileParam, userInForm, userInQuery } from "./shared.ts";
 
 /**
@@ -9,12 +9,11 @@ interface UploadedFile {
   readonly id: string;
 }
 
-export const uploadFile = operation({
+export const uploadFile = wfOperation({
   id: "uploadChatFile",
   command: "wf file upload <file>",
   action: "upload file {file}",
   summary: "Upload a file for runs and messages",
-  key: "app",
   route: "POST /files/upload",
   params: { file: fileParam, content_type, user: userInForm },
   returns: record<UploadedFile>(
@@ -24,12 +23,11 @@ export const uploadFile = operation({
   examples: ["wf file upload welcome.md", "wf file upload welcome.md -o name"],
 });
 
-export const previewFile = operation({
+export const previewFile = wfOperation({
   id: "previewChatFile",
   command: "wf file preview <file_id>",
   action: "download file {file_id}",
   summary: "Download an uploaded file that a message has used",
-  key: "app",
   route: "GET /files/{file_id}/preview",
   params: {
     file_id: path.uuid("File ID from the upload"),

@@ -1,4 +1,4 @@
-import { body, joinTexts, operation, path, withFields, record, asText } from "./operation.ts";
+import { body, joinTexts, wfOperation, path, withFields, record, asText } from "./operation.ts";
 import { required, userInBody } from "./shared.ts";
 
 /** A field to fill in while a run is paused. */
@@ -35,12 +35,11 @@ const form_token = path.text("Form token from the event of the pause", {
   placeholder: "token",
 });
 
-export const getForm = operation({
+export const getForm = wfOperation({
   id: "getChatflowHumanInputForm",
   command: "wf form show <token>",
   action: "get form",
   summary: "Show the form of a paused run",
-  key: "app",
   route: "GET /form/human_input/{form_token}",
   params: { form_token },
   returns: withFields(
@@ -83,10 +82,9 @@ export const getForm = operation({
   ],
 });
 
-export const submitForm = operation({
+export const submitForm = wfOperation({
   id: "submitChatflowHumanInputForm",
   action: "submit form",
-  key: "app",
   route: "POST /form/human_input/{form_token}",
   params: {
     form_token,

@@ -4,8 +4,7 @@ import {
   joinTexts,
   list as rows,
   withNamePath,
-  noContent,
-  operation,
+  kbOperation,
   page,
   query,
   withFields,
@@ -15,6 +14,7 @@ import {
 import type { Column } from "./operation.ts";
 import {
   dataset_id,
+  deletes,
   docForms,
   needsEmbeddingModel,
   impliesHighQuality,
@@ -83,12 +83,11 @@ const embedding_model_provider = body.text("Provider of a model given without on
 const external_knowledge_api_id = body.text("ID of the external knowledge API");
 const external_knowledge_id = body.text("ID of the knowledge in that API");
 
-export const listKnowledgeBases = operation({
+export const listKnowledgeBases = kbOperation({
   id: "listDatasets",
   command: "kb list",
   action: "list knowledge bases",
   summary: "List knowledge bases, newest first",
-  key: "dataset",
   route: "GET /datasets",
   params: {
     keyword: query.text("Only names that contain this text"),
@@ -115,12 +114,11 @@ export const listKnowledgeBases = operation({
   ],
 });
 
-export const createKnowledgeBase = operation({
+export const createKnowledgeBase = kbOperation({
   id: "createDataset",
   command: "kb create <name>",
   action: "create knowledge base {name}",
   summary: "Create an empty knowledge base",
-  key: "dataset",
   route: "POST /datasets",
   params: {
     name: body.text("Name, unique in the workspace", { length: [1, 40], required }),
@@ -147,12 +145,11 @@ export const createKnowledgeBase = operation({
   ],
 });
 
-export const getKnowledgeBase = operation({
+export const getKnowledgeBase = kbOperation({
   id: "getDatasetDetail",
   command: "kb show <kb>",
   action: "get knowledge base {kb}",
   summary: "Show a knowledge base",
-  key: "dataset",
   route: "GET /datasets/{dataset_id}",
   params: { dataset_id },
   returns: withFields(
@@ -174,12 +171,11 @@ export const getKnowledgeBase = operation({
   examples: ["kb show Handbook", "kb show Handbook --jq .retrieval_model_dict"],
 });
 
-export const updateKnowledgeBase = operation({
+export const updateKnowledgeBase = kbOperation({
   id: "updateDataset",
   command: "kb update <kb>",
   action: "update knowledge base {kb}",
   summary: "Update a knowledge base and wait for any reindexing",
-  key: "dataset",
   route: "PATCH /datasets/{dataset_id}",
   params: {
     dataset_id,
@@ -202,19 +198,7 @@ export const updateKnowledgeBase = operation({
     external_knowledge_id,
     external_knowledge_api_id,
   },
-  anyOf: [
-    "name",
-    "description",
-    "indexing_technique",
-    "permission",
-    "embedding_model",
-    "embedding_model_provider",
-    "retrieval_model",
-    "partial_member_list",
-    "external_retrieval_model",
-    "external_knowledge_id",
-    "external_knowledge_api_id",
-  ],
+  anyOf: "all",
   returns: sheet,
   examples: [
     "kb update Handbook --name Policies",
@@ -223,17 +207,14 @@ export const updateKnowledgeBase = operation({
   ],
 });
 
-export const deleteKnowledgeBase = operation({
+export const deleteKnowledgeBase = kbOperation({
   id: "deleteDataset",
   command: "kb delete <kb>",
   action: "delete knowledge base {kb}",
   summary: "Delete a knowledge base and its documents, even if apps use it",
-  key: "dataset",
   route: "DELETE /datasets/{dataset_id}",
   params: { dataset_id },
-  returns: noContent,
-  alreadyDoneStatus: 404,
-  destructive: true,
+  ...deletes,
   examples: ["kb delete Handbook --yes", "kb delete Handbook --yes --if-exists"],
 });
 
@@ -241,10 +222,9 @@ export const deleteKnowledgeBase = operation({
 const bestChild = ({ child_chunks }: SearchRecord): string | undefined =>
   child_chunks.toSorted((a, b) => b.score - a.score)[0]?.content;
 
-export const searchKnowledgeBase = operation({
+export const searchKnowledgeBase = kbOperation({
   id: "retrieveSegments",
   action: "search knowledge base {kb}",
-  key: "dataset",
   route: "POST /datasets/{dataset_id}/retrieve",
   params: {
     dataset_id,

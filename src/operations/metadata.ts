@@ -3,7 +3,7 @@ import {
   list as rows,
   withNamePath,
   noContent,
-  operation,
+  kbOperation,
   path,
   withFields,
   record,
@@ -23,12 +23,11 @@ export interface MetadataField {
 const metadata_id = path.ref("field", "Metadata field name or ID", { mustExist: true });
 const fields = { id: "id", name: "text", type: "text" } as const;
 
-export const listMetadataFields = operation({
+export const listMetadataFields = kbOperation({
   id: "listMetadataFields",
   command: "kb metadata list <kb>",
   action: "list metadata fields of knowledge base {kb}",
   summary: "List the metadata fields of a knowledge base",
-  key: "dataset",
   route: "GET /datasets/{dataset_id}/metadata",
   params: { dataset_id },
   returns: withFields(fields, rows<MetadataField>("doc_metadata", "id name type count")),
@@ -36,10 +35,9 @@ export const listMetadataFields = operation({
 });
 
 /** The whole response: the list, and whether built-in fields are enabled. */
-export const getMetadataOverview = operation({
+export const getMetadataOverview = kbOperation({
   id: "listMetadataFields",
   action: "get metadata settings of knowledge base {kb}",
-  key: "dataset",
   route: "GET /datasets/{dataset_id}/metadata",
   params: { dataset_id },
   returns: withFields(
@@ -51,12 +49,11 @@ export const getMetadataOverview = operation({
   ),
 });
 
-export const createMetadataField = operation({
+export const createMetadataField = kbOperation({
   id: "createMetadataField",
   command: "kb metadata create <kb> <name>",
   action: "create metadata field {name} in knowledge base {kb}",
   summary: "Create a metadata field",
-  key: "dataset",
   route: "POST /datasets/{dataset_id}/metadata",
   params: {
     dataset_id,
@@ -70,12 +67,11 @@ export const createMetadataField = operation({
   ],
 });
 
-export const renameMetadataField = operation({
+export const renameMetadataField = kbOperation({
   id: "updateMetadataField",
   command: "kb metadata rename <kb> <field> <name>",
   action: "rename metadata field {field} to {name}",
   summary: "Rename a metadata field",
-  key: "dataset",
   route: "PATCH /datasets/{dataset_id}/metadata/{metadata_id}",
   params: {
     dataset_id,
@@ -89,12 +85,11 @@ export const renameMetadataField = operation({
   ],
 });
 
-export const deleteMetadataField = operation({
+export const deleteMetadataField = kbOperation({
   id: "deleteMetadataField",
   command: "kb metadata delete <kb> <field>",
   action: "delete metadata field {field}",
   summary: "Delete a metadata field and its values",
-  key: "dataset",
   route: "DELETE /datasets/{dataset_id}/metadata/{metadata_id}",
   params: { dataset_id, metadata_id },
   returns: noContent,
@@ -105,10 +100,9 @@ export const deleteMetadataField = operation({
   ],
 });
 
-export const setDocumentMetadata = operation({
+export const setDocumentMetadata = kbOperation({
   id: "batchUpdateDocumentMetadata",
   action: "set metadata of documents {doc} in knowledge base {kb}",
-  key: "dataset",
   route: "POST /datasets/{dataset_id}/documents/metadata",
   params: {
     dataset_id,
@@ -143,12 +137,11 @@ export const setDocumentMetadata = operation({
   retry: "idempotent",
 });
 
-export const listBuiltInFields = operation({
+export const listBuiltInFields = kbOperation({
   id: "getBuiltInMetadataFields",
   command: "kb metadata built-in list <kb>",
   action: "list built-in metadata fields of knowledge base {kb}",
   summary: "List the metadata fields that the server can fill automatically",
-  key: "dataset",
   route: "GET /datasets/{dataset_id}/metadata/built-in",
   params: { dataset_id },
   returns: withNamePath("name", rows<Omit<MetadataField, "id">>("fields", "name type")),
@@ -158,20 +151,19 @@ export const listBuiltInFields = operation({
 // Reports success for any action: only reading the setting shows its effect (server §11).
 const builtInSwitch = {
   id: "toggleBuiltInMetadataField",
-  key: "dataset",
   route: "POST /datasets/{dataset_id}/metadata/built-in/{action}",
   params: { dataset_id },
   returns: success,
   retry: "idempotent",
 } as const;
 
-export const enableBuiltInFields = operation({
+export const enableBuiltInFields = kbOperation({
   ...builtInSwitch,
   action: "enable built-in metadata fields of knowledge base {kb}",
   fixed: { action: "enable" },
 });
 
-export const disableBuiltInFields = operation({
+export const disableBuiltInFields = kbOperation({
   ...builtInSwitch,
   action: "disable built-in metadata fields of knowledge base {kb}",
   fixed: { action: "disable" },

@@ -1,4 +1,11 @@
-import { joinTexts, list as rows, withNamePath, operation, path, withFields } from "./operation.ts";
+import {
+  joinTexts,
+  list as rows,
+  withNamePath,
+  kbOperation,
+  path,
+  withFields,
+} from "./operation.ts";
 import { modelTypes } from "./shared.ts";
 
 /**
@@ -13,10 +20,9 @@ export interface ModelProvider {
   }[];
 }
 
-export const listModels = operation({
+export const listModels = kbOperation({
   id: "getAvailableModels",
   action: "list models",
-  key: "dataset",
   route: "GET /workspaces/current/models/model-types/{model_type}",
   params: { model_type: path.choice(modelTypes, "Model type", { placeholder: "type" }) },
   returns: withFields(

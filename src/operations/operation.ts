@@ -130,12 +130,9 @@ type ParamOf<P extends ParamLocation, K extends Param["kind"], L, X = unknown> =
 // from the place it is used in and lose the choices.
 function paramsIn<P extends ParamLocation>(location: P) {
   const make =
-    <K extends Param["kind"]>(kind: K) =>
-    <const L extends ParamOptions = Record<never, never>>(
-      help: string,
-      options?: L,
-    ): ParamOf<P, K, L> =>
-      ({ in: location, kind, help, ...options }) as ParamOf<P, K, L>;
+    <const K extends Param["kind"], const X extends object = object>(kind: K, more?: X) =>
+    <const L extends ParamOptions = Record<never, never>>(help: string, options?: L) =>
+      ({ in: location, kind, ...more, help, ...options }) as ParamOf<P, K, L, X>;
   return {
     text: make("text"),
     uuid: make("uuid"),
@@ -155,34 +152,14 @@ function paramsIn<P extends ParamLocation>(location: P) {
       choices: C,
       help: string,
       options?: L,
-    ) =>
-      ({ in: location, kind: "choice", choices, help, ...options }) as ParamOf<
-        P,
-        "choice",
-        L,
-        { readonly choices: C }
-      >,
+    ) => make("choice", { choices })(help, options),
     ref: <const L extends ParamOptions = Record<never, never>>(
       noun: Noun,
       help: string,
       options?: L,
-    ) =>
-      ({ in: location, kind: "ref", noun, help, ...options }) as ParamOf<
-        P,
-        "ref",
-        L,
-        { readonly noun: Noun }
-      >,
+    ) => make("ref", { noun })(help, options),
     /** A model from the list of models; `fills` names the parameter of its provider. */
-    model: <const L extends ParamOptions = Record<never, never>>(help: string, options?: L) =>
-      ({
-        in: location,
-        kind: "ref",
-        listed: "model",
-        placeholder: "provider/model",
-        help,
-        ...options,
-      }) as ParamOf<P, "ref", L, { readonly listed: "model" }>,
+    model: make("ref", { listed: "model", placeholder: "provider/model" }),
   };
 }
 
@@ -425,7 +402,8 @@ export const noContent = { kind: "nothing" } as const;
  */
 export type Retry = "safe" | "idempotent" | "upsert" | "never";
 
-export interface Operation<P extends Params = Params, R extends Returns<never> = Returns<never>> {
+/** A row without the kind of API key. */
+interface KeylessOperation<P extends Params, R extends Returns<never>> {
   /** operationId of the API. */
   readonly id: string;
   /** Words and positionals; rows without a command are used by tasks only. */
@@ -441,16 +419,14 @@ export interface Operation<P extends Params = Params, R extends Returns<never> =
   readonly action: string;
   /** The success message, where it is not the action in the past tense. */
   readonly done?: string;
-  /** The kind of API key. */
-  readonly key: "dataset" | "app";
   readonly route: `${"GET" | "POST" | "PUT" | "PATCH" | "DELETE"} /${string}`;
   readonly params: P;
   readonly returns: R;
   readonly retry?: Retry;
   /** Status of a retry when the first attempt had succeeded. */
   readonly alreadyDoneStatus?: number;
-  /** Parameters of which at least one is required; without any, the request changes nothing. */
-  readonly anyOf?: readonly string[];
+  /** Parameters of which one is required: without any (`all`: outside of the path), nothing changes. */
+  readonly anyOf?: "all" | readonly string[];
   /** Reads the current state of the object, for values that are filled `from` it. */
   readonly current?: AnyOperation;
   /**
@@ -476,13 +452,29 @@ export interface Operation<P extends Params = Params, R extends Returns<never> =
   readonly examples?: readonly string[];
 }
 
+/** A row of the table. */
+export interface Operation<
+  P extends Params = Params,
+  R extends Returns<never> = Returns<never>,
+> extends KeylessOperation<P, R> {
+  /** The kind of API key. */
+  readonly key: "dataset" | "app";
+}
+
 /** A row without its types, as the engine reads it. */
 export type AnyOperation = Operation<Params, Returns<never>>;
 
-/** Declares a row: infers its types. */
-export const operation = <const P extends Params, R extends Returns<never>>(
-  row: Operation<P, R>,
-): Operation<P, R> => row;
+/** Declares rows for one kind of key: infers their types. */
+const operationWith =
+  (key: Operation["key"]) =>
+  <const P extends Params, R extends Returns<never>>(
+    row: KeylessOperation<P, R>,
+  ): Operation<P, R> => ({ ...row, key });
+
+/** A row that needs a knowledge key. */
+export const kbOperation = operationWith("dataset");
+/** A row that needs an application key. */
+export const wfOperation = operationWith("app");
 
 /** May the row be retried? By its `retry`, else by its method. */
 export function retryOf(row: AnyOperation): Retry {

@@ -5,12 +5,12 @@ import {
   joinTexts,
   list as rows,
   withNamePath,
-  operation,
+  kbOperation,
   path,
   query,
   record,
 } from "./operation.ts";
-import { content_type, dataset_id, fileParam, required } from "./shared.ts";
+import { blocking, content_type, dataset_id, fileParam, required, streaming } from "./shared.ts";
 
 const datasourceTypes = ["local_file", "online_document", "website_crawl", "online_drive"] as const;
 
@@ -33,15 +33,20 @@ const inputs = body.json("Values of the pipeline's input variables", {
   required,
   shape: { kind: "object" },
 });
-const datasource_type = body.choice(datasourceTypes, "Type of data source", { required });
-const is_published = body.flag("Use the published version instead of the draft", { required });
+const datasource_type = body.choice(datasourceTypes, "Type of data source", {
+  required,
+  streaming,
+});
+const is_published = body.flag("Use the published version instead of the draft", {
+  required,
+  streaming,
+});
 
-export const listDatasourcePlugins = operation({
+export const listDatasourcePlugins = kbOperation({
   id: "listDatasourcePlugins",
   command: "kb pipeline plugins <kb>",
   action: "list data sources of knowledge base {kb}",
   summary: "List the data sources of a knowledge base's pipeline",
-  key: "dataset",
   route: "GET /datasets/{dataset_id}/pipeline/datasource-plugins",
   params: {
     dataset_id,
@@ -60,10 +65,9 @@ export const listDatasourcePlugins = operation({
   examples: ["kb pipeline plugins Handbook", "kb pipeline plugins Handbook --is-published -o json"],
 });
 
-export const runDatasourceNode = operation({
+export const runDatasourceNode = kbOperation({
   id: "runDatasourceNode",
   action: "run data source {node}",
-  key: "dataset",
   route: "POST /datasets/{dataset_id}/pipeline/datasource/nodes/{node_id}/run",
   params: {
     dataset_id,
@@ -80,7 +84,6 @@ export const runDatasourceNode = operation({
 
 const pipelineRun = {
   id: "runPipeline",
-  key: "dataset",
   route: "POST /datasets/{dataset_id}/pipeline/run",
   params: {
     dataset_id,
@@ -96,28 +99,25 @@ const pipelineRun = {
   since: "1.13.0",
 } as const;
 
-export const runPipeline = operation({
+export const runPipeline = kbOperation({
   ...pipelineRun,
   action: "run pipeline of knowledge base {kb}",
-  fixed: { response_mode: "streaming" },
+  ...streaming,
   returns: eventsOrResponse,
-  idleTimeout: 45,
 });
 
-export const runPipelineBlocking = operation({
+export const runPipelineBlocking = kbOperation({
   ...pipelineRun,
   action: "run pipeline of knowledge base {kb}",
-  fixed: { response_mode: "blocking" },
+  ...blocking,
   returns: record<Readonly<Record<string, unknown>>>(),
-  idleTimeout: 1260,
 });
 
-export const uploadPipelineFile = operation({
+export const uploadPipelineFile = kbOperation({
   id: "uploadPipelineFile",
   command: "kb pipeline upload <file>",
   action: "upload file {file}",
   summary: "Upload a file for pipeline runs",
-  key: "dataset",
   route: "POST /datasets/pipeline/file-upload",
   params: { file: fileParam, content_type },
   returns: record("id name size extension mime_type created=created_at:time … created_by"),

@@ -1,4 +1,5 @@
-import { body, data, form, local, path, query } from "./operation.ts";
+import { body, events, form, local, noContent, path, query } from "./operation.ts";
+import type { Param } from "./operation.ts";
 
 /** `{ required }` in the options of a parameter. */
 export const required = true as const;
@@ -138,7 +139,25 @@ export const process_rule = body.json("Chunking rule", {
   defaultByForm,
   shape: processRuleShape,
 });
-export const process_rule_data = data.json("Chunking rule", {
-  defaultByForm,
-  shape: processRuleShape,
-});
+
+/** Parameters of a body in the JSON part of a multipart form. */
+export const inData = <P extends Record<string, Param>>(params: P) =>
+  Object.fromEntries(
+    Object.entries(params).map(([name, param]) => [name, { ...param, in: "data" }]),
+  ) as { [K in keyof P]: Omit<P[K], "in"> & { readonly in: "data" } };
+
+/** What all deletes have in common. */
+export const deletes = { returns: noContent, alreadyDoneStatus: 404, destructive: true } as const;
+
+/** A request whose response is a stream of events, with one at least every few seconds. */
+export const streaming = {
+  fixed: { response_mode: "streaming" },
+  returns: events,
+  idleTimeout: 45,
+} as const;
+
+/** The same request with one response at the end, which takes up to 20 minutes. */
+export const blocking = {
+  fixed: { response_mode: "blocking" },
+  idleTimeout: 1260,
+} as const;

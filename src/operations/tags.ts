@@ -1,5 +1,5 @@
-import { body, list as rows, noContent, operation, withFields, record } from "./operation.ts";
-import { dataset_id, required } from "./shared.ts";
+import { body, list as rows, noContent, kbOperation, withFields, record } from "./operation.ts";
+import { dataset_id, deletes, required } from "./shared.ts";
 
 /** A tag of knowledge bases. */
 export interface Tag {
@@ -10,24 +10,22 @@ export interface Tag {
 const tag_id = body.ref("tag", "Tag name or ID", { required });
 const target_id = body.ref("kb", "Knowledge base name or ID", { required });
 
-export const listTags = operation({
+export const listTags = kbOperation({
   id: "getKnowledgeTags",
   command: "kb tag list",
   action: "list tags",
   summary: "List the tags of knowledge bases, newest first",
-  key: "dataset",
   route: "GET /datasets/tags",
   params: {},
   returns: withFields({ id: "id", name: "text" }, rows<Tag>("", "id name binding_count … type")),
   examples: ["kb tag list", `kb tag list --jq '.[] | select(.binding_count == "0") | .name'`],
 });
 
-export const createTag = operation({
+export const createTag = kbOperation({
   id: "createKnowledgeTag",
   command: "kb tag create <name>",
   action: "create tag {name}",
   summary: "Create a tag",
-  key: "dataset",
   route: "POST /datasets/tags",
   params: { name: body.text("Name, unique in the workspace", { length: [1, 50], required }) },
   returns: record<Tag>("id name binding_count … type"),
@@ -38,12 +36,11 @@ export const createTag = operation({
   ],
 });
 
-export const renameTag = operation({
+export const renameTag = kbOperation({
   id: "updateKnowledgeTag",
   command: "kb tag rename <tag> <name>",
   action: "rename tag {tag} to {name}",
   summary: "Rename a tag",
-  key: "dataset",
   route: "PATCH /datasets/tags",
   params: {
     tag_id,
@@ -53,26 +50,22 @@ export const renameTag = operation({
   examples: ["kb tag rename draft published", "kb tag rename --each renames.csv"],
 });
 
-export const deleteTag = operation({
+export const deleteTag = kbOperation({
   id: "deleteKnowledgeTag",
   command: "kb tag delete <tag>",
   action: "delete tag {tag}",
   summary: "Delete a tag and remove it from all knowledge bases",
-  key: "dataset",
   route: "DELETE /datasets/tags",
   params: { tag_id },
-  returns: noContent,
-  alreadyDoneStatus: 404,
-  destructive: true,
+  ...deletes,
   examples: ["kb tag delete draft --yes", "kb tag delete --each old-tags.csv --yes --if-exists"],
 });
 
-export const bindTags = operation({
+export const bindTags = kbOperation({
   id: "bindTagsToDataset",
   command: "kb tag bind <kb> <tag...>",
   action: "bind tags {tag} to knowledge base {kb}",
   summary: "Bind tags to a knowledge base",
-  key: "dataset",
   route: "POST /datasets/tags/binding",
   params: {
     tag_ids: body.ref("tag", "Tag name or ID", { many: true, required, mustExist: true }),
@@ -83,10 +76,9 @@ export const bindTags = operation({
   examples: ["kb tag bind Handbook draft published", "kb tag bind --each bound.csv published"],
 });
 
-export const unbindTags = operation({
+export const unbindTags = kbOperation({
   id: "unbindTagFromDataset",
   action: "unbind tags {tag} from knowledge base {kb}",
-  key: "dataset",
   route: "POST /datasets/tags/unbinding",
   params: {
     tag_ids: body.ref("tag", "Tag name or ID", { many: true }),
@@ -98,12 +90,11 @@ export const unbindTags = operation({
   retry: "idempotent",
 });
 
-export const listBoundTags = operation({
+export const listBoundTags = kbOperation({
   id: "queryDatasetTags",
   command: "kb tag bound <kb>",
   action: "list tags of knowledge base {kb}",
   summary: "List the tags bound to a knowledge base",
-  key: "dataset",
   route: "GET /datasets/{dataset_id}/tags",
   params: { dataset_id },
   returns: rows<Tag>("data", "id name"),

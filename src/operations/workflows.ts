@@ -1,9 +1,9 @@
 import {
   body,
-  events as stream,
+  events,
   joinTexts,
   withNamePath,
-  operation,
+  wfOperation,
   page,
   path,
   query,
@@ -12,7 +12,14 @@ import {
   success,
   within,
 } from "./operation.ts";
-import { required, userInBody, userInQuery, workflow_run_id } from "./shared.ts";
+import {
+  blocking,
+  required,
+  streaming,
+  userInBody,
+  userInQuery,
+  workflow_run_id,
+} from "./shared.ts";
 
 /** Status of a run; the first four are final (server §7). */
 export type RunStatus =
@@ -117,14 +124,12 @@ const files = body.json("Input files: [{type, transfer_method, upload_file_id}]"
 
 const newest = {
   id: "executeWorkflow",
-  key: "app",
   route: "POST /workflows/run",
   params: { inputs, files, user: userInBody },
 } as const;
 
 const chosen = {
   id: "runWorkflowById",
-  key: "app",
   route: "POST /workflows/{workflow_id}/run",
   params: {
     workflow_id: path.text("Published version of the workflow"),
@@ -132,14 +137,8 @@ const chosen = {
   },
 } as const;
 
-const streaming = {
-  fixed: { response_mode: "streaming" },
-  returns: stream,
-  idleTimeout: 45,
-} as const;
-
-const blocking = {
-  fixed: { response_mode: "blocking" },
+const waiting = {
+  ...blocking,
   returns: withFields(
     { workflow_run_id: "id", data: { status: "text", "error?": "text" } },
     withNamePath(
@@ -156,37 +155,35 @@ const blocking = {
       ),
     ),
   ),
-  idleTimeout: 1260,
 } as const;
 
-export const runWorkflow = operation({
+export const runWorkflow = wfOperation({
   action: "run workflow",
   ...newest,
   ...streaming,
 });
 
-export const runWorkflowBlocking = operation({
+export const runWorkflowBlocking = wfOperation({
   action: "run workflow",
   ...newest,
-  ...blocking,
+  ...waiting,
 });
 
-export const runWorkflowById = operation({
+export const runWorkflowById = wfOperation({
   action: "run workflow",
   ...chosen,
   ...streaming,
 });
 
-export const runWorkflowByIdBlocking = operation({
+export const runWorkflowByIdBlocking = wfOperation({
   action: "run workflow",
   ...chosen,
-  ...blocking,
+  ...waiting,
 });
 
-export const getWorkflowRun = operation({
+export const getWorkflowRun = wfOperation({
   id: "getWorkflowRunDetail",
   action: "get run {run}",
-  key: "app",
   route: "GET /workflows/run/{workflow_run_id}",
   params: { workflow_run_id },
   returns: withFields(
@@ -201,11 +198,10 @@ export const getWorkflowRun = operation({
   ),
 });
 
-export const stopWorkflowRun = operation({
+export const stopWorkflowRun = wfOperation({
   id: "stopWorkflowTaskGeneration",
   action: "stop task {task}",
   done: "Sent a stop request for task {task}",
-  key: "app",
   route: "POST /workflows/tasks/{task_id}/stop",
   params: {
     task_id: path.text("Task ID from the run's events", { placeholder: "task" }),
@@ -216,10 +212,9 @@ export const stopWorkflowRun = operation({
   retry: "idempotent",
 });
 
-export const streamRunEvents = operation({
+export const streamRunEvents = wfOperation({
   id: "streamWorkflowEvents",
   action: "get events of runs {run}",
-  key: "app",
   route: "GET /workflow/{workflow_run_id}/events",
   params: {
     workflow_run_id,
@@ -231,15 +226,14 @@ export const streamRunEvents = operation({
     }),
     user: userInQuery,
   },
-  returns: stream,
+  returns: events,
   idleTimeout: 45,
   since: "1.14.0",
 });
 
-export const listWorkflowLogs = operation({
+export const listWorkflowLogs = wfOperation({
   id: "getWorkflowLogs",
   action: "list runs",
-  key: "app",
   route: "GET /workflows/logs",
   params: {
     keyword: query.text("Only runs with this text (30 characters) or run ID"),

@@ -2,7 +2,13 @@ import type { Values } from "../../api/request.ts";
 import { CliError, reasonOf, usage } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import { isObject, setAt, valueAt } from "../../lib/json.ts";
-import type { FileInput, ListedNoun, Noun, Param } from "../../operations/operation.ts";
+import type {
+  AnyOperation,
+  FileInput,
+  ListedNoun,
+  Noun,
+  Param,
+} from "../../operations/operation.ts";
 import { flagOf } from "./command.ts";
 import type { Command } from "./command.ts";
 import type { Globals } from "./shared-flags.ts";
@@ -110,7 +116,7 @@ export function changeMissing(
   input: Values,
   extra: Values | undefined,
 ): string | undefined {
-  const anyOf = command.row?.anyOf;
+  const anyOf = command.row && alternativesOf(command.row);
   if (!anyOf || extra || anyOf.some((name) => input[name] !== undefined)) return undefined;
   const labels = anyOf.flatMap((name) => {
     const param = command.params[name];
@@ -119,6 +125,12 @@ export function changeMissing(
     return param.orFile ? [label, `${label}-file`] : [label];
   });
   return `specify at least one of ${labels.join(", ")}`;
+}
+
+function alternativesOf({ anyOf, params }: AnyOperation): readonly string[] | undefined {
+  return anyOf === "all"
+    ? Object.keys(params).filter((name) => params[name]?.in !== "path")
+    : anyOf;
 }
 
 /** Throws usage if the request would change nothing. */
