@@ -134,6 +134,13 @@ export function isFatal(error: CliError): boolean {
   return error.kind === "network" && sideEffect === "none";
 }
 
+/** The code of a system error, such as `ENOENT`; empty for any other error. */
+export const codeOf = (error: unknown): string =>
+  error instanceof Error && "code" in error ? String(error.code) : "";
+
+/** Does this system error mean that a file does not exist? */
+export const isMissing = (error: unknown): boolean => ["ENOENT", "ENOTDIR"].includes(codeOf(error));
+
 const diskReasons: Readonly<Record<string, string>> = {
   ENOENT: "file not found",
   EACCES: "permission denied",
@@ -161,7 +168,7 @@ const machineErrors = ["ENOSPC", "EDQUOT", "EFBIG", "EMFILE", "EIO"];
 export function diskProblem(
   error: unknown,
 ): { readonly reason: string; readonly kind: "failure" | "usage" } | undefined {
-  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  const code = codeOf(error);
   const reason = diskReasons[code];
   return reason === undefined
     ? undefined

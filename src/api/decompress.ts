@@ -1,6 +1,6 @@
 import { pipeline } from "node:stream";
 import type { Duplex, Readable } from "node:stream";
-import { CliError } from "../errors.ts";
+import { CliError, codeOf } from "../errors.ts";
 
 /**
  * Decompresses a body. We never request compression, but HTTP allows proxies to apply it. Throws
@@ -22,7 +22,7 @@ export async function* decompress(body: Readable, encoding: string): AsyncGenera
   try {
     yield* pipeline(body, decoder, () => {}); // its errors are thrown by the loop
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? String(error.code) : "";
+    const code = codeOf(error);
     // The response to HEAD, or a 204, is compressed in name only.
     if (code === "Z_BUF_ERROR" && decoder.bytesWritten === 0) return;
     if (!/^(Z_(?!BUF)|ERR__)/.test(code)) throw error;

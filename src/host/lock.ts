@@ -11,6 +11,9 @@ import {
 } from "node:fs";
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
+import { codeOf } from "../errors.ts";
+import { isObject, tryParseJson } from "../lib/json.ts";
+import type { Lock } from "./host.ts";
 
 /** The process that takes a lock, and how to check other processes of the same machine. */
 export interface LockOwner {
@@ -30,16 +33,6 @@ interface LockContent {
   readonly token: string;
 }
 
-/** Another process, `holder`, has the lock. */
-export class LockHeld extends Error {
-  readonly holder: string;
-
-  constructor(file: string, holder: string) {
-    super(`${file} is held by ${holder}`);
-    this.holder = holder;
-  }
-}
-
 /** An owner that cannot be checked, as in another container, counts as dead after this time. */
 const STALE_AFTER_MS = 15_000;
 const REFRESH_INTERVAL_MS = 3000;
@@ -56,51 +49,49 @@ interface HeldLock {
 }
 
 /**
- * Creates a lock file and returns the function that removes it. Replaces a dead owner: at once if its
- * process can be checked, otherwise once its file has not been refreshed for 15 seconds. Throws
- * LockHeld if the owner is alive.
+ * Creates a lock file. Replaces a dead owner: at once if its process can be checked, otherwise once
+ * its file has not been refreshed for 15 seconds. Throws the system error.
  *
  *     file       {"pid":7,…,"token":"a1"}   pid 7 is dead
  *     file.a1    created by pid 9, so that no other process replaces that owner, too
  *     file       renamed from file.a1: the lock of pid 9
  */
-export function takeLock(file: string, owner: LockOwner): () => void {
+export function takeLock(file: string, owner: LockOwner): Lock {
   const lock = acquire(file, owner);
+  if ("heldBy" in lock) return lock;
   const released = new AbortController();
   if (owner.clock) void refresh(lock, owner.clock, released.signal);
-  return () => {
-    released.abort();
-    release(lock);
+  return {
+    release() {
+      released.abort();
+      release(lock);
+    },
   };
 }
 
-function acquire(file: string, owner: LockOwner): HeldLock {
+function acquire(file: string, owner: LockOwner): HeldLock | { readonly heldBy: string } {
   for (let attempt = 0; attempt < 3; attempt++) {
     const lock = create(file, owner);
     if (lock) return lock;
     const content = readLock(file);
     if (content === undefined) continue;
-    if (isOwnerAlive(file, content, owner)) throw new LockHeld(file, describe(content));
+    if (isOwnerAlive(file, content, owner)) return { heldBy: describe(content) };
     // Only the holder of the lock on a dead owner may replace it, by that lock itself.
     const claim = acquire(`${file}.${content?.token ?? "unnamed"}`, owner);
+    if ("heldBy" in claim) return claim;
     if (isUnchanged(file, content)) {
       renameSync(claim.file, file);
       return { ...claim, file };
     }
     release(claim);
   }
-  throw new LockHeld(file, describe(null));
+  return { heldBy: describe(null) };
 }
 
 /** Undefined if the file exists: of two processes at once, `wx` fails for one. */
 function create(file: string, { pid }: LockOwner): HeldLock | undefined {
-  let descriptor: number;
-  try {
-    descriptor = openSync(file, "wx", 0o600);
-  } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "EEXIST") return undefined;
-    throw error;
-  }
+  const descriptor = unless("EEXIST", () => openSync(file, "wx", 0o600));
+  if (descriptor === undefined) return undefined;
   const token = randomBytes(8).toString("hex");
   const content: LockContent = { pid, start: startTime(pid), place: currentPlace(), token };
   const text = `${JSON.stringify(content)}\n`;
@@ -126,7 +117,7 @@ function isUnchanged(file: string, content: LockContent | null): boolean {
   const current = readLock(file);
   return current === null
     ? content === null && !isFresh(file)
-    : current?.token === content?.token && current !== undefined;
+    : current !== undefined && current.token === content?.token;
 }
 
 const describe = (content: LockContent | null) =>
@@ -146,10 +137,8 @@ function isFresh(file: string): boolean {
   const probe = `${file}.${randomBytes(8).toString("hex")}.now`;
   try {
     writeFileSync(probe, "", { flag: "wx" });
-    return statSync(probe).mtimeMs - statSync(file).mtimeMs < STALE_AFTER_MS;
-  } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return false;
-    throw error;
+    const written = unless("ENOENT", () => statSync(file).mtimeMs) ?? -Infinity;
+    return statSync(probe).mtimeMs - written < STALE_AFTER_MS;
   } finally {
     rmSync(probe, { force: true });
   }
@@ -164,56 +153,52 @@ async function refresh(
   for (;;) {
     await clock.sleep(REFRESH_INTERVAL_MS, signal).catch(() => {});
     if (signal.aborted) return;
-    try {
-      writeSync(descriptor, text, 0);
-    } catch {
-      // such as a full disk; the next refresh may work
-    }
+    quietly(() => writeSync(descriptor, text, 0)); // after a full disk, the next one may work
   }
 }
 
 /** Machine, boot and pid namespace, as far as the system provides them. */
-function currentPlace(): string {
-  return [hostname(), textOf("/proc/sys/kernel/random/boot_id"), pidNamespace()].join(" ");
-}
-
-function pidNamespace(): string {
-  try {
-    return readlinkSync("/proc/self/ns/pid");
-  } catch {
-    return "";
-  }
-}
+const currentPlace = (): string =>
+  [
+    hostname(),
+    quietly(() => readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim()),
+    quietly(() => readlinkSync("/proc/self/ns/pid")),
+  ].join(" ");
 
 /** Start time of a process in ticks since boot; Linux only. */
 function startTime(pid: number): string | null {
-  const stat = textOf(`/proc/${pid}/stat`);
+  const stat = quietly(() => readFileSync(`/proc/${pid}/stat`, "utf8")) ?? "";
   // The program name, in parentheses, may contain spaces; the start time is the 20th field after it.
   return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? null;
 }
 
-function textOf(file: string): string {
-  try {
-    return readFileSync(file, "utf8").trim();
-  } catch {
-    return "";
-  }
-}
-
 /** Undefined if the file does not exist, null if it has no valid content (yet). */
 function readLock(file: string): LockContent | null | undefined {
+  const text = quietly(() => unless("ENOENT", () => readFileSync(file, "utf8")) ?? null);
+  if (text === null) return undefined;
+  const content = tryParseJson(text ?? "");
+  const isValid =
+    isObject(content) &&
+    ["pid", "start", "place"].every((field) => field in content) &&
+    /^[0-9a-f]{16}$/.test(String(content["token"]));
+  return isValid ? (content as unknown as LockContent) : null; // written by `create`
+}
+
+/** The result of the work; undefined if it fails with this system error. */
+function unless<T>(code: string, work: () => T): T | undefined {
   try {
-    const content: unknown = JSON.parse(readFileSync(file, "utf8"));
-    return isLockContent(content) ? content : null;
+    return work();
   } catch (error) {
-    const isMissing = error instanceof Error && "code" in error && error.code === "ENOENT";
-    return isMissing ? undefined : null;
+    if (codeOf(error) === code) return undefined;
+    throw error;
   }
 }
 
-const isLockContent = (value: unknown): value is LockContent =>
-  typeof value === "object" &&
-  value !== null &&
-  ["pid", "start", "place"].every((field) => field in value) &&
-  "token" in value &&
-  /^[0-9a-f]{16}$/.test(String(value.token));
+/** The result of the work; undefined if it fails. */
+function quietly<T>(work: () => T): T | undefined {
+  try {
+    return work();
+  } catch {
+    return undefined;
+  }
+}

@@ -1,6 +1,8 @@
 import { readFile, stat } from "node:fs";
 import { dirname } from "node:path";
 import { promisify } from "node:util";
+import { codeOf, isMissing } from "../errors.ts";
+import { bytesOf } from "../lib/collect.ts";
 import type { Files } from "./host.ts";
 
 /** Loaded on first use: it takes 2 ms that help and errors do not need. */
@@ -13,9 +15,6 @@ const [readContent, statPath] = [promisify(readFile), promisify(stat)];
 /** A system error with the path of the requested file, instead of a temporary one or none. */
 const withPath = (path: string, error: unknown): unknown =>
   error instanceof Error && "syscall" in error ? Object.assign(error, { path }) : error;
-
-const codeOf = (error: unknown): unknown =>
-  error instanceof Error && "code" in error ? error.code : undefined;
 
 /** Size of a read from a pipe or device, and ms until the next attempt if it has no data. */
 const CHUNK_SIZE = 65_536;
@@ -62,9 +61,7 @@ const isRegular = async (path: string): Promise<boolean> => {
 export const diskFiles: Files = {
   async read(path) {
     if (await isRegular(path)) return readContent(path);
-    const chunks: Buffer[] = [];
-    for await (const chunk of pollChunks(path)) chunks.push(chunk);
-    return Buffer.concat(chunks);
+    return bytesOf(pollChunks(path));
   },
   async *bytes(path) {
     if (!(await isRegular(path))) return yield* pollChunks(path);
@@ -82,7 +79,7 @@ export const diskFiles: Files = {
         mode: stats.mode & 0o777,
       };
     } catch (error) {
-      if (["ENOENT", "ENOTDIR"].includes(String(codeOf(error)))) return null;
+      if (isMissing(error)) return null;
       throw error;
     }
   },
@@ -145,18 +142,13 @@ export const diskFiles: Files = {
   makeDirectory: async (path, mode = 0o777) =>
     void (await (await fs()).mkdir(path, { recursive: true, mode })),
   async lock(path, { pid, isAlive }) {
-    const { LockHeld, takeLock } = await import("./lock.ts");
+    const { takeLock } = await import("./lock.ts");
     const { setTimeout: sleep } = await import("node:timers/promises");
     // Unreferenced, so that the timer does not keep the process running.
     const clock = {
       sleep: (ms: number, signal: AbortSignal) => sleep(ms, undefined, { ref: false, signal }),
     };
-    try {
-      return { release: takeLock(path, { pid, isAlive, clock }) };
-    } catch (error) {
-      if (error instanceof LockHeld) return { heldBy: error.holder };
-      throw error;
-    }
+    return takeLock(path, { pid, isAlive, clock });
   },
   remove: async (path) => (await fs()).rm(path, { force: true, recursive: true }),
 };

@@ -1,7 +1,7 @@
 import { constants, homedir } from "node:os";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { CliError, kindOfSignal } from "../errors.ts";
+import { CliError, codeOf, kindOfSignal } from "../errors.ts";
 import { withoutKeys } from "../redact/keys.ts";
 import { spawnChild } from "./child-process.ts";
 import { createDispatcher } from "./dispatcher.ts";
@@ -102,7 +102,7 @@ function isAlive(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    return error instanceof Error && "code" in error && error.code === "EPERM"; // another user's
+    return codeOf(error) === "EPERM"; // another user's
   }
 }
 

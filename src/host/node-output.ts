@@ -1,4 +1,4 @@
-import { CliError, reasonOf } from "../errors.ts";
+import { CliError, codeOf, reasonOf } from "../errors.ts";
 import type { Output } from "./host.ts";
 
 /**
@@ -24,8 +24,7 @@ export function nodeOutput(
         : new Promise((resolve, reject) => {
             stream.write(text, (error) => {
               if (!error) return resolve();
-              const code = "code" in error ? error.code : undefined;
-              if (code === "EPIPE" || code === "ERR_STREAM_DESTROYED") closed = true;
+              if (["EPIPE", "ERR_STREAM_DESTROYED"].includes(codeOf(error))) closed = true;
               else if (reportErrors) return reject(writeError(error));
               resolve();
             });

@@ -1,5 +1,5 @@
 import { dirname, isAbsolute, join, relative, sep } from "node:path";
-import { usage } from "../errors.ts";
+import { isMissing, usage } from "../errors.ts";
 import type { Files } from "./host.ts";
 
 /** Control and bidi characters, lone surrogates, and characters that some system reserves. */
@@ -127,8 +127,7 @@ async function realPathOf(path: string, files: Files): Promise<string | undefine
   try {
     return await files.realPath(path);
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? error.code : undefined;
-    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
+    if (isMissing(error)) return undefined;
     throw error;
   }
 }

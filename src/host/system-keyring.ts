@@ -1,5 +1,6 @@
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import { tryParseJson } from "../lib/json.ts";
 import type { Keyring } from "./host.ts";
 import type { KeyringReply, KeyringRequest } from "./keyring-child.ts";
 
@@ -25,7 +26,7 @@ export function systemKeyring(
         windowsHide: true,
       } as const;
       const child = execFile(node, [script], options, (error, output) => {
-        const reply = parseReply(output);
+        const reply = tryParseJson(output) as KeyringReply | undefined; // of keyring-child.ts
         if (reply?.error !== undefined) reject(new Error(reply.error));
         else if (reply) resolve(reply);
         else if (error?.killed) reject(new Error(`no response within ${TIMEOUT_MS / 1000} s`));
@@ -43,11 +44,3 @@ export function systemKeyring(
 
 /** In the bundle, both modules are files of dist. */
 const script = fileURLToPath(new URL("./keyring-child.cjs", import.meta.url));
-
-function parseReply(output: string): KeyringReply | undefined {
-  try {
-    return JSON.parse(output) as KeyringReply; // written by keyring-child.ts
-  } catch {
-    return undefined;
-  }
-}

@@ -15,12 +15,13 @@ import { commandOf } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
 import { takesEach } from "../parse/shared-flags.ts";
 import type { Globals } from "../parse/shared-flags.ts";
-import { allOf, extraBody, sourcesOf } from "../parse/input.ts";
+import { extraBody, sourcesOf } from "../parse/input.ts";
 import { emptyJournal, openBatchJournal } from "./journal.ts";
 import type { BatchJournal } from "./journal.ts";
 import { optionsFor, styleFor, wholeNumber } from "../parse/options.ts";
 import type { ParsedLine } from "../parse/parser.ts";
 import type { TypedLine } from "../parse/typed-values.ts";
+import { bytesOf } from "../../lib/collect.ts";
 import { readRowFile } from "../../lib/rows-file.ts";
 import { checkRows } from "./row-input.ts";
 import type { CheckedRow } from "./row-input.ts";
@@ -144,7 +145,7 @@ async function readEach(path: string, host: Host) {
     await sourcesOf(host).file(path); // throws for an invalid path
     return { file: path, bytes: await host.files.read(path), host };
   }
-  const bytes = await allOf(host.stdin.bytes());
+  const bytes = await bytesOf(host.stdin.bytes());
   const usedUp = () => {
     throw usage("stdin (-) has the rows and can only be used once");
   };

@@ -1,6 +1,7 @@
 import type { RowLimit } from "../../api/pages.ts";
 import type { Values } from "../../api/request.ts";
 import type { Context } from "../../commands/command-spec.ts";
+import { collect } from "../../lib/collect.ts";
 import { own } from "../../lib/json.ts";
 import type { AnyOperation } from "../../operations/operation.ts";
 
@@ -48,10 +49,4 @@ export function lookupOf(source: LookupSource): Lookup {
     notice: (text) => context.notice(text),
     checks: !context.options.dryRun,
   };
-}
-
-async function collect(rows: AsyncIterable<unknown>): Promise<unknown[]> {
-  const all: unknown[] = [];
-  for await (const row of rows) all.push(row);
-  return all;
 }

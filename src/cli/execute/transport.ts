@@ -3,8 +3,8 @@ import { ConcurrencyLimiter } from "../../api/concurrent-map.ts";
 import type { TypedFile } from "../../api/request.ts";
 import type { Settings } from "../../config/settings.ts";
 import type { Host } from "../../host/host.ts";
+import { bytesOf } from "../../lib/collect.ts";
 import { toCliError } from "../errors/error-text.ts";
-import { allOf } from "../parse/input.ts";
 import type { Options } from "../parse/options.ts";
 import { logRequests } from "../trace/request-log.ts";
 import type { RequestLog } from "../trace/request-log.ts";
@@ -69,7 +69,7 @@ export function openTransport(
 /** The content of a file. Its system errors become CliErrors: the client reports others as network errors. */
 async function blobOf({ path, bytes, type }: TypedFile, host: Host): Promise<Blob> {
   if (bytes) return new Blob([bytes as Uint8Array<ArrayBuffer>], { type }); // never a shared buffer
-  if (path === "-") return new Blob([await allOf(host.stdin.bytes())], { type });
+  if (path === "-") return new Blob([await bytesOf(host.stdin.bytes())], { type });
   return host.files.blob(path, type).catch((error: unknown) => {
     throw toCliError(error);
   });

@@ -1,6 +1,7 @@
 import type { Values } from "../../api/request.ts";
 import { CliError, reasonOf, usage } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
+import { bytesOf } from "../../lib/collect.ts";
 import { isObject, setAt, valueAt } from "../../lib/json.ts";
 import type {
   AnyOperation,
@@ -41,7 +42,7 @@ export function sourcesOf(host: Host): Sources {
       let bytes: Uint8Array;
       if (path === "-") {
         takeStdin();
-        bytes = await allOf(host.stdin.bytes());
+        bytes = await bytesOf(host.stdin.bytes());
       } else {
         bytes = await host.files.read(path).catch((error: unknown) => {
           throw unreadable(path, error);
@@ -70,13 +71,6 @@ export function sourcesOf(host: Host): Sources {
       return { path, name };
     },
   };
-}
-
-/** Reads a stream to its end. */
-export async function allOf(chunks: AsyncIterable<Uint8Array>): Promise<Uint8Array<ArrayBuffer>> {
-  const pieces: Uint8Array[] = [];
-  for await (const chunk of chunks) pieces.push(chunk);
-  return Buffer.concat(pieces);
 }
 
 /** Checks every value of a command line without resolving names. Throws usage. */

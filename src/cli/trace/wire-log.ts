@@ -1,3 +1,4 @@
+import { counted } from "../../lib/plural.ts";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { IncomingResponse, OutgoingRequest } from "../../api/client.ts";
 import { truncate, redactText, redactValue } from "../../redact/text.ts";
@@ -101,7 +102,7 @@ class WireLog implements WireTrace {
   async close(): Promise<void> {
     if (this.#verbosity >= 2) unsubscribe("undici:client:connected", this.#onConnected);
     if (this.#verbosity < 3 || this.#firstAt === undefined) return;
-    const attempts = `${this.#attempts} ${this.#attempts === 1 ? "attempt" : "attempts"}`;
+    const attempts = counted(this.#attempts, "attempt");
     const [before, during, after] = [
       this.#firstAt - this.#startedAt,
       this.#lastAt - this.#firstAt,

@@ -1,5 +1,6 @@
 import { eachEvent } from "../../api/sse.ts";
 import { CliError } from "../../errors.ts";
+import { counted } from "../../lib/plural.ts";
 import { isObject, valueAt } from "../../lib/json.ts";
 import { asText } from "../../operations/operation.ts";
 import type { InputOf } from "../../operations/operation.ts";
@@ -87,7 +88,7 @@ async function waitForBatch(
     const hint = `kb doc wait ${input.dataset_id} --batch ${input.batch}`;
     throw error.with({ sideEffect: "applied", details: input, hint });
   }
-  await context.notice(`indexed ${count} ${count === 1 ? "document" : "documents"}`);
+  await context.notice(`indexed ${counted(count, "document")}`);
 }
 
 /** The error for an event or response of a failed data source or pipeline. */

@@ -1,5 +1,5 @@
 import { abortError } from "../../api/abort.ts";
-import { CliError, reasonOf, usage } from "../../errors.ts";
+import { CliError, codeOf, reasonOf, usage } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import { sandboxApps, sandboxProfile, sandboxStatePath } from "../../config/sandbox-profile.ts";
 import type { Fault } from "../../sandbox/http/faults.ts";
@@ -83,8 +83,7 @@ function faultOf(text: string, parse: (text: string) => Fault): Fault {
 }
 
 function startError(error: unknown, { port }: SandboxInput): unknown {
-  const code = error instanceof Error && "code" in error ? error.code : undefined;
-  if (code === "EADDRINUSE") {
+  if (codeOf(error) === "EADDRINUSE") {
     return usage(
       `port ${port} is already in use`,
       "choose another --port, or omit it to use a free one",

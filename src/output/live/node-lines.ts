@@ -1,3 +1,4 @@
+import { counted } from "../../lib/plural.ts";
 import type { NodeRun } from "../../runs/trace.ts";
 import { durationPart } from "./event-lines.ts";
 import { colorOfStatus } from "../table/colors.ts";
@@ -71,7 +72,7 @@ export function nodeParts(
     ...plainParts([
       within && `round ${within.round}`,
       roundsOf(node, state),
-      retries > 0 ? `${retries} ${retries === 1 ? "retry" : "retries"}` : undefined,
+      retries > 0 ? counted(retries, "retry", "retries") : undefined,
       error && visible(error),
     ]),
   ];
@@ -95,7 +96,7 @@ function roundsOf({ rounds, roundsAhead, type }: NodeRun, state: string): string
     roundsAhead === undefined ? undefined : `${type === "loop" ? "at most " : ""}${roundsAhead}`;
   if (state === "running") return limit ? `round ${rounds} of ${limit}` : `round ${rounds}`;
   if (state === "started") return limit && `${limit} ${roundsAhead === 1 ? "round" : "rounds"}`;
-  return `${rounds} ${rounds === 1 ? "round" : "rounds"}`;
+  return counted(rounds, "round");
 }
 
 /** Parts without a color; empty ones are omitted. */

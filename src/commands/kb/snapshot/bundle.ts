@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { usage } from "../../../errors.ts";
+import { codeOf, isMissing, usage } from "../../../errors.ts";
 import type { Files } from "../../../host/host.ts";
 import { isBelow, pathInside } from "../../../host/safe-path.ts";
 import { isObject, own } from "../../../lib/json.ts";
@@ -197,8 +197,7 @@ export async function readBundledFile(
   try {
     return await files.read(await pathInside(directory, file, files));
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? error.code : undefined;
-    if (code === "ENOENT" || code === "EISDIR" || code === "ENOTDIR") return undefined;
+    if (isMissing(error) || codeOf(error) === "EISDIR") return undefined;
     throw error;
   }
 }

@@ -1,6 +1,6 @@
 import type { Ignore } from "ignore";
 import { mapConcurrent } from "../../../api/concurrent-map.ts";
-import { reasonOf, usage } from "../../../errors.ts";
+import { codeOf, reasonOf, usage } from "../../../errors.ts";
 import type { Files } from "../../../host/host.ts";
 import { isInside } from "../../../host/safe-path.ts";
 
@@ -198,8 +198,7 @@ function entryOf(
   { name, stat, inside, error }: EntryStatus,
 ): FoundFile | Obstacle | undefined {
   if (error !== undefined) {
-    const isLoop = error instanceof Error && "code" in error && error.code === "ELOOP";
-    return isLoop
+    return codeOf(error) === "ELOOP"
       ? { kind: "link-loop", path }
       : { kind: "unreadable", path, reason: reasonOf(error) };
   }

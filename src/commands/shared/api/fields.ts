@@ -1,5 +1,6 @@
 import { CliError, usage } from "../../../errors.ts";
 import type { Host } from "../../../host/host.ts";
+import { bytesOf } from "../../../lib/collect.ts";
 import { define, isObject } from "../../../lib/json.ts";
 
 /** Fields by name; values are JSON. */
@@ -96,7 +97,7 @@ function typedValue(text: string | undefined): unknown {
 async function fileText(path: string, host: Host): Promise<string> {
   const bytes =
     path === "-"
-      ? await readAll(host.stdin.bytes())
+      ? await bytesOf(host.stdin.bytes())
       : await host.files.read(path).catch((cause: unknown) => {
           if (cause instanceof CliError) throw cause; // interrupted
           throw usageError(`failed to read ${JSON.stringify(path)}`, undefined, cause);
@@ -106,12 +107,6 @@ async function fileText(path: string, host: Host): Promise<string> {
   } catch {
     throw usageError(`${JSON.stringify(path)} is not UTF-8 text`);
   }
-}
-
-async function readAll(stream: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of stream) chunks.push(chunk);
-  return Buffer.concat(chunks);
 }
 
 export const usageError = (message: string, hint?: string, cause?: unknown) =>

@@ -1,6 +1,6 @@
 import { dirname } from "node:path";
 import type { ServerEvent } from "../../../lib/server-event.ts";
-import { CliError, diskProblem, usage } from "../../../errors.ts";
+import { CliError, codeOf, diskProblem, usage } from "../../../errors.ts";
 import type { AppendFile } from "../../../host/host.ts";
 import { version } from "../../../lib/version.ts";
 import { recordingText, redactKeys } from "../../../redact/recordings.ts";
@@ -96,8 +96,7 @@ class Recording implements EventStage<FollowResult> {
       throw writeError(path, error);
     });
     this.file = await files.create(path).catch((error: unknown) => {
-      const exists = error instanceof Error && "code" in error && error.code === "EEXIST";
-      throw exists ? alreadyExists(path) : writeError(path, error);
+      throw codeOf(error) === "EEXIST" ? alreadyExists(path) : writeError(path, error);
     });
   }
 
