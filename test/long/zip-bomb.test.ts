@@ -1,6 +1,6 @@
 import { constants, deflateRawSync } from "node:zlib";
 import { expect, test } from "vitest";
-import { createZip } from "../../src/sandbox/knowledge/zip.ts";
+import { createZip } from "../lib/zip.ts";
 import { rawServer } from "../lib/raw-server.ts";
 import { cli, temporaryDirectory } from "../lib/support.ts";
 

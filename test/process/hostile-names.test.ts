@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { lstat, mkdir, readFile, readdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
-import { createZip } from "../../src/sandbox/knowledge/zip.ts";
+import { createZip } from "../lib/zip.ts";
 import { rawServer } from "../lib/raw-server.ts";
 import { testSandbox } from "../lib/sandbox.ts";
 import { cli, temporaryDirectory } from "../lib/support.ts";

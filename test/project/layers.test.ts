@@ -62,6 +62,7 @@ const packages: Readonly<Record<string, RegExp>> = {
   "csv-stringify": /^lib\/csv\.ts$/,
   "csv-parse": /^lib\/rows-file\.ts$/,
   "@napi-rs/keyring": /^host\/keyring-child\.ts$/,
+  fflate: /^sandbox\/knowledge\/zip\.ts$/,
   "node-sqlite3-wasm": /^sandbox\/storage\/sqlite\.ts$/,
 };
 

@@ -5,6 +5,12 @@ export const invalidParam = (text: string) => new HttpError(400, "invalid_param"
 
 export const notFound = (text: string) => new HttpError(404, "not_found", text);
 
+/** Returns a record that was found; otherwise throws the error, or 404 with the text. */
+export function found<T>(record: T | undefined, missing: string | HttpError): T {
+  if (record !== undefined) return record;
+  throw typeof missing === "string" ? notFound(missing) : missing;
+}
+
 /**
  * 404 for a path that resembles a route: the server appends suggestions (server §3). `path` starts
  * with /v1.

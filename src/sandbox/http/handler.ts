@@ -54,10 +54,13 @@ export type Reply =
   | { readonly status: 204 }
   /** Event stream; each string is written as one chunk. */
   | { readonly stream: AsyncIterable<string> }
-  | {
-      readonly bytes: Uint8Array;
-      readonly headers: Readonly<Record<string, string>>;
-    };
+  | BytesReply;
+
+/** Result of a handler that sends a file. */
+export interface BytesReply {
+  readonly bytes: Uint8Array;
+  readonly headers: Readonly<Record<string, string>>;
+}
 
 /** A row of the operations table with the function that handles its requests. */
 export interface Handler {

@@ -1,3 +1,4 @@
+import { invalidParam } from "../http/errors.ts";
 import type { ProcessRule, Segmentation } from "./process-rules.ts";
 
 /** A chunk of a text; only hierarchical documents have `children`. */
@@ -18,7 +19,7 @@ function countTokens(text: string): number {
   return Math.ceil(wide + (text.length - wide) / 4);
 }
 
-/** Splits a text by its process rule; throws an Error with the server's text for an invalid rule. */
+/** Splits a text by its process rule; throws HttpError with the server's text for an invalid rule. */
 export function splitIntoChunks(text: string, rule: ProcessRule): TextChunk[] {
   const { segmentation, parent_mode, subchunk_segmentation } = rule.rules;
   const clean = cleanText(text.replace(/\r\n?/g, "\n"), rule);
@@ -40,7 +41,7 @@ const withoutChildren = (content: string): TextChunk => ({ content, children: []
 
 function checkLength({ max_tokens }: Segmentation): void {
   if (max_tokens >= 50 && max_tokens <= 4000) return;
-  throw new Error("Custom segment length should be between 50 and 4000.");
+  throw invalidParam("Custom segment length should be between 50 and 4000.");
 }
 
 function cleanText(text: string, { rules }: ProcessRule): string {

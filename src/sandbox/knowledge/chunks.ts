@@ -1,22 +1,23 @@
 import { isObject } from "../../lib/json.ts";
 import * as operations from "../../operations/chunks.ts";
-import { internalServerError, notFound } from "../http/errors.ts";
+import { found, internalServerError, notFound } from "../http/errors.ts";
 import { bindHandlers, type Call, type Handlers, HttpError } from "../http/handler.ts";
 import { numberParam } from "../http/page-params.ts";
 import { pageFields, type PageParams, parsePage } from "../http/pages.ts";
-import { atLeast } from "../http/router.ts";
 import { validationError } from "../http/pydantic.ts";
+import { atLeast } from "../http/router.ts";
 import {
   account,
   type ChildChunkRow,
   deleteSegments,
   type DocumentRow,
-  getDocumentRow,
+  getDocument,
   type KnowledgeContext,
   type SegmentRow,
 } from "../storage/knowledge-store.ts";
 import { countCharacters } from "./characters.ts";
-import { addSegment, childChunkResponse, indexWords, segmentResponse } from "./segments.ts";
+import { toResponse } from "./responses.ts";
+import { addSegment, countSegment, indexWords, segmentFields } from "./segments.ts";
 import { extractKeywords } from "./words.ts";
 
 /** The IDs of a chunk. */
@@ -38,71 +39,69 @@ interface SegmentContent {
 /** Chunks and their child chunks. */
 const handlers: Handlers<typeof operations, KnowledgeContext> = {
   listChunks(context, input, call) {
-    const document = getDocumentRow(context, input);
+    const document = getDocument(context, input);
     const page = parseSegmentPage(call);
     const statuses = call.query.getAll("status");
     if (atLeast(call.version, "1.15.0") && !statuses.every((status) => STATUSES.has(status))) {
       throw internalServerError();
     }
-    const from = `segments WHERE document_id = ?1 AND (?2 IS NULL OR content LIKE '%' || ?2 || '%')
+    const where = `document_id = ?1 AND (?2 IS NULL OR content LIKE '%' || ?2 || '%')
       AND (?3 = '[]' OR status IN (SELECT value FROM json_each(?3)))`;
     const values = [document.id, input.keyword ?? null, JSON.stringify(statuses)];
-    const { rows, total } = context.store.page<SegmentRow>(from, "position", values, page);
-    const data = rows.map((row) => toResponse(context, row, document));
+    const { rows, total } = context.segments.page(where, "position", values, page);
+    const data = rows.map((row) => segmentResponse(context, row, document));
     const { has_more, limit, page: number } = pageFields(page, rows.length, total);
     return { json: { data, doc_form: document.doc_form, total, has_more, limit, page: number } };
   },
 
   createChunks(context, input, call) {
-    const document = getDocumentRow(context, input);
+    const document = getDocument(context, input);
     if (document.indexing_status !== "completed") throw notFound("Document is not completed.");
-    if (document.enabled === 0) throw notFound("Document is disabled.");
+    if (!document.enabled) throw notFound("Document is disabled.");
     const segments = segmentsIn(call.body);
     if (atLeast(call.version, "1.15.0")) checkBlank(segments);
     for (const { content, answer } of segments) checkContent(document, content, answer);
-    const last = context.store.max("position", "segments WHERE document_id = ?", document.id);
-    const data = segments.map(({ content = "", answer = null, keywords = null }, index) => {
-      const segment = {
-        dataset_id: document.dataset_id,
-        document_id: document.id,
-        position: last + 1 + index,
-        content,
-        answer,
-        keywords: keywords?.length ? keywords : null,
-      };
+    const { dataset_id, id: document_id, doc_form } = document;
+    const last = context.segments.max("position", { document_id });
+    const data = segments.map(({ content = "", answer = null, keywords }, index) => {
+      const position = last + 1 + index;
+      const words = keywords?.length ? keywords : null;
+      const segment = { dataset_id, document_id, position, content, answer, keywords: words };
       const segment_id = addSegment(context, segment, context.now());
-      return toResponse(context, ...getSegment(context, { ...input, segment_id }));
+      return segmentResponse(context, ...getSegment(context, { ...input, segment_id }));
     });
-    updateWordCount(context, document.id);
-    return { json: { data, doc_form: document.doc_form } };
+    updateWordCount(context, document_id);
+    return { json: { data, doc_form } };
   },
 
   getChunk: (context, input) => showSegment(context, input),
 
   updateChunk(context, input, call) {
-    const [row, document] = getSegment(context, input);
+    const [{ id, ...row }, document] = getSegment(context, input);
     const change = segmentIn(call.body);
     const content = change.content ?? row.content;
     const answer = change.answer ?? row.answer;
     checkContent(document, content, answer);
-    const newKeywords = change.content === undefined ? null : extractKeywords(content);
-    const keywords = change.keywords ?? newKeywords;
-    const enabled = change.enabled ?? row.enabled === 1;
+    const newKeywords = change.content === undefined ? undefined : extractKeywords(content);
+    const enabled = change.enabled ?? row.enabled;
     const now = context.now();
-    context.store.update("segments", row.id, {
-      content,
-      answer,
-      word_count: countCharacters(content + (answer ?? "")),
-      keywords: keywords ? JSON.stringify(keywords) : row.keywords,
-      enabled: Number(enabled),
-      disabled_at: enabled ? null : (row.disabled_at ?? now),
-      summary: change.summary ?? row.summary,
-      updated_at: now,
-      updated_by: account.id,
-      indexing_at: now,
-      completed_at: now,
-    });
-    indexWords(context, row.id);
+    context.segments.update(
+      { id },
+      {
+        content,
+        answer,
+        word_count: countSegment({ content, answer }),
+        keywords: change.keywords ?? newKeywords,
+        enabled,
+        disabled_at: enabled ? null : (row.disabled_at ?? now),
+        summary: change.summary ?? undefined,
+        updated_at: now,
+        updated_by: account.id,
+        indexing_at: now,
+        completed_at: now,
+      },
+    );
+    indexWords(context, id);
     updateWordCount(context, document.id);
     return showSegment(context, input);
   },
@@ -123,7 +122,7 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
     const matches = listChildren(context, id).filter(({ content }) =>
       content.toLowerCase().includes(keyword),
     );
-    const data = matches.slice((page - 1) * limit, page * limit).map(childChunkResponse);
+    const data = matches.slice((page - 1) * limit, page * limit).map(childResponse);
     const total = matches.length;
     const minPages = atLeast(call.version, "1.15.0") ? 1 : 0;
     const total_pages = Math.max(minPages, Math.ceil(total / limit));
@@ -136,26 +135,28 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
     const child: ChildChunkRow = {
       id: context.newId(),
       segment_id,
-      position: (listChildren(context, segment_id).at(-1)?.position ?? 0) + 1,
+      position: context.child_chunks.max("position", { segment_id }) + 1,
       content: input.content,
       type: "customized",
       created_at: now,
       updated_at: now,
     };
-    context.store.insert("child_chunks", child);
-    return { json: { data: childChunkResponse(child) } };
+    context.child_chunks.insert(child);
+    return { json: { data: childResponse(child) } };
   },
 
   updateChildChunk(context, input) {
     const child = getChild(context, input);
-    const changes = { content: input.content, type: "customized", updated_at: context.now() };
-    context.store.update("child_chunks", child.id, changes);
-    return { json: { data: childChunkResponse({ ...child, ...changes }) } };
+    const { id } = child;
+    const content = { content: input.content, type: "customized" } as const;
+    const changes = { ...content, updated_at: context.now() };
+    context.child_chunks.update({ id }, changes);
+    return { json: { data: childResponse({ ...child, ...changes }) } };
   },
 
   deleteChildChunk(context, input) {
     const { id } = getChild(context, input);
-    context.store.run("DELETE FROM child_chunks WHERE id = ?", id);
+    context.child_chunks.delete({ id });
     return { status: 204 };
   },
 };
@@ -166,39 +167,36 @@ function getSegment(
   context: KnowledgeContext,
   place: SegmentPlace,
 ): [row: SegmentRow, document: DocumentRow] {
-  const document = getDocumentRow(context, place);
-  const row = context.store.get<SegmentRow>(
-    "SELECT * FROM segments WHERE id = ? AND document_id = ?",
-    place.segment_id,
-    document.id,
-  );
-  if (!row) throw notFound("Segment not found.");
-  return [row, document];
+  const document = getDocument(context, place);
+  const row = context.segments.find({ id: place.segment_id, document_id: document.id });
+  return [found(row, "Segment not found."), document];
 }
 
 function showSegment(context: KnowledgeContext, place: SegmentPlace) {
   const [row, document] = getSegment(context, place);
-  return { json: { data: toResponse(context, row, document), doc_form: document.doc_form } };
+  return { json: { data: segmentResponse(context, row, document), doc_form: document.doc_form } };
 }
 
 /** Only hierarchical documents show child chunks, though others may have some (server §9.7). */
-const toResponse = (context: KnowledgeContext, row: SegmentRow, { doc_form }: DocumentRow) =>
-  segmentResponse(row, doc_form === "hierarchical_model" ? listChildren(context, row.id) : []);
+function segmentResponse(context: KnowledgeContext, row: SegmentRow, { doc_form }: DocumentRow) {
+  const children = doc_form === "hierarchical_model" ? listChildren(context, row.id) : [];
+  const child_chunks = children.map(childResponse);
+  return toResponse("segment", row, { ...segmentFields(row), child_chunks });
+}
 
-const listChildren = ({ store }: KnowledgeContext, segmentId: string) =>
-  store.all<ChildChunkRow>(
-    "SELECT * FROM child_chunks WHERE segment_id = ? ORDER BY position",
-    segmentId,
-  );
+const childResponse = (row: ChildChunkRow) =>
+  toResponse("child_chunk", { ...row }, { word_count: countCharacters(row.content) });
+
+const listChildren = ({ child_chunks }: KnowledgeContext, segment_id: string) =>
+  child_chunks.list({ segment_id }, "position");
 
 function getChild(
   context: KnowledgeContext,
   place: SegmentPlace & { readonly child_chunk_id: string },
 ): ChildChunkRow {
-  const [{ id }] = getSegment(context, place);
-  const child = listChildren(context, id).find((each) => each.id === place.child_chunk_id);
-  if (!child) throw notFound("Child chunk not found.");
-  return child;
+  const [{ id: segment_id }] = getSegment(context, place);
+  const child = context.child_chunks.find({ id: place.child_chunk_id, segment_id });
+  return found(child, "Child chunk not found.");
 }
 
 /** Sets the word count of a document to that of its chunks. */

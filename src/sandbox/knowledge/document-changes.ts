@@ -1,19 +1,22 @@
-import { getDisplayStatus } from "./document-responses.ts";
-import type { FileContent } from "./knowledge-files.ts";
+import { invalidParam } from "../http/errors.ts";
 import {
   type DatasetRow,
-  getDataset,
+  deleteSegments,
   type DocumentRow,
-  getDocumentRow,
+  getDataset,
+  getDocument,
   type KnowledgeContext,
   latestRule,
-  deleteSegments,
 } from "../storage/knowledge-store.ts";
+import { checkTechnique } from "./datasets.ts";
+import { getDisplayStatus } from "./document-responses.ts";
+import type { FileContent } from "./knowledge-files.ts";
 import { automaticRule, parseProcessRule, type ProcessRule } from "./process-rules.ts";
-import { invalidParam, notFound } from "../http/errors.ts";
+import type { SearchSettings } from "./search-settings.ts";
 
 /** Processing options of a create or update, by text or file. */
 export interface ProcessingOptions {
+  readonly dataset_id: string;
   readonly indexing_technique?: string | undefined;
   readonly doc_form?: string | undefined;
   readonly doc_language?: string | undefined;
@@ -30,37 +33,34 @@ export interface ProcessingOptions {
 export function createDocument(
   context: KnowledgeContext,
   dataset: DatasetRow,
-  storeContent: () => FileContent,
   processing: ProcessingOptions,
+  storeContent: () => FileContent,
   defaultRule: ProcessRule | undefined,
 ): string {
-  const { store } = context;
+  const { documents } = context;
+  const { id: dataset_id } = dataset;
   const doc_form = documentForm(dataset, processing);
   completeDataset(context, dataset, processing, doc_form);
   const rule_id = storeRule(context, dataset, processing.process_rule, defaultRule);
   const content = storeContent();
-  const { original_document_id: original } = processing;
-  if (original) {
-    getDocumentRow(context, { dataset_id: dataset.id, document_id: original }, () =>
-      notFound("Document not found"),
-    );
-    requeue(context, original, { content, rule_id, doc_form, created_from: "web" });
-    return original;
+  const change = { content, rule_id, doc_form };
+  const { original_document_id: document_id } = processing;
+  if (document_id) {
+    const original = getDocument(context, { dataset_id, document_id }, "Document not found");
+    return requeue(context, original, { ...change, created_from: "web" });
   }
   const batch = newBatch(context);
   const name = [...content.name].slice(0, 200).join("");
-  const sql = "SELECT id FROM documents WHERE dataset_id = ? AND name = ? AND enabled ORDER BY key";
-  const same = store.get<Pick<DocumentRow, "id">>(sql, dataset.id, name);
+  const same = documents.find({ dataset_id, name, enabled: true });
   if (same && processing.duplicate !== false) {
-    requeue(context, same.id, { content, rule_id, doc_form, created_from: "api", batch });
-    return same.id;
+    return requeue(context, same, { ...change, created_from: "api", batch });
   }
   const id = context.newId();
   const now = context.now();
-  store.insert("documents", {
+  documents.insert({
     id,
-    dataset_id: dataset.id,
-    position: store.max("position", "documents WHERE dataset_id = ?", dataset.id) + 1,
+    dataset_id,
+    position: documents.max("position", { dataset_id }) + 1,
     batch,
     name,
     file_id: content.file_id,
@@ -72,41 +72,32 @@ export function createDocument(
     updated_at: now,
     indexing_status: "waiting",
     queued_at: now,
-    enabled: 1,
-    archived: 0,
-    metadata: "{}",
+    enabled: true,
+    archived: false,
+    metadata: {},
   });
   return id;
 }
 
-/** Updates an available document; returns its knowledge base and ID. */
+/** Updates an available document; returns its ID. */
 export function updateDocument(
   context: KnowledgeContext,
-  input: ProcessingOptions & {
-    readonly dataset_id: string;
-    readonly document_id: string;
-    readonly name?: string | undefined;
-  },
-  content: (() => FileContent) | undefined,
-): [dataset: DatasetRow, id: string] {
+  input: ProcessingOptions & { readonly document_id: string; readonly name?: string | undefined },
+  storeContent: (() => FileContent) | undefined,
+): string {
   const dataset = getDataset(context, input.dataset_id);
-  if (!content && !input.process_rule) {
+  if (!storeContent && !input.process_rule) {
     throw invalidParam("Data source or Process rule is required");
   }
   const doc_form = documentForm(dataset, input);
-  const document = getDocumentRow(context, input, () => notFound("Document not found"));
+  const document = getDocument(context, input, "Document not found");
   if (getDisplayStatus(context, document) !== "available") {
     throw invalidParam("Document is not available");
   }
   const rule_id = storeRule(context, dataset, input.process_rule, automaticRule);
-  requeue(context, document.id, {
-    content: content?.(),
-    name: input.name,
-    rule_id,
-    doc_form,
-    created_from: "web",
-  });
-  return [dataset, document.id];
+  const content = storeContent?.();
+  const change = { content, rule_id, doc_form, created_from: "web" };
+  return requeue(context, document, { ...change, name: input.name });
 }
 
 /** Returns the form of the document; all documents of a knowledge base have the same (server §9). */
@@ -119,72 +110,65 @@ function documentForm(dataset: DatasetRow, { doc_form = "text_model" }: Processi
 
 /** The first document determines the open settings of its knowledge base. */
 function completeDataset(
-  { store }: KnowledgeContext,
-  dataset: DatasetRow,
+  { datasets }: KnowledgeContext,
+  { id, indexing_technique: known }: DatasetRow,
   { indexing_technique, retrieval_model }: ProcessingOptions,
   doc_form: string,
 ): void {
-  if (dataset.indexing_technique === null) {
-    if (indexing_technique === "high_quality") {
-      throw invalidParam("Default model not found for text-embedding");
-    }
-    store.update("datasets", dataset.id, {
-      indexing_technique: indexing_technique ?? null,
-      ...(retrieval_model !== undefined && { retrieval_model: JSON.stringify(retrieval_model) }),
-    });
+  if (known === null) {
+    checkTechnique(indexing_technique);
+    const settings = retrieval_model as SearchSettings | undefined; // validated
+    datasets.update({ id }, { indexing_technique, retrieval_model: settings });
   }
-  store.update("datasets", dataset.id, { doc_form });
+  datasets.update({ id }, { doc_form });
 }
 
 /** Stores the rule of the request, or takes the newest of the knowledge base; returns its ID. */
 function storeRule(
   context: KnowledgeContext,
-  dataset: DatasetRow,
+  { id: dataset_id }: DatasetRow,
   sent: unknown,
   defaultRule: ProcessRule | undefined,
 ): string {
-  const latest = latestRule(context, dataset.id);
+  const latest = latestRule(context, dataset_id);
   if (!sent && latest) return latest.id;
   const rule = sent ? parseProcessRule(sent) : defaultRule;
   if (!rule) throw invalidParam("process_rule is required.");
   const id = context.newId();
-  context.store.insert("process_rules", { id, dataset_id: dataset.id, rule: JSON.stringify(rule) });
+  context.process_rules.insert({ id, dataset_id, rule });
   return id;
 }
 
-/** Queues a document for indexing again; its counts stay until that is done. */
+/** Queues a document for indexing again; its counts stay until that is done. Returns its ID. */
 function requeue(
   context: KnowledgeContext,
-  id: string,
-  change: {
+  { id, file_id }: DocumentRow,
+  {
+    content,
+    name,
+    ...fields
+  }: Partial<Pick<DocumentRow, "batch" | "rule_id" | "doc_form" | "created_from">> & {
     readonly content: FileContent | undefined;
     readonly name?: string | undefined;
-    readonly rule_id: string;
-    readonly doc_form: string;
-    readonly created_from: string;
-    /** Only set by a create (server §9). */
-    readonly batch?: string;
   },
-): void {
-  const { store } = context;
+): string {
   const now = context.now();
   deleteSegments(context, "document_id", id);
-  if (change.content) {
-    store.run("DELETE FROM files WHERE id = (SELECT file_id FROM documents WHERE id = ?)", id);
-  }
-  const { content, name: newName, batch, ...fields } = change;
-  const name = content?.name ?? newName;
-  store.update("documents", id, {
-    ...fields,
-    ...(name !== undefined && { name }),
-    ...(content && { file_id: content.file_id }),
-    ...(batch !== undefined && { batch }),
-    indexing_status: "waiting",
-    queued_at: now,
-    updated_at: now,
-    completed_at: null,
-    stopped_at: null,
-  });
+  if (content) context.files.delete({ id: file_id });
+  context.documents.update(
+    { id },
+    {
+      ...fields,
+      name: content?.name ?? name,
+      file_id: content?.file_id,
+      indexing_status: "waiting",
+      queued_at: now,
+      updated_at: now,
+      completed_at: null,
+      stopped_at: null,
+    },
+  );
+  return id;
 }
 
 /** Fourteen digits of time and six random ones. */

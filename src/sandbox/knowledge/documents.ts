@@ -1,24 +1,5 @@
+import { own } from "../../lib/json.ts";
 import * as operations from "../../operations/documents.ts";
-import { createDocument, type ProcessingOptions, updateDocument } from "./document-changes.ts";
-import {
-  type DetailPart,
-  DISPLAY_STATUS,
-  documentResponse,
-  documentDetail,
-  indexingResponse,
-} from "./document-responses.ts";
-import { bindHandlers, type Call, type Handlers, HttpError, type Reply } from "../http/handler.ts";
-import {
-  getDataset,
-  type DatasetRow,
-  type DocumentRow,
-  findDocument,
-  getDocumentRow,
-  type KnowledgeContext,
-  deleteDocumentRow,
-} from "../storage/knowledge-store.ts";
-import { pageFields, parsePage } from "../http/pages.ts";
-import { automaticRule } from "./process-rules.ts";
 import {
   internalServerError,
   invalidParam,
@@ -26,23 +7,42 @@ import {
   notFound,
   notFoundAt,
 } from "../http/errors.ts";
-import { atLeast } from "../http/router.ts";
+import { bindHandlers, type Call, type Handlers, HttpError, type Reply } from "../http/handler.ts";
+import { pageFields, parsePage } from "../http/pages.ts";
 import { validationError } from "../http/pydantic.ts";
-import { addText, addUpload, downloadUrl, getFile, onlyFile } from "./knowledge-files.ts";
-import { uniqueNames, createZip } from "./zip.ts";
+import { atLeast } from "../http/router.ts";
+import {
+  type DatasetRow,
+  deleteDocument,
+  type DocumentRow,
+  getDataset,
+  getDocument,
+  type KnowledgeContext,
+} from "../storage/knowledge-store.ts";
+import { createDocument, type ProcessingOptions, updateDocument } from "./document-changes.ts";
+import {
+  type DetailPart,
+  DISPLAY_STATUS,
+  documentDetail,
+  documentResponse,
+  indexingResponse,
+} from "./document-responses.ts";
+import { addText, addUpload, downloadUrl, onlyFile } from "./knowledge-files.ts";
+import { automaticRule } from "./process-rules.ts";
+import { createZip, uniqueNames } from "./zip.ts";
 
 /** Documents: lists, creation, changes, status and downloads. */
 const handlers: Handlers<typeof operations, KnowledgeContext> = {
   listDocuments(context, { dataset_id, keyword, status }, call) {
     const dataset = getDataset(context, dataset_id);
     const page = parsePage(call, "DocumentListQuery");
-    const displayed = DISPLAY_STATUSES.get(status ?? "") ?? null;
+    const displayed = own(DISPLAY_STATUSES, status ?? "") ?? null;
     // `%` and `_` in the keyword are wildcards on the server, too (server §5).
-    const from = `documents WHERE dataset_id = ?1 AND (?2 IS NULL OR name LIKE '%' || ?2 || '%')
+    const where = `dataset_id = ?1 AND (?2 IS NULL OR name LIKE '%' || ?2 || '%')
       AND (?3 IS NULL OR ${DISPLAY_STATUS} = ?3)`;
     const values = [dataset_id, keyword ?? null, displayed];
     const order = "created_at / 1000 DESC, position DESC";
-    const { rows, total } = context.store.page<DocumentRow>(from, order, values, page);
+    const { rows, total } = context.documents.page(where, order, values, page);
     const data = rows.map((document) =>
       documentResponse(context, dataset, document, call.plainMetadata),
     );
@@ -50,7 +50,7 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
   },
 
   getDocument(context, input, call) {
-    const document = getDocumentRow(context, input);
+    const document = getDocument(context, input);
     const part = call.query.get("metadata") ?? "all";
     if (!isPart(part)) {
       throw new HttpError(400, "invalid_metadata", `Invalid metadata value: ${part}`);
@@ -62,12 +62,8 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
     const dataset = getDataset(context, input.dataset_id);
     if (input.indexing_technique === undefined) throw missingTechnique(dataset, call);
     const content = () => addText(context, input.name, input.text);
-    return batchResponse(
-      context,
-      call,
-      dataset,
-      createDocument(context, dataset, content, input, automaticRule),
-    );
+    const id = createDocument(context, dataset, input, content, automaticRule);
+    return batchResponse(context, call, input, id);
   },
 
   createDocumentByFile(context, input, call) {
@@ -77,105 +73,84 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
     // On this route, the error of a rejected file has no text (server §3).
     const content = () => addUpload(context, file, () => invalidParam(""));
     const doc_form = input.doc_form ?? dataset.doc_form ?? "text_model";
-    return batchResponse(
-      context,
-      call,
-      dataset,
-      createDocument(context, dataset, content, { ...input, doc_form }, undefined),
-    );
+    const id = createDocument(context, dataset, { ...input, doc_form }, content, undefined);
+    return batchResponse(context, call, input, id);
   },
 
   updateDocumentByText(context, input, call) {
-    if (input.text && input.name === undefined) {
-      throw validationError("DocumentTextUpdate", {
-        field: "",
-        reason: "Value error, name is required when text is provided",
-        type: "value_error",
-        value: call.body,
-      });
+    const { name = "", text } = input;
+    if (text && input.name === undefined) {
+      const reason = "Value error, name is required when text is provided";
+      const problem = { field: "", reason, type: "value_error", value: call.body };
+      throw validationError("DocumentTextUpdate", problem);
     }
-    const { name = "" } = input;
-    const content = input.text ? () => addText(context, name, input.text ?? "") : undefined;
-    return batchResponse(context, call, ...updateDocument(context, input, content));
+    const content = text ? () => addText(context, name, text) : undefined;
+    return batchResponse(context, call, input, updateDocument(context, input, content));
   },
 
-  replaceDocument: (context, input, call) =>
-    batchResponse(context, call, ...updatedByFile(context, input, call)),
-  updateDocumentByFile: (context, input, call) =>
-    batchResponse(context, call, ...updatedByFile(context, input, call)),
+  replaceDocument: (context, input, call) => updateByFile(context, input, call),
+  updateDocumentByFile: (context, input, call) => updateByFile(context, input, call),
 
   deleteDocument(context, input) {
-    const document = getDocumentRow(context, input, () => notFound("Document Not Exists."));
-    if (document.archived === 1) {
+    const document = getDocument(context, input, "Document Not Exists.");
+    if (document.archived) {
       const text = "The archived document is not editable.";
       throw new HttpError(403, "archived_document_immutable", text);
     }
-    deleteDocumentRow(context, document);
+    deleteDocument(context, document);
     return { status: 204 };
   },
 
-  enableDocuments(context, { dataset_id, document_ids = [] }, call) {
+  enableDocuments({ documents, now }, { dataset_id, document_ids = [] }, call) {
     const action = call.path["action"] ?? "";
-    const change = STATUS_CHANGES[action];
+    const invalidAction = (text: string) => new HttpError(400, "invalid_action", text);
+    const change = own(STATUS_CHANGES, action);
     if (!change) {
       const words = Object.keys(STATUS_CHANGES).map((word) => `'${word}'`);
-      const text = `Invalid action: ${action}. Must be one of [${words.join(", ")}]`;
-      throw new HttpError(400, "invalid_action", text);
+      throw invalidAction(`Invalid action: ${action}. Must be one of [${words.join(", ")}]`);
     }
     for (const id of document_ids) {
-      const document = findDocument(context, dataset_id, id);
+      const document = documents.find({ dataset_id, id });
       if (!document) continue;
       if (document.indexing_status !== "completed" && action === "disable") {
-        const text = `Document: ${document.name} is not completed.`;
-        throw new HttpError(400, "invalid_action", text);
+        throw invalidAction(`Document: ${document.name} is not completed.`);
       }
-      context.store.run(
-        `UPDATE documents SET ${change}, updated_at = ?1 WHERE id = ?2`,
-        context.now(),
-        id,
-      );
+      documents.update({ id }, { ...change(document, now()), updated_at: now() });
     }
     return { json: { result: "success" } };
   },
 
   getIndexingStatus(context, { dataset_id, batch }) {
-    const documents = context.store.all<DocumentRow>(
-      "SELECT * FROM documents WHERE batch = ? AND dataset_id = ? ORDER BY key",
-      batch,
-      dataset_id,
-    );
+    const documents = context.documents.list({ batch, dataset_id });
     if (documents.length === 0) throw notFound("Documents not found.");
     return { json: { data: documents.map((document) => indexingResponse(context, document)) } };
   },
 
   getDownloadLink(context, input, call) {
-    const document = getDocumentRow(context, input);
-    return { json: { url: downloadUrl(context, document.file_id, call.origin) } };
+    const { file_id } = getDocument(context, input);
+    return { json: { url: downloadUrl(context, file_id, call.origin) } };
   },
 
   downloadDocumentsZip(context, { dataset_id, document_ids }) {
-    const path = `/v1/datasets/${dataset_id}/documents/download-zip`;
-    const missing = () =>
-      notFoundAt("Document not found.", path, [
-        "/v1/datasets/<uuid:dataset_id>/documents/download-zip",
-      ]);
+    const route = (id: string) => `/v1/datasets/${id}/documents/download-zip`;
+    const missing = notFoundAt("Document not found.", route(dataset_id), [
+      route("<uuid:dataset_id>"),
+    ]);
     const documents = document_ids.map((document_id) =>
-      getDocumentRow(context, { dataset_id, document_id }, missing),
+      getDocument(context, { dataset_id, document_id }, missing),
     );
     const names = uniqueNames(documents.map(({ name }) => name));
     const now = new Date(context.now());
-    const bytes = createZip(
-      documents.map(({ file_id }, index) => ({
-        name: names[index] ?? "",
-        bytes: getFile(context, file_id)?.bytes ?? new Uint8Array(),
-      })),
-      now,
-    );
-    const zip = `${context.newId().replaceAll("-", "")}.zip`;
+    const entries = documents.map(({ file_id: id }, index) => ({
+      name: names[index] ?? "",
+      bytes: context.files.find({ id })?.bytes ?? new Uint8Array(),
+    }));
+    const bytes = createZip(entries, now);
+    const file = `${context.newId().replaceAll("-", "")}.zip`;
     return {
       bytes,
       headers: {
-        "Content-Disposition": `attachment; filename=${zip}`,
+        "Content-Disposition": `attachment; filename=${file}`,
         "Content-Type": "application/zip",
         "Content-Length": String(bytes.byteLength),
         "Last-Modified": now.toUTCString(),
@@ -191,30 +166,39 @@ export const documentHandlers = bindHandlers(operations, handlers);
 function batchResponse(
   context: KnowledgeContext,
   { plainMetadata }: Call,
-  { id: dataset_id }: DatasetRow,
+  { dataset_id }: ProcessingOptions,
   document_id: string,
 ): Reply {
-  const document = getDocumentRow(context, { dataset_id, document_id });
+  const document = getDocument(context, { dataset_id, document_id });
   const dataset = getDataset(context, dataset_id); // the first document changes it
   const response = documentResponse(context, dataset, document, plainMetadata);
   return { json: { document: response, batch: document.batch } };
 }
 
 /** Display status by filter of the list; other filters match everything (server §7). */
-const DISPLAY_STATUSES = new Map([
-  ...["queuing", "indexing", "paused", "error", "available", "disabled", "archived"].map(
-    (word) => [word, word] as const,
-  ),
-  ["active", "available"],
-  ["enabled", "available"],
-]);
+const DISPLAY_STATUSES: Readonly<Record<string, string>> = {
+  queuing: "queuing",
+  indexing: "indexing",
+  paused: "paused",
+  error: "error",
+  available: "available",
+  active: "available",
+  enabled: "available",
+  disabled: "disabled",
+  archived: "archived",
+};
 
-/** Changes of each action; ?1 is the time. */
-const STATUS_CHANGES: Readonly<Record<string, string>> = {
-  enable: "enabled = 1, disabled_at = NULL",
-  disable: "disabled_at = iif(enabled, ?1, disabled_at), enabled = 0",
-  archive: "archived = 1",
-  un_archive: "archived = 0",
+/** The change of each action, at a time. */
+const STATUS_CHANGES: Readonly<
+  Record<string, (document: DocumentRow, now: number) => Partial<DocumentRow>>
+> = {
+  enable: () => ({ enabled: true, disabled_at: null }),
+  disable: ({ enabled, disabled_at }, now) => ({
+    enabled: false,
+    disabled_at: enabled ? now : disabled_at,
+  }),
+  archive: () => ({ archived: true }),
+  un_archive: () => ({ archived: false }),
 };
 
 const isPart = (text: string): text is DetailPart => ["all", "only", "without"].includes(text);
@@ -223,22 +207,20 @@ const isPart = (text: string): text is DetailPart => ["all", "only", "without"].
 function missingTechnique(dataset: DatasetRow, call: Call): HttpError {
   if (!atLeast(call.version, "1.14.1")) return internalServerError();
   if (dataset.indexing_technique === null) return invalidParam("indexing_technique is required.");
-  return validationError("KnowledgeConfig", {
-    field: "indexing_technique",
-    type: "missing",
-    value: call.body,
-  });
+  const problem = { field: "indexing_technique", type: "missing", value: call.body } as const;
+  return validationError("KnowledgeConfig", problem);
 }
 
-function updatedByFile(
+function updateByFile(
   context: KnowledgeContext,
-  input: ProcessingOptions & { readonly dataset_id: string; readonly document_id: string },
+  input: ProcessingOptions & { readonly document_id: string },
   call: Call,
-): [dataset: DatasetRow, id: string] {
+): Reply {
   const file = onlyFile(call.files);
   const rejected = (reason: "size" | "kind") =>
     reason === "size"
       ? new HttpError(413, "file_too_large", "")
       : new HttpError(415, "unsupported_file_type", "File type not allowed.");
-  return updateDocument(context, input, file && (() => addUpload(context, file, rejected)));
+  const content = file && (() => addUpload(context, file, rejected));
+  return batchResponse(context, call, input, updateDocument(context, input, content));
 }

@@ -1,154 +1,121 @@
-import { splitIntoChunks, type TextChunk } from "./chunking.ts";
+import { invalidParam } from "../http/errors.ts";
+import { HttpError } from "../http/handler.ts";
 import {
+  deleteSegments,
   type DocumentRow,
   type KnowledgeContext,
-  deleteSegments,
-  getProcessRule,
   type Stage,
 } from "../storage/knowledge-store.ts";
 import { countCharacters } from "./characters.ts";
+import { splitIntoChunks, type TextChunk } from "./chunking.ts";
 import { addSegment } from "./segments.ts";
 
-/** Start of each stage as a share of the indexing delay, latest first. */
-const STAGE_STARTS = [
-  ["indexing", 0.6],
-  ["splitting", 0.45],
-  ["cleaning", 0.3],
-  ["parsing", 0.1],
+/** The stages of indexing in order, with their starts as a share of the indexing delay. */
+const STAGES = [
   ["waiting", 0],
+  ["parsing", 0.1],
+  ["cleaning", 0.3],
+  ["splitting", 0.45],
+  ["indexing", 0.6],
 ] as const satisfies readonly (readonly [Stage, number])[];
 
-/** Start of a stage of a document, ms since 1970. */
-export function stageStart(context: KnowledgeContext, document: DocumentRow, stage: Stage): number {
-  const [, share] = STAGE_STARTS.find(([name]) => name === stage) ?? ["", 0];
-  return document.queued_at + share * context.indexingDelay;
+/** The start of each stage that a document has reached (ms since 1970), null for the others. */
+export function stageStarts(context: KnowledgeContext, document: DocumentRow): (number | null)[] {
+  const current = STAGES.findIndex(([stage]) => stage === document.indexing_status);
+  return STAGES.map(([, share], index) =>
+    current === -1 || index <= current ? document.queued_at + share * context.indexingDelay : null,
+  );
 }
 
-/** Extensions of text files; other kinds are stored, and fail to index. */
-const TEXT_EXTENSIONS = new Set([
-  "txt",
-  "md",
-  "markdown",
-  "mdx",
-  "html",
-  "htm",
-  "csv",
-  "vtt",
-  "properties",
-]);
-
 /** Documents that are due for their next stage; one index lookup per stage. */
-const DUE_DOCUMENTS = `SELECT * FROM documents WHERE ${STAGE_STARTS.map(([stage], index) => {
-  const next = index === 0 ? 1 : STAGE_STARTS[index - 1]?.[1];
+const DUE_DOCUMENTS = `WHERE ${STAGES.map(([stage], index) => {
+  const next = STAGES[index + 1]?.[1] ?? 1;
   return `(indexing_status = '${stage}' AND queued_at <= ?1 - ${next} * ?2)`;
-}).join(" OR ")} ORDER BY queued_at, key`;
+}).join(" OR ")} ORDER BY queued_at, rowid`;
 
 /**
  * Advances each document to its current stage. Nothing runs between requests: each request first
  * catches up with what a worker would have done, even after a restart.
  */
 export function advanceIndexing(context: KnowledgeContext): void {
-  const due = context.store.all<DocumentRow>(DUE_DOCUMENTS, context.now(), context.indexingDelay);
+  const due = context.documents.select(DUE_DOCUMENTS, context.now(), context.indexingDelay);
   for (const document of due) advance(context, document);
 }
 
 function advance(context: KnowledgeContext, document: DocumentRow): void {
-  const { store } = context;
-  const age = context.now() - document.queued_at;
-  const isDone = age >= context.indexingDelay;
-  const [stage] = STAGE_STARTS.find(([, part]) => age >= part * context.indexingDelay) ?? [
-    "waiting",
-  ];
-
-  const time = document.queued_at + Math.min(age, context.indexingDelay);
-  if ((isDone || stage === "indexing") && document.indexing_status !== "indexing") {
-    const problem = splitDocument(context, document, time);
-    if (problem !== undefined) {
-      const changes = {
-        indexing_status: "error",
-        error: problem,
-        stopped_at: time,
-        updated_at: time,
-      };
-      return store.update("documents", document.id, changes);
+  const { documents, indexingDelay } = context;
+  const { id, queued_at } = document;
+  const age = Math.min(context.now() - queued_at, indexingDelay);
+  const isDone = age === indexingDelay;
+  const stage = STAGES.findLast(([, share]) => age >= share * indexingDelay)?.[0] ?? "waiting";
+  const time = queued_at + age;
+  try {
+    if (stage === "indexing" && document.indexing_status !== "indexing") {
+      splitDocument(context, document, time);
     }
+  } catch (error) {
+    if (!(error instanceof HttpError)) throw error;
+    const failed = { error: error.message, stopped_at: time, updated_at: time };
+    return documents.update({ id }, { indexing_status: "error", ...failed });
   }
   if (isDone) complete(context, document, time);
-  else store.update("documents", document.id, { indexing_status: stage });
+  else documents.update({ id }, { indexing_status: stage });
 }
 
-/** Splits the text of a document into stored chunks; returns the reason if that fails. */
-function splitDocument(
-  context: KnowledgeContext,
-  document: DocumentRow,
-  time: number,
-): string | undefined {
+/** Splits the text of a document into stored chunks; throws HttpError with the reason if it cannot. */
+function splitDocument(context: KnowledgeContext, document: DocumentRow, time: number): void {
+  const { dataset_id, id: document_id } = document;
   const chunks = splitFile(context, document);
-  if (typeof chunks === "string") return chunks;
-  deleteSegments(context, "document_id", document.id);
+  deleteSegments(context, "document_id", document_id);
   for (const [index, { content, children }] of chunks.entries()) {
-    const { dataset_id, id: document_id } = document;
     const position = index + 1;
     const segment = { dataset_id, document_id, position, content, answer: null, keywords: null };
-    addChildren(context, addSegment(context, segment, time), children, time);
+    const segment_id = addSegment(context, segment, time);
+    for (const [childIndex, child] of children.entries()) {
+      context.child_chunks.insert({
+        id: context.newId(),
+        segment_id,
+        position: childIndex + 1,
+        content: child,
+        type: "automatic",
+        created_at: time,
+        updated_at: time,
+      });
+    }
   }
   const word_count = chunks.reduce((sum, { content }) => sum + countCharacters(content), 0);
-  context.store.update("documents", document.id, { word_count, tokens: 0 });
-  return undefined;
+  context.documents.update({ id: document_id }, { word_count, tokens: 0 });
 }
 
-/** Splits a document's file into chunks, or returns the reason why it cannot. */
-function splitFile(context: KnowledgeContext, document: DocumentRow): TextChunk[] | string {
-  const file = context.store.get<{ readonly extension: string; readonly bytes: Uint8Array }>(
-    "SELECT extension, bytes FROM files WHERE id = ?",
-    document.file_id,
-  );
-  if (!file || !TEXT_EXTENSIONS.has(file.extension)) {
-    return "The sandbox supports text files only; it cannot extract text from this file type.";
-  }
-  try {
-    return splitIntoChunks(
-      new TextDecoder().decode(file.bytes),
-      getProcessRule(context, document.rule_id),
+/** Extensions of text files; other kinds are stored, and fail to index. */
+const TEXT_EXTENSIONS = "txt md markdown mdx html htm csv vtt properties".split(" ");
+
+function splitFile(
+  { files, process_rules }: KnowledgeContext,
+  { file_id, rule_id }: DocumentRow,
+): TextChunk[] {
+  const file = files.find({ id: file_id });
+  const rule = process_rules.find({ id: rule_id })?.rule;
+  if (!file || !rule || !TEXT_EXTENSIONS.includes(file.extension)) {
+    throw invalidParam(
+      "The sandbox supports text files only; it cannot extract text from this file type.",
     );
-  } catch (error) {
-    return error instanceof Error ? error.message : String(error);
   }
+  return splitIntoChunks(new TextDecoder().decode(file.bytes), rule);
 }
 
-function addChildren(
-  context: KnowledgeContext,
-  segmentId: string,
-  contents: readonly string[],
+function complete(
+  { documents, segments }: KnowledgeContext,
+  document: DocumentRow,
   time: number,
 ): void {
-  for (const [index, content] of contents.entries()) {
-    context.store.insert("child_chunks", {
-      id: context.newId(),
-      segment_id: segmentId,
-      position: index + 1,
-      content,
-      type: "automatic",
-      created_at: time,
-      updated_at: time,
-    });
-  }
-}
-
-function complete({ store }: KnowledgeContext, document: DocumentRow, time: number): void {
-  store.update("documents", document.id, {
-    indexing_status: "completed",
-    error: null,
-    stopped_at: null,
-    completed_at: time,
-    updated_at: time,
-  });
+  const times = { stopped_at: null, completed_at: time, updated_at: time };
+  documents.update({ id: document.id }, { indexing_status: "completed", error: null, ...times });
   if (document.doc_form !== "hierarchical_model") return;
   // Without an embedding model, the chunks of a hierarchical document are never completed: the
   // document is available, but searches do not find it.
-  store.run(
-    `UPDATE segments SET status = 'indexing', enabled = 0, keywords = NULL, completed_at = NULL
-     WHERE document_id = ?`,
-    document.id,
+  segments.update(
+    { document_id: document.id },
+    { status: "indexing", enabled: false, keywords: null, completed_at: null },
   );
 }

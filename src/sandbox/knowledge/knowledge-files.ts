@@ -1,7 +1,7 @@
 import { tooManyFiles } from "../http/errors.ts";
-import type { Call, HttpError, ReceivedFile } from "../http/handler.ts";
-import type { UploadRow, KnowledgeContext } from "../storage/knowledge-store.ts";
+import type { BytesReply, Call, HttpError, ReceivedFile } from "../http/handler.ts";
 import { fixedId, toSeconds } from "../storage/ids.ts";
+import type { FileRow, KnowledgeContext } from "../storage/knowledge-store.ts";
 import { countCharacters } from "./characters.ts";
 
 /** A stored file, and the name that it gives its document. */
@@ -12,18 +12,15 @@ export interface FileContent {
 
 /** Maximum upload size in bytes, and the supported kinds (server §9). */
 const MAX_UPLOAD = 15 * 1024 * 1024;
-const EXTENSIONS = new Set(
-  "txt markdown md mdx pdf html htm xlsx xls docx csv vtt properties".split(" "),
-);
+const EXTENSIONS = "txt markdown md mdx pdf html htm xlsx xls docx csv vtt properties".split(" ");
 
-interface NewFile extends Omit<UploadRow, "id" | "created_at"> {
-  readonly bytes: Uint8Array;
-}
-
-function addFile({ store, newId, now }: KnowledgeContext, file: NewFile): string {
+function addFile(
+  { files, newId, now }: KnowledgeContext,
+  file: Omit<FileRow, "id" | "created_at">,
+): FileContent {
   const id = newId();
-  store.insert("files", { id, ...file, created_at: now() });
-  return id;
+  files.insert({ id, ...file, created_at: now() });
+  return { name: file.name, file_id: id };
 }
 
 /** Returns the only file of a form; a part without a file name does not count. */
@@ -34,17 +31,15 @@ export function onlyFile(files: Call["files"]): ReceivedFile | undefined {
 }
 
 /** Stores the text of a document, always as `txt`. */
-export const addText = (context: KnowledgeContext, name: string, text: string): FileContent => ({
-  name,
-  file_id: addFile(context, {
+export const addText = (context: KnowledgeContext, name: string, text: string): FileContent =>
+  addFile(context, {
     name,
     size: countCharacters(text),
     extension: "txt",
     mime_type: "text/plain",
-    is_text: 1,
+    is_text: true,
     bytes: new TextEncoder().encode(text),
-  }),
-});
+  });
 
 /** Stores an upload. For one of unsupported kind or size, throws the error that `rejected` returns. */
 export function addUpload(
@@ -53,25 +48,20 @@ export function addUpload(
   rejected: (reason: "size" | "kind") => HttpError | undefined,
 ): FileContent {
   const extension = file.name.includes(".") ? (file.name.split(".").pop() ?? "").toLowerCase() : "";
-  const reasons = [
-    ...(EXTENSIONS.has(extension) ? [] : ["kind" as const]),
-    ...(file.bytes.byteLength > MAX_UPLOAD ? ["size" as const] : []),
-  ];
-  const [error] = reasons.flatMap((reason) => rejected(reason) ?? []);
+  const size = file.bytes.byteLength;
+  const error =
+    (EXTENSIONS.includes(extension) ? undefined : rejected("kind")) ??
+    (size > MAX_UPLOAD ? rejected("size") : undefined);
   if (error) throw error;
-  const stored = {
+  return addFile(context, {
     name: file.name,
-    size: file.bytes.byteLength,
+    size,
     extension,
     mime_type: file.type.split(";")[0] || "application/octet-stream",
-    is_text: 0,
+    is_text: false,
     bytes: file.bytes,
-  };
-  return { name: file.name, file_id: addFile(context, stored) };
+  });
 }
-
-export const getFile = ({ store }: KnowledgeContext, id: string) =>
-  store.get<UploadRow & { readonly bytes: Uint8Array }>("SELECT * FROM files WHERE id = ?", id);
 
 /** A URL that looks signed; the sandbox does not check the signature. */
 export function downloadUrl(context: KnowledgeContext, fileId: string, origin: string): string {
@@ -84,13 +74,10 @@ export function downloadUrl(context: KnowledgeContext, fileId: string, origin: s
  * The download of a file. A text is truncated to as many bytes as it has characters, so non-ASCII
  * texts lose their end (server §9.7).
  */
-export function fileResponse(
-  context: KnowledgeContext,
-  id: string,
-): { readonly bytes: Uint8Array; readonly headers: Readonly<Record<string, string>> } | undefined {
-  const file = getFile(context, id);
+export function fileResponse({ files }: KnowledgeContext, id: string): BytesReply | undefined {
+  const file = files.find({ id });
   if (!file) return undefined;
-  const bytes = file.is_text === 1 ? file.bytes.subarray(0, file.size) : file.bytes;
+  const bytes = file.is_text ? file.bytes.subarray(0, file.size) : file.bytes;
   return {
     bytes,
     headers: {

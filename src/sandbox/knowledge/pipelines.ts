@@ -1,10 +1,11 @@
 import * as models from "../../operations/models.ts";
 import * as pipelines from "../../operations/pipeline.ts";
-import { invalidParam, noFileUploaded } from "../http/errors.ts";
+import { found, invalidParam, noFileUploaded } from "../http/errors.ts";
 import { bindHandlers, type Handlers } from "../http/handler.ts";
 import { checkFlag } from "../http/page-params.ts";
-import { account, type KnowledgeContext } from "../storage/knowledge-store.ts";
-import { addUpload, getFile, onlyFile } from "./knowledge-files.ts";
+import type { KnowledgeContext } from "../storage/knowledge-store.ts";
+import { addUpload, onlyFile } from "./knowledge-files.ts";
+import { toResponse } from "./responses.ts";
 
 const MODEL_TYPES = ["text-embedding", "rerank", "llm", "tts", "speech2text", "moderation"];
 
@@ -39,20 +40,10 @@ const handlers: Handlers<typeof pipelines, KnowledgeContext> = {
     const { file_id } = addUpload(context, file, (reason) =>
       reason === "size" ? invalidParam("") : undefined,
     );
-    const stored = getFile(context, file_id);
-    return {
-      status: 201,
-      json: {
-        id: file_id,
-        name: file.name,
-        size: file.bytes.byteLength,
-        extension: stored?.extension,
-        mime_type: stored?.mime_type,
-        created_by: account.id,
-        // ISO without a zone, in microseconds (server §1).
-        created_at: new Date(context.now()).toISOString().replace("Z", "000"),
-      },
-    };
+    const stored = found(context.files.find({ id: file_id }), "File not found.");
+    // ISO without a zone, in microseconds (server §1).
+    const created_at = new Date(stored.created_at).toISOString().replace("Z", "000");
+    return { status: 201, json: toResponse("pipeline_file", stored, { created_at }) };
   },
 };
 

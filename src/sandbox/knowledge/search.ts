@@ -1,24 +1,13 @@
 import * as operations from "../../operations/knowledge.ts";
+import { invalidParam } from "../http/errors.ts";
 import { bindHandlers, type Handlers } from "../http/handler.ts";
-import {
-  getDataset,
-  type DatasetRow,
-  type DocumentRow,
-  type KnowledgeContext,
-  type SegmentRow,
-} from "../storage/knowledge-store.ts";
+import { type DatasetRow, getDataset, type KnowledgeContext } from "../storage/knowledge-store.ts";
 import { parseMetadataFilter } from "./metadata-filter.ts";
 import { documentMetadata } from "./metadata-values.ts";
-import { invalidParam } from "../http/errors.ts";
-import { searchResultSegment } from "./segments.ts";
-import { getSearchSettings } from "./search-settings.ts";
+import { toResponse } from "./responses.ts";
+import { DEFAULT_SETTINGS, type SearchSettings } from "./search-settings.ts";
+import { segmentFields } from "./segments.ts";
 import { matchAny, tokenize } from "./words.ts";
-
-interface Hit extends SegmentRow {
-  /** bm25: negative, best match lowest. */
-  readonly rank: number;
-  readonly words: string;
-}
 
 /** Search in a knowledge base: always full text, whatever the search method. */
 const handlers: Handlers<typeof operations, KnowledgeContext> = {
@@ -28,42 +17,31 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
     if (query === "" && attachment_ids.length === 0) {
       throw invalidParam("Query or attachment_ids is required");
     }
-    const settings = getSearchSettings(dataset, input.retrieval_model);
+    // Validated with the request.
+    const sent = input.retrieval_model as SearchSettings | undefined;
+    const settings = sent ?? dataset.retrieval_model ?? DEFAULT_SETTINGS;
     const filter = parseMetadataFilter(settings.metadata_filtering_conditions);
-    const words = tokenize(query);
-    const hits = findSegments(context, dataset, words);
-    const scores = scoreHits(hits, words);
     const isKeywordSearch = settings.search_method === "keyword_search";
     const minScore =
       settings.score_threshold_enabled && !isKeywordSearch ? (settings.score_threshold ?? 0) : 0;
 
     const records: object[] = [];
-    for (const [index, hit] of hits.entries()) {
+    for (const { score, ...hit } of findSegments(context, dataset, tokenize(query))) {
       if (records.length >= settings.top_k) break;
-      const score = scores[index] ?? 0;
-      const document = context.store.get<DocumentRow>(
-        "SELECT * FROM documents WHERE id = ?",
-        hit.document_id,
-      );
-      if (!document || score < minScore) continue;
+      const segment = context.segments.find({ id: hit.id });
+      const document = context.documents.find({ id: hit.document_id });
+      if (!segment || !document || score < minScore) continue;
       const metadata = documentMetadata(context, dataset, document);
       const values = Object.fromEntries(metadata.map(({ name, value }) => [name, value]));
       if (filter && !filter(values)) continue;
-      records.push({
-        segment: searchResultSegment(hit, {
-          id: document.id,
-          data_source_type: "upload_file",
-          name: document.name,
-          doc_type: null,
-          doc_metadata: metadata.length === 0 ? null : metadata,
-        }),
-        child_chunks: [],
+      const record = toResponse("search_record", segment, {
+        ...segmentFields(segment),
+        document_name: document.name,
+        doc_metadata: metadata.length === 0 ? null : metadata,
         // The server does not score keyword searches (server §6.1).
         score: isKeywordSearch ? 0 : score,
-        tsne_position: null,
-        files: [],
-        summary: null,
       });
+      records.push(record);
     }
     return { json: { query: { content: query }, records } };
   },
@@ -71,7 +49,18 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
 
 export const searchHandlers = bindHandlers(operations, handlers);
 
-/** Finds chunks with any of the words, best first; words are weighted by all stored chunks. */
+/** A chunk that a search found. */
+interface Hit {
+  readonly id: string;
+  readonly document_id: string;
+  /** From 0 to 1. */
+  readonly score: number;
+}
+
+/**
+ * Finds chunks with any of the words, best first; words are weighted by all stored chunks. The score
+ * of the best one is the share of the words it contains, those of others are in proportion.
+ */
 function findSegments(
   { store }: KnowledgeContext,
   dataset: DatasetRow,
@@ -79,26 +68,22 @@ function findSegments(
 ): Hit[] {
   const query = matchAny(words);
   if (query === undefined) return [];
-  return store.all<Hit>(
-    `SELECT segments.*, bm25(segment_words) AS rank, segment_words.words AS words
-     FROM segment_words JOIN segments ON segments.key = segment_words.rowid
+  const hits = store.all<Hit & { readonly rank: number; readonly words: string }>(
+    `SELECT segments.id, segments.document_id, bm25(segment_words) AS rank, segment_words.words
+     FROM segment_words JOIN segments ON segments.rowid = segment_words.rowid
      JOIN documents ON documents.id = segments.document_id
      WHERE segment_words MATCH ? AND segments.dataset_id = ?
        AND segments.enabled AND segments.status = 'completed'
        AND documents.enabled AND NOT documents.archived
        AND documents.indexing_status = 'completed'
-     ORDER BY rank, documents.key, segments.position LIMIT 200`,
+     ORDER BY rank, documents.rowid, segments.position LIMIT 200`,
     query,
     dataset.id,
   );
-}
-
-/** Scores from 0 to 1: for the best hit the share of the words it contains, for others in proportion. */
-function scoreHits(hits: readonly Hit[], words: readonly string[]): number[] {
-  const [best] = hits;
+  const [best] = hits; // bm25 is negative, lowest for the best match
   if (!best) return [];
   const bestWords = new Set(best.words.split(" "));
   const unique = [...new Set(words)];
   const top = unique.filter((word) => bestWords.has(word)).length / unique.length;
-  return hits.map(({ rank }) => (top * rank) / best.rank);
+  return hits.map((hit) => ({ ...hit, score: (top * hit.rank) / best.rank }));
 }

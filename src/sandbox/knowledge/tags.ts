@@ -1,5 +1,5 @@
 import * as operations from "../../operations/tags.ts";
-import { internalServerError, invalidParam, notFoundAt } from "../http/errors.ts";
+import { found, internalServerError, invalidParam, notFoundAt } from "../http/errors.ts";
 import { bindHandlers, type Call, type Handlers } from "../http/handler.ts";
 import { atLeast } from "../http/router.ts";
 import { validationError } from "../http/pydantic.ts";
@@ -85,13 +85,12 @@ const tagResponse = ({ tag_bindings }: KnowledgeContext, tag: TagRow) => ({
 function getTag({ tags }: KnowledgeContext, id: string): TagRow {
   // The server passes the text to its database, which accepts only UUIDs.
   if (!isUuidText(id)) throw internalServerError();
-  const tag = tags.find({ id });
-  if (tag) return tag;
-  throw notFoundAt("Tag not found.", TAGS_PATH, [
+  const routes = [
     TAGS_PATH,
     "/v1/datasets/<uuid:dataset_id>/tags",
     "/v1/datasets/<uuid:dataset_id>/documents/<uuid:document_id>/segments/<uuid:segment_id>/child_chunks/<uuid:child_chunk_id>",
-  ]);
+  ];
+  return found(tags.find({ id }), notFoundAt("Tag not found.", TAGS_PATH, routes));
 }
 
 function checkName({ tags }: KnowledgeContext, name: string): void {
@@ -99,11 +98,11 @@ function checkName({ tags }: KnowledgeContext, name: string): void {
 }
 
 function checkTarget(
-  { store }: KnowledgeContext,
+  { datasets }: KnowledgeContext,
   id: string,
   [path, other]: readonly [string, string],
 ): void {
-  if (store.count("datasets WHERE id = ?", id) > 0) return;
+  if (datasets.count({ id }) > 0) return;
   const routes = [path, other].map((word) => `${TAGS_PATH}/${word}`);
   throw notFoundAt("Dataset not found.", `${TAGS_PATH}/${path}`, [...routes, TAGS_PATH]);
 }

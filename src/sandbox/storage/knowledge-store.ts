@@ -1,69 +1,119 @@
+import { found } from "../http/errors.ts";
 import type { Clock, HttpError } from "../http/handler.ts";
-import { automaticRule, type ProcessRule } from "../knowledge/process-rules.ts";
-import { notFound } from "../http/errors.ts";
+import type { MetadataValue } from "../knowledge/metadata-filter.ts";
+import type { ProcessRule } from "../knowledge/process-rules.ts";
+import type { SearchSettings } from "../knowledge/search-settings.ts";
 import { fixedId, newId } from "./ids.ts";
 import type { Store } from "./sqlite.ts";
 import { column, defineTable, openTables, type RowOf } from "./table.ts";
 
-/** Tables of the knowledge bases. Times are ms since 1970, JSON is text, flags are 0 and 1. */
-export const knowledgeSchema = `
-CREATE TABLE IF NOT EXISTS datasets (
-  key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, name TEXT NOT NULL, description TEXT,
-  provider TEXT NOT NULL, permission TEXT NOT NULL, members TEXT NOT NULL,
-  indexing_technique TEXT, doc_form TEXT, retrieval_model TEXT,
-  summary_index_setting TEXT, built_in INTEGER NOT NULL,
-  created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL
-);
-CREATE TABLE IF NOT EXISTS process_rules (
-  key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, dataset_id TEXT NOT NULL, rule TEXT NOT NULL
-);
-CREATE INDEX IF NOT EXISTS rules_by_dataset ON process_rules (dataset_id, key);
-CREATE TABLE IF NOT EXISTS files (
-  id TEXT PRIMARY KEY, name TEXT NOT NULL, size INTEGER NOT NULL, extension TEXT NOT NULL,
-  mime_type TEXT NOT NULL, is_text INTEGER NOT NULL, bytes BLOB NOT NULL,
-  created_at INTEGER NOT NULL
-);
-CREATE TABLE IF NOT EXISTS documents (
-  key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, dataset_id TEXT NOT NULL,
-  position INTEGER NOT NULL, batch TEXT NOT NULL, name TEXT NOT NULL, file_id TEXT NOT NULL,
-  rule_id TEXT NOT NULL, doc_form TEXT NOT NULL, doc_language TEXT NOT NULL,
-  created_from TEXT NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL,
-  indexing_status TEXT NOT NULL, queued_at INTEGER NOT NULL, completed_at INTEGER,
-  stopped_at INTEGER, error TEXT, tokens INTEGER, word_count INTEGER,
-  enabled INTEGER NOT NULL, disabled_at INTEGER, archived INTEGER NOT NULL, metadata TEXT NOT NULL
-);
-CREATE INDEX IF NOT EXISTS documents_by_dataset ON documents (dataset_id, key);
-CREATE INDEX IF NOT EXISTS documents_by_batch ON documents (batch);
-CREATE INDEX IF NOT EXISTS documents_by_stage ON documents (indexing_status, queued_at);
-CREATE TABLE IF NOT EXISTS segments (
-  key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, dataset_id TEXT NOT NULL,
-  document_id TEXT NOT NULL, position INTEGER NOT NULL, content TEXT NOT NULL, answer TEXT,
-  word_count INTEGER NOT NULL, keywords TEXT, index_node_id TEXT NOT NULL,
-  status TEXT NOT NULL, enabled INTEGER NOT NULL, disabled_at INTEGER,
-  created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, updated_by TEXT,
-  indexing_at INTEGER NOT NULL, completed_at INTEGER, summary TEXT
-);
-CREATE INDEX IF NOT EXISTS segments_by_document ON segments (document_id, position);
-CREATE INDEX IF NOT EXISTS segments_by_dataset ON segments (dataset_id);
-CREATE VIRTUAL TABLE IF NOT EXISTS segment_words USING fts5(words, tokenize = 'unicode61');
-CREATE TABLE IF NOT EXISTS child_chunks (
-  key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, segment_id TEXT NOT NULL,
-  position INTEGER NOT NULL, content TEXT NOT NULL, type TEXT NOT NULL,
-  created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL
-);
-CREATE INDEX IF NOT EXISTS child_chunks_by_segment ON child_chunks (segment_id, position);
-CREATE TABLE IF NOT EXISTS metadata_fields (
-  key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, dataset_id TEXT NOT NULL,
-  name TEXT NOT NULL, type TEXT NOT NULL
-);
-CREATE INDEX IF NOT EXISTS fields_by_dataset ON metadata_fields (dataset_id, key);
-CREATE TABLE IF NOT EXISTS metadata_bindings (
-  field_id TEXT NOT NULL, document_id TEXT NOT NULL, PRIMARY KEY (field_id, document_id)
-);
-CREATE INDEX IF NOT EXISTS bindings_by_document ON metadata_bindings (document_id);`;
-const { key, text } = column;
+const { key, text, oneOf, integer, flag, bytes, json, optional } = column;
 
+/** The stages of indexing, in order. */
+export type Stage = "waiting" | "parsing" | "cleaning" | "splitting" | "indexing";
+
+/** Tables of the knowledge bases. Times (`…_at`) are ms since 1970. */
 const tables = {
+  datasets: defineTable({
+    id: key,
+    name: text,
+    description: optional(text),
+    provider: text,
+    permission: text,
+    members: json<readonly string[]>(),
+    indexing_technique: optional(text),
+    doc_form: optional(text),
+    retrieval_model: optional(json<SearchSettings>()),
+    summary_index_setting: optional(json<object>()),
+    built_in: flag,
+    created_at: integer,
+    updated_at: integer,
+  }),
+  process_rules: defineTable(
+    { id: key, dataset_id: text, rule: json<ProcessRule>() },
+    { indexes: ["dataset_id"] },
+  ),
+  files: defineTable({
+    id: key,
+    name: text,
+    size: integer, // characters of a text, bytes of an upload (server §9.1)
+    extension: text,
+    mime_type: text,
+    is_text: flag,
+    bytes,
+    created_at: integer,
+  }),
+  documents: defineTable(
+    {
+      id: key,
+      dataset_id: text,
+      position: integer,
+      batch: text,
+      name: text,
+      file_id: text,
+      rule_id: text,
+      doc_form: text,
+      doc_language: text,
+      created_from: text,
+      created_at: integer,
+      updated_at: integer,
+      indexing_status: oneOf<Stage | "completed" | "error">(),
+      queued_at: integer,
+      completed_at: optional(integer),
+      stopped_at: optional(integer),
+      error: optional(text),
+      tokens: optional(integer),
+      word_count: optional(integer),
+      enabled: flag,
+      disabled_at: optional(integer),
+      archived: flag,
+      metadata: json<Readonly<Record<string, MetadataValue>>>(),
+    },
+    { indexes: ["dataset_id", "batch", "indexing_status, queued_at"] },
+  ),
+  segments: defineTable(
+    {
+      id: key,
+      dataset_id: text,
+      document_id: text,
+      position: integer,
+      content: text,
+      answer: optional(text),
+      word_count: integer,
+      keywords: optional(json<readonly string[]>()),
+      index_node_id: text,
+      status: text,
+      enabled: flag,
+      disabled_at: optional(integer),
+      created_at: integer,
+      updated_at: integer,
+      updated_by: optional(text),
+      indexing_at: integer,
+      completed_at: optional(integer),
+      summary: optional(text),
+    },
+    { indexes: ["document_id, position", "dataset_id"] },
+  ),
+  child_chunks: defineTable(
+    {
+      id: key,
+      segment_id: text,
+      position: integer,
+      content: text,
+      type: oneOf<"automatic" | "customized">(),
+      created_at: integer,
+      updated_at: integer,
+    },
+    { indexes: ["segment_id, position"] },
+  ),
+  metadata_fields: defineTable(
+    { id: key, dataset_id: text, name: text, type: text },
+    { indexes: ["dataset_id"] },
+  ),
+  metadata_bindings: defineTable(
+    { field_id: text, document_id: text },
+    { constraint: "PRIMARY KEY (field_id, document_id)", indexes: ["document_id"] },
+  ),
   tags: defineTable({ id: key, name: text }),
   tag_bindings: defineTable(
     { tag_id: text, dataset_id: text },
@@ -71,177 +121,78 @@ const tables = {
   ),
 };
 
+/** The words of segments, by their row IDs. */
+const WORD_INDEX =
+  "CREATE VIRTUAL TABLE IF NOT EXISTS segment_words USING fts5(words, tokenize = 'unicode61')";
+
+export type DatasetRow = RowOf<typeof tables.datasets>;
+export type FileRow = RowOf<typeof tables.files>;
+export type DocumentRow = RowOf<typeof tables.documents>;
+export type SegmentRow = RowOf<typeof tables.segments>;
+export type ChildChunkRow = RowOf<typeof tables.child_chunks>;
+export type FieldRow = RowOf<typeof tables.metadata_fields>;
+export type TagRow = RowOf<typeof tables.tags>;
+
 /** The account of a knowledge key (server §2). */
 export const account = { id: fixedId("account"), name: "admin" } as const;
-
-export interface DatasetRow {
-  readonly id: string;
-  readonly name: string;
-  readonly description: string | null;
-  readonly provider: string;
-  readonly permission: string;
-  readonly members: string;
-  readonly indexing_technique: string | null;
-  readonly doc_form: string | null;
-  readonly retrieval_model: string | null;
-  readonly summary_index_setting: string | null;
-  readonly built_in: number;
-  readonly created_at: number;
-  readonly updated_at: number;
-}
-
-export interface UploadRow {
-  readonly id: string;
-  readonly name: string;
-  /** Characters of a text, bytes of an upload (server §9.1). */
-  readonly size: number;
-  readonly extension: string;
-  readonly mime_type: string;
-  readonly is_text: number;
-  readonly created_at: number;
-}
-
-export type Stage = "waiting" | "parsing" | "cleaning" | "splitting" | "indexing";
-
-export interface DocumentRow {
-  readonly key: number;
-  readonly id: string;
-  readonly dataset_id: string;
-  readonly position: number;
-  readonly batch: string;
-  readonly name: string;
-  readonly file_id: string;
-  readonly rule_id: string;
-  readonly doc_form: string;
-  readonly doc_language: string;
-  readonly created_from: string;
-  readonly created_at: number;
-  readonly updated_at: number;
-  readonly indexing_status: Stage | "completed" | "error";
-  readonly queued_at: number;
-  readonly completed_at: number | null;
-  readonly stopped_at: number | null;
-  readonly error: string | null;
-  readonly tokens: number | null;
-  readonly word_count: number | null;
-  readonly enabled: number;
-  readonly disabled_at: number | null;
-  readonly archived: number;
-  readonly metadata: string;
-}
-
-export interface SegmentRow {
-  readonly key: number;
-  readonly id: string;
-  readonly dataset_id: string;
-  readonly document_id: string;
-  readonly position: number;
-  readonly content: string;
-  readonly answer: string | null;
-  readonly word_count: number;
-  readonly keywords: string | null;
-  readonly index_node_id: string;
-  readonly status: string;
-  readonly enabled: number;
-  readonly disabled_at: number | null;
-  readonly created_at: number;
-  readonly updated_at: number;
-  readonly updated_by: string | null;
-  readonly indexing_at: number;
-  readonly completed_at: number | null;
-  readonly summary: string | null;
-}
-
-export interface ChildChunkRow {
-  readonly id: string;
-  readonly segment_id: string;
-  readonly position: number;
-  readonly content: string;
-  readonly type: string;
-  readonly created_at: number;
-  readonly updated_at: number;
-}
-
-export interface FieldRow {
-  readonly id: string;
-  readonly name: string;
-  readonly type: string;
-}
-
-export type TagRow = RowOf<typeof tables.tags>;
 
 /** What the handlers of knowledge bases share. */
 export type KnowledgeContext = ReturnType<typeof createContext>;
 
-/** Opens the tables of the knowledge bases; `indexingDelay` is ms from an upload until it is indexed. */
-export const createContext = (deps: {
+/** What the knowledge side of the sandbox needs. */
+export interface KnowledgeDependencies {
   readonly store: Store;
   readonly clock: Clock;
   readonly random: () => number;
+  /** ms from an upload until it is indexed. */
   readonly indexingDelay: number;
-}) => ({
-  ...openTables(deps.store, tables),
-  store: deps.store,
-  random: deps.random,
-  indexingDelay: deps.indexingDelay,
-  /** ms since 1970. */
-  now: () => deps.clock.now().getTime(),
-  newId: () => newId(deps.random),
-});
+}
+
+/** Opens the tables of the knowledge bases. */
+export function createContext({ store, clock, random, indexingDelay }: KnowledgeDependencies) {
+  store.run(WORD_INDEX);
+  return {
+    ...openTables(store, tables),
+    store,
+    random,
+    indexingDelay,
+    /** ms since 1970. */
+    now: () => clock.now().getTime(),
+    newId: () => newId(random),
+  };
+}
 
 /** Returns the knowledge base; throws 404. */
-export function getDataset({ store }: KnowledgeContext, id: string): DatasetRow {
-  const dataset = store.get<DatasetRow>("SELECT * FROM datasets WHERE id = ?", id);
-  if (!dataset) throw notFound("Dataset not found.");
-  return dataset;
-}
+export const getDataset = ({ datasets }: KnowledgeContext, id: string): DatasetRow =>
+  found(datasets.find({ id }), "Dataset not found.");
 
-export const findDocument = ({ store }: KnowledgeContext, datasetId: string, id: string) =>
-  store.get<DocumentRow>("SELECT * FROM documents WHERE dataset_id = ? AND id = ?", datasetId, id);
-
-/** Returns the document of a knowledge base; throws `missing()`. */
-export function getDocumentRow(
-  context: KnowledgeContext,
+/** Returns the document of a knowledge base; throws 404, or the error given. */
+export const getDocument = (
+  { documents }: KnowledgeContext,
   { dataset_id, document_id }: { readonly dataset_id: string; readonly document_id: string },
-  missing: () => HttpError = () => notFound("Document not found."),
-): DocumentRow {
-  const document = findDocument(context, dataset_id, document_id);
-  if (!document) throw missing();
-  return document;
-}
+  missing: string | HttpError = "Document not found.",
+): DocumentRow => found(documents.find({ dataset_id, id: document_id }), missing);
 
 /** Returns the newest process rule of a knowledge base; it has none before its first document. */
-export const latestRule = ({ store }: KnowledgeContext, datasetId: string) =>
-  store.get<{ readonly id: string; readonly rule: string }>(
-    "SELECT id, rule FROM process_rules WHERE dataset_id = ? ORDER BY key DESC",
-    datasetId,
-  );
-
-/** Returns the process rule of a document. */
-export function getProcessRule({ store }: KnowledgeContext, id: string): ProcessRule {
-  const row = store.get<{ readonly rule: string }>(
-    "SELECT rule FROM process_rules WHERE id = ?",
-    id,
-  );
-  return row ? (JSON.parse(row.rule) as ProcessRule) : automaticRule; // as stored
-}
+export const latestRule = ({ process_rules }: KnowledgeContext, dataset_id: string) =>
+  process_rules.list({ dataset_id }, "rowid DESC LIMIT 1")[0];
 
 /** Deletes segments with their child chunks and their words in the index. */
 export function deleteSegments(
   { store }: KnowledgeContext,
-  column: "dataset_id" | "document_id" | "id",
+  by: "document_id" | "id",
   value: string,
 ): void {
-  const select = (name: "key" | "id") => `SELECT ${name} FROM segments WHERE ${column} = ?`;
-  store.run(`DELETE FROM segment_words WHERE rowid IN (${select("key")})`, value);
+  const select = (name: "rowid" | "id") => `SELECT ${name} FROM segments WHERE ${by} = ?`;
+  store.run(`DELETE FROM segment_words WHERE rowid IN (${select("rowid")})`, value);
   store.run(`DELETE FROM child_chunks WHERE segment_id IN (${select("id")})`, value);
-  store.run(`DELETE FROM segments WHERE ${column} = ?`, value);
+  store.run(`DELETE FROM segments WHERE ${by} = ?`, value);
 }
 
 /** Deletes a document with its segments, bindings and file. */
-export function deleteDocumentRow(context: KnowledgeContext, document: DocumentRow): void {
+export function deleteDocument(context: KnowledgeContext, document: DocumentRow): void {
   deleteSegments(context, "document_id", document.id);
-  context.store.run("DELETE FROM metadata_bindings WHERE document_id = ?", document.id);
-  context.store.run("DELETE FROM files WHERE id = ?", document.file_id);
-  context.store.run("DELETE FROM documents WHERE id = ?", document.id);
+  context.metadata_bindings.delete({ document_id: document.id });
+  context.files.delete({ id: document.file_id });
+  context.documents.delete({ id: document.id });
 }

@@ -20,7 +20,7 @@ import { csvLines } from "../../../src/lib/csv.ts";
 import type { Files, Host } from "../../../src/host/host.ts";
 import { operations } from "../../../src/operations/index.ts";
 import { RunTrace } from "../../../src/runs/trace.ts";
-import { createZip } from "../../../src/sandbox/knowledge/zip.ts";
+import { createZip } from "../zip.ts";
 import { readRowFile } from "../../../src/lib/rows-file.ts";
 import { temporaryDirectory } from "../support.ts";
 import { bytesFrom, randomOf, textFrom } from "./fuzz.ts";
