@@ -1,3 +1,4 @@
+import { account } from "../storage/ids.ts";
 import { isObject } from "../../lib/json.ts";
 import * as operations from "../../operations/chunks.ts";
 import { found, internalServerError, notFound } from "../http/errors.ts";
@@ -7,7 +8,6 @@ import { pageFields, type PageParams, parsePage } from "../http/pages.ts";
 import { validationError } from "../http/pydantic.ts";
 import { atLeast } from "../http/router.ts";
 import {
-  account,
   type ChildChunkRow,
   deleteSegments,
   type DocumentRow,

@@ -5,9 +5,8 @@ import { bindHandlers, type Call, type Handlers, HttpError } from "../http/handl
 import { checkFlag } from "../http/page-params.ts";
 import { pageFields, parsePage } from "../http/pages.ts";
 import { atLeast } from "../http/router.ts";
-import { isUuidText } from "../storage/ids.ts";
+import { account, isUuidText } from "../storage/ids.ts";
 import {
-  account,
   type DatasetRow,
   deleteDocument,
   getDataset,

@@ -1,6 +1,5 @@
-import { toSeconds } from "../storage/ids.ts";
+import { account, toSeconds } from "../storage/ids.ts";
 import {
-  account,
   type DatasetRow,
   type DocumentRow,
   type FieldRow,

@@ -1,7 +1,6 @@
 import { isObject } from "../../lib/json.ts";
 import { fill } from "../http/fill.ts";
-import { toSeconds } from "../storage/ids.ts";
-import { account } from "../storage/knowledge-store.ts";
+import { account, toSeconds } from "../storage/ids.ts";
 import shapes from "./shapes.json" with { type: "json" };
 
 /**

@@ -18,6 +18,8 @@ export const appId = (app: string): string => fixedId("app", app);
 export const workflowId = (app: string): string => fixedId("workflow", app);
 /** ID of the sandbox's only workspace. */
 export const tenantId = fixedId("tenant");
+/** The account of a knowledge key (server §2). */
+export const account = { id: fixedId("account"), name: "admin" } as const;
 
 /** Converts ms to whole Unix seconds. */
 export const toSeconds = (ms: number): number => Math.floor(ms / 1000);

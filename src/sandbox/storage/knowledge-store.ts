@@ -3,7 +3,7 @@ import type { Clock, HttpError } from "../http/handler.ts";
 import type { MetadataValue } from "../knowledge/metadata-filter.ts";
 import type { ProcessRule } from "../knowledge/process-rules.ts";
 import type { SearchSettings } from "../knowledge/search-settings.ts";
-import { fixedId, newId } from "./ids.ts";
+import { newId } from "./ids.ts";
 import type { Store } from "./sqlite.ts";
 import { column, defineTable, openTables, type RowOf } from "./table.ts";
 
@@ -132,9 +132,6 @@ export type SegmentRow = RowOf<typeof tables.segments>;
 export type ChildChunkRow = RowOf<typeof tables.child_chunks>;
 export type FieldRow = RowOf<typeof tables.metadata_fields>;
 export type TagRow = RowOf<typeof tables.tags>;
-
-/** The account of a knowledge key (server §2). */
-export const account = { id: fixedId("account"), name: "admin" } as const;
 
 /** What the handlers of knowledge bases share. */
 export type KnowledgeContext = ReturnType<typeof createContext>;
