@@ -330,4 +330,5 @@ test("help conditions lists every name that --where and --fail-if take", async (
   const text = out.replace(/\s+/g, " ");
   expect(text).toContain(Object.keys(logFields).join(", "));
   expect(text).toContain(Object.keys(figureKinds).join(", "));
+  expect((await cli(["wf", "help", "expect"])).out).toBe(out);
 });

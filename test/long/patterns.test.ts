@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { redactText } from "../../src/redact/text.ts";
-import { parseCondition } from "../../src/commands/condition.ts";
+import { parseCondition } from "../../src/commands/conditions/index.ts";
 import { patternValues, parsePatterns } from "../../src/commands/kb/sync/patterns.ts";
 import { safePath } from "../../src/host/safe-path.ts";
 import { redactSecrets } from "../../src/redact/recordings.ts";
@@ -23,6 +23,8 @@ test.each(patterns().map((each) => [each.where, each] as const))(
 const bytes = (text: string) => new TextEncoder().encode(text);
 const secrets = newSecrets({ KB_KEY: "dataset-0123456789" });
 
+const error = { kind: "text", read: (value: string) => ({ value, actual: value }) } as const;
+
 /** Readers of text from users and servers. */
 const readers: Readonly<Record<string, (text: string) => unknown>> = {
   masking: redactText,
@@ -34,7 +36,7 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
     ),
   "document names": safePath,
   durations: parseDuration,
-  conditions: (text) => parseCondition("--where", `error~${text}`, { error: "text" }),
+  conditions: (text) => parseCondition("--where", `error~${text}`, { fields: { error } }),
   "globs of --match": (text) =>
     patternValues("a/b/a/b.md", parsePatterns(["a={1}"], [text.slice(0, text.length / 20)])),
   "JSON Lines": (text) => readRowFile("a.jsonl", bytes(text)),
@@ -66,6 +68,9 @@ const pieces = [
   "{",
   "&a ",
   "*a ",
+  " and ",
+  " and not (",
+  " or a",
   '"key":"',
   "- ",
   "a: ",

@@ -98,8 +98,9 @@ test.each(files)("%s imports only from rooms it may know", (file) => {
   expect(wrong).toEqual([]);
 });
 
-/** The feature of a file: a folder under commands/kb, commands/wf or commands/shared. */
-const featureOf = (file: string) => /^commands\/(kb|wf|shared)\/[\w-]+(?=\/)/.exec(file)?.[0];
+/** The feature of a file: commands/conditions or a folder under commands/kb, wf or shared. */
+const featureOf = (file: string) =>
+  /^commands\/(?:conditions|(?:kb|wf|shared)\/[\w-]+)(?=\/)/.exec(file)?.[0];
 
 test.each(files)("%s imports another feature only through its index.ts", (file) => {
   const wrong = importsOf(file)

@@ -6,12 +6,14 @@ export const topicNames = [
   "formats",
   "flags",
   "conditions",
-  "expect",
   "follow",
   "recordings",
   "scripting",
   "auth",
   "names",
 ] as const;
+
+/** Other names of topics, which are not listed. */
+export const topicAliases: Readonly<Record<string, TopicName>> = { expect: "conditions" };
 
 export type TopicName = (typeof topicNames)[number];

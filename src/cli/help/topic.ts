@@ -1,11 +1,12 @@
 import { CliError, usage } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
+import { own } from "../../lib/json.ts";
 import type { Command } from "../parse/command.ts";
 import { formerWords } from "../parse/former-words.ts";
 import { helpFor } from "./help.ts";
 import { showPage } from "./pager.ts";
-import { topicNames } from "./topic-names.ts";
+import { topicAliases, topicNames } from "./topic-names.ts";
 
 /** Shows what -h or --help requests. */
 export const showHelp = (
@@ -35,8 +36,9 @@ export async function showHelpTopic(
   }
   const words = args.filter((word) => !word.startsWith("-"));
   const style = { width: host.stdout.columns, brief: flags.includes("-h") };
-  const topic = topicNames.find((name) => words.length === 1 && name === words[0]);
-  if (topic) {
+  const [word = "", ...others] = words;
+  const topic = topicNames.find((name) => name === (own(topicAliases, word) ?? word));
+  if (topic && others.length === 0) {
     const { topicText } = await import("./topics.ts");
     return showPage(topicText(topic, style.width), host);
   }

@@ -1,6 +1,7 @@
 import { exitCodes } from "../../errors.ts";
 import { sharedFlagHelp, sharedFlags } from "../parse/shared-flags.ts";
 import type { SharedFlag } from "../parse/shared-flags.ts";
+import { conditionsTopic } from "./conditions-topic.ts";
 import { renderPage } from "./layout.ts";
 import type { HelpBlock, HelpRow } from "./layout.ts";
 import type { TopicName } from "./topic-names.ts";
@@ -137,106 +138,7 @@ const topics: Readonly<Record<TopicName, readonly HelpBlock[]>> = {
       ],
     },
   ],
-  conditions: [
-    "Conditions",
-    "A condition is a name, an operator and a value. Quote it, because the shell treats < and > as redirections.",
-    {
-      title: "Examples",
-      lines: [
-        "wf logs --where 'elapsed>20s' --where 'error~timeout'",
-        "wf stats --since 1d --fail-if 'p95>20s' --fail-if 'failed>2%'",
-        "kb eval Handbook questions.jsonl --fail-if 'recall@5<90%'",
-      ],
-    },
-    {
-      title: "Operators",
-      rows: [
-        ["> >= < <= = !=", "compare numbers, durations and shares"],
-        ["= !=", "compare text"],
-        ["~ !~", "text contains, does not contain (case-insensitive)"],
-      ],
-    },
-    {
-      title: "Values",
-      rows: [
-        ["20s, 1m30s, 250ms", "duration; a number without a unit is seconds"],
-        ["2%, 0.02", "share"],
-        ["'timeout'", "text, optionally in quotes"],
-      ],
-    },
-    {
-      title: "Names",
-      rows: [
-        [
-          "wf logs, wf stats --where",
-          "status, elapsed, tokens, steps, exceptions, error, by, version, triggered_from, created_from",
-        ],
-        [
-          "wf stats --fail-if",
-          "runs, running, paused, ended, succeeded, partial, failed, stopped, failed_runs, p50, p95, p99, max, tokens, tokens_p50, tokens_p95, steps",
-        ],
-        [
-          "kb eval --fail-if",
-          "the metrics of the report, such as recall@5 and mrr; with --baseline also their differences, such as mrr.change",
-        ],
-      ],
-    },
-    "A condition of --fail-if that holds ends the command with exit code 14. Several conditions of --where must all hold. Expectations for one run (--expect) have their own topic: `help expect`.",
-  ],
-  expect: [
-    "Expectations",
-    "--expect takes a sentence about the run or a YAML file of them (repeatable). The command exits with 14 if an expectation is not met.",
-    {
-      title: "Sentences",
-      lines: [
-        "run succeeded [within TIME]        also partial-succeeded, failed, stopped,",
-        "                                   paused",
-        "run took BOUND TIME                run took less than 10s",
-        "run used [BOUND] N tokens          tokens or steps",
-        "node NODE succeeded [within TIME]  also failed, stopped",
-        "node NODE ran [[BOUND] N times]    at least once without a bound",
-        "node NODE did not run",
-        "node NODE was retried [[BOUND] N times]",
-        "node NODE was not retried",
-        "node NODE took BOUND TIME",
-        "node NODE used [BOUND] N tokens    all executions of the node together",
-        'node NODE before NODE              also "A" before "B": A ended before B began',
-        "VALUE exists                       also: does not exist",
-        "VALUE is JSON                      also: is not; texts are quoted",
-        'VALUE contains "text"              also: does not contain',
-        "VALUE matches /pattern/i           also: does not match; flags i, m, s, u, v",
-        "VALUE >= 0.8                       also >, <=, <",
-        "no errors                          errors, retries, gaps or pauses",
-      ],
-    },
-    {
-      title: "Words",
-      rows: [
-        ["VALUE", "output PATH (output answer, output items.0.name), text, or error"],
-        ["NODE", '"Title" or ID, without quotes if it is one word; type llm'],
-        ["BOUND", "at least, at most, exactly, less than, more than"],
-        ["TIME", "30s, 1m30s, 250ms, as measured by the server"],
-      ],
-    },
-    "A node that ran several times must meet a sentence each time; its first execution counts for before. A pattern is matched against the first 65536 characters, for at most one second. Unknown facts do not meet an expectation: events in a gap of the stream or in damaged lines of a recording, retries and pauses before the command started, redacted texts and numbers.",
-    "A file lists sentences under checks, with short forms for common ones:",
-    {
-      lines: [
-        "    name: Support flow",
-        "    checks: [run succeeded, no retries]",
-        "    required: [Start, Review]",
-        "    forbidden: [Escalate]",
-        "    order: [[Start, Review, End]]",
-        "    within: {run: 2m, nodes: {Review: 30s}}",
-        "    tokens: {max: 5000, nodes: {Answer: 1000}}",
-        "    outputs:",
-        "      answer: {contains: refund, matches: /ticket \\d+/i}",
-        "      score: {equals: 1, exists: true}",
-      ],
-    },
-    "Expectations decide the exit code for what they mention: with `run failed`, a failed run exits with 0. Without a sentence about the end of the run, its status counts as usual (8, 9). A paused run exits with 8 and nothing is checked, unless a sentence is `run paused`. A lost stream (13), --timeout (12) and an interrupt (130) keep their codes.",
-    "--junit FILE writes the result as JUnit XML in every case; unchecked expectations count as failed. In GitHub Actions, unmet expectations also appear as annotations at their line of the file.",
-  ],
+  conditions: conditionsTopic,
   follow: [
     "Following runs",
     {

@@ -1,7 +1,7 @@
 import { local } from "../../operations/operation.ts";
 import type { Input } from "../../operations/operation.ts";
 import { listWorkflowLogs } from "../../operations/workflows.ts";
-import type { FieldKind } from "../condition.ts";
+import type { FieldKind } from "../conditions/index.ts";
 
 /** Columns of `wf logs` that --where accepts, and their kinds. */
 export const logFields = {

@@ -78,7 +78,7 @@ const recordingParams = {
 
 /** Parameters of every command that follows a run. */
 const expectParams = {
-  expect: local.text("Expected result, see `wf help expect`", {
+  expect: local.text("Expected result, see `wf help conditions`", {
     many: true,
   }),
   junit: local.text("JUnit report of the expectations", {

@@ -1,4 +1,4 @@
-import type { FieldKind } from "../condition.ts";
+import type { FieldKind } from "../conditions/index.ts";
 
 /** Figures about runs and their kinds, in display order. */
 export const figureKinds = {

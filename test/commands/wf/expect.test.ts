@@ -2,7 +2,7 @@ import { rmSync, writeFileSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { parseCheck } from "../../../src/commands/wf/expect/parser.ts";
+import { parseExpectation } from "../../../src/commands/wf/expect/expectation.ts";
 import { serverEvent } from "../../../src/lib/server-event.ts";
 import { RunTrace } from "../../../src/runs/trace.ts";
 import { CliError } from "../../../src/errors.ts";
@@ -105,6 +105,21 @@ const verdicts: Readonly<Record<string, readonly Verdict[]>> = {
     ["no retries", "ok", "none occurred"],
     ["no gaps", "ok", "none occurred"],
     ["no pauses", "ok", "none occurred"],
+    ["elapsed < 1s", "ok", "it took 0.046 s"],
+    ["status = failed", "failed", "it ended as succeeded"],
+    ["tokens<=100 and steps=2", "ok", "it used 0 tokens, it used 2 steps"],
+    ["steps more than 2 or elapsed at least 1m", "failed", "it used 2 steps, it took 0.046 s"],
+    ["not (run failed or no errors)", "failed", "none occurred"],
+    ["not node Escalate ran", "ok", 'no such node ran, only "Start", "End"'],
+    ["not node Escalate failed", "failed", 'no such node ran, only "Start", "End"'],
+    ["output query~WÖRLD or output query ~ 世界", "ok", 'it is "héllo 世界"'],
+    [
+      'output query = "héllo 世界" and (text is "x" or no gaps)',
+      "ok",
+      'it is "héllo 世界", none occurred',
+    ],
+    ["error != x", "failed", "the run has none"],
+    ["error~refused and run failed", "failed", "it ended as succeeded"],
   ],
   "run that fails, streaming": [
     ["run failed within 1s", "ok", "it took 0.063 s"],
@@ -324,6 +339,8 @@ const partial = recordedRun("node that fails with a default value: partial-succe
 describe("the exit code", () => {
   test.each([
     ["a failure that is expected", failing, ["run failed"], 0],
+    ["a failure that is one of two ends", failing, ["run succeeded or status = failed"], 0],
+    ["a failure that is excluded", failing, ["not run succeeded"], 9],
     ["a failure of which nothing is said", failing, ["node Start succeeded"], 9],
     ["a failure beside what is not met", failing, ["node Fetch succeeded"], 14],
     ["a failure that is not expected", failing, ["run succeeded"], 14],
@@ -378,8 +395,8 @@ describe("the exit code", () => {
 
 describe("an invalid sentence is reported with its position before sending anything", () => {
   test.each([
-    ["", 1, "one of run, node, output, text, error, no is missing", undefined],
-    ["rum succeeded", 1, "rum is not one of run, node, output, text, error, no", "run"],
+    ["", 1, "missing name", undefined],
+    ["rum succeeded", 1, "unknown field rum", "run"],
     [
       "run suceeded",
       5,
@@ -414,6 +431,11 @@ describe("an invalid sentence is reported with its position before sending anyth
       'invalid escape sequence; in double quotes use \\\\, \\", \\n, \\t or \\uXXXX',
       undefined,
     ],
+    ["run failed and", 15, "missing name", undefined],
+    ["no gaps or elasped<3s", 12, "unknown field elasped", "elapsed"],
+    ["(no gaps", 9, "a closing parenthesis is missing", undefined],
+    ["no gaps )", 9, "unexpected text after the sentence", undefined],
+    ["output x contians 'y'", 10, "missing operator: >= <= != !~ > < = ~", "contains"],
     ["no erors", 4, "erors is not one of errors, gaps, retries, pauses", "errors"],
   ])("%s", async (sentence, position, problem, meant) => {
     const server = await rawServer([(socket) => void socket.end(http(500, "{}"))]);
@@ -422,7 +444,7 @@ describe("an invalid sentence is reported with its position before sending anyth
     });
     const hint =
       meant === undefined
-        ? /^hint: (run `wf help expect` for the syntax|put texts in quotes: is "yes")$/m
+        ? /^hint: (run `wf help conditions` for the syntax|put texts in quotes: is "yes")$/m
         : new RegExp(`^hint: did you mean ${meant}\\?$`, "m");
     expect(ran.exit).toBe(2);
     expect(ran.err).toContain(
@@ -520,27 +542,18 @@ outputs:
     ["required: [A\n", "line 2: Flow sequence in block collection must be"],
     ["order: [[A]]\n", "line 1: expected two or more nodes"],
     ["order: [A, B]\n", "line 1: expected a list"],
-    [
-      "within:\n  run: soon\n",
-      'line 2: "run took at most soon", position 18: soon is not a duration',
-    ],
+    ["within:\n  run: soon\n", 'line 2: "soon", position 1: soon is not a duration'],
     [
       "within:\n  nods: {A: 1s}\n",
       'line 2: "nods" is not one of run, nodes\nhint: did you mean nodes?',
     ],
-    [
-      "tokens: {max: many}\n",
-      'line 1: "run used at most many tokens", position 18: many is not a whole number',
-    ],
+    ["tokens: {max: many}\n", 'line 1: "many", position 1: many is not a whole number'],
     [
       "outputs:\n  a:\n    match: x\n",
       'line 3: "match" is not one of equals, contains, matches, exists\nhint: did you mean matches?',
     ],
     ["outputs: {a: {exists: maybe}}\n", "line 1: expected true or false"],
-    [
-      "outputs: {a: {matches: '/(/'}}\n",
-      'line 1: "output \\"a\\" matches /(/", position 20: invalid pattern',
-    ],
+    ["outputs: {a: {matches: '/(/'}}\n", 'line 1: "/(/", position 1: invalid pattern'],
     ["checks: !secret [run failed]\n", "line 1: Unresolved tag: !secret"],
   ])("%j is rejected with its line", async (text, message) => {
     const path = await written(text);
@@ -740,28 +753,38 @@ test("--expect takes a single run", async () => {
   expect(ran.err).toContain("--expect and --junit take a single run");
 });
 
-describe("help expect", () => {
-  const page = topicText("expect", 80);
+describe("help conditions", () => {
+  const page = topicText("conditions", 80);
 
   test("shows valid sentences, with and without their optional parts", () => {
-    const table = page.slice(0, page.indexOf("Words:"));
-    const shapes = [...table.matchAll(/^ {2}((?:run|node|VALUE|no) .+?)(?: {2}.*)?$/gm)].map(
-      ([, shape = ""]) => shape,
-    );
-    expect(shapes).toHaveLength(17);
-    const said = (shape: string) =>
-      shape
-        .replaceAll("TIME", "1m30s")
-        .replaceAll("BOUND", "at most")
-        .replace(/\bN\b/, "3")
-        .replaceAll("NODE", '"Start"')
-        .replace("VALUE", "output answer")
-        .replace("JSON", '{"a": [1]}');
-    for (const shape of shapes) {
-      const short = shape.replace(/ ?\[\[.*\]| ?\[[^[\]]*\]/g, "");
-      for (const each of [short, shape.replace(/[[\]]/g, "")])
-        expect(parseCheck(said(each), "--expect").name).toBe(said(each));
-    }
+    const [, table = ""] = /\nSentences:\n(.*?)\n\n/s.exec(page) ?? [];
+    const shapes = table.split("\n").map((line) => line.trim());
+    expect(shapes).toHaveLength(25);
+    const words: readonly (readonly [form: RegExp, values: readonly string[]])[] = [
+      [/ ?\[((?:[^[\]]|\[[^[\]]*\])*)\]/, ["", " $1"]],
+      [/(?:[a-z-]+(?: [a-z-]+)?\|)+[a-z-]+(?: than)?/, []],
+      [/FIELD/, ["output answer", "error"]],
+      [/BOUND/, ["at most", "less than"]],
+      [/TIME/, ["1m30s"]],
+      [/\bN\b/, ["3"]],
+      [/NODE/, ['"Start"', "Start", "type llm"]],
+      [/VALUE/, ["5"]],
+      [/JSON/, ['{"a": 1}']],
+    ];
+    const sentencesOf = (shape: string): string[] => {
+      const found = words.find(([form]) => form.test(shape));
+      if (!found) return [shape];
+      const [form, values] = found;
+      const [whole = "", inner = ""] = form.exec(shape) ?? [];
+      const each = values.length > 0 ? values : whole.split("|");
+      return each.flatMap((value) =>
+        sentencesOf(shape.replace(whole, () => value.replace("$1", inner))),
+      );
+    };
+    const sentences = shapes.flatMap(sentencesOf);
+    expect(sentences.length).toBeGreaterThan(100);
+    for (const sentence of sentences)
+      expect(parseExpectation(sentence, "--expect").name).toBe(sentence);
   });
 
   test("shows a valid file", async () => {
@@ -802,7 +825,7 @@ test("any text is a check that can be evaluated or a usage error with a position
       );
     const sentence = words.join(any([" ", "  ", "\n"]));
     try {
-      const check = parseCheck(sentence, "--expect");
+      const { check } = parseExpectation(sentence, "--expect");
       read++;
       const { actual } = check.evaluate(any(traces));
       expect(actual, sentence).toMatch(/^[^\p{Cc}\p{Bidi_Control}]+$/u);

@@ -378,6 +378,9 @@ describe("--fail-if", () => {
     ["tokens=500", 14],
     ["succeeded<97%", 14],
     ["running>0", 0],
+    ["p95>20s or failed>1% and runs>10", 14],
+    ["p95 less than 5s and failed>1%", 0],
+    ["not (runs at least 50)", 0],
   ])("%s ends with %d", async (condition, code) => {
     const { exit, info } = await fromFile(runs, "--fail-if", condition);
     expect(exit).toBe(code);
@@ -783,6 +786,8 @@ describe("--from", () => {
     expect(await filtered("--account", "bo@example.com")).toBe(1);
     expect(await filtered("--where", "status=running")).toBe(1);
     expect(await filtered("--where", "elapsed>2s", "--where", "error~LINE")).toBe(1);
+    expect(await filtered("--where", "status=failed and elapsed>2s")).toBe(1);
+    expect(await filtered("--where", "run failed or (by=bo@example.com and elapsed<2s)")).toBe(2);
     const { exit, err } = await wf(["--from", file(jsonl(runs)), "--keyword", "tax"], {});
     expect(exit).toBe(2);
     expect(err).toContain("--keyword");

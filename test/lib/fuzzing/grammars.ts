@@ -3,9 +3,10 @@ import { extraBody } from "../../../src/cli/parse/input.ts";
 import { checkValue } from "../../../src/cli/parse/values.ts";
 import type { Sources } from "../../../src/cli/parse/values.ts";
 import { parseBytes } from "../../../src/lib/bytes.ts";
-import { evaluateCondition as isMet, parseCondition } from "../../../src/commands/condition.ts";
-import { parseEvalConditions } from "../../../src/commands/kb/eval/gate.ts";
-import { parseCheck } from "../../../src/commands/wf/expect/parser.ts";
+import { parseCondition } from "../../../src/commands/conditions/index.ts";
+import type { Field, FieldKind } from "../../../src/commands/conditions/index.ts";
+import { metricScope } from "../../../src/commands/kb/eval/scope.ts";
+import { parseExpectation } from "../../../src/commands/wf/expect/expectation.ts";
 import { safePath, uniquePath } from "../../../src/host/safe-path.ts";
 import { parsePatterns, patternValues } from "../../../src/commands/kb/sync/patterns.ts";
 import { baseUrlOf } from "../../../src/config/base-url.ts";
@@ -83,11 +84,11 @@ const sentences = target(
       "gaps",
       "errors",
     ],
+    [" and ", " or ", "not ", "(", ")", "elapsed", "status", "=", "~"],
     ['"\\u00e9\\n"', '"open', "'open", "\\", ...blanks, ...numbers, ...durations],
   ],
   (text) => {
-    const check = readOrUsage(() => parseCheck(text, "--expect"));
-    if (check) check.evaluate(seen);
+    readOrUsage(() => parseExpectation(text, "--expect"))?.check.evaluate(seen);
   },
 );
 
@@ -100,17 +101,27 @@ const seen = (() => {
   return trace;
 })();
 
+const field = (kind: FieldKind): Field<unknown> => ({
+  kind,
+  read: (value) => ({ value: value ?? undefined, actual: "" }),
+});
+const fields = {
+  p95: field("seconds"),
+  failed: field("share"),
+  error: field("text"),
+  runs: field("number"),
+};
+
 const conditions = target(
   "conditions of --fail-if",
   [
     ["p95", "failed", "error", "recall@5", "ndcg@10.change", "nothing", ">", ">=", "<", "<=", "="],
-    ["!=", "~", "!~", "%", '"', "'", "timeout", ...blanks, ...numbers, ...durations],
+    ["!=", "~", "!~", "%", '"', "'", "timeout", " and ", " or ", "not ", "(", ")", ...blanks, ...numbers, ...durations],
   ],
   (text) => {
-    const kinds = { p95: "seconds", failed: "share", error: "text", runs: "number" } as const;
-    const condition = readOrUsage(() => parseCondition("--fail-if", text, kinds));
-    if (condition) for (const value of [0, 1.5, "text", null, Number.NaN]) isMet(condition, value);
-    readOrUsage(() => parseEvalConditions([text], [1, 5], true));
+    const condition = readOrUsage(() => parseCondition("--fail-if", text, { fields }));
+    for (const value of [0, 1.5, "text", null, Number.NaN]) condition?.evaluate(value);
+    readOrUsage(() => parseCondition("--fail-if", text, metricScope([1, 5], true)));
   },
 );
 

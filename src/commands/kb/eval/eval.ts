@@ -12,7 +12,8 @@ import { rerankModel } from "../models/index.ts";
 import { changedSettings } from "../search.ts";
 import { compareWithBaseline, readBaseline } from "./baseline.ts";
 import { resolveExpected } from "./expected-documents.ts";
-import { checkEvalConditions, evaluateConditions, parseEvalConditions } from "./gate.ts";
+import { evaluateGate, failedGate, parseGate } from "../../conditions/index.ts";
+import { metricScope } from "./scope.ts";
 import { parseMatrix, variantsOf } from "./matrix.ts";
 import type { MatrixAxis, EvalSettings, SearchVariant } from "./matrix.ts";
 import { averageMetrics } from "./metrics.ts";
@@ -70,7 +71,8 @@ export async function* run(input: EvalInput, context: Context): AsyncGenerator<R
   const kb = await context.call(getKnowledgeBase, { dataset_id });
   const variants = await searchVariants(input, kb, axes, context);
   const ks = parseCutoffs(input.k, variants);
-  const conditions = parseEvalConditions(input.fail_if ?? [], ks, baseline !== undefined);
+  const scope = metricScope(ks, baseline !== undefined);
+  const conditions = parseGate(input.fail_if ?? [], scope);
   const allowMissing = input.allow_missing === true;
   const expected = await resolveExpected(dataset_id, file, questions, allowMissing, context);
 
@@ -91,7 +93,14 @@ export async function* run(input: EvalInput, context: Context): AsyncGenerator<R
   const compared = results.map(
     (result) => baseline && compareWithBaseline(result, baseline, results.length === 1),
   );
-  const conditionResults = evaluateConditions(conditions, results, compared);
+  const conditionResults = evaluateGate(
+    conditions,
+    scope,
+    results.map((result, index) => ({
+      subject: { result, comparison: compared[index] },
+      label: result.variant.label,
+    })),
+  );
   const report = evaluationReport({
     kb: { id: kb.id, name: kb.name },
     file,
@@ -108,7 +117,7 @@ export async function* run(input: EvalInput, context: Context): AsyncGenerator<R
   if (input.junit !== undefined)
     await writeResult(input.junit, junitText(`kb eval ${kb.name}`, junitCases(results)), context);
 
-  const failed = checkEvalConditions(conditionResults);
+  const failed = failedGate(conditionResults);
   const incomplete = failedSearches(results);
   if (failed && incomplete) await context.notice(incomplete.message);
   if (failed ?? incomplete) throw failed ?? incomplete;

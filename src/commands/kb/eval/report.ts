@@ -1,7 +1,8 @@
 import type { Cell, Heading, Report, Section } from "../../../output/report-model.ts";
 import { asText } from "../../../operations/operation.ts";
 import type { BaselineComparison } from "./baseline.ts";
-import type { EvalConditionResult } from "./gate.ts";
+import { gateSections } from "../../conditions/index.ts";
+import type { ConditionResult } from "../../conditions/index.ts";
 import { latencies, metricNames, rounded } from "./metrics.ts";
 import type { QuestionResult, VariantResult } from "./search.ts";
 import type { EvalSettings } from "./matrix.ts";
@@ -14,7 +15,7 @@ export interface Evaluation {
   readonly file: string;
   readonly questions: number;
   readonly results: readonly VariantResult[];
-  readonly conditions: readonly EvalConditionResult[];
+  readonly conditions: readonly ConditionResult[];
   readonly baseline:
     | { readonly file: string; readonly compared: readonly (BaselineComparison | undefined)[] }
     | undefined;
@@ -29,7 +30,7 @@ export function evaluationReport(evaluation: Evaluation): Report {
     data: evaluationData(evaluation),
     sections: [
       figureSection(evaluation),
-      ...(conditions.length > 0 ? [conditionSection(conditions)] : []),
+      ...gateSections(conditions, (_, value) => value.toFixed(3)),
       ...(baseline ? comparedSections(evaluation, baseline.file, compared) : []),
       ...(failures ? [failureSection(evaluation)] : []),
     ],
@@ -156,27 +157,6 @@ const settingsText = (settings: EvalSettings): string =>
   })
     .map(([name, value]) => `${name} ${asText(value) || "not set"}`)
     .join(", ");
-
-const verdictTones = { passed: "good", failed: "bad", unmeasured: "warn" } as const;
-
-const conditionSection = (conditions: readonly EvalConditionResult[]): Section => {
-  const several = conditions.some(({ label }) => label !== "");
-  return {
-    title: "Conditions that must not hold",
-    columns: [
-      left("condition"),
-      ...(several ? [left("settings")] : []),
-      right("value"),
-      left("verdict"),
-    ],
-    rows: conditions.map(({ condition, label, value, verdict }) => [
-      condition,
-      ...(several ? [label] : []),
-      amount(value),
-      { text: verdict, tone: verdictTones[verdict] },
-    ]),
-  };
-};
 
 function comparedSections(
   evaluation: Evaluation,

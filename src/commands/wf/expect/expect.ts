@@ -1,19 +1,20 @@
 import { CliError, reasonOf } from "../../../errors.ts";
-import { quoted } from "./check.ts";
-import type { Check, CheckResult } from "./check.ts";
-import type { CheckedExpectation } from "./report.ts";
+import type { CheckedExpectation, Expectation } from "./expectation.ts";
 import { RunTrace } from "../../../runs/trace.ts";
 import { prepareOutput } from "../../output-path.ts";
 import { redactKeys } from "../../../redact/recordings.ts";
 import { raiseOutcome, endingOf } from "../../../runs/outcome.ts";
 import type { Context } from "../../command-spec.ts";
+import { gateError } from "../../conditions/index.ts";
 import type { EventStage, FollowResult } from "../follow/index.ts";
+
+const loadChecks = () => import("./expectation.ts");
 
 /** The expectations about a run, and where to report their results. */
 export interface Expectations {
   /** Name of the suite in JUnit XML. */
   readonly suite: string;
-  readonly checks: readonly Check[];
+  readonly checks: readonly Expectation[];
   /** File for JUnit XML. */
   readonly junit: string | undefined;
 }
@@ -32,7 +33,7 @@ export async function readExpectations(
   { expect: args = [], junit }: ExpectInput,
   { host }: Context,
 ): Promise<Expectations> {
-  const checks: Check[] = [];
+  const checks: Expectation[] = [];
   const names: string[] = [];
   for (const arg of args) {
     if (/\.ya?ml$/i.test(arg)) {
@@ -41,8 +42,8 @@ export async function readExpectations(
       checks.push(...file.checks);
       if (file.name !== undefined) names.push(file.name);
     } else {
-      const { parseCheck } = await import("./parser.ts");
-      checks.push(parseCheck(arg, "--expect"));
+      const { parseExpectation } = await loadChecks();
+      checks.push(parseExpectation(arg, "--expect"));
     }
   }
   if (junit !== undefined) await prepareOutput(`--junit ${junit}`, junit, host);
@@ -94,7 +95,7 @@ export function evaluate<Result extends FollowResult>(
       const why = "the output was not read to its end";
       await reportUnchecked(expectations, why, context);
       if (expectations.checks.length > 0)
-        throw new CliError("gate", `the expectations were not checked: ${why}`, { isResult: true });
+        throw gateError(`the expectations were not checked: ${why}`);
     },
     report,
   };
@@ -115,10 +116,11 @@ async function expectationReport(
   expectations: Expectations,
   context: Context,
 ): Promise<void> {
-  const end = endingOf(outcome);
-  const expectedEnds = expectations.checks.flatMap((check) => check.end ?? []);
   const raise = () => raiseOutcome(runId, outcome, context.notice);
   if (!isRequested(expectations)) return raise();
+  const { checkExpectation, namedEnds, runSucceeded } = await loadChecks();
+  const end = endingOf(outcome);
+  const expectedEnds = expectations.checks.flatMap(namedEnds);
   if (end === "paused" && !expectedEnds.includes("paused")) {
     await reportUnchecked(expectations, "the run is waiting for human input", context);
     return raise();
@@ -126,52 +128,33 @@ async function expectationReport(
   const error = outcome.error ?? trace.error;
   const masked = error ? context.host.secrets.masked(error) : undefined;
   const final = Object.assign(trace, { status: end, error: masked });
-  const checked = expectations.checks.map((check) => ({ check, result: check.evaluate(final) }));
-  const implicit =
-    expectedEnds.length > 0 ? [] : [{ check: runSucceeded, result: runSucceeded.evaluate(final) }];
-  const failed = checked.filter(({ result }) => !result.passed);
+  const checked = expectations.checks.map((each) => checkExpectation(each, final));
+  const implicit = expectedEnds.length > 0 ? [] : [checkExpectation(runSucceeded, final)];
   await printResults(checked, context);
   const junitError = await writeJunit([...implicit, ...checked], expectations, context);
   try {
-    if (failed.length > 0) throw notMet(runId, failed, checked);
+    if (checked.some(({ result }) => !result.passed)) throw notMet(runId, checked);
     if (expectedEnds.length === 0) await raise();
-  } catch (error) {
+  } catch (failure) {
     if (junitError) await context.notice(junitError.message);
-    throw error;
+    throw failure;
   }
   if (junitError) throw junitError;
 }
 
-/** The implicit expectation if none names the end of the run. */
-const runSucceeded: Check = {
-  name: "run succeeded",
-  evaluate: ({ status, error }): CheckResult => ({
-    passed: status === "succeeded" || status === "partial-succeeded",
-    actual: `it ended as ${status}${error === undefined ? "" : `: ${quoted(error)}`}`,
-  }),
-};
-
-const notMet = (
-  runId: string,
-  failed: readonly CheckedExpectation[],
-  all: readonly CheckedExpectation[],
-): CliError => {
-  const [first] = failed;
+function notMet(runId: string, all: readonly CheckedExpectation[]): CliError {
+  const failed = all.filter(({ result }) => !result.passed);
   const count =
     all.length === 1 ? "the expectation" : `${failed.length} of ${all.length} expectations`;
-  return new CliError(
-    "gate",
-    `run ${runId} did not meet ${count}: ${first?.check.name}: ${first?.result.actual}`,
+  return gateError(
+    `run ${runId} did not meet ${count}: ${failed[0]?.name}: ${failed[0]?.result.actual}`,
     {
-      isResult: true,
-      details: {
-        run: runId,
-        expectations: all.map(({ check, result }) => ({ check: check.name, ...result })),
-      },
-      hint: `run \`wf show ${runId}\` for details`,
+      run: runId,
+      expectations: all.map(({ name, result }) => ({ check: name, ...result })),
     },
+    `run \`wf show ${runId}\` for details`,
   );
-};
+}
 
 /** Prints the results, also as annotations on GitHub Actions. */
 async function printResults(
@@ -191,9 +174,10 @@ async function reportUnchecked(
   why: string,
   context: Context,
 ): Promise<void> {
+  const { runSucceeded } = await loadChecks();
   const result = { passed: false, actual: `not checked: ${why}` };
   const checks = expectations.checks.length > 0 ? expectations.checks : [runSucceeded];
-  const checked = checks.map((check) => ({ check, result }));
+  const checked = checks.map((each) => ({ ...each, result }));
   const junitError = await writeJunit(checked, expectations, context);
   if (junitError) await context.notice(junitError.message);
   if (expectations.checks.length > 0) await context.notice("the expectations were not checked");

@@ -1,2 +1,4 @@
 export { evaluate, readExpectations } from "./expect.ts";
+export { nodeForms } from "./node-checks.ts";
+export { noForms, runFields } from "./run-scope.ts";
 export type { ExpectInput } from "./expect.ts";

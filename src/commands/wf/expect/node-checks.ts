@@ -1,14 +1,18 @@
 import { didYouMean } from "../../../lib/did-you-mean.ts";
-import { plural, inSeconds, quoted, within } from "./check.ts";
-import type { Amount, CheckResult } from "./check.ts";
-import { ifAllNodesSeen, ifAllEventsSeen, nodesUnknown } from "./run-checks.ts";
 import type { NodeRun, RunTrace } from "../../../runs/trace.ts";
+import { readAmount, readDuration, readTimeLimit, within } from "../../conditions/index.ts";
+import type { ConditionReader, Forms, Limit, Result } from "../../conditions/index.ts";
+import { countWithin, ifAllEventsSeen, ifAllNodesSeen, nodesUnknown } from "./missing-events.ts";
+import { because, inSeconds, plural, quoted } from "./texts.ts";
 
 /** The name of nodes in a sentence: a title or ID, or a type. */
 export interface NodeName {
   readonly text: string;
   readonly byType: boolean;
 }
+
+/** Checks the nodes of a run. */
+export type Evaluate = (trace: RunTrace) => Result;
 
 /** All executions of nodes with this name, in the order of their starts. */
 function runsOf({ nodes }: RunTrace, { text, byType }: NodeName): readonly NodeRun[] {
@@ -22,58 +26,43 @@ function runsOf({ nodes }: RunTrace, { text, byType }: NodeName): readonly NodeR
 const isContinued = (node: NodeRun, nodes: readonly NodeRun[], index: number): boolean =>
   node.finishedAt === undefined && nodes.slice(index + 1).some(({ id }) => id === node.id);
 
-const absent = (trace: RunTrace, { text, byType }: NodeName): CheckResult => {
-  if (trace.nodes.length === 0) return { passed: false, actual: nodesUnknown };
+const absent = (trace: RunTrace, { text, byType }: NodeName): Result => {
+  if (trace.nodes.length === 0) return { passed: undefined, actual: nodesUnknown };
   const known = [...new Set(trace.nodes.map(({ type, title }) => (byType ? type : title)))];
   const near = didYouMean(text, known);
   const meant = near === undefined ? "" : ` (did you mean ${quoted(near)}?)`;
   const list = known.slice(0, 20).map(quoted).join(", ");
   const what = byType ? "node of this type" : "such node";
-  return { passed: false, actual: `no ${what} ran${meant}, only ${list}` };
+  return { passed: undefined, actual: `no ${what} ran${meant}, only ${list}` };
 };
 
-/** The first failed result of all executions of the node, or else the last one. */
-function ofEach(
-  trace: RunTrace,
-  name: NodeName,
-  test: (node: NodeRun) => CheckResult,
-): CheckResult {
-  const results = runsOf(trace, name).map(test);
-  const failed = results.findIndex(({ passed }) => !passed);
-  const info = results[failed] ?? results.at(-1);
-  if (info === undefined) return absent(trace, name);
-  if (results.length === 1) return ifAllNodesSeen(trace, info);
-  const which = info.passed ? `${results.length} times, the last time` : `time ${failed + 1}`;
-  return ifAllNodesSeen(trace, { ...info, actual: `${which} ${info.actual}` });
-}
-
-/** The statuses for each word of a sentence; an exception is a handled failure. */
-export const nodeEnds = {
-  succeeded: ["succeeded"],
-  failed: ["failed", "exception"],
-  stopped: ["stopped"],
-} as const;
+/** The first result that is not met of all executions of the node, or else the last one. */
+const ofEach =
+  (name: NodeName, test: (node: NodeRun, trace: RunTrace) => Result): Evaluate =>
+  (trace) => {
+    const results = runsOf(trace, name).map((node) => test(node, trace));
+    const failed = results.findIndex(({ passed }) => !passed);
+    const info = results[failed] ?? results.at(-1);
+    if (info === undefined) return absent(trace, name);
+    if (results.length === 1) return ifAllNodesSeen(trace, info);
+    const which = info.passed ? `${results.length} times, the last time` : `time ${failed + 1}`;
+    return ifAllNodesSeen(trace, { ...info, actual: `${which} ${info.actual}` });
+  };
 
 /** Whether every execution of the node ended like this, within the limit. */
-export const nodeEnded = (
-  trace: RunTrace,
-  name: NodeName,
-  end: keyof typeof nodeEnds,
-  limit?: Amount,
-): CheckResult =>
-  ofEach(trace, name, (node) => {
-    const statuses: readonly string[] = nodeEnds[end];
-    if (statuses.includes(node.status))
-      return limit === undefined
-        ? { passed: true, actual: `it ${node.status === "exception" ? "failed" : node.status}` }
-        : nodeTime(node, limit, trace);
-    return { passed: false, actual: stateOf(node, trace) };
+const nodeEnded = (name: NodeName, end: string, limit: Limit | undefined): Evaluate =>
+  ofEach(name, (node, trace) => {
+    // An exception is a handled failure.
+    const status = node.status === "exception" ? "failed" : node.status;
+    if (status !== end) return notEnded(node, trace);
+    return limit ? nodeTime(node, limit, trace) : { passed: true, actual: `it ${status}` };
   });
 
-function stateOf({ status, error }: NodeRun, trace: RunTrace): string {
-  const why = error === undefined ? "" : `: ${quoted(error)}`;
-  if (status === "running") return endUnseen(trace) ? eventLost : "it had not ended";
-  return `its status is ${quoted(status)}${why}`;
+function notEnded({ status, error }: NodeRun, trace: RunTrace): Result {
+  if (status !== "running")
+    return { passed: false, actual: `its status is ${quoted(status)}${because(error)}` };
+  if (endUnseen(trace)) return { passed: undefined, actual: eventLost };
+  return { passed: false, actual: "it had not ended" };
 }
 
 /** Whether the run succeeded with a gap that may contain the end of a node. */
@@ -86,57 +75,100 @@ const startSeen = ({ beganWith, endedWith }: NodeRun): boolean => beganWith !== 
 const eventLost = "unknown: an event was lost";
 
 /** Whether every execution of the node took this long. */
-export const nodeTook = (trace: RunTrace, name: NodeName, limit: Amount): CheckResult =>
-  ofEach(trace, name, (node) => nodeTime(node, limit, trace));
+export const nodeTook = (name: NodeName, limit: Limit): Evaluate =>
+  ofEach(name, (node, trace) => nodeTime(node, limit, trace));
 
-function nodeTime(node: NodeRun, limit: Amount, trace: RunTrace): CheckResult {
-  if (node.finishedAt === undefined) return { passed: false, actual: stateOf(node, trace) };
+function nodeTime(node: NodeRun, limit: Limit, trace: RunTrace): Result {
+  if (node.finishedAt === undefined) return notEnded(node, trace);
   const seconds = node.elapsed ?? (node.finishedAt - node.startedAt) / 1000;
   return { passed: within(limit, seconds), actual: `it took ${inSeconds(seconds)}`, seconds };
 }
 
 /** Whether the node ran this often. An upper limit needs the events of all nodes. */
-export function nodeRan(trace: RunTrace, name: NodeName, amount: Amount): CheckResult {
-  const count = runsOf(trace, name).length;
-  const passed = within(amount, count);
-  if (count === 0 && !within(amount, 0)) return absent(trace, name);
-  const actual = count === 0 ? "it did not run" : `it ran ${plural(count, "time")}`;
-  return within(amount, Infinity) ? { passed, actual } : ifAllNodesSeen(trace, { passed, actual });
-}
+export const nodeRan =
+  (name: NodeName, limit: Limit): Evaluate =>
+  (trace) => {
+    const count = runsOf(trace, name).length;
+    const ran = count === 0 ? "it did not run" : `it ran ${plural(count, "time")}`;
+    const actual = count === 0 && !within(limit, 0) ? absent(trace, name).actual : ran;
+    return countWithin(count, limit, actual, (result) => ifAllNodesSeen(trace, result));
+  };
 
 /** Whether every execution of the node was retried this often. */
-export const nodeRetried = (trace: RunTrace, name: NodeName, amount: Amount): CheckResult =>
-  ofEach(trace, name, ({ retries }) => {
-    const passed = within(amount, retries);
+const nodeRetried = (name: NodeName, limit: Limit): Evaluate =>
+  ofEach(name, ({ retries }, trace) => {
     const actual = `it was ${retries === 0 ? "not retried" : `retried ${plural(retries, "time")}`}`;
-    return within(amount, Infinity)
-      ? { passed, actual }
-      : ifAllEventsSeen(trace, { passed, actual });
+    return countWithin(retries, limit, actual, (result) => ifAllEventsSeen(trace, result));
   });
 
 /** Whether all executions of the node together used this many tokens. */
-export function nodeUsed(trace: RunTrace, name: NodeName, amount: Amount): CheckResult {
-  const runs = runsOf(trace, name);
-  if (runs.length === 0) return absent(trace, name);
-  if (runs.every(({ tokens }) => tokens === undefined))
-    return { passed: false, actual: "the server did not count its tokens" };
-  const tokens = runs.reduce((sum, node) => sum + (node.tokens ?? 0), 0);
-  const result = { passed: within(amount, tokens), actual: `it used ${plural(tokens, "token")}` };
-  return within(amount, Infinity) ? result : ifAllNodesSeen(trace, result);
-}
+export const nodeUsed =
+  (name: NodeName, limit: Limit): Evaluate =>
+  (trace) => {
+    const runs = runsOf(trace, name);
+    if (runs.length === 0) return absent(trace, name);
+    if (runs.every(({ tokens }) => tokens === undefined))
+      return { passed: undefined, actual: "the server did not count its tokens" };
+    const tokens = runs.reduce((sum, node) => sum + (node.tokens ?? 0), 0);
+    return countWithin(tokens, limit, `it used ${plural(tokens, "token")}`, (result) =>
+      ifAllNodesSeen(trace, result),
+    );
+  };
 
 /** Whether the first execution of one node ended before that of the other began. */
-export function inOrder(trace: RunTrace, before: NodeName, after: NodeName): CheckResult {
-  const [first] = runsOf(trace, before);
-  const [second] = runsOf(trace, after);
-  if (first === undefined) return absent(trace, before);
-  if (second === undefined) return absent(trace, after);
-  const ordered = first.endedWith !== undefined && first.endedWith < second.beganWith;
-  const lost = first.endedWith === undefined ? endUnseen(trace) : !startSeen(first);
-  if (lost || !startSeen(second)) return { passed: false, actual: eventLost };
-  if (second.beganWith < first.beganWith)
-    return { passed: false, actual: `${quoted(second.title)} began first` };
-  const notEnded = `${quoted(first.title)} had not ended when ${quoted(second.title)} began`;
-  const actual = ordered ? "they ran in this order" : notEnded;
-  return ifAllNodesSeen(trace, { passed: ordered, actual });
+export const inOrder =
+  (before: NodeName, after: NodeName): Evaluate =>
+  (trace) => {
+    const [first] = runsOf(trace, before);
+    const [second] = runsOf(trace, after);
+    if (first === undefined) return absent(trace, before);
+    if (second === undefined) return absent(trace, after);
+    const ordered = first.endedWith !== undefined && first.endedWith < second.beganWith;
+    const lost = first.endedWith === undefined ? endUnseen(trace) : !startSeen(first);
+    if (lost || !startSeen(second)) return { passed: undefined, actual: eventLost };
+    if (second.beganWith < first.beganWith)
+      return { passed: false, actual: `${quoted(second.title)} began first` };
+    const notEndedYet = `${quoted(first.title)} had not ended when ${quoted(second.title)} began`;
+    const actual = ordered ? "they ran in this order" : notEndedYet;
+    return ifAllNodesSeen(trace, { passed: ordered, actual });
+  };
+
+/** Reads `"Title"`, a word, or `type llm`. */
+export function readNode(reader: ConditionReader): NodeName {
+  const byType = reader.takes("type") !== undefined;
+  return { text: reader.name(), byType };
 }
+
+/** Reads the node after `before`. */
+export function readOrder(reader: ConditionReader, first: NodeName): Evaluate {
+  reader.takes("node");
+  return inOrder(first, readNode(reader));
+}
+
+export const never: Limit = { operator: "=", value: 0 };
+export const atLeastOnce: Limit = { operator: ">=", value: 1 };
+
+/** Reads `3 times` or `at most 1 time`; nothing means at least once. */
+function readTimes(reader: ConditionReader): Limit {
+  if (reader.isAtEnd()) return atLeastOnce;
+  const limit = readAmount(reader);
+  reader.oneOf("times", "time");
+  return limit;
+}
+
+/** The sentences that begin with `node NODE`. */
+export const nodeForms: Forms<Evaluate, NodeName> = {
+  "succeeded|failed|stopped [within TIME]": (reader, name, end) =>
+    nodeEnded(name, end, readTimeLimit(reader)),
+  "ran [[BOUND] N times]": (reader, name) => nodeRan(name, readTimes(reader)),
+  "did not run": (_, name) => nodeRan(name, never),
+  "was retried [[BOUND] N times]": (reader, name) => nodeRetried(name, readTimes(reader)),
+  "was not retried": (_, name) => nodeRetried(name, never),
+  "took BOUND TIME": (reader, name) => nodeTook(name, readDuration(reader)),
+  "used [BOUND] N tokens": (reader, name) => {
+    const limit = readAmount(reader);
+    reader.oneOf("tokens");
+    return nodeUsed(name, limit);
+  },
+  "before [node] NODE": readOrder,
+};

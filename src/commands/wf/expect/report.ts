@@ -1,20 +1,14 @@
 import { relative, resolve } from "node:path";
 import type { Host } from "../../../host/host.ts";
-import type { Check, CheckResult } from "./check.ts";
 import { junitText } from "../../../lib/junit.ts";
-
-/** A check with its result. */
-export interface CheckedExpectation {
-  readonly check: Check;
-  readonly result: CheckResult;
-}
+import type { CheckedExpectation } from "./expectation.ts";
 
 /** One line per check for the terminal: `✓ ok      run succeeded: it ended as succeeded`. */
 export function checkLines(checked: readonly CheckedExpectation[], env: Host["env"]): string[] {
   const [passMark, failMark] = showsSigns(env) ? ["✓ ", "✗ "] : ["", ""];
-  return checked.map(({ check, result: { passed, actual } }) => {
+  return checked.map(({ name, result: { passed, actual } }) => {
     const verdict = passed ? `${passMark}ok    ` : `${failMark}failed`;
-    return `${verdict}  ${check.name}: ${actual}`;
+    return `${verdict}  ${name}: ${actual}`;
   });
 }
 
@@ -28,8 +22,8 @@ function showsSigns(env: Host["env"]): boolean {
 export const junitOf = (suite: string, checked: readonly CheckedExpectation[]): string =>
   junitText(
     suite,
-    checked.map(({ check, result: { passed, actual, seconds } }) => ({
-      name: check.name,
+    checked.map(({ name, result: { passed, actual, seconds } }) => ({
+      name,
       seconds,
       failure: passed ? undefined : actual,
     })),
@@ -45,15 +39,15 @@ export function annotations(
 ): string[] {
   return checked
     .filter(({ result }) => !result.passed)
-    .map(({ check, result }) => {
-      const place = check.from && {
-        file: relative(env["GITHUB_WORKSPACE"] || cwd, resolve(cwd, check.from.path)),
-        line: String(check.from.line),
+    .map(({ name, from, result }) => {
+      const place = from && {
+        file: relative(env["GITHUB_WORKSPACE"] || cwd, resolve(cwd, from.path)),
+        line: String(from.line),
       };
       const properties = Object.entries({ title: "Expectation not met", ...place })
-        .map(([name, value]) => `${name}=${property(value)}`)
+        .map(([key, value]) => `${key}=${property(value)}`)
         .join(",");
-      return `::error ${properties}::${data(`${check.name}: ${result.actual}`)}`;
+      return `::error ${properties}::${data(`${name}: ${result.actual}`)}`;
     });
 }
 

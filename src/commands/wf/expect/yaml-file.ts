@@ -1,57 +1,64 @@
 import type { Document, Node } from "yaml";
-import { CliError, usage } from "../../../errors.ts";
+import { usage } from "../../../errors.ts";
+import type { CliError } from "../../../errors.ts";
 import type { Files } from "../../../host/host.ts";
 import { didYouMean } from "../../../lib/did-you-mean.ts";
+import { own } from "../../../lib/json.ts";
 import { parseYaml } from "../../../lib/yaml.ts";
-import type { Check } from "./check.ts";
-import { parseCheck } from "./parser.ts";
+import {
+  contains,
+  equals,
+  exists,
+  fieldCheck,
+  isLimited,
+  matches,
+  parseValue,
+} from "../../conditions/index.ts";
+import type { Check, Claim, ConditionReader, Limit } from "../../conditions/index.ts";
+import type { RunTrace } from "../../../runs/trace.ts";
+import { parseExpectation } from "./expectation.ts";
+import type { Expectation } from "./expectation.ts";
+import { atLeastOnce, inOrder, never, nodeRan, nodeTook, nodeUsed } from "./node-checks.ts";
+import type { Evaluate, NodeName } from "./node-checks.ts";
+import { output, runFields, traceCheck } from "./run-scope.ts";
 
 /** A file of expectations: the name of its suite and its checks. */
 interface ExpectFile {
   readonly name: string | undefined;
-  readonly checks: readonly Check[];
+  readonly checks: readonly Expectation[];
 }
 
 /** Maximum size of a file of expectations, in bytes. */
 const MAX_SIZE = 1024 * 1024;
 
-/** A sentence and the place of the file that it comes from. */
-interface Sentence {
-  readonly text: string;
-  readonly at: Node;
-}
+/** Reads the expectations of each key that a mapping may have. */
+type Keys = Readonly<Record<string, (value: Node) => Expectation[]>>;
 
-/** Reads the sentences of each key that a mapping may have. */
-type Keys = Readonly<Record<string, (value: Node) => Sentence[]>>;
-
-/**
- * Reads a YAML file of expectations (`help expect`) and translates it to sentences. Throws `usage`
- * with the line of a mistake.
- */
+/** Reads a YAML file of expectations (`help conditions`). Throws `usage` with the line of a mistake. */
 export async function readExpectFile(path: string, files: Files): Promise<ExpectFile> {
   const yaml = await parseYaml(await contentOf(path, files), { strict: true });
   if ("problem" in yaml) throw usageAt(path, yaml.line, yaml.problem);
   const nodes = new YamlNodes(path, yaml, await import("yaml"));
   const { contents } = yaml.document;
-  if (!contents) throw usageAt(path, 1, "the file has no expectations");
   let name: string | undefined;
-  const sentences = nodes.keys(contents, {
-    ...sections(nodes),
-    name(value) {
-      name = nodes.text(value);
-      return [];
-    },
-  });
-  if (sentences.length === 0) throw usageAt(path, 1, "the file has no expectations");
-  const checks = sentences.map(({ at, text }): Check => {
-    const line = nodes.lineOf(at);
-    return { ...parseCheck(text, `${path} line ${line}:`), from: { path, line } };
-  });
+  const checks = contents
+    ? nodes.keys(contents, {
+        name(value) {
+          name = nodes.text(value);
+          return [];
+        },
+        ...sections(nodes),
+      })
+    : [];
+  if (checks.length === 0) throw usageAt(path, 1, "the file has no expectations");
   return { name, checks };
 }
 
-const usageAt = (path: string, line: number, problem: string, hint?: string) =>
-  usage(`${path} line ${line}: ${problem}`, hint ?? "run `wf help expect` for the keys of a file");
+const usageAt = (path: string, line: number, problem: string, hint?: string): CliError =>
+  usage(
+    `${path} line ${line}: ${problem}`,
+    hint ?? "run `wf help conditions` for the keys of a file",
+  );
 
 /** Typed access to the nodes of a YAML document. Throws `usage` for a node of another type. */
 class YamlNodes {
@@ -62,24 +69,40 @@ class YamlNodes {
 
   constructor(
     path: string,
-    {
-      document,
-      lineAt,
-    }: { readonly document: Document.Parsed; readonly lineAt: (offset: number) => number },
+    file: { readonly document: Document.Parsed; readonly lineAt: (offset: number) => number },
     yaml: typeof import("yaml"),
   ) {
     this.path = path;
-    this.document = document;
-    this.lineAt = lineAt;
+    this.document = file.document;
+    this.lineAt = file.lineAt;
     this.yaml = yaml;
   }
 
-  lineOf(node: Node): number {
+  private lineOf(node: Node): number {
     return this.lineAt(node.range?.[0] ?? 0);
   }
 
   error(node: Node, problem: string, hint?: string): CliError {
     return usageAt(this.path, this.lineOf(node), problem, hint);
+  }
+
+  /** The expectation of a sentence. */
+  sentence(node: Node): Expectation {
+    const expectation = parseExpectation(this.text(node), this.source(node));
+    return this.expectation(node, expectation.name, expectation.check);
+  }
+
+  expectation(node: Node, name: string, check: Check<RunTrace>): Expectation {
+    return { name, check, from: { path: this.path, line: this.lineOf(node) } };
+  }
+
+  /** A value that is written as in a sentence, such as `1m30s`. */
+  value<T>(node: Node, read: (reader: ConditionReader) => T, text = this.text(node)): T {
+    return parseValue(this.source(node), text, read);
+  }
+
+  private source(node: Node): string {
+    return `${this.path} line ${this.lineOf(node)}:`;
   }
 
   /** The text of a scalar in the file: a node ID that looks like a number is text too. */
@@ -88,18 +111,13 @@ class YamlNodes {
     return typeof node.value === "string" ? node.value : (node.source ?? String(node.value));
   }
 
-  /** The text in quotes, for a sentence. */
-  quoted(node: Node): string {
-    return JSON.stringify(this.text(node));
-  }
-
   boolean(node: Node): boolean {
     if (this.yaml.isScalar(node) && typeof node.value === "boolean") return node.value;
     throw this.error(node, "expected true or false");
   }
 
-  json(node: Node): string {
-    return JSON.stringify(node.toJS(this.document) ?? null);
+  json(node: Node): unknown {
+    return node.toJS(this.document) ?? null;
   }
 
   items(node: Node): Node[] {
@@ -115,11 +133,11 @@ class YamlNodes {
     });
   }
 
-  /** The sentences of a mapping with known keys. */
-  keys(node: Node, table: Keys): Sentence[] {
+  /** The expectations of a mapping with known keys. */
+  keys(node: Node, table: Keys): Expectation[] {
     return this.entries(node).flatMap(({ key, name, value }) => {
-      const known = Object.hasOwn(table, name) ? table[name] : undefined;
-      if (known !== undefined) return known(value);
+      const known = own(table, name);
+      if (known) return known(value);
       const names = Object.keys(table);
       const near = didYouMean(name, names);
       throw this.error(
@@ -140,57 +158,91 @@ class YamlNodes {
   }
 }
 
-/** The sections of a file, each translated to sentences. */
+/** The sections of a file; each expectation is named by its sentence. */
 function sections(nodes: YamlNodes): Keys {
-  const sentence = (at: Node, text: string): Sentence[] => [{ at, text }];
-  const perName = (list: Node, text: string) =>
-    nodes.items(list).flatMap((item) => sentence(item, `node ${nodes.quoted(item)} ${text}`));
-  const perNode = (map: Node, text: (limit: string) => string) =>
-    nodes
-      .entries(map)
-      .flatMap(({ key, value }) =>
-        sentence(value, `node ${nodes.quoted(key)} ${text(nodes.text(value))}`),
-      );
-  const chain = (list: Node) => {
-    const names = nodes.items(list);
-    if (names.length < 2) throw nodes.error(list, "expected two or more nodes");
-    return names
-      .slice(1)
-      .flatMap((after, index) =>
-        sentence(
-          after,
-          `node ${nodes.quoted(names[index] ?? after)} before ${nodes.quoted(after)}`,
-        ),
-      );
-  };
-  const output = (name: Node, claims: Node) => {
-    const subject = `output ${nodes.quoted(name)}`;
-    return nodes.keys(claims, {
-      equals: (value) => sentence(value, `${subject} is ${nodes.json(value)}`),
-      contains: (value) => sentence(value, `${subject} contains ${nodes.quoted(value)}`),
-      matches: (value) => sentence(value, `${subject} matches ${patternText(nodes.text(value))}`),
-      exists: (value) =>
-        sentence(value, `${subject} ${nodes.boolean(value) ? "exists" : "does not exist"}`),
+  const named = (node: Node): NodeName => ({ text: nodes.text(node), byType: false });
+  const quoted = (node: Node) => JSON.stringify(nodes.text(node));
+  const ofNode = (at: Node, name: Node, text: string, evaluate: Evaluate) =>
+    nodes.expectation(at, `node ${quoted(name)} ${text}`, traceCheck(evaluate));
+  const duration = (node: Node) => atMost(nodes.value(node, (reader) => reader.seconds()));
+  const count = (node: Node) => atMost(nodes.value(node, (reader) => reader.count()));
+  const inSequence = (list: Node) => {
+    const [first, ...others] = nodes.items(list);
+    if (!first || others.length === 0) throw nodes.error(list, "expected two or more nodes");
+    return others.map((after, index) => {
+      const before = others[index - 1] ?? first;
+      const evaluate = inOrder(named(before), named(after));
+      return ofNode(after, before, `before ${quoted(after)}`, evaluate);
     });
   };
   return {
-    name: () => [],
-    checks: (list) => nodes.items(list).flatMap((item) => sentence(item, nodes.text(item))),
-    required: (list) => perName(list, "ran"),
-    forbidden: (list) => perName(list, "did not run"),
-    order: (list) => nodes.items(list).flatMap(chain),
+    checks: (list) => nodes.items(list).map((item) => nodes.sentence(item)),
+    required: (list) =>
+      nodes.items(list).map((item) => ofNode(item, item, "ran", nodeRan(named(item), atLeastOnce))),
+    forbidden: (list) =>
+      nodes
+        .items(list)
+        .map((item) => ofNode(item, item, "did not run", nodeRan(named(item), never))),
+    order: (list) => nodes.items(list).flatMap(inSequence),
     within: (map) =>
       nodes.keys(map, {
-        run: (limit) => sentence(limit, `run took at most ${nodes.text(limit)}`),
-        nodes: (limits) => perNode(limits, (limit) => `took at most ${limit}`),
+        run(max) {
+          const check = isLimited(runFields, "elapsed", duration(max));
+          return [nodes.expectation(max, `run took at most ${nodes.text(max)}`, check)];
+        },
+        nodes: (limits) =>
+          nodes.entries(limits).map(({ key, value }) => {
+            const evaluate = nodeTook(named(key), duration(value));
+            return ofNode(value, key, `took at most ${nodes.text(value)}`, evaluate);
+          }),
       }),
     tokens: (map) =>
       nodes.keys(map, {
-        max: (limit) => sentence(limit, `run used at most ${nodes.text(limit)} tokens`),
-        nodes: (limits) => perNode(limits, (limit) => `used at most ${limit} tokens`),
+        max(max) {
+          const check = isLimited(runFields, "tokens", count(max));
+          return [nodes.expectation(max, `run used at most ${nodes.text(max)} tokens`, check)];
+        },
+        nodes: (limits) =>
+          nodes.entries(limits).map(({ key, value }) => {
+            const evaluate = nodeUsed(named(key), count(value));
+            return ofNode(value, key, `used at most ${nodes.text(value)} tokens`, evaluate);
+          }),
       }),
-    outputs: (map) => nodes.entries(map).flatMap(({ key, value }) => output(key, value)),
+    outputs: (map) =>
+      nodes.entries(map).flatMap(({ name, value }) => outputChecks(nodes, name, value)),
   };
+}
+
+const atMost = (value: number): Limit => ({ operator: "<=", value });
+
+/** The expectations about one output. */
+function outputChecks(nodes: YamlNodes, path: string, claims: Node): Expectation[] {
+  const claimed = (node: Node, text: string, claim: Claim) => [
+    nodes.expectation(
+      node,
+      `output ${JSON.stringify(path)} ${text}`,
+      fieldCheck("output", output(path), claim),
+    ),
+  ];
+  return nodes.keys(claims, {
+    equals(node) {
+      const value = nodes.json(node);
+      return claimed(node, `is ${JSON.stringify(value)}`, equals(value));
+    },
+    contains(node) {
+      const part = nodes.text(node);
+      return claimed(node, `contains ${JSON.stringify(part)}`, contains(part));
+    },
+    matches(node) {
+      const text = patternText(nodes.text(node));
+      const pattern = nodes.value(node, (reader) => reader.pattern(), text);
+      return claimed(node, `matches ${text}`, matches(pattern));
+    },
+    exists(node) {
+      const expected = nodes.boolean(node);
+      return claimed(node, expected ? "exists" : "does not exist", exists(expected));
+    },
+  });
 }
 
 /** `/refund/i` as it is, any other text as the source of a pattern. */

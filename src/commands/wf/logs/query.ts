@@ -4,7 +4,8 @@ import { readColumn, wideOnly } from "../../../operations/operation.ts";
 import type { InputOf } from "../../../operations/operation.ts";
 import { listWorkflowLogs } from "../../../operations/workflows.ts";
 import type { WorkflowLog } from "../../../operations/workflows.ts";
-import { evaluateCondition, parseCondition } from "../../condition.ts";
+import { parseCondition, readForm, runForms } from "../../conditions/index.ts";
+import type { Field, Scope } from "../../conditions/index.ts";
 import { logFields } from "../log-filters.ts";
 import type { LogFilters } from "../log-filters.ts";
 import { isEnded } from "../../../runs/outcome.ts";
@@ -40,10 +41,13 @@ export function logQuery(
     created_by_end_user_session_id: endUser,
     created_by_account,
   } = input;
-  const conditions = where.map((text) => parseCondition("--where", text, logFields));
-  const tests: ((log: WorkflowLog) => boolean)[] = conditions.map(
-    (condition) => (log) => evaluateCondition(condition, cellOf(log, condition.field)),
-  );
+  const tests: ((log: WorkflowLog) => boolean)[] = where
+    .map((text) => parseCondition("--where", text, logScope))
+    .map(
+      ({ evaluate }) =>
+        (log) =>
+          evaluate(log).passed === true,
+    );
   const statusLocally = changing && status !== undefined;
   if (statusLocally) tests.push((log) => log.workflow_run?.status === status);
   const endUserLocally = keyword !== undefined && endUser !== undefined;
@@ -135,6 +139,20 @@ export const logColumns = listWorkflowLogs.returns.columns
   .filter((column) => column !== wideOnly)
   .map(readColumn);
 
-function cellOf(log: WorkflowLog, label: string): unknown {
-  return logColumns.find((column) => column.label === label)?.value(log);
-}
+const logField = (name: keyof typeof logFields): Field<WorkflowLog> => {
+  const column = logColumns.find(({ label }) => label === name);
+  return {
+    kind: logFields[name],
+    read: (log) => ({ value: column?.value(log) ?? undefined, missing: "differs", actual: "" }),
+  };
+};
+
+const fields = Object.fromEntries(
+  Object.keys(logFields).map((name) => [name, logField(name as keyof typeof logFields)]),
+) as Readonly<Record<keyof typeof logFields, Field<WorkflowLog>>>; // a field for each key
+
+/** What conditions of --where can be about: the columns of a row. */
+const logScope: Scope<WorkflowLog> = {
+  fields,
+  sentences: { run: (reader) => readForm(reader, runForms, undefined)(fields) },
+};

@@ -1,5 +1,7 @@
-import { figureKinds } from "../stats-fields.ts";
+import type { Field, Scope } from "../../conditions/index.ts";
+import { figureKinds, figureNames } from "../stats-fields.ts";
 import type { FigureName } from "../stats-fields.ts";
+import type { StatsFigures } from "./figures.ts";
 
 /** The displayed unit of a figure; empty for numbers. */
 export const unitOf = (figure: FigureName): "" | "%" | "s" =>
@@ -41,4 +43,18 @@ export function formatChange(
 const signed = (value: number, digits: number): string => {
   const text = Math.abs(value).toFixed(digits);
   return Number(text) === 0 ? text : `${value < 0 ? "-" : "+"}${text}`;
+};
+
+const field = (name: FigureName): Field<StatsFigures> => ({
+  kind: figureKinds[name],
+  read({ [name]: value }) {
+    const known = value !== undefined;
+    const actual = known ? `${name} is ${formatFigure(name, value)}` : `no data for ${name}`;
+    return { value, missing: "unknown", actual };
+  },
+});
+
+/** What conditions of --fail-if can be about: the figures. */
+export const figureScope: Scope<StatsFigures> = {
+  fields: Object.fromEntries(figureNames.map((name) => [name, field(name)])),
 };

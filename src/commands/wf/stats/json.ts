@@ -1,6 +1,6 @@
 import { figureNames } from "../stats-fields.ts";
 import type { StatsFigures } from "./figures.ts";
-import type { ConditionResult } from "./gate.ts";
+import type { ConditionResult } from "../../conditions/index.ts";
 import type { Summary } from "./summary.ts";
 
 /**
@@ -27,7 +27,7 @@ export const statsData = (
         change: changes(summary.figures, summary.before.figures),
       }
     : null,
-  conditions: results.map((each) => ({ ...each, value: each.value ?? null })),
+  conditions: results,
   periods: {
     unit: summary.unit,
     time_zone: summary.timeZone,

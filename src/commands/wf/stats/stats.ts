@@ -1,14 +1,13 @@
 import type { CliError } from "../../../errors.ts";
 import type { FileInput } from "../../../operations/operation.ts";
 import type { Report } from "../../../output/report-model.ts";
-import { parseCondition } from "../../condition.ts";
+import { evaluateGate, failedGate, parseGate } from "../../conditions/index.ts";
 import { logQuery, warnIfKeywordTruncated } from "../logs/index.ts";
 import type { LogFilters } from "../log-filters.ts";
 import { statsData } from "./json.ts";
-import { figureKinds } from "../stats-fields.ts";
 import type { Grouping } from "../stats-fields.ts";
 import { addRun, newStatsCounts } from "./figures.ts";
-import { evaluateFigureConditions, failedConditions } from "./gate.ts";
+import { figureScope } from "./format.ts";
 import { newAccumulator, addToAccumulator } from "./accumulator.ts";
 import { statsSections } from "./tables.ts";
 import { runsFromFile, runsFromServer } from "./sources.ts";
@@ -35,9 +34,7 @@ const DEFAULT_TOP = 10;
  * a condition holds and `partial` if not all runs could be read.
  */
 export async function* run(input: StatsInput, context: Context): AsyncGenerator<Report> {
-  const conditions = (input.fail_if ?? []).map((text) =>
-    parseCondition("--fail-if", text, figureKinds),
-  );
+  const conditions = parseGate(input.fail_if ?? [], figureScope);
   const query = logQuery(input);
   if (!input.from) await warnIfKeywordTruncated(query, context);
   const now = Math.floor(context.host.now().getTime() / 1000);
@@ -61,13 +58,16 @@ export async function* run(input: StatsInput, context: Context): AsyncGenerator<
     { timeZone: context.options.timeZone(), top: input.top ?? DEFAULT_TOP },
   );
   const { incomplete } = times;
-  const results = evaluateFigureConditions(conditions, summary.figures);
+  const results = evaluateGate(conditions, figureScope, [{ subject: summary.figures }]);
   yield {
     data: statsData(summary, results, input.from?.name, incomplete === undefined),
     sections: statsSections(summary, results, notesOn(summary, input, incomplete)),
   };
 
-  const failed = failedConditions(results, input.pass_without_runs === true);
+  const failed = failedGate(results, {
+    allowed: input.pass_without_runs === true,
+    hint: "pass --pass-without-runs to ignore conditions without data",
+  });
   if (failed && incomplete) await context.notice(incomplete.message);
   const error = failed ?? incomplete;
   if (error) throw error;

@@ -3,7 +3,8 @@ import { formatFigure, formatChange, formatAmount, unitOf } from "./format.ts";
 import type { OmittedGroups } from "./error-groups.ts";
 import { figureNames } from "../stats-fields.ts";
 import type { FigureName } from "../stats-fields.ts";
-import type { ConditionResult } from "./gate.ts";
+import { gateSections } from "../../conditions/index.ts";
+import type { ConditionResult } from "../../conditions/index.ts";
 import type { TimeSpan } from "./sources.ts";
 import type { Summary } from "./summary.ts";
 
@@ -14,7 +15,7 @@ export const statsSections = (
   notes: readonly string[],
 ): Section[] => [
   figuresSection(summary, notes),
-  ...(results.length > 0 ? [conditionsSection(results)] : []),
+  ...gateSections(results, (figure, value) => formatFigure(figure as FigureName, value)),
   statusSection(summary),
   ...(summary.periods.length > 0 ? [periodSection(summary)] : []),
   ...(summary.errors.groups.length > 0 ? [errorSection(summary.errors)] : []),
@@ -92,18 +93,6 @@ function sparkline(
     return known.length === 0 ? null : merge(known);
   });
 }
-
-const verdictTones = { passed: "good", failed: "bad", unmeasured: "warn" } as const;
-
-const conditionsSection = (results: readonly ConditionResult[]): Section => ({
-  title: "Conditions that must not hold",
-  columns: [left("condition"), right("value"), left("verdict")],
-  rows: results.map(({ condition, figure, value, verdict }) => [
-    condition,
-    value === undefined ? null : formatFigure(figure, value),
-    { text: verdict, tone: verdictTones[verdict] },
-  ]),
-});
 
 const statusSection = ({ figures: { runs }, statuses }: Summary): Section => ({
   title: "By status",

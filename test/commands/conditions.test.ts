@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { evaluateCondition, parseCondition } from "../../src/commands/condition.ts";
-import type { FieldKind } from "../../src/commands/condition.ts";
+import { parseCondition } from "../../src/commands/conditions/index.ts";
+import type { Field, FieldKind, Scope } from "../../src/commands/conditions/index.ts";
 import { CliError } from "../../src/errors.ts";
 import { seeded } from "../lib/log-server.ts";
 import { cli } from "../lib/support.ts";
@@ -29,6 +29,11 @@ describe("an invalid condition", () => {
     ["runs<0x10", 6, "invalid number"],
     ["runs<1e3", 6, "invalid number"],
     ["runs<1,5", 6, "invalid number"],
+    ["runs>1 and p95>20x", 16, "invalid duration"],
+    ["runs>1 and p96>20s", 12, "unknown field p96"],
+    ["not (runs>1 or failed>2)", 23, "a share is at most 1"],
+    ["(runs>1", 8, "a closing parenthesis is missing"],
+    ["runs at leest 5", 9, "leest is not one of least, most"],
   ])("%j: position %d, %s", async (condition, position, problem) => {
     const { exit, out, err } = await runWith(condition);
     expect([exit, out]).toEqual([2, ""]);
@@ -49,11 +54,19 @@ describe("an invalid condition", () => {
   });
 });
 
-const fields: Readonly<Record<string, FieldKind>> = {
-  n: "number",
-  s: "seconds",
-  share: "share",
-  t: "text",
+/** A field that has the value of the subject. */
+const field = (kind: FieldKind): Field<unknown> => ({
+  kind,
+  read: (value) => ({ value: value ?? undefined, missing: "differs", actual: "" }),
+});
+
+const scope: Scope<unknown> = {
+  fields: {
+    n: field("number"),
+    s: field("seconds"),
+    share: field("share"),
+    t: field("text"),
+  },
 };
 
 test.each<[string, unknown, boolean]>([
@@ -78,8 +91,22 @@ test.each<[string, unknown, boolean]>([
   ["t!~time", "a timeout", false],
   ["t!~time", undefined, true],
   ["t~>=", "a >= b", true],
+  ["t~read and write", "read and write", true],
+  ["t~a and t~b", "ab", true],
+  ["t~a and not t~b", "ab", false],
+  ["t='a and t~b'", "a and t~b", true],
+  ["t=(a) or t=b", "(a)", true],
+  ["(t=a or t=b) and not (t=b)", "b", false],
+  ["t contains 'a' and t does not match /^a/", "ba", true],
+  ["n>1 and n<3 or n=5", 2, true],
+  ["n>1 and (n<3 or n=5)", 5, true],
+  ["not not n at least 2", 2, true],
+  ["s at most 1m30s AND s MORE THAN 1s", 90, true],
+  ["share less than 2%", 0.02, false],
+  ["not n>1", undefined, true],
+  ["n exists or t is not 'x'", undefined, true],
 ])("%s of %j: %j", (text, actual, expected) => {
-  expect(evaluateCondition(parseCondition("--if", text, fields), actual)).toBe(expected);
+  expect(parseCondition("--if", text, scope).evaluate(actual).passed).toBe(expected);
 });
 
 test("random text is parsed, or rejected with a position inside it", () => {
@@ -96,11 +123,12 @@ test("random text is parsed, or rejected with a position inside it", () => {
     if (random() < 0.2) pieces.splice(Math.floor(random() * 4), 1, one(parts.flat()));
     const text = pieces.join("");
     try {
-      const condition = parseCondition("--if", text, fields);
+      const condition = parseCondition("--if", text, scope);
       read++;
-      expect(Object.keys(fields)).toContain(condition.field);
-      expect(text.trimStart().startsWith(condition.field)).toBe(true);
-      expect(typeof evaluateCondition(condition, 1)).toBe("boolean");
+      const [{ field: name } = { field: "" }] = condition.named;
+      expect(Object.keys(scope.fields)).toContain(name);
+      expect(text.trimStart().startsWith(name)).toBe(true);
+      expect(typeof condition.evaluate(1).passed).toBe("boolean");
     } catch (error) {
       if (!(error instanceof CliError)) throw error;
       expect(error.kind).toBe("usage");

@@ -1,0 +1,186 @@
+import { isDeepStrictEqual } from "node:util";
+import { Script } from "node:vm";
+import { parseDuration } from "../../lib/duration.ts";
+import { tryParseJson, valueAt } from "../../lib/json.ts";
+import type { Forms } from "./forms.ts";
+import { bounds, comparisons, within } from "./limits.ts";
+import type { Limit } from "./limits.ts";
+import type { ConditionReader, Operator } from "./reader.ts";
+
+/** Type of a field: a number, seconds, a share from 0 to 1, text, or any JSON value. */
+export type FieldKind = "number" | "seconds" | "share" | "text" | "any";
+
+/** The state of a field. */
+export interface Reading {
+  /** Undefined if it does not exist or is unknown. */
+  readonly value: unknown;
+  /** Without a value: whether even that is unknown, or whether nothing differs from every value. */
+  readonly missing?: "unknown" | "differs" | undefined;
+  /** Why the existing value cannot be compared. */
+  readonly hidden?: string | undefined;
+  /** The state on one line, with server text in quotes. */
+  readonly actual: string;
+}
+
+/** The result of a check; `passed` is undefined if it cannot be decided. */
+export interface Result {
+  readonly passed: boolean | undefined;
+  /** The actual state, on one line with server text in quotes. */
+  readonly actual: string;
+  /** The measured duration. */
+  readonly seconds?: number | undefined;
+}
+
+/** A claim about a field. */
+export interface Claim {
+  readonly evaluate: (reading: Reading) => Result;
+  /** The value that the field must have, if it is a single one. */
+  readonly equals?: unknown;
+}
+
+/** Whether a value meets a claim; a text is the reason why that cannot be decided. */
+type Test = (value: unknown, actual: string) => boolean | string;
+
+const claim = (test: Test, negated = false): Claim => ({
+  evaluate({ value, missing, hidden, actual }) {
+    if (hidden !== undefined) return { passed: undefined, actual: hidden };
+    if (value === undefined) return { passed: missing === "differs" ? negated : undefined, actual };
+    const met = test(value, actual);
+    if (typeof met === "string") return { passed: undefined, actual: met };
+    return { passed: met !== negated, actual };
+  },
+});
+
+/** Claims that the field exists, or does not. */
+export const exists = (expected: boolean): Claim => ({
+  evaluate({ value, missing, actual }) {
+    const unknown = value === undefined && missing === "unknown";
+    return { passed: unknown ? undefined : (value !== undefined) === expected, actual };
+  },
+});
+
+/** Claims that a number or a numeric text is within a limit. */
+export const isWithin = (limit: Limit): Claim =>
+  claim((value, actual) => {
+    const isNumeric =
+      typeof value === "number" || (typeof value === "string" && value.trim() !== "");
+    const number = isNumeric ? Number(value) : NaN;
+    return Number.isNaN(number) ? `${actual}, not a number` : within(limit, number);
+  });
+
+const textOf = (value: unknown): string =>
+  typeof value === "string" ? value : JSON.stringify(value);
+
+export const equals = (expected: unknown, negated = false): Claim => ({
+  ...claim((value) => isDeepStrictEqual(value, expected), negated),
+  ...(!negated && { equals: expected }),
+});
+
+export const contains = (part: string, negated = false): Claim =>
+  claim((value) => textOf(value).includes(part), negated);
+
+/** Maximum number of characters to search, and maximum duration of a search. */
+const MAX_SEARCHED = 64 * 1024;
+const SEARCH_TIMEOUT_MS = 1000;
+const search = new Script("pattern.test(text)");
+
+/**
+ * Searches for a pattern in the first 64 Ki characters. Some patterns take exponential time, so the
+ * search is limited to a second.
+ */
+export const matches = (pattern: RegExp, negated = false): Claim =>
+  claim((value) => {
+    const text = textOf(value);
+    const start = text.slice(0, MAX_SEARCHED);
+    try {
+      // Only the timeout of a script can stop a regular expression.
+      const context = { pattern, text: start };
+      const isMatch = Boolean(search.runInNewContext(context, { timeout: SEARCH_TIMEOUT_MS }));
+      if (isMatch || start.length === text.length) return isMatch;
+      return `no match in the first ${MAX_SEARCHED} of ${text.length} characters; the rest is not searched`;
+    } catch (error) {
+      // The error comes from the script's context, which has its own Error class.
+      if (valueAt(error, "code") !== "ERR_SCRIPT_EXECUTION_TIMEOUT") throw error;
+      return `${pattern} timed out after ${SEARCH_TIMEOUT_MS} ms`;
+    }
+  }, negated);
+
+/** A field that a condition names. */
+export interface NamedField {
+  readonly name: string;
+  readonly kind: FieldKind;
+}
+
+const examples = { number: ">10", seconds: ">20s", share: ">2%", text: "=word", any: undefined };
+
+/** A hint with a comparison of the field. */
+export const exampleOf = ({ name, kind }: NamedField): string | undefined =>
+  examples[kind] && `example: '${name}${examples[kind]}'`;
+
+/** Reads the value of a comparison. Throws `usage` if the field has other operators or values. */
+export function readComparison(
+  reader: ConditionReader,
+  field: NamedField,
+  { operator, at }: { readonly operator: Operator; readonly at: number },
+): Claim {
+  const { name, kind } = field;
+  const hint = exampleOf(field);
+  const isOrder = operator in comparisons && operator !== "=";
+  if (kind === "text" && isOrder)
+    throw reader.error(at, `${name} is text; valid operators: = != ~ !~`, hint);
+  if (kind !== "text" && kind !== "any" && operator.endsWith("~"))
+    throw reader.error(at, `${name} is a number; valid operators: > >= < <= = !=`, hint);
+
+  const written = reader.value();
+  const negated = operator.startsWith("!");
+  if (operator.endsWith("~")) {
+    const part = unquoted(written.text).toLowerCase();
+    return claim((value) => textOf(value).toLowerCase().includes(part), negated);
+  }
+  if (!isOrder && (kind === "text" || kind === "any")) {
+    const text = unquoted(written.text);
+    const json = kind === "any" ? tryParseJson(text) : undefined;
+    const test = (value: unknown) => textOf(value) === text || isDeepStrictEqual(value, json);
+    return { ...claim(test, negated), ...(!negated && { equals: text }) };
+  }
+  const number = numberIn(written.text, kind);
+  if (typeof number === "string") throw reader.error(written.at, number, hint);
+  if (negated) return claim((value) => Number(value) === number, true);
+  return isWithin({ operator: operator as Limit["operator"], value: number });
+}
+
+const unquoted = (text: string): string => /^(["'])(.*)\1$/s.exec(text)?.[2] ?? text;
+
+/** The value in the unit of the field, or a message. */
+function numberIn(text: string, kind: FieldKind): number | string {
+  const number = /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : undefined;
+  if (kind === "seconds") {
+    const ms = parseDuration(text);
+    return number ?? (ms === undefined ? "invalid duration; valid: 20s, 1m30s" : ms / 1000);
+  }
+  if (kind === "share") {
+    const percent = /^(\d+(?:\.\d+)?)%$/.exec(text)?.[1];
+    if (percent !== undefined) return Number(percent) / 100;
+    if (number === undefined) return "invalid share; valid: 2%, 0.02";
+    return number > 1 || number < 0 ? "a share is at most 1; valid: 2%, 0.02" : number;
+  }
+  if (kind === "any") return number ?? `${text} is not a number`;
+  return number ?? "invalid number";
+}
+
+/** What a sentence can say about a field. */
+export const claimForms: Forms<Claim, NamedField> = {
+  exists: () => exists(true),
+  "does not exist": () => exists(false),
+  "is JSON": (reader) => equals(reader.json()),
+  "is not JSON": (reader) => equals(reader.json(), true),
+  'contains "text"': (reader) => contains(reader.text()),
+  'does not contain "text"': (reader) => contains(reader.text(), true),
+  "matches /pattern/i": (reader) => matches(reader.pattern()),
+  "does not match /pattern/i": (reader) => matches(reader.pattern(), true),
+  "at least|at most|exactly|less than|more than VALUE": (reader, field, phrase) =>
+    readComparison(reader, field, {
+      operator: bounds[phrase as keyof typeof bounds], // the phrases of the pattern
+      at: reader.at - phrase.length,
+    }),
+};

@@ -1,0 +1,156 @@
+import { didYouMean } from "../../lib/did-you-mean.ts";
+import { own } from "../../lib/json.ts";
+import { claimForms, exampleOf, readComparison } from "./claims.ts";
+import type { Claim, FieldKind, Reading, Result } from "./claims.ts";
+import { phrasesOf, readForm } from "./forms.ts";
+import { ConditionReader, operators } from "./reader.ts";
+
+/** A field of a subject `T`, such as a run. */
+export interface Field<T> {
+  readonly kind: FieldKind;
+  readonly read: (subject: T) => Reading;
+}
+
+export type Fields<T> = Readonly<Record<string, Field<T>>>;
+
+/** A check of a subject. */
+export interface Check<T> {
+  readonly evaluate: (subject: T) => Result;
+  /** The fields that it reads, with the value that they must have if it names one. */
+  readonly named: readonly { readonly field: string; readonly equals?: unknown }[];
+}
+
+/** What conditions can be about. */
+export interface Scope<T> {
+  readonly fields: Fields<T>;
+  /** Reads the rest of a sentence by its first word. */
+  readonly sentences?: Readonly<Record<string, (reader: ConditionReader) => Check<T>>>;
+  /** Reads a sentence that begins with a text in quotes. */
+  readonly quoted?: (reader: ConditionReader) => Check<T>;
+}
+
+/**
+ * Parses a condition (`help conditions`): comparisons such as `p95>20s` and sentences, joined by `and`,
+ * `or`, `not` and parentheses. Throws `usage` with the source and the position of a mistake.
+ */
+export function parseCondition<T>(source: string, text: string, scope: Scope<T>): Check<T> {
+  const reader = new ConditionReader(source, text, hintFor(scope), {
+    fields: Object.keys(scope.fields),
+    sentences: Object.keys(scope.sentences ?? {}),
+  });
+  const check = readAlternatives(reader, scope);
+  reader.end();
+  return check;
+}
+
+/** Parses a single value of a condition, such as a duration. Throws `usage` like `parseCondition`. */
+export function parseValue<R>(
+  source: string,
+  text: string,
+  read: (reader: ConditionReader) => R,
+): R {
+  const reader = new ConditionReader(source, text);
+  const value = read(reader);
+  reader.end();
+  return value;
+}
+
+/** An example with the first field, or the help if there are sentences, too. */
+function hintFor<T>({ fields, sentences }: Scope<T>): string | undefined {
+  const [first] = Object.entries(fields);
+  return sentences || !first ? undefined : exampleOf({ name: first[0], kind: first[1].kind });
+}
+
+function readAlternatives<T>(reader: ConditionReader, scope: Scope<T>): Check<T> {
+  const parts = [readConjunction(reader, scope)];
+  while (reader.takesConnective("or")) parts.push(readConjunction(reader, scope));
+  return joined(parts, true);
+}
+
+function readConjunction<T>(reader: ConditionReader, scope: Scope<T>): Check<T> {
+  const parts = [readTerm(reader, scope)];
+  while (reader.takesConnective("and")) parts.push(readTerm(reader, scope));
+  return joined(parts, false);
+}
+
+function readTerm<T>(reader: ConditionReader, scope: Scope<T>): Check<T> {
+  if (reader.takesConnective("not")) return negated(readTerm(reader, scope));
+  return reader.inParentheses(() => readAlternatives(reader, scope)) ?? readCheck(reader, scope);
+}
+
+/**
+ * Several checks of which one decides: a met one of `or`, a failed one of `and`. Without it, the result
+ * is the opposite, or undecided if any part is.
+ */
+function joined<T>(parts: readonly Check<T>[], decisive: boolean): Check<T> {
+  const [only, ...others] = parts;
+  if (only && others.length === 0) return only;
+  return {
+    named: parts.flatMap(({ named }) => named),
+    evaluate(subject) {
+      const results = parts.map(({ evaluate }) => evaluate(subject));
+      const passed = [decisive, undefined, !decisive].find((each) =>
+        results.some((result) => result.passed === each),
+      );
+      const deciding = results.filter((result) => result.passed === passed);
+      return { passed, actual: [...new Set(deciding.map(({ actual }) => actual))].join(", ") };
+    },
+  };
+}
+
+const negated = <T>({ evaluate, named }: Check<T>): Check<T> => ({
+  named: named.map(({ field }) => ({ field })),
+  evaluate(subject) {
+    const result = evaluate(subject);
+    return { ...result, passed: result.passed === undefined ? undefined : !result.passed };
+  },
+});
+
+function readCheck<T>(reader: ConditionReader, scope: Scope<T>): Check<T> {
+  if (scope.quoted && reader.isQuoted()) return scope.quoted(reader);
+  const { text: name, at } = reader.fieldName();
+  const sentence = own(scope.sentences, name.toLowerCase());
+  if (sentence) return sentence(reader);
+  const field = own(scope.fields, name);
+  if (field) return readFieldCheck(reader, name, field);
+  const names = [...Object.keys(scope.sentences ?? {}), ...Object.keys(scope.fields)];
+  const near = didYouMean(name, names);
+  const hint = near === undefined ? `valid fields: ${names.join(", ")}` : `did you mean ${near}?`;
+  throw reader.error(at, `unknown field ${name}`, hint);
+}
+
+const claimPhrases = Object.keys(claimForms).flatMap(phrasesOf);
+
+/** Reads what a condition says about a field: a comparison or a phrase. */
+export function readFieldCheck<T>(
+  reader: ConditionReader,
+  name: string,
+  field: Field<T>,
+): Check<T> {
+  const named = { name, kind: field.kind };
+  const operator = reader.operator();
+  if (operator) return fieldCheck(name, field, readComparison(reader, named, operator));
+  if (!reader.begins(...claimPhrases)) {
+    const near = didYouMean(reader.peek(), claimPhrases);
+    const hint = near === undefined ? exampleOf(named) : `did you mean ${near}?`;
+    throw reader.error(reader.at, `missing operator: ${operators.join(" ")}`, hint);
+  }
+  return fieldCheck(name, field, readForm(reader, claimForms, named));
+}
+
+/** The check of a claim about a field. */
+export function fieldCheck<T>(
+  name: string,
+  { kind, read }: Field<T>,
+  { evaluate, equals }: Claim,
+): Check<T> {
+  return {
+    named: [{ field: name, equals }],
+    evaluate(subject) {
+      const reading = read(subject);
+      const { value } = reading;
+      const seconds = kind === "seconds" && typeof value === "number" ? value : undefined;
+      return { ...evaluate(reading), seconds };
+    },
+  };
+}

@@ -1,0 +1,46 @@
+import type { Field, FieldKind, Scope } from "../../conditions/index.ts";
+import type { BaselineComparison } from "./baseline.ts";
+import { latencies, metricNames } from "./metrics.ts";
+import type { VariantResult } from "./search.ts";
+
+/** A variant whose results conditions are about. */
+interface JudgedVariant {
+  readonly result: VariantResult;
+  readonly comparison: BaselineComparison | undefined;
+}
+
+const field = (
+  kind: FieldKind,
+  valueOf: (variant: JudgedVariant) => number | null | undefined,
+): Field<JudgedVariant> => ({
+  kind,
+  read(variant) {
+    const value = valueOf(variant) ?? undefined;
+    return {
+      value,
+      missing: "unknown",
+      actual: value === undefined ? "not measured" : `value ${value}`,
+    };
+  },
+});
+
+/** What conditions of --fail-if can be about: metrics, and with a baseline their changes. */
+export function metricScope(ks: readonly number[], withBaseline: boolean): Scope<JudgedVariant> {
+  const metrics = [...metricNames(ks), ...latencies];
+  const isLatency = (name: string) => latencies.some((each) => each === name);
+  const values = metrics.map((name) => [
+    name,
+    field(isLatency(name) ? "seconds" : "share", ({ result }) => result.figures[name]),
+  ]);
+  const changes = metrics.map((name) => [
+    `${name}.change`,
+    field(
+      "number",
+      ({ comparison }) => comparison?.figures.find(({ figure }) => figure === name)?.change,
+    ),
+  ]);
+  const failed = field("number", ({ result }) => result.failed);
+  return {
+    fields: Object.fromEntries([...values, ...(withBaseline ? changes : []), ["failed", failed]]),
+  };
+}

@@ -1,0 +1,161 @@
+import { isDeepStrictEqual } from "node:util";
+import { didYouMean } from "../../../lib/did-you-mean.ts";
+import { isObject, valueAt } from "../../../lib/json.ts";
+import { redactStructure } from "../../../redact/recordings.ts";
+import { printedValue } from "../../../runs/text.ts";
+import type { RunTrace } from "../../../runs/trace.ts";
+import { readFieldCheck, readForm, runForms } from "../../conditions/index.ts";
+import type { Check, Field, Forms, Reading, Result, Scope } from "../../conditions/index.ts";
+import { ifAllEventsSeen, ifAllNodesSeen } from "./missing-events.ts";
+import { nodeForms, readNode, readOrder } from "./node-checks.ts";
+import { because, inSeconds, plural, quoted } from "./texts.ts";
+
+/** A check of the events of a run. */
+export const traceCheck = (evaluate: (trace: RunTrace) => Result): Check<RunTrace> => ({
+  evaluate,
+  named: [],
+});
+
+/** The duration of the server, which covers only the last part after a pause (server §13). */
+function secondsOf({ pauses, elapsed, startedAt, lastAt }: RunTrace): number | undefined {
+  if (pauses === 0 && elapsed !== undefined) return elapsed;
+  if (startedAt === undefined || lastAt === undefined) return undefined;
+  return (lastAt - startedAt) / 1000;
+}
+
+const count = (unit: "token" | "step"): Field<RunTrace> => ({
+  kind: "number",
+  read(trace) {
+    const value = trace[`${unit}s`];
+    if (value === undefined)
+      return { value, missing: "unknown", actual: `the server did not count the ${unit}s` };
+    return { value, actual: `it used ${plural(value, unit)}` };
+  },
+});
+
+/** A field with a value of any type from the server, which may be redacted. */
+const anyValue = (
+  read: (trace: RunTrace) => Omit<Reading, "actual"> & { readonly absent: string },
+): Field<RunTrace> => ({
+  kind: "any",
+  read(trace) {
+    const { absent, ...reading } = read(trace);
+    const { value } = reading;
+    if (value === undefined) return { ...reading, actual: absent };
+    // Redaction keeps values without texts and numbers.
+    const isHidden = trace.redacted && !isDeepStrictEqual(redactStructure(value), value);
+    const hidden = isHidden ? "it was redacted" : undefined;
+    return { ...reading, hidden, actual: `it is ${quoted(value)}` };
+  },
+});
+
+/** An output of the run, by path. */
+export const output = (path: string): Field<RunTrace> =>
+  anyValue(({ outputs }) => {
+    if (!isObject(outputs))
+      return { value: undefined, missing: "unknown", absent: "the outputs are unknown" };
+    const names = Object.keys(outputs);
+    const near = didYouMean(path.split(".")[0] ?? "", names);
+    const list = names.length === 0 ? "the run has none" : `only ${names.map(quoted).join(", ")}`;
+    const meant = near === undefined || near === path ? "" : ` (did you mean ${quoted(near)}?)`;
+    return { value: valueAt(outputs, path), absent: `output not found${meant}, ${list}` };
+  });
+
+/**
+ * The text of the run. The stream may be incomplete or out of order; the outputs then have the whole
+ * text (server §15.6, §18).
+ */
+const text = anyValue(({ text: streamed, outputs, unwatched, pauses }) => {
+  const whole = wholeText(outputs);
+  const partial = unwatched || pauses > 0;
+  if (whole !== undefined && (partial || whole.includes(streamed)))
+    return { value: whole, absent: "" };
+  if (unwatched) return { value: undefined, missing: "unknown", absent: "a part of it is missing" };
+  return { value: streamed === "" ? undefined : streamed, absent: "the run has none" };
+});
+
+/** The text in the outputs: `answer`, the only text, or all of them (server §15.5). */
+function wholeText(outputs: unknown): string | undefined {
+  if (!isObject(outputs)) return undefined;
+  if (typeof outputs["answer"] === "string") return outputs["answer"];
+  const [first, ...more] = Object.values(outputs).filter((value) => typeof value === "string");
+  if (more.length === 0) return first;
+  const all = Object.values(outputs).map(printedValue);
+  return all.every((each) => each !== undefined) ? all.join("\n") : undefined;
+}
+
+/** The fields of a run that conditions can name. */
+export const runFields = {
+  status: {
+    kind: "text",
+    read: ({ status, error }) => ({
+      value: status,
+      actual: `it ${status === "paused" ? "is" : "ended as"} ${status}${because(error)}`,
+    }),
+  },
+  elapsed: {
+    kind: "seconds",
+    read(trace) {
+      const value = secondsOf(trace);
+      if (value === undefined) return { value, missing: "unknown", actual: "duration unknown" };
+      return { value, actual: `it took ${inSeconds(value)}` };
+    },
+  },
+  tokens: count("token"),
+  steps: count("step"),
+  text,
+  error: anyValue(({ error, status }) =>
+    // Every failed run has one, but its event can be lost.
+    error === undefined && (status === "failed" || status === "stopped")
+      ? { value: error, missing: "unknown", absent: "the error is unknown" }
+      : { value: error, absent: "the run has none" },
+  ),
+} as const satisfies Readonly<Record<string, Field<RunTrace>>>;
+
+const none = (occurred: number, noun: string): Result => ({
+  passed: occurred === 0,
+  actual: occurred === 0 ? "none occurred" : `${plural(occurred, noun)} occurred`,
+});
+
+/** The sentences that begin with `no`. */
+export const noForms: Forms<(trace: RunTrace) => Result> = {
+  errors: () => (trace) => {
+    const failed = trace.nodes.find(({ status }) => status === "failed" || status === "exception");
+    if (failed) {
+      const actual = `node ${quoted(failed.title)} failed${because(failed.error)}`;
+      return { passed: false, actual };
+    }
+    if (trace.error !== undefined)
+      return { passed: false, actual: `the run has the error ${quoted(trace.error)}` };
+    if (["failed", "partial-succeeded"].includes(trace.status))
+      return { passed: false, actual: `the run ended as ${trace.status}` };
+    return ifAllNodesSeen(trace, none(0, "error"));
+  },
+  gaps: () => (trace) => none(trace.gaps, "gap"),
+  retries: () => (trace) => {
+    const retried = trace.nodes.find(({ retries }) => retries > 0);
+    if (!retried) return ifAllEventsSeen(trace, none(0, "retry"));
+    const times = plural(retried.retries, "time");
+    return { passed: false, actual: `node ${quoted(retried.title)} was retried ${times}` };
+  },
+  pauses: () => (trace) => ifAllEventsSeen(trace, none(trace.pauses, "pause")),
+};
+
+/** What conditions can say about a run. */
+export const runScope: Scope<RunTrace> = {
+  fields: runFields,
+  sentences: {
+    run: (reader) => readForm(reader, runForms, undefined)(runFields),
+    node: (reader) => traceCheck(readForm(reader, nodeForms, readNode(reader))),
+    output(reader) {
+      const path = reader.path();
+      return readFieldCheck(reader, `output ${path}`, output(path));
+    },
+    no: (reader) => traceCheck(readForm(reader, noForms, undefined)),
+  },
+  quoted(reader) {
+    const first = readNode(reader);
+    reader.oneOf("before");
+    return traceCheck(readOrder(reader, first));
+  },
+};
