@@ -116,7 +116,23 @@ const conditions = target(
   "conditions of --fail-if",
   [
     ["p95", "failed", "error", "recall@5", "ndcg@10.change", "nothing", ">", ">=", "<", "<=", "="],
-    ["!=", "~", "!~", "%", '"', "'", "timeout", " and ", " or ", "not ", "(", ")", ...blanks, ...numbers, ...durations],
+    [
+      "!=",
+      "~",
+      "!~",
+      "%",
+      '"',
+      "'",
+      "timeout",
+      " and ",
+      " or ",
+      "not ",
+      "(",
+      ")",
+      ...blanks,
+      ...numbers,
+      ...durations,
+    ],
   ],
   (text) => {
     const condition = readOrUsage(() => parseCondition("--fail-if", text, { fields }));
