@@ -1,7 +1,7 @@
 /** Pure functions of the sandbox, one line per case. */
 import { expect, test } from "vitest";
 import { operations } from "../../src/operations/index.ts";
-import { outputText, renderTemplate } from "../../src/sandbox/apps/run-events.ts";
+import { outputText, renderTemplate } from "../../src/sandbox/apps/templates.ts";
 import { createFaultPlanner, parseFault } from "../../src/sandbox/http/faults.ts";
 import { isoTime } from "../../src/sandbox/http/iso-time.ts";
 import { pythonRepr, pythonType } from "../../src/sandbox/http/python-repr.ts";

@@ -1,17 +1,11 @@
 import * as operations from "../../operations/apps.ts";
-import {
-  bindHandlers,
-  type Clock,
-  type Handler,
-  type Handlers,
-  HttpError,
-} from "../http/handler.ts";
+import { found } from "../http/errors.ts";
+import { bindHandlers, type Clock, type Handler, type Handlers } from "../http/handler.ts";
 import { Channels } from "../http/sse.ts";
-import { appId, tenantId } from "../storage/ids.ts";
-import { RunStore, type StoredEndUser } from "../storage/runs-store.ts";
+import { openRunStore } from "../storage/runs-store.ts";
 import type { Store } from "../storage/sqlite.ts";
-import { annotationHandlers, zonelessTime } from "./annotations.ts";
-import { findApp, infoResponse, parametersResponse, siteResponse } from "./app-definitions.ts";
+import { annotationHandlers } from "./annotations.ts";
+import { findApp, type InputField } from "./app-definitions.ts";
 import { fileHandlers } from "./app-files.ts";
 import { chatHandlers } from "./chats.ts";
 import { type AppContext, requireApp } from "./context.ts";
@@ -19,8 +13,7 @@ import { conversationHandlers } from "./conversations.ts";
 import { Engine } from "./engine.ts";
 import { formHandlers } from "./forms.ts";
 import { runHandlers } from "./runs.ts";
-
-export { appSchema } from "../storage/runs-store.ts";
+import { fillShape, refusal } from "./shapes.ts";
 
 /** The application side of the sandbox. */
 export interface Apps {
@@ -31,7 +24,7 @@ export interface Apps {
   stop(): void;
 }
 
-/** Opens the applications on a store that has `appSchema`, and resumes unfinished runs. */
+/** Opens the applications on a store, and resumes unfinished runs. */
 export function openApps(deps: {
   readonly store: Store;
   readonly clock: Clock;
@@ -40,7 +33,7 @@ export function openApps(deps: {
   readonly onError: (error: unknown, where: string) => void;
 }): Apps {
   const { store, clock, random, version, onError } = deps;
-  const records = new RunStore(store, () => clock.now().getTime(), random);
+  const records = openRunStore(store, () => clock.now().getTime(), random);
   const channels = new Channels();
   const engine = new Engine({ records, channels, clock, version, onError });
   const closing = new AbortController();
@@ -68,36 +61,35 @@ export function openApps(deps: {
 
 /** Information about the application and its end users. */
 const handlers: Handlers<typeof operations, AppContext> = {
-  getAppInfo: (_context, _input, call) => ({ json: infoResponse(requireApp(call)) }),
+  getAppInfo: (_context, _input, call) => ({ json: fillShape("info", { ...requireApp(call) }) }),
 
   getAppMeta: () => ({ json: { tool_icons: {} } }),
 
-  getAppParameters: (_context, _input, call) => ({ json: parametersResponse(requireApp(call)) }),
+  getAppParameters(_context, _input, call) {
+    const user_input_form = requireApp(call).inputs.map(inputControl);
+    return { json: fillShape("parameters", { user_input_form }) };
+  },
 
-  getSite: (_context, _input, call) => ({ json: siteResponse(requireApp(call), call.version) }),
+  getSite(_context, _input, call) {
+    return { json: fillShape("site", { name: requireApp(call).name, version: call.version }) };
+  },
 
-  getEndUser({ records }, { end_user_id }, call) {
-    const user = records.store.get<StoredEndUser>(
-      "SELECT * FROM end_users WHERE app = ? AND id = ?",
-      requireApp(call).name,
-      end_user_id,
-    );
-    if (!user) throw new HttpError(404, "end_user_not_found", "End user not found.");
-    return {
-      json: {
-        id: user.id,
-        tenant_id: tenantId,
-        app_id: appId(user.app),
-        type: "service-api",
-        external_user_id: user.session_id,
-        name: null,
-        is_anonymous: false,
-        session_id: user.session_id,
-        created_at: zonelessTime(user.created_at),
-        updated_at: zonelessTime(user.created_at),
-      },
-    };
+  getEndUser({ records }, { end_user_id: id }, call) {
+    const user = records.end_users.find({ app: requireApp(call).name, id });
+    return { json: fillShape("end user", found(user, refusal("end user missing"))) };
   },
 };
 
 const infoHandlers = bindHandlers(operations, handlers);
+
+/** A field of the input form in the server's order. */
+function inputControl({
+  label,
+  options = [],
+  required = false,
+  type,
+  variable,
+  ...rest
+}: InputField) {
+  return { [type]: { label, options, required, type, variable, ...rest } };
+}

@@ -1,11 +1,12 @@
 import { isObject } from "../../lib/json.ts";
-import { invalidParam } from "../http/errors.ts";
-import { type Call, type Clock, HttpError } from "../http/handler.ts";
+import { found } from "../http/errors.ts";
+import type { Call, Clock } from "../http/handler.ts";
 import type { Channels } from "../http/sse.ts";
 import type { RunStore } from "../storage/runs-store.ts";
 import { type AppDefinition, findApp } from "./app-definitions.ts";
 import type { Engine } from "./engine.ts";
 import type { StopMode } from "./segment.ts";
+import { refusal } from "./shapes.ts";
 
 /** What the handlers of applications share. */
 export interface AppContext {
@@ -19,20 +20,15 @@ export interface AppContext {
 
 /** Returns the application whose key was sent; throws HttpError if it has another mode. */
 export function requireApp(call: Call, mode?: AppDefinition["mode"]): AppDefinition {
-  const app = findApp(call.app);
-  if (!app) throw new HttpError(403, "forbidden", "The app no longer exists.");
-  if (mode !== undefined && app.mode !== mode) {
-    const code = mode === "workflow" ? "not_workflow_app" : "not_chat_app";
-    const text = "Please check if your app mode matches the right API route.";
-    throw new HttpError(400, code, text);
-  }
-  return app;
+  const app = found(findApp(call.app), refusal("app missing"));
+  if (mode === undefined || app.mode === mode) return app;
+  throw refusal(mode === "workflow" ? "not a workflow" : "not a chat");
 }
 
 /** Returns the end user of a route that requires one (server §2). */
 export function requireUser(input: { readonly user?: string | undefined }): string {
   if (input.user) return input.user;
-  throw invalidParam("Arg user must be provided.");
+  throw refusal("user missing");
 }
 
 /** Reports whether the request wants events; the default is a blocking response (server §13). */

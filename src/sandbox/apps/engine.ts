@@ -2,8 +2,10 @@ import type { Clock } from "../http/handler.ts";
 import type { Channels } from "../http/sse.ts";
 import type { StoredForm, RunStore, StoredRun } from "../storage/runs-store.ts";
 import type { RunContext } from "./nodes.ts";
-import { workflowFinished, type RunEvent, type SegmentReason } from "./run-events.ts";
-import { endRun, runSegment, type StopMode, stopRun } from "./segment.ts";
+import { findApp } from "./app-definitions.ts";
+
+import { endRun, runSegment, type SegmentReason, type StopMode, stopRun } from "./segment.ts";
+import { type RunEvent, runEvent } from "./shapes.ts";
 
 /** ms until a stop takes effect (server §13). */
 const STOP_DELAY = 300;
@@ -47,6 +49,7 @@ export class Engine {
     const control = new AbortController();
     this.#active.set(run.id, { run, control });
     const context: RunContext = {
+      app: findApp(run.app),
       run,
       version,
       records,
@@ -60,7 +63,7 @@ export class Engine {
       return await runSegment(context, reason);
     } catch (error) {
       // The sandbox is closing: the stored run stays as it is and resumes on the next start.
-      if (this.#closing.signal.aborted) return workflowFinished(run, context.startedAt);
+      if (this.#closing.signal.aborted) return unpublishedEnd(context);
       if (control.signal.aborted) return stopRun(context, control.signal.reason as StopMode);
       return this.#failRun(context, error);
     } finally {
@@ -74,7 +77,7 @@ export class Engine {
    */
   resume(run: StoredRun, version: string): void {
     if (this.#active.has(run.id) || this.#pickedUp.has(run.id)) return;
-    if (this.#options.records.formsOf(run.id).length <= 1) {
+    if (this.#options.records.forms.count({ run_id: run.id }) <= 1) {
       void this.run(run, "resumption", version);
       return;
     }
@@ -101,13 +104,14 @@ export class Engine {
   /** Resumes the runs that an earlier sandbox left unfinished, and watches their open forms. */
   resumeUnfinished(): void {
     const { records, version } = this.#options;
-    const interrupted = records.runsWith("running").filter(({ progress }) => !progress.lost);
+    const { runs, forms } = records;
+    const interrupted = runs.list({ status: "running" }).filter(({ progress }) => !progress.lost);
     // The sandbox was killed after a form was submitted and before the run resumed.
-    const submitted = records
-      .runsWith("paused")
-      .filter((run) => records.formsOf(run.id).every(({ status }) => status !== "waiting"));
+    const submitted = runs
+      .list({ status: "paused" })
+      .filter(({ id }) => forms.count({ run_id: id, status: "waiting" }) === 0);
     for (const run of [...interrupted, ...submitted]) void this.run(run, "resumption", version);
-    for (const form of records.waitingForms()) this.#watchForm(form);
+    for (const form of forms.list({ status: "waiting" })) this.#watchForm(form);
   }
 
   /** Ends all background work; stored runs stay as they are. */
@@ -122,7 +126,7 @@ export class Engine {
     try {
       return endRun(context, "failed", `The sandbox failed: ${String(error)}`);
     } catch {
-      return workflowFinished(run, context.startedAt);
+      return unpublishedEnd(context);
     }
   }
 
@@ -130,10 +134,11 @@ export class Engine {
   #watchForm(form: StoredForm): void {
     const { records, version } = this.#options;
     this.#schedule(Math.max(0, form.expires_at - records.now()), () => {
-      if (records.form(form.app, form.token)?.status !== "waiting") return;
-      records.expireForm(form.token);
-      const run = records.run(form.app, form.run_id);
-      if (run?.status === "paused") this.resume(run, version);
+      const { token, run_id } = form;
+      if (!records.forms.find({ token, status: "waiting" })) return;
+      records.forms.update({ token }, { status: "expired" });
+      const run = records.runs.find({ id: run_id, status: "paused" });
+      if (run) this.resume(run, version);
     });
   }
 
@@ -141,3 +146,6 @@ export class Engine {
     this.#options.clock.sleep(ms, this.#closing.signal).then(task, () => {});
   }
 }
+
+const unpublishedEnd = ({ run, startedAt }: RunContext): RunEvent =>
+  runEvent("workflow_finished", { run, since: startedAt });

@@ -1,8 +1,9 @@
-import { countCharacters } from "../knowledge/characters.ts";
-import type { AppDefinition, AppInputField } from "./app-definitions.ts";
-import { pythonRepr } from "../http/python-repr.ts";
-import { invalidParam } from "../http/errors.ts";
 import { isObject } from "../../lib/json.ts";
+import { found } from "../http/errors.ts";
+import { pythonRepr } from "../http/python-repr.ts";
+import { countCharacters } from "../knowledge/characters.ts";
+import type { AppDefinition, InputField } from "./app-definitions.ts";
+import { refusal } from "./shapes.ts";
 
 /** Finds an uploaded file of the end user by its ID. */
 export type FileLookup = (uploadId: string) => object | undefined;
@@ -19,61 +20,47 @@ export function validateInputs(
   const values = isObject(sent) ? sent : {};
   const checked: Record<string, unknown> = {};
   for (const field of app.inputs) {
-    const value = values[field.variable] ?? null;
-    if (value === null && field.required) {
-      throw invalidParam(`${field.variable} is required in input form`);
-    }
-    if (value !== null) checked[field.variable] = validateValue(field, value, findFile);
+    const name = field.variable;
+    const value = values[name] ?? null;
+    if (value === null && field.required) throw refusal("input missing", { name });
+    if (value !== null) checked[name] = validateValue(field, value, findFile);
   }
   return checked;
 }
 
-function validateValue(field: AppInputField, value: unknown, findFile: FileLookup): unknown {
-  const name = field.variable;
-  switch (field.control) {
+function validateValue(field: InputField, value: unknown, findFile: FileLookup): unknown {
+  const { variable: name, type, options, max_length } = field;
+  const max = max_length ?? Infinity;
+  switch (type) {
     case "number":
       return parseNumber(name, value);
     case "checkbox":
-      if (typeof value !== "boolean") {
-        throw invalidParam(`${name} in input form must be a valid boolean value`);
-      }
+      if (typeof value !== "boolean") throw refusal("input not a flag", { name });
       return value;
     case "file":
       return resolveFile(value, findFile);
     case "file-list": {
       const list = Array.isArray(value) ? value : [value];
-      if (field.max !== undefined && list.length > field.max) {
-        throw invalidParam(`${name} in input form must be less than ${field.max} files`);
-      }
+      if (list.length > max) throw refusal("too many input files", { name, max });
       return list.map((file) => resolveFile(file, findFile));
     }
-    default:
-      return validateText(field, value);
+    default: {
+      if (typeof value !== "string") throw refusal("input not text", { name, type });
+      if (options && !options.includes(value)) {
+        throw refusal("input not a choice", { name, choices: pythonRepr(options) });
+      }
+      // characters, not UTF-16 units
+      if (countCharacters(value) > max) throw refusal("input too long", { name, max });
+      return value;
+    }
   }
-}
-
-function validateText(field: AppInputField, value: unknown): string {
-  if (typeof value !== "string") {
-    throw invalidParam(
-      `(type '${field.control}') ${field.variable} in input form must be a string`,
-    );
-  }
-  if (field.options && !field.options.includes(value)) {
-    const choices = pythonRepr(field.options);
-    throw invalidParam(`${field.variable} in input form must be one of the following: ${choices}`);
-  }
-  // characters, not UTF-16 units
-  if (field.max !== undefined && countCharacters(value) > field.max) {
-    throw invalidParam(`${field.variable} in input form must be less than ${field.max} characters`);
-  }
-  return value;
 }
 
 function parseNumber(name: string, value: unknown): number | null {
   if (typeof value === "number") return value;
   if (typeof value === "string" && value.trim() === "") return null;
   const number = typeof value === "string" ? Number(value) : Number.NaN;
-  if (Number.isNaN(number)) throw invalidParam(`${name} in input form must be a valid number`);
+  if (Number.isNaN(number)) throw refusal("input not a number", { name });
   return number;
 }
 
@@ -82,6 +69,5 @@ export function resolveFile(sent: unknown, findFile: FileLookup): object {
   const { transfer_method, upload_file_id, url } = isObject(sent) ? sent : {};
   if (transfer_method === "remote_url" && typeof url === "string") return { remote_url: url };
   const file = typeof upload_file_id === "string" ? findFile(upload_file_id) : undefined;
-  if (!file) throw invalidParam("Invalid upload file");
-  return file;
+  return found(file, refusal("input file invalid"));
 }

@@ -1,39 +1,16 @@
-/** Executes the nodes of a run, one function for each kind. */
-import type {
-  EndNode,
-  HumanInputNode,
-  IterationNode,
-  LoopNode,
-  NodeDefinition,
-  RequestNode,
-  ReviewsNode,
-  Selector,
-} from "./app-definitions.ts";
+/** Executes the nodes of a run: a function for each type. */
 import type { Clock } from "../http/handler.ts";
-import {
-  containerEvent,
-  filledFields,
-  nodeFinished,
-  type NodeResult,
-  nodeRetry,
-  nodeStarted,
-  outputText,
-  renderForm,
-  renderTemplate,
-  type RunEvent,
-} from "./run-events.ts";
-import { toSeconds } from "../storage/ids.ts";
 import { atLeast } from "../http/router.ts";
-import type {
-  Execution,
-  StoredForm,
-  RunStore,
-  StoredRun,
-  Variables,
-} from "../storage/runs-store.ts";
+import type { Execution, RunStore, StoredForm, StoredRun } from "../storage/runs-store.ts";
+import type { AnyNode, AppDefinition, NodeOf, NodeType } from "./app-definitions.ts";
+import { endOutputs, submission } from "./run-events.ts";
+import { type RunEvent, runEvent } from "./shapes.ts";
+import { renderTemplate, variableAt } from "./templates.ts";
 
 /** One segment of a run while it executes. */
 export interface RunContext {
+  /** undefined if it no longer exists; then no node is executed. */
+  readonly app: AppDefinition | undefined;
   readonly run: StoredRun;
   /** Server version to imitate. */
   readonly version: string;
@@ -48,30 +25,36 @@ export interface RunContext {
   readonly watchForm: (form: StoredForm) => void;
 }
 
-/** The node is waiting for these forms to be submitted. */
-export interface Waiting {
-  readonly status: "paused";
-  readonly forms: readonly StoredForm[];
+/** Result of a node. */
+export interface NodeResult {
+  readonly status: "succeeded" | "failed" | "exception" | "retry";
+  readonly inputs: object;
+  readonly process: object;
+  readonly outputs: Record<string, unknown>;
+  readonly error: string | null;
+  readonly metadata: object | null;
 }
 
-type Container = LoopNode | IterationNode;
-type Place = { readonly iteration?: string; readonly loop?: string };
+/** The node is waiting for a form to be submitted. */
+export interface Waiting {
+  readonly status: "paused";
+  readonly form: StoredForm;
+}
 
-/** The value of a selector, or null. */
-export const variableAt = (variables: Variables, [node, name]: Selector): unknown =>
-  variables[node]?.[name] ?? null;
+type Executor<Type extends NodeType> = (
+  context: RunContext,
+  node: NodeOf<Type>,
+  execution: Execution,
+) => NodeResult | Waiting | Promise<NodeResult | Waiting>;
 
-export const endOutputs = (node: EndNode, variables: Variables): Record<string, unknown> =>
-  Object.fromEntries(
-    Object.entries(node.outputs).map(([name, selector]) => [name, variableAt(variables, selector)]),
-  );
+type Container = NodeOf<"loop" | "iteration">;
 
-/** Creates the execution of a node; `place` names the loop or iteration around it. */
-export const newExecution = (
-  records: RunStore,
-  node: Exclude<NodeDefinition, ReviewsNode> | Container["inner"],
-  place: Place = {},
-): Execution => ({
+/** Live streams have no node events for loops and iterations (server §15.5). */
+export const isContainer = (node: AnyNode): node is Container =>
+  node.type === "loop" || node.type === "iteration";
+
+/** Creates the execution of a node. */
+export const newExecution = (records: RunStore, node: AnyNode, parent?: AnyNode): Execution => ({
   id: records.newId(),
   nodeId: node.id,
   type: node.type,
@@ -80,8 +63,8 @@ export const newExecution = (
   finishedAt: null,
   elapsed: 0,
   status: "running",
-  iteration: place.iteration ?? null,
-  loop: place.loop ?? null,
+  iteration: parent?.type === "iteration" ? parent.id : null,
+  loop: parent?.type === "loop" ? parent.id : null,
 });
 
 const secondsSince = ({ records }: RunContext, ms: number) => (records.now() - ms) / 1000;
@@ -96,297 +79,243 @@ export function completeNode(context: RunContext, execution: Execution, status: 
 const wait = ({ clock, signal }: RunContext, seconds: number): Promise<void> =>
   seconds > 0 ? clock.sleep(seconds * 1000, signal) : Promise.resolve();
 
+/** A successful result without inputs and outputs, changed by `fields`. */
+const result = (fields: Partial<NodeResult>): NodeResult => ({
+  status: "succeeded",
+  inputs: {},
+  process: {},
+  outputs: {},
+  error: null,
+  metadata: null,
+  ...fields,
+});
+
+const executors: { readonly [Type in Exclude<NodeType, "assigner">]: Executor<Type> } = {
+  start({ run }, { id }) {
+    const inputs = run.progress.variables[id] ?? {};
+    return result({ inputs, outputs: inputs });
+  },
+  end({ run }, node) {
+    const outputs = endOutputs(node, run);
+    return result({ inputs: outputs, outputs });
+  },
+  answer: ({ run }, node) =>
+    result({ outputs: { answer: renderTemplate(node.answer, run.progress.variables), files: [] } }),
+  code: (_context, node) => result({ outputs: { ...node.sandbox.outputs } }),
+  "http-request": executeRequest,
+  "human-input": executeHumanInput,
+  loop: executeLoop,
+  iteration: executeIteration,
+};
+
 /** Executes a node; rejects if the run is stopped in the meantime. */
 export async function executeNode(
   context: RunContext,
-  node: Exclude<NodeDefinition, Container | ReviewsNode>,
+  node: AnyNode,
   execution: Execution,
 ): Promise<NodeResult | Waiting> {
-  const { variables } = context.run.progress;
-  switch (node.type) {
-    case "start": {
-      const inputs = variables[node.id] ?? {};
-      return { status: "succeeded", inputs, outputs: inputs };
-    }
-    case "code":
-      return { status: "succeeded", inputs: {}, outputs: { ...node.outputs } };
-    case "answer": {
-      const texts = node.parts.map((part) =>
-        typeof part === "string" ? part : outputText(variableAt(variables, part)),
-      );
-      return { status: "succeeded", inputs: {}, outputs: { answer: texts.join(""), files: [] } };
-    }
-    case "end": {
-      const outputs = endOutputs(node, variables);
-      return { status: "succeeded", inputs: outputs, outputs };
-    }
-    case "http-request":
-      return executeRequest(context, node, execution);
-    case "human-input":
-      return executeHumanInput(context, node);
-  }
+  const execute = executors[node.type as keyof typeof executors] as Executor<NodeType>; // its type
+  return execute(context, node, execution);
 }
 
 async function executeRequest(
   context: RunContext,
-  node: RequestNode,
+  node: NodeOf<"http-request">,
   execution: Execution,
 ): Promise<NodeResult> {
   const { progress } = context.run;
-  const { error, takes, retries, body, fallback } = node;
-  const common = { inputs: {}, process: { request: node.request } };
-  if (error === undefined) {
-    const seconds = takes && variableAt(progress.variables, takes.input);
-    await wait(context, typeof seconds === "number" ? seconds : (takes?.default ?? 0));
+  const { sandbox, retry_config, default_value } = node;
+  const { host, pathname } = new URL(node.url);
+  const method = node.method.toUpperCase();
+  const process = { request: `${method} ${pathname} HTTP/1.1\r\nHost: ${host}\r\n\r\n` };
+  if (sandbox.error === undefined) {
+    const { body } = sandbox;
+    const seconds = variableAt(progress.variables, sandbox.seconds.value_selector);
+    await wait(context, typeof seconds === "number" ? seconds : sandbox.seconds.default);
     const headers = {
       server: "sandbox",
       date: context.clock.now().toUTCString(),
       "content-length": String(body.length),
     };
-    const outputs = { status_code: 200, body, headers, files: [] };
-    return { ...common, status: "succeeded", outputs };
+    return result({ process, outputs: { status_code: 200, body, headers, files: [] } });
   }
-  for (let retry = 1; retry <= (retries?.times ?? 0); retry++) {
-    await wait(context, retries?.pause ?? 0);
+  const { error } = sandbox;
+  for (let retry = 1; retry <= (retry_config?.max_retries ?? 0); retry++) {
+    await wait(context, (retry_config?.retry_interval ?? 0) / 1000);
     progress.steps++;
     progress.exceptions++;
     const attempt = { ...execution };
     completeNode(context, attempt, "retry");
-    context.publish(nodeRetry(attempt, { ...common, status: "retry", outputs: {}, error }, retry));
+    const failure = result({ process, status: "retry", error });
+    context.publish(runEvent("node_retry", { execution: attempt, result: failure, retry }));
   }
-  if (fallback === undefined) return { ...common, status: "failed", outputs: {}, error };
-  return {
-    ...common,
+  if (default_value === undefined) return result({ process, status: "failed", error });
+  return result({
+    process,
     status: "exception",
     error: "Unknown error", // recorded: the text moves into the outputs
     metadata: { error_strategy: "default-value" },
     outputs: {
-      body: fallback,
+      ...Object.fromEntries(default_value.map(({ key, value }) => [key, value])),
       status_code: 0,
       headers: {},
       error_message: error,
       error_type: "HttpRequestNodeError",
     },
-  };
+  });
 }
 
-function executeHumanInput(context: RunContext, node: HumanInputNode): NodeResult | Waiting {
+function executeHumanInput(context: RunContext, node: NodeOf<"human-input">): NodeResult | Waiting {
   const { run, version, records, publish } = context;
-  const form = records.formsOf(run.id).find(({ node_id }) => node_id === node.id);
-  if (!form || form.status === "waiting") {
-    return { status: "paused", forms: [form ?? openForm(context, node)] };
-  }
+  const form = records.forms.find({ run_id: run.id, node_id: node.id }) ?? openForm(context, node);
+  if (form.status === "waiting") return { status: "paused", form };
   // Since 1.15 no event reports the end of the form (server §15.5).
   const hasEvents = !atLeast(version, "1.15.0");
   if (form.status === "expired") {
-    const expiration_time = toSeconds(form.expires_at);
-    const data = { node_id: node.id, node_title: node.title, expiration_time };
-    if (hasEvents) publish({ event: "human_input_form_timeout", data });
-    return { status: "succeeded", inputs: {}, outputs: {} };
+    if (hasEvents) publish(runEvent("human_input_form_timeout", { form, node }));
+    return result({});
   }
-  const rendered = renderForm(form);
-  const filled = filledFields(form, node, rendered);
-  if (hasEvents) publish({ event: "human_input_form_filled", data: filled });
+  const submitted = submission(form, node);
+  if (hasEvents) publish(runEvent("human_input_form_filled", submitted));
   const inputs = Object.entries(form.inputs ?? {}).map(([name, value]) => [
     name,
     { value_type: "string", value },
   ]);
-  return {
-    status: "succeeded",
+  return result({
     inputs: Object.fromEntries(inputs),
     outputs: {
       ...form.inputs,
       __action_id: form.action,
-      __rendered_content: rendered,
-      __action_value: filled.action_text,
+      __rendered_content: submitted.rendered,
+      __action_value: submitted.action_text,
     },
-  };
+  });
 }
 
-function openForm({ run, records }: RunContext, node: HumanInputNode): StoredForm {
+const SECONDS = { hour: 3600, day: 86_400 };
+
+function openForm({ run, records }: RunContext, node: NodeOf<"human-input">): StoredForm {
   const form: StoredForm = {
     token: records.newId().replaceAll("-", "").slice(0, 22), // as long as the server's tokens
     id: records.newId(),
     app: run.app,
     run_id: run.id,
     node_id: node.id,
-    content: renderTemplate(node.content, run.progress.variables),
-    expires_at: records.now() + node.expires * 1000,
+    content: renderTemplate(node.form_content, run.progress.variables),
+    expires_at: records.now() + node.timeout * SECONDS[node.timeout_unit] * 1000,
     status: "waiting",
     action: null,
     inputs: null,
   };
-  records.addForm(form);
+  records.forms.insert(form);
   return form;
 }
 
-/**
- * Runs a loop or iteration and returns its outputs. Live streams have no node events for it, and
- * total_steps does not count its inner nodes (server §15.5).
- */
-export const runContainer = (
-  context: RunContext,
-  node: Container,
-): Promise<Record<string, unknown>> =>
-  node.type === "loop" ? runLoop(context, node) : runIteration(context, node);
-
-async function runLoop(context: RunContext, node: LoopNode): Promise<Record<string, unknown>> {
-  const { records, publish } = context;
-  const startedAt = records.now();
-  const inputs = { loop_count: node.count, [node.variable]: node.from };
-  publish(containerStarted(node, startedAt, inputs, { loop_length: node.count }));
-  let value = node.from;
-  let round = 0;
-  const durations: Record<string, number> = {};
-  const values: Record<string, object> = {};
-  for (; round < node.count && value < node.until; round++) {
-    const roundStart = records.now();
-    const created_at = toSeconds(roundStart);
-    const next = { index: round, created_at, pre_loop_output: {}, extras: {} };
-    if (round > 0) publish(containerEvent("loop_next", node, next));
-    value++;
-    await executeInner(context, node, { loop: node.id }, assignerResult(node, value, round));
-    durations[round] = secondsSince(context, roundStart);
-    values[round] = { [node.variable]: value };
-  }
-  const outputs = { [node.variable]: value, loop_round: round };
-  const metadata = {
-    loop_duration_map: durations,
-    loop_variable_map: values,
-    completed_reason: round < node.count ? "loop_break" : "loop_completed",
-  };
-  const result = { inputs, outputs, steps: node.count, metadata };
-  publish(containerCompleted(context, node, startedAt, result));
-  return outputs;
-}
-
-async function runIteration(
-  context: RunContext,
-  node: IterationNode,
-): Promise<Record<string, unknown>> {
-  const { run, records, publish } = context;
-  const startedAt = records.now();
-  const list = variableAt(run.progress.variables, node.over);
-  const items = Array.isArray(list) ? list.map(Number) : [];
-  const inputs = { iterator_selector: items };
-  publish(containerStarted(node, startedAt, inputs, { iteration_length: items.length }));
-  const output: number[] = [];
-  const durations: Record<string, number> = {};
-  for (const [index, item] of items.entries()) {
-    const roundStart = records.now();
-    const next = { index, created_at: toSeconds(roundStart), extras: {} };
-    publish(containerEvent("iteration_next", node, next));
-    const pair = [item, item * 2];
-    await executeInner(
-      context,
-      node,
-      { iteration: node.id },
-      {
-        status: "succeeded",
-        inputs: { arg1: item },
-        outputs: { result: pair },
-        metadata: { iteration_id: node.id, iteration_index: index },
-      },
-    );
-    output.push(...pair);
-    durations[index] = secondsSince(context, roundStart);
-  }
-  const metadata = { iteration_duration_map: durations };
-  const result = { inputs, outputs: { output }, steps: items.length, metadata };
-  publish(containerCompleted(context, node, startedAt, result));
-  return { output };
-}
-
-async function executeInner(
-  context: RunContext,
-  { inner: node, takes }: Container,
-  place: Place,
-  result: NodeResult,
-): Promise<void> {
-  const execution = newExecution(context.records, node, place);
-  context.run.progress.executions.push(execution);
-  context.publish(nodeStarted(execution));
-  await wait(context, takes);
-  completeNode(context, execution, result.status);
-  context.publish(nodeFinished(execution, result));
-}
-
-const containerStarted = (node: Container, startedAt: number, inputs: object, metadata: object) =>
-  containerEvent(`${node.type}_started`, node, {
-    created_at: toSeconds(startedAt),
-    extras: {},
-    metadata,
-    inputs,
-    inputs_truncated: false,
-  });
-
-const containerCompleted = (
-  context: RunContext,
-  node: Container,
-  startedAt: number,
-  result: {
-    readonly inputs: object;
-    readonly outputs: object;
-    readonly steps: number;
-    readonly metadata: object;
-  },
-): RunEvent =>
-  containerEvent(`${node.type}_completed`, node, {
-    outputs: result.outputs,
-    outputs_truncated: false,
-    created_at: toSeconds(startedAt),
-    extras: {},
-    inputs: result.inputs,
-    inputs_truncated: false,
-    status: "succeeded",
-    error: null,
-    elapsed_time: secondsSince(context, startedAt),
-    total_tokens: 0,
-    execution_metadata: {
-      total_tokens: 0,
-      total_price: "0.0",
-      currency: "USD",
-      ...result.metadata,
+function executeLoop(context: RunContext, node: NodeOf<"loop">): Promise<NodeResult> {
+  const [{ label, value: from }] = node.loop_variables;
+  const [{ value: until }] = node.break_conditions;
+  const count = Math.min(node.loop_count, until - from);
+  const values = Array.from({ length: count }, (_, round) => from + round + 1);
+  return playRounds(context, node, {
+    inputs: { loop_count: node.loop_count, [label]: from },
+    outputs: { [label]: from + count, loop_round: count },
+    length: node.loop_count,
+    rounds: values.map((value, index) => assignment(context, node, value, index)),
+    metadata: {
+      loop_variable_map: Object.fromEntries(
+        values.map((value, round) => [round, { [label]: value }]),
+      ),
+      completed_reason: count < node.loop_count ? "loop_break" : "loop_completed",
     },
-    finished_at: toSeconds(context.records.now()),
-    steps: result.steps,
   });
+}
 
 /** The inputs of an assigner are its own definition. */
-const assignerResult = (node: LoopNode, value: number, round: number): NodeResult => ({
-  status: "succeeded",
-  inputs: {
-    type: node.inner.type,
-    title: node.inner.title,
-    desc: "",
-    version: "2",
-    error_strategy: null,
-    default_value: null,
-    retry_config: { max_retries: 0, retry_interval: 0, retry_enabled: false },
-    items: [
-      {
-        variable_selector: [node.id, node.variable],
-        input_type: "constant",
-        operation: "+=",
-        value: 1,
-      },
-    ],
-    isInIteration: false,
-    isInLoop: true,
-    loop_id: node.id,
-    selected: false,
-  },
-  process: {
-    [node.variable]: value,
-    __updated_variables: [
-      {
-        name: node.variable,
-        selector: [node.id, node.variable],
-        value_type: "integer",
-        new_value: value,
-      },
-    ],
-  },
-  outputs: {},
-  metadata: { loop_id: node.id, loop_index: round },
-});
+function assignment(
+  { app }: RunContext,
+  loop: NodeOf<"loop">,
+  value: number,
+  round: number,
+): NodeResult {
+  const { id: _id, parentId: _parent, ...inputs } = innerNode(app, loop);
+  const [{ label: name }] = loop.loop_variables;
+  const updated = { name, selector: [loop.id, name], value_type: "integer", new_value: value };
+  return result({
+    inputs,
+    process: { [name]: value, __updated_variables: [updated] },
+    metadata: { loop_id: loop.id, loop_index: round },
+  });
+}
+
+/** Its inner node makes a pair from each number, whatever its code. */
+function executeIteration(context: RunContext, node: NodeOf<"iteration">): Promise<NodeResult> {
+  const list = variableAt(context.run.progress.variables, node.iterator_selector);
+  const items = Array.isArray(list) ? list.map(Number) : [];
+  const rounds = items.map((item, index) =>
+    result({
+      inputs: { arg1: item },
+      outputs: { result: [item, item * 2] },
+      metadata: { iteration_id: node.id, iteration_index: index },
+    }),
+  );
+  return playRounds(context, node, {
+    inputs: { iterator_selector: items },
+    outputs: { output: items.flatMap((item) => [item, item * 2]) },
+    length: items.length,
+    rounds,
+    metadata: {},
+  });
+}
+
+interface Rounds {
+  readonly inputs: object;
+  readonly outputs: Record<string, unknown>;
+  /** The number of rounds that events report: of a loop, the limit. */
+  readonly length: number;
+  /** Results of the inner node. */
+  readonly rounds: readonly NodeResult[];
+  readonly metadata: object;
+}
+
+/**
+ * Plays the rounds of a loop or iteration and returns its outputs. total_steps does not count the
+ * inner nodes (server §15.5).
+ */
+async function playRounds(
+  context: RunContext,
+  node: Container,
+  { inputs, outputs, length, rounds, metadata }: Rounds,
+): Promise<NodeResult> {
+  const { app, run, records, publish } = context;
+  const since = records.now();
+  publish(runEvent(`${node.type}_started`, { node, since, length, inputs }));
+  const inner = innerNode(app, node);
+  const durations: Record<string, number> = {};
+  for (const [index, round] of rounds.entries()) {
+    const roundStart = records.now();
+    if (index > 0 || node.type === "iteration") {
+      publish(runEvent(`${node.type}_next`, { node, index, since: roundStart }));
+    }
+    const execution = newExecution(records, inner, node);
+    run.progress.executions.push(execution);
+    publish(runEvent("node_started", { execution }));
+    await wait(context, node.sandbox.seconds);
+    completeNode(context, execution, round.status);
+    publish(runEvent("node_finished", { execution, result: round }));
+    durations[index] = secondsSince(context, roundStart);
+  }
+  const elapsed = secondsSince(context, since);
+  const usage = { total_tokens: 0, total_price: "0.0", currency: "USD" };
+  const all = { ...usage, [`${node.type}_duration_map`]: durations, ...metadata };
+  const times = { since, elapsed, finished: records.now() };
+  publish(
+    runEvent(`${node.type}_completed`, { node, inputs, outputs, length, metadata: all, ...times }),
+  );
+  return result({ outputs });
+}
+
+function innerNode(app: AppDefinition | undefined, { id }: Container): AnyNode {
+  const inner = app?.nodes.find(({ parentId }) => parentId === id);
+  if (!inner) throw new Error(`the node ${id} of ${app?.name} has no inner node`);
+  return inner;
+}

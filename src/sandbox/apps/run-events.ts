@@ -1,397 +1,132 @@
-/** Shapes of the events of a run, live and replayed, field by field as recorded (server §15). */
-import {
-  findApp,
-  type AppFormAction,
-  type AppFormInput,
-  type HumanInputNode,
-} from "./app-definitions.ts";
-import { asciiOnly } from "../http/response.ts";
-import { appId, toSeconds, workflowId } from "../storage/ids.ts";
+/** Events of a run, live and replayed (server §15). */
+import { asciiOnly, spaced } from "../http/response.ts";
 import { atLeast } from "../http/router.ts";
-import {
-  type Execution,
-  type StoredForm,
-  type StoredRun,
-  type Variables,
-} from "../storage/runs-store.ts";
-
-/** An event without its envelope: `data` for runs, other fields for messages. */
-export interface RunEvent {
-  readonly event: string;
-  readonly data?: Readonly<Record<string, unknown>>;
-  readonly fields?: Readonly<Record<string, unknown>>;
-}
-
-/** Why a segment of a run begins. */
-export type SegmentReason = "initial" | "resumption";
+import { toSeconds } from "../storage/ids.ts";
+import type { StoredForm, StoredRun } from "../storage/runs-store.ts";
+import { type AppDefinition, findApp, type NodeOf, nodesOf } from "./app-definitions.ts";
+import { fillShape, replayedEvent, runEvent, type RunEvent } from "./shapes.ts";
+import { outputText, variableAt } from "./templates.ts";
 
 /** The keep-alive of a stream: an event without data. */
 export const PING = "event: ping\n\n";
 
-export const dataLine = (event: object) => `data: ${JSON.stringify(event)}\n\n`;
+export const dataLine = (event: unknown) => `data: ${JSON.stringify(event)}\n\n`;
 
-/** Formats an event of a live stream. The time in a chatflow's envelope is that of its message. */
-export function liveLine(run: StoredRun, { event, data, fields }: RunEvent): string {
-  const chat = run.message_id !== null && {
+/** The time in a chatflow's envelope is that of its message. */
+const chatFields = (run: StoredRun) =>
+  run.message_id !== null && {
     conversation_id: run.conversation_id,
     message_id: run.message_id,
     created_at: toSeconds(run.created_at),
-    task_id: run.task_id,
   };
-  if (fields) return dataLine({ event, ...chat, ...fields });
-  if (chat) return dataLine({ event, ...chat, workflow_run_id: run.id, data });
-  return dataLine({ event, workflow_run_id: run.id, task_id: run.task_id, data });
+
+/** Formats an event of a live stream. */
+export function liveLine(run: StoredRun, { event, data, fields }: RunEvent): string {
+  const chat = chatFields(run);
+  const { task_id, id: workflow_run_id } = run;
+  if (fields) return dataLine({ event, ...chat, task_id, ...fields });
+  if (chat) return dataLine({ event, ...chat, task_id, workflow_run_id, data });
+  return dataLine({ event, workflow_run_id, task_id, data });
 }
 
 /** Formats an event of a snapshot: fields in another order, and a task ID that may be the run's. */
 export function replayedLine(run: StoredRun, { event, data, fields }: RunEvent): string {
-  return dataLine({
-    event,
-    // Recorded: only a paused run has its real task ID (server §13).
-    task_id: run.status === "paused" ? run.task_id : run.id,
-    ...(data ? { workflow_run_id: run.id, data } : fields),
-    ...(run.message_id !== null && {
-      conversation_id: run.conversation_id,
-      message_id: run.message_id,
-      created_at: toSeconds(run.created_at),
-    }),
-  });
+  // Recorded: only a paused run has its real task ID (server §13).
+  const task_id = run.status === "paused" ? run.task_id : run.id;
+  const content = data ? { workflow_run_id: run.id, data } : fields;
+  return dataLine({ event, task_id, ...content, ...chatFields(run) });
 }
 
 /** The stream of a finished run: one event, spaced and ASCII only (server §15.2). */
-export const finishedLine = (run: StoredRun): string =>
-  `data: ${asciiOnly(
-    spacedJson({
-      event: "workflow_finished",
-      task_id: run.id,
-      workflow_run_id: run.id,
-      data: workflowFinished(run, run.created_at).data,
-    }),
-  )}\n\n`;
-
-/** JSON with a space after each comma and colon, as the server stores it. */
-export function spacedJson(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(spacedJson).join(", ")}]`;
-  if (value === null || typeof value !== "object") return JSON.stringify(value ?? null);
-  const fields = Object.entries(value).map(
-    ([name, field]) => `${JSON.stringify(name)}: ${spacedJson(field)}`,
-  );
-  return `{${fields.join(", ")}}`;
+export function finishedLine(run: StoredRun): string {
+  const { event, data } = runEvent("workflow_finished", { run, since: run.created_at });
+  const line = { event, task_id: run.id, workflow_run_id: run.id, data };
+  return `data: ${asciiOnly(spaced(line))}\n\n`;
 }
 
 /** The inputs in the record of a run: workflows add the start time. */
-export function storedInputs(run: StoredRun): Record<string, unknown> {
-  if (run.message_id !== null) return run.inputs;
-  const fields = Object.entries(run.inputs).flatMap(([name, value]) =>
-    name === "sys.workflow_id"
-      ? [
-          ["sys.timestamp", toSeconds(run.created_at)],
-          [name, value],
-        ]
-      : [[name, value]],
-  );
-  return Object.fromEntries(fields) as Record<string, unknown>; // the names are strings
+export function storedInputs({ inputs, message_id, created_at }: StoredRun): object {
+  if (message_id !== null) return inputs;
+  const { "sys.workflow_id": workflow, "sys.workflow_run_id": run, ...rest } = inputs;
+  return {
+    ...rest,
+    "sys.timestamp": toSeconds(created_at),
+    "sys.workflow_id": workflow,
+    "sys.workflow_run_id": run,
+  };
 }
 
-/** `since` is the start of the segment, in ms. */
-export const workflowStarted = (
-  run: StoredRun,
-  reason: SegmentReason,
-  since: number,
-  inputs: Record<string, unknown> = run.inputs,
-): RunEvent => ({
-  event: "workflow_started",
-  data: {
-    id: run.id,
-    workflow_id: workflowId(run.app),
-    inputs,
-    created_at: toSeconds(since),
-    reason,
-  },
-});
-
-/**
- * `since` is the start of the segment; only in the live event of a resumed run does it differ from
- * the start of the run (server §15.5).
- */
-export const workflowFinished = (
-  run: StoredRun,
-  since: number,
-  { status, error }: { readonly status: string; readonly error: string | null } = run,
-): RunEvent => ({
-  event: "workflow_finished",
-  data: {
-    id: run.id,
-    workflow_id: workflowId(run.app),
-    status,
-    outputs: run.outputs,
-    error,
-    elapsed_time: run.elapsed_time,
-    total_tokens: 0,
-    total_steps: run.total_steps,
-    created_by: { id: run.end_user_id, user: run.session_id },
-    created_at: toSeconds(since),
-    finished_at: toSeconds(run.finished_at ?? since),
-    exceptions_count: run.exceptions_count,
-    files: [],
-  },
-});
-
-/** Result of a node. */
-export interface NodeResult {
-  readonly status: "succeeded" | "failed" | "exception" | "retry";
-  readonly inputs: object;
-  readonly process?: object;
-  readonly outputs: Record<string, unknown>;
-  readonly error?: string;
-  readonly metadata?: object;
-}
-
-export const nodeStarted = (execution: Execution): RunEvent => ({
-  event: "node_started",
-  data: {
-    ...nodeFields(execution, 1),
-    inputs: null,
-    inputs_truncated: false,
-    created_at: toSeconds(execution.startedAt),
-    extras: {},
-    iteration_id: execution.iteration,
-    loop_id: execution.loop,
-    agent_strategy: null,
-  },
-});
-
-const resultData = (execution: Execution, result: NodeResult) => ({
-  ...nodeFields(execution, 1),
-  inputs: result.inputs,
-  inputs_truncated: false,
-  process_data: result.process ?? {},
-  process_data_truncated: false,
-  outputs: result.outputs,
-  outputs_truncated: false,
-  status: result.status,
-  error: result.error ?? null,
-  elapsed_time: execution.elapsed,
-  execution_metadata: result.metadata ?? null,
-  created_at: toSeconds(execution.startedAt),
-  finished_at: toSeconds(execution.finishedAt ?? execution.startedAt),
-  files: [],
-  iteration_id: execution.iteration,
-  loop_id: execution.loop,
-});
-
-export const nodeFinished = (execution: Execution, result: NodeResult): RunEvent => ({
-  event: "node_finished",
-  data: resultData(execution, result),
-});
-
-/** A node failed and is retried; `retry` counts from 1. */
-export const nodeRetry = (execution: Execution, result: NodeResult, retry: number): RunEvent => ({
-  event: "node_retry",
-  data: { ...resultData(execution, result), retry_index: retry },
-});
-
-// The index is always 1 in live streams; snapshots count (server §15.5).
-const nodeFields = (execution: Execution, index: number) => ({
-  id: execution.id,
-  node_id: execution.nodeId,
-  node_type: execution.type,
-  title: execution.title,
-  index,
-  predecessor_node_id: null,
-});
-
-/** Event of a loop or iteration; `data.id` is the ID of the node, not of an execution. */
-export const containerEvent = (
-  event: string,
-  node: { readonly id: string; readonly type: string; readonly title: string },
-  data: object,
-): RunEvent => ({
-  event,
-  data: { id: node.id, node_id: node.id, node_type: node.type, title: node.title, ...data },
-});
-
-/** Part of a run's output, with the variable it comes from. */
-export const textChunk = (text: string, selector: readonly string[]): RunEvent => ({
-  event: "text_chunk",
-  data: { text, from_variable_selector: selector },
-});
-
-/** Part of a chatflow's reply. */
-export const messageEvent = (
-  run: StoredRun,
-  answer: string,
-  selector: readonly string[],
-): RunEvent => ({
-  event: "message",
-  fields: { id: run.message_id, answer, from_variable_selector: selector },
-});
-
-/** Usage of a message: zero, because no model is involved. `elapsed` in seconds. */
-export const messageMetadata = (elapsed: number, version: string) => ({
-  annotation_reply: null,
-  retriever_resources: [],
-  usage: {
-    prompt_tokens: 0,
-    prompt_unit_price: "0.0",
-    prompt_price_unit: "0.0",
-    prompt_price: "0.0",
-    completion_tokens: 0,
-    completion_unit_price: "0.0",
-    completion_price_unit: "0.0",
-    completion_price: "0.0",
-    total_tokens: 0,
-    total_price: "0.0",
-    currency: "USD",
-    latency: 0,
-    time_to_first_token: elapsed,
-    time_to_generate: 0,
-  },
-  ...(atLeast(version, "1.15.0") && { reasoning: {} }),
-});
-
-/** The reply of a chatflow is complete; `elapsed` in seconds. */
-export const messageEnd = (run: StoredRun, elapsed: number, version: string): RunEvent => ({
-  event: "message_end",
-  fields: { id: run.message_id, metadata: messageMetadata(elapsed, version), files: [] },
-});
-
-interface FormParts {
-  readonly form_id: string;
-  readonly form_content: string;
-  readonly inputs: readonly AppFormInput[];
-  readonly actions: readonly AppFormAction[];
-  readonly node_id: string;
-  readonly node_title: string;
-  readonly resolved_default_values: Record<string, string>;
-  readonly form_token: string;
-  readonly approval_channels?: readonly string[];
-  readonly expiration_time: number;
-}
-
-/** A form that a run is waiting for, as events report it. */
-export interface OpenForm {
+/** A form as events report it. */
+export interface ShownForm {
   readonly form: StoredForm;
-  readonly node: HumanInputNode;
-  /** Snapshots do not fill the variables before 1.15 (server §15.6). */
+  readonly node: NodeOf<"human-input">;
   readonly content: string;
 }
 
-/** Events and blocking responses list the approval channels of a form since 1.15. */
-const approvalChannels = (version: string): Pick<FormParts, "approval_channels"> =>
-  atLeast(version, "1.15.0") ? { approval_channels: ["console"] } : {};
-
-const formParts = (
-  { form, node, content }: OpenForm,
-  channels: ReturnType<typeof approvalChannels>,
-): FormParts => ({
-  form_id: form.id,
-  form_content: content,
-  inputs: node.inputs,
-  actions: node.actions,
-  node_id: node.id,
-  node_title: node.title,
-  resolved_default_values: {},
-  form_token: form.token,
-  ...channels,
-  expiration_time: toSeconds(form.expires_at),
-});
-
-/** The form in an event; the message history has no channels. */
-export const formEventFields = (
-  open: OpenForm,
-  channels: ReturnType<typeof approvalChannels> = {},
-) => {
-  const parts = formParts(open, channels);
-  return {
-    form_id: parts.form_id,
-    node_id: parts.node_id,
-    node_title: parts.node_title,
-    form_content: parts.form_content,
-    inputs: parts.inputs,
-    actions: parts.actions,
-    display_in_ui: true,
-    form_token: parts.form_token,
-    ...channels,
-    resolved_default_values: parts.resolved_default_values,
-    expiration_time: parts.expiration_time,
-  };
-};
-
-export const formRequired = (open: OpenForm, version: string): RunEvent => ({
-  event: "human_input_required",
-  data: formEventFields(open, approvalChannels(version)),
-});
-
-/** `since` in ms, `elapsed` in seconds. */
-export const workflowPaused = (
-  run: StoredRun,
-  forms: readonly OpenForm[],
-  version: string,
-  pause: { readonly since: number; readonly elapsed: number; readonly outputs: object },
-): RunEvent => ({
-  event: "workflow_paused",
-  data: {
-    workflow_run_id: run.id,
-    paused_nodes: forms.map(({ node }) => node.id),
-    outputs: pause.outputs,
-    reasons: forms.map((open) => ({
-      TYPE: "human_input_required",
-      ...formParts(open, approvalChannels(version)),
-    })),
-    status: "paused",
-    created_at: toSeconds(pause.since),
-    elapsed_time: pause.elapsed,
-    total_tokens: 0,
-    total_steps: run.total_steps,
-  },
-});
-
-/** A submitted form, as the event and the message history report it. */
-export const filledFields = (form: StoredForm, node: HumanInputNode, rendered: string) => ({
-  node_id: node.id,
-  node_title: node.title,
-  rendered_content: rendered,
-  action_id: form.action,
-  action_text: node.actions.find((action) => action.id === form.action)?.title ?? "",
-  submitted_data: form.inputs,
-});
-
-/** The form's text with the inputs filled in. */
-export const renderForm = (form: StoredForm): string =>
-  form.content.replace(/\{\{#\$output\.([^#]+)#\}\}/g, (_, name: string) =>
-    outputText(form.inputs?.[name]),
-  );
-
-/** Fills `{{#node.name#}}`; placeholders of inputs (`$output`) stay. */
-export const renderTemplate = (template: string, variables: Variables): string =>
-  template.replace(/\{\{#([^.#$]+)\.([^#]+)#\}\}/g, (_, node: string, name: string) =>
-    outputText(variables[node]?.[name]),
-  );
-
-/** A value as text; each item of a list becomes a line with a dash. */
-export function outputText(value: unknown): string {
-  if (value === null || value === undefined) return "";
-  if (typeof value === "string") return value;
-  if (Array.isArray(value)) return value.map((item) => `- ${outputText(item)}`).join("\n");
-  return JSON.stringify(value);
-}
-
-/** Finds a human input node of an application. */
-export function humanInputNode(app: string, nodeId: string): HumanInputNode | undefined {
-  const nodes = findApp(app)?.nodes.flatMap((node) =>
-    node.type === "reviews" ? node.branches.map(({ review }) => review) : [node],
-  );
-  const node = nodes?.find(({ id }) => id === nodeId);
-  return node?.type === "human-input" ? node : undefined;
-}
+/** Finds the node of a form. */
+export const formNode = ({ app, node_id }: StoredForm): NodeOf<"human-input"> | undefined =>
+  nodesOf(findApp(app), "human-input").find(({ id }) => id === node_id);
 
 /** Pairs forms with their nodes; `filled` fills the variables of the text. */
-export const openForms = (app: string, forms: readonly StoredForm[], filled = true): OpenForm[] =>
+export const shownForms = (forms: readonly StoredForm[], filled = true): ShownForm[] =>
   forms.flatMap((form) => {
-    const node = humanInputNode(app, form.node_id);
-    return node ? [{ form, node, content: filled ? form.content : node.content }] : [];
+    const node = formNode(form);
+    return node ? { form, node, content: filled ? form.content : node.form_content } : [];
   });
+
+/** A submitted form for the shape of a submission: the text has the inputs filled in. */
+export function submission(form: StoredForm, node: NodeOf<"human-input">) {
+  const rendered = form.content.replace(/\{\{#\$output\.([^#]+)#\}\}/g, (_, name: string) =>
+    outputText(form.inputs?.[name]),
+  );
+  const action_text = node.user_actions.find(({ id }) => id === form.action)?.title ?? "";
+  return { form, node, rendered, action_text };
+}
+
+/** The events of a pause; `pause.elapsed` in seconds. The last one is `workflow_paused`. */
+export function pauseEvents(
+  run: StoredRun,
+  forms: readonly ShownForm[],
+  version: string,
+  pause: { readonly since: number; readonly elapsed: number; readonly outputs: object },
+): [...RunEvent[], RunEvent] {
+  const reasons = forms.map((form) => fillShape("pause reason", { ...form, version }));
+  const paused_nodes = forms.map(({ node }) => node.id);
+  return [
+    ...forms.map((form) => runEvent("human_input_required", { ...form, version })),
+    runEvent("workflow_paused", { run, paused_nodes, reasons, ...pause }),
+  ];
+}
+
+/** Outputs that an end node takes from earlier nodes. */
+export const endOutputs = (
+  { outputs }: NodeOf<"end">,
+  { progress }: StoredRun,
+): Record<string, unknown> =>
+  Object.fromEntries(
+    outputs.map(({ variable, value_selector }) => [
+      variable,
+      variableAt(progress.variables, value_selector),
+    ]),
+  );
+
+/** Reports whether a node of a run has ended, so that the nodes after it may begin. */
+export const isDone = ({ progress }: StoredRun, nodeId: string): boolean =>
+  progress.executions.some(
+    ({ nodeId: id, status }) => id === nodeId && ["succeeded", "exception"].includes(status),
+  );
+
+/** Outputs of the end nodes that were reached. */
+export const reachedOutputs = (
+  run: StoredRun,
+  app: AppDefinition | undefined,
+): Record<string, unknown> =>
+  Object.assign(
+    {},
+    ...nodesOf(app, "end")
+      .filter(({ id }) => isDone(run, id))
+      .map((end) => endOutputs(end, run)),
+  );
 
 /**
  * The snapshot of an unfinished run for a reader that connects late (server §15.3, §15.6). Nodes
@@ -400,94 +135,25 @@ export const openForms = (app: string, forms: readonly StoredForm[], filled = tr
 export function snapshotEvents(
   run: StoredRun,
   waiting: readonly StoredForm[],
-  savedAnswer: string | null,
+  answer: string | null,
   version: string,
 ): RunEvent[] {
-  const events = [workflowStarted(run, "initial", run.created_at, storedInputs(run))];
-  if (savedAnswer !== null) {
-    events.push({ event: "message_replace", fields: { answer: savedAnswer, reason: "" } });
-  }
+  const since = run.created_at;
+  const begin = { run, inputs: storedInputs(run), since, reason: "initial" };
+  const events = [runEvent("workflow_started", begin)];
+  if (answer !== null) events.push(replayedEvent("message_replace", { answer }));
   for (const [at, execution] of run.progress.executions.entries()) {
-    events.push(...replayedNode(execution, at + 1));
+    const values = { execution, index: at + 1 };
+    events.push(replayedEvent("node_started", values));
+    if (execution.status === "running") continue;
+    events.push(replayedEvent("node_finished", values));
   }
-  const forms = openForms(run.app, waiting, atLeast(version, "1.15.0"));
-  if (run.status === "paused" && forms.length > 0) {
-    events.push(
-      ...forms.map((open) => formRequired(open, version)),
-      workflowPaused(run, forms, version, {
-        since: run.created_at,
-        elapsed: 0,
-        outputs:
-          savedAnswer === null
-            ? branchOutputs(run)
-            : { answer: savedAnswer, files: { value_type: "array[file]", value: [] } },
-      }),
-    );
-  }
-  return events;
-}
-
-/** Outputs of the branches that have finished. */
-function branchOutputs({ app, progress: { variables } }: StoredRun): Record<string, unknown> {
-  const nodes = findApp(app)?.nodes ?? [];
-  const ends = nodes.flatMap((node) => (node.type === "reviews" ? node.branches : []));
-  return Object.fromEntries(
-    ends.flatMap(({ end }) =>
-      Object.entries(end.outputs).flatMap(([name, [node, field]]) =>
-        node in variables ? [[name, variables[node]?.[field]]] : [],
-      ),
-    ),
-  );
-}
-
-function replayedNode(execution: Execution, index: number): RunEvent[] {
-  const common = nodeFields(execution, index);
-  const container = { iteration_id: execution.iteration, loop_id: execution.loop };
-  const started = {
-    event: "node_started",
-    data: {
-      ...common,
-      inputs: null,
-      created_at: toSeconds(execution.startedAt),
-      extras: {},
-      ...container,
-    },
-  };
-  if (execution.status === "running") return [started];
-  const finished = {
-    event: "node_finished",
-    data: {
-      ...common,
-      inputs: null,
-      process_data: null,
-      outputs: null,
-      status: execution.status,
-      error: null,
-      elapsed_time: execution.elapsed,
-      execution_metadata: null,
-      created_at: toSeconds(execution.startedAt),
-      finished_at: toSeconds(execution.finishedAt ?? execution.startedAt),
-      files: [],
-      ...container,
-    },
-  };
-  return [started, finished];
-}
-
-/** The `sys.` inputs of a run; a chatflow also has the query and its dialogue count. */
-export function systemInputs(
-  app: string,
-  user: string,
-  runId: string,
-  chat?: { readonly query: string; readonly dialogue: number; readonly files: readonly unknown[] },
-): Record<string, unknown> {
-  return {
-    ...(chat && { "sys.query": chat.query }),
-    "sys.files": chat?.files ?? [],
-    "sys.user_id": user,
-    ...(chat && { "sys.dialogue_count": chat.dialogue }),
-    "sys.app_id": appId(app),
-    "sys.workflow_id": workflowId(app),
-    "sys.workflow_run_id": runId,
-  };
+  // Snapshots do not fill the variables before 1.15 (server §15.6).
+  const forms = shownForms(waiting, atLeast(version, "1.15.0"));
+  if (run.status !== "paused" || forms.length === 0) return events;
+  const outputs =
+    answer === null
+      ? reachedOutputs(run, findApp(run.app))
+      : { answer, files: { value_type: "array[file]", value: [] } };
+  return [...events, ...pauseEvents(run, forms, version, { since, elapsed: 0, outputs })];
 }

@@ -1,39 +1,21 @@
 import { atLeast } from "../http/router.ts";
 import type { Execution, StoredForm, StoredRun } from "../storage/runs-store.ts";
-import {
-  type AppDefinition,
-  type EndNode,
-  findApp,
-  type HumanInputNode,
-  type NodeDefinition,
-  type ReviewsNode,
-} from "./app-definitions.ts";
+import { type AnyNode, nodesOf } from "./app-definitions.ts";
 import {
   completeNode,
-  endOutputs,
   executeNode,
+  isContainer,
   newExecution,
+  type NodeResult,
   type RunContext,
-  runContainer,
-  variableAt,
   type Waiting,
 } from "./nodes.ts";
-import {
-  formRequired,
-  messageEnd,
-  messageEvent,
-  nodeFinished,
-  type NodeResult,
-  nodeStarted,
-  openForms,
-  outputText,
-  type RunEvent,
-  type SegmentReason,
-  textChunk,
-  workflowFinished,
-  workflowPaused,
-  workflowStarted,
-} from "./run-events.ts";
+import { isDone, pauseEvents, reachedOutputs, shownForms } from "./run-events.ts";
+import { fillShape, type RunEvent, runEvent } from "./shapes.ts";
+import { outputText, templateParts, variableAt } from "./templates.ts";
+
+/** Why a segment of a run begins. */
+export type SegmentReason = "initial" | "resumption";
 
 /** Whether the record of a stopped run shows the stop; servers of both kinds exist. */
 export type StopMode = "recorded" | "stays running";
@@ -45,107 +27,85 @@ const STOPPED_BY_USER = "Stopped by user.";
 /** ms that a worker needs at least for a run with several forms. */
 const REVIEW_DURATION = 150;
 
-type StepResult = Waiting | Pick<NodeResult, "status" | "error">;
-
 /**
  * Executes one segment of a run: from its start or a pause to its end or the next pause. Returns the
  * event that ends the segment.
  */
 export async function runSegment(context: RunContext, reason: SegmentReason): Promise<RunEvent> {
-  const { run, records } = context;
+  const { app, run, records, startedAt } = context;
   const { progress } = run;
-  const app = findApp(run.app);
   if (!app) return endRun(context, "failed", `Application ${run.app} not found.`);
   run.status = "running";
   progress.said = "";
   records.saveRun(run);
 
-  context.publish(workflowStarted(run, reason, context.startedAt, segmentInputs(run, reason)));
-  publishAnswer(context, app);
-  for (let node = app.nodes[progress.position]; node; node = app.nodes[progress.position]) {
-    const result = await executeStep(context, app, node);
-    if (result.status === "paused") return pauseRun(context, result.forms);
-    if (result.status === "failed") return endRun(context, "failed", result.error ?? "");
-    progress.position++;
+  const inputs = segmentInputs(run, reason);
+  context.publish(runEvent("workflow_started", { run, inputs, since: startedAt, reason }));
+  publishAnswer(context);
+  const forms: StoredForm[] = [];
+  const queue = readyNodes(context).map((node) => beginNode(context, node));
+  for (let step = queue.shift(); step; step = queue.shift()) {
+    const [node] = step;
+    const result = await executeStep(context, ...step);
+    if (result.status === "failed") return endRun(context, "failed", result.error);
+    if (result.status === "paused") {
+      forms.push(result.form);
+      continue;
+    }
     records.saveRun(run);
+    // A branch runs to its end before the next one.
+    queue.unshift(...readyNodes(context, node).map((next) => beginNode(context, next)));
   }
+  if (forms.length > 0) return pauseRun(context, forms);
   return endRun(context, progress.exceptions > 0 ? "partial-succeeded" : "succeeded", null);
 }
 
+/** Executes a node and publishes its events. */
 async function executeStep(
   context: RunContext,
-  app: AppDefinition,
-  node: NodeDefinition,
-): Promise<StepResult> {
-  if (node.type === "reviews") return executeReviews(context, node);
+  node: AnyNode,
+  execution: Execution,
+): Promise<NodeResult | Waiting> {
   const { progress } = context.run;
-  const execution = beginExecution(context, node);
-  if (node.type === "loop" || node.type === "iteration") {
-    progress.variables[node.id] = await runContainer(context, node);
-    completeNode(context, execution, "succeeded");
-    publishOutputs(context, app, node.id);
-    return { status: "succeeded" };
-  }
-  context.publish(nodeStarted(execution));
   const result = await executeNode(context, node, execution);
   completeNode(context, execution, result.status);
   if (result.status === "paused") return result;
   progress.variables[node.id] = result.outputs;
   if (result.status !== "succeeded") progress.exceptions++;
-  if (result.status !== "failed" && node.type !== "start") publishOutputs(context, app, node.id);
-  context.publish(nodeFinished(execution, result));
+  if (result.status !== "failed" && node.type !== "start") publishOutputs(context, node);
+  if (!isContainer(node)) context.publish(runEvent("node_finished", { execution, result }));
   return result;
 }
 
-/** Runs each branch whose form was submitted to its end, and waits for the other forms. */
-async function executeReviews(context: RunContext, { branches }: ReviewsNode): Promise<StepResult> {
-  const { variables } = context.run.progress;
-  const begin = (node: HumanInputNode | EndNode) => {
-    const execution = beginExecution(context, node);
-    context.publish(nodeStarted(execution));
-    return execution;
-  };
-  const open = branches
-    .filter(({ review }) => !(review.id in variables))
-    .map((branch) => ({ ...branch, execution: begin(branch.review) }));
-  const forms: StoredForm[] = [];
-  for (const { review, end, execution } of open) {
-    const result = await executeNode(context, review, execution);
-    completeNode(context, execution, result.status);
-    if (result.status === "paused") {
-      forms.push(...result.forms);
-      continue;
-    }
-    variables[review.id] = result.outputs;
-    publishEnd(context, end, review.id);
-    context.publish(nodeFinished(execution, result));
-    const endExecution = begin(end);
-    const outputs = endOutputs(end, variables);
-    completeNode(context, endExecution, "succeeded");
-    context.publish(nodeFinished(endExecution, { status: "succeeded", inputs: outputs, outputs }));
-  }
-  if (forms.length === 0) return { status: "succeeded" };
-  await context.clock.sleep(REVIEW_DURATION, context.signal);
-  return { status: "paused", forms };
+/** Nodes that may begin: those after `node`, or all of them. */
+function readyNodes({ app, run }: RunContext, node?: AnyNode): AnyNode[] {
+  const { nodes = [], edges = [] } = app ?? {};
+  return nodes.filter(({ id, parentId }) => {
+    if (parentId !== undefined || isDone(run, id)) return false;
+    const sources = edges.filter(({ target }) => target === id).map(({ source }) => source);
+    const follows = node === undefined || sources.includes(node.id);
+    return follows && sources.every((source) => isDone(run, source));
+  });
 }
 
 /** Counts a step. A node that waited, or was interrupted, keeps its execution ID (server §15.6). */
-function beginExecution(
-  { run: { progress }, records }: RunContext,
-  node: Exclude<NodeDefinition, ReviewsNode>,
-): Execution {
+function beginNode(
+  { run: { progress }, records, publish }: RunContext,
+  node: AnyNode,
+): [AnyNode, Execution] {
   progress.steps++;
   const known = progress.executions.find(
     ({ nodeId, status }) => nodeId === node.id && (status === "paused" || status === "running"),
   );
+  const execution = known ?? newExecution(records, node);
   if (known) {
     known.startedAt = records.now();
     known.status = "running";
-    return known;
+  } else {
+    progress.executions.push(execution);
   }
-  const execution = newExecution(records, node);
-  progress.executions.push(execution);
-  return execution;
+  if (!isContainer(node)) publish(runEvent("node_started", { execution }));
+  return [node, execution];
 }
 
 /** Ends a run, saves it and publishes its last events; returns `workflow_finished`. */
@@ -157,12 +117,12 @@ export function endRun(
   const { run, records, version, startedAt, publish } = context;
   closeRun(context, run, status, error);
   records.saveSegment(run, "normal");
-  if (run.message_id !== null) publish(messageEnd(run, run.elapsed_time, version));
-  const event = workflowFinished(
-    run,
-    startedAt,
-    status === "stopped" ? reportedStop(context) : run,
-  );
+  if (run.message_id !== null) {
+    const metadata = fillShape("message metadata", { run, version });
+    publish(runEvent("message_end", { run, metadata }));
+  }
+  const reported = status === "stopped" ? { ...run, ...reportedStop(context) } : run;
+  const event = runEvent("workflow_finished", { run: reported, since: startedAt });
   publish(event);
   return event;
 }
@@ -175,22 +135,22 @@ export function stopRun(context: RunContext, mode: StopMode): RunEvent {
   records.saveSegment(run, "normal");
   const stopped = { ...run };
   closeRun(context, stopped, "stopped", STOPPED_BY_USER);
-  const event = workflowFinished(stopped, context.startedAt);
+  const event = runEvent("workflow_finished", { run: stopped, since: context.startedAt });
   context.publish(event);
   return event;
 }
 
 function closeRun(
-  { records, startedAt }: RunContext,
+  context: RunContext,
   run: StoredRun,
   status: StoredRun["status"],
   error: string | null,
 ): void {
   run.status = status;
   run.error = error;
-  run.outputs = error === null ? runOutputs(run) : {};
-  run.finished_at = records.now();
-  run.elapsed_time = (run.finished_at - startedAt) / 1000;
+  run.outputs = error === null ? runOutputs(context) : {};
+  run.finished_at = context.records.now();
+  run.elapsed_time = (run.finished_at - context.startedAt) / 1000;
   run.total_steps = run.progress.steps;
   run.exceptions_count = run.progress.exceptions;
 }
@@ -201,48 +161,44 @@ const reportedStop = ({ version, records }: RunContext) =>
     ? ({ status: "stopped", error: STOPPED_BY_USER } as const)
     : ({ status: "failed", error: STOP_REQUESTED } as const);
 
-function pauseRun(context: RunContext, forms: readonly StoredForm[]): RunEvent {
-  const { run, records, version, startedAt, publish } = context;
+async function pauseRun(context: RunContext, forms: readonly StoredForm[]): Promise<RunEvent> {
+  const { run, records, version, startedAt: since, publish } = context;
+  if (records.forms.count({ run_id: run.id }) > 1) {
+    await context.clock.sleep(REVIEW_DURATION, context.signal);
+  }
   run.status = "paused";
   run.total_steps = run.progress.steps;
   records.saveSegment(run, "paused");
   for (const form of forms) context.watchForm(form);
-  const open = openForms(run.app, forms);
-  const elapsed = (records.now() - startedAt) / 1000;
-  const event = workflowPaused(run, open, version, { since: startedAt, elapsed, outputs: {} });
-  for (const form of open) publish(formRequired(form, version));
-  publish(event);
-  return event;
+  const elapsed = (records.now() - since) / 1000;
+  const events = pauseEvents(run, shownForms(forms), version, { since, elapsed, outputs: {} });
+  for (const event of events) publish(event);
+  return events.at(-1) as RunEvent; // workflow_paused
 }
 
 /**
  * Publishes the texts that are known when a segment begins; they come before its nodes. Only the
  * first answer node of a chatflow is ever published, and again by each segment (server §18).
  */
-function publishAnswer(context: RunContext, app: AppDefinition): void {
-  const { run } = context;
-  const answer = app.nodes.find((node) => node.type === "answer");
-  for (const part of answer?.parts ?? []) {
+function publishAnswer(context: RunContext): void {
+  const { app, run, publish } = context;
+  const [answer] = nodesOf(app, "answer");
+  for (const part of answer ? templateParts(answer.answer) : []) {
     const isText = typeof part === "string";
     const text = isText ? part : outputText(variableAt(run.progress.variables, part));
     run.progress.said += text;
-    context.publish(messageEvent(run, text, isText ? [answer?.id ?? "", "answer"] : part));
+    publish(runEvent("message", { run, text, selector: isText ? [answer?.id, "answer"] : part }));
   }
-  const first = app.nodes[0];
-  if (first && run.progress.position === 0) publishOutputs(context, app, first.id);
+  for (const start of nodesOf(app, "start")) {
+    if (!isDone(run, start.id)) publishOutputs(context, start);
+  }
 }
 
-/** Publishes the texts of the end node that come from this node. */
-function publishOutputs(context: RunContext, app: AppDefinition, nodeId: string): void {
-  const end = app.nodes.find((node) => node.type === "end");
-  if (end) publishEnd(context, end, nodeId);
-}
-
-function publishEnd(context: RunContext, end: EndNode, nodeId: string): void {
-  for (const selector of Object.values(end.outputs)) {
-    if (selector[0] !== nodeId) continue;
-    const text = outputText(variableAt(context.run.progress.variables, selector));
-    if (text !== "") context.publish(textChunk(text, selector));
+/** Publishes the texts of the end nodes that come from this node. */
+function publishOutputs({ app, run, publish }: RunContext, { id }: AnyNode): void {
+  for (const { value_selector: selector } of nodesOf(app, "end").flatMap((end) => end.outputs)) {
+    const text = selector[0] === id ? outputText(variableAt(run.progress.variables, selector)) : "";
+    if (text !== "") publish(runEvent("text_chunk", { text, selector }));
   }
 }
 
@@ -254,14 +210,10 @@ function segmentInputs(run: StoredRun, reason: SegmentReason): StoredRun["inputs
 }
 
 /** Outputs of a run: those of its end nodes, or the joined answers of a chatflow. */
-function runOutputs({ app, progress: { variables } }: StoredRun): Record<string, unknown> {
-  const nodes = findApp(app)?.nodes ?? [];
-  const ends = nodes
-    .flatMap((node) => (node.type === "reviews" ? node.branches.map(({ end }) => end) : node))
-    .filter((node) => node.type === "end");
-  if (ends.length > 0) return Object.assign({}, ...ends.map((end) => endOutputs(end, variables)));
-  const answers = nodes
-    .filter((node) => node.type === "answer")
-    .map((node) => outputText(variables[node.id]?.["answer"]));
+function runOutputs({ app, run }: RunContext): Record<string, unknown> {
+  if (nodesOf(app, "end").length > 0) return reachedOutputs(run, app);
+  const answers = nodesOf(app, "answer").map(({ id }) =>
+    outputText(run.progress.variables[id]?.["answer"]),
+  );
   return { answer: answers.join(""), files: [] };
 }

@@ -43,7 +43,8 @@ export const asciiOnly = (json: string): string =>
 
 const escapeCharacter = (char: string) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`;
 
-function spaced(value: unknown): string {
+/** JSON with a space after each comma and colon. */
+export function spaced(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(spaced).join(", ")}]`;
   if (value === null || typeof value !== "object") return JSON.stringify(value ?? null);
   const fields: string[] = [];

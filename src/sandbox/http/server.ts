@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
 import { join } from "node:path";
 import { operations } from "../../operations/index.ts";
-import { type Apps, appSchema, openApps } from "../apps/apps.ts";
+import { type Apps, openApps } from "../apps/apps.ts";
 import { type Knowledge, openKnowledge } from "../knowledge/knowledge.ts";
 import { lockDirectory } from "../storage/directory-lock.ts";
 import { openStore, type Store, UnstorableValue } from "../storage/sqlite.ts";
@@ -72,7 +72,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
       ? () => {}
       : lockDirectory(directory, { pid: ownPid, isAlive, clock });
   const file = directory === null ? null : join(directory, "sandbox.db");
-  const store = await openStore(file, [appSchema]);
+  const store = await openStore(file);
   const server = new SandboxServer(options, store, unlock);
   await server.listen(options.port ?? 0);
   return server;

@@ -1,4 +1,5 @@
-import { liveLine, PING, type RunEvent } from "../apps/run-events.ts";
+import { liveLine, PING } from "../apps/run-events.ts";
+import type { RunEvent } from "../apps/shapes.ts";
 import type { StoredRun } from "../storage/runs-store.ts";
 import type { Clock } from "./handler.ts";
 import { atLeast } from "./router.ts";

@@ -38,52 +38,6 @@ export class Store {
     this.#execute(sql, values, "run");
   }
 
-  /** Returns one page of the rows, and the number of all rows. */
-  page<T>(
-    from: string,
-    order: string,
-    values: readonly SqlValue[],
-    { rows: limit, offset }: { readonly rows: number; readonly offset: number },
-  ): { readonly rows: T[]; readonly total: number } {
-    const [first, second] = [values.length + 1, values.length + 2];
-    const sql = `SELECT * FROM ${from} ORDER BY ${order} LIMIT ?${first} OFFSET ?${second}`;
-    return { rows: this.all<T>(sql, ...values, limit, offset), total: this.count(from, ...values) };
-  }
-
-  /** Number of rows, e.g. `count("tags WHERE name = ?", name)`. */
-  count(from: string, ...values: readonly SqlValue[]): number {
-    const row = this.get<{ readonly count: number }>(
-      `SELECT count(*) AS count FROM ${from}`,
-      ...values,
-    );
-    return row?.count ?? 0;
-  }
-
-  /** Maximum of a column, or 0 without rows. */
-  max(column: string, from: string, ...values: readonly SqlValue[]): number {
-    const sql = `SELECT max(${column}) AS max FROM ${from}`;
-    return this.get<{ readonly max: number | null }>(sql, ...values)?.max ?? 0;
-  }
-
-  /** Adds a row with fields named like the columns; `onConflict` is the text after ON CONFLICT. */
-  insert(table: string, row: object, onConflict?: string): void {
-    const columns = Object.keys(row);
-    const places = columns.map(() => "?").join(", ");
-    const values = Object.values(row) as SqlValue[]; // callers pass column values only
-    const conflict = onConflict === undefined ? "" : ` ON CONFLICT ${onConflict}`;
-    this.run(
-      `INSERT INTO ${table} (${columns.join(", ")}) VALUES (${places})${conflict}`,
-      ...values,
-    );
-  }
-
-  /** Sets columns of the row with this ID. */
-  update(table: string, id: string, changes: Readonly<Record<string, SqlValue>>): void {
-    const columns = Object.keys(changes).map((column) => `${column} = ?`);
-    const sql = `UPDATE ${table} SET ${columns.join(", ")} WHERE id = ?`;
-    this.run(sql, ...Object.values(changes), id);
-  }
-
   /** Commits all of `work`, or nothing if it throws. A nested transaction joins the outer one. */
   transaction<T>(work: () => T): T {
     const database = this.#database;
@@ -134,13 +88,12 @@ export class Store {
   }
 }
 
-/** Opens a database file, or one in memory if `file` is null, and runs the CREATE TABLE scripts. */
-export async function openStore(file: string | null, schemas: readonly string[]): Promise<Store> {
+/** Opens a database file, or one in memory if `file` is null. */
+export async function openStore(file: string | null): Promise<Store> {
   // 1.3 MB of WebAssembly, loaded only when a sandbox starts
   const { default: sqlite } = await import("node-sqlite3-wasm");
   const database = file === null ? new sqlite.Database() : new sqlite.Database(file);
   // A killed process loses nothing that was handed to the system; only a power cut might.
   database.exec("PRAGMA synchronous = NORMAL; PRAGMA cache_size = -32000;");
-  for (const schema of schemas) database.exec(schema);
   return new Store(database);
 }

@@ -1,0 +1,42 @@
+/** Events, responses and error texts of applications, as recorded. */
+import { fill } from "../http/fill.ts";
+import { HttpError } from "../http/handler.ts";
+import events from "./events.json" with { type: "json" };
+import refusals from "./refusals.json" with { type: "json" };
+import shapes from "./shapes.json" with { type: "json" };
+
+type Values = Readonly<Record<string, unknown>>;
+
+/** An event without its envelope: `data` for runs, other fields for messages. */
+export interface RunEvent {
+  readonly event: string;
+  readonly data?: Readonly<Record<string, unknown>>;
+  readonly fields?: Readonly<Record<string, unknown>>;
+}
+
+/** Returns an event of a live stream. */
+export const runEvent = (event: keyof typeof events.live, values: Values): RunEvent => ({
+  event,
+  ...(fill(events.live[event], values) as object),
+});
+
+/** Returns an event of a snapshot, where nodes have no inputs, outputs and errors (server §15.6). */
+export const replayedEvent = (event: keyof typeof events.replayed, values: Values): RunEvent => ({
+  event,
+  ...(fill(events.replayed[event], values) as object),
+});
+
+/** Returns a response, or a part of one. */
+export const fillShape = (name: keyof typeof shapes, values: Values) =>
+  fill(shapes[name], values) as Record<string, unknown>; // as in the file
+
+/** The events of a run that is stored nowhere, because its inputs are invalid (server §13). */
+export const rejectedStartEvents = (values: Values) =>
+  events.rejected.map((event) => fill(event, values));
+
+/** Returns the error with that name; `values` are those of the placeholders in its text. */
+export function refusal(name: keyof typeof refusals, values: Values = {}): HttpError {
+  const [status, code, text] = refusals[name] as [number, string, string]; // as in the file
+  const message = text.replace(/\{(\w+)\}/g, (_, key: string) => `${values[key]}`);
+  return new HttpError(status, code, message);
+}

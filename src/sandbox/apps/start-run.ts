@@ -1,0 +1,126 @@
+import { type Call, HttpError, type Reply } from "../http/handler.ts";
+import { atLeast } from "../http/router.ts";
+import { endEvents, eventStream } from "../http/sse.ts";
+import type { StoredEndUser, StoredRun } from "../storage/runs-store.ts";
+import { fileLookup } from "./app-files.ts";
+import { type AppDefinition, nodesOf } from "./app-definitions.ts";
+import { type AppContext, isStreaming } from "./context.ts";
+import { validateInputs } from "./input-form.ts";
+import { dataLine, PING } from "./run-events.ts";
+import { fillShape, rejectedStartEvents, type RunEvent } from "./shapes.ts";
+
+/** A request that starts a run. */
+interface Start {
+  readonly app: AppDefinition;
+  readonly user: string;
+  readonly inputs: unknown;
+  /** Stores the run with the validated inputs; throws HttpError if another field is invalid. */
+  readonly add: (endUser: StoredEndUser, inputs: Inputs) => StoredRun;
+  /** The response of a blocking run. */
+  readonly respond: (run: StoredRun, last: NonNullable<RunEvent["data"]>) => object;
+}
+
+type Inputs = Readonly<Record<string, unknown>>;
+
+/** What a run of a chatflow has beside its inputs. */
+interface ChatTurn {
+  readonly query: string;
+  readonly dialogue: number;
+  readonly files: readonly object[];
+  readonly conversation: { readonly id: string; readonly variables: Record<string, string> };
+}
+
+/** Validates the inputs, starts the run, and streams its events or waits until it ends or pauses. */
+export async function startRun(context: AppContext, call: Call, start: Start): Promise<Reply> {
+  const { records, engine, channels, clock } = context;
+  const { app, user, inputs, add, respond } = start;
+  let run: StoredRun;
+  try {
+    const endUser = records.endUser(app.name, user);
+    const validated = validateInputs(app, inputs, fileLookup(records, endUser));
+    run = records.store.transaction(() => add(endUser, validated));
+  } catch (error) {
+    return rejectedStart(error, start, call, context);
+  }
+  if (!isStreaming(call)) {
+    const { data = {} } = await engine.run(run, "initial", call.version);
+    return { json: respond(run, data), utf8: true };
+  }
+  const subscription = channels.subscribe(run.id, call.version);
+  const rules = {
+    endsOn: endEvents.pause,
+    isActive: () => engine.activeRun(run.id) !== undefined,
+    closesAtOnce: closesAtOnce(call.version),
+  };
+  const stream = eventStream(subscription, rules, clock, closing(context, call));
+  void engine.run(run, "initial", call.version);
+  return { stream };
+}
+
+/** Aborted when the client disconnects or the sandbox closes. */
+export const closing = (context: AppContext, call: Call): AbortSignal =>
+  AbortSignal.any([call.signal, context.closing]);
+
+export const closesAtOnce = (version: string) =>
+  !atLeast(version, "1.13.0") || atLeast(version, "1.15.0");
+
+/** Stores a run of an application; of a chatflow, with its message. */
+export function addRun(
+  { records }: AppContext,
+  app: AppDefinition,
+  endUser: StoredEndUser,
+  inputs: Inputs,
+  chat?: ChatTurn,
+): StoredRun {
+  const id = records.newId();
+  const user = endUser.session_id;
+  const { query, dialogue, files = [] } = chat ?? {};
+  const system = { app: app.name, user, id, query, dialogue, files };
+  const starts = nodesOf(app, "start").map((node) => [node.id, inputs] as const);
+  return records.addRun({
+    id,
+    app: app.name,
+    endUser,
+    inputs: { ...inputs, ...fillShape("system inputs", system) },
+    ...(chat
+      ? { conversation_id: chat.conversation.id, message_id: records.newId() }
+      : { log_id: records.newId() }),
+    variables: {
+      ...Object.fromEntries(starts),
+      ...(chat && {
+        sys: { query: chat.query, user_id: user },
+        conversation: chat.conversation.variables,
+      }),
+    },
+  });
+}
+
+/**
+ * The reply to a streaming start with invalid inputs: the server's worker checks them after the
+ * status 200 was sent. Since 1.15 the stream shows a run that is stored nowhere; in 1.14 it shows
+ * the error, and then pings (server §13). Rethrows any other error.
+ */
+function rejectedStart(
+  error: unknown,
+  { app, inputs }: Start,
+  call: Call,
+  context: AppContext,
+): Reply {
+  const { records, channels, clock } = context;
+  const isRejection = error instanceof HttpError && error.code === "invalid_param";
+  if (!isRejection || !isStreaming(call) || !atLeast(call.version, "1.14.0")) throw error;
+  const id = records.newId();
+  if (atLeast(call.version, "1.15.0")) {
+    const values = { id, app: app.name, inputs, error: error.message, now: records.now() };
+    return { stream: linesOf([PING, ...rejectedStartEvents(values).map(dataLine)]) };
+  }
+  const first = [dataLine({ event: "error", message: error.message, status: 500 })];
+  const rules = { first, endsOn: endEvents.never };
+  const subscription = channels.subscribe(id, call.version);
+  return { stream: eventStream(subscription, rules, clock, closing(context, call)) };
+}
+
+/** A stream of lines that are known. */
+export async function* linesOf(lines: readonly string[]): AsyncGenerator<string> {
+  yield* lines;
+}
