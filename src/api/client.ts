@@ -3,7 +3,7 @@ import { CliError } from "../errors.ts";
 import { backoff, delays } from "../lib/backoff.ts";
 import type { AnyOperation, Retry } from "../operations/operation.ts";
 import { abortError } from "./abort.ts";
-import { networkError, truncated, unreachable } from "./network-error.ts";
+import { networkError, networkFailure } from "./network-error.ts";
 import type { HttpRequest, TypedFile } from "./request.ts";
 import { parseErrorBody } from "./error-body.ts";
 import type { ErrorResponse } from "./error-body.ts";
@@ -91,123 +91,120 @@ export async function sendRequest<T>(
   transport: Transport,
   read: (response: HttpResponse) => Promise<T>,
 ): Promise<T> {
-  const attempts = new Attempts(request, options, transport);
+  const writes = options.retry !== "safe";
+  const sending: Sending = { request, options, transport, writes, mayHaveRun: false };
   for (let attempt = 0; ; attempt++) {
-    const outcome = await attempts.next(read, attempt >= options.retries);
+    const outcome = await sendAttempt(sending, read, attempt >= options.retries);
     if ("value" in outcome) return outcome.value;
-    await attempts.pause(attempt, outcome);
+    await pause(sending, attempt, outcome);
   }
 }
 
-/** The attempts of one request. */
-class Attempts {
-  private readonly request: HttpRequest;
-  private readonly options: SendOptions;
-  private readonly transport: Transport;
-  private readonly writes: boolean;
+/** A request during its attempts. */
+interface Sending {
+  readonly request: HttpRequest;
+  readonly options: SendOptions;
+  readonly transport: Transport;
+  readonly writes: boolean;
   /** A failed attempt may have made the change. */
-  private mayHaveRun = false;
+  mayHaveRun: boolean;
+}
 
-  constructor(request: HttpRequest, options: SendOptions, transport: Transport) {
-    this.request = request;
-    this.options = options;
-    this.transport = transport;
-    this.writes = options.retry !== "safe";
-  }
-
-  /** Sends the request once. Throws if it failed and `last`, or if it must not be retried. */
-  async next<T>(
-    read: (response: HttpResponse) => Promise<T>,
-    last: boolean,
-  ): Promise<{ readonly value: T } | RetryReason> {
-    const { signal } = this.options;
-    if (signal.aborted) throw abortError(signal, this.writes && this.mayHaveRun);
-    // An aborted request rejects with the signal's reason, which is not an Error.
-    const response = await sendOnce(this.request, this.options, this.transport).catch(
-      (error: unknown) => (error instanceof Error ? error : new Error(String(error))),
-    );
-    if (response instanceof Error) return this.onNetworkError(response, last);
-    await this.traceDeprecation(response.headers);
-    if (response.status >= 300) {
-      const text = await readText(response.body, MAX_ERROR_BODY).catch(() => "");
-      if (this.mayHaveRun && response.status === this.options.row?.alreadyDoneStatus) {
-        return { value: await read({ ...response, body: emptyBody(), alreadyApplied: true }) };
-      }
-      return this.onErrorResponse({ ...response, text }, last);
+/** Sends the request once. Throws if it failed and `last`, or if it must not be retried. */
+async function sendAttempt<T>(
+  sending: Sending,
+  read: (response: HttpResponse) => Promise<T>,
+  last: boolean,
+): Promise<{ readonly value: T } | RetryReason> {
+  const { request, options, transport, writes, mayHaveRun } = sending;
+  if (options.signal.aborted) throw abortError(options.signal, writes && mayHaveRun);
+  // An aborted request rejects with the signal's reason, which is not an Error.
+  const response = await sendOnce(request, options, transport).catch((error: unknown) =>
+    error instanceof Error ? error : new Error(String(error)),
+  );
+  if (response instanceof Error) return onNetworkError(sending, response, last);
+  await traceDeprecation(sending, response.headers);
+  if (response.status >= 300) {
+    const text = await readText(response.body, MAX_ERROR_BODY).catch(() => "");
+    if (mayHaveRun && response.status === options.row?.alreadyDoneStatus) {
+      return { value: await read({ ...response, body: emptyBody(), alreadyApplied: true }) };
     }
-    try {
-      return { value: await read({ ...response, alreadyApplied: false }) };
-    } catch (error) {
-      const isTruncated = error instanceof CliError && error.kind === "network";
-      if (!isTruncated || last || this.options.retry === "never") {
-        throw this.writes ? withUnknownSideEffect(error) : error;
-      }
-      this.mayHaveRun = true;
+    return onErrorResponse(sending, { ...response, text }, last);
+  }
+  try {
+    return { value: await read({ ...response, alreadyApplied: false }) };
+  } catch (error) {
+    const isTruncated = error instanceof CliError && error.kind === "network";
+    if (isTruncated && !last && options.retry !== "never") {
+      sending.mayHaveRun = true;
       return { reason: error.message };
     }
+    // The write had a successful status and an invalid body.
+    const isUnclear = writes && error instanceof CliError && error.info.sideEffect === undefined;
+    throw isUnclear ? error.with({ sideEffect: "unknown", hint: checkBeforeRetrying }) : error;
   }
+}
 
-  private onNetworkError(error: Error, last: boolean): RetryReason {
-    const { signal, retry } = this.options;
-    if (signal.aborted) throw abortError(signal, this.writes);
-    const failure = error instanceof CliError ? undefined : networkError(error);
-    if (failure === undefined) throw error;
-    const retryable = !failure.final && (failure.unsent || retry !== "never");
-    if (!retryable || last) throw unreachable(failure, this.request, this.writes, error);
-    this.mayHaveRun ||= !failure.unsent;
-    return { reason: failure.words };
+function onNetworkError(sending: Sending, error: Error, last: boolean): RetryReason {
+  const { request, writes } = sending;
+  const { signal, retry } = sending.options;
+  if (signal.aborted) throw abortError(signal, writes);
+  const failure = error instanceof CliError ? undefined : networkError(error);
+  if (failure === undefined) throw error;
+  const retryable = !failure.final && (failure.unsent || retry !== "never");
+  if (!retryable || last) {
+    const unknown = writes && !failure.unsent;
+    throw networkFailure("no response", failure, { request, unknown, cause: error });
   }
+  sending.mayHaveRun ||= !failure.unsent;
+  return { reason: failure.words };
+}
 
-  private onErrorResponse(received: ErrorResponse, last: boolean): RetryReason {
-    const { request, writes } = this;
-    const { row, retry } = this.options;
-    const response = withoutKeys(received, this.transport);
-    const { status } = response;
-    const notStarted = isNotStarted(status, parseErrorBody(response));
-    const unclear = !notStarted && [502, 503, 504].includes(status);
-    const retryable = notStarted || (retry !== "never" && unclear);
-    const retryAfter = retryAfterOf(received.headers);
-    if (!retryable || last || (retryAfter ?? 0) > MAX_RETRY_AFTER_MS) {
-      const { method } = request;
-      const file = fileNameIn(request);
-      throw apiErrorOf(response, { method, path: pathOf(request), row, writes, file });
-    }
-    this.mayHaveRun ||= unclear;
-    return { reason: `${status}`, retryAfter };
+function onErrorResponse(sending: Sending, received: ErrorResponse, last: boolean): RetryReason {
+  const { request, writes, transport } = sending;
+  const { row, retry } = sending.options;
+  const response = withoutKeys(received, transport);
+  const { status } = response;
+  const notStarted = isNotStarted(status, parseErrorBody(response));
+  const unclear = !notStarted && [502, 503, 504].includes(status);
+  const retryable = notStarted || (retry !== "never" && unclear);
+  const retryAfter = retryAfterOf(received.headers);
+  if (!retryable || last || (retryAfter ?? 0) > MAX_RETRY_AFTER_MS) {
+    const { method } = request;
+    const file = fileNameIn(request);
+    throw apiErrorOf(response, { method, path: pathOf(request), row, writes, file });
   }
+  sending.mayHaveRun ||= unclear;
+  return { reason: `${status}`, retryAfter };
+}
 
-  /** Traces responses marked as deprecated (RFC 9745, RFC 8594). */
-  private async traceDeprecation(headers: IncomingResponse["headers"]): Promise<void> {
-    const { deprecation, sunset } = headers;
-    if (deprecation === undefined && sunset === undefined) return;
-    const until = sunset === undefined ? "" : `; it works until ${sunset}`;
-    const { method } = this.request;
-    const path = pathOf(this.request);
-    await this.transport.trace(1, `the server marks ${method} ${path} as deprecated${until}`);
-  }
+/** Traces responses marked as deprecated (RFC 9745, RFC 8594). */
+async function traceDeprecation(
+  { request, transport }: Sending,
+  { deprecation, sunset }: IncomingResponse["headers"],
+): Promise<void> {
+  if (deprecation === undefined && sunset === undefined) return;
+  const until = sunset === undefined ? "" : `; it works until ${sunset}`;
+  const route = `${request.method} ${pathOf(request)}`;
+  await transport.trace(1, `the server marks ${route} as deprecated${until}`);
+}
 
-  /** Waits as long as the server requested, otherwise with exponential backoff and full jitter. */
-  async pause(attempt: number, { reason, retryAfter }: RetryReason): Promise<void> {
-    const { retries, signal } = this.options;
-    const { trace, sleep, random } = this.transport;
-    const delay = retryAfter ?? backoff(attempt, delays.retry) * random();
-    const seconds = (delay / 1000).toFixed(1);
-    await trace(1, `${reason}: retry ${attempt + 1} of ${retries} in ${seconds} s`);
-    await sleep(delay, signal).catch(() => {
-      throw abortError(signal, this.writes);
-    });
-  }
+/** Waits as long as the server requested, otherwise with exponential backoff and full jitter. */
+async function pause(
+  { options: { retries, signal }, transport, writes }: Sending,
+  attempt: number,
+  { reason, retryAfter }: RetryReason,
+): Promise<void> {
+  const delay = retryAfter ?? backoff(attempt, delays.retry) * transport.random();
+  const seconds = (delay / 1000).toFixed(1);
+  await transport.trace(1, `${reason}: retry ${attempt + 1} of ${retries} in ${seconds} s`);
+  await transport.sleep(delay, signal).catch(() => {
+    throw abortError(signal, writes);
+  });
 }
 
 const pathOf = ({ url }: HttpRequest): string =>
   url.replace(/^https?:\/\/[^/]+/, "").replace(/\?.*$/s, "");
-
-/** The error for a write with a successful status and an invalid body. */
-function withUnknownSideEffect(error: unknown): unknown {
-  if (!(error instanceof CliError) || error.info.sideEffect !== undefined) return error;
-  const { kind, message, info } = error;
-  return new CliError(kind, message, { ...info, sideEffect: "unknown", hint: checkBeforeRetrying });
-}
 
 /** A server may echo the key: it must not reach the terminal or files. */
 const withoutKeys = (response: ErrorResponse, { redact }: Transport): ErrorResponse => ({
@@ -304,7 +301,8 @@ async function* withNetworkErrors(
     if (signal.aborted) throw abortError(signal, writes);
     if (!(error instanceof Error) || error instanceof CliError) throw error;
     const failure = networkError(error);
-    throw failure === undefined ? error : truncated(failure, request, writes, error);
+    if (failure === undefined) throw error;
+    throw networkFailure("response truncated", failure, { request, unknown: writes, cause: error });
   }
 }
 

@@ -3,7 +3,7 @@ import { checkBeforeRetrying } from "./api-error.ts";
 import type { HttpRequest } from "./request.ts";
 
 /** What a network error means. */
-export interface NetworkErrorDetails {
+interface NetworkErrorDetails {
   /** The cause in plain words. */
   readonly words: string;
   /** The server did not read the request, so any row may be retried. */
@@ -158,40 +158,15 @@ function innermost(error: Error): SystemError {
   return error;
 }
 
-/** The error for a request without a response. */
-export function unreachable(
-  failure: NetworkErrorDetails,
-  request: HttpRequest,
-  writes: boolean,
-  cause: Error,
-): CliError {
-  const unknown = writes && !failure.unsent;
-  return failed("no response", { failure, request, unknown, cause });
-}
-
-/** The error for a response whose body ended early. */
-export const truncated = (
-  failure: NetworkErrorDetails,
-  request: HttpRequest,
-  writes: boolean,
-  cause: Error,
-): CliError => failed("response truncated", { failure, request, unknown: writes, cause });
-
-function failed(
-  what: string,
-  details: {
-    readonly failure: NetworkErrorDetails;
-    readonly request: HttpRequest;
-    /** The change may have been applied. */
-    readonly unknown: boolean;
-    readonly cause: Error;
-  },
-): CliError {
-  const { failure, request, unknown, cause } = details;
-  return new CliError("network", `${what} from ${new URL(request.url).origin}: ${failure.words}`, {
+/** The error for a request whose response is missing or ended early; `unknown`: it may have had an effect. */
+export const networkFailure = (
+  what: "no response" | "response truncated",
+  { words, final, hint }: NetworkErrorDetails,
+  { request, unknown, cause }: { request: HttpRequest; unknown: boolean; cause: Error },
+): CliError =>
+  new CliError("network", `${what} from ${new URL(request.url).origin}: ${words}`, {
     cause,
-    retryable: !failure.final && !unknown,
+    retryable: !final && !unknown,
     sideEffect: unknown ? "unknown" : "none",
-    hint: unknown ? checkBeforeRetrying : failure.hint,
+    hint: unknown ? checkBeforeRetrying : hint,
   });
-}
