@@ -1,52 +1,51 @@
-/** What each kind of file is called on the wire; extensions in lower case. */
-const byExtension: Readonly<Record<string, string>> = {
-  csv: "text/csv",
-  htm: "text/html",
-  html: "text/html",
-  log: "text/plain",
-  markdown: "text/markdown",
-  md: "text/markdown",
-  mdx: "text/markdown",
-  properties: "text/plain",
-  txt: "text/plain",
-  vtt: "text/vtt",
-  doc: "application/msword",
-  docx: "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-  eml: "message/rfc822",
-  epub: "application/epub+zip",
-  json: "application/json",
-  msg: "application/vnd.ms-outlook",
-  pdf: "application/pdf",
-  ppt: "application/vnd.ms-powerpoint",
-  pptx: "application/vnd.openxmlformats-officedocument.presentationml.presentation",
-  xls: "application/vnd.ms-excel",
-  xlsx: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-  xml: "application/xml",
-  yaml: "application/yaml",
-  yml: "application/yaml",
-  zip: "application/zip",
-  bmp: "image/bmp",
-  gif: "image/gif",
-  jpeg: "image/jpeg",
-  jpg: "image/jpeg",
-  png: "image/png",
-  svg: "image/svg+xml",
-  tif: "image/tiff",
-  tiff: "image/tiff",
-  webp: "image/webp",
-  aac: "audio/aac",
-  amr: "audio/amr",
-  flac: "audio/flac",
-  m4a: "audio/mp4",
-  mp3: "audio/mpeg",
-  mpga: "audio/mpeg",
-  ogg: "audio/ogg",
-  wav: "audio/wav",
-  mov: "video/quicktime",
-  mp4: "video/mp4",
-  mpeg: "video/mpeg",
-  webm: "video/webm",
+import { own } from "../lib/json.ts";
+
+/** What each kind of file is called on the wire, with its extensions in lower case. */
+const extensions: Readonly<Record<string, string>> = {
+  "text/csv": "csv",
+  "text/html": "htm html",
+  "text/plain": "log properties txt",
+  "text/markdown": "markdown md mdx",
+  "text/vtt": "vtt",
+  "application/msword": "doc",
+  "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
+  "message/rfc822": "eml",
+  "application/epub+zip": "epub",
+  "application/json": "json",
+  "application/vnd.ms-outlook": "msg",
+  "application/pdf": "pdf",
+  "application/vnd.ms-powerpoint": "ppt",
+  "application/vnd.openxmlformats-officedocument.presentationml.presentation": "pptx",
+  "application/vnd.ms-excel": "xls",
+  "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
+  "application/xml": "xml",
+  "application/yaml": "yaml yml",
+  "application/zip": "zip",
+  "image/bmp": "bmp",
+  "image/gif": "gif",
+  "image/jpeg": "jpeg jpg",
+  "image/png": "png",
+  "image/svg+xml": "svg",
+  "image/tiff": "tif tiff",
+  "image/webp": "webp",
+  "audio/aac": "aac",
+  "audio/amr": "amr",
+  "audio/flac": "flac",
+  "audio/mp4": "m4a",
+  "audio/mpeg": "mp3 mpga",
+  "audio/ogg": "ogg",
+  "audio/wav": "wav",
+  "video/quicktime": "mov",
+  "video/mp4": "mp4",
+  "video/mpeg": "mpeg",
+  "video/webm": "webm",
 };
+
+const byExtension = new Map(
+  Object.entries(extensions).flatMap(([type, names]) =>
+    names.split(" ").map((name) => [name, type] as const),
+  ),
+);
 
 /**
  * Media type of a file by the extension of its name, of `special` before the default table;
@@ -54,6 +53,5 @@ const byExtension: Readonly<Record<string, string>> = {
  */
 export function mediaTypeOf(name: string, special: Readonly<Record<string, string>> = {}): string {
   const extension = /\.([^./\\]+)$/.exec(name)?.[1]?.toLowerCase() ?? "";
-  const known = [special, byExtension].find((table) => Object.hasOwn(table, extension));
-  return known?.[extension] ?? "application/octet-stream";
+  return own(special, extension) ?? byExtension.get(extension) ?? "application/octet-stream";
 }

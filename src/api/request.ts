@@ -1,5 +1,6 @@
 import { CliError, usage } from "../errors.ts";
 import { methodAndPath } from "../operations/operation.ts";
+import { attempt } from "../lib/attempt.ts";
 import { define, isObject, setAt } from "../lib/json.ts";
 import type { AnyOperation, FileInput, Param } from "../operations/operation.ts";
 import { mediaTypeOf } from "./media-types.ts";
@@ -84,15 +85,10 @@ function pathSegment(name: string, value: unknown): string {
   if (text === "" || text === "." || text === "..") {
     throw usage(`invalid ${name}: "${text}"`, "pass an ID or a name");
   }
-  try {
-    return encodeURIComponent(text);
-  } catch {
-    // A lone surrogate, which servers can send in an ID.
-    throw new CliError(
-      "failure",
-      `invalid ${name} ${JSON.stringify(text)}: it is not valid Unicode`,
-    );
-  }
+  const encoded = attempt(() => encodeURIComponent(text));
+  if (encoded !== undefined) return encoded;
+  // A lone surrogate, which servers can send in an ID.
+  throw new CliError("failure", `invalid ${name} ${JSON.stringify(text)}: it is not valid Unicode`);
 }
 
 /** A required object without a value is sent as `{}` (server §13). */

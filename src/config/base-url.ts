@@ -1,4 +1,5 @@
 import { usage } from "../errors.ts";
+import { attempt } from "../lib/attempt.ts";
 
 /** Is this the local machine? */
 export const isLoopback = (hostname: string): boolean =>
@@ -12,12 +13,8 @@ export const isLoopback = (hostname: string): boolean =>
  * anything else than http and https, for a password or query, and for http to another machine.
  */
 export function baseUrlOf(text: string, insecureHttp: boolean): string {
-  let url: URL;
-  try {
-    url = new URL(text);
-  } catch {
-    throw invalidUrl(text, "not a URL", "use a URL such as https://example.com/v1");
-  }
+  const url = attempt(() => new URL(text));
+  if (!url) throw invalidUrl(text, "not a URL", "use a URL such as https://example.com/v1");
   if (url.protocol !== "https:" && url.protocol !== "http:") {
     throw invalidUrl(text, `unsupported scheme ${url.protocol}`, "use https://");
   }

@@ -12,6 +12,7 @@ import {
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
 import { codeOf } from "../errors.ts";
+import { attempt } from "../lib/attempt.ts";
 import { isObject, tryParseJson } from "../lib/json.ts";
 import type { Lock } from "./host.ts";
 
@@ -70,7 +71,7 @@ export function takeLock(file: string, owner: LockOwner): Lock {
 }
 
 function acquire(file: string, owner: LockOwner): HeldLock | { readonly heldBy: string } {
-  for (let attempt = 0; attempt < 3; attempt++) {
+  for (let turn = 0; turn < 3; turn++) {
     const lock = create(file, owner);
     if (lock) return lock;
     const content = readLock(file);
@@ -153,7 +154,7 @@ async function refresh(
   for (;;) {
     await clock.sleep(REFRESH_INTERVAL_MS, signal).catch(() => {});
     if (signal.aborted) return;
-    quietly(() => writeSync(descriptor, text, 0)); // after a full disk, the next one may work
+    attempt(() => writeSync(descriptor, text, 0)); // after a full disk, the next one may work
   }
 }
 
@@ -161,20 +162,20 @@ async function refresh(
 const currentPlace = (): string =>
   [
     hostname(),
-    quietly(() => readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim()),
-    quietly(() => readlinkSync("/proc/self/ns/pid")),
+    attempt(() => readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim()),
+    attempt(() => readlinkSync("/proc/self/ns/pid")),
   ].join(" ");
 
 /** Start time of a process in ticks since boot; Linux only. */
 function startTime(pid: number): string | null {
-  const stat = quietly(() => readFileSync(`/proc/${pid}/stat`, "utf8")) ?? "";
+  const stat = attempt(() => readFileSync(`/proc/${pid}/stat`, "utf8")) ?? "";
   // The program name, in parentheses, may contain spaces; the start time is the 20th field after it.
   return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? null;
 }
 
 /** Undefined if the file does not exist, null if it has no valid content (yet). */
 function readLock(file: string): LockContent | null | undefined {
-  const text = quietly(() => unless("ENOENT", () => readFileSync(file, "utf8")) ?? null);
+  const text = attempt(() => unless("ENOENT", () => readFileSync(file, "utf8")) ?? null);
   if (text === null) return undefined;
   const content = tryParseJson(text ?? "");
   const isValid =
@@ -191,14 +192,5 @@ function unless<T>(code: string, work: () => T): T | undefined {
   } catch (error) {
     if (codeOf(error) === code) return undefined;
     throw error;
-  }
-}
-
-/** The result of the work; undefined if it fails. */
-function quietly<T>(work: () => T): T | undefined {
-  try {
-    return work();
-  } catch {
-    return undefined;
   }
 }

@@ -2,6 +2,7 @@ import { constants, homedir } from "node:os";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { CliError, codeOf, kindOfSignal } from "../errors.ts";
+import { attempt } from "../lib/attempt.ts";
 import { withoutKeys } from "../redact/keys.ts";
 import { spawnChild } from "./child-process.ts";
 import { createDispatcher } from "./dispatcher.ts";
@@ -17,7 +18,7 @@ export function nodeHost(): RawHost {
   return {
     env,
     platform: `${process.version} ${process.platform}-${process.arch}`,
-    cwd: currentDirectory(),
+    cwd: attempt(() => process.cwd()) ?? "/", // the root if the directory was deleted
     // In the bundle this module is part of dist/main.cjs.
     binDirectory: fileURLToPath(new URL("../bin/shims", import.meta.url)),
     pathSeparator: delimiter,
@@ -57,27 +58,10 @@ async function* stdinBytes(signal: AbortSignal): AsyncGenerator<Uint8Array> {
   if (signal.aborted) throw interrupted();
 }
 
-/** The working directory, or the root if it was deleted. */
-function currentDirectory(): string {
-  try {
-    return process.cwd();
-  } catch {
-    return "/";
-  }
-}
-
-/** The home directory, or the root if the user has none, as for services. */
-function systemHome(): string {
-  try {
-    return homedir();
-  } catch {
-    return "/";
-  }
-}
-
 /** Directories by the XDG specification, on Windows below AppData; each `KB_*_DIR` replaces one. */
 function directoriesOf(env: NodeJS.ProcessEnv): Host["directories"] {
-  const home = () => env["HOME"] || env["USERPROFILE"] || systemHome();
+  // The root if the user has no home, as for services.
+  const home = () => env["HOME"] || env["USERPROFILE"] || (attempt(homedir) ?? "/");
   const windows = process.platform === "win32";
   const directory = (
     own: string,

@@ -1,3 +1,5 @@
+import { attempt } from "./attempt.ts";
+
 /** Whether a value is a JSON object (not an array, not null). */
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
@@ -13,15 +15,12 @@ export const withoutNulls = (object: Readonly<Record<string, unknown>>): Record<
   Object.fromEntries(Object.entries(object).filter(([, value]) => value !== null));
 
 /** Parses JSON; undefined if it is invalid or nested too deeply to be serialized again. */
-export function tryParseJson(text: string): unknown {
-  try {
+export const tryParseJson = (text: string): unknown =>
+  attempt(() => {
     const value: unknown = JSON.parse(text);
     JSON.stringify(value);
     return value;
-  } catch {
-    return undefined;
-  }
-}
+  });
 
 /** The value at a path such as `a.b.0.c`; undefined if there is none. */
 export function valueAt(value: unknown, path: string): unknown {

@@ -1,11 +1,8 @@
+import { attempt } from "./attempt.ts";
+
 /** Decodes strict UTF-8 and keeps a byte order mark; undefined for any other bytes. */
-export function decodeUtf8(bytes: Uint8Array): string | undefined {
-  try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    return undefined;
-  }
-}
+export const decodeUtf8 = (bytes: Uint8Array): string | undefined =>
+  attempt(() => new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes));
 
 /** Decodes text to send; undefined for bytes that are not UTF-8 or have a NUL. */
 export function decodeText(bytes: Uint8Array): string | undefined {

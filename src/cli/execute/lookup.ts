@@ -1,9 +1,10 @@
-import type { RowLimit } from "../../api/pages.ts";
 import type { Values } from "../../api/request.ts";
 import type { Context } from "../../commands/command-spec.ts";
+import type { Settings } from "../../config/settings.ts";
 import { collect } from "../../lib/collect.ts";
 import { own } from "../../lib/json.ts";
 import type { AnyOperation } from "../../operations/operation.ts";
+import type { Requests } from "./requests.ts";
 
 /** What resolving names needs: whole lists, and single objects. */
 export interface Lookup {
@@ -17,18 +18,13 @@ export interface Lookup {
   readonly checks: boolean;
 }
 
-/** The part of a session that lookups use. */
-interface LookupSource {
-  readonly context: Pick<Context, "trace" | "notice"> & {
-    readonly options: Pick<Context["options"], "dryRun">;
-  };
-  settings(): Promise<{ readonly bases: Readonly<Record<string, string>> }>;
-  call(row: AnyOperation, input: Values): Promise<unknown>;
-  rows(row: AnyOperation, input: Values, limit: RowLimit): AsyncIterable<unknown>;
-}
-
 /** Looks names up through a session; a list that is one response is requested once. */
-export function lookupOf(source: LookupSource): Lookup {
+export function lookupOf(
+  source: Pick<Requests, "call" | "rows"> & {
+    readonly context: Pick<Context, "trace" | "notice" | "options">;
+    readonly settings: () => Promise<Settings>;
+  },
+): Lookup {
   const { context } = source;
   const lists = new Map<string, Promise<unknown[]>>();
   const everything = { limit: Infinity };
@@ -45,8 +41,8 @@ export function lookupOf(source: LookupSource): Lookup {
     },
     base: async (name) => own((await source.settings()).bases, name),
     one: (row, input) => source.call(row, input),
-    trace: (level, text) => context.trace(level, text),
-    notice: (text) => context.notice(text),
+    trace: context.trace,
+    notice: context.notice,
     checks: !context.options.dryRun,
   };
 }

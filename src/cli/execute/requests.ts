@@ -5,7 +5,7 @@ import type { Page, PageCounter, RowLimit } from "../../api/pages.ts";
 import { requestFor } from "../../api/request.ts";
 import type { HttpRequest, Values } from "../../api/request.ts";
 import type { EventBatches } from "../../api/sse.ts";
-import type { CallOptions, Raw, WindowOptions } from "../../commands/command-spec.ts";
+import type { CallOptions, Context, Raw, WindowOptions } from "../../commands/command-spec.ts";
 import { maskKey } from "../../config/api-key.ts";
 import type { Settings } from "../../config/settings.ts";
 import { targetOf } from "../../config/target.ts";
@@ -35,13 +35,11 @@ export interface RequestOptions extends CallOptions {
 }
 
 /** What the requests of a command depend on. */
-interface Dependencies {
+interface Dependencies extends Pick<Context, "trace" | "notice"> {
   readonly options: Options;
   readonly host: Host;
   readonly connection: CommandTransport;
   readonly settings: () => Promise<Settings>;
-  trace(level: 1 | 2 | 3, text: string): Promise<void>;
-  notice(text: string): Promise<void>;
 }
 
 /** Sends the requests of one command: rows of the table with their values, paging and retries. */
@@ -94,14 +92,8 @@ export class Requests {
       yield* windows?.all(limit, counter) ?? readRows(returns, sorted, fetch, counter);
     } catch (error) {
       const { accessibleKnowledgeBases } = await import("./bound-key.ts");
-      const { settings, trace, notice } = this.#deps;
-      const call = this.call.bind(this);
-      const rows = await accessibleKnowledgeBases(error, row, input, {
-        settings,
-        trace,
-        notice,
-        call,
-      });
+      const reader = { ...this.#deps, call: this.call.bind(this) };
+      const rows = await accessibleKnowledgeBases(error, row, input, reader);
       if (rows === undefined) throw error;
       const shown = rows.slice(0, limit.limit);
       const complete = shown.length === rows.length;

@@ -1,3 +1,4 @@
+import type { Values } from "../../api/request.ts";
 import { invalidResponse } from "../../api/response-fields.ts";
 import { isProvider, modelsNamed } from "../../lib/model-names.ts";
 import type { Model } from "../../lib/model-names.ts";
@@ -17,13 +18,14 @@ import { isUuid } from "../parse/values.ts";
 interface Listing {
   readonly title: string;
   readonly row: AnyOperation;
-  /** Reads one object by ID, if the API can. */
-  readonly show?: AnyOperation;
-  /** Parameter of `show` for the ID. */
-  readonly id?: string;
+  /** Reads one object by ID, if the API can, and its parameter for the ID. */
+  readonly show?: readonly [row: AnyOperation, param: string];
   /** Parameter to resolve first: documents and fields belong to a knowledge base. */
   readonly within?: "dataset_id";
-  readonly narrow: (name: string) => Readonly<Record<string, unknown>>;
+  /** Does the list take a keyword? */
+  readonly keyword?: true;
+  /** Further values of the request for the list. */
+  readonly fixed?: Values;
   /** The objects in a row, each with `id` and `name`, if the row itself is not one. */
   readonly inside?: (row: unknown) => readonly (Listed & Model)[];
   /** Is the text an ID, so that nothing is looked up? */
@@ -35,15 +37,6 @@ interface Listing {
 }
 
 type Listed = Readonly<Record<string, unknown>>;
-
-/**
- * The keyword to list a name by. The server takes `%`, `_` and `\` as wildcards, so only the longest
- * part between them is sent (server §5).
- */
-function keyword(name: string): string | undefined {
-  const longest = name.split(/[%_\\]/).sort((a, b) => b.length - a.length)[0] ?? "";
-  return [...longest].slice(0, 100).join("").trim() || undefined;
-}
 
 /** Objects whose IDs are UUIDs. */
 const byUuid = {
@@ -58,31 +51,24 @@ const listings: Readonly<Record<Noun | ListedNoun, Listing>> = {
     ...byUuid,
     title: "knowledge base",
     row: listKnowledgeBases,
-    show: getKnowledgeBase,
-    id: "dataset_id",
-    narrow: (name) => ({ keyword: keyword(name), include_all: true }),
+    show: [getKnowledgeBase, "dataset_id"],
+    keyword: true,
+    fixed: { include_all: true },
   },
   document: {
     ...byUuid,
     title: "document",
     row: listDocuments,
-    show: getDocument,
-    id: "document_id",
+    show: [getDocument, "document_id"],
     within: "dataset_id",
-    narrow: (name) => ({ keyword: keyword(name) }),
+    keyword: true,
   },
-  tag: { ...byUuid, title: "tag", row: listTags, narrow: () => ({}) },
-  field: {
-    ...byUuid,
-    title: "metadata field",
-    row: listMetadataFields,
-    within: "dataset_id",
-    narrow: () => ({}),
-  },
+  tag: { ...byUuid, title: "tag", row: listTags },
+  field: { ...byUuid, title: "metadata field", row: listMetadataFields, within: "dataset_id" },
   model: {
     title: "embedding model",
     row: listModels,
-    narrow: () => ({ model_type: "text-embedding" }),
+    fixed: { model_type: "text-embedding" },
     inside: modelsOf,
     isId: () => false,
     idHint: "models have no ID; remove id:",
@@ -90,6 +76,19 @@ const listings: Readonly<Record<Noun | ListedNoun, Listing>> = {
     ambiguousHint: "set provider and model with separate flags",
   },
 };
+
+/** The values of a request inside the knowledge base, if the objects belong to one. */
+const scopeOf = ({ within }: Listing, known: Values): Values =>
+  within === undefined ? {} : { [within]: known[within] };
+
+/**
+ * The keyword to list a name by. The server takes `%`, `_` and `\` as wildcards, so only the longest
+ * part between them is sent (server §5).
+ */
+function keywordOf(name: string): string | undefined {
+  const longest = name.split(/[%_\\]/).sort((a, b) => b.length - a.length)[0] ?? "";
+  return [...longest].slice(0, 100).join("").trim() || undefined;
+}
 
 /** The models of a provider. */
 function modelsOf(provider: unknown): (Listed & Model)[] {
@@ -119,7 +118,7 @@ export interface Resolved {
 export async function resolveName(
   noun: Noun | ListedNoun,
   typed: string,
-  known: Readonly<Record<string, unknown>>,
+  known: Values,
   lookup: Lookup,
 ): Promise<Resolved> {
   const listing = listings[noun];
@@ -132,12 +131,12 @@ export async function resolveName(
     await lookup.trace(1, `${title} ${JSON.stringify(name)} is ${stored} (from the profile)`);
     return { id: stored, object: undefined };
   }
-  const { provider } = known;
   const { names, matches } = listing.inside
-    ? await matchesInside(listing, { name, provider }, listing.inside, lookup)
+    ? await matchesInside(listing, name, known, lookup)
     : { names: [], matches: await matchesOf(listing, name, known, lookup) };
   const [only] = matches;
   if (only === undefined) {
+    const { provider } = known;
     const full = provider === undefined ? name : `${String(provider)}/${name}`;
     throw notFound(
       `${title} ${JSON.stringify(shortened(full))} not found`,
@@ -158,13 +157,10 @@ function ambiguous(
   name: string,
   matches: readonly Listed[],
 ): CliError {
-  const candidates = matches.map((candidate) => ({
+  const candidates = matches.map(({ created_at, ...candidate }) => ({
     ...Object.fromEntries(distinct.map((field) => [field, candidate[field]])),
-    ...(typeof candidate["created_at"] === "number" && {
-      created: new Date(candidate["created_at"] * 1000)
-        .toISOString()
-        .slice(0, 19)
-        .replace("T", " "),
+    ...(typeof created_at === "number" && {
+      created: new Date(created_at * 1000).toISOString().slice(0, 19).replace("T", " "),
     }),
   }));
   const message = `${title} name ${JSON.stringify(name)} is ambiguous (${matches.length} matches)`;
@@ -173,15 +169,16 @@ function ambiguous(
 
 /** The objects with exactly this name. */
 async function matchesOf(
-  { row, title, within, narrow }: Listing,
+  listing: Listing,
   name: string,
-  known: Readonly<Record<string, unknown>>,
+  known: Values,
   lookup: Lookup,
-): Promise<Listed[]> {
-  const scope = within === undefined ? {} : { [within]: known[within] };
+): Promise<readonly Listed[]> {
+  const { row, title, keyword, fixed } = listing;
+  const narrow = { ...(keyword && { keyword: keywordOf(name) }), ...fixed };
   const matches: Listed[] = [];
   let nameless = false;
-  for await (const each of lookup.rows(row, { ...scope, ...narrow(name) })) {
+  for await (const each of lookup.rows(row, { ...scopeOf(listing, known), ...narrow })) {
     if (isObject(each) && each["name"] === name) matches.push(each);
     nameless ||= !isObject(each) || typeof each["name"] !== "string";
   }
@@ -194,29 +191,30 @@ async function matchesOf(
 
 /** The objects inside the rows of a list: the names of all, and the matches. */
 async function matchesInside(
-  { row, narrow }: Listing,
-  { name, provider }: { readonly name: string; readonly provider: unknown },
-  inside: NonNullable<Listing["inside"]>,
+  { row, fixed = {}, inside }: Listing,
+  name: string,
+  { provider }: Values,
   lookup: Lookup,
 ) {
-  // Not lookup.rows: it may skip rows by their names, and these rows have none.
-  const rows = await lookup.one(row, narrow(name));
-  const all = (Array.isArray(rows) ? rows : []).flatMap(inside);
-  const names = all.map((each) => each["name"]);
-  if (provider === undefined) return { names, matches: modelsNamed(name, all) };
-  const matches = all.filter((each) => isProvider(String(provider), each) && each.model === name);
-  return { names, matches };
+  const all = inside === undefined ? [] : (await wholeList(row, fixed, lookup)).flatMap(inside);
+  const matches =
+    provider === undefined
+      ? modelsNamed(name, all)
+      : all.filter((each) => isProvider(String(provider), each) && each.model === name);
+  return { names: all.map((each) => each["name"]), matches };
+}
+
+/** The rows of a single response. Not lookup.rows, which may skip rows by their names. */
+async function wholeList(row: AnyOperation, input: Values, lookup: Lookup): Promise<unknown[]> {
+  const rows = await lookup.one(row, input);
+  return Array.isArray(rows) ? rows : [];
 }
 
 /** Names that a hint lists. */
 const MAX_NAMES = 20;
 
 /** How to find a valid name; the names themselves if all were read. */
-function notFoundHint(
-  listing: Listing,
-  names: readonly unknown[],
-  known: Readonly<Record<string, unknown>>,
-): string {
+function notFoundHint(listing: Listing, names: readonly unknown[], known: Values): string {
   const { inside, title } = listing;
   if (!inside)
     return `names are case-sensitive; run \`${listCommand(listing, known)}\` to see them`;
@@ -235,7 +233,7 @@ const MAX_SINGLE_READS = 20;
 export async function requireKnown(
   noun: Noun,
   ids: readonly string[],
-  known: Readonly<Record<string, unknown>>,
+  known: Values,
   lookup: Lookup,
 ): Promise<void> {
   if (ids.length === 0) return;
@@ -260,39 +258,35 @@ export async function requireKnown(
 
 async function unknownAmong(
   ids: readonly string[],
-  { row, show, id: param, within }: Listing,
-  known: Readonly<Record<string, unknown>>,
+  listing: Listing,
+  known: Values,
   lookup: Lookup,
 ): Promise<string[]> {
-  const scope = within === undefined ? {} : { [within]: known[within] };
+  const { row, show } = listing;
+  const scope = scopeOf(listing, known);
   const open = new Set(ids);
-  if (show === undefined || param === undefined) {
-    // Not lookup.rows: it may skip rows by their names.
-    const rows = await lookup.one(row, scope);
-    for (const each of Array.isArray(rows) ? rows : [])
-      if (isObject(each)) open.delete(String(each["id"]));
-  } else if (ids.length > MAX_SINGLE_READS) {
-    for await (const each of lookup.rows(row, scope)) {
-      if (isObject(each)) open.delete(String(each["id"]));
-      if (open.size === 0) break;
-    }
-  } else {
+  if (show !== undefined && ids.length <= MAX_SINGLE_READS) {
+    const [single, param] = show;
     for (const id of ids) {
-      const exists = await lookup.one(show, { ...scope, [param]: id }).then(
-        () => true,
-        (error: unknown) => {
-          if (error instanceof ApiError && error.kind === "not-found") return false;
-          throw error;
-        },
-      );
-      if (exists) open.delete(id);
+      try {
+        await lookup.one(single, { ...scope, [param]: id });
+        open.delete(id);
+      } catch (error) {
+        if (!(error instanceof ApiError) || error.kind !== "not-found") throw error;
+      }
     }
+    return [...open];
+  }
+  const rows = show === undefined ? await wholeList(row, scope, lookup) : lookup.rows(row, scope);
+  for await (const each of rows) {
+    if (isObject(each)) open.delete(String(each["id"]));
+    if (open.size === 0) break;
   }
   return [...open];
 }
 
 /** The command that lists the names: `kb doc list 0190…`. */
-const listCommand = ({ row, within }: Listing, known: Readonly<Record<string, unknown>>): string =>
+const listCommand = ({ row, within }: Listing, known: Values): string =>
   (row.command ?? "").replace("<kb>", within === undefined ? "" : String(known[within])).trim();
 
 /**
@@ -302,14 +296,13 @@ const listCommand = ({ row, within }: Listing, known: Readonly<Record<string, un
 export async function objectOf(
   noun: Noun,
   resolved: Resolved,
-  known: Readonly<Record<string, unknown>>,
+  known: Values,
   lookup: Lookup,
 ): Promise<unknown> {
-  const { show, id, within } = listings[noun];
-  if (resolved.object !== undefined || show === undefined || id === undefined)
-    return resolved.object;
-  const scope = within === undefined ? {} : { [within]: known[within] };
-  return lookup.one(show, { ...scope, [id]: resolved.id });
+  const listing = listings[noun];
+  if (resolved.object !== undefined || listing.show === undefined) return resolved.object;
+  const [row, param] = listing.show;
+  return lookup.one(row, { ...scopeOf(listing, known), [param]: resolved.id });
 }
 
 /** The value at a `from` path (`kb.doc_form`) in the object of its noun. */

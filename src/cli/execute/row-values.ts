@@ -10,10 +10,9 @@ import { resolvedInput } from "../parse/input.ts";
 import type { Options } from "../parse/options.ts";
 import type { Globals } from "../parse/shared-flags.ts";
 import { confirmationText } from "./command-texts.ts";
-import { indexingVerdict } from "./indexing-error.ts";
 import { lookupOf } from "./lookup.ts";
 import type { Lookup } from "./lookup.ts";
-import { callAndWait } from "./reindexing.ts";
+import { callAndWait, indexingVerdict } from "./send-row.ts";
 import { DryRunShown } from "./dry-run.ts";
 import type { Session } from "./session.ts";
 

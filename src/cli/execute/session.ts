@@ -1,7 +1,6 @@
 import { abortError } from "../../api/abort.ts";
 import type { PageCounter, RowLimit } from "../../api/pages.ts";
 import type { Values } from "../../api/request.ts";
-import type { EventBatches } from "../../api/sse.ts";
 import type { CallOptions, Context } from "../../commands/command-spec.ts";
 import type { Setting } from "../../config/setting.ts";
 import { settingsFor } from "../../config/settings.ts";
@@ -12,31 +11,21 @@ import type { AnyOperation } from "../../operations/operation.ts";
 import type { Command } from "../parse/command.ts";
 import { timeZoneFor } from "../parse/options.ts";
 import type { Options } from "../parse/options.ts";
-import type { Globals } from "../parse/shared-flags.ts";
 import { emptyRequestLog } from "../trace/request-log.ts";
 import type { RequestLog } from "../trace/request-log.ts";
 import { confirm } from "./confirm.ts";
 import { formulasIn } from "./formula-notice.ts";
 import { lookupOf } from "./lookup.ts";
 import { Requests } from "./requests.ts";
-import type { RequestOptions } from "./requests.ts";
 import { bufferingReason, rowLimits } from "./row-limits.ts";
 import { openTransport } from "./transport.ts";
 
 /** What a command works with: settings, requests, and the context of its task. */
-export interface Session {
+export interface Session extends Pick<Requests, "call" | "rows" | "open"> {
   readonly context: Context;
   readonly settings: () => Promise<Settings>;
   /** The output format of flags or settings; `context.options` has it from then on. */
   readonly output: () => Promise<string | undefined>;
-  call(row: AnyOperation, input: Values, options?: RequestOptions): Promise<unknown>;
-  rows(
-    row: AnyOperation,
-    input: Values,
-    limit: RowLimit,
-    counter?: PageCounter,
-  ): AsyncIterable<unknown>;
-  open(row: AnyOperation, input: Values, options?: CallOptions): Promise<EventBatches>;
   /** Ends the trace of -v. */
   close(): Promise<void>;
   /** How many writes the server has accepted. */
@@ -51,7 +40,7 @@ export function openSession(
   progress: Context["progress"] = () => {},
   log: RequestLog = emptyRequestLog(),
 ): Session {
-  const flags = targetFlags(options.globals);
+  const flags: TargetFlags = options.globals;
   let loaded: Promise<Settings> | undefined;
   const settings = () =>
     (loaded ??= settingsFor(flags, host, {
@@ -110,9 +99,9 @@ export function openSession(
     context,
     settings,
     output,
-    call: (row, input, callOptions) => requests.call(row, input, callOptions),
-    rows: (row, input, limit, counter) => requests.rows(row, input, limit, counter),
-    open: (row, input, callOptions) => requests.open(row, input, callOptions),
+    call: requests.call.bind(requests),
+    rows: requests.rows.bind(requests),
+    open: requests.open.bind(requests),
     writes: () => others.reduce((sum, other) => sum + other.writes(), requests.writes),
     async close() {
       await connection.close();
@@ -121,16 +110,6 @@ export function openSession(
   };
   return session;
 }
-
-const targetFlags = (globals: Globals): TargetFlags => ({
-  profile: globals.profile,
-  baseUrl: globals.baseUrl,
-  app: globals.app,
-  user: globals.user,
-  output: globals.output,
-  readOnly: globals.readOnly,
-  insecureHttp: globals.insecureHttp,
-});
 
 const localFormat = ({ output }: TargetFlags, host: Host): Setting => ({
   value: output ?? (host.env["KB_OUTPUT"] || undefined),

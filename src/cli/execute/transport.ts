@@ -11,13 +11,7 @@ import type { RequestLog } from "../trace/request-log.ts";
 import type { WireTrace } from "../trace/wire-log.ts";
 
 /** What the requests of one command share: connections, the request log, and the trace of -v. */
-export interface CommandTransport {
-  readonly transport: Transport;
-  /** A concurrency limit that drops each time a request is retried. */
-  limitConcurrency(limit: number): ConcurrencyLimiter;
-  /** Ends the trace of -v. */
-  close(): Promise<void>;
-}
+export type CommandTransport = ReturnType<typeof openTransport>;
 
 /** Opens the transport of one command; it connects when the first request is sent. */
 export function openTransport(
@@ -26,7 +20,7 @@ export function openTransport(
   log: RequestLog,
   settings: () => Promise<Settings>,
   trace: Transport["trace"],
-): CommandTransport {
+) {
   const { verbosity } = options;
   const startedAt = verbosity === 0 ? 0 : host.now().getTime();
   let wireTrace: WireTrace | undefined;
@@ -40,28 +34,31 @@ export function openTransport(
   // One dispatcher for all requests, so that connections are reused.
   let dispatcher: ReturnType<Host["dispatcher"]> | undefined;
   const limiters: ConcurrencyLimiter[] = [];
-  return {
-    transport: {
-      dispatcher: () => (dispatcher ??= host.dispatcher(options.connection)),
-      onExchange: (outgoing, send) =>
-        logRequests(log, outgoing, verbosity === 0 ? send : () => traced(outgoing, send), host),
-      // The client sleeps only before a retry.
-      sleep(ms, signal) {
-        const last = log.attempts.at(-1);
-        if (last) last.waited = ms;
-        for (const limiter of limiters) limiter.decrease();
-        return host.sleep(ms, signal);
-      },
-      random: () => host.random(),
-      blob: (file) => blobOf(file, host),
-      redact: (text) => host.secrets.masked(text),
-      trace,
+  const transport: Transport = {
+    dispatcher: () => (dispatcher ??= host.dispatcher(options.connection)),
+    onExchange: (outgoing, send) =>
+      logRequests(log, outgoing, verbosity === 0 ? send : () => traced(outgoing, send), host),
+    // The client sleeps only before a retry.
+    sleep(ms, signal) {
+      const last = log.attempts.at(-1);
+      if (last) last.waited = ms;
+      for (const limiter of limiters) limiter.decrease();
+      return host.sleep(ms, signal);
     },
-    limitConcurrency(limit) {
+    random: () => host.random(),
+    blob: (file) => blobOf(file, host),
+    redact: (text) => host.secrets.masked(text),
+    trace,
+  };
+  return {
+    transport,
+    /** A concurrency limit that drops each time a request is retried. */
+    limitConcurrency(limit: number): ConcurrencyLimiter {
       const limiter = new ConcurrencyLimiter(limit);
       limiters.push(limiter);
       return limiter;
     },
+    /** Ends the trace of -v. */
     close: async () => wireTrace?.close(),
   };
 }
