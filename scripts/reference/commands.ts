@@ -4,9 +4,9 @@ import { exitsOf, flagHelp, FROM_FILE, helpFor } from "../../src/cli/help/help.t
 import { MAX_WIDTH } from "../../src/cli/help/layout.ts";
 import { topicNames } from "../../src/cli/help/topic-names.ts";
 import { topicText } from "../../src/cli/help/topics.ts";
-import { flagOf, flagParams, isNegatable, valueUsage } from "../../src/cli/parse/command.ts";
 import type { Command } from "../../src/cli/parse/command.ts";
-import { longFlag, sharedFlagsOf } from "../../src/cli/parse/shared-flags.ts";
+import { ownFlags } from "../../src/cli/parse/flags.ts";
+import { sharedFlagsOf } from "../../src/cli/parse/shared-flags.ts";
 import { methodAndPath } from "../../src/operations/operation.ts";
 
 /** A term and its meaning: an argument, a flag, an exit code. */
@@ -34,23 +34,16 @@ function compare(a: string, b: string): number {
 }
 
 export const ownFlagsOf = (command: Command): Entry[] =>
-  flagParams(command).flatMap(([name, param]): Entry[] => {
-    const flag = flagOf(name, param);
-    const short = param.short === undefined ? "" : `-${param.short}, `;
-    return [
-      [`${short}--${flag}${valueUsage(param)}`, flagHelp(param)],
-      ...(param.orFile ? [[`--${flag}-file <path>`, FROM_FILE] as const] : []),
-      ...(isNegatable(param) ? [[`--no-${flag}`, "Set to false"] as const] : []),
-    ];
-  });
+  ownFlags(command)
+    .filter(({ role }) => role !== "alias")
+    .map(({ usage, role, param }) => {
+      if (role === "file") return [usage, FROM_FILE];
+      return [usage, role === "no" ? "Set to false" : flagHelp(param)];
+    });
 
-/** Long forms of the shared flags that a command takes, without those it redefines. */
-export function sharedFlagNames(command: Command): string[] {
-  const own = flagParams(command).map(([name, param]) => `--${flagOf(name, param)}`);
-  return sharedFlagsOf(command)
-    .map(longFlag)
-    .filter((flag) => !own.includes(flag));
-}
+/** Long forms of the shared flags that a command takes. */
+export const sharedFlagNames = (command: Command): string[] =>
+  sharedFlagsOf(command).map(({ long }) => long);
 
 /** Method and path of each operation of a command, with its id. */
 export const requestsOf = ({ sends }: Command): Entry[] => [

@@ -34,7 +34,7 @@ export async function manPage(program: "kb" | "wf"): Promise<string> {
     ".SH COMMANDS",
     ...byNoun(commands).flatMap(commandManual),
     ".SH SHARED FLAGS",
-    ...sharedFlags.flatMap((flag) => entryManual([flag.flags, sharedFlagHelp(flag)])),
+    ...sharedFlags.flatMap((flag) => entryManual([flag.usage, sharedFlagHelp(flag)])),
     ".SH EXIT STATUS",
     ...exitEntries().flatMap(entryManual),
     ...otherTopics().flatMap(([name, text]) => topicManual(name, text)),

@@ -3,7 +3,7 @@ import { flagGroups } from "../../src/cli/help/topics.ts";
 import { argumentRows } from "../../src/cli/help/help.ts";
 import { usageOf } from "../../src/cli/parse/command.ts";
 import type { Command } from "../../src/cli/parse/command.ts";
-import { sharedFlagHelp, sharedFlags } from "../../src/cli/parse/shared-flags.ts";
+import { sharedFlagGroups, sharedFlagHelp } from "../../src/cli/parse/shared-flags.ts";
 import {
   byNoun,
   exitCodesOf,
@@ -36,9 +36,10 @@ export async function referencePage(): Promise<string> {
       `### ${title}`,
       table(
         "Flag",
-        sharedFlags
-          .filter((flag) => flag.group === group)
-          .map((flag): Entry => [code(flag.flags), plain(sharedFlagHelp(flag))]),
+        sharedFlagGroups[group].map((flag): Entry => [
+          code(flag.usage),
+          plain(sharedFlagHelp(flag)),
+        ]),
       ),
     ]),
     "## Exit codes",

@@ -318,7 +318,7 @@ test("svg is available only for reports with a picture", () => {
   expect(helpFor("wf", ["timeline"], [command], { width: 80 })).toContain(
     "Formats  grid, tsv, csv, md, json, jsonl, yaml, svg\n",
   );
-  const flags = sharedFlagsOf(command).map((flag) => flag.flags);
+  const flags = sharedFlagsOf(command).map((flag) => flag.usage);
   expect(flags).not.toContain("--columns <paths>");
   expect(flags).toContain("--jq <filter>");
 });

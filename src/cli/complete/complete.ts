@@ -4,17 +4,12 @@ import { sandboxProfile } from "../../config/sandbox-profile.ts";
 import type { Host } from "../../host/host.ts";
 import type { Noun, Param } from "../../operations/operation.ts";
 import { formats } from "../../output/formats-list.ts";
-import { flagOf, flagParams, isNegatable } from "../parse/command.ts";
+import { flagOf } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
 import { appNames, fetchNames } from "./remote-names.ts";
-import {
-  flagPlaceholder,
-  longFlag,
-  sharedFlagHelp,
-  sharedFlags,
-  sharedFlagsOf,
-  shortFlag,
-} from "../parse/shared-flags.ts";
+import { ownFlags } from "../parse/flags.ts";
+import type { Flag, OwnFlag } from "../parse/flags.ts";
+import { sharedFlagHelp, sharedFlags, sharedFlagsOf } from "../parse/shared-flags.ts";
 import type { SharedFlag } from "../parse/shared-flags.ts";
 import { aliases } from "../parse/parser.ts";
 import { topicNames } from "../help/topic-names.ts";
@@ -50,7 +45,7 @@ interface Line {
   /** Flags of the line, long form, with their last value. */
   readonly flags: ReadonlyMap<string, string>;
   /** The flag whose value comes next. */
-  readonly pendingFlag: Flag | undefined;
+  readonly pendingFlag: KnownFlag | undefined;
   /** Is there a `--`? */
   readonly flagsEnded: boolean;
 }
@@ -102,14 +97,14 @@ function placeOf(program: string, words: readonly string[], commands: readonly C
   if (prefix === "" || line.pendingFlag || line.flagsEnded)
     return { line, prefix: "", typed, sources: sourcesAfter(line, typed) };
   const flag = flagsFor(line.command).find(({ long }) => `${long}=` === prefix);
-  return { line, prefix, typed: rest, sources: [flag?.value ?? "nothing"] };
+  return { line, prefix, typed: rest, sources: [flag?.source ?? "nothing"] };
 }
 
 /** Sources for a word that does not start with `--flag=`. */
 function sourcesAfter(line: Line, typed: string): Source[] {
   const { path, command, positionals, pendingFlag, flagsEnded } = line;
   const flags = { flagsOf: command };
-  if (pendingFlag) return [pendingFlag.value ?? "nothing"];
+  if (pendingFlag) return [pendingFlag.source ?? "nothing"];
   if (!flagsEnded && typed.startsWith("-")) return [flags];
   if (command === undefined && positionals[0] === "help") {
     const shown = positionals.slice(1);
@@ -124,7 +119,7 @@ function sourcesAfter(line: Line, typed: string): Source[] {
 /** Reads the words before the cursor like the parser. */
 function lineOf(program: string, words: readonly string[], commands: readonly Command[]): Line {
   let path: readonly string[] = [program];
-  let pendingFlag: Flag | undefined;
+  let pendingFlag: KnownFlag | undefined;
   let flagsEnded = false;
   const positionals: string[] = [];
   const flags = new Map<string, string>();
@@ -154,28 +149,24 @@ const startsWith = (words: readonly string[], start: readonly string[]): boolean
 const longAlias = (word: string): string =>
   Object.entries(aliases).find(([, alias]) => alias === word)?.[0] ?? word;
 
-const helpWords = [...topicNames, "--json", "--compact"];
-
-interface Flag {
-  readonly long: string;
-  readonly short: string | undefined;
-  readonly help: string;
-  readonly many: boolean;
-  /** Source of its value; undefined for a flag without one. */
-  readonly value: Source | undefined;
+/** A flag with the source of its value; undefined for a flag without one. */
+interface KnownFlag extends Omit<Flag, "usage"> {
+  readonly source?: Source | undefined;
 }
+
+const helpWords = [...topicNames, "--json", "--compact"];
 
 /** Records a flag before the cursor; returns it if the next word is its value. */
 function readFlag(
   word: string,
-  known: readonly Flag[],
+  known: readonly KnownFlag[],
   flags: Map<string, string>,
-): Flag | undefined {
+): KnownFlag | undefined {
   const [, name = word, , value] = /^(--[^=]+)(=(.*))?$/s.exec(word) ?? [];
   const long = known.find((flag) => flag.long === name);
   if (long) {
     flags.set(long.long, value ?? "");
-    return long.value !== undefined && value === undefined ? long : undefined;
+    return long.source !== undefined && value === undefined ? long : undefined;
   }
   if (word.startsWith("--")) return undefined;
   // Combined letters (`-vqo json`): the first that takes a value takes the rest of the word.
@@ -183,55 +174,37 @@ function readFlag(
     const short = known.find((flag) => flag.short === `-${word[at]}`);
     if (!short) continue;
     const rest = word.slice(at + 1);
-    flags.set(short.long, short.value === undefined ? "" : rest);
-    if (short.value !== undefined) return rest === "" ? short : undefined;
+    flags.set(short.long, short.source === undefined ? "" : rest);
+    if (short.source !== undefined) return rest === "" ? short : undefined;
   }
   return undefined;
 }
 
-function flagsFor(command: Command | undefined): Flag[] {
+const helpFlag = { long: "--help", short: "-h", help: "Show help", repeats: false };
+const versionFlag = { long: "--version", short: "-V", help: "Show version", repeats: false };
+
+function flagsFor(command: Command | undefined): KnownFlag[] {
   const shared = command ? sharedFlagsOf(command) : sharedFlags;
-  const own = command
-    ? flagParams(command).flatMap(([name, param]) => paramFlags(command, name, param))
-    : [];
+  const own = command ? ownFlags(command).filter(({ role }) => role !== "alias") : [];
   return [
-    ...own,
-    ...shared
-      .map((flag) => fromShared(flag, command))
-      .filter(({ long }) => !own.some((flag) => flag.long === long)),
-    { long: "--help", short: "-h", help: "Show help", many: false, value: undefined },
-    ...(command
-      ? []
-      : [{ long: "--version", short: "-V", help: "Show version", many: false, value: undefined }]),
+    ...own.map((flag) => ({ ...flag, source: ownSource(command, flag) })),
+    ...shared.map((flag) => ({
+      ...flag,
+      help: sharedFlagHelp(flag, command),
+      source: flag.choices?.(command) ?? sharedSource(flag),
+    })),
+    ...(command ? [helpFlag] : [helpFlag, versionFlag]),
   ];
 }
 
-function paramFlags(command: Command, name: string, param: Param): Flag[] {
-  const long = `--${flagOf(name, param)}`;
-  const { help, many = false } = param;
-  const short = param.short === undefined ? undefined : `-${param.short}`;
-  const value = param.kind === "flag" ? undefined : valueSource(command, name, param);
-  const variant = { short: undefined, help, many: false };
-  return [
-    { long, short, help, many, value },
-    ...(param.orFile ? [{ ...variant, long: `${long}-file`, value: "files" } as const] : []),
-    ...(isNegatable(param)
-      ? [{ ...variant, long: long.replace("--", "--no-"), value: undefined }]
-      : []),
-  ];
+function ownSource(command: Command | undefined, flag: OwnFlag): Source | undefined {
+  if (flag.value === undefined || !command) return undefined;
+  return flag.role === "file" ? "files" : valueSource(command, flag.name, flag.param);
 }
 
-const fromShared = (flag: SharedFlag, command: Command | undefined): Flag => ({
-  long: longFlag(flag),
-  short: shortFlag(flag),
-  help: sharedFlagHelp(flag, command),
-  many: flag.repeats === true,
-  value: flag.choices?.(command) ?? sharedSource(longFlag(flag), flagPlaceholder(flag)),
-});
-
-function sharedSource(long: string, word: string | undefined): Source | undefined {
-  if (word === undefined) return undefined;
-  return own(sharedValues, long) ?? (pathWords.test(word) ? "files" : "nothing");
+function sharedSource({ long, value }: SharedFlag): Source | undefined {
+  if (value === undefined) return undefined;
+  return own(sharedValues, long) ?? (pathWords.test(value) ? "files" : "nothing");
 }
 
 /** Values of shared flags that are looked up. */
@@ -286,7 +259,7 @@ async function candidates(
   if ("commandsBelow" in source) return wordsBelow(source.commandsBelow, commands);
   if ("flagsOf" in source) {
     return flagsFor(source.flagsOf)
-      .filter(({ long, many }) => many || !place.line.flags.has(long))
+      .filter(({ long, repeats }) => repeats || !place.line.flags.has(long))
       .map(({ long, help }) => ({ value: long, help }));
   }
   return withoutHelp(source);

@@ -3,17 +3,10 @@ import type { FailureKind } from "../../errors.ts";
 import { methodAndPath } from "../../operations/operation.ts";
 import type { Param } from "../../operations/operation.ts";
 import { formats, formatsOf } from "../../output/formats-list.ts";
-import {
-  flagOf,
-  flagParams,
-  isList,
-  isNegatable,
-  isRequired,
-  usageOf,
-  valueUsage,
-} from "../parse/command.ts";
+import { isList, isNegatable, isRequired, usageOf } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
-import { longFlag, sharedFlagsOf, takesEach } from "../parse/shared-flags.ts";
+import { ownFlags } from "../parse/flags.ts";
+import { sharedFlagGroups, takesEach } from "../parse/shared-flags.ts";
 import { commandGroups } from "./groups.ts";
 import { MAX_WIDTH, renderPage, wrapCommand, wrapWords } from "./layout.ts";
 import type { HelpBlock, HelpRow } from "./layout.ts";
@@ -77,14 +70,13 @@ export const argumentRows = ({ positionals, params }: Command): HelpRow[] =>
 
 /** The command's own flags, lined up where one of them has a short form. */
 function flagRows(command: Command): HelpRow[] {
-  const params = flagParams(command);
-  const indent = params.some(([, { short }]) => short !== undefined) ? "    " : "";
-  return params.flatMap(([name, param]): HelpRow[] => {
-    const flag = flagOf(name, param);
-    const short = param.short === undefined ? indent : `-${param.short}, `;
-    const no = isNegatable(param) ? "[no-]" : "";
-    const row: HelpRow = [`${short}--${no}${flag}${valueUsage(param)}`, flagHelp(param)];
-    return param.orFile ? [row, [`${indent}--${flag}-file <path>`, FROM_FILE]] : [row];
+  const flags = ownFlags(command);
+  const indent = flags.some(({ short }) => short !== undefined) ? "    " : "";
+  return flags.flatMap(({ role, usage, short, param }): HelpRow[] => {
+    const term = short === undefined ? `${indent}${usage}` : usage;
+    if (role === "file") return [[term, FROM_FILE]];
+    const shown = isNegatable(param) ? term.replace("--", "--[no-]") : term;
+    return role === "value" ? [[shown, flagHelp(param)]] : [];
   });
 }
 
@@ -120,11 +112,9 @@ function limitsOf({ choices, length, range, many, kind, serverDefault }: Param):
 
 /** Names of the request flags that the command shares with others, which not every command takes. */
 function sharedFlagsText(command: Command): string {
-  const own = flagParams(command).map(([name, param]) => `--${flagOf(name, param)}`);
-  const names = sharedFlagsOf(command)
-    .filter(({ group }) => group === "Request")
-    .map(longFlag)
-    .filter((flag) => !own.includes(flag));
+  const names = sharedFlagGroups.Request.filter(({ only }) => only(command)).map(
+    ({ long }) => long,
+  );
   return names.length === 0 ? "" : `Also takes: ${names.join(", ")}`;
 }
 

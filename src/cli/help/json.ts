@@ -3,14 +3,7 @@ import { methodAndPath } from "../../operations/operation.ts";
 import type { AnyOperation, Param } from "../../operations/operation.ts";
 import { flagOf, flagParams, isNegatable, isRequired, usageOf } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
-import {
-  flagPlaceholder,
-  longFlag,
-  sharedFlagHelp,
-  sharedFlags,
-  sharedFlagsOf,
-  shortFlag,
-} from "../parse/shared-flags.ts";
+import { sharedFlagGroups, sharedFlagHelp, sharedFlagsOf } from "../parse/shared-flags.ts";
 import type { SharedFlag } from "../parse/shared-flags.ts";
 import { exitsOf } from "./help.ts";
 
@@ -25,7 +18,9 @@ export const helpTree = (program: string, commands: readonly Command[]) => ({
   version,
   program,
   commands: commands.map(commandTree),
-  sharedFlags: sharedFlags.map(sharedFlagTree),
+  sharedFlags: Object.entries(sharedFlagGroups).flatMap(([group, flags]) =>
+    flags.map((flag) => sharedFlagTree(flag, group)),
+  ),
   exitCodes: Object.entries(exitCodes).map(([name, [code, meaning]]) => ({ code, name, meaning })),
 });
 
@@ -67,7 +62,7 @@ export function commandTree(command: Command) {
         }),
       ),
     ],
-    sharedFlags: sharedFlagsOf(command).map(longFlag),
+    sharedFlags: sharedFlagsOf(command).map(({ long }) => long),
     exitCodes: [0, ...exitsOf(command).map((kind) => exitCodes[kind][0])],
     examples: command.examples,
   };
@@ -112,13 +107,11 @@ function parameterTree(name: string, param: Param, { flag, positional, required,
   };
 }
 
-function sharedFlagTree(flag: SharedFlag) {
-  return {
-    flag: longFlag(flag),
-    short: shortFlag(flag) ?? null,
-    value: flagPlaceholder(flag) ?? null,
-    many: flag.repeats === true,
-    help: sharedFlagHelp(flag),
-    group: flag.group,
-  };
-}
+const sharedFlagTree = (flag: SharedFlag, group: string) => ({
+  flag: flag.long,
+  short: flag.short ?? null,
+  value: flag.value ?? null,
+  many: flag.repeats,
+  help: sharedFlagHelp(flag),
+  group,
+});

@@ -1,6 +1,5 @@
 import { exitCodes } from "../../errors.ts";
-import { sharedFlagHelp, sharedFlags } from "../parse/shared-flags.ts";
-import type { SharedFlag } from "../parse/shared-flags.ts";
+import { sharedFlagGroups, sharedFlagHelp } from "../parse/shared-flags.ts";
 import { conditionsTopic } from "./conditions-topic.ts";
 import { renderPage } from "./layout.ts";
 import type { HelpBlock, HelpRow } from "./layout.ts";
@@ -11,20 +10,21 @@ export const topicText = (name: TopicName, width: number): string =>
   renderPage(topics[name], width);
 
 /** Groups of shared flags with the commands that take them. */
-export const flagGroups: readonly (readonly [group: SharedFlag["group"], title: string])[] = [
+export const flagGroups: readonly (readonly [
+  group: keyof typeof sharedFlagGroups,
+  title: string,
+])[] = [
   ["Request", "Requests and confirmation"],
   ["Output", "Output"],
   ["Connection", "Connection"],
   ["Other", "Other"],
 ];
 
-const flagRows = (group: SharedFlag["group"]): HelpRow[] =>
-  sharedFlags
-    .filter((flag) => flag.group === group)
-    .map((flag) => [
-      flag.flags.startsWith("--") ? `    ${flag.flags}` : flag.flags,
-      sharedFlagHelp(flag),
-    ]);
+const flagRows = (group: keyof typeof sharedFlagGroups): HelpRow[] =>
+  sharedFlagGroups[group].map((flag) => [
+    flag.short === undefined ? `    ${flag.usage}` : flag.usage,
+    sharedFlagHelp(flag),
+  ]);
 
 const topics: Readonly<Record<TopicName, readonly HelpBlock[]>> = {
   "exit-codes": [

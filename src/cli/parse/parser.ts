@@ -1,8 +1,9 @@
 import { Command as Commander, CommanderError, Option } from "commander";
 import type { CliError } from "../../errors.ts";
-import type { Param } from "../../operations/operation.ts";
-import { argumentOf, flagOf, flagParams, isNegatable, placeholder, valueUsage } from "./command.ts";
+import { argumentOf } from "./command.ts";
 import type { Command } from "./command.ts";
+import { ownFlags } from "./flags.ts";
+import type { OwnFlag } from "./flags.ts";
 import { formerWords } from "./former-words.ts";
 import { commandLineError, unknownCommand } from "./parse-error.ts";
 import { sharedFlags, sharedFlagsOf } from "./shared-flags.ts";
@@ -184,7 +185,7 @@ const startsWith = (words: readonly string[], start: readonly string[]): boolean
   start.every((word, index) => words[index] === word);
 
 function addSharedFlags(node: Commander): void {
-  for (const flag of sharedFlags) node.addOption(sharedOption(flag));
+  for (const flag of sharedFlags) node.addOption(optionOf(flag));
 }
 
 /** Options of a command and of the groups above it; those nearest to the command win. */
@@ -198,24 +199,18 @@ function optionsGiven(leaf: Commander): Globals & Record<string, unknown> {
 }
 
 function describe(node: Commander, command: Command): void {
-  const own = new Set<string>();
   for (const positional of command.positionals) node.argument(argumentOf(positional));
-  for (const [name, param] of flagParams(command)) {
-    for (const option of paramOptions(name, param)) {
-      node.addOption(option);
-      own.add(option.long ?? "");
-    }
-  }
-  for (const flag of sharedFlagsOf(command)) {
-    const option = sharedOption(flag);
-    if (!own.has(option.long ?? "")) node.addOption(option);
+  for (const flag of [...ownFlags(command), ...sharedFlagsOf(command)]) {
+    node.addOption(optionOf(flag));
   }
 }
 
-function sharedOption({ flags, help, repeats, as }: SharedFlag): Option {
-  const option = new Option(flags, help);
-  if (as !== undefined) option.attributeName = () => as;
-  return repeats ? repeatable(option) : option;
+function optionOf(flag: OwnFlag | SharedFlag): Option {
+  const option = new Option(flag.usage, flag.help);
+  if ("key" in flag) option.attributeName = () => flag.key;
+  if (flag.bareValue !== undefined) option.preset(flag.bareValue);
+  if ("role" in flag && flag.role === "alias") option.hideHelp();
+  return flag.repeats ? repeatable(option) : option;
 }
 
 /** Collects the values of all uses in a list. */
@@ -225,20 +220,3 @@ const repeatable = (option: Option) =>
         .preset(true)
         .argParser((_: unknown, before: unknown[] | undefined) => [...(before ?? []), true])
     : option.argParser((value: string, before: string[] | undefined) => [...(before ?? []), value]);
-
-function paramOptions(name: string, param: Param): Option[] {
-  const flag = flagOf(name, param);
-  const short = param.short === undefined ? "" : `-${param.short}, `;
-  if (param.kind === "flag") {
-    const yes = new Option(`${short}--${flag}`, param.help);
-    return isNegatable(param) ? [yes, new Option(`--no-${flag}`)] : [yes];
-  }
-  const option = new Option(`${short}--${flag}${valueUsage(param)}`, param.help);
-  if (param.bareValue !== undefined) option.preset(param.bareValue);
-  if (param.many) repeatable(option);
-  const others = (param.aliases ?? []).map((alias) =>
-    new Option(`--${alias} <${placeholder(param)}>`, param.help).hideHelp(),
-  );
-  if (!param.orFile) return [option, ...others];
-  return [option, ...others, new Option(`--${flag}-file <path>`, `${param.help}, from a file`)];
-}

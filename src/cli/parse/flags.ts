@@ -1,0 +1,58 @@
+import type { Param } from "../../operations/operation.ts";
+import { flagOf, flagParams, isNegatable, placeholder, valueUsage } from "./command.ts";
+import type { Command } from "./command.ts";
+
+/** A flag as the parser, help, completion and the reference read it. */
+export interface Flag {
+  /** `-o, --output <format>`, or `[format]` where the value is optional. */
+  readonly usage: string;
+  /** `--output` */
+  readonly long: string;
+  /** `-o` */
+  readonly short?: string | undefined;
+  /** Word for its value; undefined for a flag without one. */
+  readonly value?: string | undefined;
+  /** Its value where it is given without one. */
+  readonly bareValue?: string | undefined;
+  readonly help: string;
+  readonly repeats: boolean;
+}
+
+/** A flag of a parameter. */
+export interface OwnFlag extends Flag {
+  readonly name: string;
+  readonly param: Param;
+  /** It gives the value, false, or the path of a file with the value; an alias is hidden. */
+  readonly role: "value" | "no" | "file" | "alias";
+}
+
+/** The flags of a command's parameters. */
+export const ownFlags = (command: Command): OwnFlag[] =>
+  flagParams(command).flatMap(([name, param]): OwnFlag[] => {
+    const { aliases = [], bareValue, help, many = false } = param;
+    const long = `--${flagOf(name, param)}`;
+    const short = param.short && `-${param.short}`;
+    const value = param.kind === "flag" ? undefined : placeholder(param);
+    const usage = `${long}${valueUsage(param)}`;
+    const own = { name, param, help, repeats: false };
+    return [
+      {
+        ...{ ...own, role: "value", repeats: many, long, short, value, bareValue },
+        usage: short === undefined ? usage : `${short}, ${usage}`,
+      },
+      ...aliases.map((alias): OwnFlag => variant(own, "alias", `--${alias}`, value)),
+      ...(param.orFile ? [variant(own, "file", `${long}-file`, "path")] : []),
+      ...(isNegatable(param) ? [variant(own, "no", long.replace("--", "--no-"))] : []),
+    ];
+  });
+
+const variant = (
+  own: Pick<OwnFlag, "name" | "param" | "help" | "repeats">,
+  role: OwnFlag["role"],
+  long: string,
+  value?: string,
+): OwnFlag => ({ ...own, role, long, value, usage: value ? `${long} <${value}>` : long });
+
+/** The name of a flag's value among commander's options: `--no-headers` → `headers`. */
+export const optionName = (long: string): string =>
+  long.replace(/^--(no-)?/, "").replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
