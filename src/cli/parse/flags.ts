@@ -37,8 +37,14 @@ export const ownFlags = (command: Command): OwnFlag[] =>
     const own = { name, param, help, repeats: false };
     return [
       {
-        ...{ ...own, role: "value", repeats: many, long, short, value, bareValue },
+        ...own,
+        role: "value",
         usage: short === undefined ? usage : `${short}, ${usage}`,
+        repeats: many,
+        long,
+        short,
+        value,
+        bareValue,
       },
       ...aliases.map((alias): OwnFlag => variant(own, "alias", `--${alias}`, value)),
       ...(param.orFile ? [variant(own, "file", `${long}-file`, "path")] : []),
