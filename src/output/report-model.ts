@@ -25,6 +25,9 @@ export interface Heading {
   readonly right?: boolean;
 }
 
+export const left = (label: string): Heading => ({ label });
+export const right = (label: string): Heading => ({ label, right: true });
+
 /** A cell of a table; `null` is printed as nothing. */
 export type Cell = string | number | boolean | Date | null | Toned | Chart;
 

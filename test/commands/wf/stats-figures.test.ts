@@ -35,8 +35,8 @@ const mixed = ["succeeded 1 10", "succeeded 3 30", "failed 2 -", "stopped 9 50",
 const hundred = Array.from({ length: 100 }, (_, index) => `succeeded ${100 - index} ${index + 1}`);
 
 test.each([
-  ["no runs", [], { runs: 0, ended: 0, succeeded: undefined, p50: undefined, tokens: undefined }],
-  ["no ended runs", ["running - -"], { runs: 1, running: 1, ended: 0, failed: undefined }],
+  ["no runs", [], { runs: 0, ended: 0, succeeded: null, p50: null, tokens: null }],
+  ["no ended runs", ["running - -"], { runs: 1, running: 1, ended: 0, failed: null }],
   ["shares of ended runs", mixed, { ended: 4, succeeded: 0.5, failed: 0.25, stopped: 0.25 }],
   ["counts", mixed, { runs: 5, running: 1, paused: 0, failed_runs: 1, steps: 10 }],
   ["percentiles by nearest rank", mixed, { p50: 2, p95: 9, p99: 9, max: 9 }],

@@ -1,3 +1,5 @@
+import { percentile } from "../../../lib/percentile.ts";
+
 /**
  * The ranked documents of a search. A document has the rank of its first chunk; further chunks of it do
  * not count.
@@ -84,14 +86,10 @@ export function averageMetrics(
     figures[name] = questions.length === 0 ? null : rounded(sum / questions.length);
   }
   const times = Float64Array.from(questions, ({ seconds }) => seconds ?? 0).sort();
-  figures["latency_p50"] = nearestRank(times, 50);
-  figures["latency_p95"] = nearestRank(times, 95);
+  figures["latency_p50"] = percentile(times, 50);
+  figures["latency_p95"] = percentile(times, 95);
   return figures;
 }
-
-/** Percentile by the nearest-rank method; null without values. */
-const nearestRank = (sorted: Float64Array, percent: number): number | null =>
-  sorted[Math.ceil((percent * sorted.length) / 100) - 1] ?? null;
 
 /** Rounds to six digits, so that metrics compare as printed and 0.1 + 0.2 is 0.3. */
 export const rounded = (value: number): number => Number(value.toFixed(6));

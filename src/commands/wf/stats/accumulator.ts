@@ -1,16 +1,27 @@
 import type { LoggedRun } from "../logs/index.ts";
-import { ErrorGroups } from "./error-groups.ts";
 import type { Grouping } from "../stats-fields.ts";
-import { addRun, newStatsCounts } from "./figures.ts";
+import { addRun, newStatsCounts, sum } from "./figures.ts";
 import type { StatsCounts } from "./figures.ts";
+import { normalizeError } from "./normalize-error.ts";
 import { BUCKET_SECONDS } from "./periods.ts";
+
+/** Runs that failed with the same error. */
+interface ErrorGroup {
+  runs: number;
+  /** Unix second and ID of the latest run. */
+  last_seen: number | null;
+  example_run: string | null;
+}
 
 /** Counts of the runs read so far, for every section of the report. */
 export interface Accumulator {
   readonly all: StatsCounts;
   /** By Unix second divided by `BUCKET_SECONDS`. */
   readonly buckets: Map<number, StatsCounts>;
-  readonly errors: ErrorGroups;
+  /** By the error with `<id>` and `<n>` for the parts that differ between runs. */
+  readonly errors: Map<string, ErrorGroup>;
+  /** Runs with a new error after `MAX_ERRORS` was reached. */
+  ungroupedErrors: number;
   /** By the value of each grouping, "" for runs without one. */
   readonly groups: ReadonlyMap<Grouping, Map<string, StatsCounts>>;
   /** Unix seconds of the first and the last run. */
@@ -18,10 +29,14 @@ export interface Accumulator {
   last: number | undefined;
 }
 
+/** Bounds the memory for a log in which every error is different. */
+const MAX_ERRORS = 10_000;
+
 export const newAccumulator = (by: readonly Grouping[]): Accumulator => ({
   all: newStatsCounts(),
   buckets: new Map(),
-  errors: new ErrorGroups(),
+  errors: new Map(),
+  ungroupedErrors: 0,
   groups: new Map(by.map((grouping) => [grouping, new Map()])),
   first: undefined,
   last: undefined,
@@ -29,19 +44,54 @@ export const newAccumulator = (by: readonly Grouping[]): Accumulator => ({
 
 export function addToAccumulator(into: Accumulator, run: LoggedRun): void {
   addRun(into.all, run);
-  into.errors.add(run);
-  for (const [grouping, groups] of into.groups) addRun(countsAt(groups, run[grouping] ?? ""), run);
+  if (run.error !== undefined) addError(into, run.error, run);
+  for (const [grouping, groups] of into.groups)
+    addRun(valueAtKey(groups, run[grouping] ?? "", newStatsCounts), run);
   const { at } = run;
   if (at === undefined) return;
-  addRun(countsAt(into.buckets, Math.floor(at / BUCKET_SECONDS)), run);
+  addRun(valueAtKey(into.buckets, Math.floor(at / BUCKET_SECONDS), newStatsCounts), run);
   into.first = Math.min(into.first ?? at, at);
   into.last = Math.max(into.last ?? at, at);
 }
 
-function countsAt<K>(map: Map<K, StatsCounts>, key: K): StatsCounts {
+function addError(into: Accumulator, text: string, { at, run }: LoggedRun): void {
+  const error = normalizeError(text);
+  if (into.errors.size >= MAX_ERRORS && !into.errors.has(error)) {
+    into.ungroupedErrors++;
+    return;
+  }
+  const group = valueAtKey(into.errors, error, newErrorGroup);
+  group.runs++;
+  if (group.example_run !== null && (at ?? 0) <= (group.last_seen ?? 0)) return;
+  group.last_seen = at ?? null;
+  group.example_run = run ?? null;
+}
+
+const newErrorGroup = (): ErrorGroup => ({ runs: 0, last_seen: null, example_run: null });
+
+function valueAtKey<K, V>(map: Map<K, V>, key: K, newValue: () => V): V {
   const existing = map.get(key);
   if (existing) return existing;
-  const counts = newStatsCounts();
-  map.set(key, counts);
-  return counts;
+  const value = newValue();
+  map.set(key, value);
+  return value;
+}
+
+/** The groups with the most runs, and counts of the others. */
+export function largestGroups<G extends { readonly runs: number }>(
+  groups: ReadonlyMap<string, G>,
+  top: number,
+  ungrouped = 0,
+) {
+  const sorted = [...groups].sort(
+    ([a, left], [b, right]) => right.runs - left.runs || (a < b ? -1 : 1),
+  );
+  const rest = sorted.slice(top);
+  return {
+    largest: sorted.slice(0, top),
+    others: {
+      groups: rest.length + (ungrouped > 0 ? 1 : 0),
+      runs: sum(rest.map(([, { runs }]) => runs)) + ungrouped,
+    },
+  };
 }

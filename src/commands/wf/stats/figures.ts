@@ -1,3 +1,4 @@
+import { percentile } from "../../../lib/percentile.ts";
 import { isEnded } from "../../../runs/outcome.ts";
 import type { LoggedRun } from "../logs/index.ts";
 import type { FigureName } from "../stats-fields.ts";
@@ -9,7 +10,8 @@ export interface StatsCounts {
   /** Durations of ended runs. */
   readonly seconds: number[];
   readonly tokens: number[];
-  steps: number | undefined;
+  /** Null if no run has any. */
+  steps: number | null;
   /** Runs whose duration is the time from start to finish. */
   byClock: number;
 }
@@ -19,7 +21,7 @@ export const newStatsCounts = (): StatsCounts => ({
   statuses: new Map(),
   seconds: [],
   tokens: [],
-  steps: undefined,
+  steps: null,
   byClock: 0,
 });
 
@@ -40,7 +42,7 @@ export function mergeCounts(parts: readonly StatsCounts[]): StatsCounts {
     for (const [status, runs] of part.statuses) increase(all.statuses, status, runs);
     for (const value of part.seconds) all.seconds.push(value);
     for (const value of part.tokens) all.tokens.push(value);
-    if (part.steps !== undefined) all.steps = (all.steps ?? 0) + part.steps;
+    if (part.steps !== null) all.steps = (all.steps ?? 0) + part.steps;
     all.byClock += part.byClock;
   }
   return all;
@@ -49,33 +51,22 @@ export function mergeCounts(parts: readonly StatsCounts[]): StatsCounts {
 const increase = (counts: Map<string, number>, key: string, by: number) =>
   counts.set(key, (counts.get(key) ?? 0) + by);
 
-/** Figures by name; undefined without data, except for counts. */
-export type StatsFigures = {
-  readonly [Name in FigureName]: Name extends
-    | "runs"
-    | "running"
-    | "paused"
-    | "ended"
-    | "failed_runs"
-    ? number
-    : number | undefined;
+export const sum = (values: Iterable<number>): number => {
+  let total = 0;
+  for (const value of values) total += value;
+  return total;
 };
 
+/** Figures by name; null without data. */
+export type StatsFigures = ReturnType<typeof statsFiguresOf>;
+
 /** Durations in seconds, shares of ended runs from 0 to 1, and numbers. */
-export function statsFiguresOf({
-  runs,
-  statuses,
-  seconds,
-  tokens,
-  steps,
-}: StatsCounts): StatsFigures {
-  const times = Float64Array.from(seconds).sort();
-  const perRun = Float64Array.from(tokens).sort();
+export function statsFiguresOf({ runs, statuses, ...counts }: StatsCounts) {
+  const seconds = Float64Array.from(counts.seconds).sort();
+  const tokens = Float64Array.from(counts.tokens).sort();
   const countOf = (status: string) => statuses.get(status) ?? 0;
-  const ended = [...statuses.keys()]
-    .filter(isEnded)
-    .reduce((sum, status) => sum + countOf(status), 0);
-  const share = (status: string) => (ended === 0 ? undefined : countOf(status) / ended);
+  const ended = sum([...statuses.keys()].filter(isEnded).map(countOf));
+  const share = (status: string) => (ended === 0 ? null : countOf(status) / ended);
   return {
     runs,
     running: countOf("running"),
@@ -86,21 +77,13 @@ export function statsFiguresOf({
     failed: share("failed"),
     stopped: share("stopped"),
     failed_runs: countOf("failed"),
-    p50: percentile(times, 50),
-    p95: percentile(times, 95),
-    p99: percentile(times, 99),
-    max: times.at(-1),
-    tokens: perRun.length === 0 ? undefined : perRun.reduce((sum, value) => sum + value, 0),
-    tokens_p50: percentile(perRun, 50),
-    tokens_p95: percentile(perRun, 95),
-    steps,
-  };
+    p50: percentile(seconds, 50),
+    p95: percentile(seconds, 95),
+    p99: percentile(seconds, 99),
+    max: seconds.at(-1) ?? null,
+    tokens: tokens.length === 0 ? null : sum(tokens),
+    tokens_p50: percentile(tokens, 50),
+    tokens_p95: percentile(tokens, 95),
+    steps: counts.steps,
+  } satisfies Readonly<Record<FigureName, number | null>>;
 }
-
-/**
- * The percentile by nearest rank (definition 1 of Hyndman and Fan, "Sample Quantiles in Statistical
- * Packages", 1996; SQL's percentile_disc): the smallest value that at least `percent` of all values do
- * not exceed. It is always the value of a run. `percent` is a whole number, so ranks are exact.
- */
-const percentile = (sorted: Float64Array, percent: number): number | undefined =>
-  sorted[Math.ceil((percent * sorted.length) / 100) - 1];

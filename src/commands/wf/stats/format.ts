@@ -8,19 +8,9 @@ export const unitOf = (figure: FigureName): "" | "%" | "s" =>
   ({ number: "", share: "%", seconds: "s" } as const)[figureKinds[figure]];
 
 /** A figure without its unit: seconds to the millisecond, shares in percent. */
-export function formatAmount(
-  figure: FigureName,
-  value: number | undefined,
-): string | number | null {
-  if (value === undefined) return null;
-  switch (figureKinds[figure]) {
-    case "seconds":
-      return value.toFixed(3);
-    case "share":
-      return (value * 100).toFixed(2);
-    default:
-      return value;
-  }
+export function formatAmount(figure: FigureName, value: number | null): string | number | null {
+  if (value === null || figureKinds[figure] === "number") return value;
+  return figureKinds[figure] === "seconds" ? value.toFixed(3) : (value * 100).toFixed(2);
 }
 
 /** A figure with its unit: `25.300 s`, `4.17 %`. */
@@ -30,10 +20,10 @@ export const formatFigure = (figure: FigureName, value: number): string =>
 /** The change of a figure: `+12.5 %`, or `+0.40 points` for shares; null if unknown. */
 export function formatChange(
   figure: FigureName,
-  value: number | undefined,
-  before: number | undefined,
+  value: number | null,
+  before: number | null,
 ): string | null {
-  if (value === undefined || before === undefined) return null;
+  if (value === null || before === null) return null;
   const change = value - before;
   if (figureKinds[figure] === "share") return `${signed(change * 100, 2)} points`;
   if (change === 0) return "0.0 %";
@@ -48,9 +38,9 @@ const signed = (value: number, digits: number): string => {
 const field = (name: FigureName): Field<StatsFigures> => ({
   kind: figureKinds[name],
   read({ [name]: value }) {
-    const known = value !== undefined;
-    const actual = known ? `${name} is ${formatFigure(name, value)}` : `no data for ${name}`;
-    return { value, missing: "unknown", actual };
+    if (value === null)
+      return { value: undefined, missing: "unknown", actual: `no data for ${name}` };
+    return { value, actual: `${name} is ${formatFigure(name, value)}` };
   },
 });
 

@@ -4,16 +4,15 @@ import type { Report } from "../../../output/report-model.ts";
 import { evaluateGate, failedGate, parseGate } from "../../conditions/index.ts";
 import { logQuery, warnIfKeywordTruncated } from "../logs/index.ts";
 import type { LogFilters } from "../log-filters.ts";
-import { statsData } from "./json.ts";
+import { statsData } from "./data.ts";
 import type { Grouping } from "../stats-fields.ts";
 import { addRun, newStatsCounts } from "./figures.ts";
+import type { StatsCounts } from "./figures.ts";
 import { figureScope } from "./format.ts";
 import { newAccumulator, addToAccumulator } from "./accumulator.ts";
 import { statsSections } from "./tables.ts";
 import { runsFromFile, runsFromServer } from "./sources.ts";
 import type { RunSink } from "./sources.ts";
-import { summarize } from "./summary.ts";
-import type { Summary } from "./summary.ts";
 import type { Context } from "../../command-spec.ts";
 
 /** Input of `wf stats`. */
@@ -49,20 +48,15 @@ export async function* run(input: StatsInput, context: Context): AsyncGenerator<
     ? await runsFromFile(input.from, input, query, sink, context)
     : await runsFromServer(query, start, sink, context);
 
-  const since = times.since ?? runs.first;
-  const until = times.until ?? runs.last;
-  const summary = summarize(
-    runs,
-    since === undefined || until === undefined ? undefined : { since, until },
-    times.before && { span: times.before, counts: before },
-    { timeZone: context.options.timeZone(), top: input.top ?? DEFAULT_TOP },
-  );
   const { incomplete } = times;
-  const results = evaluateGate(conditions, figureScope, [{ subject: summary.figures }]);
-  yield {
-    data: statsData(summary, results, input.from?.name, incomplete === undefined),
-    sections: statsSections(summary, results, notesOn(summary, input, incomplete)),
-  };
+  const data = statsData(runs, before, times, {
+    file: input.from?.name,
+    timeZone: context.options.timeZone(),
+    top: input.top ?? DEFAULT_TOP,
+  });
+  const results = evaluateGate(conditions, figureScope, [{ subject: data.figures }]);
+  const all = { ...data, conditions: results };
+  yield { data: all, sections: statsSections(all, notesOn(runs.all, input, incomplete)) };
 
   const failed = failedGate(results, {
     allowed: input.pass_without_runs === true,
@@ -75,14 +69,12 @@ export async function* run(input: StatsInput, context: Context): AsyncGenerator<
 
 /** Notes on missing and approximate data. */
 const notesOn = (
-  { figures, byClock }: Summary,
+  { runs, byClock }: StatsCounts,
   { from }: StatsInput,
   incomplete: CliError | undefined,
 ): string[] => [
   // Server §12.
-  ...(figures.runs === 0
-    ? [from ? "no runs" : "no runs; the log of a chatflow is always empty"]
-    : []),
+  ...(runs === 0 ? [from ? "no runs" : "no runs; the log of a chatflow is always empty"] : []),
   ...(incomplete ? [`incomplete: ${incomplete.message}`] : []),
   ...(byClock > 0
     ? [`runs timed from start to finish, because the server timed only a part: ${byClock}`]

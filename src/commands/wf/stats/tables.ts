@@ -1,65 +1,56 @@
-import type { Cell, Heading, Section } from "../../../output/report-model.ts";
-import { formatFigure, formatChange, formatAmount, unitOf } from "./format.ts";
-import type { OmittedGroups } from "./error-groups.ts";
-import { figureNames } from "../stats-fields.ts";
-import type { FigureName } from "../stats-fields.ts";
+import { left, right } from "../../../output/report-model.ts";
+import type { Cell, Section } from "../../../output/report-model.ts";
 import { gateSections } from "../../conditions/index.ts";
-import type { ConditionResult } from "../../conditions/index.ts";
-import type { TimeSpan } from "./sources.ts";
-import type { Summary } from "./summary.ts";
+import { figureNames } from "../stats-fields.ts";
+import type { FigureName, Grouping } from "../stats-fields.ts";
+import type { StatsData } from "./data.ts";
+import { sum } from "./figures.ts";
+import { formatAmount, formatChange, formatFigure, unitOf } from "./format.ts";
 
 /** The tables of `wf stats`; `notes` follow the first. */
-export const statsSections = (
-  summary: Summary,
-  results: readonly ConditionResult[],
-  notes: readonly string[],
-): Section[] => [
-  figuresSection(summary, notes),
-  ...gateSections(results, (figure, value) => formatFigure(figure as FigureName, value)),
-  statusSection(summary),
-  ...(summary.periods.length > 0 ? [periodSection(summary)] : []),
-  ...(summary.errors.groups.length > 0 ? [errorSection(summary.errors)] : []),
-  ...summary.groups.map(groupSection),
+export const statsSections = (data: StatsData, notes: readonly string[]): Section[] => [
+  figuresSection(data, notes),
+  ...gateSections(data.conditions, (figure, value) => formatFigure(figure as FigureName, value)),
+  statusSection(data),
+  ...(data.periods.rows.length > 0 ? [periodSection(data)] : []),
+  ...(data.errors.groups.length > 0 ? [errorSection(data.errors)] : []),
+  ...Object.entries(data.by).map(([by, groups]) => groupSection(by as Grouping, groups)),
 ];
 
-const left = (label: string): Heading => ({ label });
-const right = (label: string): Heading => ({ label, right: true });
-const dateOf = (second: number) => new Date(second * 1000);
-
-const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
+const dateOf = (second: number | null) => (second === null ? null : new Date(second * 1000));
 
 /** Figures drawn as a trend, and how to merge the values of several periods. */
-const trends: Partial<Record<FigureName, (values: readonly number[]) => number>> = {
+const trends = {
   runs: sum,
   failed_runs: sum,
-  p95: (values) => Math.max(...values),
+  p95: (values: readonly number[]) => Math.max(...values),
   tokens: sum,
 };
 
-function figuresSection(
-  { span, before, figures, periods }: Summary,
-  notes: readonly string[],
-): Section {
-  const earlier = before?.figures;
-  const times = (edge: keyof TimeSpan): Cell[] => [
+function figuresSection(data: StatsData, notes: readonly string[]): Section {
+  const { before, figures, periods } = data;
+  const times = (edge: "since" | "until"): Cell[] => [
     edge,
-    span ? dateOf(span[edge]) : null,
+    dateOf(data[edge]),
     null,
-    ...(before ? [dateOf(before.span[edge]), null] : []),
+    ...(before ? [dateOf(before[edge]), null] : []),
     null,
   ];
   const trendOf = (name: FigureName): Cell => {
-    const merge = trends[name];
-    if (merge === undefined || periods.length < 2) return null;
-    const values = periods.map((period) => period.figures[name]);
-    return { chart: "spark", values: sparkline(values, merge) };
+    if (!(name in trends) || periods.rows.length < 2) return null;
+    const drawn = name as keyof typeof trends;
+    const values = periods.rows.map((row) => row[drawn]);
+    return { chart: "spark", values: sparkline(values, trends[drawn]) };
   };
   const rows = figureNames.map((name): Cell[] => [
     name,
     formatAmount(name, figures[name]),
     unitOf(name),
-    ...(earlier
-      ? [formatAmount(name, earlier[name]), formatChange(name, figures[name], earlier[name])]
+    ...(before
+      ? [
+          formatAmount(name, before.figures[name]),
+          formatChange(name, figures[name], before.figures[name]),
+        ]
       : []),
     trendOf(name),
   ]);
@@ -69,7 +60,7 @@ function figuresSection(
       left("figure"),
       right("value"),
       left("unit"),
-      ...(earlier ? [right("before"), right("change")] : []),
+      ...(before ? [right("before"), right("change")] : []),
       left("trend"),
     ],
     rows: [times("since"), times("until"), ...rows],
@@ -82,22 +73,20 @@ const MAX_POINTS = 24;
 
 /** The points of a trend, each merged from equally many periods; null without data. */
 function sparkline(
-  values: readonly (number | undefined)[],
+  values: readonly (number | null)[],
   merge: (values: readonly number[]) => number,
 ): (number | null)[] {
   const size = Math.ceil(values.length / MAX_POINTS);
   return Array.from({ length: Math.ceil(values.length / size) }, (_, index) => {
-    const known = values
-      .slice(index * size, (index + 1) * size)
-      .filter((value) => value !== undefined);
+    const known = values.slice(index * size, (index + 1) * size).filter((value) => value !== null);
     return known.length === 0 ? null : merge(known);
   });
 }
 
-const statusSection = ({ figures: { runs }, statuses }: Summary): Section => ({
+const statusSection = ({ figures: { runs }, statuses }: StatsData): Section => ({
   title: "By status",
   columns: [left("status"), right("runs"), right("%"), left("share")],
-  rows: statuses.map(([status, count]) => [
+  rows: Object.entries(statuses).map(([status, count]) => [
     status,
     count,
     ((count / runs) * 100).toFixed(2),
@@ -105,47 +94,53 @@ const statusSection = ({ figures: { runs }, statuses }: Summary): Section => ({
   ]),
 });
 
-function periodSection({ unit, timeZone, periods }: Summary): Section {
-  const maxRuns = Math.max(1, ...periods.map(({ figures }) => figures.runs));
+function periodSection({ periods: { unit, time_zone, rows } }: StatsData): Section {
+  const maxRuns = Math.max(1, ...rows.map(({ runs }) => runs));
   return {
     title: `Per ${unit}`,
     columns: [
-      left(unit === "hour" ? unit : `${unit} (${timeZone})`),
+      left(unit === "hour" ? unit : `${unit} (${time_zone})`),
       right("runs"),
       left(""),
       right("failed_runs"),
       right("p95 (s)"),
       right("tokens"),
     ],
-    rows: periods.map(({ start, label, figures: { runs, failed_runs, p95, tokens } }) => [
+    rows: rows.map(({ start, label, runs, failed_runs, p95, tokens }) => [
       unit === "hour" ? dateOf(start) : label,
       runs,
       { chart: "bar", value: runs / maxRuns },
       failed_runs,
       formatAmount("p95", p95),
-      formatAmount("tokens", tokens),
+      tokens,
     ]),
   };
 }
 
-function errorSection({ groups, others }: Summary["errors"]): Section {
+/** The share of a group in all runs, those of omitted groups included. */
+function shareIn({ groups, others }: Groups): (group: { readonly runs: number }) => Cell {
   const all = others.runs + sum(groups.map(({ runs }) => runs));
+  return ({ runs }) => ({ chart: "bar", value: runs / all });
+}
+
+function errorSection(errors: StatsData["errors"]): Section {
+  const share = shareIn(errors);
   return {
     title: "Errors",
     columns: [right("runs"), left("share"), left("error"), left("last seen"), left("example run")],
-    rows: groups.map(({ error, runs, lastSeen, example }) => [
-      runs,
-      { chart: "bar", value: runs / all },
-      error,
-      lastSeen === undefined ? null : dateOf(lastSeen),
-      example ?? null,
+    rows: errors.groups.map((group) => [
+      group.runs,
+      share(group),
+      group.error,
+      dateOf(group.last_seen),
+      group.example_run,
     ]),
-    ...omittedNote(others),
+    ...omittedNote(errors),
   };
 }
 
-function groupSection({ by, rows, others }: Summary["groups"][number]): Section {
-  const all = others.runs + sum(rows.map(({ figures }) => figures.runs));
+function groupSection(by: Grouping, data: StatsData["by"][string]): Section {
+  const share = shareIn(data);
   return {
     title: `By ${by}`,
     columns: [
@@ -157,18 +152,23 @@ function groupSection({ by, rows, others }: Summary["groups"][number]): Section 
       right("p95 (s)"),
       right("tokens"),
     ],
-    rows: rows.map(({ name, figures }) => [
-      name || null,
-      figures.runs,
-      { chart: "bar", value: figures.runs / all },
+    rows: data.groups.map((group) => [
+      group[by] ?? null,
+      group.runs,
+      share(group),
       ...(["failed", "p50", "p95", "tokens"] as const).map((figure) =>
-        formatAmount(figure, figures[figure]),
+        formatAmount(figure, group[figure]),
       ),
     ]),
-    ...omittedNote(others),
+    ...omittedNote(data),
   };
 }
 
-/** The note about omitted groups. */
-const omittedNote = ({ groups, runs }: OmittedGroups) =>
+interface Groups {
+  readonly groups: readonly { readonly runs: number }[];
+  /** The groups that the list omits. */
+  readonly others: { readonly groups: number; readonly runs: number };
+}
+
+const omittedNote = ({ others: { groups, runs } }: Groups): Pick<Section, "notes"> =>
   groups === 0 ? {} : { notes: [`${runs} runs in ${groups} more groups; use --top to show more`] };
