@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import { defineConfig } from "rolldown";
 import { groups } from "./scripts/chunks.mjs";
 import { licences } from "./scripts/licences.mjs";
+import { rawText } from "./scripts/raw-text.mjs";
 
 const sqlite = dirname(createRequire(import.meta.url).resolve("node-sqlite3-wasm"));
 
@@ -57,6 +58,7 @@ export default defineConfig({
         this.emitFile({ type: "asset", fileName, source: readFileSync(join(sqlite, fileName)) });
       },
     },
+    rawText,
     licences,
   ],
   output: {

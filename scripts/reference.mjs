@@ -4,6 +4,7 @@ import { isAbsolute, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { build } from "rolldown";
 import { prepare, root } from "./prepare.mjs";
+import { rawText } from "./raw-text.mjs";
 
 prepare();
 
@@ -19,6 +20,7 @@ try {
     },
     platform: "node",
     external: (id) => !id.startsWith(".") && !isAbsolute(id),
+    plugins: [rawText],
     logLevel: "silent",
     output: { dir: folder, format: "esm" },
   });

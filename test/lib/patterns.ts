@@ -14,7 +14,7 @@ interface Pattern {
 
 /** Patterns that never get long text from others. */
 const ownTexts: Readonly<Record<string, string>> = {
-  "<(.+)>": "names of the programs' own flags",
+  "^(?:(-\\w), )?(--[\\w-]+)(?: <(.+)>)?$": "the programs' own flags",
 };
 
 /** Every regular expression of the programs with a quantifier. */

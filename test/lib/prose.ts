@@ -25,13 +25,14 @@ export const sourceProse = (): Prose[] => filesIn("src", /\.(ts|mjs)$/).flatMap(
 /** Titles of tests and comments beside them. */
 export const testProse = (): Prose[] => filesIn("test", /\.ts$/).flatMap(titlesAndComments);
 
-/** The pages and examples of the project, without the changes of earlier versions. */
+/** The pages, help topics and examples of the project, without the changes of earlier versions. */
 export const pageProse = (): Prose[] =>
   [
     "README.md",
     "CONTRIBUTING.md",
     "CHANGELOG.md",
     ...filesIn("docs", /\.(md|1)$/),
+    ...filesIn("src", /\.(md|bash|fish|ps1|zsh)$/),
     ...filesIn("examples", /\.(md|sh|yml|yaml)$/),
   ].flatMap((file) => numbered(file, readFileSync(join(root, file), "utf8"), 1));
 

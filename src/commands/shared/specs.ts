@@ -217,7 +217,7 @@ const completion = shellLines.map(([shell, ...lines]) =>
     sends: [],
     effect: "reads",
     examples: lines,
-    load: async () => (await import("./shell-scripts.ts"))[shell],
+    load: async () => (await import("./completion/scripts.ts")).printScript(shell),
   }),
 );
 
