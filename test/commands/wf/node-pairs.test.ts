@@ -52,7 +52,7 @@ test("adds up the executions of a node in a loop", () => {
     span("f", 2, 3),
     { ...span("f", 4, 6), status: "failed", tokens: 7 },
   ]);
-  expect(pairNodes([loop], [loop])[1]?.a).toEqual({
+  expect(pairNodes([loop], [loop])[1]?.a).toMatchObject({
     node: "f",
     nodeId: "f",
     runs: 2,

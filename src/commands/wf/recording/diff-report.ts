@@ -2,11 +2,13 @@ import { formatDuration } from "../../../lib/duration.ts";
 import type { Cell, Report, Section } from "../../../output/report-model.ts";
 import { fromDifference } from "../../../lib/json-diff.ts";
 import type { JsonDifference } from "../../../lib/json-diff.ts";
-import type { NodePair, NodeSide, Reversal } from "./node-pairs.ts";
 import { eachSpan, spansOf } from "../../../runs/spans.ts";
+import { tableOf } from "./columns.ts";
+import type { Column } from "./columns.ts";
 import { hasOutputs, isSameEnd, runDuration } from "./compare.ts";
 import type { Comparison } from "./compare.ts";
 import type { LoadedTrace } from "./load-trace.ts";
+import type { NodePair, NodeSide } from "./node-pairs.ts";
 
 /** The report of `wf diff`: two runs side by side. */
 export function diffReport(comparison: Comparison): Report {
@@ -16,7 +18,9 @@ export function diffReport(comparison: Comparison): Report {
     sections: [
       runSection(comparison),
       ...(nodes ? [nodeSection(nodes, comparison.reversed)] : []),
-      ...(outputs && outputs.length > 0 ? [outputSection(outputs)] : []),
+      ...(outputs && outputs.length > 0
+        ? [{ title: "Outputs that differ", ...tableOf(outputColumns, outputs) }]
+        : []),
       ...(text ? [textSection(text)] : []),
     ],
   };
@@ -40,13 +44,7 @@ function dataOf(comparison: Comparison) {
         }))
       : null,
     reversed,
-    outputs: outputs
-      ? outputs.map(({ path, a: left, b: right }) => ({
-          path,
-          ...(left !== undefined && { a: left }),
-          ...(right !== undefined && { b: right }),
-        }))
-      : null,
+    outputs: outputs ?? null,
     text: text ? { a: text[0], b: text[1] } : null,
     slower,
   };
@@ -89,55 +87,55 @@ function percentText(before: number, after: number, min = 0): string | null {
 /** Node durations below this many ms are not compared in percent. */
 const MIN_COMPARED_MS = 10;
 
-const label = (text: string, right = false) => ({ label: text, ...(right && { right }) });
-
-function runSection({ a, b, aspects, nodes, outputs, slower }: Comparison): Section {
+function runSection(comparison: Comparison): Section {
+  const { a, b } = comparison;
   const [left, right] = [a.trace, b.trace];
   const [leftMs, rightMs] = [runDuration(a), runDuration(b)];
+  const { tokens: leftTokens = null } = left;
+  const { tokens: rightTokens = null } = right;
+  const tokensChange = leftTokens && rightTokens ? percentText(leftTokens, rightTokens) : null;
   const rows: Cell[][] = [
     ["run", left.runId ?? a.source, right.runId ?? b.source, null],
     ["status", left.status, warnIf(left.status !== right.status, right.status), null],
     ["time", formatDuration(leftMs), formatDuration(rightMs), percentText(leftMs, rightMs, 1)],
-    [
-      "tokens",
-      left.tokens ?? null,
-      right.tokens ?? null,
-      left.tokens && right.tokens ? percentText(left.tokens, right.tokens) : null,
-    ],
+    ["tokens", leftTokens, rightTokens, tokensChange],
     ["nodes", nodeCount(a), nodeCount(b), null],
   ];
-  const errors: Cell[] = ["error", left.error ?? null, right.error ?? null, null];
-  const withoutNodes = [a, b].filter(({ trace }) => trace.nodes.length === 0);
-  const incomplete = [a, b].filter(({ trace }) => trace.gaps > 0);
-  const withoutOutputs = [a, b].filter((loaded) => !hasOutputs(loaded));
+  if ((left.error ?? right.error) !== undefined)
+    rows.push(["error", left.error ?? null, right.error ?? null, null]);
+  const labels = [{ label: "" }, { label: "a" }, { label: "b" }, { label: "change", right: true }];
+  return { columns: labels, rows, notes: [verdict(comparison), ...limits(comparison)] };
+}
+
+function verdict({ aspects, nodes, outputs }: Comparison): string {
+  if (aspects.length > 0) return `The runs differ in ${aspects.join(", ")}.`;
   const compared = ["status", ...(nodes ? ["path"] : []), ...(outputs ? ["outputs"] : [])];
-  return {
-    columns: [label(""), label("a"), label("b"), label("change", true)],
-    rows: left.error !== undefined || right.error !== undefined ? [...rows, errors] : rows,
-    notes: [
-      aspects.length === 0
-        ? `No difference in ${listText(compared)}.`
-        : `The runs differ in ${aspects.join(", ")}.`,
-      ...(slower.length > 0 ? [`Slower than --timing allows: ${slower.join(", ")}.`] : []),
-      ...withoutNodes.map(
-        ({ source }) => `The nodes of ${source} are unknown: the run had already ended.`,
-      ),
-      ...incomplete.map(
+  return `No difference in ${compared.join(", ").replace(/, (?=[^,]*$)/, " and ")}.`;
+}
+
+/** What was slower, and what could not be compared. */
+function limits({ a, b, slower }: Comparison): string[] {
+  const runs = [a, b];
+  return [
+    ...(slower.length > 0 ? [`Slower than --timing allows: ${slower.join(", ")}.`] : []),
+    ...runs
+      .filter(({ trace }) => trace.nodes.length === 0)
+      .map(({ source }) => `The nodes of ${source} are unknown: the run had already ended.`),
+    ...runs
+      .filter(({ trace }) => trace.gaps > 0)
+      .map(
         ({ source }) =>
           `Events of ${source} are missing; nodes and loop rounds may be missing too.`,
       ),
-      ...withoutOutputs.map(({ source, trace }) =>
+    ...runs
+      .filter((loaded) => !hasOutputs(loaded))
+      .map(({ source, trace }) =>
         trace.redacted
           ? `The texts of ${source} are redacted, so outputs cannot be compared.`
           : `The outputs of ${source} are unknown.`,
       ),
-    ],
-  };
+  ];
 }
-
-/** `status, path and outputs` */
-const listText = (words: readonly string[]): string =>
-  words.join(", ").replace(/, (?=[^,]*$)/, " and ");
 
 /** The number of nodes that ran; null if unknown. */
 const nodeCount = ({ trace }: LoadedTrace): number | null =>
@@ -145,28 +143,29 @@ const nodeCount = ({ trace }: LoadedTrace): number | null =>
 
 const warnIf = (warn: boolean, text: string): Cell => (warn ? { text, tone: "warn" } : text);
 
-function nodeSection(pairs: readonly NodePair[], reversed: readonly Reversal[]): Section {
-  const withTokens = pairs.some(({ a, b }) => a?.tokens || b?.tokens);
+const nodeColumns: readonly Column<NodePair>[] = [
+  { label: "node", cell: ({ node, a, b }) => `${"  ".repeat((a ?? b)?.depth ?? 0)}${node}` },
+  { label: "a", cell: ({ a }) => warnIf(!a, endText(a)) },
+  { label: "b", cell: ({ a, b }) => warnIf(!isSameEnd(a, b), endText(b)) },
+  { label: "a took", right: true, cell: ({ a }) => (a ? formatDuration(a.took) : null) },
+  { label: "b took", right: true, cell: ({ b }) => (b ? formatDuration(b.took) : null) },
+  {
+    label: "change",
+    right: true,
+    cell: ({ a, b }) => (a && b ? percentText(a.took, b.took, MIN_COMPARED_MS) : null),
+  },
+];
+
+const tokenColumns: readonly Column<NodePair>[] = [
+  { label: "a tokens", right: true, cell: ({ a }) => a?.tokens ?? null },
+  { label: "b tokens", right: true, cell: ({ b }) => b?.tokens ?? null },
+];
+
+function nodeSection(pairs: readonly NodePair[], reversed: Comparison["reversed"]): Section {
+  const hasTokens = pairs.some(({ a, b }) => a?.tokens || b?.tokens);
   return {
     title: "Nodes",
-    columns: [
-      label("node"),
-      label("a"),
-      label("b"),
-      label("a took", true),
-      label("b took", true),
-      label("change", true),
-      ...(withTokens ? [label("a tokens", true), label("b tokens", true)] : []),
-    ],
-    rows: pairs.map(({ node, a, b }): Cell[] => [
-      `${"  ".repeat((a ?? b)?.depth ?? 0)}${node}`,
-      warnIf(!a, endText(a)),
-      warnIf(!isSameEnd(a, b), endText(b)),
-      a ? formatDuration(a.took) : null,
-      b ? formatDuration(b.took) : null,
-      a && b ? percentText(a.took, b.took, MIN_COMPARED_MS) : null,
-      ...(withTokens ? [a?.tokens ?? null, b?.tokens ?? null] : []),
-    ]),
+    ...tableOf(hasTokens ? [...nodeColumns, ...tokenColumns] : nodeColumns, pairs),
     notes: reversed.map(
       ({ before, after }) => `${before} ran before ${after} in a, but after it in b.`,
     ),
@@ -180,17 +179,15 @@ function endText(side: NodeSide | undefined): string {
   return retries > 0 ? `${ended} (${retries} ${retries === 1 ? "retry" : "retries"})` : ended;
 }
 
-const outputSection = (outputs: readonly JsonDifference[]): Section => ({
-  title: "Outputs that differ",
-  columns: [label("path"), label("a"), label("b")],
-  rows: outputs.map(({ path, a, b }): Cell[] => {
-    const [left, right] =
-      typeof a === "string" && typeof b === "string"
-        ? fromDifference(a, b)
-        : [textOf(a), textOf(b)];
-    return [path === "" ? "(all)" : path, left, right];
-  }),
-});
+const outputColumns: readonly Column<JsonDifference>[] = [
+  { label: "path", cell: ({ path }) => (path === "" ? "(all)" : path) },
+  { label: "a", cell: (difference) => shownTexts(difference)[0] },
+  { label: "b", cell: (difference) => shownTexts(difference)[1] },
+];
+
+/** Both values as text, long texts from where they differ. */
+const shownTexts = ({ a, b }: JsonDifference): readonly [Cell, Cell] =>
+  typeof a === "string" && typeof b === "string" ? fromDifference(a, b) : [textOf(a), textOf(b)];
 
 function textOf(value: unknown): string | null {
   if (value === undefined) return null;
@@ -199,6 +196,6 @@ function textOf(value: unknown): string | null {
 
 const textSection = (texts: readonly [a: string, b: string]): Section => ({
   title: "Text, from where it differs",
-  columns: [label("a"), label("b")],
+  columns: [{ label: "a" }, { label: "b" }],
   rows: [[...fromDifference(...texts)]],
 });

@@ -1,20 +1,13 @@
 import { eachSpan } from "../../../runs/spans.ts";
 import type { Span } from "../../../runs/spans.ts";
-import { rowState } from "./timeline-rows.ts";
+import { groupBy, summaryOf } from "./executions.ts";
+import type { Executions } from "./executions.ts";
 
 /** All executions of a node in one run. */
-export interface NodeSide {
-  readonly runs: number;
-  /** `succeeded`, or `3 succeeded, 1 failed`. */
-  readonly state: string;
-  /** Total duration in ms. */
-  readonly took: number;
-  readonly tokens: number | undefined;
-  readonly retries: number;
+export interface NodeSide extends Executions {
+  readonly node: string;
+  readonly nodeId: string;
   readonly depth: number;
-  /** Numbers of the events that began and ended its first execution. */
-  readonly beganWith: number;
-  readonly endedWith: number;
 }
 
 /** A node of both runs or of one of them. */
@@ -29,11 +22,6 @@ export interface NodePair {
 export interface Reversal {
   readonly before: string;
   readonly after: string;
-}
-
-interface NamedSide extends NodeSide {
-  readonly node: string;
-  readonly nodeId: string;
 }
 
 /**
@@ -62,43 +50,20 @@ export function pairNodes(a: readonly Span[], b: readonly Span[]): readonly Node
     ...[...left.keys()].flatMap((key) => [key, ...(added.get(key) ?? [])]),
   ];
   return keys.map((key) => {
-    const [sideA, sideB] = [left.get(key), right.get(key)];
-    return {
-      node: sideA?.node ?? sideB?.node ?? "",
-      nodeId: sideA?.nodeId ?? sideB?.nodeId ?? "",
-      a: sideA,
-      b: sideB,
-    };
+    const [inA, inB] = [left.get(key), right.get(key)];
+    const { node = "", nodeId = "" } = inA ?? inB ?? {};
+    return { node, nodeId, a: inA, b: inB };
   });
 }
 
-function sidesOf(spans: readonly Span[], keyOf: (span: Span) => string): Map<string, NamedSide> {
-  const byKey = new Map<string, { readonly depth: number; readonly spans: Span[] }>();
-  for (const [span, around] of eachSpan(spans)) {
-    const group = byKey.get(keyOf(span));
-    if (group) group.spans.push(span);
-    else byKey.set(keyOf(span), { depth: around.length, spans: [span] });
-  }
-  const sides = new Map<string, NamedSide>();
-  for (const [key, { depth, spans: all }] of byKey) {
+function sidesOf(spans: readonly Span[], keyOf: (span: Span) => string): Map<string, NodeSide> {
+  const sides = new Map<string, NodeSide>();
+  for (const [key, all] of groupBy(eachSpan(spans), ([span]) => keyOf(span))) {
     const [first] = all;
     if (!first) continue;
-    const sum = (of: (span: Span) => number) => all.reduce((total, span) => total + of(span), 0);
-    const { state } = rowState(all.map(({ status }) => status));
-    sides.set(key, {
-      node: first.title,
-      nodeId: first.nodeId,
-      runs: all.length,
-      state,
-      took: sum(({ took }) => took),
-      tokens: all.some(({ tokens }) => tokens !== undefined)
-        ? sum(({ tokens = 0 }) => tokens)
-        : undefined,
-      retries: sum(({ retries }) => retries),
-      depth,
-      beganWith: first.beganWith,
-      endedWith: first.endedWith,
-    });
+    const [{ title, nodeId }, around] = first;
+    const summary = summaryOf(all.map(([span]) => span));
+    sides.set(key, { node: title, nodeId, depth: around.length, ...summary });
   }
   return sides;
 }

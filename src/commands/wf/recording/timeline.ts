@@ -1,18 +1,14 @@
 import { formatDuration } from "../../../lib/duration.ts";
 import { CliError } from "../../../errors.ts";
-import type { Cell, Heading, Report, Section } from "../../../output/report-model.ts";
+import type { Report } from "../../../output/report-model.ts";
 import { eachSpan, spansOf } from "../../../runs/spans.ts";
 import type { Span, Spans } from "../../../runs/spans.ts";
 import type { Context } from "../../command-spec.ts";
-import {
-  isCollapsed,
-  rowLabel,
-  MAX_ROUNDS,
-  rowsByNode,
-  timelineRows,
-  rowTone,
-} from "./timeline-rows.ts";
+import { isCollapsed, rowLabel, MAX_ROUNDS, rowsByNode, timelineRows } from "./timeline-rows.ts";
 import type { TimelineRow } from "./timeline-rows.ts";
+import { tableOf } from "./columns.ts";
+import type { Column } from "./columns.ts";
+import { toneOf } from "./executions.ts";
 import { timelineSvg } from "./timeline-svg.ts";
 import { loadTrace } from "./load-trace.ts";
 import type { LoadedTrace } from "./load-trace.ts";
@@ -43,7 +39,9 @@ function timelineReport(loaded: LoadedTrace, expand: boolean): Report {
   const title = titleOf(loaded, spans);
   return {
     data: dataOf(loaded, spans),
-    sections: [{ title, ...tableOf(rows, spans.length), notes: notesOf(loaded, spans, expand) }],
+    sections: [
+      { title, ...tableOf(columnsFor(spans.length), rows), notes: notesOf(loaded, spans, expand) },
+    ],
     svg: () => timelineSvg(rows, spans.length, title),
   };
 }
@@ -91,13 +89,8 @@ function dataOf({ trace, timed }: LoadedTrace, { top, startedAt, length }: Spans
   };
 }
 
-/** A column of the table; a `rare` one is hidden if all its cells are empty. */
-interface TimelineColumn extends Heading {
-  readonly rare?: true;
-  cell(row: TimelineRow, length: number): Cell;
-}
-
-const columns: readonly TimelineColumn[] = [
+/** The columns of a waterfall of a run of this length in ms. */
+const columnsFor = (length: number): readonly Column<TimelineRow>[] => [
   { label: "node", cell: ({ depth, label }) => `${"  ".repeat(depth)}${label}` },
   { label: "state", cell: ({ state, tone }) => ({ text: state, tone }) },
   { label: "start", right: true, cell: ({ start }) => formatDuration(start) },
@@ -106,24 +99,11 @@ const columns: readonly TimelineColumn[] = [
   { label: "tokens", right: true, rare: true, cell: ({ tokens }) => tokens || null },
   {
     label: "",
-    cell: ({ start, end, tone }, length) => ({
-      chart: "span",
-      from: start / length,
-      to: end / length,
-      tone,
-    }),
+    cell({ start, end, tone }) {
+      return { chart: "span", from: start / length, to: end / length, tone };
+    },
   },
 ];
-
-function tableOf(rows: readonly TimelineRow[], length: number): Pick<Section, "columns" | "rows"> {
-  const shown = columns.filter(
-    ({ rare, cell }) => !rare || rows.some((row) => cell(row, length) !== null),
-  );
-  return {
-    columns: shown.map(({ label, right }) => ({ label, ...(right && { right }) })),
-    rows: rows.map((row) => shown.map(({ cell }) => cell(row, length))),
-  };
-}
 
 /** Maximum number of errors below the table, and of characters of each. */
 const MAX_ERRORS = 3;
@@ -136,9 +116,7 @@ const shorten = (text: string): string =>
 function notesOf({ trace, timed }: LoadedTrace, spans: Spans, expand: boolean): string[] {
   const all = [...eachSpan(spans.top)].map(([span]) => span);
   const waiting = all.filter(({ waited }) => waited > 0);
-  const failed = all.filter(
-    ({ error, status }) => error !== undefined && rowTone(status) === "bad",
-  );
+  const failed = all.filter(({ error, status }) => error !== undefined && toneOf(status) === "bad");
   return [
     ...longestNote(spans),
     ...waiting.map(

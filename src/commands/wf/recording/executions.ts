@@ -1,0 +1,70 @@
+import { own } from "../../../lib/json.ts";
+import type { Tone } from "../../../output/report-model.ts";
+import type { Span } from "../../../runs/spans.ts";
+
+/** One or several executions of a node. Times are in ms. */
+export interface Executions {
+  readonly runs: number;
+  /** `succeeded`, or `198 succeeded, 2 failed` for different states. */
+  readonly state: string;
+  readonly tone: Tone;
+  readonly start: number;
+  readonly end: number;
+  /** The sum over all of them, as are the retries and tokens. */
+  readonly took: number;
+  readonly retries: number;
+  readonly tokens: number | undefined;
+  /** Numbers of the events that began and ended the first of them. */
+  readonly beganWith: number;
+  readonly endedWith: number;
+}
+
+/** Sums up executions of a node, at least one. */
+export function summaryOf(spans: readonly Span[]): Executions {
+  const sum = (of: (span: Span) => number) => spans.reduce((total, span) => total + of(span), 0);
+  const hasTokens = spans.some(({ tokens }) => tokens !== undefined);
+  return {
+    runs: spans.length,
+    ...stateOf(spans),
+    start: spans.reduce((min, { start }) => Math.min(min, start), Infinity),
+    end: spans.reduce((max, { end }) => Math.max(max, end), 0),
+    took: sum(({ took }) => took),
+    retries: sum(({ retries }) => retries),
+    tokens: hasTokens ? sum(({ tokens = 0 }) => tokens) : undefined,
+    beganWith: spans[0]?.beganWith ?? 0,
+    endedWith: spans[0]?.endedWith ?? 0,
+  };
+}
+
+/** Groups values by key, in the order of the first of each group. */
+export function groupBy<T>(values: Iterable<T>, keyOf: (value: T) => string): Map<string, T[]> {
+  const groups = new Map<string, T[]>();
+  for (const value of values) {
+    const key = keyOf(value);
+    const group = groups.get(key);
+    if (group) group.push(value);
+    else groups.set(key, [value]);
+  }
+  return groups;
+}
+
+const tones: Readonly<Record<string, Tone>> = {
+  succeeded: "good",
+  failed: "bad",
+  exception: "bad",
+  stopped: "bad",
+};
+
+/** The tone of a status; anything but an end is a warning. */
+export const toneOf = (status: string): Tone => own(tones, status) ?? "warn";
+
+function stateOf(spans: readonly Span[]): Pick<Executions, "state" | "tone"> {
+  const groups = [...groupBy(spans, ({ status }) => status)];
+  const state =
+    groups.length === 1
+      ? (groups[0]?.[0] ?? "")
+      : groups.map(([status, { length }]) => `${length} ${status}`).join(", ");
+  const found = groups.map(([status]) => toneOf(status));
+  const tone = (["bad", "warn"] as const).find((each) => found.includes(each)) ?? "good";
+  return { state, tone };
+}
