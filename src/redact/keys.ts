@@ -70,18 +70,8 @@ function percentDecoded(text: string): string {
   }
 }
 
-/** Text to search for, character by character. */
-type Spelling = readonly Character[];
-
-/** The ways to write a character, in lower case. */
-interface Character {
-  readonly plain: readonly string[];
-  /** `%c3%a4` */
-  readonly percent: string;
-  /** `u00e4`, one for each UTF-16 unit. */
-  readonly units: readonly string[];
-  readonly isBackslash: boolean;
-}
+/** A text to search for: the ways to write each of its characters, as patterns for a position. */
+type Spelling = readonly (readonly RegExp[])[];
 
 /** The text itself, and in base64 at each of three offsets. */
 const spellingsOf = (secret: string): Spelling[] => [
@@ -94,86 +84,61 @@ const spellingsOf = (secret: string): Spelling[] => [
 ];
 
 function spell(text: string): Spelling {
-  const known = new Map(Array.from(new Set(text), (each) => [each, characterOf(each)]));
-  return Array.from(text, (each) => known.get(each) ?? characterOf(each));
-}
-
-const base64url: Readonly<Record<string, readonly string[]>> = { "+": ["-"], "/": ["_"] };
-
-function characterOf(text: string): Character {
-  const hex = (number: number, digits: number) => number.toString(16).padStart(digits, "0");
-  return {
-    plain: [text.toLowerCase(), ...(base64url[text] ?? [])],
-    percent: Array.from(Buffer.from(text), (byte) => `%${hex(byte, 2)}`).join(""),
-    units: Array.from(text.split(""), (unit) => `u${hex(unit.charCodeAt(0), 4)}`),
-    isBackslash: text === "\\",
-  };
+  const known = new Map(Array.from(new Set(text), (each) => [each, waysToWrite(each)]));
+  return Array.from(text, (each) => known.get(each) ?? []);
 }
 
 /** Backslashes before a character, as in JSON in JSON in JSON. */
-const MAX_ESCAPES = 8;
+const escapes = String.raw`\\{0,8}`;
+const base64url: Readonly<Record<string, string>> = { "+": "-", "/": "_" };
 
-/** Where a character can end that begins at this position of a lower-case text; empty for another. */
-function characterEnds(character: Character, text: string, at: number): number[] {
-  const ends = text.startsWith(character.percent, at) ? [at + character.percent.length] : [];
-  const escaped = skipEscapes(text, at);
-  if (character.isBackslash) {
-    for (let end = at + 1; end <= escaped; end++) ends.push(end);
-    if (escaped > at && text.startsWith("u005c", escaped)) ends.push(escaped + 5);
-    return ends;
-  }
-  for (const plain of character.plain)
-    if (text.startsWith(plain, escaped)) ends.push(escaped + plain.length);
-  let end = at;
-  for (const unit of character.units) {
-    end = skipEscapes(text, end);
-    if (!text.startsWith(unit, end)) return ends;
-    end += unit.length;
-  }
-  return [...ends, end];
+function waysToWrite(character: string): RegExp[] {
+  const hex = (number: number, digits: number) => number.toString(16).padStart(digits, "0");
+  const literal = (text: string) =>
+    text.replace(/[^]/g, (unit) => `\\u${hex(unit.charCodeAt(0), 4)}`);
+  const bytes = Array.from(Buffer.from(character), (byte) => `%${hex(byte, 2)}`);
+  const units = character.split("").map((unit) => `${escapes}u${hex(unit.charCodeAt(0), 4)}`);
+  const plain = [character, base64url[character] ?? character].map(
+    (each) => escapes + literal(each),
+  );
+  // One backslash may be written as several.
+  const backslashes = Array.from({ length: 8 }, (_, index) => String.raw`\\{${index + 1}}`);
+  const ways = [...(character === "\\" ? backslashes : plain), bytes.join(""), units.join("")];
+  return [...new Set(ways)].map((way) => new RegExp(way, "iy"));
 }
 
-function skipEscapes(text: string, at: number): number {
-  let end = at;
-  while (text[end] === "\\" && end - at < MAX_ESCAPES) end++;
-  return end;
-}
+/** Where the character can end that begins at this position; empty if another one does. */
+const characterEnds = (ways: readonly RegExp[], text: string, at: number): number[] =>
+  ways.flatMap((way) => {
+    way.lastIndex = at;
+    return way.test(text) ? [way.lastIndex] : [];
+  });
 
-/** Where a spelling, or a long enough prefix of it, ends that begins here in a lower-case text. */
-function spellingEnd(spelling: Spelling, text: string, start: number): number | undefined {
+/** Where a spelling, or a long enough prefix of it, ends that begins here. */
+function spellingEnd(spelling: Spelling, text: string, start: number): number {
   let ends = [start];
-  for (const [index, character] of spelling.entries()) {
-    const [only] = ends;
-    const next =
-      ends.length === 1 && only !== undefined
-        ? characterEnds(character, text, only)
-        : [...new Set(ends.flatMap((at) => characterEnds(character, text, at)))];
-    if (next.length === 0) return index < PREFIX_LENGTH ? undefined : Math.max(...ends);
+  for (const [index, ways] of spelling.entries()) {
+    const next = [...new Set(ends.flatMap((at) => characterEnds(ways, text, at)))];
+    if (next.length === 0) return index < PREFIX_LENGTH ? 0 : Math.max(...ends);
     ends = next;
   }
   return Math.max(...ends);
 }
 
-/** Lower case with the same length: a few characters would become two. */
-function lowerCase(text: string): string {
-  const lower = text.toLowerCase();
-  if (lower.length === text.length) return lower;
-  return text.replace(/[^]/g, (unit) => unit.toLowerCase().charAt(0));
-}
+/** Finds the starts of all spellings: a pattern of whole spellings would be too large for long keys. */
+const startsOf = (spellings: readonly Spelling[]): RegExp => {
+  const anyOf = (ways: readonly RegExp[]) => `(?:${ways.map(({ source }) => source).join("|")})`;
+  const starts = spellings.map((each) => each.slice(0, PREFIX_LENGTH).map(anyOf).join(""));
+  return new RegExp(starts.join("|"), "gi");
+};
 
-/** Searches character by character: a regex of all spellings would be too large for long keys. */
 function maskSpellings(spellings: readonly Spelling[], text: string): string {
-  const lower = lowerCase(text);
-  const first = new Set(["\\", "%", "u", ...spellings.flatMap(([each]) => each?.plain ?? [])]);
+  const starts = startsOf(spellings);
   let [output, from] = ["", 0];
-  for (let at = 0; at < text.length; at++) {
-    if (!first.has(lower.charAt(at))) continue;
-    const ends = spellings.map((spelling) => spellingEnd(spelling, lower, at) ?? 0);
-    const end = Math.max(...ends);
-    if (end <= at) continue;
-    output += text.slice(from, at) + mask;
-    from = end;
-    at = end - 1;
+  for (let start = starts.exec(text); start; start = starts.exec(text)) {
+    output += text.slice(from, start.index) + mask;
+    from = Math.max(...spellings.map((spelling) => spellingEnd(spelling, text, start.index)));
+    starts.lastIndex = from;
   }
   return output + text.slice(from);
 }

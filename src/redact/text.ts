@@ -1,43 +1,89 @@
-import { isObject, tryParseJson } from "../lib/json.ts";
-import { mask, redactSecrets } from "./recordings.ts";
+import { tryParseJson } from "../lib/json.ts";
+import { mapTexts } from "./map-texts.ts";
 
+/** Replaces a credential. */
+const mask = "***";
+
+/** Names of fields, headers and parameters whose values are credentials. */
+const credentials =
+  "authorization|cookie|api[-_]?key|auth[-_]token|access[-_]token|refresh[-_]token|secret|password|passwd";
 /**
- * Names of fields, headers and parameters that may hold a credential. More than for recordings: a
- * recording is data, but an error report is pasted somewhere and should rather show too little.
+ * Names whose values may be credentials, masked in reports only: a recording is data, but an error
+ * report is pasted somewhere and should rather show too little.
  */
-const names =
-  "authorization|cookie|signature|sign|sig|credentials?|secret|password|passwd|token|key";
-const field = new RegExp(`(?:^|[-_.])(?:${names})$`, "i");
+const suspects = "signature|sign|sig|credentials?|token|key";
+
+/** Finds names that end in one of these, and lines of headers with such a name (server §15.5). */
+const namePatterns = (names: string) => ({
+  field: new RegExp(`(?:^|[-_.])(?:${names})$`, "i"),
+  header: new RegExp(`^((?:[\\w-]*[-_])?(?:${names})[ \\t]*:[ \\t]*)\\S.*$`, "gim"),
+});
+const inRecordings = namePatterns(credentials);
+const anyName = `${credentials}|${suspects}`;
+const inReports = namePatterns(anyName);
+
 const inJson = new RegExp(
-  `("(?:[\\w.-]*[-_.])?(?:${names})"\\s*:\\s*)"(?:[^"\\\\]|\\\\.)*(?:"|$)`,
+  `("(?:[\\w.-]*[-_.])?(?:${anyName})"\\s*:\\s*)"(?:[^"\\\\]|\\\\.)*(?:"|$)`,
   "gi",
 );
 const inQuery = new RegExp(
-  `(^|[?&])((?:[\\w.-]*[-_.])?(?:${names})=)(?!\\*\\*\\*)[^&\\s"'<>#]+`,
+  `(^|[?&])((?:[\\w.-]*[-_.])?(?:${anyName})=)(?!\\*\\*\\*)[^&\\s"'<>#]+`,
   "gi",
 );
-const inHeader = new RegExp(`^((?:[\\w-]*[-_])?(?:${names})[ \\t]*:[ \\t]*)\\S.*$`, "gim");
+
+/** Credentials within text, each with its replacement. */
+const forms: readonly (readonly [RegExp, string])[] = [
+  [/\b(Bearer|Basic)(\s+)(?=[\w.~+/=-]{0,300}\d)[\w.~+/=-]{10,}/gi, `$1$2${mask}`],
+  // Keys of this platform and of model providers. Words with hyphens have no digits or capitals.
+  [/\b(app|dataset|sk)-(?=[\w-]{0,100}[A-Z\d])[\w-]{10,}/g, `$1-${mask}`],
+  // Signatures, tokens and passwords in URLs.
+  [
+    /([?&](?:sign|sig|signature|token|access_token|api_?key|key|x-amz-signature|x-amz-security-token)=)[^&\s"'<>#]+/gi,
+    `$1${mask}`,
+  ],
+  [/:\/\/[^\s/@:]+:[^\s/@]+@/g, `://${mask}@`],
+];
+
+const maskForms = (text: string): string =>
+  forms.reduce((all, [form, masked]) => all.replace(form, masked), text);
+
+/** A quick test of the text of an event, because most contain no credentials. */
+export const mayHoldSecret = new RegExp(
+  `${credentials}|bearer|basic|(?:app|dataset|sk)-|[?&](?:sig|token|key|x-amz)|://[^/"]*@`,
+  "i",
+);
 
 /** May a field, header or parameter of that name hold a credential? */
-const isSecretName = (name: string): boolean =>
-  field.test(name.replace(/([a-z])([A-Z])/g, "$1-$2"));
+const isNamed = (pattern: RegExp, name: string): boolean =>
+  pattern.test(name.replace(/([a-z])([A-Z])/g, "$1-$2"));
 
-/** Masks the credentials in a JSON value, by the name of the field or by their form. */
-export function redactValue(value: unknown, name = ""): unknown {
-  if (typeof value === "string") {
-    return value !== "" && isSecretName(name) ? mask : redactSecrets(value, name, true);
-  }
-  if (Array.isArray(value)) return value.map((item) => redactValue(item, name));
-  if (typeof value === "number" && isSecretName(name)) return mask;
-  if (!isObject(value)) return value;
-  return Object.fromEntries(
+/**
+ * Masks the credentials in the data of a recording; returns the same value if there are none. Only
+ * the request of an HTTP node, in `process_data`, contains lines of headers.
+ */
+export const redactSecrets = (value: unknown): unknown =>
+  mapTexts(value, {
+    start: { name: "", inRequest: false },
+    text({ name, inRequest }, text) {
+      if (text !== "" && isNamed(inRecordings.field, name)) return mask;
+      const masked = maskForms(text);
+      return inRequest ? masked.replace(inRecordings.header, `$1${mask}`) : masked;
+    },
+    inside: ({ inRequest }, name) => ({ name, inRequest: inRequest || name === "process_data" }),
+  });
+
+/** Masks the credentials in a JSON value of a report, by the name of the field or by their form. */
+export const redactValue = (value: unknown, name = ""): unknown =>
+  mapTexts(value, {
+    start: name,
+    text(field, text) {
+      if (text !== "" && isNamed(inReports.field, field)) return mask;
+      return maskForms(text).replace(inRecordings.header, `$1${mask}`);
+    },
+    number: (field, number) => (isNamed(inReports.field, field) ? mask : number),
     // Everything within `credentials` is one, whatever its name.
-    Object.entries(value).map(([inner, each]) => [
-      inner,
-      redactValue(each, isSecretName(name) ? name : inner),
-    ]),
-  );
-}
+    inside: (field, inner) => (isNamed(inReports.field, field) ? field : inner),
+  });
 
 /**
  * Masks all credentials in any text, by name or form; JSON becomes one line. The keys in use are
@@ -54,9 +100,9 @@ export function redactText(text: string): string {
 }
 
 const redactWords = (text: string) =>
-  String(redactSecrets(text, "", true))
+  maskForms(text)
     .replace(inJson, `$1"${mask}"`)
-    .replace(inHeader, `$1${mask}`)
+    .replace(inReports.header, `$1${mask}`)
     .replace(inQuery, `$1$2${mask}`);
 
 /** Shortens a text and appends its length: `abcdef` → `abc… (6 characters)`. */

@@ -3,7 +3,7 @@ import { redactText } from "../../src/redact/text.ts";
 import { parseCondition } from "../../src/commands/conditions/index.ts";
 import { patternValues, parsePatterns } from "../../src/commands/kb/sync/patterns.ts";
 import { safePath } from "../../src/host/safe-path.ts";
-import { redactSecrets } from "../../src/redact/recordings.ts";
+import { redactSecrets } from "../../src/redact/text.ts";
 import { plainMessage, parseErrorBody } from "../../src/api/error-body.ts";
 import { parseDuration } from "../../src/lib/duration.ts";
 import { CliError } from "../../src/errors.ts";
@@ -28,7 +28,7 @@ const error = { kind: "text", read: (value: string) => ({ value, actual: value }
 /** Readers of text from users and servers. */
 const readers: Readonly<Record<string, (text: string) => unknown>> = {
   masking: redactText,
-  redaction: (text) => redactSecrets(text, "", true),
+  redaction: (text) => redactSecrets({ process_data: text }),
   "keys in use": secrets.masked,
   "API errors": (text) =>
     plainMessage(

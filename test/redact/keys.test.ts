@@ -31,6 +31,7 @@ test.each([
   ["dataset-0123456789", "dataset-0123456789dataset-0123456789", "********"],
   ["a b c d e f", "the a b c d e f", "the ****"],
   ["abcde", "abcde", "abcde"],
+  ["😀-secret", "the 😀-secret", "the ****"],
 ])("of %j, %j becomes %j", (secret, text, expected) => {
   const secrets = newSecrets({});
   secrets.learn(secret);
