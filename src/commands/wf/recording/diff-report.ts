@@ -113,7 +113,7 @@ function verdict({ aspects, nodes, outputs }: Comparison): string {
   return `No difference in ${compared.join(", ").replace(/, (?=[^,]*$)/, " and ")}.`;
 }
 
-/** What was slower, and what could not be compared. */
+/** Notes on slower parts and on missing data. */
 function limits({ a, b, slower }: Comparison): string[] {
   const runs = [a, b];
   return [
