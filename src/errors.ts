@@ -50,6 +50,8 @@ export interface ErrorInfo {
   readonly details?: unknown;
   /** The command succeeded; this error is its verdict (e.g. a failed gate), so output is flushed first. */
   readonly isResult?: boolean | undefined;
+  /** The command failed after results that stand for themselves: output is flushed first, too. */
+  readonly outputFirst?: boolean | undefined;
   /** Whether the server applied a change. */
   readonly sideEffect?: "none" | "unknown" | "applied" | undefined;
 }
@@ -80,6 +82,9 @@ export class CliError extends Error {
     return Object.assign(this, { info: { ...this.info, ...more } });
   }
 }
+
+/** Thrown to stop after the request of a dry run is printed. Not an error. */
+export class DryRunShown extends Error {}
 
 /** Returns a function that makes errors of a kind for commands that have changed nothing yet. */
 const unchanged =

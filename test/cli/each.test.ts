@@ -363,7 +363,11 @@ test("--stop-on-error sends no further row", async () => {
   const flags = ["--stop-on-error", "--concurrency", "1", "-o", "jsonl"];
   const ran = await run(["kb", "tag", "rename", "--each", path, ...flags]);
   expect(ran.exit).toBe(10);
-  expect(results(ran.out)).toMatchObject([{ row: 1, status: "failed" }]);
+  expect(results(ran.out)).toMatchObject([
+    { row: 1, status: "failed" },
+    { row: 2, status: "not sent" },
+    { row: 3, status: "not sent" },
+  ]);
   expect(ran.err).toContain("2 not sent");
 });
 

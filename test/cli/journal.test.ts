@@ -1,6 +1,6 @@
 /** The journal of a batch: what it stores, and what the next run reads. */
 import { expect, test } from "vitest";
-import { openBatchJournal } from "../../src/cli/batch/journal.ts";
+import { openBatchJournal } from "../../src/commands/batch/journal.ts";
 import { openJournal } from "../../src/lib/journal.ts";
 import type { Files } from "../../src/host/host.ts";
 

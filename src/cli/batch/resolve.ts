@@ -1,4 +1,7 @@
 import type { Values } from "../../api/request.ts";
+import { formatRowCount } from "../../commands/batch/batch.ts";
+import type { BatchRow } from "../../commands/batch/batch.ts";
+import type { BatchJournal } from "../../commands/batch/journal.ts";
 import { CliError } from "../../errors.ts";
 import type { FailureKind } from "../../errors.ts";
 import { isObject, own } from "../../lib/json.ts";
@@ -6,15 +9,12 @@ import type { AnyOperation, Noun } from "../../operations/operation.ts";
 import type { Command } from "../parse/command.ts";
 import type { Globals } from "../parse/shared-flags.ts";
 import { resolvedInput } from "../parse/input.ts";
-import type { BatchJournal } from "./journal.ts";
 import type { Lookup } from "../execute/lookup.ts";
 import { isAlreadyDeleted } from "../execute/row-values.ts";
 import type { FileRow } from "../../lib/rows-file.ts";
 import type { CheckedRow } from "./row-input.ts";
 import type { Session } from "../execute/session.ts";
 import { isUuid } from "../parse/values.ts";
-import { formatRowCount } from "./send.ts";
-import type { ReadyRow } from "./send.ts";
 
 /** With more distinct names than this, the whole list is read instead of one search per name. */
 const MAX_KEYWORD_LOOKUPS = 20;
@@ -41,21 +41,23 @@ export async function resolveRows({
   journal,
   globals,
   session,
-}: RowsToResolve): Promise<ReadyRow[]> {
+}: RowsToResolve): Promise<BatchRow<Values>[]> {
+  if (journal.resolved) {
+    return checked.map(({ row, input }) => {
+      const resolved = journal.resolved?.get(row.number);
+      return { row, input: resolved && { ...input, ...resolved }, resolved };
+    });
+  }
   const lookup = lookupFor(command, checked, session);
-  const ready: ReadyRow[] = [];
+  const ready: BatchRow<Values>[] = [];
   const failed: { row: FileRow; error: CliError }[] = [];
   for (const { row, input } of checked) {
-    const earlier = journal.states.get(row.number);
-    if (journal.resolved) {
-      const values = journal.resolved.get(row.number);
-      ready.push({ row, input: values && { ...input, ...values }, earlier });
-      continue;
-    }
     try {
-      ready.push({ row, input: await resolvedInput(command, input, lookup(input)), earlier });
+      const all = await resolvedInput(command, input, lookup(input));
+      const changed = Object.entries(all).filter(([name, value]) => value !== input[name]);
+      ready.push({ row, input: all, resolved: Object.fromEntries(changed) });
     } catch (error) {
-      if (isAlreadyDeleted(error, globals)) ready.push({ row, input: undefined, earlier });
+      if (isAlreadyDeleted(error, globals)) ready.push({ row, input: undefined });
       else if (error instanceof CliError && nameErrors.has(error.kind)) failed.push({ row, error });
       else throw error;
     }

@@ -1,4 +1,5 @@
 import type { Values } from "../../api/request.ts";
+import type { BatchFile } from "../../commands/batch/batch.ts";
 import { CliError, usage } from "../../errors.ts";
 import type { Param, Params } from "../../operations/operation.ts";
 import { flagOf } from "../parse/command.ts";
@@ -9,7 +10,7 @@ import type { TypedLine } from "../parse/typed-values.ts";
 import { checkValue, invalidValue } from "../parse/values.ts";
 import type { Sources } from "../parse/values.ts";
 import { unreadable } from "../../lib/rows-file.ts";
-import type { FileRow, RowFile } from "../../lib/rows-file.ts";
+import type { FileRow } from "../../lib/rows-file.ts";
 
 /** A row with checked values and unresolved names. */
 export interface CheckedRow {
@@ -27,9 +28,7 @@ interface ColumnTarget {
 /** A file of rows, and what the command line gives for all of them. */
 interface RowsToCheck {
   readonly command: Command;
-  /** Name of the file, for errors. */
-  readonly file: string;
-  readonly table: RowFile;
+  readonly file: BatchFile;
   readonly typed: Readonly<Record<string, TypedLine>>;
   readonly sources: Sources;
   readonly extra: Values | undefined;
@@ -41,7 +40,8 @@ interface RowsToCheck {
  * missing or unknown column.
  */
 export async function checkRows(request: RowsToCheck): Promise<CheckedRow[]> {
-  const { command, file, table, typed, sources, extra } = request;
+  const { command, typed, sources, extra } = request;
+  const { name: file, table } = request.file;
   const { rows, columns } = table;
   const targets = columnTargets(request);
   /** Parameter → its column; the last one of several. */
@@ -78,8 +78,8 @@ export async function checkRows(request: RowsToCheck): Promise<CheckedRow[]> {
 }
 
 /** Column → its parameter, in the order of the columns. Throws for an unknown column. */
-function columnTargets({ command, file, table }: RowsToCheck): Map<string, ColumnTarget> {
-  const { rows, columns } = table;
+function columnTargets({ command, file }: RowsToCheck): Map<string, ColumnTarget> {
+  const { rows, columns } = file.table;
   const known = columnsOf(command);
   const targets = new Map<string, ColumnTarget>();
   const add = (column: string, place: string) => {
@@ -88,12 +88,12 @@ function columnTargets({ command, file, table }: RowsToCheck): Map<string, Colum
     targets.set(column, target);
   };
   if (columns) {
-    for (const column of columns) add(column, `${file} line 1`);
+    for (const column of columns) add(column, `${file.name} line 1`);
     return targets;
   }
   for (const { number, values } of rows) {
     for (const column of Object.keys(values)) {
-      if (!targets.has(column)) add(column, `${file} row ${number}`);
+      if (!targets.has(column)) add(column, `${file.name} row ${number}`);
     }
   }
   return targets;
@@ -104,13 +104,13 @@ async function rowInput(
   row: FileRow,
   shared: Values,
   targets: ReadonlyMap<string, ColumnTarget>,
-  { command, file, table, sources }: RowsToCheck,
+  { command, file, sources }: RowsToCheck,
 ): Promise<Values> {
   const input: Record<string, unknown> = { ...shared };
   for (const [column, cell] of Object.entries(row.values)) {
     const target = targets.get(column);
-    const place = `${file} row ${row.number}, column ${column}`;
-    const text = target && typedIn(cell, target, table.columns !== undefined, place);
+    const place = `${file.name} row ${row.number}, column ${column}`;
+    const text = target && typedIn(cell, target, file.table.columns !== undefined, place);
     if (!target || text === undefined) continue;
     if (input[target.name] !== undefined) {
       const label = labelOf(command, target.name, target.param);

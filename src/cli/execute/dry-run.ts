@@ -2,9 +2,6 @@ import type { Transport } from "../../api/client.ts";
 import type { HttpRequest } from "../../api/request.ts";
 import { shellQuote } from "../../lib/shell-quote.ts";
 
-/** Thrown to stop after a dry run. Not an error. */
-export class DryRunShown extends Error {}
-
 /**
  * The request as it would be sent, the key masked. A multipart body is shown part by part: its
  * boundary is random.

@@ -1,7 +1,7 @@
 import { newCounter } from "../../api/pages.ts";
 import type { Values } from "../../api/request.ts";
 import { noticeRowCount } from "../../commands/row-count-notice.ts";
-import { CliError, startRefused } from "../../errors.ts";
+import { CliError, DryRunShown, startRefused } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import { success } from "../../operations/operation.ts";
 import type { Returns } from "../../operations/operation.ts";
@@ -21,7 +21,6 @@ import { nameError, progressText, successText } from "./command-texts.ts";
 import { withTimeLimit } from "./deadline.ts";
 import { lookupOf } from "./lookup.ts";
 import { itemsOf, rowValues } from "./row-values.ts";
-import { DryRunShown } from "./dry-run.ts";
 import { openSession } from "./session.ts";
 import type { Session } from "./session.ts";
 
@@ -32,16 +31,19 @@ interface Execution {
   readonly options: Options;
   readonly host: Host;
   readonly session: Session;
+  /** Yields the values instead of the command's row or task. */
+  readonly valuesOf: ((session: Session) => AsyncGenerator<unknown>) | undefined;
 }
 
 /**
  * Carries out a parsed command line: checks values, reads settings, resolves names, sends requests
- * and prints the result. Throws CliError; a dry run is not an error.
+ * and prints the result, or what `valuesOf` yields. Throws CliError; a dry run is not an error.
  */
 export async function execute(
   { command, typed, globals }: Extract<ParsedLine, { kind: "run" }>,
   plainHost: Host,
   log: RequestLog,
+  valuesOf?: (session: Session) => AsyncGenerator<unknown>,
 ): Promise<void> {
   const options = optionsFor(globals, plainHost);
   if (globals.columns === "help") return printColumns(command, plainHost);
@@ -56,7 +58,7 @@ export async function execute(
   const session = openSession(command, options, host, bar.update, log);
   try {
     await perform(
-      { command, typed, options, host, session },
+      { command, typed, options, host, session, valuesOf },
       wantsRedraw(host, host.stdout) ? { terminal } : {},
     );
   } catch (error) {
@@ -72,12 +74,12 @@ export async function execute(
 }
 
 async function perform(execution: Execution, shared: Pick<Style, "terminal">): Promise<void> {
-  const { command, typed, options, host, session } = execution;
+  const { command, typed, options, host, session, valuesOf } = execution;
   const { globals } = options;
   const { context } = session;
   const sources = sourcesOf(host);
   const input = await checkedInput(command, typed, sources);
-  const extra = await extraBody(globals, sources);
+  const extra = command.row && (await extraBody(globals, sources));
   needChange(command, input, extra);
   const format = await session.output();
   const returns = await returnsOf(command, input, context.options.format);
@@ -93,9 +95,11 @@ async function perform(execution: Execution, shared: Pick<Style, "terminal">): P
 
   const counter = newCounter();
   const finishes = command.effect !== "reads" || command.task?.runsToEnd === true;
-  const source = command.task
-    ? taskValues(command, input, session)
-    : rowValues({ command, input, extra, session, options, counter });
+  const source =
+    valuesOf?.(session) ??
+    (command.task
+      ? taskValues(command, input, session)
+      : rowValues({ command, input, extra, session, options, counter }));
   const verdict = deferredVerdict();
   const values = verdict.values(finishes ? drainOnStop(source) : source);
   const succeeds = reportsSuccess(command, style, host) && !dryRun;
@@ -105,7 +109,7 @@ async function perform(execution: Execution, shared: Pick<Style, "terminal">): P
   if (succeeds && session.writes() > 0 && itemsOf(command, input).length < 2) {
     await context.notice(successText(command, typed));
   }
-  if (isList(command.returns) && !command.task) await noticeRowCount(counter, context);
+  if (isList(command.returns) && command.row) await noticeRowCount(counter, context);
 }
 
 /** What the command prints: a task may change it by its flags. */
@@ -216,7 +220,8 @@ function deferredVerdict() {
       try {
         yield* source;
       } catch (error) {
-        if (!(error instanceof CliError) || !error.info.isResult) throw error;
+        if (!(error instanceof CliError)) throw error;
+        if (!error.info.isResult && !error.info.outputFirst) throw error;
         verdict = error;
       }
     },

@@ -9,13 +9,13 @@ import type { CallOptions, Context, Raw, WindowOptions } from "../../commands/co
 import { maskKey } from "../../config/api-key.ts";
 import type { Settings } from "../../config/settings.ts";
 import { targetOf } from "../../config/target.ts";
-import { usage } from "../../errors.ts";
+import { DryRunShown, usage } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import { retryOf } from "../../operations/operation.ts";
 import type { AnyOperation } from "../../operations/operation.ts";
 import { isList } from "../parse/command.ts";
 import type { Options } from "../parse/options.ts";
-import { DryRunShown, curlText, dryRunText } from "./dry-run.ts";
+import { curlText, dryRunText } from "./dry-run.ts";
 import { explainRequestError } from "./request-error.ts";
 import type { CommandTransport } from "./transport.ts";
 

@@ -1,6 +1,6 @@
 import type { PageCounter } from "../../api/pages.ts";
 import type { Values } from "../../api/request.ts";
-import { ApiError, CliError, refused } from "../../errors.ts";
+import { ApiError, CliError, DryRunShown, refused } from "../../errors.ts";
 import { isObject } from "../../lib/json.ts";
 import type { AnyOperation } from "../../operations/operation.ts";
 import { isList } from "../parse/command.ts";
@@ -13,7 +13,6 @@ import { confirmationText } from "./command-texts.ts";
 import { lookupOf } from "./lookup.ts";
 import type { Lookup } from "./lookup.ts";
 import { callAndWait, indexingVerdict } from "./send-row.ts";
-import { DryRunShown } from "./dry-run.ts";
 import type { Session } from "./session.ts";
 
 /** A command of one row, with what its request is made of. */

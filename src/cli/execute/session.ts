@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { abortError } from "../../api/abort.ts";
 import type { PageCounter, RowLimit } from "../../api/pages.ts";
 import type { Values } from "../../api/request.ts";
@@ -70,6 +71,14 @@ export function openSession(
     host,
     ...typedRequests(requests),
     limitConcurrency: connection.limitConcurrency,
+    async fingerprint(values, content) {
+      const { baseUrl, key } = targetOf(await settings(), command.key ?? "app");
+      return createHash("sha256")
+        .update(JSON.stringify([baseUrl, key, ...values]))
+        .update(content)
+        .digest("hex")
+        .slice(0, 32);
+    },
     baseUrl: async () => targetOf(await settings(), command.key ?? "app").baseUrl,
     async resolveId(noun, text) {
       const { resolveName } = await import("./resolve-names.ts");

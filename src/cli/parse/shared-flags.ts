@@ -76,7 +76,7 @@ const groups = {
     ),
     flag(
       "--errors-to <file>",
-      "With --each: write the failed rows to a file of the same format",
+      "With --each: write rows that failed or were not sent to a file of the same format",
       takesEach,
     ),
     flag("--stop-on-error", "With --each: stop after the first failed row", takesEach),

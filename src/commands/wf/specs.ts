@@ -105,6 +105,7 @@ const runParams = {
   only_output: local.text("Print only this output, unchanged"),
   each: local.text("Run once per row of a CSV or JSON Lines file"),
   errors_to: local.text("Write rows that failed or did not start to this file"),
+  stop_on_error: local.flag("With --each: start no run after the first row that failed"),
   concurrency: local.integer("Concurrent runs with --each", { range: [1, 10], serverDefault: "3" }),
   user: userInBody,
 } as const;

@@ -63,7 +63,8 @@ describe("a fatal error stops it, and every row has a result", () => {
     server.sandbox.setFaults([parseFault(`POST /workflows/run status=${status} skip=2 times=1`)]);
     const rest = join(home, "rest.csv");
     const flags = ["--concurrency", "1", "--errors-to", rest, "-o", "jsonl"];
-    const ran = await each("echo", six, flags);
+    const folder = await temporaryDirectory(); // without a run to resume
+    const ran = await each("echo", six, flags, { folder });
     expect(ran.exit, ran.err).toBe(exit);
     const rows = lines(ran.out);
     expect(rows.map((row) => row.status)).toEqual([
@@ -78,7 +79,7 @@ describe("a fatal error stops it, and every row has a result", () => {
     expect(rows[3]?.error).toBeNull();
     expect(starts()).toHaveLength(3);
     expect(await textOf(rest)).toBe("query\nc\nd\ne\nf\n");
-    expect(ran.err).toContain("4 of 6 runs did not succeed");
+    expect(ran.err).toContain("2 of 6 rows done, 1 failed, 3 not sent");
     expect(ran.err).toContain(rest);
   });
 
@@ -109,6 +110,7 @@ describe("a fatal error stops it, and every row has a result", () => {
     };
     const flags = ["--concurrency", "1", "--errors-to", rest, "-o", "json"];
     const ran = await each("slow", mixed, [...flags, "--timeout", "4s"], {
+      folder: await temporaryDirectory(), // without a run to resume
       signal: interrupt.signal,
       around: (host) => ({
         ...host,
@@ -121,7 +123,8 @@ describe("a fatal error stops it, and every row has a result", () => {
     expect(rows.map(({ status }) => status)).toEqual(["succeeded", "unknown", "not started"]);
     // The run of row b continues: collected, it would be started twice.
     expect(await textOf(rest)).toBe("query,seconds\nc,0\n");
-    expect(ran.err).toContain("except 1 whose run may still be running");
+    expect(ran.err).toContain("1 of 3 rows done, 1 unknown, 1 not sent");
+    expect(ran.err).toContain("check the unknown rows in `wf logs`");
   });
 });
 
@@ -186,17 +189,18 @@ describe("--errors-to", () => {
     expect(lost.exit).toBe(10);
     expect(lines(lost.out)[0]).toMatchObject({ row: 1, status: "unknown" });
     expect(await textOf(rest)).toBe("query\n");
-    expect(lost.err).toContain("1 run may still be running");
+    expect(lost.err).toContain("5 of 6 rows done, 1 unknown");
 
     const paused = await each("review", six, flags);
     expect(paused.exit).toBe(10);
     expect(await textOf(rest)).toBe("query\n");
-    expect(paused.err).toContain("6 runs may still be running");
+    expect(paused.err).toContain("0 of 6 rows done, 6 unknown");
   });
 
   test.each([
     [["--errors-to", "f.csv"], "--errors-to"],
     [["--concurrency", "2"], "--concurrency"],
+    [["--stop-on-error"], "--stop-on-error"],
   ])("%j requires --each", async (flags, flag) => {
     const argv = ["wf", "--app", "echo", "run", "--input", "query=x", ...flags];
     const ran = await server.cli(argv, { folder: home });
@@ -230,7 +234,83 @@ test("at the deadline each row has the ID of its run, without false claims", asy
     Array.from({ length: 3 }, () => "timed out after 61s"),
   );
   expect(ran.err).not.toContain("the change may have been applied");
-  expect(ran.err).toContain("except 3 whose runs may still be running (see `wf logs`)");
+  expect(ran.err).toContain("0 of 6 rows done, 3 unknown, 3 not sent");
+  expect(ran.err).toContain("check the unknown rows in `wf logs`");
+});
+
+describe("the same command", () => {
+  const statuses = (out: string) => lines(out).map(({ status }) => status);
+  const flags = ["--concurrency", "1", "-o", "jsonl"];
+
+  test("starts only rows again whose runs failed or were not started", async () => {
+    const folder = await temporaryDirectory();
+    server.sandbox.setFaults([parseFault("POST /workflows/run status=401 skip=2 times=1")]);
+    const stopped = await each("echo", six, flags, { folder });
+    expect(stopped.exit, stopped.err).toBe(4);
+    const again = await each("echo", six, flags, { folder });
+    expect(again.exit, again.err).toBe(0);
+    expect(again.err).toMatch(/^resuming: 2 of 6 rows already done/);
+    expect(again.err).toContain("4 of 6 rows done, 2 skipped");
+    expect(statuses(again.out)).toEqual([
+      ...["skipped", "skipped"],
+      ...["succeeded", "succeeded", "succeeded", "succeeded"],
+    ]);
+    expect(lines(again.out)[0]?.run).toBe(lines(stopped.out)[0]?.run);
+    expect(starts()).toHaveLength(7);
+    expect(await readdir(join(folder, "state"))).toEqual(["failures", "runs"]);
+  });
+
+  test("never starts a row again whose run may have started", async () => {
+    const folder = await temporaryDirectory();
+    const path = await file("lost.csv", "query\na\nb\n");
+    server.sandbox.setFaults([parseFault("POST /workflows/run cut-bytes=5 times=1")]);
+    expect((await each("echo", path, flags, { folder })).exit).toBe(10);
+    const again = await each("echo", path, flags, { folder });
+    expect(again.exit, again.err).toBe(10);
+    expect(lines(again.out)).toMatchObject([
+      { row: 1, status: "unknown", error: expect.stringContaining("may have started") as string },
+      { row: 2, status: "skipped" },
+    ]);
+    expect(starts()).toHaveLength(2);
+  });
+
+  test("looks up what became of a run whose ID is known", async () => {
+    const folder = await temporaryDirectory();
+    const path = await file("two.csv", "query,seconds\na,600\nb,0\n");
+    const interrupt = new AbortController();
+    const cut = await each("slow", path, flags, {
+      folder,
+      signal: interrupt.signal,
+      files: {
+        append: async (name, text) => {
+          await diskFiles.append(name, text);
+          if (/"id":/.test(text)) interrupt.abort("SIGINT");
+        },
+      },
+    });
+    expect(cut.exit, cut.err).toBe(130);
+    expect(statuses(cut.out)).toEqual(["unknown", "not started"]);
+    const { run } = lines(cut.out)[0] ?? {};
+    await server.cli(["wf", "--app", "slow", "stop", String(run)], { folder });
+    const again = await each("slow", path, flags, { folder });
+    expect(again.exit, again.err).toBe(10);
+    expect(lines(again.out)).toMatchObject([{ status: "stopped", run }, { status: "succeeded" }]);
+    expect(bodies().map(({ inputs }) => inputs)).toMatchObject([{ query: "a" }, { query: "b" }]);
+  });
+
+  test("--stop-on-error starts no further run, and a dry run shows them all", async () => {
+    const folder = await temporaryDirectory();
+    const ran = await each("broken", six, [...flags, "--stop-on-error"], { folder });
+    expect(ran.exit).toBe(10);
+    expect(statuses(ran.out)).toEqual([
+      "failed",
+      ...Array.from({ length: 5 }, () => "not started"),
+    ]);
+    expect(ran.err).toContain("0 of 6 rows done, 1 failed, 5 not sent");
+    const dry = await each("echo", six, ["--dry-run"], { folder });
+    expect(dry).toMatchObject({ exit: 0, err: "" });
+    expect(dry.out.match(/^\{"inputs":\{"query":"[a-f]"\}/gm)).toHaveLength(6);
+  });
 });
 
 describe("flags apply to all rows", () => {

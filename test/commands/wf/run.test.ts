@@ -272,7 +272,7 @@ describe("one run per row", () => {
     const errors = join(home, "errors.csv");
     const ran = await wf("broken", ["run", "--each", path, "--errors-to", errors]);
     expect(ran.exit).toBe(10);
-    expect(ran.err).toContain("2 of 2 runs did not succeed");
+    expect(ran.err).toContain("0 of 2 rows done, 2 failed");
     const again = await wf("echo", ["run", "--each", errors, "-o", "name"]);
     expect(again.out.trim().split("\n")).toHaveLength(2);
   });

@@ -49,6 +49,7 @@ export interface RunInput extends ExpectInput, RecordInput {
   readonly only_output?: string | undefined;
   readonly each?: string | undefined;
   readonly errors_to?: string | undefined;
+  readonly stop_on_error?: boolean | undefined;
   readonly concurrency?: number | undefined;
 }
 
@@ -129,6 +130,7 @@ function checkFlags(input: RunInput, context: Context): void {
   const rowFlag = Object.entries({
     "--errors-to": input.errors_to,
     "--concurrency": input.concurrency,
+    "--stop-on-error": input.stop_on_error,
   }).find(([, value]) => value !== undefined);
   if (rowFlag && input.each === undefined) throw wrong(`${rowFlag[0]} requires --each`);
   if ((input.text || input.only_output !== undefined) && context.options.typed !== undefined)

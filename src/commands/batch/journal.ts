@@ -5,8 +5,9 @@ import { isObject } from "../../lib/json.ts";
 
 /** State of a row after an earlier run; rows without one were never sent. */
 export type JournalState =
-  | { readonly kind: "sent" }
-  | { readonly kind: "done"; readonly id: string | undefined };
+  /** Sent, but its end is unknown; `id` is what it has created, if that is known. */
+  | { readonly kind: "sent"; readonly id?: string | undefined }
+  | { readonly kind: "done"; readonly id?: string | undefined };
 
 /**
  * Progress of a batch on disk, so that a killed run can be continued. It holds IDs and row numbers,
@@ -15,6 +16,7 @@ export type JournalState =
  *     {"row":1,"values":{"tag_id":"0190…"}}   names of row 1, resolved
  *     {"resolved":true}                       all rows are resolved; sending starts
  *     {"sent":1}                              row 1 may be on the server
+ *     {"sent":1,"id":"0190…"}                 row 1 has created this
  *     {"done":1,"id":"0190…"}                 row 1 succeeded
  *     {"failed":2}                            row 2 was rejected and can be sent again
  */
@@ -26,7 +28,7 @@ export interface BatchJournal {
   /** Resolves when all rows are on disk; from then on the run can be continued. */
   begin(resolved: Iterable<readonly [row: number, values: Values]>): Promise<void>;
   /** Each entry resolves when it is on disk; entries during a write are written together. */
-  sent(row: number): Promise<void>;
+  sent(row: number, id?: string): Promise<void>;
   done(row: number, id: string | undefined): Promise<void>;
   /** The row was rejected and can be sent again. */
   failed(row: number): Promise<void>;
@@ -41,10 +43,12 @@ export async function openBatchJournal(path: string, files: Files): Promise<Batc
   const states = new Map<number, JournalState>();
   for (const { row, values, sent, done, id, failed } of entries) {
     if (typeof row === "number" && isObject(values)) resolved.set(row, values);
-    else if (typeof sent === "number") states.set(sent, { kind: "sent" });
     else if (typeof failed === "number") states.delete(failed);
-    else if (typeof done === "number") {
-      states.set(done, { kind: "done", id: typeof id === "string" ? id : undefined });
+    else {
+      const known = typeof id === "string" ? { id } : {};
+      if (typeof sent === "number")
+        states.set(sent, { ...states.get(sent), kind: "sent", ...known });
+      if (typeof done === "number") states.set(done, { kind: "done", ...known });
     }
   }
   const complete = entries.some((entry) => entry["resolved"] === true);
@@ -57,7 +61,7 @@ export async function openBatchJournal(path: string, files: Files): Promise<Batc
       await append([...rows].map(([row, values]) => ({ row, values })));
       await append([{ resolved: true }]);
     },
-    sent: (row) => append([{ sent: row }]),
+    sent: (row, id) => append([{ sent: row, id }]),
     done: (row, id) => append([{ done: row, id }]),
     failed: (row) => append([{ failed: row }]),
     remove,
