@@ -71,7 +71,7 @@ export interface Batch<T, R> {
   confirm(rows: string): Promise<void>;
   /** May the row be sent again if its end is unknown? */
   isRepeatable(input: T): boolean;
-  /** Sends a row. What it throws is no error of the row: the batch ends. */
+  /** Sends a row. Throws only what ends the batch, such as an internal error. */
   attempt(input: T, row: Sending): Promise<Attempt<R>>;
   /** A row that an interrupted run has sent, and that is not repeatable. */
   interrupted(input: T, row: number, id: string | undefined): Promise<Attempt<R>>;
@@ -98,8 +98,8 @@ export async function readBatchFile(path: string, { files, stdin }: Host): Promi
  * after a kill and never repeats a row blindly:
  *
  *     journal   {"sent":1} {"sent":2}    {"done":2} {"sent":3}    {"done":1}
- *     lane A    row 1 ────────────────────────────────────────▶ ok
- *     lane B    row 2 ──────────▶ ok    row 3 ────────▶ ok
+ *     worker A  row 1 ────────────────────────────────────────▶ ok
+ *     worker B  row 2 ──────────▶ ok    row 3 ────────▶ ok
  *     yields                                                      1 2 3
  *
  * Throws `partial` if rows failed, and otherwise the fatal error that stopped it.

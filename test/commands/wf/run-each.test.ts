@@ -252,8 +252,12 @@ describe("the same command", () => {
     expect(again.err).toMatch(/^resuming: 2 of 6 rows already done/);
     expect(again.err).toContain("4 of 6 rows done, 2 skipped");
     expect(statuses(again.out)).toEqual([
-      ...["skipped", "skipped"],
-      ...["succeeded", "succeeded", "succeeded", "succeeded"],
+      "skipped",
+      "skipped",
+      "succeeded",
+      "succeeded",
+      "succeeded",
+      "succeeded",
     ]);
     expect(lines(again.out)[0]?.run).toBe(lines(stopped.out)[0]?.run);
     expect(starts()).toHaveLength(7);
