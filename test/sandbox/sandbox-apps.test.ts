@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { parseFault } from "../../src/sandbox/http/faults.ts";
-import { type Sandbox, startSandbox } from "../../src/sandbox/http/server.ts";
+import { type Sandbox, type SandboxOptions, startSandbox } from "../../src/sandbox/http/server.ts";
 import { manualClock, type ManualClock } from "../lib/manual-clock.ts";
 
 /** The fields of event data and of runs that these tests read; each has some of them. */
@@ -72,7 +72,7 @@ let sandbox: Sandbox;
 const directories: string[] = [];
 
 async function open(
-  options: { directory?: string; random?: () => number; server?: string } = {},
+  options: Partial<Pick<SandboxOptions, "directory" | "random" | "server" | "onError">> = {},
 ): Promise<void> {
   clock = manualClock();
   sandbox = await startSandbox({ clock, directory: null, ...options });
@@ -616,6 +616,27 @@ describe("a stop", () => {
     await stream.leave();
     return [run, last];
   }
+
+  test("that fails in the sandbox itself is reported, and fails the run", async () => {
+    let broken = false;
+    const errors: string[] = [];
+    const random = () => {
+      if (broken) throw new TypeError("no chance");
+      return 0;
+    };
+    const onError = (error: unknown, where: string) => void errors.push(`${where}: ${error}`);
+    await open({ server: "1.15.0", random, onError });
+    const stream = await startStream("slow", { query: "x" });
+    const { workflow_run_id: run, task_id } = await stream.until("workflow_started");
+    await clock.asleep(6000);
+    await json("slow", "POST", `/workflows/tasks/${task_id}/stop`, { user: "u1" });
+    broken = true; // drawn for the way in which the stream reports a stop
+    await clock.advance(300);
+    expect(await stream.until("workflow_finished")).toMatchObject({
+      data: { status: "failed", error: "The sandbox failed: TypeError: no chance" },
+    });
+    expect(errors).toEqual([`the run ${run} of slow: TypeError: no chance`]);
+  });
 
   test("that is missing in the record: only the live stream shows it", async () => {
     await open();

@@ -60,11 +60,13 @@ export class Engine {
       watchForm: (form) => this.#watchForm(form),
     };
     try {
-      return await runSegment(context, reason);
+      return await runSegment(context, reason).catch((error: unknown) => {
+        if (!control.signal.aborted || this.#closing.signal.aborted) throw error;
+        return stopRun(context, control.signal.reason as StopMode);
+      });
     } catch (error) {
       // The sandbox is closing: the stored run stays as it is and resumes on the next start.
       if (this.#closing.signal.aborted) return unpublishedEnd(context);
-      if (control.signal.aborted) return stopRun(context, control.signal.reason as StopMode);
       return this.#failRun(context, error);
     } finally {
       this.#active.delete(run.id);
@@ -142,8 +144,13 @@ export class Engine {
     });
   }
 
+  /** Runs a task later, unless the sandbox closes before. */
   #schedule(ms: number, task: () => void): void {
-    this.#options.clock.sleep(ms, this.#closing.signal).then(task, () => {});
+    const { clock, onError } = this.#options;
+    clock
+      .sleep(ms, this.#closing.signal)
+      .then(task, () => {})
+      .catch((error: unknown) => onError(error, "background work"));
   }
 }
 

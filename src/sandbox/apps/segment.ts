@@ -46,6 +46,7 @@ export async function runSegment(context: RunContext, reason: SegmentReason): Pr
   const queue = readyNodes(context).map((node) => beginNode(context, node));
   for (let step = queue.shift(); step; step = queue.shift()) {
     const [node] = step;
+    // Each node ends in a turn of its own, in which readers of its events may be cut off (server §15.3).
     const result = await executeStep(context, ...step);
     if (result.status === "failed") return endRun(context, "failed", result.error);
     if (result.status === "paused") {
