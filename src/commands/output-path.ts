@@ -1,5 +1,5 @@
 import { dirname } from "node:path";
-import { CliError, diskProblem } from "../errors.ts";
+import { CliError, diskProblem, reasonOf } from "../errors.ts";
 import type { Host } from "../host/host.ts";
 
 /**
@@ -18,3 +18,17 @@ export async function prepareOutput(label: string, path: string, { files }: Host
     throw problem ? failed(problem.reason, error) : error;
   });
 }
+
+/** Writes the file at the end. Throws failure, after the result is printed, if that is impossible. */
+export const writeOutput = (
+  flag: string,
+  path: string,
+  text: string,
+  { files }: Host,
+): Promise<void> =>
+  files.writeAtomic(path, text).catch((cause: unknown) => {
+    throw new CliError("failure", `${flag}: failed to write ${path}: ${reasonOf(cause)}`, {
+      cause,
+      isResult: true,
+    });
+  });

@@ -1,13 +1,15 @@
 import { requireField } from "../../../api/response-fields.ts";
-import { CliError, diskProblem, usage } from "../../../errors.ts";
+import { CliError, usage } from "../../../errors.ts";
 import type { Host } from "../../../host/host.ts";
+import { bytesOf } from "../../../lib/collect.ts";
 import { isObject, valueAt } from "../../../lib/json.ts";
 import { junitText } from "../../../lib/junit.ts";
 import { getKnowledgeBase } from "../../../operations/knowledge.ts";
 import type { KnowledgeBase } from "../../../operations/knowledge.ts";
 import type { FileInput } from "../../../operations/operation.ts";
 import type { Report } from "../../../output/report-model.ts";
-import { prepareOutput } from "../../output-path.ts";
+import { prepareOutput, writeOutput } from "../../output-path.ts";
+import { waitOnRateLimit } from "../documents/index.ts";
 import { rerankModel } from "../models/index.ts";
 import { changedSettings } from "../search.ts";
 import { compareWithBaseline, readBaseline } from "./baseline.ts";
@@ -76,6 +78,7 @@ export async function* run(input: EvalInput, context: Context): AsyncGenerator<R
   const allowMissing = input.allow_missing === true;
   const expected = await resolveExpected(dataset_id, file, questions, allowMissing, context);
 
+  const send = waitOnRateLimit(input.wait_for_limit === true, context);
   const results: VariantResult[] = [];
   for (const variant of variants) {
     const search: EvalSearch = {
@@ -85,7 +88,7 @@ export async function* run(input: EvalInput, context: Context): AsyncGenerator<R
       variant,
       ks: ks.filter((k) => k <= variant.topK),
       limiter: context.limitConcurrency(input.concurrency ?? defaultConcurrency),
-      waitForLimit: input.wait_for_limit === true,
+      send,
     };
     results.push(await evaluateVariant(search, results.length, variants.length, context));
   }
@@ -112,10 +115,15 @@ export async function* run(input: EvalInput, context: Context): AsyncGenerator<R
   });
   yield report;
   // Written after the report is printed, so that a full disk does not cost it.
-  if (input.save !== undefined)
-    await writeResult(input.save, `${JSON.stringify(report.data)}\n`, context);
-  if (input.junit !== undefined)
-    await writeResult(input.junit, junitText(`kb eval ${kb.name}`, junitCases(results)), context);
+  for (const [flag, text] of [
+    ["save", () => `${JSON.stringify(report.data)}\n`],
+    ["junit", () => junitText(`kb eval ${kb.name}`, junitCases(results))],
+  ] as const) {
+    const path = input[flag];
+    if (path === undefined) continue;
+    await writeOutput(`--${flag}`, path, text(), context.host);
+    await context.notice(`wrote ${path}`);
+  }
 
   const failed = failedGate(conditionResults);
   const incomplete = failedSearches(results);
@@ -168,24 +176,8 @@ async function withReranker(
   };
 }
 
-async function readInput({ path }: FileInput, host: Host): Promise<Uint8Array> {
-  if (path !== "-") return host.files.read(path);
-  const pieces: Uint8Array[] = [];
-  for await (const piece of host.stdin.bytes()) pieces.push(piece);
-  return Buffer.concat(pieces);
-}
-
-async function writeResult(path: string, text: string, context: Context): Promise<void> {
-  await context.host.files.writeAtomic(path, text).catch((error: unknown) => {
-    const problem = diskProblem(error);
-    if (!problem) throw error;
-    throw new CliError(problem.kind, `failed to write ${path}: ${problem.reason}`, {
-      cause: error,
-      isResult: true,
-    });
-  });
-  await context.notice(`wrote ${path}`);
-}
+const readInput = ({ path }: FileInput, { files, stdin }: Host): Promise<Uint8Array> =>
+  path === "-" ? bytesOf(stdin.bytes()) : files.read(path);
 
 /** Parses --k; the default are the usual cutoffs up to what the searches return. Throws usage. */
 function parseCutoffs(text: string | undefined, variants: readonly SearchVariant[]): number[] {

@@ -75,6 +75,8 @@ export function metricsOf(ranking: Ranking, ks: readonly number[]): Record<strin
 /** Names of the latency metrics, in seconds. */
 export const latencies = ["latency_p50", "latency_p95"] as const;
 
+export const isLatency = (name: string): boolean => latencies.some((each) => each === name);
+
 /** Means of the metrics of all questions, and percentiles of their latencies. */
 export function averageMetrics(
   questions: readonly { readonly figures: Metrics; readonly seconds: number | null }[],

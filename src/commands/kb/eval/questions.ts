@@ -1,4 +1,5 @@
-import { isObject } from "../../../lib/json.ts";
+import { reasonOf } from "../../../errors.ts";
+import { isObject, tryParseJson } from "../../../lib/json.ts";
 import { searchKnowledgeBase } from "../../../operations/knowledge.ts";
 import { readRowFile, unreadable } from "../../../lib/rows-file.ts";
 import type { FileRow } from "../../../lib/rows-file.ts";
@@ -25,13 +26,7 @@ export interface QuestionFile {
   readonly unused: readonly string[];
 }
 
-const knownColumns: ReadonlySet<string> = new Set([
-  "id",
-  "question",
-  "documents",
-  "text",
-  "filter",
-]);
+const knownColumns: readonly string[] = ["id", "question", "documents", "text", "filter"];
 /** Limit for the length of a query (server §8). */
 const maxLength = searchKnowledgeBase.params.query.length[1];
 
@@ -44,7 +39,8 @@ export async function parseQuestions(name: string, bytes: Uint8Array): Promise<Q
   const byKey = new Map<string, Question>();
   const unused = new Set<string>();
   for (const row of table.rows) {
-    for (const column of Object.keys(row.values)) if (!knownColumns.has(column)) unused.add(column);
+    for (const column of Object.keys(row.values))
+      if (!knownColumns.includes(column)) unused.add(column);
     const question = questionOf(row, `${name} line ${row.line}`, table.columns !== undefined);
     const other = byKey.get(question.key);
     if (other) {
@@ -63,10 +59,9 @@ export async function parseQuestions(name: string, bytes: Uint8Array): Promise<Q
 
 const exampleLine = `a line looks like {"question": "How many days of leave?", "documents": ["leave.md"]}`;
 
-function questionOf({ values: cells, line }: FileRow, place: string, isCsv: boolean): Question {
-  const values = new Map(Object.entries(cells));
+function questionOf({ values, line }: FileRow, place: string, isCsv: boolean): Question {
   const textIn = (column: string): string | undefined => {
-    const value = values.get(column) ?? undefined;
+    const value = values[column] ?? undefined;
     if (typeof value === "number") return String(value);
     if (value === undefined || typeof value === "string") return value?.trim() || undefined;
     throw unreadable(place, `${column} is not a string`);
@@ -77,14 +72,14 @@ function questionOf({ values: cells, line }: FileRow, place: string, isCsv: bool
   if (length > maxLength) {
     throw unreadable(place, `the question has ${length} characters; the limit is ${maxLength}`);
   }
-  const documents = textsIn("documents", values.get("documents"), isCsv ? ";" : undefined, place);
+  const documents = textsIn("documents", values["documents"], isCsv ? ";" : undefined, place);
   // A sentence may contain a semicolon, so only line breaks separate texts.
-  const texts = textsIn("text", values.get("text"), isCsv ? "\n" : undefined, place);
+  const texts = textsIn("text", values["text"], isCsv ? "\n" : undefined, place);
   if (documents.length + texts.length === 0) {
     throw unreadable(place, "no expected documents or text", "add documents, text or both");
   }
   const id = textIn("id") ?? null;
-  const filter = filterIn(values.get("filter"), isCsv, place);
+  const filter = filterIn(values["filter"], isCsv, place);
   return { key: id ?? question, id, question, documents, texts, filter, line };
 }
 
@@ -92,7 +87,7 @@ function questionOf({ values: cells, line }: FileRow, place: string, isCsv: bool
 function textsIn(column: string, value: unknown, separator: string | undefined, place: string) {
   if (value === undefined || value === null) return [];
   const isSplit = separator !== undefined && typeof value === "string";
-  const list: unknown = isSplit ? (jsonList(value) ?? value.split(separator)) : value;
+  const list: unknown = isSplit ? (listIn(value) ?? value.split(separator)) : value;
   const texts = (Array.isArray(list) ? list : [list]).map((each: unknown) => {
     if (typeof each === "string") return each.trim();
     throw unreadable(place, `${column} is not a string or a list of strings`);
@@ -101,14 +96,8 @@ function textsIn(column: string, value: unknown, separator: string | undefined, 
 }
 
 /** Undefined for text that is not a JSON list. */
-function jsonList(text: string): unknown[] | undefined {
-  if (!text.trimStart().startsWith("[")) return undefined;
-  try {
-    return JSON.parse(text) as unknown[]; // JSON that starts with [ is a list
-  } catch {
-    return undefined;
-  }
-}
+const listIn = (text: string): unknown =>
+  text.trimStart().startsWith("[") ? tryParseJson(text) : undefined;
 
 function filterIn(
   value: unknown,
@@ -116,7 +105,7 @@ function filterIn(
   place: string,
 ): Readonly<Record<string, unknown>> | undefined {
   if (value === undefined || value === null || value === "") return undefined;
-  const filter = isCsv ? jsonIn("filter", String(value), place) : value;
+  const filter = isCsv ? jsonIn(String(value), place) : value;
   const conditions = isObject(filter) ? filter["conditions"] : undefined;
   const isValid =
     Array.isArray(conditions) &&
@@ -136,11 +125,10 @@ function filterIn(
   return filter;
 }
 
-function jsonIn(column: string, text: string, place: string): unknown {
+function jsonIn(text: string, place: string): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw unreadable(place, `${column} is not valid JSON: ${reason}`);
+    throw unreadable(place, `filter is not valid JSON: ${reasonOf(error)}`);
   }
 }

@@ -1,12 +1,13 @@
-import type { Cell, Heading, Report, Section } from "../../../output/report-model.ts";
+import { left, right } from "../../../output/report-model.ts";
+import type { Cell, Report, Section } from "../../../output/report-model.ts";
 import { asText } from "../../../operations/operation.ts";
-import type { BaselineComparison } from "./baseline.ts";
+import type { JUnitCase } from "../../../lib/junit.ts";
 import { gateSections } from "../../conditions/index.ts";
 import type { ConditionResult } from "../../conditions/index.ts";
-import { latencies, metricNames, rounded } from "./metrics.ts";
+import type { BaselineComparison } from "./baseline.ts";
+import { isLatency, latencies, metricNames, rounded } from "./metrics.ts";
 import type { QuestionResult, VariantResult } from "./search.ts";
 import type { EvalSettings } from "./matrix.ts";
-import type { JUnitCase } from "../../../lib/junit.ts";
 
 /** The data of a report. */
 export interface Evaluation {
@@ -24,22 +25,32 @@ export interface Evaluation {
 }
 
 export function evaluationReport(evaluation: Evaluation): Report {
-  const { conditions, baseline, failures } = evaluation;
-  const compared = baseline?.compared.filter((each) => each !== undefined) ?? [];
+  const { conditions, baseline, failures, results } = evaluation;
+  const isMatrix = results.some(({ variant }) => variant.label !== "");
+  const labelled = [
+    ...(baseline ? comparisonSections(evaluation, baseline) : []),
+    ...(failures ? [failureSection(evaluation)] : []),
+  ];
   return {
     data: evaluationData(evaluation),
     sections: [
       figureSection(evaluation),
       ...gateSections(conditions, (_, value) => value.toFixed(3)),
-      ...(baseline ? comparedSections(evaluation, baseline.file, compared) : []),
-      ...(failures ? [failureSection(evaluation)] : []),
+      ...labelled.map((section) => (isMatrix ? section : withoutFirstColumn(section))),
     ],
   };
 }
 
+/** The table without the settings of a matrix. */
+const withoutFirstColumn = ({ columns, rows, ...section }: Section): Section => ({
+  ...section,
+  columns: columns.slice(1),
+  rows: rows.map((row) => row.slice(1)),
+});
+
 /** The output of `-o json`, which is also the format of a baseline. */
-function evaluationData(evaluation: Evaluation) {
-  const { kb, file, questions, results, conditions, baseline } = evaluation;
+function evaluationData({ kb, file, questions, results, conditions, baseline }: Evaluation) {
+  const { metrics } = namesIn(results);
   return {
     kb_eval: 1,
     knowledge_base: kb,
@@ -58,29 +69,22 @@ function evaluationData(evaluation: Evaluation) {
         line: question.line,
         ...answer,
         figures: Object.fromEntries(
-          Object.entries(own).map(([name, value]) => [
-            name,
-            value === null ? null : rounded(value),
-          ]),
+          Object.entries(own).map(([name, value]) => [name, rounded(value)]),
         ),
       })),
     })),
-    best: Object.fromEntries(
-      metricNames(unionOf(results)).map((name) => [name, best(name, results)]),
-    ),
+    best: Object.fromEntries(metrics.map((name) => [name, best(name, results)])),
     conditions,
     baseline: baseline ?? null,
   };
 }
 
-/** Names of the metrics of all variants, in display order. */
-const namesOf = (results: readonly VariantResult[]): string[] => [
-  ...metricNames(unionOf(results)),
-  ...latencies,
-];
-
-const unionOf = (results: readonly VariantResult[]): number[] =>
-  [...new Set(results.flatMap(({ ks }) => ks))].sort((a, b) => a - b);
+/** Names of the metrics and of all figures of all variants, in display order. */
+function namesIn(results: readonly VariantResult[]) {
+  const ks = [...new Set(results.flatMap((result) => result.ks))].sort((a, b) => a - b);
+  const metrics = metricNames(ks);
+  return { metrics, figures: [...metrics, ...latencies] };
+}
 
 /** Labels of the best variants; none if all are the same, or for latencies, which vary by chance. */
 function best(name: string, results: readonly VariantResult[]): string[] {
@@ -94,58 +98,49 @@ function best(name: string, results: readonly VariantResult[]): string[] {
   return leaders.length === known.length ? [] : leaders.map(({ label }) => label);
 }
 
-const isLatency = (name: string): boolean => latencies.some((latency) => latency === name);
-
-const left = (label: string): Heading => ({ label });
-const right = (label: string): Heading => ({ label, right: true });
-
-const amount = (value: number | null | undefined): string | null =>
-  value === null || value === undefined ? null : value.toFixed(3);
+const amount = (value: number | null | undefined): string | null => value?.toFixed(3) ?? null;
 
 /** `+0.050` */
 const signed = (value: number): string => `${value < 0 ? "" : "+"}${value.toFixed(3)}`;
 
-const labelOf = (name: string): string => (isLatency(name) ? `${name} (s)` : name);
-
-function figureSection({ kb, questions, results }: Evaluation): Section {
-  const [first] = results;
-  const single = results.length === 1;
-  const rows = namesOf(results).map((name): Cell[] => {
-    const values = results.map(({ figures }) => figures[name] ?? null);
-    if (single) {
-      const [value = null] = values;
-      const isShare = value !== null && !isLatency(name);
-      return [labelOf(name), amount(value), isShare ? { chart: "bar", value } : null];
-    }
-    const top = best(name, results);
-    return [
-      labelOf(name),
-      ...results.map(({ variant, figures }): Cell => {
-        const text = amount(figures[name]);
-        return text !== null && top.includes(variant.label) ? { text, tone: "good" } : text;
-      }),
-      top.join(", "),
-    ];
-  });
-  const failed = results.filter((result) => result.failed > 0);
-  return {
-    title: `${kb.name}: ${questions} questions`,
-    columns: single
-      ? [left("figure"), right("value"), left("share")]
-      : [left("figure"), ...results.map(({ variant }) => right(variant.label)), left("best")],
-    rows,
-    notes: [
-      ...(single && first ? [settingsText(first.variant.settings)] : []),
-      "@k counts documents; the rank of a document is that of its first chunk",
-      ...failed.map(
-        ({ variant, failed: count }) =>
-          `${prefixFor(variant.label)}${count} of ${questions} searches failed and are not included`,
-      ),
-    ],
-  };
-}
+const figureLabel = (name: string): string => (isLatency(name) ? `${name} (s)` : name);
 
 const prefixFor = (label: string): string => (label === "" ? "" : `${label}: `);
+
+function figureSection({ kb, questions, results }: Evaluation): Section {
+  const [first, ...others] = results;
+  const single = others.length === 0 ? first : undefined;
+  const notes = [
+    ...(single ? [settingsText(single.variant.settings)] : []),
+    "@k counts documents; the rank of a document is that of its first chunk",
+    ...results
+      .filter(({ failed }) => failed > 0)
+      .map(
+        ({ variant: { label }, failed }) =>
+          `${prefixFor(label)}${failed} of ${questions} searches failed and are not included`,
+      ),
+  ];
+  const rows = namesIn(results).figures.map((name): Cell[] => {
+    const top = best(name, results);
+    const cells = results.map(({ variant, figures }): Cell => {
+      const text = amount(figures[name]);
+      return text !== null && top.includes(variant.label) ? { text, tone: "good" } : text;
+    });
+    const value = single?.figures[name] ?? null;
+    const share: Cell = value === null || isLatency(name) ? null : { chart: "bar", value };
+    return [figureLabel(name), ...cells, single ? share : top.join(", ")];
+  });
+  return {
+    title: `${kb.name}: ${questions} questions`,
+    columns: [
+      left("figure"),
+      ...results.map(({ variant }) => right(single ? "value" : variant.label)),
+      left(single ? "share" : "best"),
+    ],
+    rows,
+    notes,
+  };
+}
 
 /** The main settings in one line: `search_method semantic_search, top_k 3, …`. */
 const settingsText = (settings: EvalSettings): string =>
@@ -158,54 +153,22 @@ const settingsText = (settings: EvalSettings): string =>
     .map(([name, value]) => `${name} ${asText(value) || "not set"}`)
     .join(", ");
 
-function comparedSections(
-  evaluation: Evaluation,
-  file: string,
-  comparisons: readonly BaselineComparison[],
+function comparisonSections(
+  { results }: Evaluation,
+  { file, compared }: NonNullable<Evaluation["baseline"]>,
 ): Section[] {
-  const several = comparisons.some(({ label }) => label !== "");
-  const changed = comparisons.flatMap(({ label, questions }) =>
-    questions.map((each) => ({ label, ...each })),
+  const comparisons = compared.filter((each) => each !== undefined);
+  const figures = comparisons.flatMap((each) =>
+    each.figures.map((figure) => ({ label: each.label, ...figure })),
   );
-  const questions: Section = {
-    title: "Questions with a changed nDCG",
-    columns: [
-      ...(several ? [left("settings")] : []),
-      left("question"),
-      right("rank before"),
-      right("rank"),
-      right("nDCG before"),
-      right("nDCG"),
-      left("verdict"),
-    ],
-    rows: changed.map((each) => [
-      ...(several ? [each.label] : []),
-      each.question,
-      each.rank_before,
-      each.rank,
-      amount(each.before),
-      amount(each.now),
-      verdictCell("ndcg", each.change),
-    ]),
-  };
-  const figures = figureChanges(evaluation, file, comparisons, several);
-  return changed.length === 0 ? [figures] : [figures, questions];
-}
-
-function figureChanges(
-  evaluation: Evaluation,
-  file: string,
-  comparisons: readonly BaselineComparison[],
-  several: boolean,
-): Section {
-  const all = comparisons.flatMap(({ label, figures }) =>
-    figures.map((each) => ({ label, ...each })),
+  const changed = figures.filter(({ change }) => change !== 0);
+  const questions = comparisons.flatMap((each) =>
+    each.questions.map((question) => ({ label: each.label, ...question })),
   );
-  const changed = all.filter(({ change }) => change !== 0);
-  return {
+  const figureTable: Section = {
     title: `Compared with ${file}`,
     columns: [
-      ...(several ? [left("settings")] : []),
+      left("settings"),
       left("figure"),
       right("before"),
       right("now"),
@@ -213,32 +176,52 @@ function figureChanges(
       left("verdict"),
     ],
     rows: changed.map(({ label, figure, before, now, change }) => [
-      ...(several ? [label] : []),
-      labelOf(figure),
+      label,
+      figureLabel(figure),
       amount(before),
       amount(now),
       signed(change),
       verdictCell(figure, change),
     ]),
-    notes: comparisonNotes(evaluation, comparisons, all.length - changed.length),
+    notes: comparisonNotes(results, comparisons, figures.length - changed.length),
   };
+  const questionTable: Section = {
+    title: "Questions with a changed nDCG",
+    columns: [
+      left("settings"),
+      left("question"),
+      right("rank before"),
+      right("rank"),
+      right("nDCG before"),
+      right("nDCG"),
+      left("verdict"),
+    ],
+    rows: questions.map(({ label, question, rank_before, rank, before, now, change }) => [
+      label,
+      question,
+      rank_before,
+      rank,
+      amount(before),
+      amount(now),
+      verdictCell("ndcg", change),
+    ]),
+  };
+  return questions.length === 0 ? [figureTable] : [figureTable, questionTable];
 }
 
 function comparisonNotes(
-  { results }: Evaluation,
+  results: readonly VariantResult[],
   comparisons: readonly BaselineComparison[],
   unchanged: number,
 ): string[] {
   const notes: string[] = [];
   if (comparisons.length === 0) notes.push("nothing to compare: no settings of the same label");
   if (unchanged > 0) notes.push(`${unchanged} figures are the same`);
-  for (const { label, settings_before } of comparisons) {
+  for (const { label, settings_before, added, gone } of comparisons) {
     const now = results.find(({ variant }) => variant.label === label);
     const before = settingsText(settings_before);
     if (now && settingsText(now.variant.settings) !== before)
       notes.push(`${prefixFor(label)}before with ${before}`);
-  }
-  for (const { label, added, gone } of comparisons) {
     if (added + gone > 0)
       notes.push(`${prefixFor(label)}different questions: ${added} added, ${gone} removed`);
   }
@@ -263,12 +246,11 @@ const foundInstead = ({ found }: QuestionResult): string =>
     .join(", ");
 
 function failureSection({ results }: Evaluation): Section {
-  const several = results.length > 1;
   const rows = results.flatMap(({ variant, answers }) =>
     answers
       .filter((answer) => !isComplete(answer))
       .map((answer): Cell[] => [
-        ...(several ? [variant.label] : []),
+        variant.label,
         answer.question.line,
         answer.question.key,
         answer.missing.join(", "),
@@ -277,17 +259,14 @@ function failureSection({ results }: Evaluation): Section {
   );
   const title = "Questions with missing documents or texts";
   if (rows.length === 0) return { title, columns: [], rows, notes: ["none"] };
-  return {
-    title,
-    columns: [
-      ...(several ? [left("settings")] : []),
-      right("line"),
-      left("question"),
-      left("missing"),
-      left("found instead"),
-    ],
-    rows,
-  };
+  const columns = [
+    left("settings"),
+    right("line"),
+    left("question"),
+    left("missing"),
+    left("found instead"),
+  ];
+  return { title, columns, rows };
 }
 
 /** One test case for each question and variant. */
@@ -296,12 +275,11 @@ export const junitCases = (results: readonly VariantResult[]): JUnitCase[] =>
     answers.map((answer): JUnitCase => {
       const { question, missing, error, seconds } = answer;
       const others = foundInstead(answer) || "nothing";
+      const failure = error ?? `not found: ${missing.join(", ")}\nfound instead: ${others}`;
       return {
         name: variant.label === "" ? question.key : `${question.key} (${variant.label})`,
-        ...(seconds !== null && { seconds }),
-        ...(!isComplete(answer) && {
-          failure: error ?? `not found: ${missing.join(", ")}\nfound instead: ${others}`,
-        }),
+        seconds: seconds ?? undefined,
+        failure: isComplete(answer) ? undefined : failure,
       };
     }),
   );

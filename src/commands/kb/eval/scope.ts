@@ -1,6 +1,6 @@
 import type { Field, FieldKind, Scope } from "../../conditions/index.ts";
 import type { BaselineComparison } from "./baseline.ts";
-import { latencies, metricNames } from "./metrics.ts";
+import { isLatency, latencies, metricNames } from "./metrics.ts";
 import type { VariantResult } from "./search.ts";
 
 /** A variant whose results conditions are about. */
@@ -27,7 +27,6 @@ const field = (
 /** What conditions of --fail-if can be about: metrics, and with a baseline their changes. */
 export function metricScope(ks: readonly number[], withBaseline: boolean): Scope<JudgedVariant> {
   const metrics = [...metricNames(ks), ...latencies];
-  const isLatency = (name: string) => latencies.some((each) => each === name);
   const values = metrics.map((name) => [
     name,
     field(isLatency(name) ? "seconds" : "share", ({ result }) => result.figures[name]),

@@ -1,9 +1,10 @@
 import type { ConcurrencyLimiter } from "../../../api/concurrent-map.ts";
 import { mapConcurrent } from "../../../api/concurrent-map.ts";
 import { requireField } from "../../../api/response-fields.ts";
-import { ApiError, CliError } from "../../../errors.ts";
+import { CliError, isFatal } from "../../../errors.ts";
 import { searchKnowledgeBase } from "../../../operations/knowledge.ts";
 import type { SearchRecord } from "../../../operations/knowledge.ts";
+import type { RateLimitWaiter } from "../documents/index.ts";
 import type { ExpectedDocument } from "./expected-documents.ts";
 import { metricsOf, firstRank } from "./metrics.ts";
 import type { Metrics } from "./metrics.ts";
@@ -28,7 +29,7 @@ export interface QuestionResult {
   readonly found: readonly FoundDocument[];
   /** Expected documents and texts that were not found. */
   readonly missing: readonly string[];
-  readonly figures: Metrics;
+  readonly figures: Readonly<Record<string, number>>;
   /** Time until the response, retries included; null if the search failed. */
   readonly seconds: number | null;
   /** Why the search failed; null if it succeeded. */
@@ -54,59 +55,42 @@ export interface EvalSearch {
   readonly variant: SearchVariant;
   readonly ks: readonly number[];
   readonly limiter: ConcurrencyLimiter;
-  readonly waitForLimit: boolean;
+  /** Sends a search, after the rate limit if the user chose to wait. */
+  readonly send: RateLimitWaiter;
 }
 
 /**
  * Searches for every question and yields the results in order. A question that the server fails or
  * rejects is a result; throws any failure that every question would have.
  */
-export async function* searchQuestions(
+export const searchQuestions = (
   search: EvalSearch,
   context: Context,
-): AsyncGenerator<QuestionResult> {
-  const send = rateLimitedSearch(search, context);
-  yield* mapConcurrent(search.questions, search.limiter, (question) =>
-    evaluateQuestion(question, send, search, context),
+): AsyncGenerator<QuestionResult> =>
+  mapConcurrent(search.questions, search.limiter, (question) =>
+    evaluateQuestion(question, search, context),
   );
-}
-
-interface SearchResponse {
-  readonly records: readonly SearchRecord[];
-  readonly seconds: number;
-}
-
-/** Returns a search that waits for the rate limit, with one wait for all concurrent searches. */
-function rateLimitedSearch({ dataset_id, variant, waitForLimit }: EvalSearch, context: Context) {
-  let waiting: Promise<void> | undefined;
-  return async ({ question, filter }: Question): Promise<SearchResponse> => {
-    const retrieval_model = {
-      ...variant.settings,
-      ...(filter && { metadata_filtering_conditions: filter }),
-    };
-    for (;;) {
-      await waiting;
-      const start = context.host.elapsed();
-      try {
-        const request = { dataset_id, query: question, retrieval_model };
-        const records = await context.call(searchKnowledgeBase, request);
-        return { records, seconds: (context.host.elapsed() - start) / 1000 };
-      } catch (error) {
-        if (!waitForLimit || !isRateLimit(error)) throw error;
-        waiting ??= waitOneMinute(context).finally(() => (waiting = undefined));
-      }
-    }
-  };
-}
 
 async function evaluateQuestion(
   question: Question,
-  send: (question: Question) => Promise<SearchResponse>,
-  { ks, expected }: EvalSearch,
+  { dataset_id, variant, ks, expected, send }: EvalSearch,
   context: Context,
 ): Promise<QuestionResult> {
+  const { filter } = question;
+  const request = {
+    dataset_id,
+    query: question.question,
+    retrieval_model: {
+      ...variant.settings,
+      ...(filter && { metadata_filtering_conditions: filter }),
+    },
+  };
   try {
-    const { records, seconds } = await send(question);
+    const { records, seconds } = await send(async () => {
+      const start = context.host.elapsed();
+      const found = await context.call(searchKnowledgeBase, request);
+      return { records: found, seconds: (context.host.elapsed() - start) / 1000 };
+    });
     // The same document can be expected by name, path and ID.
     const named = question.documents.map(expected);
     const keys = named.map(({ id, written }) => id ?? written);
@@ -120,24 +104,6 @@ async function evaluateQuestion(
     return { question, ...nothing, error: error.message };
   }
 }
-
-/** The limit of requests per minute (server §4), the only one that ends on its own. */
-const isRateLimit = (error: unknown): boolean =>
-  error instanceof ApiError &&
-  error.kind === "limited" &&
-  error.response.status === 403 &&
-  error.info.retryable === true;
-
-/** Waits until the server's limit is reset, in steps so that progress is shown. */
-async function waitOneMinute(context: Context): Promise<void> {
-  await context.notice("knowledge base rate limit reached; waiting 60s");
-  for (let seconds = 60; seconds > 0; seconds -= 10) {
-    await context.pause(10_000);
-  }
-}
-
-/** Would every further question fail the same way? */
-const isFatal = ({ kind }: CliError): boolean => kind !== "failure" && kind !== "refused";
 
 interface RankedDocument {
   readonly name: string;

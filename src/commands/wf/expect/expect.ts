@@ -1,7 +1,7 @@
-import { CliError, reasonOf } from "../../../errors.ts";
+import type { CliError } from "../../../errors.ts";
 import type { CheckedExpectation, Expectation } from "./expectation.ts";
 import { RunTrace } from "../../../runs/trace.ts";
-import { prepareOutput } from "../../output-path.ts";
+import { prepareOutput, writeOutput } from "../../output-path.ts";
 import { redactKeys } from "../../../redact/recordings.ts";
 import { raiseOutcome, endingOf } from "../../../runs/outcome.ts";
 import type { Context } from "../../command-spec.ts";
@@ -187,17 +187,12 @@ async function reportUnchecked(
 async function writeJunit(
   checked: readonly CheckedExpectation[],
   { junit, suite }: Expectations,
-  context: Context,
+  { host }: Context,
 ): Promise<CliError | undefined> {
   if (junit === undefined) return undefined;
   const { junitOf } = await import("./report.ts");
-  try {
-    await context.host.files.writeAtomic(junit, junitOf(suite, checked));
-    return undefined;
-  } catch (cause) {
-    return new CliError("failure", `--junit: failed to write ${junit}: ${reasonOf(cause)}`, {
-      cause,
-      isResult: true,
-    });
-  }
+  return writeOutput("--junit", junit, junitOf(suite, checked), host).then(
+    () => undefined,
+    (error: CliError) => error,
+  );
 }
