@@ -9,9 +9,9 @@ export function problemIn(
   path: string,
 ): string | undefined {
   if (typeof fields === "string") {
-    return fits(fields, value)
-      ? undefined
-      : `${path || "it"} ${describe(value)}, not ${wordFor(fields)}`;
+    if (fits(fields, value)) return undefined;
+    const found = fields.startsWith("=") && value ? `is ${JSON.stringify(value)}` : describe(value);
+    return `${path || "it"} ${found}, not ${wordFor(fields)}`;
   }
   if (isList(fields)) {
     if (!Array.isArray(value)) return `${path || "it"} ${describe(value)}, not a list`;
@@ -19,6 +19,9 @@ export function problemIn(
     return first(value.entries(), ([index, item]) => problemIn(each, item, at(path, index)));
   }
   if (!isObject(value)) return `${path || "it"} ${describe(value)}, not an object`;
+  const each = fields["*"];
+  if (each)
+    return first(Object.entries(value), ([name, one]) => problemIn(each, one, at(path, name)));
   return first(Object.entries(fields), ([name, inner]) => {
     const field = name.replace(/\?$/, "");
     const present = value[field] ?? undefined;
@@ -61,9 +64,13 @@ const fits = (kind: string, value: unknown): boolean => {
     return Math.abs(Number.isFinite(value) ? Number(value) : Infinity) <= MAX_SECOND;
   if (kind === "scalar") return ["string", "number", "boolean"].includes(typeof value);
   if (kind === "flag") return typeof value === "boolean";
-  if (kind === "id") return typeof value === "string" && value !== "";
-  return typeof value === "string" && (kind === "text" || kind === `=${value}`);
+  if (typeof value !== "string") return false;
+  if (kind === "id" || kind === "name") return value !== "";
+  return kind === "text" || choicesOf(kind).includes(value);
 };
+
+/** The texts that `=a|b` allows. */
+const choicesOf = (kind: string): string[] => kind.slice(1).split("|");
 
 /** The last second of a JavaScript date. */
 const MAX_SECOND = 8.64e12;
@@ -71,12 +78,16 @@ const MAX_SECOND = 8.64e12;
 const words: Readonly<Record<string, string>> = {
   flag: "true or false",
   id: "an ID",
+  name: "a name",
   number: "a number",
   time: "a time",
   scalar: "a single value",
 };
-const wordFor = (kind: string): string =>
-  kind.startsWith("=") ? JSON.stringify(kind.slice(1)) : (words[kind] ?? kind);
+const wordFor = (kind: string): string => {
+  if (!kind.startsWith("=")) return words[kind] ?? kind;
+  const choices = choicesOf(kind);
+  return choices.length === 1 ? JSON.stringify(choices[0]) : `one of ${choices.join(", ")}`;
+};
 
 function describe(value: unknown): string {
   if (value === undefined) return "is missing";

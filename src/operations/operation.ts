@@ -252,13 +252,14 @@ function timeOf(value: unknown): Date | undefined {
 
 /**
  * The fields of a response that callers rely on, with their types; further fields are allowed. A
- * name with `?` can be null or missing, `=` precedes the only allowed text, and a list has one entry
- * for all items. Numbers are finite, times displayable, IDs not empty; a scalar is a text, a number
- * or a boolean.
+ * name with `?` can be null or missing, `*` stands for every name, `=` precedes the allowed texts
+ * (`=a|b`), and a list has one entry for all items. Numbers are finite, times displayable, IDs and names
+ * not empty; a scalar is a text, a number or a boolean.
  */
 export type RequiredFields =
   | "text"
   | "id"
+  | "name"
   | "number"
   | "time"
   | "flag"

@@ -249,7 +249,7 @@ describe("kb export and kb import", () => {
       expect([line[0], ran.exit, ran.err.split("\n", 1)[0]]).toEqual([
         line[0],
         2,
-        expect.stringMatching(/manifest\.json: (file outside the directory|a part is missing)/),
+        expect.stringMatching(/manifest\.json: (file outside the directory|state\.documents)/),
       ]);
     }
     const writes = server.seen.slice(before).filter(({ method }) => method !== "GET");

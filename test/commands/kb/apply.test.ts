@@ -198,12 +198,12 @@ describe("an invalid file is rejected with the line", () => {
     [
       "an invalid value",
       ["knowledge_base: A", "", "permission: everybody"],
-      "line 3: permission must be one of only_me, all_team_members, partial_members",
+      'line 3: permission is "everybody", not one of only_me, all_team_members, partial_members',
     ],
     [
       "an invalid field type",
       ["knowledge_base: A", "metadata:", "  team: text"],
-      "line 2: metadata has a type for team that is not one of string, number, time",
+      'line 2: metadata.team is "text", not one of string, number, time',
     ],
     [
       "an unknown search setting",
@@ -215,10 +215,26 @@ describe("an invalid file is rejected with the line", () => {
       ["knowledge_base: A", "documents:", "  directory: a", "  prefx: b"],
       "line 2: documents has an unknown field prefx",
     ],
+    [
+      "a value of another type",
+      ["knowledge_base: A", "tags: [a, 1]"],
+      "line 2: tags.1 is a number, not text",
+    ],
+    ["null", ["knowledge_base: A", "description:"], "line 2: description is null"],
+    [
+      "null for the documents",
+      ["knowledge_base: A", "documents: { directory: a, prefix: }"],
+      "line 2: documents.prefix is null",
+    ],
+    [
+      "an invalid max_delete",
+      ["knowledge_base: A", "documents: { directory: a, max_delete: many }"],
+      "line 2: documents.max_delete is not a number or a percentage",
+    ],
     ["no name", ["description: x"], "line 1: knowledge_base is missing"],
     ["no mapping", ["- a"], "line 1: expected a mapping"],
     ["no YAML", ["knowledge_base: A", "tags: [a"], "line 3: "],
-    ["an empty name", ["knowledge_base: ''"], "line 1: knowledge_base must be a name"],
+    ["an empty name", ["knowledge_base: ''"], "line 1: knowledge_base is empty, not a name"],
   ])("%s", async (_, lines, message) => {
     const before = server.seen.length;
     const ran = await kb("apply", await file(...lines));

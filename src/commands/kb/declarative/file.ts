@@ -1,8 +1,11 @@
+import { problemIn } from "../../../api/response-fields.ts";
 import { usage } from "../../../errors.ts";
 import type { Files } from "../../../host/host.ts";
-import { isObject } from "../../../lib/json.ts";
+import { isObject, own } from "../../../lib/json.ts";
 import { shellQuote } from "../../../lib/shell-quote.ts";
 import { parseYaml } from "../../../lib/yaml.ts";
+import type { RequiredFields } from "../../../operations/operation.ts";
+import { retrievalShape } from "../../../operations/shared.ts";
 import type { FieldState, KbState } from "../documents/index.ts";
 
 /** A file that describes a knowledge base; settings that it omits are kept. */
@@ -36,80 +39,53 @@ interface SyncedDirectory {
   readonly max_delete?: string | number;
 }
 
-/** Returns the problem of a value, to follow its name. */
-type Check = (value: unknown) => string | undefined;
-
-const isString: Check = (value) => (typeof value === "string" ? undefined : "must be a string");
-const among =
-  (...words: readonly string[]): Check =>
-  (value) =>
-    words.includes(String(value)) ? undefined : `must be one of ${words.join(", ")}`;
-
-const searchFields: ReadonlySet<string> = new Set([
-  "search_method",
-  "reranking_enable",
-  "reranking_mode",
-  "reranking_model",
-  "top_k",
-  "score_threshold_enabled",
-  "score_threshold",
-  "weights",
-]);
-
-/** Checks for the fields of a file. */
-const checks: Readonly<Record<keyof KbFile, Check>> = {
-  knowledge_base: (value) =>
-    typeof value === "string" && value !== "" ? undefined : "must be a name",
-  description: isString,
-  permission: among("only_me", "all_team_members", "partial_members"),
-  indexing_technique: among("high_quality", "economy"),
-  embedding_model: (value) =>
-    typeof value === "string" && value !== "" ? undefined : "must be provider/model",
-  retrieval_model: (value) => {
-    if (!isObject(value)) return "must be a mapping";
-    const unknown = Object.keys(value).find((key) => !searchFields.has(key));
-    return unknown === undefined ? undefined : `has an unknown field ${unknown}`;
+/** The fields of a file; a `?` follows those that it may omit. */
+const fileFields = {
+  knowledge_base: "name",
+  "description?": "text",
+  "permission?": "=only_me|all_team_members|partial_members",
+  "indexing_technique?": "=high_quality|economy",
+  "embedding_model?": "name",
+  "retrieval_model?": {},
+  "tags?": ["text"],
+  "metadata?": { "*": "=string|number|time" },
+  "built_in_fields?": "flag",
+  "documents?": {
+    directory: "text",
+    "include?": ["text"],
+    "exclude?": ["text"],
+    "prefix?": "text",
+    "prune?": "flag",
+    "adopt?": "flag",
+    "max_delete?": "scalar",
   },
-  tags: (value) =>
-    Array.isArray(value) && value.every((tag) => typeof tag === "string")
-      ? undefined
-      : "must be a list of strings",
-  metadata: (value) =>
-    isObject(value)
-      ? Object.entries(value)
-          .filter(([, type]) => !["string", "number", "time"].includes(String(type)))
-          .map(([name]) => `has a type for ${name} that is not one of string, number, time`)[0]
-      : "must be a mapping of names to types",
-  built_in_fields: (value) => (typeof value === "boolean" ? undefined : "must be true or false"),
-  documents: (value) => {
-    if (!isObject(value) || typeof value["directory"] !== "string") return "must have a directory";
-    return Object.entries(value)
-      .map(([name, each]) => documentsProblem(name, each))
-      .find((problem) => problem !== undefined);
-  },
-};
+} as const satisfies RequiredFields;
 
-/** Returns the problem of one field of `documents`. */
-function documentsProblem(name: string, value: unknown): string | undefined {
-  switch (name) {
-    case "directory":
-    case "prefix":
-      return typeof value === "string" ? undefined : `has a ${name} that is not a string`;
-    case "include":
-    case "exclude":
-      return Array.isArray(value) && value.every((one) => typeof one === "string")
-        ? undefined
-        : `has an ${name} that is not a list of strings`;
-    case "max_delete":
-      return /^\d+(\.\d+)?%?$/.test(String(value))
-        ? undefined
-        : "has a max_delete that is not a number or percentage";
-    case "adopt":
-    case "prune":
-      return typeof value === "boolean" ? undefined : `has a ${name} that is not true or false`;
-    default:
-      return `has an unknown field ${name}`;
+const namesOf = (fields: object): string[] =>
+  Object.keys(fields).map((name) => name.replace("?", ""));
+const fileNames = namesOf(fileFields);
+const documentNames = namesOf(fileFields["documents?"]);
+const searchNames = Object.keys(retrievalShape.fields).filter(
+  (name) => name !== "metadata_filtering_conditions",
+);
+
+/** The problem of one field of a file; null is only a value of search settings. */
+function fieldProblem(name: string, value: unknown): string | undefined {
+  if (!fileNames.includes(name))
+    return `unknown field ${JSON.stringify(name)}; valid fields: ${fileNames.join(", ")}`;
+  if (value === null) return `${name} is null`;
+  const known = { documents: documentNames, retrieval_model: searchNames }[name];
+  if (known && isObject(value)) {
+    const unknown = Object.keys(value).find((each) => !known.includes(each));
+    if (unknown !== undefined) return `${name} has an unknown field ${unknown}`;
+    const empty = Object.keys(value).find((each) => value[each] === null);
+    if (empty !== undefined && name === "documents") return `${name}.${empty} is null`;
+    const { max_delete } = value;
+    if (max_delete !== undefined && !/^\d+(\.\d+)?%?$/.test(String(max_delete)))
+      return `${name}.max_delete is not a number or a percentage`;
   }
+  const fields = Object.entries(fileFields).filter(([each]) => each.replace("?", "") === name);
+  return problemIn(Object.fromEntries(fields), { [name]: value }, "");
 }
 
 /** Reads and checks a file. Throws usage with the line of the problem. */
@@ -128,16 +104,11 @@ export async function readKbFile(path: string, files: Files): Promise<KbFile> {
   const { document, value: plain, lineAt } = yaml;
   if (!isMap(document.contents) || !isObject(plain))
     throw invalid(1, "expected a mapping", "kb pull <kb> prints a valid file");
-  for (const { key, value } of document.contents.items) {
+  for (const { key } of document.contents.items) {
     const line = isScalar(key) ? lineAt(key.range?.[0] ?? 0) : 1;
     const name = isScalar(key) ? String(key.value) : "";
-    if (!Object.hasOwn(checks, name)) {
-      const names = Object.keys(checks).join(", ");
-      throw invalid(line, `unknown field ${JSON.stringify(name)}`, `valid fields: ${names}`);
-    }
-    const check = checks[name as keyof KbFile]; // one of its keys, by the check above
-    const problem = check(value === null ? null : plain[name]);
-    if (problem !== undefined) throw invalid(line, `${name} ${problem}`);
+    const problem = fieldProblem(name, own(plain, name));
+    if (problem !== undefined) throw invalid(line, problem);
   }
   const file = plain as unknown as KbFile; // every field was checked
   if (file.knowledge_base === undefined) throw invalid(1, "knowledge_base is missing");
@@ -158,7 +129,7 @@ export function kbFileOf({ settings, tags, fields, built_in_fields }: KbState): 
       settings.indexing_technique !== "economy" && { embedding_model: settings.embedding_model }),
     ...(isObject(settings.retrieval_model) && {
       retrieval_model: Object.fromEntries(
-        Object.entries(settings.retrieval_model).filter(([key]) => searchFields.has(key)),
+        Object.entries(settings.retrieval_model).filter(([key]) => searchNames.includes(key)),
       ),
     }),
     tags,

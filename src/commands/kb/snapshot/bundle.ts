@@ -1,9 +1,11 @@
 import { join } from "node:path";
+import { problemIn } from "../../../api/response-fields.ts";
 import { codeOf, isMissing, usage } from "../../../errors.ts";
 import type { Files } from "../../../host/host.ts";
 import { isBelow, pathInside } from "../../../host/safe-path.ts";
-import { isObject, own } from "../../../lib/json.ts";
+import { isObject } from "../../../lib/json.ts";
 import { sha256 } from "../../../lib/sha256.ts";
+import type { RequiredFields } from "../../../operations/operation.ts";
 import { docForms } from "../../../operations/shared.ts";
 import { fieldValue } from "../documents/index.ts";
 import type { DocumentState, FieldValues, KbState } from "../documents/index.ts";
@@ -74,15 +76,18 @@ export async function readManifest(directory: string, files: Files): Promise<Man
   if (!isObject(value) || value["kb_export"] !== 1) throw invalid("not written by kb export");
   const { sum, ...manifest } = value;
   if (sum !== sha256(JSON.stringify(manifest))) throw invalid("modified after the export");
-  if (!isManifest(manifest)) throw invalid("a part is missing or has another type");
-  const outside = manifest.state.documents
-    .flatMap(({ file, chunks = null }) => [file, chunks])
-    .find((file) => file !== null && !isBelow(file));
+  // The checksum only proves that the manifest is complete, not who wrote it.
+  const problem = problemIn(manifestFields, manifest, "");
+  if (problem !== undefined) throw invalid(problem);
+  const checked = manifest as unknown as Manifest;
+  const outside = checked.state.documents
+    .flatMap(({ file, chunks }) => [file, chunks])
+    .find((file) => typeof file === "string" && !isBelow(file));
   if (outside) throw invalid(`file outside the directory: ${outside}`);
-  return { ...manifest, state: typedState(manifest.state) };
+  return { ...checked, state: typedState(checked.state) };
 }
 
-/** Converts values to what their fields store: earlier versions exported numbers as text. */
+/** Nulls for missing parts, and values as their fields store them: they may have been exported as text. */
 function typedState(state: Manifest["state"]): Manifest["state"] {
   const types = new Map(state.fields.map(({ name, type }) => [name, type]));
   const typed = (metadata: FieldValues) =>
@@ -92,81 +97,51 @@ function typedState(state: Manifest["state"]): Manifest["state"] {
         fieldValue(types.get(name) ?? "string", value) ?? value,
       ]),
     );
-  const documents = state.documents.map((each) => ({ ...each, metadata: typed(each.metadata) }));
-  return { ...state, documents };
+  const settings = { indexing_technique: null, doc_form: null, embedding_model: null };
+  const documents = state.documents.map((each) => ({
+    ...{ stored: null, rule: null, file: null, sha256: null },
+    ...each,
+    metadata: typed(each.metadata),
+  }));
+  return { ...state, settings: { ...settings, ...state.settings }, documents };
 }
 
-type Is = (value: unknown) => boolean;
-
-const isText: Is = (value) => typeof value === "string";
-const isFlag: Is = (value) => typeof value === "boolean";
-const isNumber: Is = (value) => typeof value === "number";
-const isAny: Is = () => true;
-const orNull =
-  (is: Is): Is =>
-  (value) =>
-    value === null || is(value);
-const orNone =
-  (is: Is): Is =>
-  (value) =>
-    value === undefined || value === null || is(value);
-const among =
-  (...words: readonly string[]): Is =>
-  (value) =>
-    words.some((word) => word === value);
-const listOf =
-  (is: Is): Is =>
-  (value) =>
-    Array.isArray(value) && value.every(is);
-const record =
-  (fields: Readonly<Record<string, Is>>): Is =>
-  (value) =>
-    isObject(value) && Object.entries(fields).every(([name, is]) => is(own(value, name)));
-const valuesOf =
-  (is: Is): Is =>
-  (value) =>
-    isObject(value) && Object.values(value).every(is);
-
-/** The required parts of a manifest; it may have others. */
-const hasManifestParts: Is = record({
-  source: record({ base_url: isText, id: isText, name: isText }),
-  rules: valuesOf(isObject),
-  state: record({
-    settings: record({
-      name: isText,
-      description: isText,
-      permission: isText,
-      indexing_technique: orNull(among("high_quality", "economy")),
-      doc_form: orNull(among(...docForms)),
-      embedding_model: orNull(isText),
-      retrieval_model: isAny,
-      summary_index_setting: orNone(isObject),
-    }),
-    tags: listOf(isText),
-    fields: listOf(record({ name: isText, type: among("string", "number", "time") })),
-    built_in_fields: isFlag,
-    documents: listOf(
-      record({
-        id: isText,
-        name: isText,
-        stored: orNull(isText),
-        from_text: isFlag,
-        enabled: isFlag,
-        archived: isFlag,
-        indexing_status: isText,
-        metadata: valuesOf((value) => isText(value) || isNumber(value)),
-        rule: orNull(isText),
-        file: orNull(isText),
-        bytes: isNumber,
-        sha256: orNull(isText),
-        chunks: orNone(isText),
-      }),
-    ),
-  }),
-});
-
-/** The checksum only proves that the manifest is complete, not who wrote it. */
-const isManifest = (value: object): value is Manifest => hasManifestParts(value);
+/** The parts of a manifest that must be there; it may have others. */
+const manifestFields = {
+  source: { base_url: "text", id: "text", name: "text" },
+  rules: { "*": {} },
+  state: {
+    settings: {
+      name: "text",
+      description: "text",
+      permission: "text",
+      "indexing_technique?": "=high_quality|economy",
+      "doc_form?": `=${docForms.join("|")}`,
+      "embedding_model?": "text",
+      "summary_index_setting?": {},
+    },
+    tags: ["text"],
+    fields: [{ name: "text", type: "=string|number|time" }],
+    built_in_fields: "flag",
+    documents: [
+      {
+        id: "text",
+        name: "text",
+        "stored?": "text",
+        from_text: "flag",
+        enabled: "flag",
+        archived: "flag",
+        indexing_status: "text",
+        metadata: { "*": "scalar" },
+        "rule?": "text",
+        "file?": "text",
+        bytes: "number",
+        "sha256?": "text",
+        "chunks?": "text",
+      },
+    ],
+  },
+} as const satisfies RequiredFields;
 
 /** A file of an export that does not match the manifest. */
 export interface Damage {
