@@ -16,29 +16,29 @@ import {
   waitForIndexing,
   waitOnRateLimit,
 } from "../documents/index.ts";
-import type {
-  DocumentStatus,
-  MetadataChange,
-  MetadataWriter,
-  RateLimitWaiter,
-} from "../documents/index.ts";
+import type { DocumentStatus, MetadataWriter, RateLimitWaiter } from "../documents/index.ts";
 import { rowOf } from "./change.ts";
 import type { Action, Change, DocumentChange } from "./change.ts";
 import { pendingHash, syncFields } from "./marks.ts";
 import { sendDocument } from "./upload.ts";
-import type { SentDocument, UploadOptions } from "./upload.ts";
+import type { SentDocument, UploadTarget } from "./upload.ts";
 import type { Context } from "../../command-spec.ts";
 
-/** The knowledge base whose documents change, and how. */
-export interface DocumentTarget extends UploadOptions {
-  /** Marks of this source are written to the documents; without it, none are. */
-  readonly source?: string;
-  readonly limiter: ConcurrencyLimiter;
-  /** Wait until documents are indexed. */
-  readonly wait: boolean;
-  readonly waitForLimit: boolean;
+/** Flags of every command that changes documents. */
+export interface DocumentFlags {
+  readonly concurrency?: number | undefined;
+  readonly no_wait?: boolean | undefined;
+  readonly wait_for_limit?: boolean | undefined;
 }
 
+/** The knowledge base whose documents change, and how. */
+export interface DocumentTarget extends UploadTarget, DocumentFlags {
+  /** Marks of this source are written to the documents; without it, none are. */
+  readonly source?: string;
+}
+
+/** Default number of uploads at a time; a default server handles ten connections (server §20). */
+const defaultConcurrency = 3;
 /** Number of uploads before their indexing is awaited. */
 const uploadBatch = 1000;
 const withoutRequest: readonly Action[] = ["skip", "conflict", "failed"];
@@ -58,53 +58,50 @@ export async function* applyDocuments(
   target: DocumentTarget,
   context: Context,
 ): AsyncGenerator<Change> {
-  const waiter = waitOnRateLimit(target.waitForLimit, context);
-  const writer = await metadataWriter(target.dataset_id, target.limiter, waiter, context);
-  yield* new DocumentRun(changes, target, waiter, writer, context).run();
+  const limiter = context.limitConcurrency(target.concurrency ?? defaultConcurrency);
+  const waiter = waitOnRateLimit(target.wait_for_limit ?? false, context);
+  const writer = await metadataWriter(target.dataset_id, limiter, waiter, context);
+  yield* new DocumentRun({ changes, target, limiter, waiter, writer, context }).run();
+}
+
+/** What a run works with. */
+interface RunTools {
+  readonly changes: readonly DocumentChange[];
+  readonly target: DocumentTarget;
+  readonly limiter: ConcurrencyLimiter;
+  readonly waiter: RateLimitWaiter;
+  readonly writer: MetadataWriter;
+  readonly context: Context;
 }
 
 class DocumentRun {
-  readonly #changes: readonly DocumentChange[];
-  readonly #target: DocumentTarget;
-  readonly #waiter: RateLimitWaiter;
-  readonly #writer: MetadataWriter;
-  readonly #context: Context;
+  readonly #tools: RunTools;
   readonly #total: number;
   #done = 0;
   /** The rate limit after which nothing more is sent. */
   #limit: CliError | undefined;
 
-  constructor(
-    changes: readonly DocumentChange[],
-    target: DocumentTarget,
-    waiter: RateLimitWaiter,
-    writer: MetadataWriter,
-    context: Context,
-  ) {
-    this.#changes = changes;
-    this.#target = target;
-    this.#waiter = waiter;
-    this.#writer = writer;
-    this.#context = context;
+  constructor(tools: RunTools) {
+    this.#tools = tools;
     const idle: readonly Action[] = ["unchanged", ...withoutRequest];
-    this.#total = changes.filter(({ action }) => !idle.includes(action)).length;
+    this.#total = tools.changes.filter(({ action }) => !idle.includes(action)).length;
   }
 
   async *run(): AsyncGenerator<Change> {
-    const { limiter } = this.#target;
     yield* this.#finish(this.#withContent());
     const uploads = this.#changesWith("create", "update");
     for (let at = 0; at < uploads.length; at += uploadBatch)
       yield* this.#upload(uploads.slice(at, at + uploadBatch));
-    const remove = (change: DocumentChange) => this.#tryDelete(change);
-    for await (const result of mapConcurrent(this.#changesWith("delete"), limiter, remove))
+    const remove = (change: DocumentChange) => this.#delete(change);
+    const deletes = this.#changesWith("delete");
+    for await (const result of mapConcurrent(deletes, this.#tools.limiter, remove))
       yield this.#counted(result);
     for (const change of this.#changesWith(...withoutRequest)) yield rowOf(change);
     if (this.#limit) throw this.#limit;
   }
 
   #changesWith(...actions: readonly Action[]): DocumentChange[] {
-    return this.#changes.filter(({ action }) => actions.includes(action));
+    return this.#tools.changes.filter(({ action }) => actions.includes(action));
   }
 
   /** Documents that have the right content already. */
@@ -118,26 +115,31 @@ class DocumentRun {
   }
 
   #counted(result: Change): Change {
-    this.#context.progress({ done: ++this.#done, total: this.#total, unit: "documents" });
+    this.#tools.context.progress({ done: ++this.#done, total: this.#total, unit: "documents" });
     return result;
   }
 
   async *#upload(changes: readonly DocumentChange[]): AsyncGenerator<Change> {
-    const updates = changes.filter(({ document }) => document !== undefined);
-    const problem = this.#limit ?? (await this.#markUpdates(updates));
-    if (!problem) await this.#waitUntilEditable(updates.flatMap(({ id }) => id ?? []));
+    const updates = changes.flatMap((change): SentDocument[] => {
+      const { id, source } = change;
+      return id === null
+        ? []
+        : [{ change, id, hash: source?.hash ?? "", stored: null, note: null }];
+    });
+    const problem = this.#limit ?? (await this.#try(() => this.#markPending(updates)));
+    if (!problem) await this.#waitUntilEditable(updates);
     const sent: SentDocument[] = [];
     const unmarked: SentDocument[] = [];
     const send = async (change: DocumentChange) =>
-      problem && change.document ? failed(change, problem) : this.#trySend(change, false);
+      problem && change.document ? failed(change, problem) : this.#send(change, false);
     // Two documents of one name that are sent at the same time become one.
     const isLater = ({ source }: DocumentChange) => source?.exported?.isLater === true;
     for (const [group, limit] of [
-      [changes.filter((change) => !isLater(change)), this.#target.limiter],
+      [changes.filter((change) => !isLater(change)), this.#tools.limiter],
       [changes.filter(isLater), 1],
     ] as const) {
       for await (const result of mapConcurrent(group, limit, send)) {
-        if (!("hash" in result)) {
+        if (!isSent(result)) {
           yield this.#counted(result);
           continue;
         }
@@ -150,37 +152,32 @@ class DocumentRun {
     yield* this.#finish(sent);
   }
 
-  /** New values of a document: those of its source, and the marks. */
-  #values(
-    { change, id, stored }: Omit<SentDocument, "hash" | "note">,
-    hash: string,
-  ): MetadataChange {
-    const { source } = this.#target;
-    return {
-      id,
-      before: change.document?.metadata ?? {},
+  /** Writes the values of documents: those of their source, and the marks with this hash. */
+  async #write(
+    sent: readonly SentDocument[],
+    hashOf: (sent: SentDocument) => string,
+  ): Promise<void> {
+    const { writer, target } = this.#tools;
+    const changes = sent.map((each) => ({
+      id: each.id,
+      before: each.change.document?.metadata ?? {},
       values: {
-        ...change.source?.metadata,
-        ...(source !== undefined && {
-          [syncFields.path]: change.name,
-          [syncFields.source]: source,
-          [syncFields.hash]: hash,
-          ...(stored !== null && { [syncFields.stored]: stored }),
+        ...each.change.source?.metadata,
+        ...(target.source !== undefined && {
+          [syncFields.path]: each.change.name,
+          [syncFields.source]: target.source,
+          [syncFields.hash]: hashOf(each),
+          ...(each.stored !== null && { [syncFields.stored]: each.stored }),
         }),
       },
-    };
+    }));
+    await writer.set(changes.filter(({ values }) => Object.keys(values).length > 0));
   }
 
-  /** Marks documents before their content changes. Returns a recoverable failure. */
-  async #markUpdates(updates: readonly DocumentChange[]): Promise<CliError | undefined> {
-    if (this.#target.source === undefined) return undefined;
-    const pending = updates.map((change) =>
-      this.#values(
-        { change, id: change.id ?? "", stored: null },
-        pendingHash(change.source?.hash ?? ""),
-      ),
-    );
-    return this.#tryWrite(pending);
+  /** Marks documents whose content will change or is not indexed yet. */
+  async #markPending(sent: readonly SentDocument[]): Promise<void> {
+    if (this.#tools.target.source !== undefined)
+      await this.#write(sent, ({ hash }) => pendingHash(hash));
   }
 
   /**
@@ -188,28 +185,21 @@ class DocumentRun {
    * fail, the write of their hashes fails in the same way.
    */
   async #markCreated(sent: readonly SentDocument[]): Promise<void> {
-    const { wait, source } = this.#target;
-    if (!wait || source === undefined || sent.length === 0) return;
-    const pending = sent.map((each) => this.#values(each, pendingHash(each.hash)));
-    await this.#writer.set(pending).catch((error: unknown) => {
+    if (this.#tools.target.no_wait || sent.length === 0) return;
+    await this.#markPending(sent).catch((error: unknown) => {
       if (!this.#isRecoverable(error)) throw error;
     });
   }
 
   /** Waits for documents, sends those that failed once more, and writes values and status. */
   async *#finish(sent: readonly SentDocument[]): AsyncGenerator<Change> {
-    if (!this.#target.wait) {
-      const hashFor = ({ change, hash }: SentDocument) =>
-        isContentIndexed(change) ? hash : pendingHash(hash);
-      yield* this.#complete(sent, hashFor);
-      return;
-    }
+    if (this.#tools.target.no_wait) return yield* this.#complete(sent);
     const unindexed = yield* this.#awaitIndexing(sent);
     const resent: SentDocument[] = [];
-    const resend = ({ sent: { change } }: Unindexed) => this.#trySend(change, true);
+    const resend = ({ sent: { change } }: Unindexed) => this.#send(change, true);
     const again = unindexed.filter(isReplaceable);
-    for await (const result of mapConcurrent(again, this.#target.limiter, resend)) {
-      if ("hash" in result) resent.push(result);
+    for await (const result of mapConcurrent(again, this.#tools.limiter, resend)) {
+      if (isSent(result)) resent.push(result);
       else yield this.#counted(result);
     }
     const failures = unindexed.filter((each) => !isReplaceable(each));
@@ -228,14 +218,14 @@ class DocumentRun {
     const indexed: SentDocument[] = [];
     const unindexed: Unindexed[] = [];
     const poll = () => this.#statusesOf(byId);
-    for await (const status of waitForIndexing(poll, this.#context)) {
+    for await (const status of waitForIndexing(poll, this.#tools.context)) {
       const each = byId.get(status.id);
       if (!each) continue;
       missing.delete(each);
       if (isIndexed(status)) indexed.push(each);
       else unindexed.push({ sent: each, status });
     }
-    yield* this.#complete(indexed, ({ hash }) => hash);
+    yield* this.#complete(indexed);
     for (const { change, id } of missing)
       yield this.#counted(
         rowOf(change, { action: "failed", id, note: "no longer in the knowledge base" }),
@@ -244,54 +234,39 @@ class DocumentRun {
   }
 
   /** Writes the values of documents, and then their status. */
-  async *#complete(
-    sent: readonly SentDocument[],
-    hashFor: (sent: SentDocument) => string,
-  ): AsyncGenerator<Change> {
-    const values = sent.map((each) => this.#values(each, hashFor(each)));
-    const problem = (await this.#tryWrite(values)) ?? (await this.#trySetStatus(sent));
+  async *#complete(sent: readonly SentDocument[]): AsyncGenerator<Change> {
+    const isReady = ({ change }: SentDocument) =>
+      !this.#tools.target.no_wait || isContentIndexed(change);
+    const problem = await this.#try(async () => {
+      await this.#write(sent, (each) => (isReady(each) ? each.hash : pendingHash(each.hash)));
+      await this.#setStatus(sent.filter(isReady));
+    });
     for (const { change, id, note } of sent) {
       const result = problem ? failed(change, problem) : rowOf(change, { note });
       yield this.#counted({ ...result, id });
     }
   }
 
-  /** Writes values; returns a recoverable failure and throws any other. */
-  async #tryWrite(changes: readonly MetadataChange[]): Promise<CliError | undefined> {
-    try {
-      await this.#writer.set(changes.filter(({ values }) => Object.keys(values).length > 0));
-      return undefined;
-    } catch (error) {
-      return this.#recovered(error);
-    }
-  }
-
   /** Disables and archives documents like those of the export; only indexed ones can be. */
-  async #trySetStatus(sent: readonly SentDocument[]): Promise<CliError | undefined> {
-    const { dataset_id, wait } = this.#target;
-    const ready = sent.filter(({ change }) => wait || isContentIndexed(change));
-    try {
-      for (const [operation, flag, value] of [
-        [disableDocuments, "enabled", false],
-        [archiveDocuments, "archived", true],
-      ] as const) {
-        const document_ids = ready
-          .filter(({ change }) => change.source?.exported?.[flag] === value)
-          .map(({ id }) => id);
-        if (document_ids.length > 0)
-          await this.#waiter(() => this.#context.call(operation, { dataset_id, document_ids }));
-      }
-      return undefined;
-    } catch (error) {
-      return this.#recovered(error);
+  async #setStatus(sent: readonly SentDocument[]): Promise<void> {
+    const { context, target, waiter } = this.#tools;
+    for (const [operation, flag, value] of [
+      [disableDocuments, "enabled", false],
+      [archiveDocuments, "archived", true],
+    ] as const) {
+      const document_ids = sent
+        .filter(({ change }) => change.source?.exported?.[flag] === value)
+        .map(({ id }) => id);
+      const input = { dataset_id: target.dataset_id, document_ids };
+      if (document_ids.length > 0) await waiter(() => context.call(operation, input));
     }
   }
 
   async #statusesOf(byId: ReadonlyMap<string, unknown>): Promise<DocumentStatus[]> {
-    const { dataset_id } = this.#target;
+    const { context, target } = this.#tools;
     const statuses: DocumentStatus[] = [];
     // The newest come first, so a first sync finds all of its documents early in the list.
-    for await (const document of this.#context.each(listDocuments, { dataset_id })) {
+    for await (const document of context.each(listDocuments, { dataset_id: target.dataset_id })) {
       if (byId.has(document.id)) statuses.push(indexingStatusOf(document));
       if (statuses.length === byId.size) break;
     }
@@ -299,56 +274,62 @@ class DocumentRun {
   }
 
   /** A document cannot be changed while it is being indexed (server §9.4). */
-  async #waitUntilEditable(ids: readonly string[]): Promise<void> {
-    const busy = new Set(
-      this.#changes.flatMap(({ document }) => (document && !isDone(document) ? [document.id] : [])),
-    );
-    const waiting = new Map(ids.filter((id) => busy.has(id)).map((id) => [id, id]));
+  async #waitUntilEditable(updates: readonly SentDocument[]): Promise<void> {
+    const busy = updates.filter(({ change }) => change.document && !isDone(change.document));
+    const waiting = new Map(busy.map(({ id }) => [id, id]));
     if (waiting.size === 0) return;
-    for await (const _ of waitForIndexing(() => this.#statusesOf(waiting), this.#context)) {
+    for await (const _ of waitForIndexing(() => this.#statusesOf(waiting), this.#tools.context)) {
       // any status will do
     }
   }
 
-  async #trySend(change: DocumentChange, replace: boolean): Promise<SentDocument | Change> {
-    if (this.#limit) return rowOf(change, { action: "left", note: "not sent" });
-    try {
-      return await this.#waiter(() => sendDocument(change, replace, this.#target, this.#context));
-    } catch (error) {
-      return failed(change, this.#recovered(error));
-    }
+  #send(change: DocumentChange, replace: boolean): Promise<SentDocument | Change> {
+    const { context, target } = this.#tools;
+    return this.#attempt(change, () => sendDocument(change, replace, target, context));
   }
 
-  async #tryDelete(change: DocumentChange): Promise<Change> {
+  #delete(change: DocumentChange): Promise<Change> {
+    const { context, target } = this.#tools;
+    const input = { dataset_id: target.dataset_id, document_id: change.id ?? "" };
+    return this.#attempt(change, async () => {
+      await context.call(deleteDocument, input).catch((error: unknown) => {
+        const isDeleted = error instanceof ApiError && error.kind === "not-found";
+        if (!isDeleted) throw error;
+      });
+      return rowOf(change);
+    });
+  }
+
+  /** Sends a request for one document; a recoverable failure or an earlier rate limit is its result. */
+  async #attempt<T>(change: DocumentChange, request: () => Promise<T>): Promise<T | Change> {
     if (this.#limit) return rowOf(change, { action: "left", note: "not sent" });
-    const { dataset_id } = this.#target;
-    const document_id = change.id ?? "";
+    let result: T | undefined;
+    const problem = await this.#try(async () => {
+      result = await this.#tools.waiter(request);
+    });
+    return problem ? failed(change, problem) : (result as T);
+  }
+
+  /** Returns a recoverable failure, after noting a rate limit, and throws any other. */
+  async #try(act: () => Promise<void>): Promise<CliError | undefined> {
     try {
-      await this.#waiter(() => this.#context.call(deleteDocument, { dataset_id, document_id }));
+      await act();
+      return undefined;
     } catch (error) {
-      const isDeleted = error instanceof ApiError && error.kind === "not-found";
-      if (!isDeleted) return failed(change, this.#recovered(error));
+      if (!this.#isRecoverable(error)) throw error;
+      const hint =
+        "run the same command again to resume, or add --wait-for-limit to wait for the limit";
+      if (error.kind === "limited") this.#limit ??= error.with({ isResult: true, hint });
+      return error;
     }
-    return rowOf(change);
   }
 
   /** Can requests for other documents still succeed? After a rate limit, the results say what is left. */
   #isRecoverable(error: unknown): error is CliError {
-    if (!(error instanceof CliError) || this.#context.signal.aborted) return false;
+    if (!(error instanceof CliError) || this.#tools.context.signal.aborted) return false;
     if (error.kind === "limited") return true;
     // All of these requests are for one knowledge base.
     return !isFatal(error) && error.kind !== "auth" && error.kind !== "not-found";
-  }
-
-  /** Returns a recoverable failure and notes a rate limit; throws any other. */
-  #recovered(error: unknown): CliError {
-    if (!this.#isRecoverable(error)) throw error;
-    if (error.kind === "limited") {
-      const hint =
-        "run the same command again to resume, or add --wait-for-limit to wait for the limit";
-      this.#limit ??= error.with({ isResult: true, hint });
-    }
-    return error;
   }
 }
 
@@ -364,6 +345,8 @@ const isReplaceable = ({ sent: { change } }: Unindexed): boolean => {
   const isEditable = document === undefined || (document.enabled && !document.archived);
   return isEditable && !source?.exported?.sharesName;
 };
+
+const isSent = (result: SentDocument | Change): result is SentDocument => "hash" in result;
 
 /** Is the content of the document known to be indexed? */
 const isContentIndexed = ({ action, document }: DocumentChange): boolean =>

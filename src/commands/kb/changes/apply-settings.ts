@@ -20,12 +20,16 @@ export const createKb = async (plan: SettingsPlan, context: Context): Promise<st
   (await context.call(createKnowledgeBase, { name: plan.desired.name, ...settingsRequest(plan) }))
     .id;
 
-/** Makes the changes of an existing or just created knowledge base, and yields each when it is made. */
+/**
+ * Makes the changes of an existing or just created knowledge base, and yields each when it is made; in a
+ * dry run it only yields them.
+ */
 export async function* applySettings(
   dataset_id: string,
   plan: SettingsPlan,
   context: Context,
 ): AsyncGenerator<Change> {
+  if (context.options.dryRun) return yield* plan.changes;
   const of = (what: Change["what"]) => plan.changes.filter((each) => each.what === what);
   for (const created of of("knowledge base")) yield { ...created, id: dataset_id };
   if (plan.current && of("setting").length > 0)

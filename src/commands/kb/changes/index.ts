@@ -1,11 +1,10 @@
 /** The change engine: what plans and makes the changes of a knowledge base. */
-export type { DocumentTarget } from "./apply-documents.ts";
+export type { DocumentFlags } from "./apply-documents.ts";
 export { applySettings, createKb } from "./apply-settings.ts";
 export type { SettingsPlan } from "./apply-settings.ts";
 export { change } from "./change.ts";
 export type { Change, DocumentChange, SourceDocument } from "./change.ts";
-export { documentOptions, isChange, makeDocuments } from "./make-documents.ts";
-export type { DocumentFlags } from "./make-documents.ts";
+export { isChange, makeDocuments } from "./make-documents.ts";
 export { isCustomField, isSynced, syncFields } from "./marks.ts";
 export { ambiguousContent, planDocuments } from "./plan-documents.ts";
 export { planSettings } from "./plan-settings.ts";

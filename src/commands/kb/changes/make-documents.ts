@@ -6,26 +6,6 @@ import type { Change, DocumentChange } from "./change.ts";
 import { duplicatePath } from "./plan-documents.ts";
 import type { Context } from "../../command-spec.ts";
 
-/** Flags of every command that changes documents. */
-export interface DocumentFlags {
-  readonly concurrency?: number | undefined;
-  readonly no_wait?: boolean | undefined;
-  readonly wait_for_limit?: boolean | undefined;
-}
-
-/** Default number of uploads at a time; a default server handles ten connections (server §20). */
-const defaultConcurrency = 3;
-
-/** The flags as the applier takes them. */
-export const documentOptions = (
-  { concurrency = defaultConcurrency, no_wait, wait_for_limit }: DocumentFlags,
-  context: Context,
-): Pick<DocumentTarget, "limiter" | "wait" | "waitForLimit"> => ({
-  limiter: context.limitConcurrency(concurrency),
-  wait: !no_wait,
-  waitForLimit: wait_for_limit ?? false,
-});
-
 /** How the summary and the error name the work. */
 export interface Wording {
   readonly verb: "sync" | "import";
@@ -44,16 +24,15 @@ export interface Wording {
  */
 export async function* makeDocuments(
   changes: readonly DocumentChange[],
-  target: DocumentTarget | { readonly dataset_id: string },
+  target: DocumentTarget,
   wording: Wording,
   context: Context,
 ): AsyncGenerator<Change> {
   const results: Change[] = [];
   try {
-    const rows =
-      "wait" in target && !context.options.dryRun
-        ? applyDocuments(changes, target, context)
-        : changes.map(plannedRow);
+    const rows = context.options.dryRun
+      ? changes.map(plannedRow)
+      : applyDocuments(changes, target, context);
     for await (const row of rows) {
       results.push(row);
       if (row.action !== "unchanged") yield row;

@@ -7,18 +7,16 @@ import {
   updateDocumentByText,
 } from "../../../operations/documents.ts";
 import { replaceFile, ruleFor, ruleOf, storedFile } from "../documents/index.ts";
+import type { DocumentState, KbSettings } from "../documents/index.ts";
 import type { DocumentChange, SourceDocument } from "./change.ts";
 import type { Context } from "../../command-spec.ts";
 
-/** Settings of the knowledge base for uploads. */
-export interface UploadOptions {
+/** The knowledge base that documents are sent to. */
+export interface UploadTarget {
   readonly dataset_id: string;
-  readonly indexing_technique: string;
-  readonly doc_form: string | null;
-  /** Has the knowledge base no documents? Then an upload must bring its chunking rule. */
-  readonly isEmpty: boolean;
-  /** ID of the newest document. */
-  readonly newestId?: string | undefined;
+  readonly settings: Pick<KbSettings, "indexing_technique" | "doc_form">;
+  /** The documents that it has, in the order of their creation. */
+  readonly documents: readonly DocumentState[];
 }
 
 /** A document that has the content of its source. */
@@ -39,35 +37,35 @@ export interface SentDocument {
 export async function sendDocument(
   change: DocumentChange,
   replace: boolean,
-  options: UploadOptions,
+  target: UploadTarget,
   context: Context,
 ): Promise<SentDocument> {
   const source = change.source as SourceDocument; // every create and update has one
   const isReplaced = replace || change.document?.indexing_status === "error";
   const document = isReplaced ? undefined : change.document;
-  const form = (await formFor(source, document?.id, options, context)) as {
+  const form = (await formFor(source, document?.id, target, context)) as {
     readonly doc_form?: "text_model";
     readonly process_rule?: { readonly mode: "automatic" };
   };
   const { bytes, text } = await readContent(source, context);
-  const { dataset_id } = options;
   const { name, exported } = source;
   const file = { path: source.location, name, bytes };
+  const { dataset_id, settings } = target;
   let response: { readonly document: { readonly id: string; readonly name?: string } };
   if (document) {
-    const target = { dataset_id, document_id: document.id, ...form };
+    const input = { dataset_id, document_id: document.id, ...form };
     response =
       text === undefined
-        ? await replaceFile({ ...target, file }, context)
-        : await context.call(updateDocumentByText, { ...target, name, text });
+        ? await replaceFile({ ...input, file }, context)
+        : await context.call(updateDocumentByText, { ...input, name, text });
   } else {
-    const indexing_technique = options.indexing_technique as "economy";
-    const target = { dataset_id, indexing_technique, ...form };
+    const indexing_technique = (settings.indexing_technique ?? "economy") as "economy";
+    const input = { dataset_id, indexing_technique, ...form };
     const beside = exported?.isLater && { duplicate: false };
     response =
       text === undefined
-        ? await context.call(createDocumentByFile, { ...target, file, ...beside })
-        : await context.call(createDocumentByText, { ...target, name, text });
+        ? await context.call(createDocumentByFile, { ...input, file, ...beside })
+        : await context.call(createDocumentByText, { ...input, name, text });
   }
   const { id, name: stored } = response.document;
   const isRenamed = exported !== undefined && stored !== undefined && stored !== source.path;
@@ -94,15 +92,15 @@ async function readContent({ location, kind }: SourceDocument, { host }: Context
 async function formFor(
   { exported }: SourceDocument,
   document_id: string | undefined,
-  { dataset_id, doc_form, isEmpty, newestId }: UploadOptions,
+  { dataset_id, settings: { doc_form }, documents }: UploadTarget,
   context: Context,
 ) {
   const form = doc_form === null ? {} : { doc_form };
   const automatic = { mode: "automatic" };
   if (exported) return { ...form, process_rule: ruleFor(doc_form, exported.rule ?? automatic) };
   if (doc_form !== "hierarchical_model")
-    return isEmpty ? { ...form, process_rule: automatic } : form;
-  const model = document_id ?? newestId;
+    return documents.length === 0 ? { ...form, process_rule: automatic } : form;
+  const model = document_id ?? documents.at(-1)?.id;
   const rule = model === undefined ? undefined : await ruleOf(dataset_id, model, context);
   return { ...form, process_rule: ruleFor(doc_form, rule) };
 }

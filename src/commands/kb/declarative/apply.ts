@@ -15,18 +15,13 @@ interface PlanInput extends DocumentFlags {
 
 /** `kb plan`: yields the changes that apply would make; with --exit-code, throws gate if there are any. */
 export const plan = {
-  async *run({ file: path, exit_code, ...flags }: PlanInput, context: Context) {
+  async *run({ file: path, exit_code }: PlanInput, context: Context): AsyncGenerator<Change> {
     const dryRun = { ...context, options: { ...context.options, dryRun: true } };
-    const { file, id, changes } = await readPlan(path, context);
-    yield* changes;
-    const documents = id === undefined ? 0 : yield* applyDocuments(path, file, id, flags, dryRun);
-    if (id === undefined && file.documents)
-      await context.notice(`every file of ${file.documents.directory} becomes a document`);
-    const count = changes.length + documents;
-    if (count === 0) return context.notice(`${file.knowledge_base} matches ${path}`);
+    const { name, count } = yield* makeChanges({ file: path }, dryRun);
+    if (count === 0) return context.notice(`${name} matches ${path}`);
     await context.notice(`${counted(count)}; to apply: kb apply ${shellQuote(path)}`);
     if (!exit_code) return;
-    const message = `${file.knowledge_base} differs from ${path}: ${counted(count)}`;
+    const message = `${name} differs from ${path}: ${counted(count)}`;
     throw new CliError("gate", message, { isResult: true, details: { changes: count } });
   },
 };
@@ -35,24 +30,32 @@ export const plan = {
 export const apply = {
   async *run(input: PlanInput, context: Context): AsyncGenerator<Change> {
     if (context.options.dryRun) return yield* plan.run(input, context);
-    const { file: path, ...flags } = input;
-    const filePlan = await readPlan(path, context);
-    const { file, changes } = filePlan;
-    const dataset_id = filePlan.id ?? (await createKb(filePlan, context));
-    yield* applySettings(dataset_id, filePlan, context);
-    const count = changes.length + (yield* applyDocuments(path, file, dataset_id, flags, context));
-    await context.notice(
-      count === 0
-        ? `${file.knowledge_base} matches ${path}; nothing to do`
-        : `${counted(count)} made`,
-    );
+    const { name, count } = yield* makeChanges(input, context);
+    const nothing = `${name} matches ${input.file}; nothing to do`;
+    await context.notice(count === 0 ? nothing : `${counted(count)} made`);
   },
 };
+
+async function* makeChanges(
+  { file: path, ...flags }: PlanInput,
+  context: Context,
+): AsyncGenerator<Change, { readonly name: string; readonly count: number }> {
+  const filePlan = await readPlan(path, context);
+  const { file, changes } = filePlan;
+  const { knowledge_base: name, documents } = file;
+  let { id } = filePlan;
+  if (!context.options.dryRun) id ??= await createKb(filePlan, context);
+  yield* applySettings(id ?? "", filePlan, context);
+  if (id === undefined && documents)
+    await context.notice(`every file of ${documents.directory} becomes a document`);
+  const synced = id === undefined ? 0 : yield* syncDocuments(path, file, id, flags, context);
+  return { name, count: changes.length + synced };
+}
 
 const counted = (count: number): string => (count === 1 ? "1 change" : `${count} changes`);
 
 /** Syncs the directory of a file, which is relative to the file; returns the number of changes. */
-async function* applyDocuments(
+async function* syncDocuments(
   path: string,
   { documents }: FilePlan["file"],
   dataset_id: string,

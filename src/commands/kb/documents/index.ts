@@ -18,5 +18,5 @@ export { waitOnRateLimit } from "./rate-limit.ts";
 export type { RateLimitWaiter } from "./rate-limit.ts";
 export { replaceFile } from "./replace.ts";
 export { readKbState, readRules, settingsOf, storedFile, tagsOf } from "./state.ts";
-export type { DocumentState, FieldState, KbState } from "./state.ts";
+export type { DocumentState, FieldState, KbSettings, KbState } from "./state.ts";
 export { run as waitForDocuments } from "./wait.ts";

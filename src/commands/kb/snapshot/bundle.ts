@@ -98,8 +98,9 @@ function typedState(state: Manifest["state"]): Manifest["state"] {
       ]),
     );
   const settings = { indexing_technique: null, doc_form: null, embedding_model: null };
+  const noFile = { stored: null, rule: null, file: null, sha256: null };
   const documents = state.documents.map((each) => ({
-    ...{ stored: null, rule: null, file: null, sha256: null },
+    ...noFile,
     ...each,
     metadata: typed(each.metadata),
   }));

@@ -37,6 +37,7 @@ export async function findTarget(
 export async function createTarget(
   { name, note = "" }: ImportTarget,
   plan: SettingsPlan,
+  { settings }: Manifest["state"],
   context: Context,
 ): Promise<string> {
   const { files } = context.host;
@@ -51,6 +52,11 @@ export async function createTarget(
     });
   });
   await files.writeAtomic(note, `${JSON.stringify({ dataset_id, name })}\n`);
+  if (settings.permission === "partial_members") {
+    await context.notice(
+      `permissions for selected members are not imported; ${name} is private to its owner (kb update id:${dataset_id} --permission partial_members)`,
+    );
+  }
   return dataset_id;
 }
 

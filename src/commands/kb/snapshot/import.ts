@@ -6,7 +6,6 @@ import { shellQuote } from "../../../lib/shell-quote.ts";
 import {
   applySettings,
   change,
-  documentOptions,
   makeDocuments,
   planDocuments,
   planSettings,
@@ -64,27 +63,14 @@ export async function* importBundle(
   const changes = planDocuments(sources, { documents, hashes }, {});
   const plan = planTarget(found.name, state, settings, current);
   const wording = { verb: "import", noun: "document", count: sources.length } as const;
-  if (context.options.dryRun) {
-    yield* withoutSettings(plan.changes);
-    yield* makeDocuments(changes, { dataset_id: "" }, wording, context);
-    return undefined;
-  }
-  const dataset_id = found.id ?? (await createTarget(found, plan, context));
-  if (!current && state.settings.permission === "partial_members") {
-    await context.notice(
-      `permissions for selected members are not imported; ${found.name} is private to its owner (kb update id:${dataset_id} --permission partial_members)`,
-    );
-  }
+  const { dryRun } = context.options;
+  const dataset_id = found.id ?? (dryRun ? "" : await createTarget(found, plan, state, context));
   for await (const row of applySettings(dataset_id, plan, context))
-    if (row.what !== "setting") yield row;
-  const target = {
-    dataset_id,
-    indexing_technique: state.settings.indexing_technique ?? "economy",
-    doc_form: state.settings.doc_form,
-    isEmpty: false, // every document brings its rule
-    ...documentOptions(input, context),
-  };
+    if (row.what !== "setting") yield row; // they would only repeat the export
+  // Every document brings its rule, so those of the target do not matter.
+  const target = { ...input, dataset_id, settings: state.settings, documents: [] };
   yield* makeDocuments(changes, target, wording, context);
+  if (dryRun) return undefined;
   if (found.note !== undefined) await files.remove(found.note);
   return dataset_id;
 }
@@ -96,17 +82,12 @@ export async function* planImport(
   context: Context,
 ): AsyncGenerator<Change> {
   const settings = await targetSettings(state, map_model, context);
-  yield* withoutSettings(
-    planTarget(name ?? state.settings.name, state, settings, undefined).changes,
-  );
+  const { changes } = planTarget(name ?? state.settings.name, state, settings, undefined);
+  yield* changes.filter(({ what }) => what !== "setting");
   yield* state.documents.map((document) =>
     change({ action: "create", what: "document", name: document.name }),
   );
 }
-
-/** A new knowledge base has its settings from the start, so their rows would only repeat the export. */
-const withoutSettings = (changes: readonly Change[]): Change[] =>
-  changes.filter(({ what }) => what !== "setting");
 
 /** Plans everything but documents: existing settings, tags and fields are kept. */
 function planTarget(

@@ -1,14 +1,8 @@
 import { CliError, usage, refused } from "../../../errors.ts";
 import { contentHashes, readKbState } from "../documents/index.ts";
 import type { KbState } from "../documents/index.ts";
-import {
-  ambiguousContent,
-  documentOptions,
-  makeDocuments,
-  planDocuments,
-  syncFields,
-} from "../changes/index.ts";
-import type { Change, DocumentChange, DocumentFlags, DocumentTarget } from "../changes/index.ts";
+import { ambiguousContent, makeDocuments, planDocuments, syncFields } from "../changes/index.ts";
+import type { Change, DocumentChange, DocumentFlags } from "../changes/index.ts";
 import { isUnsupported, parsePrefix, presenceIn, requireDistinctNames } from "./local-files.ts";
 import { parsePatterns } from "./patterns.ts";
 import { listEntries, noticeUnused, readFiles, withMetadata } from "./scan.ts";
@@ -127,26 +121,10 @@ async function* syncOnce(
     total: scanned.files.length + scanned.skipped.length,
     invalid: scanned.skipped.filter((each) => !isUnsupported(each)),
   } as const;
-  const target = { ...targetOf(input, state, shard, context), source };
+  const concurrency = input.concurrency ?? (shard ? 1 : undefined);
+  const target = { ...input, ...state, concurrency, source };
   for await (const row of makeDocuments(changes, target, wording, context))
     yield { ...row, path: row.name, document_id: row.id };
-}
-
-function targetOf(
-  input: SyncInput,
-  { settings: { indexing_technique, doc_form }, documents }: KbState,
-  shard: Shard | undefined,
-  context: Context,
-): DocumentTarget {
-  const concurrency = input.concurrency ?? (shard ? 1 : undefined);
-  return {
-    dataset_id: input.dataset_id,
-    indexing_technique: indexing_technique ?? "economy",
-    doc_form,
-    isEmpty: documents.length === 0,
-    newestId: documents.at(-1)?.id,
-    ...documentOptions({ ...input, concurrency }, context),
-  };
 }
 
 function requireTechnique(
