@@ -8,7 +8,9 @@ import {
   safePath,
   uniquePath,
 } from "../../../host/safe-path.ts";
-import { isObject, own } from "../../../lib/json.ts";
+import { openJournal } from "../../../lib/journal.ts";
+import type { Journal } from "../../../lib/journal.ts";
+import { own } from "../../../lib/json.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import { listChunks } from "../../../operations/chunks.ts";
 import type { Chunk } from "../../../operations/chunks.ts";
@@ -38,12 +40,8 @@ type StoredDocument = Pick<BundledDocument, "id" | "stored" | "file" | "bytes" |
 
 /** Names the files of an unfinished export, so that they need no second download. */
 const journalName = "manifest.part.jsonl";
-/** Number of files between two writes of the journal. */
-const journalBatch = 100;
 
-interface ExportRun {
-  readonly dataset_id: string;
-  readonly directory: string;
+interface ExportRun extends ExportInput {
   readonly state: KbState;
   /** File of each document, by document ID. */
   readonly paths: ReadonlyMap<string, string>;
@@ -66,16 +64,16 @@ export async function* run(input: ExportInput, context: Context): AsyncGenerator
   await requireOwnDirectory(directory, before, dataset_id, context);
   const state = await readKbState(dataset_id, context);
   const rules = await readRules(dataset_id, state, context);
-  const journal = join(directory, journalName);
-  const interrupted = await readJournal(journal, files);
+  const journal = await openJournal(join(directory, journalName), files);
+  const interrupted = journal.entries.filter(isStoredDocument);
   const earlier = [...(before?.state.documents ?? []), ...interrupted];
   const exported = await startExport(input, state, earlier, files);
 
   await files.makeDirectory(directory);
-  await files.append(journal, ""); // from now on, the directory is known as an export
+  await journal.append([]); // from now on, the directory is known as an export
   const withoutFile = yield* download(exported, journal, context);
 
-  const { documents, edited } = await bundleDocuments(input, exported, context);
+  const { documents, edited } = await bundleDocuments(exported, context);
   const manifest: Manifest = {
     kb_export: 1,
     source: { base_url: await context.baseUrl(), id: dataset_id, name: state.settings.name },
@@ -86,82 +84,80 @@ export async function* run(input: ExportInput, context: Context): AsyncGenerator
   await writeManifest(directory, manifest, files);
   const kept = new Set(documents.flatMap(({ file, chunks: chunkFile }) => [file, chunkFile]));
   yield* removeStale(directory, before?.state.documents ?? [], interrupted, kept, files);
-  await files.remove(journal);
+  await journal.remove();
   await noticeResult(exported, withoutFile.length, edited, context);
   if (withoutFile.length > 0) throw incomplete(withoutFile, state);
 }
 
 /** Finds a path for each document, and the documents whose file is in place already. */
 async function startExport(
-  { dataset_id, directory }: ExportInput,
+  input: ExportInput,
   state: KbState,
   earlier: readonly StoredDocument[],
   files: Files,
 ): Promise<ExportRun> {
-  const known = new Map(earlier.map((each) => [each.id, storedPart(each)]));
+  const known = new Map<string, StoredDocument>(
+    earlier.map(({ id, stored: upload, file, bytes, sha256: hash }) => [
+      id,
+      { id, stored: upload, file, bytes, sha256: hash },
+    ]),
+  );
   const paths = documentPaths(state.documents, known, earlier);
   const stored = new Map<string, StoredDocument>();
   const changed: DocumentState[] = [];
   for (const document of state.documents) {
     const old = known.get(document.id);
     const isInPlace = old?.file && old.file === paths.get(document.id);
-    const bytes = isInPlace ? await readBundledFile(directory, old.file, files) : undefined;
+    const bytes = isInPlace ? await readBundledFile(input.directory, old.file, files) : undefined;
     if (old && bytes && sha256(bytes) === old.sha256) stored.set(document.id, old);
     else changed.push(document);
   }
-  return { dataset_id, directory, state, paths, stored, changed };
+  return { ...input, state, paths, stored, changed };
 }
 
 /** Downloads the changed documents; returns those for which the server has no file. */
 async function* download(
   { dataset_id, directory, paths, stored, changed }: ExportRun,
-  journal: string,
+  journal: Journal,
   context: Context,
 ): AsyncGenerator<FileChange, DocumentState[]> {
   const { files } = context.host;
   const withoutFile: DocumentState[] = [];
-  const unlogged: StoredDocument[] = [];
-  const log = async () => {
-    if (unlogged.length === 0) return;
-    const lines = unlogged.splice(0).map((each) => `${JSON.stringify(each)}\n`);
-    await files.append(journal, lines.join(""));
-  };
+  let logged = Promise.resolve();
   try {
     for await (const { document, bytes } of readContents(dataset_id, changed, context)) {
-      const { id, name, stored: storedId } = document;
+      const { id, name, stored: upload } = document;
       if (bytes === undefined) {
         withoutFile.push(document);
-        stored.set(id, { id, stored: storedId, file: null, bytes: 0, sha256: null });
+        stored.set(id, { id, stored: upload, file: null, bytes: 0, sha256: null });
         yield { action: "no content", document: name, file: null, bytes: 0 };
         continue;
       }
       const file = paths.get(id) ?? id;
       await files.writeAtomic(await newPathInside(directory, file, files), bytes);
-      const written = { id, stored: storedId, file, bytes: bytes.length, sha256: sha256(bytes) };
+      const written = { id, stored: upload, file, bytes: bytes.length, sha256: sha256(bytes) };
       stored.set(id, written);
-      unlogged.push(written);
-      if (unlogged.length >= journalBatch) await log();
+      logged = journal.append([written]);
       yield { action: "written", document: name, file, bytes: bytes.length };
     }
   } finally {
-    await log();
+    await logged;
   }
   return withoutFile;
 }
 
 /** The documents for the manifest, with their chunks if requested, and those with edited chunks. */
 async function bundleDocuments(
-  input: ExportInput,
-  { state, stored }: ExportRun,
+  exported: ExportRun,
   context: Context,
 ): Promise<{ readonly documents: BundledDocument[]; readonly edited: DocumentState[] }> {
   const documents: BundledDocument[] = [];
   const edited: DocumentState[] = [];
-  for (const document of state.documents) {
-    const file = stored.get(document.id);
+  for (const document of exported.state.documents) {
+    const file = exported.stored.get(document.id);
     if (!file) continue;
-    const written = input.chunks
-      ? await writeChunks(input, document, file.file ?? document.id, context)
+    const written = exported.chunks
+      ? await writeChunks(exported, document, file.file ?? document.id, context)
       : undefined;
     if (written?.isEdited) edited.push(document);
     documents.push({ ...document, ...file, ...(written && { chunks: written.file }) });
@@ -207,29 +203,9 @@ async function requireOwnDirectory(
     throw unusable("is not empty and not an export");
 }
 
-/** Reads the journal of an interrupted export. */
-async function readJournal(path: string, files: Files): Promise<StoredDocument[]> {
-  if ((await files.stat(path)) === null) return [];
-  const text = new TextDecoder().decode(await files.read(path));
-  return text.split("\n").flatMap((line) => {
-    try {
-      const value: unknown = JSON.parse(line);
-      const isValid =
-        isObject(value) && typeof value["file"] === "string" && isBelow(value["file"]);
-      return isValid ? [value as unknown as StoredDocument] : [];
-    } catch {
-      return []; // the end of the file, or a line that a kill truncated
-    }
-  });
-}
-
-const storedPart = ({ id, stored, file, bytes, sha256: hash }: StoredDocument): StoredDocument => ({
-  id,
-  stored,
-  file,
-  bytes,
-  sha256: hash,
-});
+/** Is an entry of the journal a file of the directory? */
+const isStoredDocument = (entry: object): entry is StoredDocument =>
+  "file" in entry && typeof entry.file === "string" && isBelow(entry.file);
 
 /**
  * Chooses a path for each document, no two differing only in case: its old one while the content is
