@@ -1,9 +1,9 @@
 import { mapConcurrent } from "../../../api/concurrent-map.ts";
-import { CliError, reasonOf } from "../../../errors.ts";
+import { CliError } from "../../../errors.ts";
 import type { Files } from "../../../host/host.ts";
 import { parseBytes, formatBytes } from "../../../lib/bytes.ts";
 import { sha256 } from "../../../lib/sha256.ts";
-import { MAX_NAME_LENGTH, walkFiles } from "../sync/index.ts";
+import { MAX_NAME_LENGTH, obstacle, walkFiles } from "../sync/index.ts";
 import type { FoundFile, Obstacle } from "../sync/index.ts";
 import { contentProblems, findings, kindProblems } from "./checks.ts";
 import type { LintProblem } from "./checks.ts";
@@ -94,8 +94,7 @@ async function checkEntry(
   try {
     bytes = await files.read(entry.location);
   } catch (error) {
-    const unreadable = { ...entry, kind: "unreadable", reason: reasonOf(error) } as const;
-    return { entry, problems: [obstacleProblem(unreadable)] };
+    return { entry, problems: [obstacleProblem(obstacle("unreadable", entry.path, error))] };
   }
   return { entry, problems: await contentProblems(entry.path, bytes), hash: sha256(bytes) };
 }
@@ -112,21 +111,11 @@ function sizeProblem(size: number, limit: number): LintProblem {
   };
 }
 
-function obstacleProblem({ kind, reason }: Obstacle): LintProblem {
-  const fix = "repair it, or exclude it with .kbignore or --exclude";
-  switch (kind) {
-    case "unreadable":
-      return { finding: kind, problem: `failed to read: ${reason}`, fix };
-    case "broken-link":
-      return { finding: kind, problem: "broken symlink", fix };
-    case "link-loop":
-      return { finding: kind, problem: "symlink loop", fix };
-    case "outside-link":
-      return { finding: kind, problem: "the symlink points outside the directory", fix };
-    case "no-file":
-      return { finding: kind, problem: "not a regular file (a pipe, socket or device)", fix };
-  }
-}
+const obstacleProblem = ({ kind, problem }: Obstacle): LintProblem => ({
+  finding: kind,
+  problem,
+  fix: "repair it, or exclude it with .kbignore or --exclude",
+});
 
 /** Problems of a path as the name of a document; `seen` has the paths before it. */
 function* nameProblems(path: string, seen: Map<string, string>): Generator<LintProblem> {

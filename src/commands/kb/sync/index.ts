@@ -2,5 +2,5 @@
 export { binaryKinds, extensionOf, extraKinds, markupKinds, textKinds } from "./file-kinds.ts";
 export { MAX_NAME_LENGTH } from "./local-files.ts";
 export { run as syncDirectory } from "./sync.ts";
-export { walkFiles } from "./walk.ts";
+export { obstacle, walkFiles } from "./walk.ts";
 export type { FoundFile, Obstacle } from "./walk.ts";

@@ -23,14 +23,15 @@ export interface LocalFile extends SourceDocument {
 export interface SkippedFile {
   readonly path: string;
   readonly problem: string;
+  /** Set if it cannot be read as a file. */
+  readonly kind?: Obstacle["kind"];
 }
 
 const unsupportedType = "unsupported file type";
-const notRegular = "not a regular file, or a symlink loop";
 
 /** Is it a file that a sync skips without an error? */
-export const isUnsupported = ({ problem }: SkippedFile): boolean =>
-  problem === unsupportedType || problem === notRegular;
+export const isUnsupported = ({ problem, kind }: SkippedFile): boolean =>
+  problem === unsupportedType || kind === "link-loop" || kind === "no-file";
 
 /** Limit for the name of a document; the server truncates longer ones (server §9.1). */
 export const MAX_NAME_LENGTH = 200;
@@ -43,7 +44,7 @@ export async function readLocalFile(
   { host: { files } }: Context,
 ): Promise<LocalFile | SkippedFile> {
   const { path } = entry;
-  if (entry.kind !== "file") return { path, problem: obstacleTexts[entry.kind](entry.reason) };
+  if (entry.kind !== "file") return entry;
   const kind = uploadKind(path);
   if (kind === undefined) return { path, problem: unsupportedType };
   const { location } = entry;
@@ -72,14 +73,6 @@ export async function readLocalFile(
     metadata: front?.kind === "good" ? plainValues(front.fields) : {},
   };
 }
-
-const obstacleTexts: Readonly<Record<Obstacle["kind"], (reason?: string) => string>> = {
-  unreadable: (reason) => `failed to read: ${reason}`,
-  "broken-link": () => "broken symlink",
-  "link-loop": () => notRegular,
-  "outside-link": () => "the symlink points outside the directory",
-  "no-file": () => notRegular,
-};
 
 /** The prefix without slashes at its end. Throws usage for one that is not a relative path. */
 export function parsePrefix(text: string | undefined): string | undefined {

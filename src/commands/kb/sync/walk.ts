@@ -18,9 +18,22 @@ export interface FoundFile {
 export interface Obstacle {
   readonly kind: "unreadable" | "broken-link" | "link-loop" | "outside-link" | "no-file";
   readonly path: string;
-  /** The system's error, if there is one. */
-  readonly reason?: string | undefined;
+  readonly problem: string;
 }
+
+const obstacleTexts: Readonly<Record<Obstacle["kind"], string>> = {
+  unreadable: "failed to read",
+  "broken-link": "broken symlink",
+  "link-loop": "symlink loop",
+  "outside-link": "the symlink points outside the directory",
+  "no-file": "not a regular file (a pipe, socket or device)",
+};
+
+/** An obstacle, with the reason of a failed read. */
+export const obstacle = (kind: Obstacle["kind"], path: string, error?: unknown): Obstacle => {
+  const text = obstacleTexts[kind];
+  return { kind, path, problem: kind === "unreadable" ? `${text}: ${reasonOf(error)}` : text };
+};
 
 /** A file or directory that a pattern or an ignore file excludes. */
 export interface ExcludedEntry {
@@ -50,12 +63,10 @@ interface IgnoreRules {
   readonly rules: Ignore;
 }
 
-/** The status of an entry, or the error that reading it gave; null if a symlink is broken. */
-interface EntryStatus {
-  readonly name: string;
-  readonly stat?: Awaited<ReturnType<Files["stat"]>>;
-  readonly inside?: boolean;
-  readonly error?: unknown;
+/** What is at a path; undefined for a directory inside the walked one. */
+interface PathStatus {
+  readonly entry: FoundFile | Obstacle | undefined;
+  readonly isDirectory: boolean;
 }
 
 /**
@@ -112,29 +123,24 @@ async function* walk(
     names = await files.list(location);
     real = await files.realPath(location);
   } catch (error) {
-    yield { kind: "unreadable", path: base.slice(0, -1) || ".", reason: reasonOf(error) };
+    yield obstacle("unreadable", base.slice(0, -1) || ".", error);
     return;
   }
   if (parents.includes(real)) {
-    yield { kind: "link-loop", path: base.slice(0, -1) };
+    yield obstacle("link-loop", base.slice(0, -1));
     return;
   }
   const rules = [...inherited];
   for (const name of ignoreFiles) {
-    const found = names.includes(name) ? await readIgnoreFile(scope, base, name) : undefined;
+    const found = names.includes(name) ? await readIgnoreFile(scope, base + name) : undefined;
     if (typeof found === "string") rules.push({ base, rules: rulesOf(found.split(/\r?\n/)) });
     else if (found) yield found;
   }
-  const visible = names.filter((name) => !name.startsWith("."));
-  const read = (name: string) => readStatus(scope, location, name);
-  for await (const status of mapConcurrent(visible, concurrency, read)) {
-    const path = base + status.name;
-    if (!isIncluded(scope, path, status.stat?.isDirectory === true, rules)) {
-      yield { kind: "excluded", path };
-      continue;
-    }
-    const entry = entryOf(path, location, status);
-    if (entry) yield entry;
+  const paths = names.filter((name) => !name.startsWith(".")).map((name) => base + name);
+  const read = async (path: string) => ({ path, ...(await statusOf(scope, path)) });
+  for await (const { path, entry, isDirectory } of mapConcurrent(paths, concurrency, read)) {
+    if (!isIncluded(scope, path, isDirectory, rules)) yield { kind: "excluded", path };
+    else if (entry) yield entry;
     else yield* walk(scope, `${path}/`, rules, [...parents, real]);
   }
 }
@@ -155,17 +161,20 @@ function isIncluded(
   return !isIgnored && (isDirectory || included === undefined || included.ignores(path));
 }
 
-async function readStatus(
-  { root, files }: Walk,
-  location: string,
-  name: string,
-): Promise<EntryStatus> {
+async function statusOf({ directory, root, files }: Walk, path: string): Promise<PathStatus> {
+  const location = `${directory}/${path}`;
   try {
-    const stat = await files.stat(location + name);
-    const inside = stat !== null && isInside(root, await files.realPath(location + name));
-    return { name, stat, inside };
+    const stat = await files.stat(location);
+    if (!stat) return { entry: obstacle("broken-link", path), isDirectory: false };
+    const { isDirectory, isFile, size } = stat;
+    if (!isInside(root, await files.realPath(location)))
+      return { entry: obstacle("outside-link", path), isDirectory };
+    if (isDirectory) return { entry: undefined, isDirectory };
+    const entry = isFile ? ({ kind: "file", path, location, size } as const) : undefined;
+    return { entry: entry ?? obstacle("no-file", path), isDirectory };
   } catch (error) {
-    return { name, error };
+    const kind = codeOf(error) === "ELOOP" ? "link-loop" : "unreadable";
+    return { entry: obstacle(kind, path, error), isDirectory: false };
   }
 }
 
@@ -173,40 +182,15 @@ async function readStatus(
  * The text of an ignore file, or why it cannot be read; undefined if there is none, which as for git
  * includes a directory or a broken symlink of this name. Throws usage for one that is too large.
  */
-async function readIgnoreFile(
-  scope: Walk,
-  base: string,
-  name: string,
-): Promise<string | Obstacle | undefined> {
-  const location = `${scope.directory}/${base}`;
-  const { stat, inside, error } = await readStatus(scope, location, name);
-  const path = base + name;
-  if (error !== undefined) return { kind: "unreadable", path, reason: reasonOf(error) };
-  if (!stat || stat.isDirectory) return undefined;
-  if (!inside) return { kind: "outside-link", path };
-  if (!stat.isFile) return { kind: "no-file", path };
-  if (stat.size > MAX_IGNORE_FILE_BYTES) {
+async function readIgnoreFile(scope: Walk, path: string): Promise<string | Obstacle | undefined> {
+  const { entry, isDirectory } = await statusOf(scope, path);
+  if (!entry || isDirectory || entry.kind === "broken-link") return undefined;
+  if (entry.kind === "link-loop") return { ...entry, kind: "unreadable" }; // as an error
+  if (entry.kind !== "file") return entry;
+  if (entry.size > MAX_IGNORE_FILE_BYTES) {
     throw usage(`ignore file ${path} is too large`, "an ignore file may have at most 1 MiB");
   }
-  return new TextDecoder().decode(await scope.files.read(location + name));
-}
-
-/** The entry for a path; undefined for a directory. */
-function entryOf(
-  path: string,
-  location: string,
-  { name, stat, inside, error }: EntryStatus,
-): FoundFile | Obstacle | undefined {
-  if (error !== undefined) {
-    return codeOf(error) === "ELOOP"
-      ? { kind: "link-loop", path }
-      : { kind: "unreadable", path, reason: reasonOf(error) };
-  }
-  if (!stat) return { kind: "broken-link", path };
-  if (!inside) return { kind: "outside-link", path };
-  if (stat.isDirectory) return undefined;
-  if (!stat.isFile) return { kind: "no-file", path };
-  return { kind: "file", path, location: location + name, size: stat.size };
+  return new TextDecoder().decode(await scope.files.read(entry.location));
 }
 
 /** Limit for `**` in a pattern: each one multiplies the ways to match a deep path. */
