@@ -12,7 +12,7 @@ export type { FieldValue, FieldValues } from "./field-values.ts";
 export { indexingStatusOf, isDone, isIndexed, waitForIndexing } from "./indexing-status.ts";
 export type { DocumentStatus } from "./indexing-status.ts";
 export { METADATA_BATCH, metadataWriter } from "./metadata-writer.ts";
-export type { MetadataChange, MetadataWriter } from "./metadata-writer.ts";
+export type { MetadataWriter } from "./metadata-writer.ts";
 export { ruleFor, ruleOf } from "./process-rule.ts";
 export { waitOnRateLimit } from "./rate-limit.ts";
 export type { RateLimitWaiter } from "./rate-limit.ts";
