@@ -2,38 +2,51 @@ import { parseFrontMatter } from "../../../lib/front-matter.ts";
 import { decodeUtf8 } from "../../../lib/utf8.ts";
 import { binaryKinds, extensionOf, extraKinds, markupKinds, textKinds } from "../sync/index.ts";
 
+const exclude = "repair it, or exclude it with .kbignore or --exclude";
+
+/** Findings, their severity and what to do; a file with a warning is still accepted. */
+const findings = {
+  empty: ["error", "add text, or exclude it"],
+  size: ["error", "split it, or set the limit of the server with --max-size"],
+  kind: [
+    "error",
+    "exclude it with .kbignore or --exclude, convert it to .md or .pdf, or add its text with kb doc add",
+  ],
+  "maybe-kind": ["warning", "set ETL_TYPE on the server, or convert the file"],
+  "wrong-kind": ["warning", "check the file: it may be damaged or have the wrong extension"],
+  binary: ["error", "correct the extension, or exclude it"],
+  encoding: ["error", "save it as UTF-8"],
+  nul: ["error", "remove the character"],
+  bom: ["warning", "save it as UTF-8 without BOM"],
+  "front-matter": ["error", "fix the YAML between the --- lines"],
+  "name-length": ["error", "shorten it"],
+  "name-sign": ["error", "rename it"],
+  "name-clash": [
+    "error",
+    "rename one of them: they differ only in case, Unicode form or the slash character",
+  ],
+  duplicate: ["warning", "keep one of them"],
+  unreadable: ["error", exclude],
+  "broken-link": ["error", exclude],
+  "link-loop": ["error", exclude],
+  "outside-link": ["error", exclude],
+  "no-file": ["warning", exclude],
+} as const satisfies Record<string, readonly [severity: "error" | "warning", fix: string]>;
+
 /** A problem of a file. */
 export interface LintProblem {
+  readonly severity: "error" | "warning";
   /** Stable word for programs. */
-  readonly finding: LintFinding;
+  readonly finding: keyof typeof findings;
   readonly problem: string;
   readonly fix: string;
 }
 
-/** Findings and their severity; a file with a warning is still accepted. */
-export const findings = {
-  empty: "error",
-  size: "error",
-  kind: "error",
-  "maybe-kind": "warning",
-  "wrong-kind": "warning",
-  binary: "error",
-  encoding: "error",
-  nul: "error",
-  bom: "warning",
-  "front-matter": "error",
-  "name-length": "error",
-  "name-sign": "error",
-  "name-clash": "error",
-  duplicate: "warning",
-  unreadable: "error",
-  "broken-link": "error",
-  "link-loop": "error",
-  "outside-link": "error",
-  "no-file": "warning",
-} as const satisfies Record<string, "error" | "warning">;
-
-export type LintFinding = keyof typeof findings;
+/** The problem of a finding. */
+export function found(finding: LintProblem["finding"], problem: string): LintProblem {
+  const [severity, fix] = findings[finding];
+  return { severity, finding, problem, fix };
+}
 
 const isText = (extension: string) => textKinds.has(extension) || markupKinds.has(extension);
 
@@ -42,19 +55,9 @@ export function* kindProblems(path: string): Generator<LintProblem> {
   const extension = extensionOf(path);
   if (isText(extension) || binaryKinds.has(extension)) return;
   const files = extension === "" ? "files without an extension" : `.${extension} files`;
-  if (extraKinds.has(extension)) {
-    yield {
-      finding: "maybe-kind",
-      problem: `only servers with a special setting accept ${files}`,
-      fix: "set ETL_TYPE on the server, or convert the file",
-    };
-    return;
-  }
-  yield {
-    finding: "kind",
-    problem: `the server does not accept ${files}`,
-    fix: "exclude it with .kbignore or --exclude, convert it to .md or .pdf, or add its text with kb doc add",
-  };
+  if (extraKinds.has(extension))
+    yield found("maybe-kind", `only servers with a special setting accept ${files}`);
+  else yield found("kind", `the server does not accept ${files}`);
 }
 
 /** First bytes of files as Latin-1; Office files are ZIP files. */
@@ -78,69 +81,41 @@ export async function contentProblems(path: string, bytes: Uint8Array): Promise<
   if (!isText(extension)) {
     const [, , kinds = []] = signatures.find(([, , each]) => each.includes(extension)) ?? [];
     if (kinds.length === 0 || signature?.[2] === kinds) return [];
-    return [
-      {
-        finding: "wrong-kind",
-        problem: `the content is not that of .${extension}${signature ? `, but of ${signature[1]}` : ""}`,
-        fix: "check the file: it may be damaged or have the wrong extension",
-      },
-    ];
+    const but = signature ? `, but of ${signature[1]}` : "";
+    return [found("wrong-kind", `the content is not that of .${extension}${but}`)];
   }
-  if (signature) {
-    return [
-      {
-        finding: "binary",
-        problem: `the content is ${signature[1]}, not text`,
-        fix: "correct the extension, or exclude it",
-      },
-    ];
-  }
+  if (signature) return [found("binary", `the content is ${signature[1]}, not text`)];
   return textProblems(extension, bytes);
 }
 
-const empty: LintProblem = {
-  finding: "empty",
-  problem: "the file has no text",
-  fix: "add text, or exclude it",
-};
+const empty = found("empty", "the file has no text");
 
 async function textProblems(extension: string, bytes: Uint8Array): Promise<LintProblem[]> {
-  const fix = "save it as UTF-8";
   const wide = utf16Name(bytes);
-  if (wide) return [{ finding: "encoding", problem: `encoded as ${wide}, not UTF-8`, fix }];
+  if (wide) return [found("encoding", `encoded as ${wide}, not UTF-8`)];
   const decoded = decodeUtf8(bytes);
   if (decoded === undefined) {
-    if (bytes.subarray(0, 8192).includes(0))
-      return [{ finding: "binary", problem: "the content is binary", fix: "exclude it" }];
-    const problem = `not valid UTF-8 (line ${invalidLine(bytes)})`;
-    return [{ finding: "encoding", problem, fix }];
+    if (bytes.subarray(0, 8192).includes(0)) return [found("binary", "the content is binary")];
+    return [found("encoding", `not valid UTF-8 (line ${invalidLine(bytes)})`)];
   }
   const problems: LintProblem[] = [];
   if (decoded.startsWith("\uFEFF")) {
-    problems.push({
-      finding: "bom",
-      problem: "starts with a byte order mark, which becomes part of the text",
-      fix: "save it as UTF-8 without BOM",
-    });
+    problems.push(found("bom", "starts with a byte order mark, which becomes part of the text"));
   }
   const text = decoded.replace(/^\uFEFF/, "");
   if (text.trim() === "") return [...problems, empty];
   const nul = text.indexOf("\0");
   if (nul !== -1) {
-    problems.push({
-      finding: "nul",
-      problem: `contains a NUL character (line ${lineAt(text, nul)}), which the server rejects`,
-      fix: "remove the character",
-    });
+    const line = lineAt(text, nul);
+    problems.push(
+      found("nul", `contains a NUL character (line ${line}), which the server rejects`),
+    );
   }
   if (textKinds.has(extension)) {
     const matter = await parseFrontMatter(decoded);
     if (matter.kind === "broken") {
-      problems.push({
-        finding: "front-matter",
-        problem: `invalid front matter (line ${matter.line}): ${matter.reason}`,
-        fix: "fix the YAML between the --- lines",
-      });
+      const problem = `invalid front matter (line ${matter.line}): ${matter.reason}`;
+      problems.push(found("front-matter", problem));
     }
   }
   return problems;

@@ -2,10 +2,11 @@ import { mapConcurrent } from "../../../api/concurrent-map.ts";
 import { CliError } from "../../../errors.ts";
 import type { Files } from "../../../host/host.ts";
 import { parseBytes, formatBytes } from "../../../lib/bytes.ts";
+import { counted } from "../../../lib/plural.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import { MAX_NAME_LENGTH, obstacle, walkFiles } from "../sync/index.ts";
 import type { FoundFile, Obstacle } from "../sync/index.ts";
-import { contentProblems, findings, kindProblems } from "./checks.ts";
+import { contentProblems, found, kindProblems } from "./checks.ts";
 import type { LintProblem } from "./checks.ts";
 import type { Context } from "../../command-spec.ts";
 
@@ -19,7 +20,6 @@ export interface LintInput {
 }
 
 interface LintRow extends LintProblem {
-  readonly severity: "error" | "warning";
   /** Path relative to the directory. */
   readonly file: string;
 }
@@ -59,8 +59,7 @@ export async function* run(input: LintInput, context: Context): AsyncGenerator<L
       ...checked.problems,
       ...duplicateProblems(checked, contents),
     ];
-    for (const { finding, problem, fix } of problems)
-      rows.push({ severity: findings[finding], file, finding, problem, fix });
+    for (const { severity, ...problem } of problems) rows.push({ severity, file, ...problem });
   }
   yield* rows; // at the end, so that columns fit all rows
 
@@ -74,8 +73,6 @@ export async function* run(input: LintInput, context: Context): AsyncGenerator<L
   });
 }
 
-const counted = (count: number, noun: string) => `${count} ${noun}${count === 1 ? "" : "s"}`;
-
 interface CheckedEntry {
   readonly entry: FoundFile | Obstacle;
   readonly problems: readonly LintProblem[];
@@ -88,64 +85,43 @@ async function checkEntry(
   maxBytes: number,
   files: Files,
 ): Promise<CheckedEntry> {
-  if (entry.kind !== "file") return { entry, problems: [obstacleProblem(entry)] };
+  if (entry.kind !== "file") return { entry, problems: [found(entry.kind, entry.problem)] };
   if (entry.size > maxBytes) return { entry, problems: [sizeProblem(entry.size, maxBytes)] };
   let bytes: Uint8Array;
   try {
     bytes = await files.read(entry.location);
   } catch (error) {
-    return { entry, problems: [obstacleProblem(obstacle("unreadable", entry.path, error))] };
+    const { problem } = obstacle("unreadable", entry.path, error);
+    return { entry, problems: [found("unreadable", problem)] };
   }
   return { entry, problems: await contentProblems(entry.path, bytes), hash: sha256(bytes) };
 }
 
 function sizeProblem(size: number, limit: number): LintProblem {
   const [shownSize, shownLimit] = [formatBytes(size), formatBytes(limit)];
-  return {
-    finding: "size",
-    problem:
-      shownSize === shownLimit
-        ? `${size} bytes, more than the limit of ${limit}`
-        : `${shownSize}, more than the limit of ${shownLimit}`,
-    fix: "split it, or set the limit of the server with --max-size",
-  };
+  if (shownSize !== shownLimit)
+    return found("size", `${shownSize}, more than the limit of ${shownLimit}`);
+  return found("size", `${size} bytes, more than the limit of ${limit}`);
 }
-
-const obstacleProblem = ({ kind, problem }: Obstacle): LintProblem => ({
-  finding: kind,
-  problem,
-  fix: "repair it, or exclude it with .kbignore or --exclude",
-});
 
 /** Problems of a path as the name of a document; `seen` has the paths before it. */
 function* nameProblems(path: string, seen: Map<string, string>): Generator<LintProblem> {
   const length = [...path].length;
-  if (length > MAX_NAME_LENGTH) {
-    yield {
-      finding: "name-length",
-      problem: `the path has ${length} characters; the limit is ${MAX_NAME_LENGTH}`,
-      fix: "shorten it",
-    };
-  }
+  if (length > MAX_NAME_LENGTH)
+    yield found(
+      "name-length",
+      `the path has ${length} characters; the limit is ${MAX_NAME_LENGTH}`,
+    );
   // oxlint-disable-next-line no-control-regex -- file names may have them
   const character = /[\\\u0000-\u001f\u007f]/.exec(path)?.[0];
   if (character !== undefined) {
-    yield {
-      finding: "name-sign",
-      problem: `the name contains ${character === "\\" ? "a backslash" : "a control character"}`,
-      fix: "rename it",
-    };
+    const sign = character === "\\" ? "a backslash" : "a control character";
+    yield found("name-sign", `the name contains ${sign}`);
   }
   const key = path.normalize("NFC").toLowerCase().replaceAll("∕", "/");
   const other = seen.get(key);
   if (other === undefined) seen.set(key, path);
-  else {
-    yield {
-      finding: "name-clash",
-      problem: `the document name is the same as for ${other}`,
-      fix: "rename one of them: they differ only in case, Unicode form or the slash character",
-    };
-  }
+  else yield found("name-clash", `the document name is the same as for ${other}`);
 }
 
 /** Reports a file whose content another one has; `seen` has the files before it, by hash. */
@@ -157,11 +133,5 @@ function* duplicateProblems(
   const isEmpty = problems.some(({ finding }) => finding === "empty");
   const other = isEmpty ? undefined : seen.get(hash);
   if (other === undefined) seen.set(hash, path);
-  else {
-    yield {
-      finding: "duplicate",
-      problem: `same content as ${other}, so searches find both`,
-      fix: "keep one of them",
-    };
-  }
+  else yield found("duplicate", `same content as ${other}, so searches find both`);
 }
