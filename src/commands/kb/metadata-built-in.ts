@@ -31,6 +31,6 @@ const toggle = (enabled: boolean) => ({
 });
 
 /** `kb metadata built-in enable` */
-export const enableBuiltIn = toggle(true);
+export const enable = toggle(true);
 /** `kb metadata built-in disable` */
-export const disableBuiltIn = toggle(false);
+export const disable = toggle(false);

@@ -252,37 +252,19 @@ const pipelineNode = task({
 
 const switched = record<{ built_in_field_enabled: boolean }>("built_in_field_enabled");
 
-const builtInEnable = task({
-  command: "kb metadata built-in enable <kb>",
-  summary: "Enable the built-in metadata fields",
-  about: "The server reports success in any case, so the setting is read again afterwards.",
-  params: { dataset_id },
-  returns: switched,
-  sends: [enableBuiltInFields, getMetadataOverview],
-  wraps: enableBuiltInFields,
-  effect: "writes",
-  examples: [
-    "kb metadata built-in enable Handbook",
-    "kb metadata built-in enable Handbook --jq .built_in_field_enabled",
-  ],
-  load: async () => (await import("./metadata-built-in.ts")).enableBuiltIn,
-});
-
-const builtInDisable = task({
-  command: "kb metadata built-in disable <kb>",
-  summary: "Disable the built-in metadata fields",
-  about: "The server reports success in any case, so the setting is read again afterwards.",
-  params: { dataset_id },
-  returns: switched,
-  sends: [disableBuiltInFields, getMetadataOverview],
-  wraps: disableBuiltInFields,
-  effect: "writes",
-  examples: [
-    "kb metadata built-in disable Handbook",
-    "kb metadata built-in disable Handbook --dry-run",
-  ],
-  load: async () => (await import("./metadata-built-in.ts")).disableBuiltIn,
-});
+const builtIn = (verb: "enable" | "disable", example: string) =>
+  task({
+    command: `kb metadata built-in ${verb} <kb>`,
+    summary: `${verb === "enable" ? "Enable" : "Disable"} the built-in metadata fields`,
+    about: "The server reports success in any case, so the setting is read again afterwards.",
+    params: { dataset_id },
+    returns: switched,
+    sends: [verb === "enable" ? enableBuiltInFields : disableBuiltInFields, getMetadataOverview],
+    wraps: verb === "enable" ? enableBuiltInFields : disableBuiltInFields,
+    effect: "writes",
+    examples: [`kb metadata built-in ${verb} Handbook`, example],
+    load: async () => (await import("./metadata-built-in.ts"))[verb],
+  });
 
 const tagUnbind = task({
   command: "kb tag unbind <kb> <tag...>",
@@ -503,7 +485,7 @@ const kbPull = task({
   summary: "Print a knowledge base as a file for plan and apply",
   params: { dataset_id },
   returns: textChunks,
-  sends: [getKnowledgeBase, getMetadataOverview, listDocuments],
+  sends: [getKnowledgeBase, getMetadataOverview],
   effect: "reads",
   examples: ["kb pull Handbook", "kb pull Handbook --output-file handbook.yml"],
   load: () => import("./declarative/pull.ts"),
@@ -639,8 +621,8 @@ export const kbTasks: readonly Task[] = [
   metadataSet,
   pipelineRun,
   pipelineNode,
-  builtInEnable,
-  builtInDisable,
+  builtIn("enable", "kb metadata built-in enable Handbook --jq .built_in_field_enabled"),
+  builtIn("disable", "kb metadata built-in disable Handbook --dry-run"),
   tagUnbind,
   kbSync,
   kbEval,

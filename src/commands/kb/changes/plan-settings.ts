@@ -1,10 +1,10 @@
 import { isObject, own } from "../../../lib/json.ts";
-import type { FieldState, KbState } from "../documents/index.ts";
+import type { FieldState, KbProperties, KbSettings } from "../documents/index.ts";
 import { change } from "./change.ts";
 import type { Change } from "./change.ts";
 
 /** The current state; undefined if the knowledge base does not exist. */
-export type CurrentState = Omit<KbState, "documents"> | undefined;
+export type CurrentState = KbProperties | undefined;
 
 /** A knowledge base as it should be, without documents. What is undefined is kept. */
 export interface DesiredState {
@@ -16,7 +16,7 @@ export interface DesiredState {
   readonly built_in_fields?: boolean | undefined;
 }
 
-type SettingName = Exclude<keyof KbState["settings"], "name">;
+type SettingName = Exclude<keyof KbSettings, "name">;
 
 const settingNames: readonly SettingName[] = [
   "description",

@@ -6,7 +6,7 @@ import { shellQuote } from "../../../lib/shell-quote.ts";
 import { parseYaml } from "../../../lib/yaml.ts";
 import type { RequiredFields } from "../../../operations/operation.ts";
 import { retrievalShape } from "../../../operations/shared.ts";
-import type { FieldState, KbState } from "../documents/index.ts";
+import type { FieldState, KbProperties } from "../documents/index.ts";
 
 /** A file that describes a knowledge base; settings that it omits are kept. */
 export interface KbFile {
@@ -116,7 +116,7 @@ export async function readKbFile(path: string, files: Files): Promise<KbFile> {
 }
 
 /** Describes the current state of a knowledge base. */
-export function kbFileOf({ settings, tags, fields, built_in_fields }: KbState): KbFile {
+export function kbFileOf({ settings, tags, fields, built_in_fields }: KbProperties): KbFile {
   return {
     knowledge_base: settings.name,
     description: settings.description,

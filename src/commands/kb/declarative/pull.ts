@@ -1,4 +1,4 @@
-import { readKbState } from "../documents/index.ts";
+import { readKb } from "../documents/index.ts";
 import { kbFileOf } from "./file.ts";
 import type { Context } from "../../command-spec.ts";
 
@@ -8,5 +8,5 @@ export async function* run(
   context: Context,
 ): AsyncGenerator<string> {
   const { stringify } = await import("yaml");
-  yield stringify(kbFileOf(await readKbState(input.dataset_id, context)), { lineWidth: 0 });
+  yield stringify(kbFileOf(await readKb(input.dataset_id, context)), { lineWidth: 0 });
 }

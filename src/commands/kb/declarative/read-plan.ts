@@ -1,11 +1,9 @@
 import { CliError, usage, refused } from "../../../errors.ts";
 import { modelName } from "../../../lib/model-names.ts";
 import { shellQuote } from "../../../lib/shell-quote.ts";
-import { getKnowledgeBase } from "../../../operations/knowledge.ts";
-import { getMetadataOverview } from "../../../operations/metadata.ts";
 import { planSettings } from "../changes/index.ts";
 import type { CurrentState, DesiredState, SettingsPlan } from "../changes/index.ts";
-import { settingsOf, tagsOf } from "../documents/index.ts";
+import { readKb } from "../documents/index.ts";
 import { activeModels, embeddingModel, withoutModel } from "../models/index.ts";
 import { readKbFile } from "./file.ts";
 import type { KbFile } from "./file.ts";
@@ -25,7 +23,7 @@ export interface FilePlan extends SettingsPlan {
 export async function readPlan(path: string, context: Context): Promise<FilePlan> {
   const written = await readKbFile(path, context.host.files);
   const id = await findKb(written.knowledge_base, context);
-  const current = id === undefined ? undefined : await readCurrent(id, context);
+  const current = id === undefined ? undefined : await readKb(id, context);
   const file = await withModel(written, current, context);
   const technique = file.indexing_technique ?? current?.settings.indexing_technique ?? null;
   if (file.documents && technique === null) {
@@ -87,15 +85,4 @@ async function findKb(name: string, context: Context): Promise<string | undefine
     if (error instanceof CliError && error.kind === "not-found") return undefined;
     throw error;
   }
-}
-
-async function readCurrent(dataset_id: string, context: Context): Promise<CurrentState> {
-  const kb = await context.call(getKnowledgeBase, { dataset_id });
-  const overview = await context.call(getMetadataOverview, { dataset_id });
-  return {
-    settings: settingsOf(kb),
-    tags: tagsOf(kb),
-    fields: overview.doc_metadata.map(({ name, type }) => ({ name, type })),
-    built_in_fields: overview.built_in_field_enabled,
-  };
 }

@@ -88,22 +88,15 @@ export function responseValues(doc_metadata: unknown): readonly ResponseValue[] 
 }
 
 /**
- * The values of a document as their fields store them: lists of some servers return numbers as text
- * (server §9.5). A value that does not fit its field stays as it is.
+ * The values of a document by name, as their fields store them: lists of some servers return numbers as
+ * text (server §9.5). A value that does not fit its field stays as it is, as do all without `types`.
  */
-export const storedFieldValues = (doc_metadata: unknown, types: FieldTypes): FieldValues =>
+export const storedValues = (doc_metadata: unknown, types?: FieldTypes): FieldValues =>
   Object.fromEntries(
-    responseValues(doc_metadata).flatMap(({ name, value }) =>
-      value === null ? [] : [[name, fieldValue(types.get(name) ?? "string", value) ?? value]],
-    ),
-  );
-
-/** The values of a document by name, as the response has them. */
-export const rawValues = (doc_metadata: unknown): FieldValues =>
-  Object.fromEntries(
-    responseValues(doc_metadata).flatMap(({ name, value }) =>
-      value === null ? [] : [[name, value]],
-    ),
+    responseValues(doc_metadata).flatMap(({ name, value }) => {
+      if (value === null) return [];
+      return [[name, (types && fieldValue(types.get(name) ?? "string", value)) ?? value]];
+    }),
   );
 
 /** May a text in the list be a number? For a field of numbers or times, only the detail shows it. */

@@ -4,12 +4,18 @@ export {
   convertValues,
   fieldValue,
   invalidFieldValue,
-  rawValues,
+  storedValues,
   responseValues,
   typesFor,
 } from "./field-values.ts";
 export type { FieldValue, FieldValues } from "./field-values.ts";
-export { indexingStatusOf, isDone, isIndexed, waitForIndexing } from "./indexing-status.ts";
+export {
+  documentStatuses,
+  indexingStatusOf,
+  isDone,
+  isIndexed,
+  waitForIndexing,
+} from "./indexing-status.ts";
 export type { DocumentStatus } from "./indexing-status.ts";
 export { METADATA_BATCH, metadataWriter } from "./metadata-writer.ts";
 export type { MetadataWriter } from "./metadata-writer.ts";
@@ -17,6 +23,6 @@ export { ruleFor, ruleOf } from "./process-rule.ts";
 export { waitOnRateLimit } from "./rate-limit.ts";
 export type { RateLimitWaiter } from "./rate-limit.ts";
 export { replaceFile } from "./replace.ts";
-export { readKbState, readRules, settingsOf, storedFile, tagsOf } from "./state.ts";
-export type { DocumentState, FieldState, KbSettings, KbState } from "./state.ts";
+export { readKb, readKbState, readRules, storedFile } from "./state.ts";
+export type { DocumentState, FieldState, KbProperties, KbSettings, KbState } from "./state.ts";
 export { run as waitForDocuments } from "./wait.ts";

@@ -1,6 +1,9 @@
 import { requireField } from "../../../api/response-fields.ts";
 import { CliError } from "../../../errors.ts";
 import { backoff, delays } from "../../../lib/backoff.ts";
+import { collect } from "../../../lib/collect.ts";
+import { listDocuments } from "../../../operations/documents.ts";
+import type { Document } from "../../../operations/documents.ts";
 import type { Context } from "../../command-spec.ts";
 
 /** ms without progress until a notice, and until the wait ends: a dead worker never makes any. */
@@ -64,6 +67,16 @@ interface FileSize {
 /** Has indexing ended, with whatever result? */
 export const isDone = ({ indexing_status }: Pick<DocumentStatus, "indexing_status">): boolean =>
   indexing_status === "completed" || indexing_status === "error" || indexing_status === "paused";
+
+/** The statuses of the documents of a knowledge base that `matches` selects. */
+export async function documentStatuses(
+  dataset_id: string,
+  matches: (document: Document) => boolean,
+  context: Context,
+): Promise<DocumentStatus[]> {
+  const documents = await collect(context.each(listDocuments, { dataset_id }));
+  return documents.filter(matches).map(indexingStatusOf);
+}
 
 /**
  * Polls until all documents are indexed or have failed, and yields each one when it ends. Prints a

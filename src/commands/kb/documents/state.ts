@@ -1,25 +1,30 @@
 import { mapConcurrent } from "../../../api/concurrent-map.ts";
 import { requireField } from "../../../api/response-fields.ts";
+import { collect } from "../../../lib/collect.ts";
 import { define, valueAt } from "../../../lib/json.ts";
 import { getDocument, listDocuments } from "../../../operations/documents.ts";
 import type { Document } from "../../../operations/documents.ts";
 import { getKnowledgeBase } from "../../../operations/knowledge.ts";
 import type { KnowledgeBase } from "../../../operations/knowledge.ts";
 import { getMetadataOverview } from "../../../operations/metadata.ts";
-import { rawValues, hasAmbiguousValue, storedFieldValues } from "./field-values.ts";
+import { hasAmbiguousValue, storedValues } from "./field-values.ts";
 import type { FieldType, FieldTypes, FieldValues } from "./field-values.ts";
 import { indexingStatusOf } from "./indexing-status.ts";
 import { ruleOf } from "./process-rule.ts";
 import type { Context } from "../../command-spec.ts";
 
-/** State of a knowledge base without its IDs, to compare two or to create one again. */
-export interface KbState {
+/** A knowledge base without its IDs and documents. */
+export interface KbProperties {
   readonly settings: KbSettings;
   /** Sorted names. */
   readonly tags: readonly string[];
   /** Sorted by name, without built-in fields. */
   readonly fields: readonly FieldState[];
   readonly built_in_fields: boolean;
+}
+
+/** State of a knowledge base, to compare two or to create one again. */
+export interface KbState extends KbProperties {
   /** In the order of their creation. */
   readonly documents: readonly DocumentState[];
 }
@@ -62,39 +67,42 @@ export interface DocumentState {
   readonly rule: string | null;
 }
 
-interface StateOptions {
-  /** Read the details of documents whose list entry may have numbers as text. */
-  readonly exact?: boolean;
+/** Reads a knowledge base without its documents. */
+export async function readKb(dataset_id: string, context: Context): Promise<KbProperties> {
+  const kb = await context.call(getKnowledgeBase, { dataset_id });
+  const overview = await context.call(getMetadataOverview, { dataset_id });
+  return {
+    settings: settingsOf(kb),
+    tags: requireField(kb.tags, "tags")
+      .map(({ name }) => name)
+      .sort(),
+    fields: overview.doc_metadata
+      .map(({ name, type }) => ({ name, type }))
+      .sort((a, b) => (a.name < b.name ? -1 : 1)),
+    built_in_fields: overview.built_in_field_enabled,
+  };
 }
 
-/** Reads a knowledge base: settings, tags, fields and the list of its documents. */
+/**
+ * Reads a knowledge base and the list of its documents; with `exact`, also the details of those whose
+ * list entry may have numbers as text.
+ */
 export async function readKbState(
   dataset_id: string,
   context: Context,
-  { exact = false }: StateOptions = {},
+  { exact = false } = {},
 ): Promise<KbState> {
-  const kb = await context.call(getKnowledgeBase, { dataset_id });
-  const { doc_metadata, built_in_field_enabled } = await context.call(getMetadataOverview, {
-    dataset_id,
-  });
-  const listed: Document[] = [];
-  for await (const document of context.each(listDocuments, { dataset_id })) listed.push(document);
-  const types = new Map(doc_metadata.map(({ name, type }) => [name, type]));
+  const kb = await readKb(dataset_id, context);
+  const listed = await collect(context.each(listDocuments, { dataset_id }));
+  const types = new Map(kb.fields.map(({ name, type }) => [name, type]));
   const exactValues = exact ? await detailValues(dataset_id, listed, types, context) : undefined;
-  return {
-    settings: settingsOf(kb),
-    tags: tagsOf(kb),
-    fields: doc_metadata
-      .map(({ name, type }) => ({ name, type }))
-      .sort((a, b) => (a.name < b.name ? -1 : 1)),
-    built_in_fields: built_in_field_enabled,
-    documents: listed
-      .toSorted((a, b) => (a.position ?? 0) - (b.position ?? 0) || createdAt(a) - createdAt(b))
-      .map((document) => {
-        const state = documentState(document, types);
-        return { ...state, metadata: exactValues?.get(document.id) ?? state.metadata };
-      }),
-  };
+  const documents = listed
+    .toSorted((a, b) => (a.position ?? 0) - (b.position ?? 0) || createdAt(a) - createdAt(b))
+    .map((document) => {
+      const state = documentState(document, types);
+      return { ...state, metadata: exactValues?.get(document.id) ?? state.metadata };
+    });
+  return { ...kb, documents };
 }
 
 /** Values from the details of those documents whose list entry is ambiguous, by document ID. */
@@ -109,17 +117,11 @@ async function detailValues(
     context.call(getDocument, { dataset_id, document_id, metadata: "only" });
   const values = new Map<string, FieldValues>();
   for await (const { id, doc_metadata } of mapConcurrent(ambiguous, 3, read))
-    values.set(id, rawValues(doc_metadata));
+    values.set(id, storedValues(doc_metadata));
   return values;
 }
 
-/** Sorted names of the tags of a knowledge base. */
-export const tagsOf = ({ tags }: KnowledgeBase): string[] =>
-  requireField(tags, "tags")
-    .map(({ name }) => name)
-    .sort();
-
-export const settingsOf = (kb: KnowledgeBase): KbSettings => ({
+const settingsOf = (kb: KnowledgeBase): KbSettings => ({
   name: kb.name,
   description: kb.description ?? "",
   permission: requireField(kb.permission, "permission"),
@@ -146,7 +148,7 @@ function documentState(document: Document, types: FieldTypes): DocumentState {
     archived: requireField(document.archived, "archived"),
     indexing_status: requireField(document.indexing_status, "indexing_status"),
     error: indexingStatusOf(document).error,
-    metadata: storedFieldValues(document.doc_metadata, types),
+    metadata: storedValues(document.doc_metadata, types),
     rule: document.dataset_process_rule_id ?? null,
   };
 }

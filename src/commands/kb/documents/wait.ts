@@ -1,6 +1,11 @@
 import { CliError } from "../../../errors.ts";
-import { getDocument, getIndexingStatus, listDocuments } from "../../../operations/documents.ts";
-import { waitForIndexing, isIndexed, indexingStatusOf } from "./indexing-status.ts";
+import { getDocument, getIndexingStatus } from "../../../operations/documents.ts";
+import {
+  documentStatuses,
+  indexingStatusOf,
+  isIndexed,
+  waitForIndexing,
+} from "./indexing-status.ts";
 import type { DocumentStatus } from "./indexing-status.ts";
 import type { Context } from "../../command-spec.ts";
 
@@ -39,17 +44,13 @@ export async function* run(input: WaitInput, context: Context): AsyncGenerator<D
 
 async function statusesOf(input: WaitInput, context: Context): Promise<DocumentStatus[]> {
   const { dataset_id, document_id, batch } = input;
-  const statuses: DocumentStatus[] = [];
-  if (document_id !== undefined) {
-    for (const id of document_id) {
-      const document = await context.call(getDocument, { dataset_id, document_id: id });
-      statuses.push(indexingStatusOf(document));
-    }
-    return statuses;
-  }
   if (batch !== undefined) return batchStatuses(dataset_id, batch, context);
-  for await (const document of context.each(listDocuments, { dataset_id }))
+  if (document_id === undefined) return documentStatuses(dataset_id, () => true, context);
+  const statuses: DocumentStatus[] = [];
+  for (const id of document_id) {
+    const document = await context.call(getDocument, { dataset_id, document_id: id });
     statuses.push(indexingStatusOf(document));
+  }
   return statuses;
 }
 

@@ -1,7 +1,7 @@
 import { CliError, notFound, refused } from "../../../errors.ts";
 import { listDocuments } from "../../../operations/documents.ts";
 import type { Document } from "../../../operations/documents.ts";
-import { rawValues } from "../documents/index.ts";
+import { storedValues } from "../documents/index.ts";
 import type { Question } from "./questions.ts";
 import type { Context } from "../../command-spec.ts";
 
@@ -69,7 +69,7 @@ const MAX_NAMES = 10;
 
 /** The texts that identify a document. Names of uploaded files have `∕` (U+2215) for `/`. */
 function namesOf({ id, name, doc_metadata }: Document): ReadonlySet<string> {
-  const path = rawValues(doc_metadata)[pathField];
+  const path = storedValues(doc_metadata)[pathField];
   return new Set([
     id,
     name,

@@ -1,7 +1,8 @@
 import { ApiError, CliError, usage, notFound, refused } from "../../../errors.ts";
 import { delays, poll } from "../../../lib/backoff.ts";
 import { isObject } from "../../../lib/json.ts";
-import { listDocuments } from "../../../operations/documents.ts";
+import { collect } from "../../../lib/collect.ts";
+import type { Document } from "../../../operations/documents.ts";
 import {
   getKnowledgeBase,
   searchKnowledgeBase,
@@ -12,8 +13,7 @@ import { listModels } from "../../../operations/models.ts";
 import type { InputOf } from "../../../operations/operation.ts";
 import { modelName, modelsNamed } from "../../../lib/model-names.ts";
 import type { Model } from "../../../lib/model-names.ts";
-import { indexingStatusOf, isIndexed, waitForIndexing } from "../documents/index.ts";
-import type { DocumentStatus } from "../documents/index.ts";
+import { documentStatuses, isIndexed, waitForIndexing } from "../documents/index.ts";
 import type { Context } from "../../command-spec.ts";
 
 export async function activeModels(
@@ -185,19 +185,10 @@ async function verifyIndex({ id, name }: KnowledgeBase, context: Context): Promi
 }
 
 async function waitForAll(dataset_id: string, context: Context) {
-  const poll = async () => {
-    const statuses: DocumentStatus[] = [];
-    for await (const document of context.each(listDocuments, { dataset_id }))
-      if (document.enabled && !document.archived) statuses.push(indexingStatusOf(document));
-    return statuses;
-  };
-  let count = 0;
-  const failed: DocumentStatus[] = [];
-  for await (const status of waitForIndexing(poll, context)) {
-    count++;
-    if (!isIndexed(status)) failed.push(status);
-  }
-  return { count, failed };
+  const isSearched = ({ enabled, archived }: Document) => enabled === true && !archived;
+  const statuses = () => documentStatuses(dataset_id, isSearched, context);
+  const all = await collect(waitForIndexing(statuses, context));
+  return { count: all.length, failed: all.filter((status) => !isIndexed(status)) };
 }
 
 /** Why a semantic search fails; undefined if it succeeds. */

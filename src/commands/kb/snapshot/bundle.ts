@@ -8,7 +8,7 @@ import { sha256 } from "../../../lib/sha256.ts";
 import type { RequiredFields } from "../../../operations/operation.ts";
 import { docForms } from "../../../operations/shared.ts";
 import { fieldValue } from "../documents/index.ts";
-import type { DocumentState, FieldValues, KbState } from "../documents/index.ts";
+import type { DocumentState, FieldValues, KbProperties, KbSettings } from "../documents/index.ts";
 
 /** A document of an export and its file. */
 export interface BundledDocument extends Omit<DocumentState, "error"> {
@@ -26,13 +26,13 @@ export interface Manifest {
   readonly kb_export: 1;
   readonly source: { readonly base_url: string; readonly id: string; readonly name: string };
   readonly exported_at: string;
-  readonly state: Omit<KbState, "documents"> & { readonly documents: readonly BundledDocument[] };
+  readonly state: KbProperties & { readonly documents: readonly BundledDocument[] };
   /** Chunking rules by key, as create takes them. */
   readonly rules: Readonly<Record<string, unknown>>;
 }
 
 /** What exports and comparisons do not include, as an import chunks the documents again. */
-export function notExported({ doc_form }: KbState["settings"]): string {
+export function notExported({ doc_form }: KbSettings): string {
   const parts = ["edited chunks"];
   if (doc_form === "hierarchical_model") parts.push("child chunks");
   if (doc_form === "qa_model") parts.push("questions and answers");

@@ -1,6 +1,6 @@
 import { own } from "../../../lib/json.ts";
 import { planSettings } from "../changes/index.ts";
-import type { DocumentState, FieldValue, KbState } from "../documents/index.ts";
+import type { DocumentState, FieldValue, KbProperties } from "../documents/index.ts";
 
 /** A document with the hash of its content; null if it has none. */
 export interface ComparedDocument extends Omit<DocumentState, "error"> {
@@ -8,7 +8,7 @@ export interface ComparedDocument extends Omit<DocumentState, "error"> {
 }
 
 /** One side of a comparison. */
-export interface ComparedKb extends Omit<KbState, "documents"> {
+export interface ComparedKb extends KbProperties {
   readonly documents: readonly ComparedDocument[];
 }
 

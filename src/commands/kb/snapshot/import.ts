@@ -12,7 +12,7 @@ import {
 } from "../changes/index.ts";
 import type { Change, DocumentFlags, SettingsPlan, SourceDocument } from "../changes/index.ts";
 import { contentHashes, convertValues, readKbState } from "../documents/index.ts";
-import type { FieldState, KbState } from "../documents/index.ts";
+import type { FieldState, KbProperties, KbState } from "../documents/index.ts";
 import { activeModels } from "../models/index.ts";
 import { readManifest, requireUndamaged } from "./bundle.ts";
 import type { BundledDocument, Manifest } from "./bundle.ts";
@@ -92,7 +92,7 @@ export async function* planImport(
 /** Plans everything but documents: existing settings, tags and fields are kept. */
 function planTarget(
   name: string,
-  { tags, fields, built_in_fields }: Omit<KbState, "documents">,
+  { tags, fields, built_in_fields }: KbProperties,
   settings: SettingsPlan["desired"]["settings"],
   current: KbState | undefined,
 ): SettingsPlan {
@@ -109,7 +109,7 @@ function planTarget(
 
 /** The settings of the copy. Throws refused if its embedding model is not active in the workspace. */
 async function targetSettings(
-  { settings }: Pick<KbState, "settings">,
+  { settings }: Pick<KbProperties, "settings">,
   mappings: readonly string[] | undefined,
   context: Context,
 ): Promise<SettingsPlan["desired"]["settings"]> {
