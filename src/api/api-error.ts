@@ -83,11 +83,13 @@ function sideEffectOf(status: number, { writes }: RequestContext): ErrorInfo["si
 
 /** For programs: invalid fields, and a body that does not have the server's own shape. */
 function detailsOf({ fields, foreign }: ErrorBody): Pick<ErrorInfo, "details"> {
-  const details = {
-    ...(fields.length > 0 && { fields }),
-    ...(foreign !== undefined && { response: foreign }),
+  if (fields.length === 0 && foreign === undefined) return {};
+  return {
+    details: {
+      ...(fields.length > 0 && { fields }),
+      ...(foreign !== undefined && { response: foreign }),
+    },
   };
-  return Object.keys(details).length > 0 ? { details } : {};
 }
 
 interface Explanation extends ErrorInfo {
@@ -96,24 +98,17 @@ interface Explanation extends ErrorInfo {
   readonly text?: string;
 }
 
-/** Codes for a key of another type of application (server §15.1, §16). */
-const wrongAppCodes = new Set([
-  "not_workflow_app",
-  "not_chat_app",
-  "not_completion_app",
-  "app_unavailable",
-  "agent_not_published",
-]);
+/** Codes of exceeded quotas; newer servers have further ones (server §4). */
+const quotaCodes =
+  /^workflow_version_execution_not_allowed$|^rate_limit_error$|(^|_)(quota|credits?|billing|subscription)(_|$)/;
 
-/** Codes for an exceeded quota. */
-const quotaCodes = new Set(["rate_limit_error", "workflow_version_execution_not_allowed"]);
-/** Newer servers have further codes (server §4). */
-const isQuota = ({ code = "" }: ErrorBody) =>
-  quotaCodes.has(code) || /(^|_)(quota|credits?|billing|subscription)(_|$)/.test(code);
+/** Codes for a key of another type of application (server §15.1, §16). */
+const wrongAppCodes =
+  /^(not_workflow_app|not_chat_app|not_completion_app|app_unavailable|agent_not_published)$/;
 
 function explain(response: ErrorResponse, body: ErrorBody, context: RequestContext): Explanation {
   const { status, headers } = response;
-  const version = headers["x-version"];
+  const { code = "", json } = body;
   if (status >= 300 && status < 400) {
     return {
       kind: "unsupported",
@@ -121,24 +116,8 @@ function explain(response: ErrorResponse, body: ErrorBody, context: RequestConte
       hint: "check the host of the base URL, and that it ends in /v1",
     };
   }
-  if (status === 503 && isNotStarted(status, body)) {
-    return {
-      kind: "failure",
-      retryable: true,
-      sideEffect: context.writes ? "none" : undefined,
-      text: serverWords(body),
-      hint: `wait${seconds(retryAfterOf(headers))} and retry`,
-    };
-  }
-  if (isNotStarted(status, body)) {
-    return {
-      kind: "limited",
-      retryable: true,
-      sideEffect: context.writes ? "none" : undefined,
-      hint: `wait${seconds(retryAfterOf(headers))} and retry, or lower --concurrency`,
-    };
-  }
-  if (status === 429 || status === 402 || isQuota(body)) {
+  if (isNotStarted(status, body)) return notStarted(response, body, context);
+  if (status === 429 || status === 402 || quotaCodes.test(code)) {
     return { kind: "limited", hint: "quota exceeded; retrying will not help" };
   }
   if (status === 401) {
@@ -148,31 +127,38 @@ function explain(response: ErrorResponse, body: ErrorBody, context: RequestConte
     };
   }
   if (status === 403) return forbidden(body, context);
-  if (status === 404 && body.json) return { kind: "not-found" };
-  if (status === 404 || (status === 405 && body.json)) return missingRoute(response, context);
+  if (status === 404 && json) return { kind: "not-found" };
+  if (status === 404 || (status === 405 && json)) return missingRoute(response, context);
   if (status === 414) {
     return { kind: "refused", text: "the URL is too long for the server (about 8 kB)" };
   }
-  if (status === 413 && !body.json) {
+  if (status === 413 && !json) {
     return { kind: "refused", text: "request body too large for the proxy" };
   }
   if (status === 501) return { kind: "unsupported" };
-  if (status >= 500) return serverError(version, body, context);
-  if (responseModel.test(body.message)) {
-    return {
-      kind: "failure",
-      text: `the server failed to build its response: ${plainMessage(body)}`,
-      sideEffect: context.writes ? "unknown" : undefined,
-      hint: context.writes ? checkBeforeRetrying : unprintable(context),
-    };
-  }
-  if (body.code !== undefined && wrongAppCodes.has(body.code)) {
+  if (status >= 500) return serverError(headers["x-version"], body, context);
+  if (responseModel.test(body.message)) return unprintable(body, context);
+  if (wrongAppCodes.test(code)) {
     return {
       kind: "unsupported",
       hint: "`wf app info` shows the type of the application of this key",
     };
   }
-  return { kind: status === 404 ? "not-found" : "refused", ...rejected(status, body, context) };
+  return { kind: "refused", ...rejected(status, body, context) };
+}
+
+/** The server is busy, or not yet ready. */
+function notStarted(
+  { status, headers }: ErrorResponse,
+  body: ErrorBody,
+  { writes }: RequestContext,
+): Explanation {
+  const ms = retryAfterOf(headers);
+  const hint = `wait${ms === undefined ? "" : ` ${Math.ceil(ms / 1000)} s`} and retry`;
+  const harmless = { retryable: true, sideEffect: writes ? "none" : undefined } as const;
+  return status === 503
+    ? { kind: "failure", ...harmless, text: serverWords(body), hint }
+    : { kind: "limited", ...harmless, hint: `${hint}, or lower --concurrency` };
 }
 
 function serverError(
@@ -198,66 +184,74 @@ function serverWords(body: ErrorBody): string {
   return /server error/i.test(words) ? words : `server error: ${words}`;
 }
 
-const unprintable = ({ path }: RequestContext) =>
-  path.endsWith("/datasets")
+/** The server did the work, but could not build its response. */
+function unprintable(body: ErrorBody, { writes, path }: RequestContext): Explanation {
+  const hint = path.endsWith("/datasets")
     ? "one knowledge base, perhaps an external one, breaks the list on this server version; the others work by ID"
     : "one stored object violates the server's own rules; contact its operator";
-
-/** A rejected request: the uploaded file, a failed model, or no reason given. */
-function rejected(status: number, body: ErrorBody, context: RequestContext): Partial<Explanation> {
-  const words = plainMessage(body);
-  if (context.file !== undefined && body.json && body.code !== "request_entity_too_large") {
-    const why = words || fileReasons[status] || unknownFileReason;
-    if (words === "" || status in fileReasons) {
-      return { text: `${JSON.stringify(context.file)} was rejected: ${why}` };
-    }
-  }
-  if (words === "" && body.json) return { text: "the server gave no reason" };
-  // The server also says "by another user" to the user who submitted it (server §14).
-  if (body.code === "human_input_form_submitted") {
-    return {
-      text: "the form is already submitted",
-      hint: "`wf logs` shows the status of its run",
-    };
-  }
-  if (missingIndex.test(body.message)) {
-    return {
-      text: "the knowledge base has no indexed documents for this search method",
-      hint: "`kb doc list` shows its documents; without an embedding model, use keyword_search",
-    };
-  }
-  return modelFailed(body) ? { hint: modelHint } : {};
+  return {
+    kind: "failure",
+    text: `the server failed to build its response: ${plainMessage(body)}`,
+    sideEffect: writes ? "unknown" : undefined,
+    hint: writes ? checkBeforeRetrying : hint,
+  };
 }
 
 const fileReasons: Readonly<Record<number, string>> = {
   413: "file too large",
   415: "file type not supported by the server",
 };
-const unknownFileReason = "file too large, or type not supported by the server";
 
-/** The vector table of a knowledge base is created with its first document (server §8). */
-const missingIndex = /^relation "embedding_vector_index_\w+" does not exist/i;
+/** Rejections that a code or a text of the server tells apart. */
+const rejections: readonly (Partial<Explanation> & {
+  readonly matches: (body: ErrorBody) => boolean;
+})[] = [
+  {
+    // The server also says "by another user" to the user who submitted it (server §14).
+    matches: ({ code }) => code === "human_input_form_submitted",
+    text: "the form is already submitted",
+    hint: "`wf logs` shows the status of its run",
+  },
+  {
+    // The vector table of a knowledge base is created with its first document (server §8).
+    matches: ({ message }) =>
+      /^relation "embedding_vector_index_\w+" does not exist/i.test(message),
+    text: "the knowledge base has no indexed documents for this search method",
+    hint: "`kb doc list` shows its documents; without an embedding model, use keyword_search",
+  },
+  {
+    matches: modelFailed,
+    hint: "the model or its provider probably failed: check the model's settings in the workspace, or retry later",
+  },
+];
 
 /** Codes of errors that come from a model or its provider. */
-const modelCodes = new Set([
-  "completion_request_error",
-  "provider_not_initialize",
-  "model_currently_not_support",
-  "dataset_not_initialized",
-]);
+const modelCodes =
+  /^(completion_request_error|provider_not_initialize|model_currently_not_support|dataset_not_initialized)$/;
 
 /** Most model errors have the code of any invalid value; only their text differs (server §17). */
 const modelTexts =
   /rate limit|PluginInvokeError|plugin daemon|PluginDaemon|credentials (is|are)? ?not|model credentials|api key|context length|overloaded|connection refused|internal server error-|^model |default model|^run failed:/i;
 
-const modelFailed = ({ code = "", message, fields }: ErrorBody): boolean =>
-  modelCodes.has(code) ||
-  (code === "invalid_param" && fields.length === 0 && modelTexts.test(message));
+function modelFailed({ code = "", message, fields }: ErrorBody): boolean {
+  if (modelCodes.test(code)) return true;
+  return code === "invalid_param" && fields.length === 0 && modelTexts.test(message);
+}
 
-const modelHint =
-  "the model or its provider probably failed: check the model's settings in the workspace, or retry later";
-
-const seconds = (ms: number | undefined) => (ms === undefined ? "" : ` ${Math.ceil(ms / 1000)} s`);
+/** A rejected request: the uploaded file, a failed model, or no reason given. */
+function rejected(status: number, body: ErrorBody, { file }: RequestContext): Partial<Explanation> {
+  const words = plainMessage(body);
+  const isAboutFile = words === "" || status in fileReasons;
+  if (file !== undefined && isAboutFile && body.json && body.code !== "request_entity_too_large") {
+    const unknown = "file too large, or type not supported by the server";
+    return {
+      text: `${JSON.stringify(file)} was rejected: ${words || (fileReasons[status] ?? unknown)}`,
+    };
+  }
+  if (words === "" && body.json) return { text: "the server gave no reason" };
+  const { matches: _, ...known } = rejections.find((each) => each.matches(body)) ?? {};
+  return known;
+}
 
 function keyName({ row }: RequestContext): string {
   if (row === undefined) return "a key of the matching type";
@@ -281,17 +275,18 @@ function forbidden(body: ErrorBody, { row, path }: RequestContext): Explanation 
     const command = kb === undefined ? "kb doc unarchive" : `kb doc unarchive ${kb} ${doc}`;
     return { kind: "refused", hint: `unarchive it first: ${command}` };
   }
-  return { kind: "auth", hint: row?.key === "dataset" ? knowledgeBaseHint(row) : appHint };
-}
-
-const appHint =
-  "API access is disabled or not allowed for this key; check the API settings of the application or knowledge base";
-
-/** A knowledge key may be limited to some knowledge bases (server §2). */
-const knowledgeBaseHint = ({ route }: AnyOperation) =>
-  route.includes("{dataset_id}")
+  if (row?.key !== "dataset") {
+    return {
+      kind: "auth",
+      hint: "API access is disabled or not allowed for this key; check the API settings of the application or knowledge base",
+    };
+  }
+  // A knowledge key may be limited to some knowledge bases (server §2).
+  const hint = row.route.includes("{dataset_id}")
     ? "the key may be limited to other knowledge bases, or API access of this one is disabled"
     : limitedKeyHint;
+  return { kind: "auth", hint };
+}
 
 /** The hint for a key that cannot list knowledge bases. */
 export const limitedKeyHint =
@@ -301,11 +296,7 @@ export const limitedKeyHint =
 function missingRoute({ headers }: ErrorResponse, context: RequestContext): Explanation {
   const version = headers["x-version"];
   if (version === undefined) {
-    return {
-      kind: "unsupported",
-      text: NOT_API,
-      hint: CHECK_BASE_URL,
-    };
+    return { kind: "unsupported", text: NOT_API, hint: CHECK_BASE_URL };
   }
   const since = context.row?.since;
   if (since !== undefined && isOlderThan(version, since)) {
@@ -326,12 +317,9 @@ function missingRoute({ headers }: ErrorResponse, context: RequestContext): Expl
 
 /** Whether version `a` is lower than `b`. Compares numbers, ignores suffixes. */
 export function isOlderThan(a: string, b: string): boolean {
-  const [left, right] = [a, b].map((text) =>
-    text.split(/[.-]/).map((part) => Number.parseInt(part, 10) || 0),
-  );
-  for (let index = 0; index < 3; index++) {
-    const difference = (left?.[index] ?? 0) - (right?.[index] ?? 0);
-    if (difference !== 0) return difference < 0;
-  }
-  return false;
+  const numbersIn = (text: string) =>
+    text.split(/[.-]/).map((part) => Number.parseInt(part, 10) || 0);
+  const [left, right] = [numbersIn(a), numbersIn(b)];
+  const at = [0, 1, 2].find((index) => (left[index] ?? 0) !== (right[index] ?? 0));
+  return at !== undefined && (left[at] ?? 0) < (right[at] ?? 0);
 }
