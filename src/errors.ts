@@ -33,10 +33,6 @@ export const signalKinds = {
   SIGTERM: "terminated",
 } as const satisfies Record<string, FailureKind>;
 
-/** The failure kind of a signal by its name; Ctrl-C for any other name. */
-export const kindOfSignal = (name: string): FailureKind =>
-  Object.hasOwn(signalKinds, name) ? signalKinds[name as keyof typeof signalKinds] : "interrupted";
-
 /** Optional fields of an error. */
 export interface ErrorInfo {
   /** The next step: one command or sentence. */
@@ -98,6 +94,19 @@ export const usage = unchanged("usage");
 export const notFound = unchanged("not-found");
 /** The error for a request that the server rejects or would reject; nothing was changed. */
 export const refused = unchanged("refused");
+
+/**
+ * The error for an aborted signal, whose reason is a CliError (a deadline) or the name of a signal;
+ * Ctrl-C for any other name.
+ */
+export function abortError({ reason }: AbortSignal, writes = false): CliError {
+  if (reason instanceof CliError) {
+    const { kind, message, info } = reason;
+    return new CliError(kind, message, { ...info, ...(writes && { sideEffect: "unknown" }) });
+  }
+  const kind = Object.entries(signalKinds).find(([name]) => name === reason)?.[1] ?? "interrupted";
+  return new CliError(kind, "interrupted", { sideEffect: writes ? "unknown" : "none" });
+}
 
 /** The error response of the server. */
 export interface ServerResponse {

@@ -1,8 +1,7 @@
 import type { Dispatcher, FormData } from "undici";
-import { CliError } from "../errors.ts";
+import { abortError, CliError } from "../errors.ts";
 import { backoff, delays } from "../lib/backoff.ts";
 import type { AnyOperation, Retry } from "../operations/operation.ts";
-import { abortError } from "./abort.ts";
 import { networkError, networkFailure } from "./network-error.ts";
 import type { HttpRequest, TypedFile } from "./request.ts";
 import { parseErrorBody } from "./error-body.ts";

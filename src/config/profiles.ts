@@ -1,5 +1,4 @@
-import { abortError } from "../api/abort.ts";
-import { CliError, usage } from "../errors.ts";
+import { abortError, CliError, usage } from "../errors.ts";
 import type { Host } from "../host/host.ts";
 import { backoff, delays } from "../lib/backoff.ts";
 import { isObject } from "../lib/json.ts";
@@ -93,7 +92,7 @@ async function lockProfiles(host: Host): Promise<() => void> {
   for (;;) {
     const lock = await host.files.lock(`${profilePath(host)}.lock`, host.process);
     if ("release" in lock) return lock.release;
-    if (host.signal.aborted) throw abortError(host.signal, false);
+    if (host.signal.aborted) throw abortError(host.signal);
     if (host.elapsed() >= deadline) {
       throw new CliError("failure", `the profile file is locked by ${lock.heldBy}`, {
         sideEffect: "none",

@@ -1,6 +1,5 @@
 import { resolve } from "node:path";
-import { abortError } from "../api/abort.ts";
-import { CliError, reasonOf } from "../errors.ts";
+import { abortError, CliError, reasonOf } from "../errors.ts";
 import type { Host, Keyring } from "../host/host.ts";
 import { isOn } from "../lib/env-flag.ts";
 import { shellQuote } from "../lib/shell-quote.ts";
@@ -55,10 +54,10 @@ async function runKeyCommand(command: string, source: string, host: Host): Promi
       hint: `run it to see why: ${command}`,
     });
   const result = await Promise.all([child.exit, child.output]).catch((cause: unknown) => {
-    if (signal.aborted) throw abortError(signal, false);
+    if (signal.aborted) throw abortError(signal);
     throw keyError(`failed: ${reasonOf(cause)}`, cause);
   });
-  if (signal.aborted) throw abortError(signal, false);
+  if (signal.aborted) throw abortError(signal);
   const [exit, output] = result;
   const key = output.trim();
   if (exit === 0 && key !== "") return key;
@@ -88,7 +87,7 @@ async function callKeyring<T>(
     const keyring = await host.keyring();
     return { value: await call(keyring, [profile, ...application, baseUrl, file].join(", ")) };
   } catch (error) {
-    if (host.signal.aborted) throw abortError(host.signal, false);
+    if (host.signal.aborted) throw abortError(host.signal);
     return { problem: error instanceof Error ? error.message : String(error) };
   }
 }

@@ -1,7 +1,7 @@
 import { constants, homedir } from "node:os";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { CliError, codeOf, kindOfSignal } from "../errors.ts";
+import { abortError, codeOf } from "../errors.ts";
 import { attempt } from "../lib/attempt.ts";
 import { withoutKeys } from "../redact/keys.ts";
 import { spawnChild } from "./child-process.ts";
@@ -50,12 +50,11 @@ export function nodeHost(): RawHost {
 
 /** Reads stdin until it ends or a signal arrives. */
 async function* stdinBytes(signal: AbortSignal): AsyncGenerator<Uint8Array> {
-  const interrupted = () => new CliError(kindOfSignal(String(signal.reason)), "interrupted");
-  const stop = () => process.stdin.destroy(interrupted());
+  const stop = () => process.stdin.destroy(abortError(signal));
   signal.addEventListener("abort", stop, { once: true });
   yield* process.stdin;
   signal.removeEventListener("abort", stop);
-  if (signal.aborted) throw interrupted();
+  if (signal.aborted) throw abortError(signal);
 }
 
 /** Directories by the XDG specification, on Windows below AppData; each `KB_*_DIR` replaces one. */

@@ -1,6 +1,5 @@
 import { setMaxListeners } from "node:events";
-import { abortError } from "../../api/abort.ts";
-import { CliError } from "../../errors.ts";
+import { abortError, CliError } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 
 /**
@@ -64,7 +63,7 @@ async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<
   if (signal.aborted) return work;
   let stop = () => {};
   const aborted = new Promise<never>((_, reject) => {
-    stop = () => reject(abortError(signal, false));
+    stop = () => reject(abortError(signal));
     signal.addEventListener("abort", stop, { once: true });
   });
   try {

@@ -1,5 +1,4 @@
 import { createHash } from "node:crypto";
-import { abortError } from "../../api/abort.ts";
 import type { PageCounter, RowLimit } from "../../api/pages.ts";
 import type { Values } from "../../api/request.ts";
 import type { CallOptions, Context } from "../../commands/command-spec.ts";
@@ -7,6 +6,7 @@ import type { Setting } from "../../config/setting.ts";
 import { settingsFor } from "../../config/settings.ts";
 import type { Settings, TargetFlags } from "../../config/settings.ts";
 import { targetOf } from "../../config/target.ts";
+import { abortError, usage } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import type { AnyOperation } from "../../operations/operation.ts";
 import type { Command } from "../parse/command.ts";
@@ -14,7 +14,6 @@ import { timeZoneFor } from "../parse/options.ts";
 import type { Options } from "../parse/options.ts";
 import { emptyRequestLog } from "../trace/request-log.ts";
 import type { RequestLog } from "../trace/request-log.ts";
-import { confirm } from "./confirm.ts";
 import { formulasIn } from "./formula-notice.ts";
 import { lookupOf } from "./lookup.ts";
 import { Requests } from "./requests.ts";
@@ -177,4 +176,23 @@ function contextOptions(
 async function writeLine(text: string, host: Host): Promise<void> {
   const { visible } = await import("../../output/table/display-width.ts");
   await host.stderr.write(`${visible(text)}\n`);
+}
+
+/** Prompts before something is deleted. Throws usage when declined or when no prompt is possible. */
+async function confirm(question: string, options: Options, host: Host): Promise<void> {
+  if (options.globals.yes) return;
+  if (!options.input) {
+    throw usage(
+      `confirmation required: cannot prompt without a terminal: ${question}`,
+      "pass --yes to skip the prompt",
+      { code: "confirmation-needed" },
+    );
+  }
+  const { signal } = host;
+  const typed = await host.prompt(`${question} [y/N] `, { signal }).catch((error: unknown) => {
+    throw signal.aborted ? abortError(signal) : error;
+  });
+  const reply = typed.trim().toLowerCase();
+  if (reply === "y" || reply === "yes") return;
+  throw usage("not confirmed", undefined, { code: "declined" });
 }

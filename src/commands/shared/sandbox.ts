@@ -1,5 +1,4 @@
-import { abortError } from "../../api/abort.ts";
-import { CliError, codeOf, reasonOf, usage } from "../../errors.ts";
+import { abortError, CliError, codeOf, reasonOf, usage } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import { sandboxApps, sandboxProfile, sandboxStatePath } from "../../config/sandbox-profile.ts";
 import type { Fault } from "../../sandbox/http/faults.ts";
@@ -119,7 +118,7 @@ async function runCommand(
   const exit = await child.exit.catch((cause: unknown) => {
     throw usage(`failed to start ${program}`, "check that it is installed and in PATH", { cause });
   });
-  if (signal.aborted) throw new SilentExit(abortError(signal, false).exit);
+  if (signal.aborted) throw new SilentExit(abortError(signal).exit);
   if (exit !== 0) throw new SilentExit(exit);
 }
 
