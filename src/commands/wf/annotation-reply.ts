@@ -19,15 +19,18 @@ type ToggleInput = InputOf<typeof enableAnnotationReply> & {
 /** ms to wait for a job to begin: a job that would change nothing never does (server §18). */
 const MAX_PENDING = 60_000;
 
-/** `wf annotation reply enable`. */
-export const enableReply = {
-  run: (input: ToggleInput, context: Context) => toggle("enable", input, context),
-};
-
-/** `wf annotation reply disable`. */
-export const disableReply = {
-  run: (input: ToggleInput, context: Context) => toggle("disable", input, context),
-};
+/** `wf annotation reply enable` and `disable`: starts the job; with --wait also waits for its end. */
+const toggle = (action: Action) => ({
+  async *run({ wait, ...input }: ToggleInput, context: Context): AsyncGenerator<unknown> {
+    const operation = action === "enable" ? enableAnnotationReply : disableAnnotationReply;
+    const { job_id, job_status } = await context.call(operation, input);
+    const job = wait ? await waitForJob(action, job_id, context) : undefined;
+    yield job ?? { job_id, job_status };
+    if (job) requireSuccess(job);
+  },
+});
+export const enable = toggle("enable");
+export const disable = toggle("disable");
 
 /** `wf annotation reply status`: yields the status of the job; throws if it failed. */
 export const status = {
@@ -40,23 +43,6 @@ export const status = {
     requireSuccess(job);
   },
 };
-
-/** Starts the job; with --wait also waits for its end. */
-async function* toggle(
-  action: Action,
-  { wait, ...input }: ToggleInput,
-  context: Context,
-): AsyncGenerator<unknown> {
-  const operation = action === "enable" ? enableAnnotationReply : disableAnnotationReply;
-  const { job_id, job_status } = await context.call(operation, input);
-  if (!wait) {
-    yield { job_id, job_status };
-    return;
-  }
-  const job = await waitForJob(action, job_id, context);
-  yield job;
-  requireSuccess(job);
-}
 
 async function waitForJob(action: Action, job_id: string, context: Context): Promise<ReplyStatus> {
   const { host } = context;

@@ -2,15 +2,13 @@ import { getAppParameters } from "../../operations/apps.ts";
 import { sendMessage, sendMessageBlocking } from "../../operations/chats.ts";
 import type { ChatResponse } from "../../operations/chats.ts";
 import { isObject } from "../../lib/json.ts";
-import { pipe } from "../../lib/pipe.ts";
 import { serverEvent } from "../../lib/server-event.ts";
 import { finalOutcome } from "../../runs/outcome.ts";
 import { raiseOutcome } from "../../runs/outcome.ts";
-import type { RunOutcome } from "../../runs/outcome.ts";
 import type { Context } from "../command-spec.ts";
-import { citations, ReplyCollector } from "./collect-reply.ts";
+import { citations } from "./collect-reply.ts";
 import { startStream } from "./follow/index.ts";
-import { blockingFailure, replyEvents } from "./reply-events.ts";
+import { blockingFailure, ReplyPrinter } from "./reply-events.ts";
 import { asEvents } from "../stream-or-wait.ts";
 
 /** Input of `wf chat send`. */
@@ -39,22 +37,12 @@ export async function* run(input: ChatInput, context: Context): AsyncGenerator<u
     if (outcome) await raiseOutcome(reply.workflow_run_id ?? noRunId, outcome, context.notice);
     return;
   }
-  const collector = new ReplyCollector();
   const live = asEvents(input, context.options.format);
-  let outcome: RunOutcome | undefined;
-  const stream = await startStream(sendMessage, body, context);
-  const events = pipe(replyEvents(stream, context), {
-    end(reply) {
-      outcome = reply.outcome;
-    },
-  });
-  for await (const batch of events) {
-    for (const event of batch) collector.add(event);
-    if (live) yield batch;
-  }
-  const reply = collector.response();
-  if (!live) yield reply;
-  else if (context.options.format === undefined) await printCitations(reply, context);
+  const printer = new ReplyPrinter();
+  yield* printer.print(await startStream(sendMessage, body, context), live, context);
+  const { outcome } = printer;
+  const reply = printer.reply.response();
+  if (live && context.options.format === undefined) await printCitations(reply, context);
   await warnAboutConversation(input, reply.conversation_id, context);
   if (outcome) await raiseOutcome(reply.workflow_run_id ?? noRunId, outcome, context.notice);
 }

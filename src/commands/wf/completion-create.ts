@@ -3,9 +3,8 @@ import { requireField } from "../../api/response-fields.ts";
 import { getAppParameters } from "../../operations/apps.ts";
 import { createCompletion, createCompletionBlocking } from "../../operations/completions.ts";
 import type { Context } from "../command-spec.ts";
-import { ReplyCollector } from "./collect-reply.ts";
 import { startStream } from "./follow/index.ts";
-import { blockingFailure, replyEvents } from "./reply-events.ts";
+import { blockingFailure, ReplyPrinter } from "./reply-events.ts";
 import { asEvents } from "../stream-or-wait.ts";
 
 /** Input of `wf text create`. */
@@ -26,14 +25,9 @@ export async function* run(input: CompletionInput, context: Context): AsyncGener
     });
     return;
   }
-  const reply = new ReplyCollector();
   const live = asEvents(input, context.options.format);
   const stream = await startStream(createCompletion, body, context);
-  for await (const batch of replyEvents(stream, context)) {
-    for (const event of batch) reply.add(event);
-    if (live) yield batch;
-  }
-  if (!live) yield reply.response();
+  yield* new ReplyPrinter().print(stream, live, context);
 }
 
 /** The query is an input if the form has a field of that name (server §18). */

@@ -28,7 +28,7 @@ const MAX_POLLS = 6;
  * yielded as an event `_answer`. Throws `remote-failed` if the reply failed, and `cut` if its end is
  * unknown.
  */
-export async function* replyEvents(
+async function* replyEvents(
   { events, close }: EventStream,
   context: Context,
 ): EventBatches<ReplyEnd> {
@@ -50,6 +50,25 @@ export async function* replyEvents(
     return {};
   } finally {
     await events.return(); // closes the connection
+  }
+}
+
+/** A reply to print: its events as they arrive, or the whole of it at the end. */
+export class ReplyPrinter {
+  readonly reply = new ReplyCollector();
+  /** Outcome of the run behind the reply, if there is one. */
+  outcome: RunOutcome | undefined;
+
+  /** Yields batches of events if `live`, otherwise one response. */
+  async *print(stream: EventStream, live: boolean, context: Context): AsyncGenerator<unknown> {
+    const end = ({ outcome }: ReplyEnd) => {
+      this.outcome = outcome;
+    };
+    for await (const batch of pipe(replyEvents(stream, context), { end })) {
+      for (const event of batch) this.reply.add(event);
+      if (live) yield batch;
+    }
+    if (!live) yield this.reply.response();
   }
 }
 

@@ -480,7 +480,7 @@ const chatStop = task({
   wraps: stopMessage,
   effect: "writes",
   examples: ["wf --app chat chat stop $TASK", "wf --app chat chat stop $TASK --user ann"],
-  load: () => import("./chat-stop.ts"),
+  load: async () => (await import("./stop.ts")).chatStop,
 });
 
 const conversationVariables = task({
@@ -502,39 +502,32 @@ const conversationVariables = task({
   load: () => import("./conversation-variables.ts"),
 });
 
-const wait = local.flag("Wait until the job is done");
+/** A job that switches annotation replies. */
+const replyJob = <O extends typeof enableAnnotationReply | typeof disableAnnotationReply>(
+  operation: O,
+  verb: "enable" | "disable",
+  more: { readonly about?: string; readonly example: string },
+) => {
+  const line = `wf --app chat annotation reply ${verb} --embedding-provider-name langgenius/openai/openai --embedding-model-name text-embedding-3-small --score-threshold`;
+  return task({
+    command: `wf annotation reply ${verb}`,
+    summary: `Start the job that ${verb}s annotation replies`,
+    ...(more.about !== undefined && { about: more.about }),
+    params: { ...operation.params, wait: local.flag("Wait until the job is done") },
+    returns: getAnnotationReplyStatus.returns,
+    sends: [operation, getAnnotationReplyStatus],
+    wraps: operation,
+    effect: "writes",
+    exits: ["remote-failed", "deadline"],
+    examples: [`${line} 0.9`, `${line} ${more.example}`],
+    load: async () => (await import("./annotation-reply.ts"))[verb],
+  });
+};
 
-const replyEnable = task({
-  command: "wf annotation reply enable",
-  summary: "Start the job that enables annotation replies",
-  params: { ...enableAnnotationReply.params, wait },
-  returns: getAnnotationReplyStatus.returns,
-  sends: [enableAnnotationReply, getAnnotationReplyStatus],
-  wraps: enableAnnotationReply,
-  effect: "writes",
-  exits: ["remote-failed", "deadline"],
-  examples: [
-    "wf --app chat annotation reply enable --embedding-provider-name langgenius/openai/openai --embedding-model-name text-embedding-3-small --score-threshold 0.9",
-    "wf --app chat annotation reply enable --embedding-provider-name langgenius/openai/openai --embedding-model-name text-embedding-3-small --score-threshold 0.8 -o name",
-  ],
-  load: async () => (await import("./annotation-reply.ts")).enableReply,
-});
-
-const replyDisable = task({
-  command: "wf annotation reply disable",
-  summary: "Start the job that disables annotation replies",
+const replyEnable = replyJob(enableAnnotationReply, "enable", { example: "0.8 -o name" });
+const replyDisable = replyJob(disableAnnotationReply, "disable", {
   about: "The job never starts if annotation replies are not enabled.",
-  params: { ...disableAnnotationReply.params, wait },
-  returns: getAnnotationReplyStatus.returns,
-  sends: [disableAnnotationReply, getAnnotationReplyStatus],
-  wraps: disableAnnotationReply,
-  effect: "writes",
-  exits: ["remote-failed", "deadline"],
-  examples: [
-    "wf --app chat annotation reply disable --embedding-provider-name langgenius/openai/openai --embedding-model-name text-embedding-3-small --score-threshold 0.9",
-    "wf --app chat annotation reply disable --embedding-provider-name langgenius/openai/openai --embedding-model-name text-embedding-3-small --score-threshold 0.9 --dry-run",
-  ],
-  load: async () => (await import("./annotation-reply.ts")).disableReply,
+  example: "0.9 --dry-run",
 });
 
 const replyStatus = task({

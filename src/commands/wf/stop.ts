@@ -66,6 +66,16 @@ export async function* run(input: StopInput, context: Context): AsyncGenerator<u
   }
 }
 
+/** `wf chat stop`: by the task ID, or by the ID of a run that was followed on this machine. */
+export const chatStop = {
+  async *run(
+    { task_id: id }: { readonly task_id: string },
+    context: Context,
+  ): AsyncGenerator<unknown> {
+    yield await context.call(stopMessage, { task_id: (await loadTaskId(id, context)) ?? id });
+  },
+};
+
 /** Returns the final status from the record or the event stream; throws `failure` without either. */
 async function waitForEnd(runId: string, listener: EndListener, context: Context): Promise<string> {
   const check = async () => {

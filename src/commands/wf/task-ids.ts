@@ -1,5 +1,6 @@
 import { join } from "node:path";
-import { isObject, tryParseJson, valueAt } from "../../lib/json.ts";
+import { isObject, tryParseJson } from "../../lib/json.ts";
+import { eventFields } from "../../lib/server-event.ts";
 import type { RunOutcome } from "../../runs/outcome.ts";
 import type { Context } from "../command-spec.ts";
 
@@ -40,13 +41,10 @@ async function save(
   try {
     const { files, now } = context.host;
     const directory = directoryOf(context);
-    const base_url = await context.baseUrl();
     await files.makeDirectory(directory, 0o700);
-    const names = await listFiles(context);
-    const saved = await load(run, names, context);
-    const known = saved?.base_url === base_url ? saved : undefined;
-    const merged: SavedRun = { ...known, ...facts, base_url };
-    if (known && JSON.stringify(merged) === JSON.stringify(known)) return;
+    const { names, saved, base_url } = await load(run, context);
+    const merged: SavedRun = { ...saved, ...facts, base_url };
+    if (saved && JSON.stringify(merged) === JSON.stringify(saved)) return;
     const path = join(directory, `${now().getTime()}${suffixOf(run)}`);
     await files.writeAtomic(path, `${JSON.stringify(merged)}\n`, 0o600);
     // Another process may remove the same files.
@@ -58,44 +56,29 @@ async function save(
 
 /** Returns the task ID of a run that was started or followed on this machine. */
 export async function loadTaskId(run: string, context: Context): Promise<string | undefined> {
-  const task = (await loadFromServer(run, context))?.task;
-  return typeof task === "string" ? task : undefined;
+  const { saved } = await load(run, context).catch(() => ({ saved: undefined }));
+  return typeof saved?.task === "string" ? saved.task : undefined;
 }
 
 /** Returns the end of a run, if it was saved on this machine. */
 export async function loadRunEnd(run: string, context: Context): Promise<RunEnd | undefined> {
-  const saved = await loadFromServer(run, context);
-  const status: unknown = valueAt(saved, "end.status");
-  if (typeof status !== "string") return undefined;
-  const error: unknown = valueAt(saved, "end.error");
-  return { status, error: typeof error === "string" ? error : undefined };
+  const { saved } = await load(run, context).catch(() => ({ saved: undefined }));
+  const { status, error } = eventFields(saved?.end);
+  return status === undefined ? undefined : { status, error };
 }
-
-/** Loads a run if it belongs to the current server. */
-async function loadFromServer(run: string, context: Context): Promise<SavedRun | undefined> {
-  const base_url = await context.baseUrl();
-  const names = await listFiles(context).catch(() => []);
-  const saved = await load(run, names, context).catch(() => undefined);
-  return saved?.base_url === base_url ? saved : undefined;
-}
-
-/** File names, newest first: they start with the time. */
-const listFiles = async (context: Context): Promise<string[]> =>
-  (await context.host.files.list(directoryOf(context)))
-    .filter((name) => name.endsWith(".json"))
-    .reverse();
 
 /** End of a file name, after the time. Run IDs may hold any character; throws on invalid Unicode. */
 const suffixOf = (run: string) => `-${encodeURIComponent(run)}.json`;
 
-async function load(
-  run: string,
-  names: readonly string[],
-  context: Context,
-): Promise<SavedRun | undefined> {
+/** Loads a run if it belongs to the current server, and the names of all files, newest first. */
+async function load(run: string, context: Context) {
+  const { files } = context.host;
+  const directory = directoryOf(context);
+  const base_url = await context.baseUrl();
+  const names = (await files.list(directory)).filter((name) => name.endsWith(".json")).reverse();
   const name = names.find((each) => each.replace(/^\d+/, "") === suffixOf(run));
-  if (name === undefined) return undefined;
-  const bytes = await context.host.files.read(join(directoryOf(context), name));
+  const bytes = name === undefined ? undefined : await files.read(join(directory, name));
   const value = tryParseJson(new TextDecoder().decode(bytes));
-  return isObject(value) ? (value as unknown as SavedRun) : undefined; // ignores damaged files
+  const isKnown = isObject(value) && value["base_url"] === base_url; // ignores damaged files
+  return { names, base_url, saved: isKnown ? (value as unknown as SavedRun) : undefined };
 }
