@@ -1,3 +1,4 @@
+import { UnstorableValue } from "../storage/sqlite.ts";
 import { HttpError } from "./handler.ts";
 
 /** Most rejected requests: 400 with the code `invalid_param`. */
@@ -25,10 +26,6 @@ export const noFileUploaded = () =>
 
 export const tooManyFiles = () => new HttpError(400, "too_many_files", "Only one file is allowed.");
 
-/** 500 with a code that no server has: an error of the sandbox itself. */
-export const sandboxFailure = (error: unknown) =>
-  new HttpError(500, "sandbox_bug", `The sandbox failed: ${String(error)}`);
-
 /** 500 of the server. */
 export const internalServerError = () =>
   new HttpError(500, "unknown", "Internal Server Error", {
@@ -36,3 +33,14 @@ export const internalServerError = () =>
     code: "unknown",
     status: 500,
   });
+
+/**
+ * The response to what a handler threw. An error of the sandbox itself is reported, and has a code
+ * that no server has.
+ */
+export function toHttpError(error: unknown, report: (error: unknown) => void): HttpError {
+  if (error instanceof HttpError) return error;
+  if (error instanceof UnstorableValue) return internalServerError();
+  report(error);
+  return new HttpError(500, "sandbox_bug", `The sandbox failed: ${String(error)}`);
+}

@@ -1,7 +1,9 @@
+import { parseDuration } from "../../lib/duration.ts";
+
 /** The actions of a fault, each with the parser of its value: a status, ms, a count or a rate. */
 const actions = {
   /** Returns a JSON error of the server; the request is not handled. */
-  status: status,
+  status,
   /** Returns an HTML error of a proxy, without X-Version. */
   html: status,
   /** Waits before the request is handled. */
@@ -12,8 +14,8 @@ const actions = {
   "cut-bytes": count,
   /** Resets the connection; the request is not handled. */
   reset: nothing,
-  /** Sends no response; with a value, sends nothing after this number of events with data. */
-  silence: (text: string | undefined) => (text === undefined ? undefined : count(text)),
+  /** Sends nothing after this number of events with data; without a value not even the headers. */
+  silence: (text: string | undefined) => (text === undefined ? 0 : count(text)),
   /** Sends the body at this rate, in bytes per second. */
   drip: rate,
   /** Returns the metadata of documents as text, or null without any, as some builds do. */
@@ -24,48 +26,35 @@ const actions = {
   "stays-running": nothing,
   /** Loses this number of events between the snapshot and the live stream (server §15.3). */
   lose: count,
-} as const satisfies Record<string, (text: string | undefined) => number | undefined>;
+  /** Imitates this version of the server. */
+  version: versionNumber,
+} as const satisfies Record<string, (text: string | undefined) => unknown>;
 
 type Action = keyof typeof actions;
 
+/** The faults of one request: the value of each action. */
+export type FaultPlan = {
+  readonly [Name in Action]?: ReturnType<(typeof actions)[Name]>;
+};
+
 /** An injected fault, for the requests that match. */
 export interface Fault {
-  /** Method and path pattern; `*` matches any characters. */
+  /** Method and path pattern, with or without /v1; `*` matches any characters. */
   readonly method: string;
   readonly pattern: string;
-  readonly action: Action | "version";
-  readonly value: number | undefined;
-  /** Server version to imitate, for `version=`. */
-  readonly version: string | undefined;
+  readonly action: Action;
+  readonly value: FaultPlan[Action];
   /** Number of matching requests that it affects, and that it skips first. */
   readonly times: number;
   readonly skip: number;
-}
-
-/** The faults of one request. */
-export interface FaultPlan {
-  readonly status: number | undefined;
-  readonly html: number | undefined;
-  readonly delay: number | undefined;
-  readonly "cut-after": number | undefined;
-  readonly "cut-bytes": number | undefined;
-  readonly reset: boolean;
-  /** Events until silence; 0 sends not even the headers. */
-  readonly silence: number | undefined;
-  readonly drip: number | undefined;
-  readonly "plain-metadata": boolean;
-  readonly length: number | undefined;
-  readonly "stays-running": boolean;
-  readonly lose: number | undefined;
-  readonly version: string | undefined;
 }
 
 const GRAMMAR = "METHOD PATTERN ACTION[=VALUE] [times=N] [skip=N]";
 
 /** Parses e.g. `POST /datasets status=503 times=2`; throws an Error with the reason. */
 export function parseFault(text: string): Fault {
-  const [method, pattern, action, ...options] = text.trim().split(/\s+/);
-  if (!method || !pattern || !action) throw new Error(`expected ${GRAMMAR}`);
+  const [method, pattern, assignment, ...options] = text.trim().split(/\s+/);
+  if (!method || !pattern || !assignment) throw new Error(`expected ${GRAMMAR}`);
   if (!/^(\*|[A-Za-z]+)$/.test(method)) throw new Error(`'${method}' is not a valid HTTP method`);
   if (!/^[/*]/.test(pattern)) throw new Error(`pattern '${pattern}' must start with / or *`);
 
@@ -75,20 +64,17 @@ export function parseFault(text: string): Fault {
     if (name !== "times" && name !== "skip") throw new Error(`unknown option '${option}'`);
     limits[name] = parseValue(count, value, option);
   }
-  const [name, value] = splitAssignment(action);
-  const matching = { method: method.toUpperCase(), pattern, ...limits };
-  if (name === "version") {
-    if (!/^\d+\.\d+\.\d+$/.test(value ?? ""))
-      throw new Error("version: expected a value such as 1.13.0");
-    return { ...matching, action: name, value: undefined, version: value };
+  const [action, value] = splitAssignment(assignment);
+  if (!isAction(action)) {
+    throw new Error(`unknown action '${action}' (one of: ${Object.keys(actions).join(", ")})`);
   }
-  if (!isAction(name)) {
-    throw new Error(
-      `unknown action '${name}' (one of: ${[...Object.keys(actions), "version"].join(", ")})`,
-    );
-  }
-  const parsed = parseValue<number | undefined>(actions[name], value, action);
-  return { ...matching, action: name, value: parsed, version: undefined };
+  return {
+    method: method.toUpperCase(),
+    pattern,
+    action,
+    value: parseValue<FaultPlan[Action]>(actions[action], value, assignment),
+    ...limits,
+  };
 }
 
 /** Parses the value of an option; errors start with the option. */
@@ -116,23 +102,8 @@ export function createFaultPlanner(
       matched.set(fault, before + 1);
       return before >= fault.skip && before < fault.skip + fault.times;
     });
-    const first = (action: Fault["action"]) => active.find((fault) => fault.action === action);
-    const silence = first("silence");
-    return {
-      status: first("status")?.value,
-      html: first("html")?.value,
-      delay: first("delay")?.value,
-      "cut-after": first("cut-after")?.value,
-      "cut-bytes": first("cut-bytes")?.value,
-      reset: first("reset") !== undefined,
-      silence: silence && (silence.value ?? 0),
-      drip: first("drip")?.value,
-      "plain-metadata": first("plain-metadata") !== undefined,
-      length: first("length")?.value,
-      "stays-running": first("stays-running") !== undefined,
-      lose: first("lose")?.value,
-      version: first("version")?.version,
-    };
+    // Of two faults with the same action, the first applies.
+    return Object.fromEntries(active.reverse().map(({ action, value }) => [action, value]));
   };
 }
 
@@ -181,11 +152,19 @@ function status(text: string | undefined): number {
 }
 
 function milliseconds(text: string | undefined): number {
-  const match = /^(\d+(?:\.\d+)?)(ms|s)$/.exec(text ?? "");
-  if (!match) throw new Error("expected a duration such as 3s or 250ms");
-  return Number(match[1]) * (match[2] === "s" ? 1000 : 1);
+  const duration = parseDuration(text ?? "");
+  if (duration === undefined) throw new Error("expected a duration such as 3s or 250ms");
+  return duration;
 }
 
-function nothing(text: string | undefined): undefined {
+function nothing(text: string | undefined): true {
   if (text !== undefined) throw new Error("does not take a value");
+  return true;
+}
+
+function versionNumber(text: string | undefined): string {
+  if (text === undefined || !/^\d+\.\d+\.\d+$/.test(text)) {
+    throw new Error("expected a value such as 1.13.0");
+  }
+  return text;
 }

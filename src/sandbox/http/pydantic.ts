@@ -17,15 +17,13 @@ const REASONS = {
   model_attributes_type: "Input should be a valid dictionary or object to extract fields from",
 } as const;
 
-/** An invalid field; `reason` is required for types without a fixed text. */
-export type ValidationProblem = {
-  /** Dotted path; empty for the body itself. */
-  readonly field: string;
-  readonly value: unknown;
-} & (
+/** What is wrong with a value; `reason` is required for types without a fixed text. */
+export type Problem =
   | { readonly type: keyof typeof REASONS; readonly reason?: undefined }
-  | { readonly type: string; readonly reason: string }
-);
+  | { readonly type: string; readonly reason: string };
+
+/** An invalid field by its dotted path, which is empty for the body itself. */
+export type ValidationProblem = Problem & { readonly field: string; readonly value: unknown };
 
 /** The error of a body, query or response that does not fit its model (server §3). */
 export function validationError(
@@ -45,7 +43,3 @@ export function validationError(
   const text = [`${problems.length} validation ${errors} for ${model}`, ...lines].join("\n");
   return new HttpError(400, "invalid_param", text);
 }
-
-/** Reports whether pydantic parses a text as a boolean. */
-export const isBooleanWord = (text: string): boolean =>
-  /^(true|false|t|f|yes|no|y|n|on|off|1|0)$/i.test(text);

@@ -7,41 +7,35 @@ export function pythonRepr(value: unknown): string {
 }
 
 function repr(value: unknown): string {
-  if (value === null || value === undefined) return "None";
   if (value === true) return "True";
   if (value === false) return "False";
   if (typeof value === "string") return quote(value);
   if (Array.isArray(value)) return `[${value.map(repr).join(", ")}]`;
-  if (typeof value === "object") {
-    const fields = Object.entries(value).map(([name, field]) => `${quote(name)}: ${repr(field)}`);
-    return `{${fields.join(", ")}}`;
-  }
-  return String(value as number); // JSON has no other type
+  if (typeof value !== "object" || value === null) return String(value ?? "None");
+  const fields = Object.entries(value).map(([name, field]) => `${quote(name)}: ${repr(field)}`);
+  return `{${fields.join(", ")}}`;
 }
+
+const ESCAPES: Readonly<Record<string, string>> = {
+  "\\": "\\\\",
+  "\n": "\\n",
+  "\r": "\\r",
+  "\t": "\\t",
+  "\0": "\\x00",
+};
 
 function quote(text: string): string {
   const mark = text.includes("'") && !text.includes('"') ? '"' : "'";
-  const escaped = text
-    .replaceAll("\\", "\\\\")
-    .replaceAll("\n", "\\n")
-    .replaceAll("\r", "\\r")
-    .replaceAll("\t", "\\t")
-    .replaceAll("\0", "\\x00");
+  const escaped = text.replace(/[\\\n\r\t\0]/g, (character) => ESCAPES[character] ?? character);
   return `${mark}${mark === "'" ? escaped.replaceAll("'", "\\'") : escaped}${mark}`;
 }
+
+const TYPES: Readonly<Record<string, string>> = { string: "str", boolean: "bool", object: "dict" };
 
 /** The Python type of a value: `str`, `dict` and so on. */
 export function pythonType(value: unknown): string {
   if (value === null || value === undefined) return "NoneType";
   if (Array.isArray(value)) return "list";
-  switch (typeof value) {
-    case "string":
-      return "str";
-    case "boolean":
-      return "bool";
-    case "number":
-      return Number.isInteger(value) ? "int" : "float";
-    default:
-      return "dict";
-  }
+  if (typeof value === "number") return Number.isInteger(value) ? "int" : "float";
+  return TYPES[typeof value] ?? "dict";
 }

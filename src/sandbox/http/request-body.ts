@@ -1,10 +1,11 @@
-import type { AnyOperation, Param } from "../../operations/operation.ts";
-import { HttpError, type ReceivedFile } from "./handler.ts";
-import { requestModel } from "./request-models.ts";
-import type { ReceivedPart, ReceivedRequest } from "./read-request.ts";
-import { invalidParam, internalServerError } from "./errors.ts";
 import { isObject } from "../../lib/json.ts";
-import { checkBody, checkQuery } from "./validation.ts";
+import type { Param } from "../../operations/operation.ts";
+import { internalServerError, invalidParam } from "./errors.ts";
+import { HttpError, type ReceivedFile } from "./handler.ts";
+import type { ReceivedPart, ReceivedRequest } from "./read-request.ts";
+import { requestModel } from "./request-models.ts";
+import type { Match } from "./router.ts";
+import { bodyConstants, checkBody, checkQuery } from "./validation.ts";
 
 /** The contents of a request, as a handler gets them. */
 export interface ParsedRequest {
@@ -23,58 +24,37 @@ const MAX_TEXT_PART = 500_000;
  * order: the type of the body, its JSON, the end user, the fields (server §2, §3).
  */
 export function parseRequest(
-  rows: readonly AnyOperation[],
-  path: Readonly<Record<string, string>>,
+  { row, rows, path }: Match,
   query: URLSearchParams,
   request: ReceivedRequest,
 ): ParsedRequest {
-  const [row] = rows;
-  if (!row) throw internalServerError();
-  const places = rows.flatMap(({ params }) => Object.values(params).map((param) => param.in));
-  const isForm = places.some((place) => place === "form" || place === "data");
-  const isJson = places.includes("body") || rows.some((each) => bodyConstants(each).length > 0);
+  const params = rows.flatMap((row) => Object.entries(row.params));
+  const places = new Set(params.map(([, param]) => param.in));
+  const isForm = places.has("form") || places.has("data");
+  const isJson = places.has("body") || rows.flatMap(bodyConstants).length > 0;
   const texts = isForm ? parseTexts(request.parts) : {};
   let body: unknown;
   if (isForm) body = parseFormData(texts);
   else if (isJson) body = parseJsonBody(request);
+  const fields = isObject(body) ? body : {};
 
-  const { user } = requestModel(row.id);
-  if (user && !findUser(query, body)) throw invalidParam("Arg user must be provided.");
+  if (requestModel(row.id).user && !(query.get("user") || fields["user"])) {
+    throw invalidParam("Arg user must be provided.");
+  }
   checkQuery(row, query);
-  if (isJson || isForm) checkBody(rows, body);
+  if (isJson || isForm) checkBody(row, rows, body);
 
   const files = parseFiles(request.parts);
-  const input: Record<string, unknown> = { ...path };
-  for (const [name, param] of rows.flatMap(({ params }) => Object.entries(params))) {
-    const value = paramValue(param, name, { query, body, texts, files });
-    if (value !== undefined && value !== null) input[name] = value;
-  }
-  return { input, body, files };
-}
-
-/** Names of the constants that a row sends in its body. */
-const bodyConstants = ({ fixed = {}, route }: AnyOperation) =>
-  Object.keys(fixed).filter((name) => !route.includes(`{${name}}`));
-
-interface Sources {
-  readonly query: URLSearchParams;
-  readonly body: unknown;
-  readonly texts: Readonly<Record<string, string>>;
-  readonly files: ReadonlyMap<string, ReceivedFile>;
-}
-
-function paramValue(param: Param, name: string, { query, body, texts, files }: Sources): unknown {
-  switch (param.in) {
-    case "query":
-      return query.has(name) ? queryValue(param, query.getAll(name)) : undefined;
-    case "body":
-    case "data":
-      return isObject(body) ? body[name] : undefined;
-    case "form":
-      return param.kind === "file" ? files.get(name)?.name : texts[name];
-    default:
-      return undefined;
-  }
+  const readers: { readonly [Place in Param["in"]]?: (name: string, param: Param) => unknown } = {
+    query: (name, param) => (query.has(name) ? queryValue(param, query.getAll(name)) : undefined),
+    body: (name) => fields[name],
+    data: (name) => fields[name],
+    form: (name, { kind }) => (kind === "file" ? files.get(name)?.name : texts[name]),
+  };
+  const values = params
+    .map(([name, param]) => [name, readers[param.in]?.(name, param)] as const)
+    .filter(([, value]) => value !== undefined && value !== null);
+  return { input: { ...path, ...Object.fromEntries(values) }, body, files };
 }
 
 function queryValue({ kind, many }: Param, texts: readonly string[]): unknown {
@@ -100,18 +80,16 @@ function parseJsonBody(request: ReceivedRequest): unknown {
 }
 
 /** Parses the JSON part of a form (default: an empty object). */
-function parseFormData({ data }: Readonly<Record<string, string>>): unknown {
-  if (data === undefined) return {};
+function parseFormData({ data = "{}" }: Readonly<Record<string, string>>): unknown {
   let parsed: unknown;
   try {
     parsed = JSON.parse(data);
   } catch {
     // the two common texts of the server's parser
-    throw invalidParam(
-      /^\s*\{/.test(data)
-        ? "Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"
-        : "Expecting value: line 1 column 1 (char 0)",
-    );
+    const text = /^\s*\{/.test(data)
+      ? "Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"
+      : "Expecting value: line 1 column 1 (char 0)";
+    throw invalidParam(text);
   }
   if (!isObject(parsed)) throw internalServerError();
   return parsed;
@@ -138,6 +116,3 @@ function parseFiles(parts: readonly ReceivedPart[]): Map<string, ReceivedFile> {
   }
   return files;
 }
-
-const findUser = (query: URLSearchParams, body: unknown) =>
-  query.get("user") || (isObject(body) && body["user"]);

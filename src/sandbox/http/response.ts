@@ -1,3 +1,5 @@
+import { STATUS_CODES } from "node:http";
+
 /** A response to send: a complete body, or a stream of chunks. */
 export interface SandboxResponse {
   readonly status: number;
@@ -76,7 +78,10 @@ export const redirectResponse = (url: string): SandboxResponse =>
   );
 
 /** Error page of a proxy in front of the server. */
-export const proxyErrorPage = (status: number, reason: string): SandboxResponse =>
+export const proxyErrorPage = (
+  status: number,
+  reason = STATUS_CODES[status] ?? "Error",
+): SandboxResponse =>
   html(
     status,
     `<html>\r\n<head><title>${status} ${reason}</title></head>\r\n<body>\r\n` +

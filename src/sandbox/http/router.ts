@@ -2,34 +2,24 @@ import { methodAndPath, type AnyOperation } from "../../operations/operation.ts"
 import { isUuidText } from "../storage/ids.ts";
 
 /** Placeholders that accept any text; all others must be UUIDs (server §2). */
-const FREE_TEXT = new Set([
-  "workflow_run_id",
-  "workflow_id",
-  "task_id",
-  "form_token",
-  "batch",
-  "node_id",
-  "action",
-  "model_type",
-]);
+const FREE_TEXT =
+  "workflow_run_id workflow_id task_id form_token batch node_id action model_type".split(" ");
 
-/** The row of a request, and the values of its placeholders. */
+/** The route of a request. */
 export interface Match {
+  /** The rows of the route, and the first of them. */
+  readonly rows: readonly AnyOperation[];
   readonly row: AnyOperation;
+  /** The values of its placeholders. */
   readonly path: Readonly<Record<string, string>>;
 }
 
-/** The row of a request, or why none matches. */
-type RouteResult = Match | "no such route" | "other method";
-
-/** Finds the row of a request; `path` is encoded, without `/v1` and query. */
-export type Router = (method: string, path: string, version: string) => RouteResult;
-
-interface Route {
-  readonly row: AnyOperation;
-  readonly method: string;
-  readonly segments: readonly string[];
-}
+/** Finds the route of a request, or why there is none; `path` is encoded, without /v1 and query. */
+export type Router = (
+  method: string,
+  path: string,
+  version: string,
+) => Match | "no such route" | "other method";
 
 /** Compares versions such as `1.14.2` number by number. */
 export function atLeast(version: string, minimum: string): boolean {
@@ -39,33 +29,30 @@ export function atLeast(version: string, minimum: string): boolean {
   return index === -1 || (actual[index] ?? 0) > (required[index] ?? 0);
 }
 
-/** Of rows that share a route, the router returns the first. */
-export function createRouter(rows: readonly AnyOperation[]): Router {
-  const byRoute = new Map<string, Route>();
-  for (const row of rows) {
+/** Creates a router for the rows. */
+export function createRouter(all: readonly AnyOperation[]): Router {
+  const firsts = all.filter(
+    (row, index) => all.findIndex(({ route }) => route === row.route) === index,
+  );
+  const routes = firsts.map((row) => {
     const [method, path] = methodAndPath(row);
-    if (!byRoute.has(row.route)) {
-      byRoute.set(row.route, { row, method, segments: path.split("/").slice(1) });
-    }
-  }
+    const rows = all.filter(({ route }) => route === row.route);
+    return { row, rows, method, segments: path.split("/").slice(1) };
+  });
   // Literal segments take precedence over placeholders, as on the server.
-  const routes = [...byRoute.values()].sort((a, b) => countPlaceholders(a) - countPlaceholders(b));
+  routes.sort((a, b) => a.row.route.split("{").length - b.row.route.split("{").length);
 
-  return (method, path, version) => {
-    const segments = path.split("/").slice(1);
-    const matches = routes.flatMap((route) => {
+  return (method, encodedPath, version) => {
+    const decoded = encodedPath.split("/").slice(1).map(decodeSegment);
+    const matches = routes.flatMap(({ segments, ...route }) => {
       if (route.row.since && !atLeast(version, route.row.since)) return [];
-      const values = matchSegments(route.segments, segments);
-      return values ? [{ route, values }] : [];
+      const path = matchSegments(segments, decoded);
+      return path ? [{ ...route, path }] : [];
     });
     if (matches.length === 0) return "no such route";
-    const match = matches.find(({ route }) => route.method === method);
-    return match ? { row: match.route.row, path: match.values } : "other method";
+    return matches.find((match) => match.method === method) ?? "other method";
   };
 }
-
-const countPlaceholders = ({ segments }: Route) =>
-  segments.filter((segment) => segment.startsWith("{")).length;
 
 function matchSegments(
   pattern: readonly string[],
@@ -74,17 +61,17 @@ function matchSegments(
   if (pattern.length !== segments.length) return undefined;
   const values: Record<string, string> = {};
   for (const [index, expected] of pattern.entries()) {
-    const segment = decodeSegment(segments[index] ?? "");
-    if (!expected.startsWith("{")) {
-      if (segment !== expected) return undefined;
-      continue;
-    }
-    const name = expected.slice(1, -1);
-    if (segment === "" || !(FREE_TEXT.has(name) || isUuidText(segment))) return undefined;
-    values[name] = segment;
+    const segment = segments[index] ?? "";
+    const name = /^\{(.*)\}$/.exec(expected)?.[1];
+    const matches = name === undefined ? segment === expected : isValue(name, segment);
+    if (!matches) return undefined;
+    if (name !== undefined) values[name] = segment;
   }
   return values;
 }
+
+const isValue = (name: string, segment: string) =>
+  segment !== "" && (FREE_TEXT.includes(name) || isUuidText(segment));
 
 function decodeSegment(segment: string): string {
   try {

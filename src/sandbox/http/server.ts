@@ -1,14 +1,16 @@
+import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { operations } from "../../operations/index.ts";
 import { type Apps, openApps } from "../apps/apps.ts";
 import { type Knowledge, openKnowledge } from "../knowledge/knowledge.ts";
 import { lockDirectory } from "../storage/directory-lock.ts";
-import { openStore, type Store, UnstorableValue } from "../storage/sqlite.ts";
+import { openStore, type Store } from "../storage/sqlite.ts";
 import { authorize, isLocalClient, normalizeTarget } from "./auth.ts";
-import { internalServerError, sandboxFailure } from "./errors.ts";
+import { toHttpError } from "./errors.ts";
 import { createFaultPlanner, type Fault, type FaultPlan } from "./faults.ts";
-import { type Call, type Clock, type Handler, HttpError, type Reply } from "./handler.ts";
+import { type Clock, type Handler, HttpError, type Reply } from "./handler.ts";
 import { BodyTooLarge, readRequest, type ReceivedRequest } from "./read-request.ts";
 import { parseRequest } from "./request-body.ts";
 import {
@@ -56,8 +58,6 @@ export interface Sandbox {
   setFaults(faults: readonly Fault[]): void;
 }
 
-const DEFAULT_VERSION = "1.14.2";
-
 /** Maximum request line that the server reads, in bytes (server §3). */
 const MAX_REQUEST_LINE = 8190;
 
@@ -72,8 +72,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
       ? () => {}
       : lockDirectory(directory, { pid: ownPid, isAlive, clock });
   const file = directory === null ? null : join(directory, "sandbox.db");
-  const store = await openStore(file);
-  const server = new SandboxServer(options, store, unlock);
+  const server = new SandboxServer(options, await openStore(file), unlock);
   await server.listen(options.port ?? 0);
   return server;
 }
@@ -85,13 +84,15 @@ interface Exchange {
   readonly version: string;
   /** Aborted when the client disconnects. */
   readonly signal: AbortSignal;
-  readonly onError: (error: unknown) => void;
+  /** Reports an error of the sandbox itself. */
+  readonly report: (error: unknown) => void;
 }
 
 class SandboxServer implements Sandbox {
   origin = "";
   port = 0;
   readonly #options: SandboxOptions;
+  readonly #version: string;
   readonly #store: Store;
   readonly #unlock: () => void;
   // Node's default limit rejects long request lines before the sandbox can respond to them.
@@ -100,44 +101,36 @@ class SandboxServer implements Sandbox {
   readonly #apps: Apps;
   readonly #handlers: ReadonlyMap<string, Handler>;
   readonly #router = createRouter(operations);
-  #planFaults: (method: string, path: string) => FaultPlan;
+  #planFaults: ReturnType<typeof createFaultPlanner>;
 
   constructor(options: SandboxOptions, store: Store, unlock: () => void) {
     const { clock, random = Math.random, indexingDelay = 300, onError = () => {} } = options;
-    const version = options.server ?? DEFAULT_VERSION;
+    const { server: version = "1.14.2", faults = [] } = options;
     this.#options = options;
+    this.#version = version;
     this.#store = store;
     this.#unlock = unlock;
     this.#knowledge = openKnowledge({ store, clock, random, indexingDelay });
     this.#apps = openApps({ store, clock, random, version, onError });
     const handlers = [...this.#knowledge.handlers, ...this.#apps.handlers];
     this.#handlers = new Map(handlers.map((handler) => [handler.row.route, handler]));
-    this.#planFaults = createFaultPlanner(options.faults ?? []);
-    this.#server.on("request", (request: IncomingMessage, response: ServerResponse) => {
-      const client = new AbortController();
-      response.on("close", () => client.abort());
-      // The client disconnected, or a stream failed: no error can be sent.
-      this.#serve(request, response, client.signal).catch(() => response.destroy());
-    });
+    this.#planFaults = createFaultPlanner(faults);
+    this.#server.on("request", (request, response) => void this.#serve(request, response));
   }
 
   async listen(port: number): Promise<void> {
     try {
-      await new Promise<void>((resolve, reject) => {
-        this.#server.once("error", reject);
-        this.#server.listen(port, "127.0.0.1", resolve);
-      });
+      await once(this.#server.listen(port, "127.0.0.1"), "listening");
     } catch (error) {
       this.#close();
       throw error;
     }
-    const address = this.#server.address();
-    this.port = typeof address === "object" && address !== null ? address.port : 0;
+    this.port = (this.#server.address() as AddressInfo).port; // of a TCP server
     this.origin = `http://127.0.0.1:${this.port}`;
   }
 
   async stop(): Promise<void> {
-    const closed = new Promise((resolve) => this.#server.close(resolve));
+    const closed = once(this.#server.close(), "close");
     this.#server.closeAllConnections();
     await closed;
     this.#close();
@@ -153,63 +146,61 @@ class SandboxServer implements Sandbox {
     this.#unlock();
   }
 
-  /** Serves one request, with its faults. */
-  async #serve(
-    request: IncomingMessage,
-    response: ServerResponse,
-    signal: AbortSignal,
-  ): Promise<void> {
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const client = new AbortController();
+    const { signal } = client;
+    response.on("close", () => client.abort());
     const received = await receive(request, response);
     if (!received) return;
-    const { clock, onRequest, onError, server = DEFAULT_VERSION } = this.#options;
-    onRequest?.(received);
-    const plan = this.#planFaults(received.method, pathOf(received));
-    if (plan.reset) return void request.socket.resetAndDestroy();
+    const report = (error: unknown) => {
+      if (signal.aborted || error instanceof ConnectionDropped) return;
+      this.#options.onError?.(error, `${received.method} ${received.path}`);
+    };
+    try {
+      this.#options.onRequest?.(received);
+      const plan = this.#planFaults(received.method, pathOf(received));
+      if (plan.reset) return void request.socket.resetAndDestroy();
+      const version = plan.version ?? this.#version;
+      await this.#reply({ request: received, plan, version, signal, report }, response);
+    } catch (error) {
+      // The client disconnected, or a stream failed: no error can be sent.
+      report(error);
+      response.destroy();
+    }
+  }
+
+  /** Responds to a request, with its faults. */
+  async #reply(exchange: Exchange, response: ServerResponse): Promise<void> {
+    const { plan, version, signal } = exchange;
+    const { clock } = this.#options;
     if (plan.silence === 0) return;
     if (plan.delay !== undefined) await clock.sleep(plan.delay, signal);
-
-    const version = plan.version ?? server;
-    const exchange: Exchange = {
-      request: received,
-      plan,
-      version,
-      signal,
-      onError: (error) => {
-        if (!signal.aborted) onError?.(error, `${received.method} ${received.path}`);
-      },
-    };
     const reply = await this.#respond(exchange);
     const own = plan.html === undefined ? { "X-Version": version, "X-Env": "DEVELOPMENT" } : {};
     const length = plan.length === undefined ? {} : { "Content-Length": String(plan.length) };
     const headers = { ...reply.headers, ...own, ...length };
-    await sendResponse({ ...reply, headers }, response, plan, clock, signal).catch((error) => {
-      if (!(error instanceof ConnectionDropped)) exchange.onError(error);
-      throw error;
-    });
+    await sendResponse({ ...reply, headers }, response, plan, clock, signal);
   }
 
   async #respond(exchange: Exchange): Promise<SandboxResponse> {
-    const { plan } = exchange;
-    if (plan.html !== undefined) return proxyErrorPage(plan.html, reasonPhrase(plan.html));
+    const { plan, report } = exchange;
+    if (plan.html !== undefined) return proxyErrorPage(plan.html);
     try {
       if (plan.status !== undefined) throw plannedError(plan.status);
       return await this.#route(exchange);
     } catch (error) {
-      const { status, body } = toHttpError(error, exchange.onError);
+      const { status, body } = toHttpError(error, report);
       const challenge = { "WWW-Authenticate": 'Bearer realm="api"' };
       return jsonResponse(status, body, status === 401 ? challenge : {});
     }
   }
 
-  async #route(exchange: Exchange): Promise<SandboxResponse> {
-    const { request, plan, version, signal } = exchange;
+  async #route({ request, plan, version, signal }: Exchange): Promise<SandboxResponse> {
     const path = pathOf(request);
     if (path === "/v1") return redirectResponse(`${this.origin}/v1/`);
-    const download = /^\/files\/([^/]+)\/file-preview$/.exec(path);
-    if (download) {
-      const file = this.#knowledge.fileAt(download[1] ?? "");
-      return file ? { status: 200, headers: file.headers, body: file.bytes } : routeNotFound();
-    }
+    const [, fileId] = /^\/files\/([^/]+)\/file-preview$/.exec(path) ?? [];
+    const file = fileId === undefined ? undefined : this.#knowledge.fileAt(fileId);
+    if (file) return { status: 200, headers: file.headers, body: file.bytes };
     if (!path.startsWith("/v1/")) return routeNotFound();
 
     const method = request.method === "HEAD" ? "GET" : request.method;
@@ -219,36 +210,37 @@ class SandboxServer implements Sandbox {
       const text = "The method is not allowed for the requested URL.";
       throw new HttpError(405, "method_not_allowed", text);
     }
-    const { row, path: values } = match;
     const app = authorize(this.#apps.findAppByKey, match, request.headers["authorization"]);
-    const handler = this.#handlers.get(row.route);
+    const { route } = match.row;
+    const handler = this.#handlers.get(route);
     if (!handler) {
-      const text = `The sandbox does not support ${row.route}.`;
-      throw new HttpError(501, "not_implemented", text);
+      throw new HttpError(501, "not_implemented", `The sandbox does not support ${route}.`);
     }
-    if (values["dataset_id"] !== undefined) this.#knowledge.checkDataset(values["dataset_id"]);
+    if (match.path["dataset_id"]) this.#knowledge.checkDataset(match.path["dataset_id"]);
 
     const query = new URLSearchParams(request.path.slice(path.length + 1));
-    const rows = operations.filter(({ route }) => route === row.route);
-    const { input, body, files } = parseRequest(rows, values, query, request);
-    const call: Call = {
+    const { input, body, files } = parseRequest(match, query, request);
+    // The input was built from the handler's row.
+    const reply = await handler.handle(input as never, {
       app,
       version,
       plainMetadata: plan["plain-metadata"] || !atLeast(version, "1.13.0"),
       plan,
       origin: this.origin,
-      path: values,
+      path: match.path,
       query,
       files,
       body,
       signal,
-    };
-    // The input was built from the handler's row.
-    return toResponse(await handler.handle(input as never, call), method, version);
+    });
+    return toResponse(reply, method, version);
   }
 }
 
-/** Reads a request; returns undefined if it was rejected before it reached the application. */
+/**
+ * Reads a request; returns undefined if it was rejected before it reached the application, or the
+ * client disconnected.
+ */
 async function receive(
   request: IncomingMessage,
   response: ServerResponse,
@@ -271,26 +263,16 @@ async function receive(
   try {
     return await readRequest(request);
   } catch (error) {
-    if (!(error instanceof BodyTooLarge)) throw error;
+    if (!(error instanceof BodyTooLarge)) return void response.destroy();
     const { status, headers, body } = proxyErrorPage(413, "Request Entity Too Large");
-    response.writeHead(status, headers).end(body);
-    return undefined;
+    return void response.writeHead(status, headers).end(body);
   }
 }
 
-function toHttpError(error: unknown, onError: (error: unknown) => void): HttpError {
-  if (error instanceof HttpError) return error;
-  if (error instanceof UnstorableValue) return internalServerError();
-  onError(error);
-  return sandboxFailure(error);
-}
-
-const reasonPhrase = (status: number) => STATUS_CODES[status] ?? "Error";
-
-const plannedError = (status: number) => {
-  const reason = reasonPhrase(status);
+function plannedError(status: number): HttpError {
+  const reason = STATUS_CODES[status] ?? "Error";
   return new HttpError(status, reason.toLowerCase().replace(/\W+/g, "_"), reason);
-};
+}
 
 const pathOf = ({ path }: ReceivedRequest) => path.split("?", 1)[0] ?? "/";
 
@@ -301,11 +283,11 @@ function toResponse(reply: Reply, method: string, version: string): SandboxRespo
     return { status: 200, headers, body: reply.stream };
   }
   if ("bytes" in reply) return { status: 200, headers: reply.headers, body: reply.bytes };
-  if (!("json" in reply)) {
-    // Older servers write the status as the body (server §19).
-    if (!atLeast(version, "1.13.0")) return jsonResponse(200, reply.status);
-    return { status: 204, headers: { "Content-Type": "application/json" }, body: new Uint8Array() };
+  if ("json" in reply) {
+    const write = reply.utf8 ? utf8JsonResponse : jsonResponse;
+    return write(reply.status ?? 200, reply.json);
   }
-  const write = reply.utf8 ? utf8JsonResponse : jsonResponse;
-  return write(reply.status ?? 200, reply.json);
+  // Older servers write the status as the body (server §19).
+  if (!atLeast(version, "1.13.0")) return jsonResponse(200, reply.status);
+  return { status: 204, headers: { "Content-Type": "application/json" }, body: new Uint8Array() };
 }

@@ -1,18 +1,17 @@
 import { isObject } from "../../lib/json.ts";
-import { countCharacters } from "../knowledge/characters.ts";
 import type { AnyOperation, Param } from "../../operations/operation.ts";
+import { countCharacters } from "../knowledge/characters.ts";
 import { HttpError } from "./handler.ts";
-import { isBooleanWord, validationError, type ValidationProblem } from "./pydantic.ts";
-import { requestModel, type Rule } from "./request-models.ts";
+import { type Problem, validationError, type ValidationProblem } from "./pydantic.ts";
+import { looseParams, requestModel, type Rule } from "./request-models.ts";
 
-/** Validates a body or the JSON part of a form; throws HttpError with the server's text. */
-export function checkBody(rows: readonly AnyOperation[], body: unknown): void {
-  const [row] = rows;
-  if (!row) return;
+/** Validates a body or the JSON part of a form by the rows that share the route of `row`; throws HttpError with the server's text. */
+export function checkBody(row: AnyOperation, rows: readonly AnyOperation[], body: unknown): void {
   const model = requestModel(row.id);
+  const reason = `Input should be a valid dictionary or instance of ${model.body}`;
   const problems = isObject(body)
     ? validateFields({ ...bodyRules(rows), ...model.fields }, body, "")
-    : [notADictionary(model.body, body)];
+    : [{ field: "", value: body, type: "model_type", reason }];
   if (problems.length === 0) return;
   const error = validationError(model.body, ...problems);
   // One route has its own error format (server §3).
@@ -25,8 +24,7 @@ export function checkQuery(row: AnyOperation, query: URLSearchParams): void {
   if (model === undefined) return;
   const problems = Object.entries(row.params).flatMap(([name, param]) => {
     const value = query.get(name);
-    if (param.in !== "query" || value === null) return [];
-    return validateValue(paramRule(param), value, name);
+    return param.in === "query" && value !== null ? validate(paramRule(param), value, name) : [];
   });
   if (problems.length > 0) throw validationError(model, ...problems);
 }
@@ -34,13 +32,13 @@ export function checkQuery(row: AnyOperation, query: URLSearchParams): void {
 /** Rules of the body fields of rows that share a route; their constants are the choices. */
 function bodyRules(rows: readonly AnyOperation[]): Record<string, Rule> {
   const rules: Record<string, Rule> = {};
-  for (const { params, fixed = {}, route } of rows) {
-    for (const [name, param] of Object.entries(params)) {
+  for (const row of rows) {
+    for (const [name, param] of Object.entries(row.params)) {
       const isJsonField = param.in === "body" || param.in === "data";
       // A dotted name is part of an object with a rule of its own.
-      if (isJsonField && !name.includes(".")) rules[name] = paramRule(param);
+      if (isJsonField && !name.includes(".")) rules[name] = looseParams[name] ?? paramRule(param);
     }
-    for (const name of Object.keys(fixed).filter((each) => !route.includes(`{${each}}`))) {
+    for (const name of bodyConstants(row)) {
       const choices = rows.flatMap((each) => each.fixed?.[name] ?? []).sort();
       rules[name] = { kind: "text", choices };
     }
@@ -48,36 +46,27 @@ function bodyRules(rows: readonly AnyOperation[]): Record<string, Rule> {
   return rules;
 }
 
-function paramRule(param: Param): Rule {
-  const required = param.required && { required: param.required };
-  const length = param.length && { length: param.length };
-  if (param.many) return { kind: "list", of: { kind: "text" }, ...required, ...length };
-  switch (param.kind) {
-    case "integer":
-      return { kind: "integer", ...required, ...(param.range && { range: param.range }) };
-    case "number":
-    case "duration":
-      return { kind: "number", ...required };
-    case "flag":
-      return { kind: "flag", ...required };
-    case "json":
-      return { ...(param.shape ?? { kind: "any" }), ...required };
-    default:
-      return {
-        kind: "text",
-        ...required,
-        ...length,
-        ...(param.choices && { choices: param.choices }),
-      };
-  }
-}
+/** Names of the constants that a row sends in its body. */
+export const bodyConstants = ({ fixed = {}, route }: AnyOperation) =>
+  Object.keys(fixed).filter((name) => !route.includes(`{${name}}`));
 
-const notADictionary = (model: string, value: unknown): ValidationProblem => ({
-  field: "",
-  reason: `Input should be a valid dictionary or instance of ${model}`,
-  type: "model_type",
-  value,
-});
+/** Kinds of rules by kind of parameter; others are texts. */
+const KINDS: { readonly [Kind in Param["kind"]]?: Rule["kind"] } = {
+  integer: "integer",
+  number: "number",
+  duration: "number",
+  flag: "flag",
+  json: "any",
+};
+
+function paramRule({ kind, many, required, length, choices, shape }: Param): Rule {
+  const rule: Rule = { kind: KINDS[kind] ?? "text", ...(choices && { choices }), ...shape };
+  return {
+    ...(many ? { kind: "list", of: { kind: "text" } } : rule),
+    ...(required && { required }),
+    ...(length && { length }),
+  };
+}
 
 function validateFields(
   rules: Readonly<Record<string, Rule>>,
@@ -86,96 +75,91 @@ function validateFields(
 ): ValidationProblem[] {
   return Object.entries(rules).flatMap(([name, rule]) => {
     const field = path === "" ? name : `${path}.${name}`;
-    const fieldValue = value[name];
-    if (fieldValue !== undefined) return validateValue(rule, fieldValue, field);
-    if (!rule.required) return [];
-    return [{ field, type: "missing", value }];
+    if (value[name] !== undefined) return validate(rule, value[name], field);
+    return rule.required ? [{ field, type: "missing", value }] : [];
   });
 }
 
-function validateValue(rule: Rule, value: unknown, field: string): ValidationProblem[] {
+/** Returns the problems of a value, or of its fields or items. */
+export function validate(rule: Rule, value: unknown, field: string): ValidationProblem[] {
   // Optional fields of the server's models accept null, unless they have a default value.
-  if (value === null && !rule.required && !("filled" in rule)) return [];
-  const place = { field, value };
-  switch (rule.kind) {
-    case "any":
-      return [];
-    case "text":
-      return validateText(rule, place);
-    case "flag":
-      if (isFlag(value)) return [];
-      return [{ ...place, type: typeof value === "string" ? "bool_parsing" : "bool_type" }];
-    case "number":
-    case "integer":
-      return validateNumber(rule.kind, place);
-    case "list":
-      return validateList(rule, place);
-    case "object":
-      if (!isObject(value)) return [{ ...place, type: "dict_type" }];
-      return validateFields(rule.fields ?? {}, value, field);
-  }
-}
-
-type Place = Pick<ValidationProblem, "field" | "value">;
-type RuleOf<Kind> = Extract<Rule, { readonly kind: Kind }>;
-
-function validateText({ choices, length }: RuleOf<"text">, place: Place): ValidationProblem[] {
-  const { value } = place;
-  if (choices) {
-    if (choices.some((choice) => choice === value)) return [];
-    const reason = `Input should be ${joinChoices(choices)}`;
-    return [{ ...place, type: "literal_error", reason }];
-  }
-  if (typeof value !== "string") return [{ ...place, type: "string_type" }];
-  const limit = exceededLimit(countCharacters(value), length, "character");
-  if (limit === undefined) return [];
-  return [{ ...place, type: `string_${limit.type}`, reason: `String should have ${limit.text}` }];
-}
-
-function validateList({ of, length }: RuleOf<"list">, place: Place): ValidationProblem[] {
-  const { field, value } = place;
-  if (!Array.isArray(value)) return [{ ...place, type: "list_type" }];
-  const limit = exceededLimit(value.length, length, "item");
-  if (limit !== undefined) {
-    const reason = `List should have ${limit.text} after validation, not ${value.length}`;
-    return [{ ...place, type: limit.type, reason }];
-  }
+  if (value === null && !rule.required && !rule.filled) return [];
+  const problem = checks[rule.kind](value, rule);
+  if (problem) return [{ field, value, ...problem }];
+  if (isObject(value)) return validateFields(rule.fields ?? {}, value, field);
+  if (!Array.isArray(value) || !rule.of) return [];
   // Fields may be null, items of lists may not.
-  const rule: Rule = { ...of, required: true };
-  return value.flatMap((item, index) => validateValue(rule, item, `${field}.${index}`));
+  const item: Rule = { ...rule.of, required: true };
+  return value.flatMap((each, index) => validate(item, each, `${field}.${index}`));
+}
+
+/** The problem of a value by the kind of its rule; fields and items are checked on their own. */
+const checks: Record<Rule["kind"], (value: unknown, rule: Rule) => Problem | undefined> = {
+  any: () => undefined,
+  text: checkText,
+  flag: checkFlag,
+  number: checkNumber,
+  integer: checkNumber,
+  list: checkList,
+  object: (value) => (isObject(value) ? undefined : { type: "dict_type" }),
+};
+
+function checkText(value: unknown, { choices, length }: Rule): Problem | undefined {
+  if (choices) {
+    if (choices.some((choice) => choice === value)) return undefined;
+    return { type: "literal_error", reason: `Input should be ${joinChoices(choices)}` };
+  }
+  if (typeof value !== "string") return { type: "string_type" };
+  const limit = exceededLimit(countCharacters(value), length, "character");
+  return limit && { type: `string_${limit.type}`, reason: `String should have ${limit.text}` };
+}
+
+function checkList(value: unknown, { length }: Rule): Problem | undefined {
+  if (!Array.isArray(value)) return { type: "list_type" };
+  const limit = exceededLimit(value.length, length, "item");
+  const reason = `List should have ${limit?.text} after validation, not ${value.length}`;
+  return limit && { type: limit.type, reason };
 }
 
 /** Returns the limit that a length exceeds, e.g. "at most 1 item". */
 function exceededLimit(
   length: number,
-  [min, max]: readonly [number, number] = [0, Infinity],
+  [min, max = Infinity]: Rule["length"] & {} = [0],
   noun: string,
 ): { readonly type: string; readonly text: string } | undefined {
-  if (length < min) return { type: "too_short", text: `at least ${pluralize(min, noun)}` };
-  if (length > max) return { type: "too_long", text: `at most ${pluralize(max, noun)}` };
+  const pluralize = (count: number) => `${count} ${noun}${count === 1 ? "" : "s"}`;
+  if (length < min) return { type: "too_short", text: `at least ${pluralize(min)}` };
+  if (length > max) return { type: "too_long", text: `at most ${pluralize(max)}` };
   return undefined;
 }
 
-/** Accepts text with a number; does not check the bounds of a shape. */
-function validateNumber(kind: "integer" | "number", place: Place): ValidationProblem[] {
-  const { value } = place;
-  const prefix = kind === "integer" ? "int" : "float";
-  const number = typeof value === "string" && value.trim() !== "" ? Number(value) : value;
-  if (typeof value === "string" && !Number.isFinite(number)) {
-    return [{ ...place, type: `${prefix}_parsing` as const }];
-  }
-  if (typeof number !== "number") return [{ ...place, type: `${prefix}_type` as const }];
-  if (kind === "number" || Number.isInteger(number)) return [];
-  return [{ ...place, type: "int_from_float" }];
+function checkFlag(value: unknown): Problem | undefined {
+  if (typeof value === "boolean" || value === 0 || value === 1) return undefined;
+  if (typeof value !== "string") return { type: "bool_type" };
+  const isWord = /^(true|false|t|f|yes|no|y|n|on|off|1|0)$/i.test(value);
+  return isWord ? undefined : { type: "bool_parsing" };
 }
 
-const isFlag = (value: unknown) =>
-  typeof value === "boolean" ||
-  value === 0 ||
-  value === 1 ||
-  (typeof value === "string" && isBooleanWord(value));
-
-const pluralize = (count: number, noun: string) => `${count} ${noun}${count === 1 ? "" : "s"}`;
+/** Accepts text with a number. */
+function checkNumber(value: unknown, { kind, range }: Rule): Problem | undefined {
+  const prefix = kind === "integer" ? "int" : "float";
+  const number = typeof value === "string" && value.trim() !== "" ? Number(value) : value;
+  const isWhole = kind === "number" || Number.isInteger(number);
+  if (typeof value === "string" && !(Number.isFinite(number) && isWhole)) {
+    return { type: `${prefix}_parsing` as const };
+  }
+  if (typeof number !== "number") return { type: `${prefix}_type` as const };
+  if (!isWhole) return { type: "int_from_float" };
+  const [min, max] = range ?? [-Infinity, Infinity];
+  const reason = "Input should be";
+  if (number < min) {
+    return { type: "greater_than_equal", reason: `${reason} greater than or equal to ${min}` };
+  }
+  if (number > max) {
+    return { type: "less_than_equal", reason: `${reason} less than or equal to ${max}` };
+  }
+  return undefined;
+}
 
 /** Formats choices as `'a', 'b' or 'c'`. */
 function joinChoices(choices: readonly string[]): string {

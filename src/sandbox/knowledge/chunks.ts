@@ -3,8 +3,7 @@ import { isObject } from "../../lib/json.ts";
 import * as operations from "../../operations/chunks.ts";
 import { found, internalServerError, notFound } from "../http/errors.ts";
 import { bindHandlers, type Call, type Handlers, HttpError } from "../http/handler.ts";
-import { numberParam } from "../http/page-params.ts";
-import { pageFields, type PageParams, parsePage } from "../http/pages.ts";
+import { numberParam, pageFields, type PageParams, parsePage } from "../http/page-params.ts";
 import { validationError } from "../http/pydantic.ts";
 import { atLeast } from "../http/router.ts";
 import {

@@ -2,8 +2,7 @@ import { isObject } from "../../lib/json.ts";
 import * as operations from "../../operations/knowledge.ts";
 import { internalServerError, invalidParam } from "../http/errors.ts";
 import { bindHandlers, type Call, type Handlers, HttpError } from "../http/handler.ts";
-import { checkFlag } from "../http/page-params.ts";
-import { pageFields, parsePage } from "../http/pages.ts";
+import { checkFlag, pageFields, parsePage } from "../http/page-params.ts";
 import { atLeast } from "../http/router.ts";
 import { account, isUuidText } from "../storage/ids.ts";
 import {

@@ -8,7 +8,7 @@ import {
   notFoundAt,
 } from "../http/errors.ts";
 import { bindHandlers, type Call, type Handlers, HttpError, type Reply } from "../http/handler.ts";
-import { pageFields, parsePage } from "../http/pages.ts";
+import { pageFields, parsePage } from "../http/page-params.ts";
 import { validationError } from "../http/pydantic.ts";
 import { atLeast } from "../http/router.ts";
 import {
