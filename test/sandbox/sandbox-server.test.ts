@@ -186,7 +186,7 @@ describe("a fault", () => {
     ["GET / cut-after", "cut-after: expected a whole number"],
     ["GET / drip=0", "drip=0: must be at least 1"],
     ["GET / reset=1", "reset=1: does not take a value"],
-    ["GET / version=new", "version: expected a value such as 1.13.0"],
+    ["GET / version=new", "version=new: expected a value such as 1.13.0"],
     ["GET / reset times=x", "times=x: expected a whole number"],
     ["GET / reset often", "unknown option 'often'"],
   ])("%j is rejected: %s", (text, message) => {

@@ -12,7 +12,7 @@ const ERRORS: readonly (readonly [pattern: RegExp, message: string])[] = [
   [/^(?!\d{4})(.{4}).*/s, NOT_A_NUMBER],
   [/^\d{6}$/, "Invalid ISO format"],
   [/^\d{4}(-.?|[^-])$/s, "Invalid common month"],
-  [/^\d{4}-?(?!\d\d)(..).*/s, NOT_A_NUMBER],
+  [/^\d{4}(?:-|(?!-))(?!\d\d)(..).*/s, NOT_A_NUMBER],
   [/^\d{4}-\d\d[^-].*/s, "Invalid separator in ISO string"],
   [/^\d{4}(-\d\d-.?|\d\d.)$/s, "Invalid common day"],
   [/^\d{4}(?:-\d\d-|\d\d)(?!\d\d)(..).*/s, NOT_A_NUMBER],
@@ -21,7 +21,7 @@ const ERRORS: readonly (readonly [pattern: RegExp, message: string])[] = [
     /^\d{4}(-\d\d-|\d\d)\d\d.\d[\d:.,]*[-+Zz].*/s,
     "Time zone offset must be 1, 3, 5 or 6 characters",
   ],
-  [/^\d{4}(?:-\d\d-|\d\d)\d\d.(?:\d\d:?){0,2}(?!\d\d)(..?).*/s, NOT_A_NUMBER],
+  [/^\d{4}(?:-\d\d-|\d\d)\d\d.(?:\d\d(?::|(?!:))){0,2}(?!\d\d)(..?).*/s, NOT_A_NUMBER],
   [/^.*$/s, "Unused components in ISO string"],
 ];
 
