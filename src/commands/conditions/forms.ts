@@ -12,17 +12,22 @@ type Form<R, S> = (reader: ConditionReader, subject: S, phrase: string) => R;
 export type Forms<R, S = undefined> = Readonly<Record<string, Form<R, S>>>;
 
 /** The phrases with which a pattern begins. */
-export const phrasesOf = (pattern: string): string[] =>
+const phrasesOf = (pattern: string): string[] =>
   (/^[a-z|-]+(?: [a-z|-]+)*/.exec(pattern)?.[0] ?? "").split("|");
 
-/** Reads one of the forms. */
-export function readForm<R, S>(reader: ConditionReader, forms: Forms<R, S>, subject: S): R {
+/** Reads one of the forms. `otherwise` is the error if none begins here. */
+export function readForm<R, S>(
+  reader: ConditionReader,
+  forms: Forms<R, S>,
+  subject: S,
+  otherwise?: { readonly problem: string; readonly hint: string | undefined },
+): R {
   const byPhrase = new Map(
     Object.entries(forms).flatMap(([pattern, form]) =>
       phrasesOf(pattern).map((phrase) => [phrase, form]),
     ),
   );
-  const phrase = reader.oneOf(...byPhrase.keys());
+  const phrase = reader.oneOf([...byPhrase.keys()], otherwise);
   const form = byPhrase.get(phrase) as Form<R, S>; // one of its keys
   return form(reader, subject, phrase);
 }

@@ -31,7 +31,7 @@ export const within = ({ operator, value }: Limit, actual: number): boolean =>
 
 /** Reads `at most 30s`. */
 export const readDuration = (reader: ConditionReader): Limit => ({
-  operator: bounds[reader.oneOf(...boundPhrases)],
+  operator: bounds[reader.oneOf(boundPhrases)],
   value: reader.seconds(),
 });
 

@@ -2,7 +2,7 @@ import { didYouMean } from "../../lib/did-you-mean.ts";
 import { own } from "../../lib/json.ts";
 import { claimForms, exampleOf, readComparison } from "./claims.ts";
 import type { Claim, FieldKind, Reading, Result } from "./claims.ts";
-import { phrasesOf, readForm } from "./forms.ts";
+import { readForm } from "./forms.ts";
 import { ConditionReader, operators } from "./reader.ts";
 
 /** A field of a subject `T`, such as a run. */
@@ -119,8 +119,6 @@ function readCheck<T>(reader: ConditionReader, scope: Scope<T>): Check<T> {
   throw reader.error(at, `unknown field ${name}`, hint);
 }
 
-const claimPhrases = Object.keys(claimForms).flatMap(phrasesOf);
-
 /** Reads what a condition says about a field: a comparison or a phrase. */
 export function readFieldCheck<T>(
   reader: ConditionReader,
@@ -130,12 +128,11 @@ export function readFieldCheck<T>(
   const named = { name, kind: field.kind };
   const operator = reader.operator();
   if (operator) return fieldCheck(name, field, readComparison(reader, named, operator));
-  if (!reader.begins(...claimPhrases)) {
-    const near = didYouMean(reader.peek(), claimPhrases);
-    const hint = near === undefined ? exampleOf(named) : `did you mean ${near}?`;
-    throw reader.error(reader.at, `missing operator: ${operators.join(" ")}`, hint);
-  }
-  return fieldCheck(name, field, readForm(reader, claimForms, named));
+  const otherwise = {
+    problem: `missing operator: ${operators.join(" ")}`,
+    hint: exampleOf(named),
+  };
+  return fieldCheck(name, field, readForm(reader, claimForms, named, otherwise));
 }
 
 /** The check of a claim about a field. */

@@ -30,7 +30,7 @@ export interface FirstWords {
 /**
  * Reads a condition from left to right. Every method throws `usage` with the position of a mistake.
  *
- *     run took at most 30s    oneOf("run", …) → "run", oneOf("took", …), oneOf("at most", …), seconds() → 30
+ *     took at most 30s    oneOf(["took", …]) → "took", oneOf(["at most", …]), seconds() → 30
  */
 export class ConditionReader {
   private readonly condition: string;
@@ -60,8 +60,11 @@ export class ConditionReader {
     return this.position;
   }
 
-  /** Reads one of the phrases. */
-  oneOf<P extends string>(...phrases: readonly P[]): P {
+  /** Reads one of the phrases. `otherwise` is the error if not even the first word of one comes next. */
+  oneOf<P extends string>(
+    phrases: readonly P[],
+    otherwise?: { readonly problem: string; readonly hint: string | undefined },
+  ): P {
     const found = this.takes(...phrases);
     if (found !== undefined) return found;
     const matching = phrases.map((phrase) => this.matching(phrase));
@@ -70,16 +73,21 @@ export class ConditionReader {
     const words = [...new Set(possible.map((phrase) => phrase.split(" ")[furthest] ?? ""))];
     for (let read = 0; read < furthest; read++) this.word();
     const list = words.length === 1 ? String(words[0]) : `one of ${words.join(", ")}`;
+    this.skipBlanks();
+    const at = this.position;
     const wrong = this.word();
-    if (wrong === undefined) throw this.missing(list);
-    const near = didYouMean(wrong.toLowerCase(), words);
-    const hint = near === undefined ? undefined : `did you mean ${near}?`;
-    throw this.error(this.position - wrong.length, `${wrong} is not ${list}`, hint);
+    const near = wrong && didYouMean(wrong.toLowerCase(), words);
+    const hint = near ? `did you mean ${near}?` : undefined;
+    if (otherwise && furthest === 0)
+      throw this.error(at, otherwise.problem, hint ?? otherwise.hint);
+    throw wrong === undefined
+      ? this.missing(list)
+      : this.error(at, `${wrong} is not ${list}`, hint);
   }
 
   /** Reads one of the phrases; undefined at the end of the sentence. */
   maybe<P extends string>(...phrases: readonly P[]): P | undefined {
-    return this.isAtEnd() ? undefined : this.oneOf(...phrases);
+    return this.isAtEnd() ? undefined : this.oneOf(phrases);
   }
 
   /** Reads the longest of the phrases that comes next, if one does. */
@@ -89,19 +97,6 @@ export class ConditionReader {
       .sort((a, b) => b.length - a.length)[0];
     for (const _ of found?.split(" ") ?? []) this.word();
     return found;
-  }
-
-  /** Whether the first word of a phrase comes next. */
-  begins(...phrases: readonly string[]): boolean {
-    return phrases.some((phrase) => this.matching(phrase) > 0);
-  }
-
-  /** The next word in lower case, without reading it. */
-  peek(): string {
-    const start = this.position;
-    const word = this.word() ?? "";
-    this.position = start;
-    return word.toLowerCase();
   }
 
   /** How many words of the phrase come next. */

@@ -41,7 +41,7 @@ export const runForms: Forms<<T>(fields: RunFields<T>) => Check<T>> = {
   },
   "used [BOUND] N tokens|steps": (reader) => {
     const limit = readAmount(reader);
-    const unit = reader.oneOf("tokens", "steps");
+    const unit = reader.oneOf(["tokens", "steps"]);
     return (fields) => isLimited(fields, unit, limit);
   },
 };

@@ -5,7 +5,6 @@ import { prepareOutput, writeOutput } from "../../output-path.ts";
 import { redactKeys } from "../../../redact/recordings.ts";
 import { raiseOutcome, endingOf } from "../../../runs/outcome.ts";
 import type { Context } from "../../command-spec.ts";
-import { gateError } from "../../conditions/index.ts";
 import type { EventStage, FollowResult } from "../follow/index.ts";
 
 const loadChecks = () => import("./expectation.ts");
@@ -94,6 +93,7 @@ export function evaluate<Result extends FollowResult>(
       // Unchecked expectations must not pass.
       const why = "the output was not read to its end";
       await reportUnchecked(expectations, why, context);
+      const { gateError } = await loadChecks();
       if (expectations.checks.length > 0)
         throw gateError(`the expectations were not checked: ${why}`);
     },
@@ -118,7 +118,7 @@ async function expectationReport(
 ): Promise<void> {
   const raise = () => raiseOutcome(runId, outcome, context.notice);
   if (!isRequested(expectations)) return raise();
-  const { checkExpectation, namedEnds, runSucceeded } = await loadChecks();
+  const { checkExpectation, namedEnds, notMet, runSucceeded } = await loadChecks();
   const end = endingOf(outcome);
   const expectedEnds = expectations.checks.flatMap(namedEnds);
   if (end === "paused" && !expectedEnds.includes("paused")) {
@@ -140,20 +140,6 @@ async function expectationReport(
     throw failure;
   }
   if (junitError) throw junitError;
-}
-
-function notMet(runId: string, all: readonly CheckedExpectation[]): CliError {
-  const failed = all.filter(({ result }) => !result.passed);
-  const count =
-    all.length === 1 ? "the expectation" : `${failed.length} of ${all.length} expectations`;
-  return gateError(
-    `run ${runId} did not meet ${count}: ${failed[0]?.name}: ${failed[0]?.result.actual}`,
-    {
-      run: runId,
-      expectations: all.map(({ name, result }) => ({ check: name, ...result })),
-    },
-    `run \`wf show ${runId}\` for details`,
-  );
 }
 
 /** Prints the results, also as annotations on GitHub Actions. */

@@ -1,5 +1,6 @@
+import type { CliError } from "../../../errors.ts";
 import type { RunTrace } from "../../../runs/trace.ts";
-import { parseCondition } from "../../conditions/index.ts";
+import { gateError, parseCondition } from "../../conditions/index.ts";
 import type { Check, Result } from "../../conditions/index.ts";
 import { runScope } from "./run-scope.ts";
 
@@ -40,3 +41,20 @@ export function checkExpectation(
 /** The ends of a run that an expectation names, which are then no errors by themselves. */
 export const namedEnds = ({ check }: Expectation): unknown[] =>
   check.named.flatMap(({ field, equals }) => (field === "status" && equals ? [equals] : []));
+
+/** The error for a run with expectations that are not met. */
+export function notMet(runId: string, all: readonly CheckedExpectation[]): CliError {
+  const failed = all.filter(({ result }) => !result.passed);
+  const count =
+    all.length === 1 ? "the expectation" : `${failed.length} of ${all.length} expectations`;
+  return gateError(
+    `run ${runId} did not meet ${count}: ${failed[0]?.name}: ${failed[0]?.result.actual}`,
+    {
+      run: runId,
+      expectations: all.map(({ name, result }) => ({ check: name, ...result })),
+    },
+    `run \`wf show ${runId}\` for details`,
+  );
+}
+
+export { gateError };

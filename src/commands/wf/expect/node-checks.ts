@@ -152,7 +152,7 @@ export const atLeastOnce: Limit = { operator: ">=", value: 1 };
 function readTimes(reader: ConditionReader): Limit {
   if (reader.isAtEnd()) return atLeastOnce;
   const limit = readAmount(reader);
-  reader.oneOf("times", "time");
+  reader.oneOf(["times", "time"]);
   return limit;
 }
 
@@ -167,7 +167,7 @@ export const nodeForms: Forms<Evaluate, NodeName> = {
   "took BOUND TIME": (reader, name) => nodeTook(name, readDuration(reader)),
   "used [BOUND] N tokens": (reader, name) => {
     const limit = readAmount(reader);
-    reader.oneOf("tokens");
+    reader.oneOf(["tokens"]);
     return nodeUsed(name, limit);
   },
   "before [node] NODE": readOrder,

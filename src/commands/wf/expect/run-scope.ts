@@ -155,7 +155,7 @@ export const runScope: Scope<RunTrace> = {
   },
   quoted(reader) {
     const first = readNode(reader);
-    reader.oneOf("before");
+    reader.oneOf(["before"]);
     return traceCheck(readOrder(reader, first));
   },
 };

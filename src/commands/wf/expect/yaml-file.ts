@@ -38,7 +38,7 @@ type Keys = Readonly<Record<string, (value: Node) => Expectation[]>>;
 export async function readExpectFile(path: string, files: Files): Promise<ExpectFile> {
   const yaml = await parseYaml(await contentOf(path, files), { strict: true });
   if ("problem" in yaml) throw usageAt(path, yaml.line, yaml.problem);
-  const nodes = new YamlNodes(path, yaml, await import("yaml"));
+  const nodes = yamlNodes(path, yaml, await import("yaml"));
   const { contents } = yaml.document;
   let name: string | undefined;
   const checks = contents
@@ -60,114 +60,91 @@ const usageAt = (path: string, line: number, problem: string, hint?: string): Cl
     hint ?? "run `wf help conditions` for the keys of a file",
   );
 
-/** Typed access to the nodes of a YAML document. Throws `usage` for a node of another type. */
-class YamlNodes {
-  private readonly path: string;
-  private readonly document: Document.Parsed;
-  private readonly lineAt: (offset: number) => number;
-  private readonly yaml: typeof import("yaml");
-
-  constructor(
-    path: string,
-    file: { readonly document: Document.Parsed; readonly lineAt: (offset: number) => number },
-    yaml: typeof import("yaml"),
-  ) {
-    this.path = path;
-    this.document = file.document;
-    this.lineAt = file.lineAt;
-    this.yaml = yaml;
-  }
-
-  private lineOf(node: Node): number {
-    return this.lineAt(node.range?.[0] ?? 0);
-  }
-
-  error(node: Node, problem: string, hint?: string): CliError {
-    return usageAt(this.path, this.lineOf(node), problem, hint);
-  }
-
-  /** The expectation of a sentence. */
-  sentence(node: Node): Expectation {
-    const expectation = parseExpectation(this.text(node), this.source(node));
-    return this.expectation(node, expectation.name, expectation.check);
-  }
-
-  expectation(node: Node, name: string, check: Check<RunTrace>): Expectation {
-    return { name, check, from: { path: this.path, line: this.lineOf(node) } };
-  }
-
-  /** A value that is written as in a sentence, such as `1m30s`. */
-  value<T>(node: Node, read: (reader: ConditionReader) => T, text = this.text(node)): T {
-    return parseValue(this.source(node), text, read);
-  }
-
-  private source(node: Node): string {
-    return `${this.path} line ${this.lineOf(node)}:`;
-  }
+/** Typed access to the nodes of a YAML document. Its functions throw `usage` for a node of another type. */
+function yamlNodes(
+  path: string,
+  file: { readonly document: Document.Parsed; readonly lineAt: (offset: number) => number },
+  { isAlias, isMap, isScalar, isSeq }: typeof import("yaml"),
+) {
+  const lineOf = (node: Node) => file.lineAt(node.range?.[0] ?? 0);
+  const source = (node: Node) => `${path} line ${lineOf(node)}:`;
+  const error = (node: Node, problem: string, hint?: string) =>
+    usageAt(path, lineOf(node), problem, hint);
 
   /** The text of a scalar in the file: a node ID that looks like a number is text too. */
-  text(node: Node): string {
-    if (!this.yaml.isScalar(node) || node.value === null) throw this.error(node, "expected a text");
+  const text = (node: Node): string => {
+    if (!isScalar(node) || node.value === null) throw error(node, "expected a text");
     return typeof node.value === "string" ? node.value : (node.source ?? String(node.value));
-  }
-
-  boolean(node: Node): boolean {
-    if (this.yaml.isScalar(node) && typeof node.value === "boolean") return node.value;
-    throw this.error(node, "expected true or false");
-  }
-
-  json(node: Node): unknown {
-    return node.toJS(this.document) ?? null;
-  }
-
-  items(node: Node): Node[] {
-    if (!this.yaml.isSeq(node)) throw this.error(node, "expected a list");
-    return node.items.map((item) => this.resolve(item, node));
-  }
-
-  entries(node: Node): { key: Node; name: string; value: Node }[] {
-    if (!this.yaml.isMap(node)) throw this.error(node, "expected a mapping");
-    return node.items.map((pair) => {
-      const key = this.resolve(pair.key, node);
-      return { key, name: this.text(key), value: this.resolve(pair.value, key) };
-    });
-  }
-
-  /** The expectations of a mapping with known keys. */
-  keys(node: Node, table: Keys): Expectation[] {
-    return this.entries(node).flatMap(({ key, name, value }) => {
-      const known = own(table, name);
-      if (known) return known(value);
-      const names = Object.keys(table);
-      const near = didYouMean(name, names);
-      throw this.error(
-        key,
-        `${JSON.stringify(name)} is not one of ${names.join(", ")}`,
-        near === undefined ? undefined : `did you mean ${near}?`,
-      );
-    });
-  }
-
+  };
   /** The node of an alias; a missing value is reported at its key. */
-  private resolve(node: unknown, key: Node): Node {
-    const resolved = this.yaml.isAlias(node)
-      ? node.resolve(this.document)
+  const resolve = (node: unknown, key: Node): Node => {
+    const resolved = isAlias(node)
+      ? node.resolve(file.document)
       : (node as Node | null | undefined);
-    if (!resolved) throw this.error(key, "missing value");
+    if (!resolved) throw error(key, "missing value");
     return resolved;
-  }
+  };
+  const entries = (node: Node) => {
+    if (!isMap(node)) throw error(node, "expected a mapping");
+    return node.items.map((pair) => {
+      const key = resolve(pair.key, node);
+      return { key, name: text(key), value: resolve(pair.value, key) };
+    });
+  };
+  return {
+    error,
+    text,
+    entries,
+    items(node: Node): Node[] {
+      if (!isSeq(node)) throw error(node, "expected a list");
+      return node.items.map((item) => resolve(item, node));
+    },
+    boolean(node: Node): boolean {
+      if (isScalar(node) && typeof node.value === "boolean") return node.value;
+      throw error(node, "expected true or false");
+    },
+    json: (node: Node): unknown => node.toJS(file.document) ?? null,
+    /** A value that is written as in a sentence, such as `1m30s`. */
+    value: <T>(node: Node, read: (reader: ConditionReader) => T, written = text(node)): T =>
+      parseValue(source(node), written, read),
+    sentence: (node: Node): Expectation => ({
+      ...parseExpectation(text(node), source(node)),
+      from: { path, line: lineOf(node) },
+    }),
+    expectation: (node: Node, name: string, check: Check<RunTrace>): Expectation => ({
+      name,
+      check,
+      from: { path, line: lineOf(node) },
+    }),
+    /** The expectations of a mapping with known keys. */
+    keys: (node: Node, table: Keys): Expectation[] =>
+      entries(node).flatMap(({ key, name, value }) => {
+        const known = own(table, name);
+        if (known) return known(value);
+        const names = Object.keys(table);
+        const near = didYouMean(name, names);
+        throw error(
+          key,
+          `${JSON.stringify(name)} is not one of ${names.join(", ")}`,
+          near === undefined ? undefined : `did you mean ${near}?`,
+        );
+      }),
+  };
 }
+
+type YamlNodes = ReturnType<typeof yamlNodes>;
 
 /** The sections of a file; each expectation is named by its sentence. */
 function sections(nodes: YamlNodes): Keys {
-  const named = (node: Node): NodeName => ({ text: nodes.text(node), byType: false });
-  const quoted = (node: Node) => JSON.stringify(nodes.text(node));
-  const ofNode = (at: Node, name: Node, text: string, evaluate: Evaluate) =>
-    nodes.expectation(at, `node ${quoted(name)} ${text}`, traceCheck(evaluate));
+  const { expectation, items, text } = nodes;
+  const named = (node: Node): NodeName => ({ text: text(node), byType: false });
+  const quoted = (node: Node) => JSON.stringify(text(node));
+  const ofNode = (at: Node, name: Node, claim: string, evaluate: Evaluate) =>
+    expectation(at, `node ${quoted(name)} ${claim}`, traceCheck(evaluate));
   const duration = (node: Node) => atMost(nodes.value(node, (reader) => reader.seconds()));
   const count = (node: Node) => atMost(nodes.value(node, (reader) => reader.count()));
   const inSequence = (list: Node) => {
-    const [first, ...others] = nodes.items(list);
+    const [first, ...others] = items(list);
     if (!first || others.length === 0) throw nodes.error(list, "expected two or more nodes");
     return others.map((after, index) => {
       const before = others[index - 1] ?? first;
@@ -175,39 +152,39 @@ function sections(nodes: YamlNodes): Keys {
       return ofNode(after, before, `before ${quoted(after)}`, evaluate);
     });
   };
+  /** Limits of the run, under a key of their own, and of its nodes. */
+  const limits =
+    (key: string, ofRun: (max: Node) => Expectation, of: (name: Node, max: Node) => Expectation) =>
+    (map: Node) =>
+      nodes.keys(map, {
+        [key]: (max) => [ofRun(max)],
+        nodes: (each) => nodes.entries(each).map(({ key: name, value }) => of(name, value)),
+      });
   return {
-    checks: (list) => nodes.items(list).map((item) => nodes.sentence(item)),
+    checks: (list) => items(list).map(nodes.sentence),
     required: (list) =>
-      nodes.items(list).map((item) => ofNode(item, item, "ran", nodeRan(named(item), atLeastOnce))),
+      items(list).map((item) => ofNode(item, item, "ran", nodeRan(named(item), atLeastOnce))),
     forbidden: (list) =>
-      nodes
-        .items(list)
-        .map((item) => ofNode(item, item, "did not run", nodeRan(named(item), never))),
-    order: (list) => nodes.items(list).flatMap(inSequence),
-    within: (map) =>
-      nodes.keys(map, {
-        run(max) {
-          const check = isLimited(runFields, "elapsed", duration(max));
-          return [nodes.expectation(max, `run took at most ${nodes.text(max)}`, check)];
-        },
-        nodes: (limits) =>
-          nodes.entries(limits).map(({ key, value }) => {
-            const evaluate = nodeTook(named(key), duration(value));
-            return ofNode(value, key, `took at most ${nodes.text(value)}`, evaluate);
-          }),
-      }),
-    tokens: (map) =>
-      nodes.keys(map, {
-        max(max) {
-          const check = isLimited(runFields, "tokens", count(max));
-          return [nodes.expectation(max, `run used at most ${nodes.text(max)} tokens`, check)];
-        },
-        nodes: (limits) =>
-          nodes.entries(limits).map(({ key, value }) => {
-            const evaluate = nodeUsed(named(key), count(value));
-            return ofNode(value, key, `used at most ${nodes.text(value)} tokens`, evaluate);
-          }),
-      }),
+      items(list).map((item) => ofNode(item, item, "did not run", nodeRan(named(item), never))),
+    order: (list) => items(list).flatMap(inSequence),
+    within: limits(
+      "run",
+      (max) => {
+        const check = isLimited(runFields, "elapsed", duration(max));
+        return expectation(max, `run took at most ${text(max)}`, check);
+      },
+      (name, max) =>
+        ofNode(max, name, `took at most ${text(max)}`, nodeTook(named(name), duration(max))),
+    ),
+    tokens: limits(
+      "max",
+      (max) => {
+        const check = isLimited(runFields, "tokens", count(max));
+        return expectation(max, `run used at most ${text(max)} tokens`, check);
+      },
+      (name, max) =>
+        ofNode(max, name, `used at most ${text(max)} tokens`, nodeUsed(named(name), count(max))),
+    ),
     outputs: (map) =>
       nodes.entries(map).flatMap(({ name, value }) => outputChecks(nodes, name, value)),
   };
