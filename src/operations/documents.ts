@@ -1,3 +1,4 @@
+import type { Checked } from "./operation.ts";
 import {
   body,
   data,
@@ -40,47 +41,30 @@ const displayStatuses = [
   "archived",
 ] as const;
 
-type IndexingStage =
-  | "waiting"
-  | "parsing"
-  | "cleaning"
-  | "splitting"
-  | "indexing"
-  | "paused"
-  | "completed"
-  | "error";
+/** Values of metadata fields; all built-in fields have the ID `built-in` (server §6.3). */
+const doc_metadata = [{ id: "text", name: "text", "value?": "scalar" }] as const;
 
-/** Value of one metadata field; all built-in fields have the ID `built-in` (server §6.3). */
-interface DocumentMetadata {
-  readonly id: string;
-  readonly name: string;
-  readonly value: string | number | boolean | null;
-}
-
-interface AnyDocument {
-  readonly id: string;
-  readonly position: number | null;
-  readonly dataset_process_rule_id: string | null;
-  readonly name: string;
-  readonly created_at?: number;
-  readonly indexing_status?: IndexingStage;
-  readonly error: string | null;
-  readonly enabled?: boolean;
-  readonly archived?: boolean;
-  readonly display_status: (typeof displayStatuses)[number] | null;
-}
+const documentFields = {
+  id: "id",
+  name: "text",
+  "position?": "number",
+  "created_at?": "time",
+  "indexing_status?": "id",
+  "display_status?": "text",
+  "error?": "text",
+  "enabled?": "flag",
+  "archived?": "flag",
+  "dataset_process_rule_id?": "text",
+  "data_source_info?": { "upload_file_id?": "text" },
+  // The stored file; its size is in characters for documents created from text.
+  "data_source_detail_dict?": { "upload_file?": { extension: "text", size: "number" } },
+  "word_count?": "number",
+  // Null on some servers if the document has no values (server §9.5).
+  "doc_metadata?": doc_metadata,
+} as const;
 
 /** A document in lists, creates and updates; times are in Unix seconds (server §9.5). */
-export interface Document extends AnyDocument {
-  readonly data_source_info?: { readonly upload_file_id?: string };
-  /** The stored file; its size is in characters for documents created from text. */
-  readonly data_source_detail_dict?: {
-    readonly upload_file?: { readonly extension: string; readonly size: number };
-  };
-  readonly word_count: number | null;
-  /** Null on some servers if the document has no values (server §9.5). */
-  readonly doc_metadata: readonly DocumentMetadata[] | null;
-}
+export type Document = Checked<typeof documentFields>;
 
 /** Chunking rules as stored by the server (server §6.2). */
 export interface StoredProcessRule {
@@ -91,30 +75,9 @@ export interface StoredProcessRule {
   } | null;
 }
 
-/**
- * One document in detail. With `metadata: "only"` it has just id and doc_metadata, with `"without"`
- * everything except the latter.
- */
-interface DocumentDetail extends Pick<AnyDocument, "id">, Partial<Omit<AnyDocument, "id">> {
-  readonly data_source_info?: { readonly upload_file?: { readonly size: number } };
-  /** Empty if the document has no rules of its own. */
-  readonly document_process_rule?: Partial<StoredProcessRule>;
-  readonly doc_metadata?: readonly DocumentMetadata[] | null;
-  readonly segment_count?: number;
-}
-
 /** Response of a create or update. An update has the batch of the last create (server §9.4). */
 export interface DocumentInBatch {
   readonly document: Document;
-}
-
-/** Progress of a document; `total_segments` is 0 until it is split (server §9.6). */
-interface IndexingStatus {
-  readonly id: string;
-  readonly indexing_status: IndexingStage;
-  readonly error: string | null;
-  readonly completed_segments: number;
-  readonly total_segments: number;
 }
 
 const inBatch = withFields(
@@ -171,23 +134,8 @@ export const listDocuments = kbOperation({
     status: query.choice(displayStatuses, "Only documents with this display status"),
   },
   returns: withFields(
-    {
-      id: "id",
-      name: "text",
-      "position?": "number",
-      "created_at?": "time",
-      "indexing_status?": "id",
-      "display_status?": "text",
-      "error?": "text",
-      "enabled?": "flag",
-      "archived?": "flag",
-      "dataset_process_rule_id?": "text",
-      "data_source_info?": { "upload_file_id?": "text" },
-      "data_source_detail_dict?": { "upload_file?": { extension: "text", size: "number" } },
-      "word_count?": "number",
-      "doc_metadata?": [{ id: "text", name: "text", "value?": "scalar" }],
-    },
-    page<Document>(
+    documentFields,
+    page(
       "id name display_status word_count hit_count created=created_at:time",
       "… indexing_status error doc_form tokens",
       "size=data_source_detail_dict.upload_file.size data_source_type created_from",
@@ -223,9 +171,10 @@ export const getDocument = kbOperation({
       "segment_count?": "number",
       "data_source_info?": { "upload_file?": { size: "number" } },
       "document_process_rule?": { "mode?": "text" },
-      "doc_metadata?": [{ id: "text", name: "text", "value?": "scalar" }],
+      "doc_metadata?": doc_metadata,
     },
-    record<DocumentDetail>(
+    // With the metadata "only", there is nothing else but the ID.
+    record<{ readonly document_process_rule?: Partial<StoredProcessRule> }>(
       "id name display_status error doc_form doc_language segment_count",
       "average_segment_length tokens hit_count doc_metadata created=created_at:time",
       "updated=updated_at:time completed=completed_at:time",
@@ -451,7 +400,7 @@ export const getIndexingStatus = kbOperation({
       completed_segments: "number",
       total_segments: "number",
     },
-    rows<IndexingStatus>(
+    rows(
       "data",
       "id indexing_status completed_segments total_segments error",
       "completed=completed_at:time",

@@ -268,24 +268,30 @@ export type RequiredFields =
   | readonly [RequiredFields]
   | { readonly [field: string]: RequiredFields };
 
-/** The `RequiredFields` that fit a type: fields that can be null or missing have a `?`. */
-type RequiredFieldsOf<T> = T extends string
-  ? "text" | "id" | "scalar" | `=${T}`
-  : T extends number
-    ? "number" | "time" | "scalar"
-    : T extends boolean
-      ? "flag" | "scalar"
-      : T extends readonly (infer E)[]
-        ? readonly [RequiredFieldsOf<E>]
-        : {
-            readonly [
-              K in keyof T & string as null extends T[K]
-                ? `${K}?`
-                : undefined extends T[K]
-                  ? `${K}?`
-                  : K
-            ]?: RequiredFieldsOf<NonNullable<T[K]>>;
-          };
+interface FieldTypes {
+  readonly text: string;
+  readonly id: string;
+  readonly number: number;
+  readonly time: number;
+  readonly flag: boolean;
+  readonly scalar: string | number | boolean;
+}
+
+/** The type of a value with these fields. */
+export type Checked<F> = F extends keyof FieldTypes
+  ? FieldTypes[F]
+  : F extends `=${infer Text}`
+    ? Text
+    : F extends readonly [infer Each]
+      ? readonly Checked<Each>[]
+      : {
+          readonly [K in keyof F as K extends `${string}?` ? never : K]: Checked<F[K]>;
+        } & {
+          readonly [K in keyof F as K extends `${infer Name}?` ? Name : never]?:
+            | Checked<F[K]>
+            | null
+            | undefined;
+        };
 
 /** How a response is displayed, and where its ID is. */
 interface Layout<T> {
@@ -371,14 +377,12 @@ export const cursor = <T>(after: string, ...columns: Column<T>[]): Typed<Kind<"c
 /** The same response with another path for `-o name`. */
 export const withNamePath = <R>(path: string, returns: R): R => ({ ...returns, namePath: path });
 
-/** The same response with the fields that callers rely on. */
-export const withFields = <R extends Returns<never>>(
-  fields: RequiredFieldsOf<RowOf<R>>,
+/** The same response with the fields that callers rely on, which are part of its type. */
+export const withFields = <const F extends RequiredFields, R extends Returns<never>>(
+  fields: F,
   returns: R,
-): R => ({
-  ...returns,
-  fields,
-});
+): R & { readonly [answer]?: Checked<F> } =>
+  ({ ...returns, fields }) as R & { readonly [answer]?: Checked<F> };
 
 /** The response of a write without a result. */
 export const success: Typed<Kind<"record">, { readonly result: "success" }> = {

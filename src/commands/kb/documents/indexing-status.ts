@@ -4,6 +4,7 @@ import { backoff, delays } from "../../../lib/backoff.ts";
 import { collect } from "../../../lib/collect.ts";
 import { listDocuments } from "../../../operations/documents.ts";
 import type { Document } from "../../../operations/documents.ts";
+import type { Checked } from "../../../operations/operation.ts";
 import type { Context } from "../../command-spec.ts";
 
 /** ms without progress until a notice, and until the wait ends: a dead worker never makes any. */
@@ -46,23 +47,16 @@ export function indexingStatusOf(document: DocumentResponse): DocumentStatus {
 }
 
 /** Fields that lists and details share, and the field of each that has the size of the content. */
-interface DocumentResponse {
-  readonly id: string;
-  readonly name?: string;
-  readonly indexing_status?: string;
-  readonly error?: string | null;
-  readonly segment_count?: number | null;
-  readonly word_count?: number | null;
-  readonly data_source_detail_dict?: { readonly upload_file?: FileSize | null } | null;
-  readonly data_source_info?: {
-    readonly upload_file?: FileSize | null;
-    readonly upload_file_id?: string;
-  } | null;
-}
-
-interface FileSize {
-  readonly size?: number;
-}
+type DocumentResponse = Checked<{
+  id: "id";
+  "name?": "text";
+  "indexing_status?": "id";
+  "error?": "text";
+  "segment_count?": "number";
+  "word_count?": "number";
+  "data_source_detail_dict?": { "upload_file?": { "size?": "number" } };
+  "data_source_info?": { "upload_file?": { "size?": "number" }; "upload_file_id?": "text" };
+}>;
 
 /** Has indexing ended, with whatever result? */
 export const isDone = ({ indexing_status }: Pick<DocumentStatus, "indexing_status">): boolean =>

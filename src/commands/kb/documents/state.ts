@@ -134,7 +134,7 @@ const settingsOf = (kb: KnowledgeBase): KbSettings => ({
   summary_index_setting: kb.summary_index_setting?.enable ? kb.summary_index_setting : null,
 });
 
-const createdAt = ({ created_at = 0 }: Document): number => created_at;
+const createdAt = ({ created_at }: Document): number => created_at ?? 0;
 
 function documentState(document: Document, types: FieldTypes): DocumentState {
   requireField(document.data_source_info, "data_source_info"); // it has the ID of the stored file

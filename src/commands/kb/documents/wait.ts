@@ -66,7 +66,7 @@ async function batchStatuses(
     if (indexing_status === "completed" && total_segments === 0) {
       const document = await context.call(getDocument, { dataset_id, document_id: id });
       statuses.push({ ...indexingStatusOf(document), chunks });
-    } else statuses.push({ id, name: id, indexing_status, error, chunks });
+    } else statuses.push({ id, name: id, indexing_status, error: error ?? null, chunks });
   }
   return statuses;
 }
