@@ -48,16 +48,18 @@ const messageHandlers: Handlers<typeof chats, AppContext> = {
   },
 };
 
+function refuseCompletion(
+  _context: AppContext,
+  input: { readonly user?: string | undefined },
+): never {
+  requireUser(input);
+  throw refusal("app unavailable");
+}
+
 // No application of the sandbox completes text, or has speech.
 const completionHandlers: Handlers<typeof completions, AppContext> = {
-  createCompletion(_context, input) {
-    requireUser(input);
-    throw refusal("app unavailable");
-  },
-  stopCompletion(_context, input) {
-    requireUser(input);
-    throw refusal("app unavailable");
-  },
+  createCompletion: refuseCompletion,
+  stopCompletion: refuseCompletion,
 };
 
 const audioHandlers: Handlers<typeof audio, AppContext> = {

@@ -64,7 +64,7 @@ export const closing = (context: AppContext, call: Call): AbortSignal =>
 export const closesAtOnce = (version: string) =>
   !atLeast(version, "1.13.0") || atLeast(version, "1.15.0");
 
-/** Stores a run of an application; of a chatflow, with its message. */
+/** Stores a run that has not started yet; of a chatflow, with the IDs of its conversation and message. */
 export function addRun(
   { records }: AppContext,
   app: AppDefinition,
@@ -73,26 +73,44 @@ export function addRun(
   chat?: ChatTurn,
 ): StoredRun {
   const id = records.newId();
-  const user = endUser.session_id;
-  const { query, dialogue, files = [] } = chat ?? {};
-  const system = { app: app.name, user, id, query, dialogue, files };
+  const { id: end_user_id, session_id } = endUser;
+  const { query, dialogue, files = [], conversation } = chat ?? {};
+  const system = { app: app.name, user: session_id, id, query, dialogue, files };
   const starts = nodesOf(app, "start").map((node) => [node.id, inputs] as const);
-  return records.addRun({
+  const run: StoredRun = {
     id,
     app: app.name,
-    endUser,
+    end_user_id,
+    session_id,
+    task_id: records.newId(),
+    log_id: chat ? null : records.newId(),
+    conversation_id: conversation?.id ?? null,
+    message_id: chat ? records.newId() : null,
+    status: "running",
     inputs: { ...inputs, ...fillShape("system inputs", system) },
-    ...(chat
-      ? { conversation_id: chat.conversation.id, message_id: records.newId() }
-      : { log_id: records.newId() }),
-    variables: {
-      ...Object.fromEntries(starts),
-      ...(chat && {
-        sys: { query: chat.query, user_id: user },
-        conversation: chat.conversation.variables,
-      }),
+    outputs: {},
+    error: null,
+    created_at: records.now(),
+    finished_at: null,
+    elapsed_time: 0,
+    total_steps: 0,
+    exceptions_count: 0,
+    progress: {
+      variables: {
+        ...Object.fromEntries(starts),
+        ...(conversation && {
+          sys: { query, user_id: session_id },
+          conversation: conversation.variables,
+        }),
+      },
+      executions: [],
+      steps: 0,
+      exceptions: 0,
+      said: "",
     },
-  });
+  };
+  records.runs.insert(run);
+  return run;
 }
 
 /**

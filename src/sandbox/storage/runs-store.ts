@@ -165,13 +165,6 @@ export type StoredConversation = Row<"conversations">;
 export type StoredMessage = Row<"messages">;
 export type StoredFile = Row<"app_files">;
 
-/** What a new run needs; chatflows also set the conversation and message. */
-export type NewRun = Pick<StoredRun, "id" | "app" | "inputs"> &
-  Partial<Pick<StoredRun, "log_id" | "conversation_id" | "message_id">> & {
-    readonly endUser: StoredEndUser;
-    readonly variables: Variables;
-  };
-
 export type RunStore = ReturnType<typeof openRunStore>;
 
 /** Opens the tables of the applications; `now` is in ms since 1970. */
@@ -196,30 +189,6 @@ export function openRunStore(store: Store, now: () => number, random: () => numb
       const user = { id: create(), app, session_id, created_at: now() };
       end_users.insert(user);
       return user;
-    },
-
-    /** Stores a run that has not started yet. */
-    addRun({ endUser, variables, ...run }: NewRun): StoredRun {
-      const added: StoredRun = {
-        log_id: null,
-        conversation_id: null,
-        message_id: null,
-        ...run,
-        end_user_id: endUser.id,
-        session_id: endUser.session_id,
-        task_id: create(),
-        status: "running",
-        outputs: {},
-        error: null,
-        created_at: now(),
-        finished_at: null,
-        elapsed_time: 0,
-        total_steps: 0,
-        exceptions_count: 0,
-        progress: { variables, executions: [], steps: 0, exceptions: 0, said: "" },
-      };
-      runs.insert(added);
-      return added;
     },
 
     saveRun,
