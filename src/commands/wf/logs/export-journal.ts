@@ -1,57 +1,50 @@
 import { CliError, diskProblem, usage } from "../../../errors.ts";
 import type { Host } from "../../../host/host.ts";
+import type { Journal } from "../../../lib/journal.ts";
 import { isObject } from "../../../lib/json.ts";
 import type { KnownLog } from "./query.ts";
 
-/** The progress of an export with one more piece of the log. Steps add up. */
-export interface ExportStep {
-  readonly rows: number;
-  readonly read: number;
-  readonly refetched: number;
-  readonly missing: number;
+const noCounts = {
+  rows: 0,
+  read: 0,
+  refetched: 0,
+  missing: 0,
   /** Rows written before their run had ended. */
-  readonly running: number;
+  running: 0,
   /** Rows whose run had no details. */
-  readonly undetailed: number;
+  undetailed: 0,
   /** Waiting runs that left the log. */
-  readonly gone: number;
+  gone: 0,
+};
+type Counts = typeof noCounts;
+
+/** The progress of an export with one more piece of the log. */
+export interface ExportStep extends Readonly<Counts> {
   /** Unix second up to which the log is read. */
-  readonly until?: number | undefined;
+  readonly until?: number;
   /** Unix second from which reading continues into the past; null at the end. */
-  readonly next?: number | null | undefined;
+  readonly next?: number | null;
   readonly recent: readonly string[];
   readonly waiting: readonly KnownLog[];
   /** IDs of rows in the previous state that are no longer waiting. */
   readonly settled: readonly string[];
 }
 
-const EMPTY_STEP: ExportStep = {
-  rows: 0,
-  read: 0,
-  refetched: 0,
-  missing: 0,
-  running: 0,
-  undetailed: 0,
-  gone: 0,
-  recent: [],
-  waiting: [],
-  settled: [],
-};
+const noProgress: ExportStep = { ...noCounts, recent: [], waiting: [], settled: [] };
 
-const addSteps = (a: ExportStep, b: ExportStep): ExportStep => ({
-  rows: a.rows + b.rows,
-  read: a.read + b.read,
-  refetched: a.refetched + b.refetched,
-  missing: a.missing + b.missing,
-  running: a.running + b.running,
-  undetailed: a.undetailed + b.undetailed,
-  gone: a.gone + b.gone,
-  until: b.until ?? a.until,
-  next: b.next === undefined ? a.next : b.next,
-  recent: b.recent.length === 0 ? a.recent : [...a.recent, ...b.recent],
-  waiting: b.waiting.length === 0 ? a.waiting : [...a.waiting, ...b.waiting],
-  settled: b.settled.length === 0 ? a.settled : [...a.settled, ...b.settled],
-});
+/** Counts add up, lists grow, and times are replaced. */
+function addSteps(done: ExportStep, step: Partial<ExportStep>): ExportStep {
+  const sum = { ...done, ...step };
+  for (const name of Object.keys(noCounts) as (keyof Counts)[])
+    sum[name] = done[name] + (step[name] ?? 0);
+  const { recent = [], waiting = [], settled = [] } = step;
+  return {
+    ...sum,
+    recent: [...done.recent, ...recent],
+    waiting: [...done.waiting, ...waiting],
+    settled: [...done.settled, ...settled],
+  };
+}
 
 /** The final steps once every row is written; each may be done already. */
 export interface ExportEnding {
@@ -74,7 +67,6 @@ export interface ExportFiles {
 
 /** An unfinished export of an earlier command, from its journal. */
 export interface LeftoverExport {
-  readonly pid: number;
   /** The settings at its start. */
   readonly start: unknown;
   readonly bytes: number;
@@ -88,45 +80,36 @@ const FLUSH_MS = 5000;
 
 /** Reads an unfinished export; undefined without one. Throws `usage` while its process is running. */
 export async function findLeftover(
-  journal: string,
-  host: Host,
+  { entries }: Journal,
+  path: string,
+  { process }: Host,
 ): Promise<LeftoverExport | undefined> {
-  if (!(await host.files.stat(journal))) return undefined;
-  const text = new TextDecoder().decode(await host.files.read(journal));
-  let left: LeftoverExport | undefined;
-  for (const line of text.split("\n")) {
-    const entry = parsed(line);
-    if (!entry) continue;
-    if ("begun" in entry) {
-      left = { pid: 0, start: entry["begun"], bytes: 0, done: EMPTY_STEP, ending: undefined };
-    }
-    if (!left) continue;
-    // The journal is written by this program only.
-    if (typeof entry["pid"] === "number") left = { ...left, pid: entry["pid"] };
-    if (typeof entry["bytes"] === "number") {
-      const step = entry["step"] as ExportStep;
-      left = { ...left, bytes: entry["bytes"], done: addSteps(left.done, step) };
-    }
-    if (isObject(entry["ending"]))
-      left = { ...left, ending: entry["ending"] as unknown as ExportEnding };
-  }
-  if (left && left.pid !== host.process.pid && host.process.isAlive(left.pid)) {
+  const begun = entries.findLastIndex((entry) => "begun" in entry);
+  if (begun < 0) return undefined;
+  const lines = entries.slice(begun);
+  // The journal is written by this program only.
+  const flushes = lines.filter(({ bytes }) => typeof bytes === "number") as unknown as Flush[];
+  const pid = Number(lines.findLast((entry) => "pid" in entry)?.["pid"]);
+  if (pid !== process.pid && process.isAlive(pid)) {
     throw usage(
-      `another export is writing to this target (process ${left.pid})`,
-      `wait for it; if that process is not an export, remove ${journal}`,
+      `another export is writing to this target (process ${pid})`,
+      `wait for it; if that process is not an export, remove ${path}`,
     );
   }
-  return left;
+  const ending = lines.findLast((entry) => isObject(entry["ending"]))?.["ending"];
+  return {
+    start: lines[0]?.["begun"],
+    bytes: flushes.at(-1)?.bytes ?? 0,
+    done: flushes.map(({ step }) => step).reduce(addSteps, noProgress),
+    ending: ending as ExportEnding | undefined,
+  };
 }
 
-/** A line of the journal; undefined for one that was cut off by a kill. */
-function parsed(line: string): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(line);
-    return isObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
+/** A line of the journal after rows were written. */
+interface Flush {
+  /** Size of the file including them. */
+  readonly bytes: number;
+  readonly step: ExportStep;
 }
 
 /**
@@ -144,16 +127,22 @@ export class ExportJournal {
   /** The total progress, including lines that are not flushed yet. */
   done: ExportStep;
   private readonly place: ExportFiles;
+  private readonly journal: Journal;
   private readonly host: Host;
   /** Size of the part on disk. */
   private bytes: number;
-  private lines: string[] = [];
-  private length = 0;
-  private step = EMPTY_STEP;
+  private text = "";
+  private step = noProgress;
   private flushedAt: number;
 
-  private constructor(place: ExportFiles, host: Host, bytes: number, done: ExportStep) {
+  private constructor(
+    place: ExportFiles,
+    journal: Journal,
+    { bytes, done }: Pick<LeftoverExport, "bytes" | "done">,
+    host: Host,
+  ) {
     this.place = place;
+    this.journal = journal;
     this.host = host;
     this.bytes = bytes;
     this.done = done;
@@ -163,59 +152,49 @@ export class ExportJournal {
   /** Resumes an unfinished export if its part has all recorded rows; otherwise starts anew. */
   static async open(
     place: ExportFiles,
+    journal: Journal,
     start: unknown,
     left: LeftoverExport | undefined,
     host: Host,
   ): Promise<ExportJournal> {
     const { files } = host;
-    const base = place.base?.bytes ?? 0;
-    const size = (await files.stat(place.part))?.size ?? 0;
-    const isComplete =
-      left !== undefined && (left.bytes === base || (left.bytes > base && size >= left.bytes));
-    const bytes = isComplete ? left.bytes : base;
-    const done = isComplete ? left.done : EMPTY_STEP;
+    const { part, base: { bytes: base } = { bytes: 0 } } = place;
+    const size = (await files.stat(part))?.size ?? 0;
+    const isComplete = left?.bytes === base || (left && left.bytes > base && size >= left.bytes);
+    const { bytes, done } = isComplete ? left : { bytes: base, done: noProgress };
+    await onDisk(part, () => (bytes === base ? files.remove(part) : files.truncate(part, bytes)));
     const { pid } = host.process;
-    await onDisk(place.part, async () => {
-      if (bytes === base) await files.remove(place.part);
-      else await files.truncate(place.part, bytes);
-    });
     await onDisk(place.journal, async () => {
-      if (!isComplete) await files.remove(place.journal);
-      const entry = isComplete ? { pid } : { pid, begun: start, bytes, step: EMPTY_STEP };
-      // The line break separates the entry from a last line that was cut off.
-      await files.append(place.journal, `\n${JSON.stringify(entry)}\n`);
+      if (!isComplete) await journal.remove();
+      await journal.append([isComplete ? { pid } : { pid, begun: start, bytes, step: done }]);
     });
-    return new ExportJournal(place, host, bytes, done);
+    return new ExportJournal(place, journal, { bytes, done }, host);
   }
 
   /** Adds lines and their progress. They are on disk after the next flush. */
-  async add(lines: string, progress: Partial<ExportStep>): Promise<void> {
-    const step = { ...EMPTY_STEP, ...progress };
+  async add(lines: string, step: Partial<ExportStep>): Promise<void> {
     this.step = addSteps(this.step, step);
     this.done = addSteps(this.done, step);
-    if (lines !== "") this.lines.push(lines);
-    this.length += lines.length;
+    this.text += lines;
     const isDue = this.host.elapsed() - this.flushedAt >= FLUSH_MS;
-    if (this.length >= FLUSH_LENGTH || isDue) await this.flush();
+    if (this.text.length >= FLUSH_LENGTH || isDue) await this.flush();
   }
 
   async flush(): Promise<void> {
-    if (this.step === EMPTY_STEP) return;
+    if (this.step === noProgress) return;
     const { files } = this.host;
     const { part, base, head } = this.place;
-    const text = this.lines.join("");
-    if (text !== "") {
+    if (this.text !== "") {
       await onDisk(part, async () => {
         if (base && this.bytes === base.bytes) await files.copy(base.path, part);
-        const all = this.bytes === 0 ? head + text : text;
+        const all = this.bytes === 0 ? head + this.text : this.text;
         await files.append(part, all);
         this.bytes += Buffer.byteLength(all);
       });
     }
-    await this.record({ bytes: this.bytes, step: this.step });
-    this.lines = [];
-    this.length = 0;
-    this.step = EMPTY_STEP;
+    await this.record({ bytes: this.bytes, step: this.step } satisfies Flush);
+    this.text = "";
+    this.step = noProgress;
     this.flushedAt = this.host.elapsed();
   }
 
@@ -233,9 +212,8 @@ export class ExportJournal {
     return ending;
   }
 
-  private async record(entry: object): Promise<void> {
-    const { journal } = this.place;
-    await onDisk(journal, () => this.host.files.append(journal, `${JSON.stringify(entry)}\n`));
+  private record(entry: object): Promise<void> {
+    return onDisk(this.place.journal, () => this.journal.append([entry]));
   }
 }
 

@@ -2,6 +2,8 @@ import { hiddenRows, timeOf } from "../../../api/time-windows.ts";
 import type { ConcurrencyLimiter } from "../../../api/concurrent-map.ts";
 import { mapAll } from "../../../api/concurrent-map.ts";
 import { CliError, usage } from "../../../errors.ts";
+import { openJournal } from "../../../lib/journal.ts";
+import type { Journal } from "../../../lib/journal.ts";
 import { isObject } from "../../../lib/json.ts";
 import { getWorkflowRun, listWorkflowLogs } from "../../../operations/workflows.ts";
 import type { WorkflowLog, WorkflowRun } from "../../../operations/workflows.ts";
@@ -77,14 +79,15 @@ export async function* run(input: Input, context: Context): AsyncGenerator<unkno
     );
   }
   const target = await exportTarget(input.target, context);
-  const leftover = await findLeftover(target.journal, host);
+  const journalFile = await openJournal(target.journal, host.files);
+  const leftover = await findLeftover(journalFile, target.journal, host);
   if (leftover?.ending) {
     await completeExport(target, leftover.ending, host);
     await notice("completed the previous export; run the command again for newer runs");
     yield leftover.ending.summary;
     return;
   }
-  const [whole, journal] = await begin(input, { context, query, target, leftover });
+  const [whole, journal] = await begin(input, { context, query, target }, journalFile, leftover);
   try {
     await readLog(whole, journal);
     if (whole.state) await readWaiting(whole, whole.state, journal);
@@ -101,14 +104,9 @@ export async function* run(input: Input, context: Context): AsyncGenerator<unkno
 /** Opens the journal of a new export, or of the unfinished one of the same command. */
 async function begin(
   input: Input,
-  {
-    context,
-    query,
-    target,
-    leftover,
-  }: Pick<Export, "context" | "query" | "target"> & {
-    readonly leftover: LeftoverExport | undefined;
-  },
+  { context, query, target }: Pick<Export, "context" | "query" | "target">,
+  journalFile: Journal,
+  leftover: LeftoverExport | undefined,
 ): Promise<[Export, ExportJournal]> {
   const { host, notice } = context;
   if (input.state === undefined && !input.overwrite) await checkNotExisting(target, host);
@@ -131,12 +129,8 @@ async function begin(
   if (leftover && !resumed) await notice("discarding an unfinished export of something else");
   const times = resumed ? (resumed.start as typeof start) : start; // isSame compared them
   const lines = await logLines(target.format, input.with_detail ?? false, context.formulas);
-  const journal = await ExportJournal.open(
-    { ...target, base, head: lines.head },
-    start,
-    resumed,
-    host,
-  );
+  const files = { ...target, base, head: lines.head };
+  const journal = await ExportJournal.open(files, journalFile, start, resumed, host);
   const since = state ? Math.max(state.since, state.until - MAX_LATENESS) : (times.since ?? 0);
   const until = times.until ?? undefined;
   await noticeTimes({ since: since || undefined, until }, context);
@@ -145,23 +139,8 @@ async function begin(
     await notice(`resuming: ${journal.done.read} runs already read`);
   }
   const concurrency = context.limitConcurrency(input.concurrency ?? DEFAULT_CONCURRENCY);
-  return [
-    {
-      input,
-      concurrency,
-      query,
-      context,
-      target,
-      application,
-      options,
-      state,
-      base,
-      lines,
-      since,
-      until,
-    },
-    journal,
-  ];
+  const settings = { input, concurrency, query, context, target, application, options };
+  return [{ ...settings, state, base, lines, since, until }, journal];
 }
 
 /** Puts the file and the state in place. */
