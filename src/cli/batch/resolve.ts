@@ -4,11 +4,12 @@ import type { BatchRow } from "../../commands/batch/batch.ts";
 import type { BatchJournal } from "../../commands/batch/journal.ts";
 import { CliError } from "../../errors.ts";
 import type { FailureKind } from "../../errors.ts";
-import { isObject, own } from "../../lib/json.ts";
+import { isObject } from "../../lib/json.ts";
 import type { AnyOperation, Noun } from "../../operations/operation.ts";
 import type { Command } from "../parse/command.ts";
 import type { Globals } from "../parse/shared-flags.ts";
 import { resolvedInput } from "../parse/input.ts";
+import { lookupOf } from "../execute/lookup.ts";
 import type { Lookup } from "../execute/lookup.ts";
 import { isAlreadyDeleted } from "../execute/row-values.ts";
 import type { FileRow } from "../../lib/rows-file.ts";
@@ -125,7 +126,9 @@ function lookupFor(
     return known;
   };
   const objects = new Map<string, Promise<unknown>>();
+  const plain = lookupOf(session);
   return (input) => ({
+    ...plain,
     async *rows(row, query) {
       const { keyword: _, ...unfiltered } = query;
       const names = "dataset_id" in query ? documents.get(input["dataset_id"]) : kbs;
@@ -139,10 +142,6 @@ function lookupFor(
       objects.set(key, known);
       return known;
     },
-    base: async (name: string) => own((await session.settings()).bases, name),
-    trace: (level, text) => session.context.trace(level, text),
-    notice: (text) => session.context.notice(text),
-    checks: !session.context.options.dryRun,
   });
 }
 

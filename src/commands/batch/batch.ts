@@ -4,6 +4,7 @@ import type { Values } from "../../api/request.ts";
 import { CliError, DryRunShown, reasonOf, usage } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import { bytesOf } from "../../lib/collect.ts";
+import { counted } from "../../lib/plural.ts";
 import { readRowFile } from "../../lib/rows-file.ts";
 import type { FileRow, RowFile } from "../../lib/rows-file.ts";
 import type { Context } from "../command-spec.ts";
@@ -68,7 +69,7 @@ export interface Batch<T, R> {
   /** All rows in their order, checked; nothing was sent yet. */
   rows(earlier: BatchJournal): Promise<readonly BatchRow<T>[]>;
   /** Prompts before rows are sent, e.g. `2 rows`. */
-  confirm(rows: string): Promise<void>;
+  confirm?(rows: string): Promise<void>;
   /** May the row be sent again if its end is unknown? */
   isRepeatable(input: T): boolean;
   /** Sends a row. Throws only what ends the batch, such as an internal error. */
@@ -80,7 +81,7 @@ export interface Batch<T, R> {
 }
 
 /** `1 row`, `2 rows`. */
-export const formatRowCount = (rows: number): string => `${rows} ${rows === 1 ? "row" : "rows"}`;
+export const formatRowCount = (rows: number): string => counted(rows, "row");
 
 /** Reads the file of `--each`. Throws usage for a path that cannot be read and for mistakes in it. */
 export async function readBatchFile(path: string, { files, stdin }: Host): Promise<BatchFile> {
@@ -117,7 +118,7 @@ export async function* batch<T, R>(spec: Batch<T, R>, context: Context): AsyncGe
     const rows = await spec.rows(earlier);
     const open = rows.filter(({ row }) => earlier.states.get(row.number)?.kind !== "done");
     if (options.dryRun) return await showRequests(spec, open, host);
-    if (open.length > 0) await spec.confirm(formatRowCount(open.length));
+    if (open.length > 0) await spec.confirm?.(formatRowCount(open.length));
     if (open.length < rows.length) {
       await context.notice(
         `resuming: ${rows.length - open.length} of ${formatRowCount(rows.length)} already done; delete ${journalPath} to start over`,

@@ -1,7 +1,7 @@
 import { dirname } from "node:path";
 import { usage } from "../../../errors.ts";
 import type { Files } from "../../../host/host.ts";
-import { isObject } from "../../../lib/json.ts";
+import { isObject, tryParseJson } from "../../../lib/json.ts";
 import type { Application } from "../application.ts";
 import type { KnownLog } from "./query.ts";
 
@@ -33,13 +33,7 @@ export async function readState(path: string, files: Files): Promise<ExportState
     await files.makeDirectory(dirname(path));
     return undefined;
   }
-  const text = new TextDecoder().decode(await files.read(path));
-  let state: unknown;
-  try {
-    state = JSON.parse(text);
-  } catch {
-    state = undefined;
-  }
+  const state = tryParseJson(new TextDecoder().decode(await files.read(path)));
   if (!isState(state)) {
     throw usage(
       `--state ${path} is not the state of an export`,

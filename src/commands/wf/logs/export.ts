@@ -5,6 +5,7 @@ import { CliError, usage } from "../../../errors.ts";
 import { openJournal } from "../../../lib/journal.ts";
 import type { Journal } from "../../../lib/journal.ts";
 import { isObject } from "../../../lib/json.ts";
+import { counted } from "../../../lib/plural.ts";
 import { getWorkflowRun, listWorkflowLogs } from "../../../operations/workflows.ts";
 import type { WorkflowLog, WorkflowRun } from "../../../operations/workflows.ts";
 import { applicationOf, warnIfUnlogged } from "../application.ts";
@@ -178,17 +179,15 @@ async function finish(whole: Export, journal: ExportJournal) {
   return summary;
 }
 
-/** The options of an export by the names of its flags, without times. */
+/** The options of an export by the names of its flags, without times; JSON omits undefined ones. */
 const optionsOf = (input: Input, { format }: ExportTarget): ExportState["options"] => ({
   format,
-  ...(input.with_detail && { "with-detail": true }),
-  ...(input.keyword !== undefined && { keyword: input.keyword }),
-  ...(input.status !== undefined && { status: input.status }),
-  ...(input.created_by_end_user_session_id !== undefined && {
-    "end-user": input.created_by_end_user_session_id,
-  }),
-  ...(input.created_by_account !== undefined && { account: input.created_by_account }),
-  ...(input.where !== undefined && { where: input.where }),
+  "with-detail": input.with_detail || undefined,
+  keyword: input.keyword,
+  status: input.status,
+  "end-user": input.created_by_end_user_session_id,
+  account: input.created_by_account,
+  where: input.where,
 });
 
 /**
@@ -323,9 +322,7 @@ async function keepProgress(
   if (error instanceof CliError && error.info.code === "disk") return error;
   await journal.flush().catch(() => {}); // the first error is the one to report
   const hint = `${journal.done.read} runs are saved; run the same command to resume`;
-  if (signal.aborted && error instanceof CliError) {
-    return new CliError(error.kind, error.message, { ...error.info, hint });
-  }
+  if (signal.aborted && error instanceof CliError) return error.with({ hint });
   await notice(hint);
   return error;
 }
@@ -347,10 +344,9 @@ async function printSummary(
   { query, state, context }: Export,
   { read, gone, undetailed }: ExportStep,
 ): Promise<void> {
-  const runs = (count: number) => (count === 1 ? "1 run" : `${count} runs`);
+  const runs = (count: number) => counted(count, "run");
   const count = state ? `${runs(rows)} more` : runs(rows);
-  const unfinished = (count: number) =>
-    count === 1 ? "1 unfinished run" : `${count} unfinished runs`;
+  const unfinished = (count: number) => counted(count, "unfinished run");
   const parts = [
     file === null ? count : `${count} in ${file}`,
     ...(query.keeps ? [`${rows} of ${read} match (filtered locally)`] : []),

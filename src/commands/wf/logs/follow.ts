@@ -83,42 +83,34 @@ class LogFollower {
   async poll(): Promise<readonly WorkflowLog[]> {
     const { rows } = this.context.options;
     const first = this.query.since !== undefined && rows.byDefault ? Infinity : rows.limit;
-    const isFirst = this.to === undefined;
-    const poll = this.to === undefined ? await this.readFirst(first) : await this.readNext(this.to);
+    const count = this.started ? Infinity : first;
+    const poll = await this.read(count);
     if (poll.missing > this.missing) {
       await this.context.notice(`the server hides ${poll.missing} runs`);
     }
     this.missing = poll.missing;
-    const changed = this.changedRuns(poll, isFirst ? first : Infinity);
+    const changed = this.changedRuns(poll, count);
     this.to = poll.to;
     this.forget(poll.to);
     return changed;
   }
 
-  /** The first runs, and all others that the next poll would take for new. */
-  private async readFirst(count: number): Promise<Poll> {
+  /**
+   * Reads the runs since the last poll and unfinished ones; at first `count` runs, and all others that
+   * the next poll would take for new.
+   */
+  private async read(count: number): Promise<Poll> {
+    const { context, from, open, query, started } = this;
+    const sent = started ? { ...query.sent, created_at__after: timeOf(from) } : query.sent;
+    const options = started ? { retries: 0 } : {};
     const logs: WorkflowLog[] = [];
-    let end: number | undefined;
+    let end = this.to ?? from;
     let missing = 0;
-    for await (const window of this.context.windows(listWorkflowLogs, this.query.sent)) {
-      end ??= window.to;
-      missing += window.missing;
-      logs.push(...window.rows);
-      if (logs.length >= count && window.from <= end - MAX_LATENESS) break;
-    }
-    return { logs, to: end ?? this.from, missing };
-  }
-
-  private async readNext(last: number): Promise<Poll> {
-    const { context, from, open, query } = this;
-    const logs: WorkflowLog[] = [];
-    let end = last;
-    let missing = 0;
-    const sent = { ...query.sent, created_at__after: timeOf(from) };
-    for await (const window of context.windows(listWorkflowLogs, sent, { retries: 0 })) {
+    for await (const window of context.windows(listWorkflowLogs, sent, options)) {
       end = Math.max(end, window.to);
       missing += window.missing;
       logs.push(...window.rows);
+      if (!started && logs.length >= count && window.from <= end - MAX_LATENESS) break;
     }
     const older = [...open.values()].filter(({ created_at }) => created_at < from);
     for (const before of older.slice(0, OPEN_PER_POLL)) {
@@ -162,7 +154,7 @@ class LogFollower {
     if (!(error instanceof CliError)) return error;
     const since = this.to === undefined ? "" : ` --since ${timeOf(this.to)}`;
     const hint = `resume with wf logs --follow${since} and the same filters`;
-    return new CliError(error.kind, error.message, { ...error.info, hint });
+    return error.with({ hint });
   }
 }
 

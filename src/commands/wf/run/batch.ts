@@ -67,7 +67,6 @@ export async function* runEach(
           rows.push({ row, input: await inputsOf(row, input, makeInputs) });
         return rows;
       },
-      confirm: () => Promise.resolve(),
       isRepeatable: () => false,
       attempt: (inputs, row) => attempt(inputs, row, start, context),
       interrupted: (_, row, run) => interrupted(row, run, context),

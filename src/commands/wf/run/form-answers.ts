@@ -1,5 +1,5 @@
 import { ApiError, CliError, usage } from "../../../errors.ts";
-import { isObject, own } from "../../../lib/json.ts";
+import { isObject, own, tryParseJson } from "../../../lib/json.ts";
 import { getForm, submitForm } from "../../../operations/forms.ts";
 import { checkValues, formFields, parseAssignments } from "./form-fields.ts";
 import { requireFiles, uploadInputFiles } from "./upload-files.ts";
@@ -28,12 +28,8 @@ export async function readAnswers(
         `expected {"action": "approve", "inputs": {"comment": "fine"}}`,
       );
     if ((await files.stat(path)) === null) throw wrong("file not found");
-    let value: unknown;
-    try {
-      value = JSON.parse(new TextDecoder().decode(await files.read(path)));
-    } catch {
-      throw wrong("invalid JSON");
-    }
+    const value = tryParseJson(new TextDecoder().decode(await files.read(path)));
+    if (value === undefined) throw wrong("invalid JSON");
     if (!isObject(value)) throw wrong("not a JSON object");
     const { action, inputs = {}, node, ...others } = value;
     const [other] = Object.keys(others);

@@ -94,7 +94,7 @@ export function parseAssignments(
   const values: Record<string, unknown> = { ...initial };
   for (const assignment of assignments) {
     const at = assignment.indexOf("=");
-    if (at < 1) throw wrong(`--input ${JSON.stringify(assignment)}: expected name=value`);
+    if (at < 1) throw usage(`--input ${JSON.stringify(assignment)}: expected name=value`);
     const name = assignment.slice(0, at);
     const field = requireField(name, fields);
     const value = parseValue(field, assignment.slice(at + 1));
@@ -112,7 +112,7 @@ function requireField(name: string, fields: readonly Field[]): Field {
   const field = fields.find(({ variable }) => variable === name);
   if (field) return field;
   const names = fields.map(({ variable }) => variable).join(", ");
-  throw wrong(
+  throw usage(
     `input ${JSON.stringify(name)} not found`,
     names === "" ? "it takes no inputs" : `inputs: ${names}`,
   );
@@ -132,16 +132,16 @@ function checkValue(field: Field, value: unknown): void {
   const empty = value === undefined || value === null || value === "";
   if (empty || (Array.isArray(value) && value.length === 0)) {
     if (!field.required || field.hasDefault) return;
-    throw wrong(`input ${JSON.stringify(name)} is required`, `add --input ${name}=…`);
+    throw usage(`input ${JSON.stringify(name)} is required`, `add --input ${name}=…`);
   }
   if (options.length > 0 && !options.includes(String(value)))
-    throw wrong(`input ${name}: ${JSON.stringify(value)} is not one of ${options.join(", ")}`);
+    throw usage(`input ${name}: ${JSON.stringify(value)} is not one of ${options.join(", ")}`);
   if (max !== undefined && typeof value === "string" && [...value].length > max)
-    throw wrong(`input ${name} has ${[...value].length} characters (maximum ${max})`);
+    throw usage(`input ${name} has ${[...value].length} characters (maximum ${max})`);
   if (max !== undefined && Array.isArray(value) && value.length > max)
-    throw wrong(`input ${name} has ${value.length} files (maximum ${max})`);
+    throw usage(`input ${name} has ${value.length} files (maximum ${max})`);
   if (field.control === "number" && !Number.isFinite(Number(value)))
-    throw wrong(`input ${name}: ${JSON.stringify(value)} is not a number`);
+    throw usage(`input ${name}: ${JSON.stringify(value)} is not a number`);
 }
 
 /** Parses numbers, booleans, files and JSON by the field; everything else stays text. */
@@ -151,12 +151,12 @@ function parseValue(field: Field, text: string): unknown {
     case "number": {
       const value = Number(text);
       if (text.trim() === "" || !Number.isFinite(value))
-        throw wrong(`--input ${variable}=${JSON.stringify(text)} is not a number`);
+        throw usage(`--input ${variable}=${JSON.stringify(text)} is not a number`);
       return value;
     }
     case "checkbox":
       if (text !== "true" && text !== "false")
-        throw wrong(`--input ${variable}=${JSON.stringify(text)} is not true or false`);
+        throw usage(`--input ${variable}=${JSON.stringify(text)} is not true or false`);
       return text === "true";
     case "file":
     case "file-list":
@@ -172,7 +172,7 @@ function parseJson(variable: string, text: string, hint?: string): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch {
-    throw wrong(`--input ${variable}: invalid JSON`, hint);
+    throw usage(`--input ${variable}: invalid JSON`, hint);
   }
 }
 
@@ -180,7 +180,7 @@ function parseJson(variable: string, text: string, hint?: string): unknown {
 function parseFile({ variable, files }: Field, text: string): unknown {
   const requireMethod = (method: string) => {
     if (files.methods.length > 0 && !files.methods.includes(method))
-      throw wrong(`input ${variable} accepts files only by ${files.methods.join(", ")}`);
+      throw usage(`input ${variable} accepts files only by ${files.methods.join(", ")}`);
   };
   if (text.startsWith("@")) {
     requireMethod("local_file");
@@ -191,7 +191,7 @@ function parseFile({ variable, files }: Field, text: string): unknown {
   if (/^https?:\/\//.test(text)) {
     requireMethod("remote_url");
     if (!URL.canParse(text))
-      throw wrong(`--input ${variable}=${JSON.stringify(text)} is not a valid URL`);
+      throw usage(`--input ${variable}=${JSON.stringify(text)} is not a valid URL`);
     const type = typeOf(variable, new URL(text).pathname, files);
     return { type, transfer_method: "remote_url", url: text };
   }
@@ -217,7 +217,5 @@ function typeOf(variable: string, path: string, { types, extensions }: FileRules
   if (types.includes("custom") && custom.includes(extension)) return "custom";
   if (types.length === 0 || types.includes(type)) return type;
   const allowed = types.map((each) => (each === "custom" ? custom.join(", ") : each));
-  throw wrong(`input ${variable} accepts ${allowed.join(", ")}; ${path} has type ${type}`);
+  throw usage(`input ${variable} accepts ${allowed.join(", ")}; ${path} has type ${type}`);
 }
-
-const wrong = (message: string, hint?: string) => usage(message, hint);

@@ -111,7 +111,6 @@ export async function* run(input: RunInput, context: Context): AsyncGenerator<un
 }
 
 function checkFlags(input: RunInput, context: Context): void {
-  const wrong = (message: string) => usage(message);
   const [first, second] = Object.entries({
     "--blocking": input.blocking,
     "--detach": input.detach,
@@ -119,22 +118,22 @@ function checkFlags(input: RunInput, context: Context): void {
     "--only-output": input.only_output !== undefined,
     "--each": input.each !== undefined,
   }).flatMap(([flag, isSet]) => (isSet ? [flag] : []));
-  if (second !== undefined) throw wrong(`${first} and ${second} cannot be used together`);
+  if (second !== undefined) throw usage(`${first} and ${second} cannot be used together`);
   if (input.answer && (input.blocking || input.detach))
-    throw wrong(`--answer cannot be used with ${first}: it needs the events of the run`);
+    throw usage(`--answer cannot be used with ${first}: it needs the events of the run`);
   const followsOne = !input.blocking && !input.detach && input.each === undefined;
   if ((input.expect || input.junit !== undefined) && !followsOne)
-    throw wrong(`--expect and --junit cannot be used with ${first}`);
+    throw usage(`--expect and --junit cannot be used with ${first}`);
   if (input.record !== undefined && !followsOne)
-    throw wrong(`--record cannot be used with ${first}`);
+    throw usage(`--record cannot be used with ${first}`);
   const rowFlag = Object.entries({
     "--errors-to": input.errors_to,
     "--concurrency": input.concurrency,
     "--stop-on-error": input.stop_on_error,
   }).find(([, value]) => value !== undefined);
-  if (rowFlag && input.each === undefined) throw wrong(`${rowFlag[0]} requires --each`);
+  if (rowFlag && input.each === undefined) throw usage(`${rowFlag[0]} requires --each`);
   if ((input.text || input.only_output !== undefined) && context.options.typed !== undefined)
-    throw wrong(`${first} prints text; it cannot be used with -o, --json or --jq`);
+    throw usage(`${first} prints text; it cannot be used with -o, --json or --jq`);
 }
 
 /** Starts the run; the events throw if the server rejects the start. */
