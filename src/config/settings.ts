@@ -2,6 +2,7 @@ import { usage } from "../errors.ts";
 import type { Host } from "../host/host.ts";
 import { own } from "../lib/json.ts";
 import { shellQuote } from "../lib/shell-quote.ts";
+import { isUuid } from "../lib/uuid.ts";
 import { kindOfKey } from "./api-key.ts";
 import type { KeyKind } from "./api-key.ts";
 import { baseUrlOf } from "./base-url.ts";
@@ -245,7 +246,7 @@ function parseKnowledgeBases(
 export function parseKnowledgeBase(text: string): readonly [name: string, id: string] {
   const equals = text.lastIndexOf("=");
   const id = text.slice(equals + 1).trim();
-  if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id)) {
+  if (!isUuid(id)) {
     throw usage(
       `${JSON.stringify(text)} does not end in a knowledge base ID`,
       "pass name=ID or only an ID; IDs are UUIDs",

@@ -187,6 +187,10 @@ type PathColumn =
   | string
   | readonly [label: string, path: string, kind?: "time" | "sparse" | undefined];
 
+/** Is the response a list, so that `--limit` and `--all` apply? */
+export const isList = (returns: Returns<never>): boolean =>
+  returns.kind === "page" || returns.kind === "list" || returns.kind === "cursor";
+
 /** Any JSON value as text: strings unchanged, null as "", everything else as JSON. */
 export function asText(value: unknown): string {
   if (typeof value === "string") return value;

@@ -22,7 +22,7 @@ import { takesEach } from "../parse/shared-flags.ts";
 import type { Globals } from "../parse/shared-flags.ts";
 import type { ParsedLine } from "../parse/parser.ts";
 import type { TypedLine } from "../parse/typed-values.ts";
-import { isUuid } from "../parse/values.ts";
+import { isUuid } from "../../lib/uuid.ts";
 import { resolveRows } from "./resolve.ts";
 import { checkRows } from "./row-input.ts";
 

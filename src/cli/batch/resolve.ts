@@ -15,7 +15,7 @@ import { isAlreadyDeleted } from "../execute/row-values.ts";
 import type { FileRow } from "../../lib/rows-file.ts";
 import type { CheckedRow } from "./row-input.ts";
 import type { Session } from "../execute/session.ts";
-import { isUuid } from "../parse/values.ts";
+import { isUuid } from "../../lib/uuid.ts";
 
 /** With more distinct names than this, the whole list is read instead of one search per name. */
 const MAX_KEYWORD_LOOKUPS = 20;

@@ -1,4 +1,5 @@
 import { own } from "../../lib/json.ts";
+import { isUuid } from "../../lib/uuid.ts";
 import { readProfiles } from "../../config/profiles.ts";
 import { sandboxProfile } from "../../config/sandbox-profile.ts";
 import type { Host } from "../../host/host.ts";
@@ -318,4 +319,4 @@ async function references(noun: Noun, { line, typed }: Place, host: Host): Promi
 
 /** A name that looks like a flag or an ID needs the prefix. */
 const asTyped = (name: string): string =>
-  /^(-|id:|name:|[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$)/i.test(name) ? `name:${name}` : name;
+  /^(-|id:|name:)/i.test(name) || isUuid(name) ? `name:${name}` : name;

@@ -12,7 +12,7 @@ import { asText } from "../../operations/operation.ts";
 import type { AnyOperation, ListedNoun, Noun } from "../../operations/operation.ts";
 import { listTags } from "../../operations/tags.ts";
 import type { Lookup } from "./lookup.ts";
-import { isUuid } from "../parse/values.ts";
+import { isUuid } from "../../lib/uuid.ts";
 
 /** How the objects of a `ref` are listed and looked up. */
 interface Listing {

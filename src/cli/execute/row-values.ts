@@ -1,9 +1,9 @@
+import { isList } from "../../operations/operation.ts";
 import type { PageCounter } from "../../api/pages.ts";
 import type { Values } from "../../api/request.ts";
 import { ApiError, CliError, DryRunShown, refused } from "../../errors.ts";
 import { isObject } from "../../lib/json.ts";
 import type { AnyOperation } from "../../operations/operation.ts";
-import { isList } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
 import { createsNoun } from "../parse/create-nouns.ts";
 import { resolvedInput } from "../parse/input.ts";

@@ -1,9 +1,9 @@
 import { exitCodes, signalKinds } from "../../errors.ts";
 import type { FailureKind } from "../../errors.ts";
-import { methodAndPath } from "../../operations/operation.ts";
+import { isList, methodAndPath } from "../../operations/operation.ts";
 import type { Param } from "../../operations/operation.ts";
 import { formats, formatsOf } from "../../output/formats-list.ts";
-import { isList, isNegatable, isRequired, usageOf } from "../parse/command.ts";
+import { isNegatable, isRequired, usageOf } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
 import { ownFlags } from "../parse/flags.ts";
 import { sharedFlagGroups, takesEach } from "../parse/shared-flags.ts";

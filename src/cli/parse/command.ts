@@ -1,4 +1,4 @@
-import { retryOf } from "../../operations/operation.ts";
+import { isList, retryOf } from "../../operations/operation.ts";
 import type { AnyOperation, Param, Params, Returns } from "../../operations/operation.ts";
 import type { Task } from "../../commands/command-spec.ts";
 
@@ -45,9 +45,9 @@ export function commandOf(spec: AnyOperation | Task): Command {
   const tokens = (spec.command ?? "").split(" ");
   const isWord = (token: string) => !/^[<[]/.test(token);
   const wraps = task?.wraps;
+  const first = row ?? wraps ?? task?.sends?.[0];
   const params = spec.params;
   const effect = task?.effect ?? effectOf(spec as AnyOperation); // not a task, so a row
-  const key = task ? task.sends[0]?.key : row?.key;
   return {
     words: tokens.filter(isWord),
     // Getters, because a start builds a hundred commands and uses one.
@@ -58,11 +58,11 @@ export function commandOf(spec: AnyOperation | Task): Command {
     about: spec.about,
     action: spec.action ?? wraps?.action ?? "",
     done: row?.done ?? wraps?.done,
-    key,
+    key: first?.key,
     params,
     returns: spec.returns,
     effect,
-    requests: key !== undefined || task?.sendsRequests === true,
+    requests: first !== undefined || task?.sendsRequests === true,
     prompts: task?.confirms === true || effect === "destroys",
     pages: task ? task.pages === true : effect === "reads" && isList(spec.returns),
     get sends() {
@@ -132,10 +132,6 @@ export const isRequired = (param: Param): boolean =>
 
 /** Has the flag a `--no-` form? Flags that are sent have: false and absent differ for a server. */
 export const isNegatable = (param: Param): boolean => param.kind === "flag" && param.in !== "local";
-
-/** Does it read a list, so that `--limit` and `--all` apply? */
-export const isList = (returns: Returns<never>): boolean =>
-  returns.kind === "page" || returns.kind === "list" || returns.kind === "cursor";
 
 /** Does one of its operations take an end user? */
 export const takesUser = (command: Command): boolean =>

@@ -1,5 +1,6 @@
+import { isList } from "../../operations/operation.ts";
 import { formatsOf } from "../../output/formats-list.ts";
-import { isList, takesUser } from "./command.ts";
+import { takesUser } from "./command.ts";
 import type { Command } from "./command.ts";
 import { createsNoun } from "./create-nouns.ts";
 import { optionName } from "./flags.ts";

@@ -4,6 +4,7 @@ import { isObject, own } from "../../lib/json.ts";
 import type { FileInput, Param, Shape } from "../../operations/operation.ts";
 import type { TypedLine } from "./typed-values.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
+import { isUuid } from "../../lib/uuid.ts";
 
 /** Files, stdin and the clock, for checking values. */
 export interface Sources {
@@ -16,11 +17,6 @@ export interface Sources {
 
 /** A checked value, or a name that is still to be resolved. */
 export type CheckedValue = unknown;
-
-const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
-
-/** Has it the form of an ID? */
-export const isUuid = (text: string): boolean => uuidPattern.test(text);
 
 /**
  * The value of a parameter as the API expects it. `label` is its name in errors: `--description` or

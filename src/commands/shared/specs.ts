@@ -29,7 +29,6 @@ const profileAdd = task({
     }),
   },
   returns: profileSheet,
-  sends: [],
   effect: "writes",
   examples: [
     "kb profile add work --base-url https://example.com/v1 --key-command 'pass show work/kb'",
@@ -46,7 +45,6 @@ const profileList = task({
   summary: "List the stored profiles (keys masked)",
   params: {},
   returns: withNamePath("name", list("", "name default base_url key default_app read_only")),
-  sends: [],
   effect: "reads",
   examples: ["kb profile list", "kb profile list -o json"],
   load: async () => (await import("./profile.ts")).listProfiles,
@@ -58,7 +56,6 @@ const profileShow = task({
   summary: "Show a stored profile (keys masked)",
   params: { name: local.text("Name of the profile (default: the default profile)") },
   returns: withNamePath("name", profileSheet),
-  sends: [],
   effect: "reads",
   exits: ["not-found"],
   examples: ["kb profile show", "kb profile show work"],
@@ -71,7 +68,6 @@ const profileUse = task({
   summary: "Set the default profile",
   params: { name: local.text("Name of the profile", { required }) },
   returns: noContent,
-  sends: [],
   effect: "writes",
   exits: ["not-found"],
   examples: ["kb profile use work", "kb profile use work && kb config explain"],
@@ -84,7 +80,6 @@ const profileRemove = task({
   summary: "Remove a profile and its keys",
   params: { name: local.text("Name of the profile", { required }) },
   returns: noContent,
-  sends: [],
   effect: "destroys",
   exits: ["not-found"],
   examples: ["kb profile remove work --yes", "kb profile remove work --yes --if-exists"],
@@ -97,7 +92,6 @@ const configExplain = task({
   summary: "Show every setting and its source (keys masked)",
   params: {},
   returns: withNamePath("setting", list("", "setting value source")),
-  sends: [],
   effect: "reads",
   examples: ["kb config explain", "kb config explain --profile work -o json"],
   load: () => import("./config-explain.ts"),
@@ -123,7 +117,6 @@ const api = task({
     all: local.flag("Read every page of a list"),
   },
   returns: { kind: "json" },
-  sends: [],
   sendsRequests: true,
   confirms: true,
   effect: "writes",
@@ -156,7 +149,6 @@ const doctor = task({
     if (last_error !== undefined) return { kind: "json" };
     return capabilities ? capabilityList : undefined;
   },
-  sends: [],
   sendsRequests: true,
   effect: "reads",
   examples: [
@@ -183,7 +175,6 @@ const sandbox = task({
     fault: local.text("Fault to inject, e.g. 'GET /datasets* status=503 times=2'", { many: true }),
   },
   returns: withNamePath("base_url", record("base_url key apps profile data")),
-  sends: [],
   effect: "reads",
   examples: [
     "kb sandbox --data sandbox",

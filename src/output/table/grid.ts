@@ -1,4 +1,5 @@
 import type { Output } from "../../host/host.ts";
+import { isUuid } from "../../lib/uuid.ts";
 import { availableWidth, cellText } from "./table.ts";
 import type { TableField, TableStyle } from "./table.ts";
 import { pad, shorten, visible, widthOf } from "./display-width.ts";
@@ -156,13 +157,11 @@ function gridColumns(
 const largest = (numbers: readonly number[]): number =>
   numbers.reduce((max, each) => Math.max(max, each), 0);
 
-const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-
 /** Numbers, times, and IDs are useless when they are shortened. */
 const isUselessInPart = (value: unknown): boolean =>
   typeof value === "number" ||
   value instanceof Date ||
-  (typeof value === "string" && uuid.test(value));
+  (typeof value === "string" && isUuid(value));
 
 /** The character of the rule below the head; empty where there is none. */
 const ruleFor = ({ headers, accessible, unicode }: TableStyle, { isTTY }: Output): string => {

@@ -1,10 +1,11 @@
+import { isUuid } from "../../lib/uuid.ts";
 import type { InputOf } from "../../operations/operation.ts";
 import type { listWorkflowLogs } from "../../operations/workflows.ts";
 import { internalServerError } from "../http/errors.ts";
 import type { Call, Reply } from "../http/handler.ts";
 import { isoTime } from "../http/iso-time.ts";
 import { numberParam } from "../http/page-params.ts";
-import { isUuidText, toSeconds } from "../storage/ids.ts";
+import { toSeconds } from "../storage/ids.ts";
 import type { StoredRun } from "../storage/runs-store.ts";
 import type { SqlValue } from "../storage/sqlite.ts";
 import { type AppContext, requireApp } from "./context.ts";
@@ -66,7 +67,7 @@ function* logConditions(
   if (session) yield ["session_id = ?", session];
   if (status !== undefined) yield ["status = ?", status];
   if (!keyword) return;
-  if (isUuidText(keyword)) return void (yield ["id = ?", keyword.toLowerCase()]);
+  if (isUuid(keyword)) return void (yield ["id = ?", keyword.toLowerCase()]);
   const pattern = `%${keyword.slice(0, 30).replace(/[\\%_]/g, "\\$&")}%`;
   const columns = ["inputs", "outputs", "session_id"];
   const condition = columns.map((column) => `${column} LIKE ? ESCAPE '\\'`).join(" OR ");

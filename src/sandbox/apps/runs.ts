@@ -1,9 +1,10 @@
+import { isUuid } from "../../lib/uuid.ts";
 import * as operations from "../../operations/workflows.ts";
 import { found, internalServerError } from "../http/errors.ts";
 import { bindHandlers, type Call, type Handlers, type Reply } from "../http/handler.ts";
 import { spaced } from "../http/response.ts";
 import { endEvents, eventStream } from "../http/sse.ts";
-import { isUuidText, workflowId } from "../storage/ids.ts";
+import { workflowId } from "../storage/ids.ts";
 import type { StoredRun } from "../storage/runs-store.ts";
 import type { AppDefinition } from "./app-definitions.ts";
 import { type AppContext, requireApp, requireUser, stopMode } from "./context.ts";
@@ -23,13 +24,13 @@ const handlers: Handlers<typeof operations, AppContext> = {
     const user = requireUser(input);
     const app = requireApp(call, "workflow");
     const { workflow_id: id } = input;
-    if (!isUuidText(id)) throw refusal("workflow ID invalid", { id });
+    if (!isUuid(id)) throw refusal("workflow ID invalid", { id });
     if (id !== workflowId(app.name)) throw refusal("workflow missing", { id });
     return startWorkflow(context, app, { ...input, user }, call);
   },
 
   getWorkflowRun({ records }, { workflow_run_id: id }, call) {
-    if (!isUuidText(id)) throw internalServerError();
+    if (!isUuid(id)) throw internalServerError();
     const run = found(
       records.runs.find({ app: requireApp(call).name, id }),
       refusal("run missing"),
@@ -50,7 +51,7 @@ const handlers: Handlers<typeof operations, AppContext> = {
     const app = requireApp(call);
     const user = records.endUser(app.name, requireUser(input));
     const id = input.workflow_run_id;
-    if (!isUuidText(id)) throw internalServerError();
+    if (!isUuid(id)) throw internalServerError();
     const run = engine.activeRun(id) ?? records.runs.find({ id });
     const isOwn = run?.app === app.name && run.end_user_id === user.id;
     return {

@@ -1,5 +1,5 @@
 import { methodAndPath, type AnyOperation } from "../../operations/operation.ts";
-import { isUuidText } from "../storage/ids.ts";
+import { isUuid } from "../../lib/uuid.ts";
 
 /** Placeholders that accept any text; all others must be UUIDs (server §2). */
 const FREE_TEXT =
@@ -71,7 +71,7 @@ function matchSegments(
 }
 
 const isValue = (name: string, segment: string) =>
-  segment !== "" && (FREE_TEXT.includes(name) || isUuidText(segment));
+  segment !== "" && (FREE_TEXT.includes(name) || isUuid(segment));
 
 function decodeSegment(segment: string): string {
   try {

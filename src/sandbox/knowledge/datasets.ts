@@ -1,10 +1,11 @@
+import { isUuid } from "../../lib/uuid.ts";
 import { isObject } from "../../lib/json.ts";
 import * as operations from "../../operations/knowledge.ts";
 import { internalServerError, invalidParam } from "../http/errors.ts";
 import { bindHandlers, type Call, type Handlers, HttpError } from "../http/handler.ts";
 import { checkFlag, pageFields, parsePage } from "../http/page-params.ts";
 import { atLeast } from "../http/router.ts";
-import { account, isUuidText } from "../storage/ids.ts";
+import { account } from "../storage/ids.ts";
 import {
   type DatasetRow,
   deleteDocument,
@@ -23,7 +24,7 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
     checkFlag(call, "include_all", "DatasetListQuery");
     const needsAllTags = atLeast(call.version, "1.15.0"); // before, any of them (server §5)
     // The server passes the texts to its database, which accepts only UUIDs.
-    if (needsAllTags && !tag_ids.every(isUuidText)) throw internalServerError();
+    if (needsAllTags && !tag_ids.every(isUuid)) throw internalServerError();
     const tags = [...new Set(tag_ids)];
     const minTags = needsAllTags ? tags.length : Math.min(1, tags.length);
     const where = `(?1 IS NULL OR instr(lower(name), lower(?1)) > 0) AND ?3 <=

@@ -3,7 +3,7 @@ import { found, internalServerError, invalidParam, notFoundAt } from "../http/er
 import { bindHandlers, type Call, type Handlers } from "../http/handler.ts";
 import { atLeast } from "../http/router.ts";
 import { validationError } from "../http/pydantic.ts";
-import { isUuidText } from "../storage/ids.ts";
+import { isUuid } from "../../lib/uuid.ts";
 import type { KnowledgeContext, TagRow } from "../storage/knowledge-store.ts";
 
 const TAGS_PATH = "/v1/datasets/tags";
@@ -84,7 +84,7 @@ const tagResponse = ({ tag_bindings }: KnowledgeContext, tag: TagRow) => ({
 
 function getTag({ tags }: KnowledgeContext, id: string): TagRow {
   // The server passes the text to its database, which accepts only UUIDs.
-  if (!isUuidText(id)) throw internalServerError();
+  if (!isUuid(id)) throw internalServerError();
   const routes = [
     TAGS_PATH,
     "/v1/datasets/<uuid:dataset_id>/tags",

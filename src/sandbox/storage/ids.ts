@@ -26,7 +26,3 @@ export const toSeconds = (ms: number): number => Math.floor(ms / 1000);
 
 export const toSecondsOrNull = (ms: number | null): number | null =>
   ms === null ? null : toSeconds(ms);
-
-/** Reports whether a text is a UUID, of any version and case. */
-export const isUuidText = (text: string): boolean =>
-  /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);

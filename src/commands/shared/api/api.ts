@@ -6,7 +6,7 @@ import { eachEvent, readEvents } from "../../../api/sse.ts";
 import { usage } from "../../../errors.ts";
 import type { Host } from "../../../host/host.ts";
 import type { Context } from "../../command-spec.ts";
-import { parseFields, usageError } from "./fields.ts";
+import { parseFields } from "./fields.ts";
 import type { Fields } from "./fields.ts";
 import { allPages, jsonOrText } from "./list-pages.ts";
 
@@ -32,7 +32,7 @@ export async function* run(input: ApiInput, context: Context): AsyncGenerator<un
   const method = input.method.toUpperCase();
   if (!methods.includes(method)) {
     const message = `invalid method ${JSON.stringify(input.method)}`;
-    throw usageError(message, `use one of ${methods.join(", ")}`);
+    throw usage(message, `use one of ${methods.join(", ")}`);
   }
   const request = buildRequest(method, input, await fieldsOf(input, context.host));
   const kind = context.options.program === "kb" ? "dataset" : "app";
@@ -53,7 +53,7 @@ export async function* run(input: ApiInput, context: Context): AsyncGenerator<un
 async function fieldsOf(input: ApiInput, host: Host): Promise<Fields | undefined> {
   const { raw_field: raw = [], field: typed = [] } = input;
   if (raw.length + typed.length === 0) return undefined;
-  if (input.input !== undefined) throw usageError("fields and --input cannot be used together");
+  if (input.input !== undefined) throw usage("fields and --input cannot be used together");
   return parseFields(raw, typed, host);
 }
 
@@ -61,8 +61,7 @@ function buildRequest(method: string, input: ApiInput, fields: Fields | undefine
   const path = normalizePath(input.path);
   const headers = parseHeaders(input.header ?? []);
   if (method === "GET" || method === "HEAD") {
-    if (input.input !== undefined)
-      throw usageError(`${method} has no body: --input is not allowed`);
+    if (input.input !== undefined) throw usage(`${method} has no body: --input is not allowed`);
     return { method, url: withQuery(path, fields ?? {}), headers };
   }
   const text = input.input ?? (fields && JSON.stringify(fields));
@@ -93,19 +92,16 @@ function withQuery(path: string, query: Fields): string {
  */
 function normalizePath(path: string): string {
   if (/^[a-z][a-z\d+.-]*:\/\//i.test(path)) {
-    throw usageError(
-      "pass a path, not a URL: the host is that of the base URL",
-      "such as /datasets",
-    );
+    throw usage("pass a path, not a URL: the host is that of the base URL", "such as /datasets");
   }
   // oxlint-disable-next-line no-control-regex -- rejects exactly these
   if (/[\x00-\x1f\x7f\\]/.test(path)) {
-    throw usageError(`the path ${JSON.stringify(path)} has a backslash or a control character`);
+    throw usage(`the path ${JSON.stringify(path)} has a backslash or a control character`);
   }
   const [route = "", query] = path.replaceAll("#", "%23").split(/\?(.*)/s);
   const normalized = route.replace(/^\/?v1(?=\/|$)/, "").replace(/^\/*/, "/");
   if (normalized.split("/").some((segment) => /^(\.|%2e){1,2}$/i.test(segment))) {
-    throw usageError(`the path ${JSON.stringify(path)} leads upwards`);
+    throw usage(`the path ${JSON.stringify(path)} leads upwards`);
   }
   return query === undefined ? normalized : `${normalized}?${query}`;
 }
@@ -115,11 +111,11 @@ function parseHeaders(lines: readonly string[]): Record<string, string> {
   for (const line of lines) {
     const [, name, value] = /^([\w-]+):[ \t]*([^\r\n\0]*)$/.exec(line) ?? [];
     if (name === undefined || value === undefined) {
-      throw usageError(`invalid header ${JSON.stringify(line)}`, "use 'Accept: text/plain'");
+      throw usage(`invalid header ${JSON.stringify(line)}`, "use 'Accept: text/plain'");
     }
     if (name.toLowerCase() === "authorization") {
       const message = "the key comes from the profile or the environment, not from --header";
-      throw usageError(message, "run `kb help auth`");
+      throw usage(message, "run `kb help auth`");
     }
     headers[name.toLowerCase()] = value;
   }

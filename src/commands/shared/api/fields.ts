@@ -40,7 +40,7 @@ function parseAssignment(assignment: string): [path: string[], text: string | un
     /^([^=[\]]+)((?:\[[^[\]=]*\])*)(?:=(.*))?$/s.exec(assignment) ?? [];
   if (name === undefined || (text === undefined && !inner.endsWith("[]"))) {
     const message = `expected name=value, not ${JSON.stringify(assignment)}`;
-    throw usageError(message, "names can be nested: a[b]=c, a[]=x");
+    throw usage(message, "names can be nested: a[b]=c, a[]=x");
   }
   return [[name, ...[...inner.matchAll(/\[([^[\]]*)\]/g)].map(([, key = ""]) => key)], text];
 }
@@ -56,7 +56,7 @@ function assign(
   for (const [index, key] of path.entries()) {
     const next = path[index + 1];
     if (Array.isArray(at) !== (key === "")) {
-      throw usageError(`${JSON.stringify(assignment)} uses one field as a list and as an object`);
+      throw usage(`${JSON.stringify(assignment)} uses one field as a list and as an object`);
     }
     if (next === undefined) {
       if (!Array.isArray(at)) define(at, key, value);
@@ -100,14 +100,11 @@ async function fileText(path: string, host: Host): Promise<string> {
       ? await bytesOf(host.stdin.bytes())
       : await host.files.read(path).catch((cause: unknown) => {
           if (cause instanceof CliError) throw cause; // interrupted
-          throw usageError(`failed to read ${JSON.stringify(path)}`, undefined, cause);
+          throw usage(`failed to read ${JSON.stringify(path)}`, undefined, { cause });
         });
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {
-    throw usageError(`${JSON.stringify(path)} is not UTF-8 text`);
+    throw usage(`${JSON.stringify(path)} is not UTF-8 text`);
   }
 }
-
-export const usageError = (message: string, hint?: string, cause?: unknown) =>
-  usage(message, hint, { cause });

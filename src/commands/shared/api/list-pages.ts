@@ -4,14 +4,13 @@ import { inexactNotice, parseNumbers } from "../../../api/exact-numbers.ts";
 import type { OnInexact, ParsedNumbers } from "../../../api/exact-numbers.ts";
 import { newCounter, readPage, readRows, sortField } from "../../../api/pages.ts";
 import type { HttpRequest } from "../../../api/request.ts";
-import { CliError } from "../../../errors.ts";
+import { CliError, usage } from "../../../errors.ts";
 import { isObject } from "../../../lib/json.ts";
 import { operations } from "../../../operations/index.ts";
-import { methodAndPath } from "../../../operations/operation.ts";
+import { isList, methodAndPath } from "../../../operations/operation.ts";
 import type { AnyOperation, Returns } from "../../../operations/operation.ts";
 import type { Context } from "../../command-spec.ts";
 import { requireAll } from "../../row-count-notice.ts";
-import { usageError } from "./fields.ts";
 
 type Query = Readonly<Record<string, string>>;
 
@@ -21,10 +20,10 @@ export async function* allPages(
   send: (query: Query) => Promise<HttpResponse>,
   { options, notice }: Context,
 ): AsyncGenerator<unknown> {
-  if (method !== "GET") throw usageError("--all is only for lists: use the method GET");
+  if (method !== "GET") throw usage("--all is only for lists: use the method GET");
   const query = new URLSearchParams(url.split("?")[1]);
   const position = ["page", "last_id", "first_id"].find((name) => query.has(name));
-  if (position !== undefined) throw usageError(`--all cannot be used with ${position}`);
+  if (position !== undefined) throw usage(`--all cannot be used with ${position}`);
   const limit = query.get("limit");
   const onInexact = inexactNotice(notice);
   const read = async (paging: Query): Promise<unknown> => {
@@ -84,9 +83,6 @@ function listOperation(url: string): AnyOperation | undefined {
     );
   return (matches.find(({ route }) => route[1] === path) ?? matches[0])?.row;
 }
-
-const isList = ({ kind }: Returns<never>) =>
-  kind === "list" || kind === "page" || kind === "cursor";
 
 /** How an unknown list is paged: by page number, after the ID of a row, or not at all. */
 function detectPaging(response: unknown): Returns<never> {

@@ -187,7 +187,7 @@ const newerOperations = (kind: KeyKind): AnyOperation[] => [
 function commandOf(row: AnyOperation): string {
   const tasks = [...kbTasks, ...workflowTasks];
   const task =
-    tasks.find(({ wraps }) => wraps === row) ?? tasks.find(({ sends }) => sends.includes(row));
+    tasks.find(({ wraps }) => wraps === row) ?? tasks.find(({ sends }) => sends?.includes(row));
   return (row.command ?? task?.command ?? row.id).replace(/ [<[].*/, "");
 }
 

@@ -1,6 +1,7 @@
 import { CliError, usage } from "../../../errors.ts";
 import { RunTrace } from "../../../runs/trace.ts";
 import { pipe } from "../../../lib/pipe.ts";
+import { isUuid } from "../../../lib/uuid.ts";
 import { followRun } from "../follow/index.ts";
 import type { FollowResult } from "../follow/index.ts";
 import { markMissing, RecordingReader } from "./read.ts";
@@ -18,14 +19,12 @@ export interface LoadedTrace {
   readonly problem: CliError | undefined;
 }
 
-const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
-
 /**
  * Loads the trace of a recording, or follows the run with this ID until it ends or is waiting for
  * human input. The server does not keep the node events of ended runs (server §15.3).
  */
 export const loadTrace = (source: string, context: Context): Promise<LoadedTrace> =>
-  uuid.test(source) ? traceOfRun(source, context) : traceOfRecording(source, context);
+  isUuid(source) ? traceOfRun(source, context) : traceOfRecording(source, context);
 
 async function traceOfRecording(path: string, context: Context): Promise<LoadedTrace> {
   const trace = new RunTrace();
