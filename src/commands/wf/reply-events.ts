@@ -10,7 +10,7 @@ import { asText } from "../../operations/operation.ts";
 import type { RunOutcome } from "../../runs/outcome.ts";
 import type { Context } from "../command-spec.ts";
 import { ReplyCollector } from "./collect-reply.ts";
-import { followRun, rememberTaskId, warnAboutGaps } from "./follow/index.ts";
+import { followDisplayed } from "./follow/index.ts";
 import type { EventStream } from "./follow/index.ts";
 
 /** The end of a reply. */
@@ -43,8 +43,7 @@ async function* replyEvents(
         throughPauses: false,
         snapshot: true,
       };
-      const run = followRun(options, context);
-      return yield* pipe(run, warnAboutGaps(context), rememberTaskId(context));
+      return yield* followDisplayed(options, context);
     }
     yield* replyWithoutRun(all, context);
     return {};

@@ -5,12 +5,10 @@ import { evaluate, readExpectations } from "../expect/index.ts";
 import {
   countEvents,
   filterKinds,
+  followDisplayed,
   followMany,
-  followRun,
   newFollowCounts,
-  rememberTaskId,
   TextStream,
-  warnAboutGaps,
 } from "../follow/index.ts";
 import { checkRecord, recordTo } from "../recording/index.ts";
 import type { RecordInput } from "../recording/index.ts";
@@ -43,12 +41,7 @@ export async function* run(input: EventsInput, context: Context): AsyncGenerator
     throughPauses: input.through_pauses ?? false,
     snapshot: !input.no_snapshot,
   };
-  const follow = (id: string) =>
-    pipe(
-      followRun({ ...options, runId: id }, context, counts),
-      warnAboutGaps(context),
-      rememberTaskId(context),
-    );
+  const follow = (id: string) => followDisplayed({ ...options, runId: id }, context, counts);
   if (others.length > 0) {
     const merged = followMany(runIds, follow, context);
     yield* pipe(merged, countEvents(counts, context), filterKinds(kinds));

@@ -1,9 +1,8 @@
 import { serverEvent } from "../../../lib/server-event.ts";
 import type { ServerEvent } from "../../../lib/server-event.ts";
-import { finalOutcome, formIn } from "../../../runs/outcome.ts";
+import { finalOutcome, formIn, isSuccess } from "../../../runs/outcome.ts";
 import type { Form, RunOutcome } from "../../../runs/outcome.ts";
 import { Deduplicator } from "./dedupe.ts";
-import { NodeTracker } from "./lost-nodes.ts";
 import { TextGaps } from "./text-gaps.ts";
 
 /** Counters that are updated while a run is followed. */
@@ -164,5 +163,32 @@ export class EventFilter {
   /** An event of this program in the format of the server's. */
   private createEvent(event: string, more: object): ServerEvent {
     return serverEvent({ event, workflow_run_id: this.runId ?? "", ...more });
+  }
+}
+
+/**
+ * Tracks the starts and ends of nodes to detect a lost event. The server reads the state of a run
+ * before it subscribes to its events, so an event in between is lost without a sign (server §15.3).
+ */
+class NodeTracker {
+  private readonly started = new Set<unknown>();
+  private readonly running = new Set<unknown>();
+  private hasUnknownEnd = false;
+
+  add({ event, fields: { id } }: ServerEvent): void {
+    if (event === "node_started") {
+      this.started.add(id);
+      this.running.add(id);
+    } else if (event === "node_finished") {
+      if (!this.started.has(id)) this.hasUnknownEnd = true;
+      this.running.delete(id);
+    }
+  }
+
+  /** Returns whether an event was lost, given the event that ends the run. */
+  hasLostEvent({ fields: { status } }: ServerEvent): boolean {
+    // In a failed or stopped run, running nodes never get an end.
+    const completed = isSuccess(status);
+    return this.hasUnknownEnd || (completed && this.running.size > 0);
   }
 }

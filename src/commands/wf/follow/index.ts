@@ -4,6 +4,6 @@ export { followRun } from "./follow.ts";
 export type { FollowResult } from "./follow.ts";
 export { startStream } from "./open-stream.ts";
 export type { EventStream } from "./open-stream.ts";
-export { countEvents, filterKinds, rememberTaskId, warnAboutGaps } from "./stages.ts";
+export { countEvents, filterKinds, followDisplayed } from "./stages.ts";
 export type { EventStage } from "./stages.ts";
 export { TextStream } from "./stream-text.ts";

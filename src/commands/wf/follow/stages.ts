@@ -1,9 +1,11 @@
 import type { ServerEvent } from "../../../lib/server-event.ts";
 import { isObject, valueAt } from "../../../lib/json.ts";
+import { pipe } from "../../../lib/pipe.ts";
 import type { Stage } from "../../../lib/pipe.ts";
 import { getForm } from "../../../operations/forms.ts";
 import { finalOutcome } from "../../../runs/outcome.ts";
 import type { FollowCounts } from "./event-filter.ts";
+import { followRun } from "./follow.ts";
 import { saveTaskId, saveRunEnd } from "../task-ids.ts";
 import { endingOf } from "../../../runs/outcome.ts";
 import type { Context } from "../../command-spec.ts";
@@ -13,8 +15,14 @@ type Batch = readonly ServerEvent[];
 /** A stage for events of any stream. */
 export type EventStage<Result = unknown> = Stage<Batch, Result>;
 
+/** Follows a run whose events are displayed. Throws and returns what `followRun` does. */
+export const followDisplayed = (
+  ...[options, context, counts]: Parameters<typeof followRun>
+): ReturnType<typeof followRun> =>
+  pipe(followRun(options, context, counts), warnAboutGaps(context), rememberTaskId(context));
+
 /** Adds the text of forms, and warns where text may be missing. */
-export const warnAboutGaps = (context: Context): EventStage => ({
+const warnAboutGaps = (context: Context): EventStage => ({
   async batch(batch) {
     if (batch.some(({ event }) => event === "_gap"))
       await context.notice("events sent while disconnected, such as text, may be missing here");
@@ -28,7 +36,7 @@ export const warnAboutGaps = (context: Context): EventStage => ({
  * Saves the task ID of a run, so that the run can be stopped by its own ID, and that it was stopped,
  * which its record may never show (server §13).
  */
-export function rememberTaskId(context: Context): EventStage {
+function rememberTaskId(context: Context): EventStage {
   let isSaved = false;
   return {
     async batch(batch) {

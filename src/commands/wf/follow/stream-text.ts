@@ -1,6 +1,7 @@
 import type { EventBatches } from "../../../api/sse.ts";
 import type { ServerEvent } from "../../../lib/server-event.ts";
 import { CliError } from "../../../errors.ts";
+import { isSuccess } from "../../../runs/outcome.ts";
 import { GrowingText, RunTexts, textOfOutputs } from "../../../runs/text.ts";
 import type { Piece, TextChange } from "../../../runs/text.ts";
 import { isResumedChatflow } from "./text-gaps.ts";
@@ -108,7 +109,7 @@ export class TextStream {
       yield* this.print(pieces === "" && this.lastKind === undefined ? (full ?? "") : pieces);
     } else if (full !== undefined && this.printed.isPrefixOf(full)) {
       yield* this.print(full.slice(this.printed.length));
-    } else if (!isSuccess(event)) {
+    } else if (!isSuccess(event.fields.status)) {
       yield* this.print(pieces);
     } else if (this.live && full !== undefined) {
       await this.context.notice("some text is missing above; the full text follows");
@@ -120,13 +121,9 @@ export class TextStream {
   }
 }
 
-const isSuccess = ({ fields: { status } }: ServerEvent): boolean =>
-  status === "succeeded" || status === "partial-succeeded";
-
-const incompleteText = ({ fields: { workflow_run_id: run } }: ServerEvent): CliError => {
-  return new CliError("partial", `the text of run ${run} is incomplete: the connection was lost`, {
+const incompleteText = ({ fields: { workflow_run_id: run } }: ServerEvent): CliError =>
+  new CliError("partial", `the text of run ${run} is incomplete: the connection was lost`, {
     isResult: true,
     details: { run },
     hint: `wf show ${run} --jq .outputs`,
   });
-};

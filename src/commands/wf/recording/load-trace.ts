@@ -65,7 +65,7 @@ async function traceOfRun(runId: string, context: Context): Promise<LoadedTrace>
   } catch (error) {
     // The nodes received so far are still worth showing.
     if (!(error instanceof CliError) || trace.nodes.length === 0) throw error;
-    problem = new CliError(error.kind, error.message, { ...error.info, isResult: true });
+    problem = error.with({ isResult: true });
   }
   return { source: runId, trace, timed: true, problem };
 }

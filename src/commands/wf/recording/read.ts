@@ -132,17 +132,19 @@ export class RecordingReader {
     const { event, recording, end } = value;
     if (isObject(event)) {
       if (typeof event["event"] !== "string") return notEvent;
+      const parsed = serverEvent(event, rawIn(text, value));
       this.at = Math.max(this.at, timeIn(value["at"]) ?? 0);
-      this.start ??= (serverTime(event) ?? this.at) - this.at;
-      return { ...serverEvent(event, rawIn(text, value)), at: this.start + this.at };
+      this.start ??= (serverTime(parsed) ?? this.at) - this.at;
+      return { ...parsed, at: this.start + this.at };
     }
     if (typeof event === "string") {
+      const parsed = serverEvent(value, text.trim());
       this.timed = false;
-      const time = serverTime(value);
+      const time = serverTime(parsed);
       this.start ??= time;
       const start = this.start ?? 0;
-      this.at = Math.max(this.at, (time ?? 0) - start, this.durations.endOf(value, this.at));
-      return { ...serverEvent(value, text.trim()), at: start + this.at };
+      this.at = Math.max(this.at, (time ?? 0) - start, this.durations.endOf(parsed, this.at));
+      return { ...parsed, at: start + this.at };
     }
     if (typeof recording === "number") {
       if (recording !== RECORDING_VERSION)
@@ -179,24 +181,21 @@ function rawIn(line: string, value: Readonly<Record<string, unknown>>): string {
 }
 
 /** The server's time of an event in ms, in whole seconds. */
-function serverTime({ data }: Readonly<Record<string, unknown>>): number | undefined {
-  if (!isObject(data)) return undefined;
-  const seconds = timeIn(data["finished_at"]) ?? timeIn(data["created_at"]);
+function serverTime({ fields }: ServerEvent): number | undefined {
+  const seconds = timeIn(fields.finished_at) ?? timeIn(fields.created_at);
   return seconds === undefined ? undefined : timeIn(seconds * 1000);
 }
 
 /** Computes when nodes ended from their durations, because the server's times are whole seconds. */
 class NodeDurations {
-  private readonly starts = new Map<unknown, number>();
+  private readonly starts = new Map<string | undefined, number>();
 
   /** ms since the first event; `at` is that of the previous event. */
-  endOf({ event, data }: Readonly<Record<string, unknown>>, at: number): number {
-    if (!isObject(data)) return at;
-    const kind = String(event);
-    if (/^(workflow|node|iteration|loop)_started$/.test(kind)) this.starts.set(data["id"], at);
-    const elapsed = timeIn(data["elapsed_time"]);
-    const start = this.starts.get(data["id"]);
-    const isEnd = /_(finished|completed)$/.test(kind);
+  endOf({ event, fields }: ServerEvent, at: number): number {
+    if (/^(workflow|node|iteration|loop)_started$/.test(event)) this.starts.set(fields.id, at);
+    const elapsed = timeIn(fields.elapsed_time);
+    const start = this.starts.get(fields.id);
+    const isEnd = /_(finished|completed)$/.test(event);
     return isEnd && elapsed !== undefined && start !== undefined ? start + elapsed * 1000 : at;
   }
 }

@@ -17,13 +17,7 @@ import { raiseOutcome } from "../../../runs/outcome.ts";
 import type { Context } from "../../command-spec.ts";
 import { evaluate, readExpectations } from "../expect/index.ts";
 import type { ExpectInput } from "../expect/index.ts";
-import {
-  followRun,
-  rememberTaskId,
-  startStream,
-  TextStream,
-  warnAboutGaps,
-} from "../follow/index.ts";
+import { followDisplayed, startStream, TextStream } from "../follow/index.ts";
 import type { EventStream, FollowResult } from "../follow/index.ts";
 import { checkRecord, recordTo } from "../recording/index.ts";
 import type { RecordInput } from "../recording/index.ts";
@@ -155,8 +149,7 @@ async function* follow(
     snapshot: true,
     answer: answers.length > 0 ? answererOf(input, answers, context) : undefined,
   };
-  const events = followRun(options, context);
-  return yield* pipe(events, warnAboutGaps(context), rememberTaskId(context));
+  return yield* followDisplayed(options, context);
 }
 
 /** With --through-pauses, a form without an answer file is left to others. */
