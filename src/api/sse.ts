@@ -2,6 +2,7 @@ import { createParser } from "eventsource-parser";
 import type { EventSourceMessage } from "eventsource-parser";
 import { CliError } from "../errors.ts";
 import { isObject } from "../lib/json.ts";
+import type { Stage } from "../lib/pipe.ts";
 import { serverEvent } from "../lib/server-event.ts";
 import type { ServerEvent } from "../lib/server-event.ts";
 import { parseNumbers } from "./exact-numbers.ts";
@@ -14,6 +15,9 @@ const MAX_EVENT = 64 * 1024 * 1024;
  * costs more than parsing them.
  */
 export type EventBatches<T = void> = AsyncGenerator<readonly ServerEvent[], T>;
+
+/** A stage of a stream of events, which returns a result of this type. */
+export type EventStage<Result = unknown> = Stage<readonly ServerEvent[], Result>;
 
 /**
  * Parses an event stream. Pings have no data and are not events (server §15.2). Throws `failure` for

@@ -1,3 +1,4 @@
+import type { EventStage } from "../../../api/sse.ts";
 import type { CliError } from "../../../errors.ts";
 import type { CheckedExpectation, Expectation } from "./expectation.ts";
 import { RunTrace } from "../../../runs/trace.ts";
@@ -5,7 +6,7 @@ import { prepareOutput, writeOutput } from "../../output-path.ts";
 import { redactKeys } from "../../../redact/recordings.ts";
 import { raiseOutcome, endingOf } from "../../../runs/outcome.ts";
 import type { Context } from "../../command-spec.ts";
-import type { EventStage, FollowResult } from "../follow/index.ts";
+import type { FollowResult } from "../follow/index.ts";
 
 const loadChecks = () => import("./expectation.ts");
 

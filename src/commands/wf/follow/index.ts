@@ -5,5 +5,4 @@ export type { FollowResult } from "./follow.ts";
 export { startStream } from "./open-stream.ts";
 export type { EventStream } from "./open-stream.ts";
 export { countEvents, filterKinds, followDisplayed } from "./stages.ts";
-export type { EventStage } from "./stages.ts";
 export { TextStream } from "./stream-text.ts";

@@ -1,7 +1,7 @@
+import type { EventStage } from "../../../api/sse.ts";
 import type { ServerEvent } from "../../../lib/server-event.ts";
 import { CliError, startRefused } from "../../../errors.ts";
 import { isObject } from "../../../lib/json.ts";
-import type { EventStage } from "./stages.ts";
 
 /**
  * Passes on the events of a run that is being started. Throws `refused` before the first event if the

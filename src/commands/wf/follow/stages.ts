@@ -1,7 +1,7 @@
+import type { EventStage } from "../../../api/sse.ts";
 import type { ServerEvent } from "../../../lib/server-event.ts";
 import { isObject, valueAt } from "../../../lib/json.ts";
 import { pipe } from "../../../lib/pipe.ts";
-import type { Stage } from "../../../lib/pipe.ts";
 import { getForm } from "../../../operations/forms.ts";
 import { finalOutcome } from "../../../runs/outcome.ts";
 import type { FollowCounts } from "./event-filter.ts";
@@ -11,9 +11,6 @@ import { endingOf } from "../../../runs/outcome.ts";
 import type { Context } from "../../command-spec.ts";
 
 type Batch = readonly ServerEvent[];
-
-/** A stage for events of any stream. */
-export type EventStage<Result = unknown> = Stage<Batch, Result>;
 
 /** Follows a run whose events are displayed. Throws and returns what `followRun` does. */
 export const followDisplayed = (

@@ -1,3 +1,4 @@
+import type { EventStage } from "../../../api/sse.ts";
 import { dirname } from "node:path";
 import type { ServerEvent } from "../../../lib/server-event.ts";
 import { CliError, codeOf, diskProblem, usage } from "../../../errors.ts";
@@ -6,7 +7,7 @@ import { version } from "../../../lib/version.ts";
 import { recordingText, redactKeys } from "../../../redact/recordings.ts";
 import { raiseOutcome } from "../../../runs/outcome.ts";
 import type { Context } from "../../command-spec.ts";
-import type { EventStage, FollowResult } from "../follow/index.ts";
+import type { FollowResult } from "../follow/index.ts";
 
 /*
  * A recording is JSON Lines:
