@@ -109,6 +109,16 @@ test.each<[string, unknown, boolean]>([
   expect(parseCondition("--if", text, scope).evaluate(actual).passed).toBe(expected);
 });
 
+test("any nesting is evaluated, or rejected with its position", () => {
+  const nested = (depth: number) => `${"(".repeat(depth)}n>1${")".repeat(depth)}`;
+  expect(
+    parseCondition("--if", `${"not ".repeat(50_000)}${nested(100)}`, scope).evaluate(2),
+  ).toEqual(expect.objectContaining({ passed: true }));
+  expect(() => parseCondition("--if", nested(101), scope)).toThrow(
+    "position 101: more than 100 parentheses",
+  );
+});
+
 test("random text is parsed, or rejected with a position inside it", () => {
   const parts = [
     ["n", "s", "share", "t", " n ", "", "ñ", "__proto__", "𝒳"],

@@ -36,8 +36,11 @@ export const readDuration = (reader: ConditionReader): Limit => ({
 });
 
 /** Reads `within 30s`, or nothing. */
-export const readTimeLimit = (reader: ConditionReader): Limit | undefined =>
-  reader.maybe("within") && { operator: "<=", value: reader.seconds() };
+export function readTimeLimit(reader: ConditionReader): Limit | undefined {
+  if (reader.isAtEnd()) return undefined;
+  reader.oneOf(["within"]);
+  return { operator: "<=", value: reader.seconds() };
+}
 
 /** Reads `at most 3`, or `3` for exactly three. */
 export function readAmount(reader: ConditionReader): Limit {

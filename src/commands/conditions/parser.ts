@@ -74,8 +74,11 @@ function readConjunction<T>(reader: ConditionReader, scope: Scope<T>): Check<T> 
 }
 
 function readTerm<T>(reader: ConditionReader, scope: Scope<T>): Check<T> {
-  if (reader.takesConnective("not")) return negated(readTerm(reader, scope));
-  return reader.inParentheses(() => readAlternatives(reader, scope)) ?? readCheck(reader, scope);
+  let isNegated = false;
+  while (reader.takesConnective("not")) isNegated = !isNegated;
+  const check =
+    reader.inParentheses(() => readAlternatives(reader, scope)) ?? readCheck(reader, scope);
+  return isNegated ? negated(check) : check;
 }
 
 /**

@@ -10,6 +10,8 @@ const WORD = /[<>=!]+|[^\s"'<>=!]+/y;
 const NESTED_WORD = /[<>=!]+|[^\s"'<>=!)]+/y;
 const NAME = /[\p{L}_][\p{L}\p{N}_.@-]*/uy;
 const OPERATOR = />=|<=|!=|!~|[<>=~]/y;
+/** Each one takes a part of the stack. */
+const MAX_DEPTH = 100;
 const CONNECTIVE = /(?:and|or)(?=[\s(]|$)/iy;
 
 export const operators = [">=", "<=", "!=", "!~", ">", "<", "=", "~"] as const;
@@ -85,11 +87,6 @@ export class ConditionReader {
       : this.error(at, `${wrong} is not ${list}`, hint);
   }
 
-  /** Reads one of the phrases; undefined at the end of the sentence. */
-  maybe<P extends string>(...phrases: readonly P[]): P | undefined {
-    return this.isAtEnd() ? undefined : this.oneOf(phrases);
-  }
-
   /** Reads the longest of the phrases that comes next, if one does. */
   takes<P extends string>(...phrases: readonly P[]): P | undefined {
     const found = phrases
@@ -116,7 +113,8 @@ export class ConditionReader {
   /** Reads the content of parentheses if one opens next. */
   inParentheses<T>(content: () => T): T | undefined {
     if (!this.read(/\(/y)) return undefined;
-    this.depth++;
+    if (++this.depth > MAX_DEPTH)
+      throw this.error(this.position - 1, `more than ${MAX_DEPTH} parentheses`);
     const result = content();
     if (!this.read(/\)/y)) throw this.missing("a closing parenthesis");
     this.depth--;

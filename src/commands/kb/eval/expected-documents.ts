@@ -1,4 +1,4 @@
-import { CliError, notFound, refused } from "../../../errors.ts";
+import { notFound, refused } from "../../../errors.ts";
 import { listDocuments } from "../../../operations/documents.ts";
 import type { Document } from "../../../operations/documents.ts";
 import { storedValues } from "../documents/index.ts";
@@ -54,7 +54,18 @@ export async function resolveExpected(
     await context.notice(message);
   }
   for (const [name, [first, ...others]] of known) {
-    if (first && others.length > 0) throw ambiguous(file, name, lines, [first, ...others]);
+    if (first && others.length > 0) {
+      const candidates = [first, ...others].map(({ id, name: title, display_status }) => ({
+        id,
+        name: title,
+        display_status,
+      }));
+      throw refused(
+        `${file} line ${lines.get(name)}: ${candidates.length} documents have the name ${JSON.stringify(name)}`,
+        "use the document ID instead",
+        { code: "ambiguous", details: { candidates } },
+      );
+    }
     if (first && (first.display_status ?? "available") !== "available") {
       await context.notice(
         `document ${JSON.stringify(first.name)} is ${first.display_status}; no search finds it`,
@@ -76,26 +87,4 @@ function namesOf({ id, name, doc_metadata }: Document): ReadonlySet<string> {
     name.replaceAll("∕", "/"),
     ...(typeof path === "string" ? [path] : []),
   ]);
-}
-
-function ambiguous(
-  file: string,
-  name: string,
-  lines: ReadonlyMap<string, number>,
-  candidates: readonly Document[],
-): CliError {
-  return refused(
-    `${file} line ${lines.get(name)}: ${candidates.length} documents have the name ${JSON.stringify(name)}`,
-    "use the document ID instead",
-    {
-      code: "ambiguous",
-      details: {
-        candidates: candidates.map((each) => ({
-          id: each.id,
-          name: each.name,
-          display_status: each.display_status,
-        })),
-      },
-    },
-  );
 }

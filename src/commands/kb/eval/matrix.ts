@@ -1,6 +1,6 @@
 import { invalidResponse } from "../../../api/response-fields.ts";
 import { usage } from "../../../errors.ts";
-import { isObject } from "../../../lib/json.ts";
+import { isObject, own } from "../../../lib/json.ts";
 import { asText } from "../../../operations/operation.ts";
 import { searchMethods } from "../../../operations/shared.ts";
 
@@ -116,7 +116,7 @@ function parseAxis(
   const invalid = (problem: string, hint?: string) =>
     usage(`invalid --matrix ${JSON.stringify(text)}: ${problem}`, hint);
   const [, name = "", list = ""] = /^\s*(\w+)\s*=(.*)$/s.exec(text) ?? [];
-  const setting = Object.hasOwn(matrixSettings, name) ? matrixSettings[name] : undefined;
+  const setting = own(matrixSettings, name);
   if (!setting) {
     const problem = name === "" ? "expected setting=value,value" : `unknown setting ${name}`;
     throw invalid(problem, `valid settings: ${Object.keys(matrixSettings).join(", ")}`);
