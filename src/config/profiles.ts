@@ -1,7 +1,7 @@
 import { abortError, CliError, usage } from "../errors.ts";
+import { problemIn } from "../api/response-fields.ts";
 import type { Host } from "../host/host.ts";
 import { backoff, delays } from "../lib/backoff.ts";
-import { isObject } from "../lib/json.ts";
 
 /** A key, in one of three places. */
 export interface StoredKey {
@@ -49,12 +49,34 @@ export async function readProfiles(host: Host): Promise<ProfileStore> {
   if (stat.isDirectory) throw damaged(path, "it is a directory");
   const text = new TextDecoder().decode(await host.files.read(path));
   try {
-    return checkStore(JSON.parse(text), path);
+    const value: unknown = JSON.parse(text, (_, each: unknown) => each ?? undefined);
+    const problem = problemIn(storeFields, value, "");
+    // A value could be a misplaced key.
+    if (problem !== undefined) throw damaged(path, problem.replace(/ is "[^]*", not /, " is not "));
+    const store = value as Partial<ProfileStore>; // all fields are checked
+    return { ...store, profiles: store.profiles ?? {} };
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
     throw damaged(path, `line ${lineOf(text, error)} is not valid JSON`);
   }
 }
+
+const keyFields = { "key?": "text", "key_command?": "text", "key_in?": "=keyring" } as const;
+const storeFields = {
+  "default?": "text",
+  "profiles?": {
+    "*": {
+      ...keyFields,
+      "base_url?": "text",
+      "default_app?": "text",
+      "user?": "text",
+      "output?": "text",
+      "read_only?": "flag",
+      "knowledge_bases?": { "*": "text" },
+      "apps?": { "*": keyFields },
+    },
+  },
+} as const;
 
 /** A change of the profile file. */
 export interface ProfileChange<T> {
@@ -124,39 +146,3 @@ const damaged = (path: string, problem: string) =>
     `the profile file ${path} is damaged: ${problem}`,
     "fix the file, or move it away and add the profiles again",
   );
-
-/** Checks all fields by hand, because a schema validator would take 50 ms at each start. */
-function checkStore(value: unknown, path: string): ProfileStore {
-  const fail = (field: string, expected: string): never => {
-    throw damaged(path, `${field} is not ${expected}`);
-  };
-  const objectAt = (at: unknown, field: string): Record<string, unknown> =>
-    isObject(at) ? at : fail(field, "an object");
-  const checkTexts = (object: Record<string, unknown>, fields: readonly string[], at: string) => {
-    for (const field of fields)
-      if (object[field] !== undefined && typeof object[field] !== "string")
-        fail(`${at}${field}`, "a string");
-  };
-  const checkKey = (entry: Record<string, unknown>, at: string) => {
-    checkTexts(entry, ["key", "key_command"], at);
-    if (entry["key_in"] !== undefined && entry["key_in"] !== "keyring")
-      fail(`${at}key_in`, '"keyring"');
-  };
-  const store = objectAt(value, "the content");
-  const profiles = objectAt(store["profiles"] ?? {}, "profiles");
-  for (const [name, each] of Object.entries(profiles)) {
-    const profile = objectAt(each, `profiles.${name}`);
-    const at = `profiles.${name}.`;
-    checkTexts(profile, ["base_url", "default_app", "user", "output"], at);
-    checkKey(profile, at);
-    const bases = objectAt(profile["knowledge_bases"] ?? {}, `${at}knowledge_bases`);
-    checkTexts(bases, Object.keys(bases), `${at}knowledge_bases.`);
-    if (profile["read_only"] !== undefined && typeof profile["read_only"] !== "boolean")
-      fail(`${at}read_only`, "a boolean");
-    const apps = objectAt(profile["apps"] ?? {}, `${at}apps`);
-    for (const [app, entry] of Object.entries(apps))
-      checkKey(objectAt(entry, `${at}apps.${app}`), `${at}apps.${app}.`);
-  }
-  checkTexts(store, ["default"], "");
-  return { ...store, profiles } as ProfileStore; // all fields are checked above
-}

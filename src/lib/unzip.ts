@@ -11,10 +11,6 @@ const broken = (why: string, cause?: unknown) =>
 
 const wrongLength = "the length of a file does not match";
 
-/** The error for a ZIP with more or fewer files than requested documents. */
-export const wrongFileCount = (documents: number): CliError =>
-  new CliError("failure", `invalid ZIP: expected one file for each of ${documents} documents`);
-
 /** Signatures of the parts of a ZIP. */
 const signature = {
   file: 0x04034b50,
@@ -48,6 +44,21 @@ export async function* unzip(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<U
   } finally {
     await input.close();
   }
+}
+
+/** The same for a ZIP with one file for each of these documents; throws `failure` for any other number. */
+export async function* unzipDocuments<T>(
+  bytes: AsyncIterable<Uint8Array>,
+  documents: readonly T[],
+): AsyncGenerator<{ readonly document: T; readonly bytes: Uint8Array }> {
+  const wrongCount = broken(`expected one file for each of ${documents.length} documents`);
+  let count = 0;
+  for await (const content of unzip(bytes)) {
+    const document = documents[count++];
+    if (document === undefined) throw wrongCount;
+    yield { document, bytes: content };
+  }
+  if (count !== documents.length) throw wrongCount;
 }
 
 /** Skips a part that repeats the headers of the files. */

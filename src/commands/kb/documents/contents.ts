@@ -1,6 +1,6 @@
 import { ApiError } from "../../../errors.ts";
 import { sha256 } from "../../../lib/sha256.ts";
-import { unzip, wrongFileCount } from "../../../lib/unzip.ts";
+import { unzipDocuments } from "../../../lib/unzip.ts";
 import { downloadDocumentsZip } from "../../../operations/documents.ts";
 import type { Context } from "../../command-spec.ts";
 
@@ -49,13 +49,7 @@ async function* readBatch<D extends { readonly id: string }>(
     yield* readBatch(dataset_id, batch.slice(middle), context);
     return;
   }
-  let index = 0;
-  for await (const bytes of unzip(zip)) {
-    const document = batch[index++];
-    if (!document) throw wrongFileCount(batch.length);
-    yield { document, bytes };
-  }
-  if (index !== batch.length) throw wrongFileCount(batch.length);
+  yield* unzipDocuments(zip, batch);
 }
 
 /** Downloads documents as one ZIP. */

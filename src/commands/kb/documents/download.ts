@@ -3,7 +3,7 @@ import { CliError, usage } from "../../../errors.ts";
 import { getDocument } from "../../../operations/documents.ts";
 import type { Files } from "../../../host/host.ts";
 import { newPathInside, safePath, uniquePath } from "../../../host/safe-path.ts";
-import { unzip, wrongFileCount } from "../../../lib/unzip.ts";
+import { unzipDocuments } from "../../../lib/unzip.ts";
 import { fetchZip, MAX_ZIP_DOCUMENTS } from "./contents.ts";
 import type { Context } from "../../command-spec.ts";
 
@@ -73,20 +73,17 @@ async function* writeFiles(
   const conflicts: string[] = [];
   for (let at = 0; at < document_id.length; at += MAX_ZIP_DOCUMENTS) {
     const ids = document_id.slice(at, at + MAX_ZIP_DOCUMENTS);
-    const names: string[] = [];
+    const documents: { readonly id: string; readonly name: string }[] = [];
     for (const id of ids) {
       const { name } = await context.call(getDocument, { dataset_id, document_id: id });
-      names.push(requireField(name, "name"));
+      documents.push({ id, name: requireField(name, "name") });
     }
-    let index = 0;
-    for await (const bytes of unzip(await fetchZip(dataset_id, ids, context))) {
-      const id = ids[index];
-      if (id === undefined) throw wrongFileCount(ids.length);
-      const documentName = names[index] ?? id;
+    const zip = await fetchZip(dataset_id, ids, context);
+    for await (const { document, bytes } of unzipDocuments(zip, documents)) {
+      const { id, name: documentName } = document;
       const name = uniquePath(safePath(documentName), taken);
       const path = `${directory}/${name}`;
       const place = await newPathInside(directory, name, files);
-      index++;
       if (!overwrite && (await hasOtherContent(place, bytes, files))) {
         conflicts.push(path);
         continue;
@@ -95,7 +92,6 @@ async function* writeFiles(
       if (name !== documentName) await context.notice(`wrote document ${documentName} to ${path}`);
       yield { document_id: id, path, bytes: bytes.length };
     }
-    if (index !== ids.length) throw wrongFileCount(ids.length);
   }
   if (conflicts.length > 0) throw alreadyExist(conflicts);
 }
