@@ -44,7 +44,9 @@ export async function* forEachItem(
       failures.push({ outcome, error });
       yield outcome;
       const unsent = items.length - index - 1;
-      if (isFatal(error)) throw fatal(error, unsent, done);
+      if (!isFatal(error)) continue;
+      if (unsent > 0) error.message += `; ${unsent} not sent`;
+      throw error.with({ isResult: true, sideEffect: sideEffectOf([error], done) });
     }
   }
   const [first] = failures;
@@ -65,16 +67,6 @@ export async function* forEachItem(
       hint: error.info.hint,
     },
   );
-}
-
-/** The fatal error, with the number of items that were not sent. */
-function fatal(error: CliError, unsent: number, done: number): CliError {
-  const message = unsent > 0 ? `${error.message}; ${unsent} not sent` : error.message;
-  return new CliError(error.kind, message, {
-    ...error.info,
-    isResult: true,
-    sideEffect: sideEffectOf([error], done),
-  });
 }
 
 const sideEffectOf = (errors: readonly CliError[], done: number) => {

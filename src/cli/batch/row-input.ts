@@ -5,6 +5,7 @@ import type { Param, Params } from "../../operations/operation.ts";
 import { flagOf } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
 import { changeMissing, checkedInput, labelOf } from "../parse/input.ts";
+import { tryParseJson } from "../../lib/json.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import type { TypedLine } from "../parse/typed-values.ts";
 import { checkValue, invalidValue } from "../parse/values.ts";
@@ -213,20 +214,15 @@ function typedIn(
   place: string,
 ): TypedLine | undefined {
   if (cell === null || (isCsv && cell === "")) return undefined;
-  const value = isCsv && param.many && String(cell).startsWith("[") ? listIn(cell) : cell;
+  const value =
+    isCsv && param.many && String(cell).startsWith("[")
+      ? (tryParseJson(String(cell)) ?? cell)
+      : cell;
   if (param.many && Array.isArray(value)) {
     return value.map((item: unknown) => wordOf(item, param, place));
   }
   const word = wordOf(value, param, place);
   return file ? { file: word } : word;
-}
-
-function listIn(cell: unknown): unknown {
-  try {
-    return JSON.parse(String(cell)) as unknown;
-  } catch {
-    return cell; // text that only looks like a list
-  }
 }
 
 function wordOf(value: unknown, param: Param, place: string): string {

@@ -199,7 +199,7 @@ export class ExportJournal {
   }
 
   /** Records the final steps, which depend on the size of the file, and completes the export. */
-  async end(withFile: boolean, endingFor: (bytes: number) => ExportEnding): Promise<ExportEnding> {
+  async end(withFile: boolean, endingFor: (bytes: number) => ExportEnding): Promise<void> {
     await this.flush();
     const { part, head } = this.place;
     if (withFile && this.bytes === 0) {
@@ -209,7 +209,6 @@ export class ExportJournal {
     const ending = endingFor(this.bytes);
     await this.record({ ending });
     await completeExport(this.place, ending, this.host);
-    return ending;
   }
 
   private record(entry: object): Promise<void> {

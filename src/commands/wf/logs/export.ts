@@ -152,29 +152,25 @@ async function finish(whole: Export, journal: ExportJournal) {
   const until = done.until ?? 0;
   const file = withFile ? await fileFor(target, timeOf(until), context.host) : null;
   const summary = summaryOf(whole, done, file);
-  const stateAfter = (path: string, bytes: number) =>
-    stateText({
-      application,
-      options,
-      since: state?.since ?? whole.since,
-      until,
-      recent: recentAfter(state, done),
-      waiting: waitingAfter(state, done),
-      file:
-        target.kind === "directory"
-          ? null
-          : {
-              path: relativeTo(path, target.path, context.host),
-              bytes: withFile ? bytes : (base?.bytes ?? 0),
-            },
-    });
+  const stateAfter = (path: string, bytes: number): ExportState => ({
+    application,
+    options,
+    since: state?.since ?? whole.since,
+    until,
+    recent: recentAfter(state, done),
+    waiting: waitingAfter(state, done),
+    file:
+      target.kind === "directory"
+        ? null
+        : { path: relativeTo(path, target.path, context.host), bytes },
+  });
   await journal.end(withFile, (bytes) => ({
     file,
     summary,
     state:
       input.state === undefined
         ? null
-        : { path: input.state, text: stateAfter(input.state, bytes) },
+        : { path: input.state, text: stateText(stateAfter(input.state, bytes)) },
   }));
   return summary;
 }

@@ -38,12 +38,9 @@ export async function uploadInputFiles(
   };
   const result: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(values)) {
-    if (!Array.isArray(value)) define(result, name, await upload(value));
-    else {
-      const list: unknown[] = [];
-      for (const each of value) list.push(await upload(each));
-      define(result, name, list);
-    }
+    const uploaded: unknown[] = [];
+    for (const each of [value].flat()) uploaded.push(await upload(each));
+    define(result, name, Array.isArray(value) ? uploaded : uploaded[0]);
   }
   return result;
 }
